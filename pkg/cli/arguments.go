@@ -9,12 +9,12 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
-// noArguments refuses arguments and says where files belong.
+// noArguments returns an error for any argument. The error names the flags for files.
 func noArguments(cmd *cobra.Command, args []string) error {
 	return atMost(0)(cmd, args)
 }
 
-// atMost refuses more than n arguments, and says where files belong.
+// atMost returns a check that allows at most n arguments. Its error names the flags for files.
 func atMost(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) <= n {
@@ -31,7 +31,7 @@ func atMost(n int) cobra.PositionalArgs {
 	}
 }
 
-// exactly wants these arguments, which are named as in the usage line.
+// exactly returns a check that requires exactly these arguments. names are their names in the usage line.
 func exactly(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < len(names) {
@@ -41,7 +41,7 @@ func exactly(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// atLeast wants these arguments and takes more.
+// atLeast returns a check that requires these arguments and allows more.
 func atLeast(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < len(names) {

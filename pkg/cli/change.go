@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/files"
 )
 
-// change is what a command does that changes something about one Application.
+// change is the common part of the commands that change one Application.
 type change struct {
 	connection connection.Flags
 	wait       connection.WaitFlags
@@ -20,8 +20,8 @@ type change struct {
 	name       string
 }
 
-// changing completes the command of a change. until says what --wait waits for; without
-// it, the command does not wait.
+// changing adds the arguments and flags of a change to a command. until describes the end of --wait; if it
+// is empty, the command does not wait.
 func changing(c command, streams Streams, o change, until string, run func(o change) runner) command {
 	o.connection, o.streams = connection.NewFlags(), streams
 	own := c.flags
@@ -46,7 +46,7 @@ func changing(c command, streams Streams, o change, until string, run func(o cha
 	return c
 }
 
-// stored is the Application in the cluster.
+// stored returns the Application in the cluster.
 func (o change) stored(ctx context.Context) (*connection.Cluster, files.Subject, error) {
 	c, err := o.connection.Connect()
 	if err != nil {
@@ -56,7 +56,7 @@ func (o change) stored(ctx context.Context) (*connection.Cluster, files.Subject,
 	return c, app, err
 }
 
-// printf prints what became of the Application.
+// printf prints the result for the Application.
 func (o change) printf(what string) error {
 	_, err := fmt.Fprintf(o.streams.Out, "application.%s/%s %s\n", v1alpha1.GroupVersion.Group, o.name, what)
 	return err

@@ -41,7 +41,7 @@ type checkFlags struct {
 type checkOptions struct {
 	checkFlags
 	streams Streams
-	print   terminal.Printer // nil: for people
+	print   terminal.Printer // nil: text output
 }
 
 // The results of a check.
@@ -51,12 +51,12 @@ const (
 	checkUnknown = "unknown"
 )
 
-// CheckResult is what came of a check, as `check -o json` prints it.
+// CheckResult is the result of a check, as `check -o json` prints it.
 type CheckResult struct {
 	Check   string `json:"check" yaml:"check"`
 	Result  string `json:"result" yaml:"result"`
 	Message string `json:"message" yaml:"message"`
-	// Remedy is what to do if it has failed.
+	// Remedy describes how to fix a failed check.
 	Remedy string `json:"remedy,omitempty" yaml:"remedy,omitempty"`
 }
 

@@ -13,11 +13,11 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/connection"
 )
 
-// accounts returns the ServiceAccounts that the Applications of the namespace name, and whether the default
-// one is needed: by an Application, or because there is no Application yet.
+// accounts returns the ServiceAccounts that the Applications of the namespace name. It also reports whether
+// the default one is needed: by an Application, or because there is no Application yet.
 func (c checker) accounts(ctx context.Context) (named []string, needsDefault bool, err error) {
 	list, err := c.Own.Resource(connection.Applications).Namespace(c.Namespace).List(ctx, metav1.ListOptions{})
-	if apierrors.IsNotFound(err) { // the definitions are not there, which is another finding
+	if apierrors.IsNotFound(err) { // another check reports the missing definitions
 		return nil, true, nil
 	}
 	if err != nil {
@@ -34,8 +34,8 @@ func (c checker) accounts(ctx context.Context) (named []string, needsDefault boo
 	return slices.Compact(named), needsDefault || len(list.Items) == 0, nil
 }
 
-// applier looks at the ServiceAccounts that Applications of the namespace use. Which rights they need depends
-// on the Applications: it asks only whether the default one may write at all.
+// applier checks the ServiceAccounts that Applications of the namespace use. The permissions that they need
+// depend on the Applications, so it checks only whether the default one can write at all.
 func (c checker) applier(ctx context.Context) (message, remedy string, err error) {
 	named, needsDefault, err := c.accounts(ctx)
 	if err != nil {
@@ -59,7 +59,7 @@ func (c checker) applier(ctx context.Context) (message, remedy string, err error
 	return strings.Join(used, ", ") + ": there. The Applications of the namespace name them", "", nil
 }
 
-// account looks at one ServiceAccount.
+// account checks one ServiceAccount.
 func (c checker) account(ctx context.Context, name string, isDefault bool) (message, remedy string, err error) {
 	at := c.Namespace + "/" + name
 	grant := fmt.Sprintf("`kubectl create serviceaccount %[2]s -n %[1]s` and `kubectl create rolebinding %[2]s -n %[1]s --clusterrole=edit --serviceaccount=%[1]s:%[2]s`", c.Namespace, name)

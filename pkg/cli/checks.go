@@ -20,7 +20,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/connection"
 )
 
-// checker looks at a cluster with the rights of the user.
+// checker checks a cluster with the permissions of the user.
 type checker struct {
 	*connection.Cluster
 
@@ -28,7 +28,7 @@ type checker struct {
 	found installation
 }
 
-// oldest is the version of Kubernetes that Holdfast needs: the first one with
+// oldest is the oldest version of Kubernetes that Holdfast supports: the first one with
 // ValidatingAdmissionPolicy v1.
 const oldest = "1.30"
 
@@ -43,8 +43,7 @@ var (
 	admissionObjects = "holdfast-service-accounts"
 )
 
-// all are the findings of all checks. An error is one that keeps everything from being
-// checked.
+// all returns the results of all checks. An error means that the checks could not be completed.
 func (c checker) all(ctx context.Context) ([]CheckResult, error) {
 	kubernetes, err := c.kubernetes()
 	if err != nil {
@@ -107,7 +106,7 @@ func subjectNamespace(binding *unstructured.Unstructured) string {
 	return ""
 }
 
-// definitions compares the definitions of the kinds with those that this program has.
+// definitions compares the installed definitions of the kinds with those in this program.
 func (c checker) definitions(ctx context.Context) (message, remedy string, err error) {
 	install := "To install it, run: `" + c.found.upgrade() + "`"
 	objects, err := installed(deploy.Namespace)
@@ -135,8 +134,8 @@ func (c checker) definitions(ctx context.Context) (message, remedy string, err e
 	return strings.Join(names, ", ") + ", as in this program", "", nil
 }
 
-// sameSchemas reports whether two definitions have the same versions with the same
-// schemas. The API server adds to the rest.
+// sameSchemas reports whether two definitions have the same versions with the same schemas. Other fields
+// are not compared, because the API server adds to them.
 func sameSchemas(a, b *unstructured.Unstructured) bool {
 	return reflect.DeepEqual(schemasOf(a), schemasOf(b))
 }
@@ -204,7 +203,7 @@ func (c checker) holderOf(lease *unstructured.Unstructured) (holder, trouble str
 	return fmt.Sprintf("%s leads, seen %s ago", identity, ago), ""
 }
 
-// access is something that a user may do.
+// access is an operation that a user may be allowed to perform.
 type access struct{ verb, group, resource, subresource, name string }
 
 func (a access) String() string {
@@ -215,7 +214,7 @@ func (a access) String() string {
 	return strings.TrimSuffix(text+" "+a.name, " ")
 }
 
-// controllerRights asks whether the controller may do in the namespace what it has to.
+// controllerRights checks whether the controller has the permissions that it needs in the namespace.
 func (c checker) controllerRights(ctx context.Context) (message, remedy string, err error) {
 	user := "system:serviceaccount:" + c.found.namespace + ":" + controllerName
 	for _, needed := range []access{
@@ -234,8 +233,8 @@ func (c checker) controllerRights(ctx context.Context) (message, remedy string, 
 	return user + " may watch and write what it has to in the namespace " + c.Namespace, "", nil
 }
 
-// allowed asks the API server whether a user may do something in the namespace: the caller, if the user is
-// empty.
+// allowed reports whether the API server allows a user to perform an operation in the namespace. The empty
+// user is the caller.
 func (c checker) allowed(ctx context.Context, user string, a access) (bool, error) {
 	attributes := &authorizationv1.ResourceAttributes{
 		Namespace: c.Namespace, Verb: a.verb, Group: a.group, Resource: a.resource, Subresource: a.subresource, Name: a.name,
@@ -262,8 +261,8 @@ func (c checker) allowed(ctx context.Context, user string, a access) (bool, erro
 	return allowed, nil
 }
 
-// admission looks for the policy that keeps authors from using ServiceAccounts that are
-// not theirs.
+// admission looks for the admission policy that keeps authors of Applications from using ServiceAccounts
+// that they may not impersonate.
 func (c checker) admission(ctx context.Context) (message, remedy string, err error) {
 	for _, resource := range []schema.GroupVersionResource{policies, policyBindings} {
 		_, err := c.Own.Resource(resource).Get(ctx, admissionObjects, metav1.GetOptions{})
@@ -278,7 +277,7 @@ func (c checker) admission(ctx context.Context) (message, remedy string, err err
 	return "an author must be allowed to impersonate the ServiceAccount", "", nil
 }
 
-// ownRights asks whether the user may submit Applications to the namespace.
+// ownRights checks whether the user can submit Applications to the namespace.
 func (c checker) ownRights(ctx context.Context) (message, remedy string, err error) {
 	for _, needed := range []access{{"create", "holdfast.dev", "applications", "", ""}, {"impersonate", "", "serviceaccounts", "", c.found.applier()}} {
 		allowed, err := c.allowed(ctx, "", needed)

@@ -12,36 +12,35 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
-// command is what a command is made of. Its options come from its flags, and
-// know nothing of cobra.
+// command is the specification of a command. Its options are set by its flags, and do not depend on cobra.
 type command struct {
 	use, short, long, example string
 	args                      cobra.PositionalArgs
-	// flags adds its flags.
+	// flags registers the flags.
 	flags func(*pflag.FlagSet)
-	// options says what is wrong with flags and arguments, and asks nobody.
+	// options validates flags and arguments without sending any request.
 	options func(args []string) (runner, error)
-	// complete completes arguments; nil: there is nothing to complete.
+	// complete completes arguments; nil if there is nothing to complete.
 	complete completer
-	// takesFiles: arguments are files, which the shell completes.
+	// takesFiles is set if the arguments are files, which the shell completes.
 	takesFiles bool
-	// connection has the flags that say which cluster is meant, if one is asked.
+	// connection has the flags that select the cluster, if the command uses one.
 	connection connection.Flags
-	// completeFlags completes values of flags, by the name of the flag. Those of which
-	// the usage says what they take, as in `yaml|json`, complete themselves.
+	// completeFlags completes the values of flags, by the name of the flag. Flags whose usage lists the
+	// values, as in `yaml|json`, are completed without an item here.
 	completeFlags map[string]completer
 }
 
-// runner is a command whose flags have been understood.
+// runner is a command with parsed flags.
 type runner interface {
 	run(ctx context.Context) error
 }
 
-// completer returns what an argument or a flag may become. args are those before
-// it.
+// completer is a function that returns the possible values of an argument or a flag. args are the preceding
+// arguments.
 type completer func(ctx context.Context, args []string, typed string) []string
 
-// build makes it a command of the program called name.
+// build returns the cobra command. name is the name of the program.
 func (c command) build(name string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: c.use, Short: c.short, Long: reflow(examples(name, c.long)), Args: c.args,
@@ -70,7 +69,7 @@ func (c command) build(name string) *cobra.Command {
 	return cmd
 }
 
-// flagCompleters are the completers of all flags that have one.
+// flagCompleters returns the completers of all flags that have one.
 func (c command) flagCompleters(flags *pflag.FlagSet) map[string]completer {
 	all := map[string]completer{}
 	flags.VisitAll(func(flag *pflag.Flag) {
@@ -97,18 +96,18 @@ func (c completer) cobra() cobra.CompletionFunc {
 			}
 		}
 		if len(fitting) == 1 && (strings.HasSuffix(fitting[0], "=") || strings.HasSuffix(fitting[0], "/")) {
-			return fitting, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace // it goes on
+			return fitting, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace // the value continues
 		}
 		return fitting, cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// oneOf completes fixed words.
+// oneOf returns a completer for fixed words.
 func oneOf(words ...string) completer {
 	return func(context.Context, []string, string) []string { return words }
 }
 
-// reflow wraps the paragraphs of a help text; lines that are indented stay.
+// reflow wraps the paragraphs of a help text. Indented lines are unchanged.
 func reflow(text string) string {
 	var lines, paragraph []string
 	flush := func() {
@@ -129,7 +128,7 @@ func reflow(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// examples puts the name of the program into the examples of a command.
+// examples inserts the name of the program into the examples of a command.
 func examples(name, text string) string {
 	return strings.ReplaceAll(strings.Trim(text, "\n"), "PROGRAM", name)
 }

@@ -94,11 +94,11 @@ func (o deleteOptions) run(ctx context.Context) error {
 	return o.gone(ctx, c, app.UID)
 }
 
-// mostTold is how many sentences about single objects are printed before something is asked.
+// mostTold is the maximum number of messages about single objects that are printed before the question.
 const mostTold = 20
 
-// confirm says what becomes of the resources where that is not the same for all, and
-// asks, where a person can answer.
+// confirm prints what happens to resources that are not treated like all others. It then asks for
+// confirmation if a user can answer.
 func (o deleteOptions) confirm(app *v1alpha1.Application) error {
 	stays := plan.RetainedObjects(app)
 	told := becomes(app, stays)
@@ -119,7 +119,8 @@ func (o deleteOptions) confirm(app *v1alpha1.Application) error {
 	return ask(o.streams, fmt.Sprintf("Delete the Application %s/%s %s?", app.Namespace, app.Name, what), "nothing was deleted")
 }
 
-// becomes says what becomes of the objects that were there before the Application.
+// becomes returns messages about what happens to adopted objects, to shared objects, and to the restored
+// fields of other objects.
 func becomes(app *v1alpha1.Application, stays map[manifest.ID]bool) (told [][]string) {
 	for _, r := range app.Status.Resources {
 		if r.Origin != v1alpha1.OriginAdopted || plan.Orphans(app) {
@@ -140,7 +141,7 @@ func becomes(app *v1alpha1.Application, stays map[manifest.ID]bool) (told [][]st
 	return told
 }
 
-// givenBack says which fields of owned objects that stay get back what they had.
+// givenBack returns messages about the fields that are restored in owned objects that are not deleted.
 func givenBack(app *v1alpha1.Application, stays map[manifest.ID]bool) (told [][]string) {
 	for _, r := range app.Status.Resources {
 		id := plan.IDOf(r.ResourceReference)
@@ -152,7 +153,7 @@ func givenBack(app *v1alpha1.Application, stays map[manifest.ID]bool) (told [][]
 	return told
 }
 
-// tell prints sentences as wide as the terminal is, and fields, which are indented, as they are.
+// tell prints lines. It wraps sentences at the width of the terminal, but not fields, which are indented.
 func (o deleteOptions) tell(lines ...string) {
 	for _, line := range lines {
 		parts := []string{terminal.Visible(line)}
@@ -163,7 +164,7 @@ func (o deleteOptions) tell(lines ...string) {
 	}
 }
 
-// whatGoes says what is deleted beside the Application.
+// whatGoes describes which resources are deleted or released with the Application.
 func whatGoes(app *v1alpha1.Application, stays map[manifest.ID]bool) string {
 	shared, goes := 0, 0
 	for _, r := range app.Status.Resources {
@@ -188,7 +189,7 @@ func whatGoes(app *v1alpha1.Application, stays map[manifest.ID]bool) string {
 	return "and its " + all
 }
 
-// letGo says what becomes of a shared object.
+// letGo describes what happens to a shared object.
 func letGo(app *v1alpha1.Application, r v1alpha1.ResourceStatus) []string {
 	text := plan.IDOf(r.ResourceReference).String() + " is shared, and stays"
 	switch {
@@ -200,7 +201,8 @@ func letGo(app *v1alpha1.Application, r v1alpha1.ResourceStatus) []string {
 	return append([]string{text + ". Where nobody has changed it meanwhile, and no Application waits for it, this is restored:"}, restored(r)...)
 }
 
-// restored says what of an object gets back what it had.
+// restored lists the fields of an object that are restored, and those whose original value was not
+// recorded.
 func restored(r v1alpha1.ResourceStatus) (lines []string) {
 	for _, b := range r.Baseline {
 		becomes := "removed"
@@ -215,8 +217,8 @@ func restored(r v1alpha1.ResourceStatus) (lines []string) {
 	return lines
 }
 
-// ask asks a person, and is an error that says what was not done unless the answer is
-// yes.
+// ask asks the user a question. Unless the answer is yes, it returns an error that states what was not
+// done.
 func ask(streams Streams, question, otherwise string) error {
 	fmt.Fprint(streams.Err, question+" [y/N] ")
 	answer, err := bufio.NewReader(streams.In).ReadString('\n')
@@ -233,7 +235,7 @@ func ask(streams Streams, question, otherwise string) error {
 	return &terminal.Exit{Status: terminal.StatusDifferent, Err: errors.New(otherwise)}
 }
 
-// gone waits until the Application is gone, and with it its resources.
+// gone waits until the Application and its resources are deleted.
 func (o deleteOptions) gone(ctx context.Context, c *connection.Cluster, uid types.UID) error {
 	shown := connection.NewProgress(o.streams)
 	message := connection.NoController("takes its finalizer off")
@@ -242,7 +244,7 @@ func (o deleteOptions) gone(ctx context.Context, c *connection.Cluster, uid type
 	}
 	return o.wait.Follow(ctx, c, c.Namespace, o.name, late, func(app *v1alpha1.Application) (bool, error) {
 		if app == nil || app.UID != uid {
-			shown.Show(&v1alpha1.Application{}) // none of its resources is left
+			shown.Show(&v1alpha1.Application{}) // none of its resources remains
 			shown.Say("gone")
 			return true, nil
 		}

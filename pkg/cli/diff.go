@@ -77,7 +77,7 @@ type diffOptions struct {
 	target   connection.Target
 	palette  terminal.Palette
 	width    int
-	external []string // a program that compares; nil: we do
+	external []string // the external diff program; nil: the built-in one
 }
 
 func newDiffCommand(name string, streams Streams) *cobra.Command {

@@ -1,18 +1,17 @@
-// Package cli is the command line of Holdfast: one file for each command, its
-// options filled from flags, its logic without cobra.
+// Package cli is the command line of Holdfast. Each command has its own file. Its options are set by flags, and
+// its logic does not depend on cobra.
 //
-// It decides nothing itself. What it prints is what package plan decides, so it
-// cannot disagree with the controller. Commands write to the streams they are
-// given, data on one and messages on the other, and return an error that says with
-// which status the program ends.
+// The package makes no decisions of its own. It prints what package plan decides, so it cannot disagree with the
+// controller. Commands write data to one stream and messages to the other. They return an error that determines
+// the exit status of the program.
 //
-// What the commands share is in the packages below, and each of these knows only
-// those after it:
+// The commands share these packages. Each package depends only on those after it:
 //
-//   - report says what was found out, as text and as values
-//   - connection reads and writes in a cluster, with the rights of the user
+//   - page presents results as HTML
+//   - report presents results as text and as values
+//   - connection reads from and writes to a cluster, with the permissions of the user
 //   - files reads Applications and live objects from files instead
-//   - terminal has the streams, colours, lines and values
+//   - terminal provides streams, colors, lines and values
 //
 // The main program is:
 //

@@ -78,8 +78,8 @@ type explainOptions struct {
 	resource    string
 	path        string
 	palette     terminal.Palette
-	print       terminal.Printer // nil: for people
-	page        bool             // a page
+	print       terminal.Printer // nil: text output
+	page        bool             // print an HTML page
 	showSecrets bool
 }
 
@@ -134,7 +134,7 @@ func (f *explainFlags) options(program string, streams Streams, args []string) (
 	return o, err
 }
 
-// forPage takes the rest of the arguments for a page, which shows all fields.
+// forPage parses the remaining arguments for an HTML page, which shows all fields.
 func (o explainOptions) forPage(args []string) (runner, error) {
 	switch {
 	case o.showSecrets:
@@ -185,7 +185,7 @@ func (o explainOptions) run(ctx context.Context) error {
 	return terminal.Write(o.streams.Out, text.Bytes())
 }
 
-// showAll writes a page of all objects.
+// showAll prints an HTML page of all objects.
 func (o explainOptions) showAll(d files.Decision) error {
 	view := report.StatusOf(d)
 	text, err := page.StatusFile(d, view, o.program, o.streams.Now())

@@ -20,8 +20,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// externalDiff is the program that compares, as kubectl reads it: words, and no
-// shell.
+// externalDiff returns the external diff program and its arguments. Like kubectl, it splits the variable
+// into words and does not use a shell.
 func externalDiff(getenv func(string) string) []string {
 	if words := strings.Fields(getenv("KUBECTL_EXTERNAL_DIFF")); len(words) > 0 {
 		return words
@@ -29,14 +29,14 @@ func externalDiff(getenv func(string) string) []string {
 	return []string{"diff", "-u", "-N"}
 }
 
-// runExternal has a program compare two directories, one with the live objects
-// and one with what they would become. The program ends with 1 if they differ.
+// runExternal runs the external program on two directories: one with the live objects, and one with their
+// desired state. The program exits with status 1 if they differ.
 func (o diffOptions) runExternal(ctx context.Context, decisions []files.Decision) error {
 	directory, err := os.MkdirTemp("", "holdfast-diff-")
 	if err != nil {
 		return fmt.Errorf("making a directory for the objects: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(directory) }() // it is in the directory for such
+	defer func() { _ = os.RemoveAll(directory) }() // leftovers are in the directory for temporary files
 	before, after := filepath.Join(directory, "LIVE"), filepath.Join(directory, "DESIRED")
 	for _, name := range []string{before, after} {
 		if err := os.Mkdir(name, 0o700); err != nil {
@@ -65,8 +65,7 @@ func (o diffOptions) runExternal(ctx context.Context, decisions []files.Decision
 	}
 }
 
-// writePair writes a live object and what it would become, values of Secrets
-// masked.
+// writePair writes a live object and its desired state, with the values of Secrets masked.
 func writePair(d files.Decision, change plan.Change, before, after string) error {
 	live, desired, err := pair(d, change)
 	if err != nil {
@@ -85,14 +84,14 @@ func writePair(d files.Decision, change plan.Change, before, after string) error
 	return nil
 }
 
-// fileName is that of an object: kind, group, namespace and name, as far as it has them.
-// A name that began with a dot would be hidden.
+// fileName returns the file name for an object: its kind, group, namespace and name, if it has them. Empty
+// parts are omitted; a leading dot would hide the file.
 func fileName(id manifest.ID) string {
 	parts := slices.DeleteFunc([]string{id.Kind, id.Group, id.Namespace, id.Name}, func(part string) bool { return part == "" })
 	return strings.ReplaceAll(strings.Join(parts, "."), "/", "_")
 }
 
-// pair is a live object and what it becomes; nil where there is none.
+// pair returns a live object and its desired state. Either is nil if the object does not exist then.
 func pair(d files.Decision, change plan.Change) (live, desired map[string]any, err error) {
 	live = withoutManagedFields(d.Live[change.ID])
 	switch change.Action {
@@ -132,7 +131,7 @@ func pair(d files.Decision, change plan.Change) (live, desired map[string]any, e
 	return live, desired, err
 }
 
-// withoutManagedFields is an object without what nobody reads in a comparison.
+// withoutManagedFields returns an object without managedFields, which are not useful in a comparison.
 func withoutManagedFields(object map[string]any) map[string]any {
 	metadata, ok := object["metadata"].(map[string]any)
 	if !ok || metadata["managedFields"] == nil {

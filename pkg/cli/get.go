@@ -70,9 +70,9 @@ type getOptions struct {
 	getFlags
 	streams Streams
 	names   []string
-	// object prints objects for programs; nil: a table.
+	// object prints objects for programs; nil: a table is printed.
 	object printers.ResourcePrinter
-	// columns are those of -o custom-columns.
+	// columns are the columns of -o custom-columns.
 	columns []customColumn
 }
 
@@ -136,8 +136,8 @@ func (f *getFlags) options(streams Streams, args []string) (runner, error) {
 	return o, err
 }
 
-// objectPrinter is kubectl's printer for -o, which takes more formats than it
-// prints here.
+// objectPrinter returns kubectl's printer for -o. more are formats that the command prints itself; they are
+// listed in the error for an unknown format.
 func objectPrinter(output string, more ...string) (printers.ResourcePrinter, error) {
 	flags := genericclioptions.NewPrintFlags("")
 	flags.OutputFormat = &output
@@ -163,7 +163,7 @@ func (o getOptions) run(ctx context.Context) error {
 	return errors.Join(o.print(ctx, c, list), err)
 }
 
-// follow prints Applications as they are, and each again when it changes.
+// follow prints the Applications, and prints each of them again when it changes.
 func (o getOptions) follow(ctx context.Context, c *connection.Cluster) error {
 	namespace := c.Namespace
 	if o.all {
@@ -212,7 +212,7 @@ func (o getOptions) print(ctx context.Context, c *connection.Cluster, list *unst
 	}
 }
 
-// none says that nothing was found, and where.
+// none returns the message that there are no Applications, and where.
 func (o getOptions) none(c *connection.Cluster) string {
 	which := ""
 	if o.selector != "" {
@@ -224,7 +224,7 @@ func (o getOptions) none(c *connection.Cluster) string {
 	return fmt.Sprintf("There are no Applications%s in the namespace %s.", which, c.Namespace)
 }
 
-// list has those that there are; the error is about the others.
+// list returns the Applications that exist. The error is about the missing ones.
 func (o getOptions) list(ctx context.Context, c *connection.Cluster) (*unstructured.UnstructuredList, error) {
 	namespace := c.Namespace
 	if o.all {
@@ -257,7 +257,7 @@ func ofNamespace(namespace string) string {
 	return " in the namespace " + namespace
 }
 
-// printObjects prints one object as it is, and several as a List.
+// printObjects prints one object as it is stored, and several objects as a List.
 func (o getOptions) printObjects(list *unstructured.UnstructuredList) error {
 	var object runtime.Object = list
 	switch {
@@ -277,7 +277,7 @@ func (o getOptions) printObjects(list *unstructured.UnstructuredList) error {
 	return o.object.PrintObj(object, o.streams.Out)
 }
 
-// table has the columns of `get`.
+// table returns the table that `get` prints.
 func (o getOptions) table(list *unstructured.UnstructuredList) *metav1.Table {
 	table := &metav1.Table{}
 	column := func(name string) {

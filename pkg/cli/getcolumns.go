@@ -11,14 +11,14 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
-// customColumn is one of -o custom-columns.
+// customColumn is a column of -o custom-columns.
 type customColumn struct {
 	name string
 	path *jsonpath.JSONPath
 }
 
-// customColumns reads NAME:PATH,NAME:PATH, with paths as kubectl takes them:
-// metadata.name, .metadata.name or {.metadata.name}.
+// customColumns parses NAME:PATH,NAME:PATH. Paths have any form that kubectl accepts: metadata.name,
+// .metadata.name or {.metadata.name}.
 func customColumns(spec string) (columns []customColumn, err error) {
 	for _, one := range strings.Split(spec, ",") {
 		name, path, both := strings.Cut(one, ":")
@@ -35,7 +35,7 @@ func customColumns(spec string) (columns []customColumn, err error) {
 	return columns, nil
 }
 
-// customTable has what is found at the paths of the columns.
+// customTable returns a table with the values at the paths of the columns.
 func customTable(columns []customColumn, list *unstructured.UnstructuredList) (*metav1.Table, error) {
 	table := &metav1.Table{}
 	for _, column := range columns {

@@ -2,14 +2,14 @@ package cli
 
 import "github.com/spf13/cobra"
 
-// Group is the commands of one purpose.
+// Group is a set of commands with the same purpose.
 type Group struct {
-	// Title is what they are for; Commands are their names.
+	// Title describes the purpose. Commands are the names of the commands.
 	Title    string
 	Commands []string
 }
 
-// Groups are all commands by purpose, in the order of the help.
+// Groups returns all commands by purpose, in the order of the help.
 func Groups() []Group {
 	root := NewCommand("holdfast", Streams{})
 	var groups []Group

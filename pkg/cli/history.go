@@ -65,7 +65,7 @@ type historyOptions struct {
 	streams Streams
 	name    string
 	filter  report.HistoryFilter
-	print   terminal.Printer // nil: for people
+	print   terminal.Printer // nil: text output
 }
 
 func newHistoryCommand(name string, streams Streams) *cobra.Command {
@@ -156,8 +156,8 @@ func (o historyOptions) run(ctx context.Context) error {
 	return o.show(entries)
 }
 
-// entries are those of one Application that are wanted. With a cluster, those in slices are
-// among them, as far as they can be had.
+// entries returns the history entries of one Application that match the filter. With a cluster, it includes
+// those in ApplicationSlices, if they can be read.
 func (o historyOptions) entries(ctx context.Context, c *connection.Cluster, u *unstructured.Unstructured) ([]report.EntryView, error) {
 	raw, err := json.Marshal(u.Object)
 	if err != nil {
@@ -178,13 +178,13 @@ func (o historyOptions) entries(ctx context.Context, c *connection.Cluster, u *u
 	return o.filter.Of(report.HistoryOf(app))
 }
 
-// follow shows what there is, and then what comes.
+// follow prints the existing history entries, and then new ones.
 func (o historyOptions) follow(ctx context.Context, c *connection.Cluster, namespace string, options metav1.ListOptions) error {
 	seen := map[types.UID]map[string]bool{}
 	return c.Watch(ctx, namespace, options, func(u *unstructured.Unstructured, gone bool) error {
 		older := c
 		if gone || seen[u.GetUID()] != nil {
-			older = nil // they have been shown
+			older = nil // the older entries are already printed
 		}
 		entries, err := o.entries(ctx, older, u)
 		if gone || err != nil {
@@ -235,7 +235,7 @@ func (o historyOptions) show(entries []report.EntryView) error {
 	return terminal.Write(o.streams.Out, text.Bytes())
 }
 
-// table shows who changes most.
+// table prints the writers with the most changes.
 func (o historyOptions) table(sums []*report.WriterSum) error {
 	now := o.streams.Now()
 	rows := [][]string{{"WRITER", "CHANGES", "FIELDS", "CONTESTED", "APPLICATIONS", "LONGEST", "LAST"}}

@@ -84,7 +84,7 @@ func newFreeCommand(name string, streams Streams) *cobra.Command {
 	}, true, name, streams)
 }
 
-// editing completes a command that changes what is held.
+// editing completes a command that changes which fields are held.
 func editing(c command, free bool, name string, streams Streams) *cobra.Command {
 	f := &editFlags{free: free, target: connection.NewTargetFlags()}
 	c.flags = func(flags *pflag.FlagSet) {
@@ -128,7 +128,8 @@ func (f *editFlags) options(streams Streams, args []string) (o editOptions, err 
 	return o, err
 }
 
-// writable reports whether there is one file to change, if the Application is in files.
+// writable returns an error if the Application is read from files and they are not one local file. A dry
+// run does not need one.
 func (o editOptions) writable() error {
 	if o.target.InFiles && !o.dryRun && (len(o.target.Files) > 1 || o.target.Files[0] == files.Stdin || strings.Contains(o.target.Files[0], "://")) {
 		return errors.New("only a file can be changed, one at a time: --dry-run prints what to write")
@@ -136,8 +137,8 @@ func (o editOptions) writable() error {
 	return nil
 }
 
-// complete completes NAME, KIND/NAME, and then paths: those that are free to hold, those
-// that are held to free.
+// complete completes NAME, KIND/NAME, and then paths: free fields for the hold command, held fields for the
+// free command.
 func (f *editFlags) complete(ctx context.Context, streams Streams, args []string, typed string) []string {
 	given := len(args)
 	if f.target.InFiles() {
@@ -198,20 +199,20 @@ func (o editOptions) run(ctx context.Context) error {
 	return terminal.Write(o.streams.Out, out.Bytes())
 }
 
-// edit is a change of the spec, where it is said which fields of a resource are held.
+// edit is a change of the list in the spec that defines which fields of a resource are held.
 type edit struct {
 	notes []string
 	after *plan.Plan
-	// key is the list of the spec that is changed; was and is are its items as JSON.
+	// key is the name of the list. was and is are its items before and after the change, as JSON values.
 	key     string
 	was, is []any
 	patch   []delta.Op
-	// text is what is written, inFile a file with it.
+	// text returns the YAML to write. inFile returns the text of a file with the change.
 	text   func() (string, error)
 	inFile func(text []byte, document manifest.Document) ([]byte, error)
 }
 
-// editOf changes the entry of the resource in spec.observerSchema, if it has one, and else
+// editOf returns a change of the resource's schema in spec.observerSchema or, if there is none, of
 // spec.fields.
 func editOf(d files.Decision, id manifest.ID, change plan.Edit) (edit, error) {
 	if source := d.SchemaSource(id); source.Entry {
@@ -235,7 +236,7 @@ func editOf(d files.Decision, id manifest.ID, change plan.Edit) (edit, error) {
 	return fieldsEdit(d, fields, notes), nil
 }
 
-// fieldsEdit changes spec.fields.
+// fieldsEdit returns a change of spec.fields.
 func fieldsEdit(d files.Decision, fields []v1alpha1.ResourceFields, notes []string) edit {
 	return edit{
 		key: "fields", was: listOf(d.Spec.Fields), is: listOf(fields),
@@ -247,7 +248,7 @@ func fieldsEdit(d files.Decision, fields []v1alpha1.ResourceFields, notes []stri
 	}
 }
 
-// write changes the Application, or its file, or says how.
+// write changes the Application or its file. In a dry run, it only prints the YAML to write.
 func (o editOptions) write(ctx context.Context, out *bytes.Buffer, d files.Decision, c *connection.Cluster, e edit) error {
 	switch {
 	case o.dryRun:
@@ -267,7 +268,7 @@ func (o editOptions) write(ctx context.Context, out *bytes.Buffer, d files.Decis
 	return err
 }
 
-// listOf is a list as a JSON value.
+// listOf converts a list to JSON values.
 func listOf(list any) (items []any) {
 	raw, err := json.Marshal(list)
 	if err != nil {
@@ -281,16 +282,16 @@ func listOf(list any) (items []any) {
 	return items
 }
 
-// schemaPatch changes an entry of spec.observerSchema if it is what it was.
+// schemaPatch returns a JSON Patch that replaces a schema in spec.observerSchema if it is unchanged.
 func schemaPatch(before, after []runtime.RawExtension, position int) []delta.Op {
 	path := fmt.Sprintf("/spec/observerSchema/%d", position)
 	return []delta.Op{{Op: "test", Path: path, Value: before[position]}, {Op: "replace", Path: path, Value: after[position]}}
 }
 
-// fieldsPatch changes spec.fields if they are what they were.
+// fieldsPatch returns a JSON Patch that replaces spec.fields if they are unchanged.
 func fieldsPatch(before, after []v1alpha1.ResourceFields) []delta.Op {
 	const path = "/spec/fields"
-	var was any // a test for null holds where there is nothing, too
+	var was any // a test for null also succeeds if the field does not exist
 	if len(before) > 0 {
 		was = before
 	}

@@ -17,12 +17,13 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// holdersOptions are for `explain KIND/NAME`: who holds what of an object.
+// holdersOptions are the options of `explain KIND/NAME`, which shows the Applications that hold fields of
+// an object.
 type holdersOptions struct {
 	streams    Streams
 	connection connection.Flags
 	object     connection.LiveFlags
-	print      terminal.Printer // nil: for people
+	print      terminal.Printer // nil: text output
 }
 
 // holdersView is what `explain KIND/NAME -o json` prints.
@@ -80,15 +81,15 @@ func (o holdersOptions) run(ctx context.Context) error {
 	return terminal.Write(o.streams.Out, text.Bytes())
 }
 
-// isGone is true if the Application of a holder does not exist: it was deleted without its
-// finalizer, or is one of another cluster.
+// isGone reports whether the Application of a holder does not exist: it was deleted without its finalizer,
+// or belongs to another cluster.
 func isGone(ctx context.Context, c *connection.Cluster, holder string) bool {
 	namespace, name, _ := strings.Cut(holder, "/")
 	_, err := c.Own.Resource(connection.Applications).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
 	return apierrors.IsNotFound(err)
 }
 
-// isWaiting reports whether an Application holds nothing of an object yet.
+// isWaiting reports whether an Application does not hold anything of an object yet.
 func isWaiting(h plan.Holder) bool { return !h.Owns && !h.Whole && len(h.Fields) == 0 }
 
 func writeHolder(out *bytes.Buffer, h plan.Holder, gone bool) {

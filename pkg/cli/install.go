@@ -129,8 +129,8 @@ func (o installOptions) run(ctx context.Context) error {
 	return o.install(ctx, c, objects)
 }
 
-// installed are the built-in objects, for a namespace of the controller, in the order in
-// which they are applied.
+// installed returns the built-in objects in the order in which they are applied. namespace is the namespace
+// of the controller.
 func installed(namespace string) ([]*unstructured.Unstructured, error) {
 	documents, err := manifest.Read("install.yaml", deploy.Install())
 	if err != nil {
@@ -144,8 +144,7 @@ func installed(namespace string) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// moveTo puts an object that is made for the namespace of the files into another
-// one.
+// moveTo moves an object from the default namespace of the controller to another namespace.
 func moveTo(object map[string]any, namespace string) {
 	u := unstructured.Unstructured{Object: object}
 	if u.GetKind() == "Namespace" && u.GetName() == deploy.Namespace {
@@ -163,7 +162,7 @@ func moveTo(object map[string]any, namespace string) {
 	}
 }
 
-// containersOf are the containers of a Deployment; other objects have none.
+// containersOf returns the containers of a Deployment, or nil for other objects.
 func containersOf(object map[string]any) (containers []map[string]any) {
 	if object["kind"] != "Deployment" {
 		return nil
@@ -178,7 +177,7 @@ func containersOf(object map[string]any) (containers []map[string]any) {
 	return containers
 }
 
-// imageOf is the image of the controller.
+// imageOf returns the image of the controller.
 func imageOf(objects []*unstructured.Unstructured) string {
 	for _, object := range objects {
 		for _, container := range containersOf(object.Object) {
@@ -231,8 +230,8 @@ func (o installOptions) install(ctx context.Context, c *connection.Cluster, obje
 	return nil
 }
 
-// elsewhere refuses a second controller in another namespace: the two would work
-// against each other.
+// elsewhere returns an error if another namespace already has a controller, because the two controllers
+// would work against each other.
 func (o installOptions) elsewhere(found installation) error {
 	wanted := cmp.Or(*o.connection.Namespace, deploy.Namespace)
 	if !found.bound || found.namespace == wanted {
@@ -253,7 +252,7 @@ var (
 	roleBindings        = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}
 )
 
-// afterInstall is what to do next: without it no Application can write.
+// afterInstall describes the next steps. Without them, no Application can write.
 const afterInstall = `
 Applications write with the rights of a ServiceAccount of their namespace. To let
 those of the namespace default edit it:

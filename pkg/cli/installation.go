@@ -29,14 +29,14 @@ const (
 type installation struct {
 	namespace  string                     // of the controller
 	bound      bool                       // a binding names the namespace
-	deployment *unstructured.Unstructured // of the controller; nil: there is none
-	release    string                     // of Helm; empty: without Helm
+	deployment *unstructured.Unstructured // of the controller; nil if there is none
+	release    string                     // of Helm; empty if Helm is not used
 	releasedIn string                     // the namespace of the release
 	variant    string                     // directory below deploy
 	ours       bool                       // `holdfast install` has applied the Deployment
 }
 
-// findInstallation looks for an installation, in a namespace if one is given.
+// findInstallation looks for an installation. If namespace is set, it looks only there for the controller.
 func findInstallation(ctx context.Context, c *connection.Cluster, namespace string) (installation, error) {
 	bindings := c.Own.Resource(clusterRoleBindings)
 	definitions, err := readable(ctx, bindings, definitionsName)
@@ -63,7 +63,7 @@ func findInstallation(ctx context.Context, c *connection.Cluster, namespace stri
 	return found, nil
 }
 
-// readable returns an object, or nil if there is none that the user may read.
+// readable returns an object, or nil if it does not exist or the user may not read it.
 func readable(ctx context.Context, client dynamic.ResourceInterface, name string) (*unstructured.Unstructured, error) {
 	object, err := client.Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
@@ -72,7 +72,7 @@ func readable(ctx context.Context, client dynamic.ResourceInterface, name string
 	return object, err
 }
 
-// variantOf returns the directory below deploy that the Deployment looks like.
+// variantOf returns the directory below deploy that matches the Deployment.
 func (i installation) variantOf(everywhere bool) string {
 	if i.deployment == nil {
 		return "default"
@@ -114,7 +114,7 @@ func (i installation) slots() int {
 	return n
 }
 
-// leases returns the names of the Leases of which each must be held.
+// leases returns the names of the Leases; each of them must be held.
 func (i installation) leases() (names []string) {
 	name := cmp.Or(i.argument("leader-elect-resource-name"), controllerName)
 	if i.slots() == 1 {
@@ -126,13 +126,13 @@ func (i installation) leases() (names []string) {
 	return names
 }
 
-// applier returns the ServiceAccount of Applications that name none.
+// applier returns the ServiceAccount of Applications that do not name one.
 func (i installation) applier() string {
 	return cmp.Or(i.argument("default-service-account"), connection.ApplierName)
 }
 
-// upgrade returns the command that upgrades the installation in its own way. Without an installation it
-// installs one.
+// upgrade returns the command that upgrades the installation in the way that it was installed. Without an
+// installation, it returns the command that installs one.
 func (i installation) upgrade() string {
 	switch {
 	case i.release != "":
@@ -152,8 +152,8 @@ func (i installation) upgrade() string {
 	return command
 }
 
-// refuseToReplace returns an error if the objects would replace what was installed in another way, what
-// another client has set since, or another version. It writes nothing.
+// refuseToReplace returns an error if the objects would replace another version, an installation that was
+// made in another way, or changes of another client. It writes nothing.
 func (o installOptions) refuseToReplace(ctx context.Context, c *connection.Cluster, found installation, objects []*unstructured.Unstructured) error {
 	if o.force || found.deployment == nil {
 		return nil
@@ -189,7 +189,7 @@ func (o installOptions) replaced(ctx context.Context, c *connection.Cluster, fou
 	return "", nil
 }
 
-// conflict returns what an apply of an object would replace: fields of other clients, or the definition of
+// conflict returns what an apply of an object would replace: fields of other clients, or a definition of
 // another version.
 func conflict(ctx context.Context, c *connection.Cluster, client dynamic.ResourceInterface, object *unstructured.Unstructured) (string, error) {
 	name := object.GetKind() + " " + object.GetName()
@@ -209,7 +209,7 @@ func conflict(ctx context.Context, c *connection.Cluster, client dynamic.Resourc
 	return "", c.Explained(err, "patch", name)
 }
 
-// conflicts returns the fields that another field manager has, from an error of a server-side apply.
+// conflicts returns the fields that another field manager owns, from an error of a server-side apply.
 func conflicts(err error) (fields []string) {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil {

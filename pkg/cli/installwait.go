@@ -19,8 +19,7 @@ var (
 	pods        = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 )
 
-// awaitController waits until the Pods of the controller are those of the Deployment, and
-// are ready.
+// awaitController waits until the Pods of the controller match the Deployment and are ready.
 func (o installOptions) awaitController(ctx context.Context, c *connection.Cluster) error {
 	in := cmp.Or(*o.connection.Namespace, deploy.Namespace)
 	why := "its Pods are not created yet"
@@ -44,7 +43,7 @@ func (o installOptions) awaitController(ctx context.Context, c *connection.Clust
 	return err
 }
 
-// isRolledOut reports whether all Pods of a Deployment are new and available.
+// isRolledOut reports whether all Pods of a Deployment are up to date and available.
 func isRolledOut(deployment *unstructured.Unstructured) bool {
 	number := func(fields ...string) int64 {
 		n, _, _ := unstructured.NestedInt64(deployment.Object, fields...)
@@ -55,7 +54,7 @@ func isRolledOut(deployment *unstructured.Unstructured) bool {
 		number("status", "updatedReplicas") == wanted && number("status", "availableReplicas") == wanted
 }
 
-// trouble is what a Pod of the controller waits for, as far as the user may know.
+// trouble returns the reason why a Pod of the controller is not ready, or "" if the user cannot list Pods.
 func trouble(ctx context.Context, c *connection.Cluster, namespace string) string {
 	list, err := c.Own.Resource(pods).Namespace(namespace).List(ctx, metav1.ListOptions{
 		LabelSelector: "app.kubernetes.io/name=holdfast,app.kubernetes.io/component=controller",
@@ -71,8 +70,8 @@ func trouble(ctx context.Context, c *connection.Cluster, namespace string) strin
 	return ""
 }
 
-// waiting is why a Pod does not run: what its container waits for, or the condition
-// that is not met.
+// waiting returns the reason why a Pod does not run: the reason that its container waits for, or the
+// message of a condition that is not met.
 func waiting(pod unstructured.Unstructured) string {
 	statuses, _, _ := unstructured.NestedSlice(pod.Object, "status", "containerStatuses")
 	conditions, _, _ := unstructured.NestedSlice(pod.Object, "status", "conditions")

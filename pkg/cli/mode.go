@@ -20,7 +20,7 @@ Exit status:
   0  it only observes
   2  an error, also one in the flags`
 
-// modeOptions change the mode of an Application.
+// modeOptions are the options of a command that changes the mode of an Application.
 type modeOptions struct {
 	change
 	mode v1alpha1.Mode
@@ -33,7 +33,7 @@ func newObserveCommand(name string, streams Streams) *cobra.Command {
 	}, streams, change{}, "", func(o change) runner { return modeOptions{o, v1alpha1.ModeObserve} }).build(name)
 }
 
-// holding is `hold NAME`: it turns an Application on that only observes.
+// holding returns the options of `hold NAME`, which ends observe-only mode.
 func (f *editFlags) holding(streams Streams, name string) (modeOptions, error) {
 	if f.dryRun || f.rule.given() {
 		return modeOptions{}, errors.New("no object given: give KIND/NAME, for example deployment/web, and PATH")

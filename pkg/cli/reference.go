@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// referenceIntro begins docs/cli.md.
+// referenceIntro is the beginning of docs/cli.md.
 const referenceIntro = `<!-- Generated from the commands by ` + "`make generate`" + `: do not edit. -->
 
 # The command line
@@ -22,7 +22,8 @@ never alone, and not where ` + "`NO_COLOR`" + ` is set. Values of Secrets are ma
 
 `
 
-// Reference returns docs/cli.md: every command with its help. Flags that several commands have are described once.
+// Reference returns docs/cli.md: every command with its help. Flags that several commands have are
+// described only once.
 func Reference() []byte {
 	root := NewCommand("holdfast", Streams{})
 	var b bytes.Buffer
@@ -50,7 +51,7 @@ func usageLines(cmd *cobra.Command) string {
 	return cmd.UseLine() + "\n\n" + undented(cmd.Example)
 }
 
-// undented takes two spaces off each line.
+// undented removes two spaces of indentation from each line.
 func undented(text string) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
@@ -59,7 +60,7 @@ func undented(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// commandTable has a row for each command, and leads to it.
+// commandTable writes a row for each command, with a link to its section.
 func commandTable(b *bytes.Buffer, root *cobra.Command) {
 	b.WriteString("| command | what it does |\n|---|---|\n")
 	for _, row := range CommandTable(root) {
@@ -68,7 +69,7 @@ func commandTable(b *bytes.Buffer, root *cobra.Command) {
 	}
 }
 
-// CommandTable is every command and what it does, in the order of the help.
+// CommandTable returns every command and its short description, in the order of the help.
 func CommandTable(root *cobra.Command) [][2]string {
 	var rows [][2]string
 	for _, cmd := range commandsBelow(root) {
@@ -79,8 +80,7 @@ func CommandTable(root *cobra.Command) [][2]string {
 	return rows
 }
 
-// commandsBelow are all commands that a program has and shows, those of one
-// purpose together.
+// commandsBelow returns all visible commands of a program, grouped by purpose.
 func commandsBelow(cmd *cobra.Command) []*cobra.Command {
 	var all []*cobra.Command
 	add := func(group string) {
@@ -154,7 +154,7 @@ func flagRow(flag *pflag.Flag) string {
 	return fmt.Sprintf("| %s` | %s |\n", name, strings.ReplaceAll(usage, "|", "\\|"))
 }
 
-// isShown reports whether a default says something.
+// isShown reports whether the help shows a default value.
 func isShown(value string) bool {
 	return value != "" && value != "false" && value != "[]" && value != "0" && value != "none"
 }

@@ -101,7 +101,7 @@ func (f *editFlags) releasing(streams Streams, args []string) (o releaseOptions,
 	return o, o.writable()
 }
 
-// run lets go of fields by spec.fields: what follows is decided as ever.
+// run releases fields by changing spec.fields. The consequences are decided like those of any other change.
 func (o releaseOptions) run(ctx context.Context) error {
 	d, c, err := o.target.Decided(ctx)
 	if err != nil {
@@ -150,8 +150,8 @@ func (o releaseOptions) run(ctx context.Context) error {
 	return o.released(ctx, c, d, e.after.ReleasedFields())
 }
 
-// released waits until the controller has let go of the fields of which something is on record,
-// whatever else keeps the Application from being ready.
+// released waits until the controller has released the recorded fields, even if the Application is not
+// ready for another reason.
 func (o releaseOptions) released(ctx context.Context, c *connection.Cluster, d files.Decision, leaving map[manifest.ID][]string) error {
 	why := "the controller has not looked at it: does it run?"
 	late := func() error { return fmt.Errorf("%s/%s has not let go: %s", d.Namespace, d.Name, why) }
@@ -178,7 +178,7 @@ func (o releaseOptions) released(ctx context.Context, c *connection.Cluster, d f
 	})
 }
 
-// shared are the objects to let go of.
+// shared returns the objects to release.
 func (o releaseOptions) shared(d files.Decision) (ids []manifest.ID, err error) {
 	var asked manifest.ID
 	if o.resource != "" {

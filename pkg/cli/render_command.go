@@ -45,7 +45,7 @@ type renderOptions struct {
 	streams Streams
 	sources files.Sources
 	print   terminal.Printer
-	// application: print Applications instead of their manifests.
+	// application is set to print Applications instead of their manifests.
 	application bool
 }
 
@@ -86,8 +86,8 @@ func (f *renderFlags) options(streams Streams) (runner, error) {
 	return o, nil
 }
 
-// run is all or nothing: the error joins everything that is wrong with any of the
-// custom resources.
+// run prints nothing if any custom resource is invalid. The error joins the validation errors of all of
+// them.
 func (o renderOptions) run(ctx context.Context) error {
 	documents, err := o.sources.Input.Read(ctx, o.sources.Files)
 	if err != nil {
@@ -111,7 +111,7 @@ func (o renderOptions) run(ctx context.Context) error {
 	return o.print(o.streams.Out, all...)
 }
 
-// render returns what is printed of one custom resource.
+// render returns the objects to print for one custom resource.
 func (o renderOptions) render(document manifest.Document) ([]any, error) {
 	t, err := templateOf(document)
 	if err != nil {
@@ -138,7 +138,7 @@ func (o renderOptions) render(document manifest.Document) ([]any, error) {
 	return printed, nil
 }
 
-// templateOf finds the template of a document's kind.
+// templateOf returns the template for the kind of a document.
 func templateOf(document manifest.Document) (template.Template, error) {
 	apiVersion, _ := document.Value["apiVersion"].(string)
 	kind, _ := document.Value["kind"].(string)
@@ -153,7 +153,7 @@ func templateOf(document manifest.Document) (template.Template, error) {
 	return nil, files.FaultAt(document, nil, fmt.Sprintf("there is no template for kind %q of %q, only for %s", kind, apiVersion, strings.Join(known, ", ")))
 }
 
-// inNamespace is the object with a namespace, if it names none.
+// inNamespace sets the namespace of an object that does not name one.
 func inNamespace(object map[string]any, namespace string) map[string]any {
 	metadata, isMap := object["metadata"].(map[string]any)
 	if !isMap || metadata["namespace"] != nil {
@@ -163,7 +163,7 @@ func inNamespace(object map[string]any, namespace string) map[string]any {
 	return object
 }
 
-// faultsAt gives each fault the line and column that it is on.
+// faultsAt adds a line and column to each validation error.
 func faultsAt(document manifest.Document, faults []*template.ValidationError) error {
 	all := make([]error, len(faults))
 	for i, fault := range faults {
@@ -172,7 +172,7 @@ func faultsAt(document manifest.Document, faults []*template.ValidationError) er
 	return errors.Join(all...)
 }
 
-// withoutStatus is an object as people write it.
+// withoutStatus returns an object without its status, as a user would write it.
 func withoutStatus(object any) (map[string]any, error) {
 	raw, err := json.Marshal(object)
 	if err != nil {

@@ -33,7 +33,7 @@ Exit status, of every command that does not say otherwise:
   2    an error
   130  interrupted`
 
-// usageTemplate is cobra's with flags that are wrapped for 80 columns.
+// usageTemplate is cobra's template, with the flags wrapped at 80 columns.
 const usageTemplate = `Usage:
   {{if .HasAvailableSubCommands}}{{.CommandPath}} COMMAND{{else}}{{.UseLine}}{{end}}{{if .HasExample}}
 
@@ -57,17 +57,16 @@ kubectl's other flags for the connection (--server, --token, --user, --as-group,
 ...) work, too.{{end}}{{end}}
 `
 
-// Run is the program in its process, which an interrupt ends.
+// Run runs the program until it ends or is interrupted, and returns the exit status.
 func Run(ctx context.Context, args []string) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second one ends it at once
+	context.AfterFunc(ctx, stop) // a second interrupt ends the process immediately
 	return Main(ctx, args, Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Now: time.Now})
 }
 
-// Main runs the program that args call, as os.Args does, and returns the status
-// to end with: 0, 1 for differences, 2 and more for errors. The end of ctx interrupts
-// it.
+// Main runs the command in args, which has the form of os.Args. It returns the exit status: 0, 1 for
+// differences, 2 or more for errors. The command is interrupted when ctx ends.
 func Main(ctx context.Context, args []string, streams Streams) int {
 	name := programName(args[0])
 	streams.In = terminal.Interruptible(ctx, streams.In)
@@ -79,16 +78,16 @@ func Main(ctx context.Context, args []string, streams Streams) int {
 	}
 	err := interruptible(ctx, func() error { return root.ExecuteContext(ctx) })
 	if exit := (*terminal.Exit)(nil); err != nil && ctx.Err() != nil && !errors.As(err, &exit) {
-		err = terminal.Interrupted("") // whatever was broken off by that
+		err = terminal.Interrupted("") // the interrupt caused the error
 	}
 	return terminal.Finish(err, name, streams.Err)
 }
 
-// stopTime is how long a command can take to stop after an interrupt.
+// stopTime is the maximum time that a command may take to stop after an interrupt.
 const stopTime = 700 * time.Millisecond
 
-// interruptible runs a command and returns its error. It returns without waiting for a
-// command that does not stop after an interrupt: it may wait for a terminal, or compute.
+// interruptible runs a command and returns its error. It does not wait for a command that keeps running
+// after an interrupt, such as one that waits for a terminal or computes.
 func interruptible(ctx context.Context, run func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- run() }()
@@ -105,8 +104,7 @@ func interruptible(ctx context.Context, run func() error) error {
 	}
 }
 
-// unquoteUsages takes the marks out of the usages of flags that a shell shows as
-// they are.
+// unquoteUsages removes the backquotes from the usages of flags, because a shell shows them literally.
 func unquoteUsages(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(flag *pflag.Flag) { _, flag.Usage = pflag.UnquoteUsage(flag) })
 	for _, below := range cmd.Commands() {
@@ -114,12 +112,12 @@ func unquoteUsages(cmd *cobra.Command) {
 	}
 }
 
-// completionProgram is what kubectl runs to complete the arguments of the plugin:
-// a link to this program. Source: kubectl help plugin.
+// completionProgram is the program that kubectl runs to complete the arguments of the plugin: a link to
+// this program. Source: kubectl help plugin.
 const completionProgram = "kubectl_complete-holdfast"
 
-// argumentsOf are the arguments of the program. Under the name by which kubectl
-// asks for completions they are what is to be completed.
+// argumentsOf returns the arguments of the program. If kubectl runs the program for completions, the
+// arguments to complete are passed to cobra's completion command.
 func argumentsOf(args []string) []string {
 	if strings.TrimSuffix(filepath.Base(args[0]), ".exe") == completionProgram {
 		return append([]string{cobra.ShellCompRequestCmd}, args[1:]...)
@@ -127,8 +125,8 @@ func argumentsOf(args []string) []string {
 	return args[1:]
 }
 
-// programName is what people type. A program named kubectl-NAME is a plugin and
-// is called as `kubectl NAME`.
+// programName returns the name that users type. A program named kubectl-NAME is a plugin, and is called as
+// `kubectl NAME`.
 func programName(path string) string {
 	name := strings.TrimSuffix(filepath.Base(path), ".exe")
 	if plugin, ok := strings.CutPrefix(name, "kubectl-"); ok {
@@ -137,7 +135,7 @@ func programName(path string) string {
 	return "holdfast"
 }
 
-// NewCommand is the whole command line. name is how it calls itself in texts.
+// NewCommand returns the entire command line. name is the name of the program in messages.
 func NewCommand(name string, streams Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:               "holdfast",
@@ -147,28 +145,28 @@ func NewCommand(name string, streams Streams) *cobra.Command {
 		Version:           version.String(),
 		Args:              knownCommand,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		SilenceErrors:     true, // terminal.Finish tells them
-		SilenceUsage:      true, // it would hide them
+		SilenceErrors:     true, // terminal.Finish prints them
+		SilenceUsage:      true, // the usage would hide the errors
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	root.SetIn(streams.In)
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
 	root.SetUsageTemplate(usageTemplate)
-	root.Flags().Bool("version", false, "print which version this is") // cobra's own takes -v
+	root.Flags().Bool("version", false, "print which version this is") // cobra's own flag also takes -v
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelpCommand())
 	addCommands(root, name, streams)
 	return root
 }
 
-// Commands are in the order in which people need them, and not of the alphabet.
+// Commands are listed in the order in which users need them, and not alphabetically.
 func init() { cobra.EnableCommandSorting = false }
 
-// newCommand makes a command of the program called name.
+// newCommand is the constructor of a command. name is the name of the program.
 type newCommand func(name string, streams Streams) *cobra.Command
 
-// addCommands adds every command, those of one purpose together.
+// addCommands adds all commands, grouped by purpose.
 func addCommands(root *cobra.Command, name string, streams Streams) {
 	for _, group := range []struct {
 		id, title string
@@ -191,13 +189,13 @@ func addCommands(root *cobra.Command, name string, streams Streams) {
 	}
 }
 
-// elsewhere are the names that other tools have for what a command does.
+// elsewhere maps the command names of other tools to those of this program.
 var elsewhere = map[string]string{
 	"apply": "submit", "create": "submit", "list": "get", "ls": "get", "describe": "status", "remove": "delete",
 	"rm": "delete", "pause": "suspend", "sync": "reconcile", "preview": "diff", "validate": "schema validate",
 }
 
-// knownCommand refuses what is no command, and suggests one.
+// knownCommand returns an error for an unknown command, with a suggestion.
 func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -213,7 +211,7 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	return &terminal.UsageError{Command: cmd.CommandPath(), Err: fmt.Errorf("there is no command %q%s", args[0], hint)}
 }
 
-// newHelpCommand is cobra's, but for what it says of what is no command.
+// newHelpCommand returns cobra's help command with another error for unknown commands.
 func newHelpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND]", Short: "Help about a command", Hidden: true, DisableFlagsInUseLine: true,
@@ -246,11 +244,10 @@ func newHelpCommand() *cobra.Command {
 	}
 }
 
-// flagError says what is wrong with a flag, and which one a mistyped one may have
-// been.
+// flagError returns an error that describes an invalid flag, and suggests a name for a mistyped one.
 func flagError(cmd *cobra.Command, err error) error {
 	if typed := cmd.Flags().Args(); cmd.HasSubCommands() && len(typed) > 0 {
-		return knownCommand(cmd, typed) // the flag is one of a command that is not there
+		return knownCommand(cmd, typed) // the flag belongs to an unknown command
 	}
 	var unknown *pflag.NotExistError
 	var bare *pflag.ValueRequiredError
@@ -271,7 +268,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	return &terminal.UsageError{Command: cmd.CommandPath(), Err: err}
 }
 
-// refusedValue says what a flag takes.
+// refusedValue returns an error that describes the values of a flag.
 func refusedValue(err *pflag.InvalidValueError) error {
 	takes := map[string]string{"duration": "a time such as 30s or 5m", "bool": "true or false"}[err.GetFlag().Value.Type()]
 	if takes == "" {
@@ -280,7 +277,7 @@ func refusedValue(err *pflag.InvalidValueError) error {
 	return fmt.Errorf("--%s takes %s, not %q", err.GetFlag().Name, takes, err.GetValue())
 }
 
-// flagAsTyped is a flag by its long or its short name.
+// flagAsTyped returns the long or the short name of a flag.
 func flagAsTyped(flag *pflag.Flag, shortnames string) string {
 	if shortnames != "" {
 		return "-" + flag.Shorthand
@@ -288,7 +285,7 @@ func flagAsTyped(flag *pflag.Flag, shortnames string) string {
 	return "--" + flag.Name
 }
 
-// valueOf names the value of a flag, if its usage does.
+// valueOf returns the name of a flag's value, if its usage has one.
 func valueOf(flag *pflag.Flag) string {
 	if name, _ := pflag.UnquoteUsage(flag); name != "" {
 		return ": " + name

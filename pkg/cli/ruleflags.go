@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// ruleFlags say which values a field may have, or what is done about it.
+// ruleFlags are the flags for the rule of a held field: its allowed values, or its mode.
 type ruleFlags struct {
 	minimum, maximum    string
 	oneOf               []string
@@ -31,10 +31,10 @@ func (f *ruleFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.freeKeys, "free-keys", nil, "a `KEY` that everybody may add all the same; may be repeated")
 }
 
-// given reports whether any of them is.
+// given reports whether any of the flags is set.
 func (f *ruleFlags) given() bool { return !reflect.DeepEqual(*f, ruleFlags{}) }
 
-// held is what stands beside the paths.
+// held returns the rule that applies to the paths.
 func (f *ruleFlags) held() (held v1alpha1.HeldField, err error) {
 	held.Pattern, held.Rule, held.Mode = f.pattern, f.rule, v1alpha1.HeldMode(f.mode)
 	if held.Minimum, err = yamlValue("--minimum", f.minimum); err != nil {
@@ -59,7 +59,7 @@ func (f *ruleFlags) held() (held v1alpha1.HeldField, err error) {
 	return held, nil
 }
 
-// yamlValue is a value as it is written in YAML: 5, "5" or 50%; nil for none.
+// yamlValue parses a YAML value, such as 5, "5" or 50%. It returns nil for an empty string.
 func yamlValue(flag, text string) (*runtime.RawExtension, error) {
 	if text == "" {
 		return nil, nil //nolint:nilnil // a flag that is not given

@@ -43,7 +43,7 @@ type schemaDefaultOptions struct {
 	closed    []string
 }
 
-// everyMap is --closed without a path.
+// everyMap is the value of --closed without a path.
 const everyMap = "*"
 
 func newSchemaDefaultCommand(name string, streams Streams) *cobra.Command {
@@ -101,7 +101,7 @@ func (o *schemaDefaultOptions) run(ctx context.Context) error {
 	return terminal.Write(o.streams.Out, text)
 }
 
-// closeMaps closes the maps at a path, or all with free keys.
+// closeMaps closes the map at a path, or all maps with free keys.
 func closeMaps(entries []*observer.Schema, objects []manifest.Object, path string) error {
 	at, err := observer.ParsePath(path)
 	if path != everyMap && err != nil {

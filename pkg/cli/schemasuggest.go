@@ -84,7 +84,7 @@ func newSchemaSuggestCommand(name string, streams Streams) *cobra.Command {
 	}.build(name)
 }
 
-// run is all or nothing: an entry that is missing would be a default one.
+// run prints nothing if a schema cannot be made, because the default schema would apply instead.
 func (o schemaSuggestOptions) run(ctx context.Context) error {
 	documents, err := o.manifests.Read(ctx, files.Input{In: o.streams.In})
 	if err != nil {
@@ -131,7 +131,7 @@ func (o schemaSuggestOptions) run(ctx context.Context) error {
 	return terminal.Write(o.streams.Out, text)
 }
 
-// suggestionText is a schema with comments that say what was left out.
+// suggestionText returns a schema as YAML, with comments about the fields that it leaves out.
 func suggestionText(s plan.Suggestion, streams Streams) []byte {
 	var b bytes.Buffer
 	if len(s.LeftOut) > 0 {

@@ -100,7 +100,7 @@ func (o *schemaValidateOptions) run(ctx context.Context) error {
 	assigned, unfit := observer.Assign(entries, objects)
 	for _, fault := range terminal.Each(unfit) {
 		if of := (*observer.ValidationError)(nil); err == nil || errors.As(fault, &of) && of.Path != "" {
-			schemaErr = errors.Join(schemaErr, fault) // of a broken manifest it is not known which it is
+			schemaErr = errors.Join(schemaErr, fault) // the object of an invalid manifest is unknown
 		}
 	}
 	if err = errors.Join(err, inSchemas(schemas, schemaErr)); err != nil {
@@ -121,7 +121,7 @@ func (o *schemaValidateOptions) run(ctx context.Context) error {
 	return err
 }
 
-// kinds is what is known of the kinds of the manifests.
+// kinds returns the known kinds for the manifests.
 func (o *schemaValidateOptions) kinds(ctx context.Context, objects []manifest.Object) (plan.Kinds, error) {
 	if !o.cluster {
 		return files.KindsIn(objects), nil
@@ -140,7 +140,7 @@ func entriesText(n int) string {
 	return fmt.Sprintf("%d entries", n)
 }
 
-// inSchemas says of each mistake in which file it is, and where.
+// inSchemas adds the file and the position to each validation error.
 func inSchemas(documents []manifest.Document, err error) error {
 	if err == nil {
 		return nil
@@ -157,7 +157,7 @@ func inSchemas(documents []manifest.Document, err error) error {
 	return errors.Join(faults...)
 }
 
-// entryIn is the entry that a mistake is in, -1 for one that is in none.
+// entryIn returns the index of the schema that a validation error belongs to, or -1.
 func entryIn(err error) int {
 	var of *observer.ValidationError
 	if !errors.As(err, &of) {

@@ -58,8 +58,8 @@ type statusOptions struct {
 	program string
 	target  connection.Target
 	palette terminal.Palette
-	print   terminal.Printer // nil: for people
-	page    bool             // a page
+	print   terminal.Printer // nil: text output
+	page    bool             // print an HTML page
 }
 
 func newStatusCommand(name string, streams Streams) *cobra.Command {

@@ -2,5 +2,5 @@ package cli
 
 import "holdfast.dev/holdfast/pkg/cli/terminal"
 
-// Streams is the world that a command runs in.
+// Streams are the input, output, environment and clock of a command.
 type Streams = terminal.Streams

@@ -82,14 +82,14 @@ type submitFlags struct {
 	connection connection.Flags
 	source     files.SubmittedFlags
 	live       connection.LiveFlags
-	secrets    bool // are taken from what runs, too
+	secrets    bool // --with-secrets: include Secrets among live objects
 	dryRun     string
 	output     string
 	// showSecrets prints values of Secrets.
 	showSecrets bool
 	force       bool
 	strict      bool
-	// createNamespace makes the namespace of the Application, if it is not there.
+	// createNamespace creates the namespace of the Application, if it does not exist.
 	createNamespace bool
 	wait            connection.WaitFlags
 }
@@ -98,7 +98,7 @@ type submitOptions struct {
 	submitFlags
 	streams Streams
 	source  files.SubmittedSource
-	// object prints the Application; nil: say what was done.
+	// object prints the Application; nil: print the result as text.
 	object printers.ResourcePrinter
 }
 
@@ -199,7 +199,8 @@ func (o submitOptions) run(ctx context.Context) error {
 	return o.ask(ctx, c, foreseen)
 }
 
-// foresee tells what the submission changes in free fields, which nobody will write.
+// foresee decides about the submission. It prints the changes to free fields, which the controller will not
+// write.
 func (o submitOptions) foresee(ctx context.Context, c *connection.Cluster, s *files.Submission) (*files.Decision, error) {
 	if len(s.App.Spec.ObserverSchema)+len(s.App.Spec.Fields) == 0 && o.dryRun != "server" {
 		return nil, nil // every field is held
@@ -223,7 +224,7 @@ func (o submitOptions) foresee(ctx context.Context, c *connection.Cluster, s *fi
 	return after, nil
 }
 
-// ask has the API server judge each object, and says what it does not take.
+// ask sends a dry run for each object to the API server, and returns the rejections.
 func (o submitOptions) ask(ctx context.Context, c *connection.Cluster, foreseen *files.Decision) error {
 	if err := files.NotDecided(*foreseen); err != nil {
 		return err
@@ -236,7 +237,8 @@ func (o submitOptions) ask(ctx context.Context, c *connection.Cluster, foreseen 
 	return answers.Refused
 }
 
-// translate says of a template what is wrong with it, or why that is not known.
+// translate translates a template, and returns its validation errors. It prints a note if the template
+// cannot be checked.
 func (o submitOptions) translate(ctx context.Context, s *files.Submission, reader source.Reader) error {
 	note, err := s.Translate(ctx, reader)
 	if note != "" {
@@ -256,7 +258,7 @@ func (o submitOptions) check(ctx context.Context, s *files.Submission, view file
 	return err
 }
 
-// print shows what would be sent, without any cluster.
+// print prints what would be sent. It does not contact a cluster.
 func (o submitOptions) print(ctx context.Context, s *files.Submission) error {
 	if err := s.SetNamespace(*o.connection.Namespace, *o.connection.Namespace); err != nil {
 		return err
@@ -301,7 +303,7 @@ func (o submitOptions) printObject(u *unstructured.Unstructured) error {
 	return o.object.PrintObj(u, o.streams.Out)
 }
 
-// makeNamespace makes the namespace of the Application, if it is not there.
+// makeNamespace creates the namespace of the Application, if it does not exist.
 func (o submitOptions) makeNamespace(ctx context.Context, c *connection.Cluster, namespace string) (created bool, err error) {
 	if !o.createNamespace {
 		return false, nil
@@ -317,7 +319,7 @@ func (o submitOptions) makeNamespace(ctx context.Context, c *connection.Cluster,
 	return created, err
 }
 
-// dryNote is what is said of something that was not done.
+// dryNote returns the suffix for the message about a request that was a dry run.
 func (o submitOptions) dryNote() string {
 	if o.dryRun == "server" {
 		return " (server dry run)"

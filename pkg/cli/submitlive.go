@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// checkLive says what is wrong with the flags that name live objects.
+// checkLive returns an error if the flags that select live objects are invalid.
 func (o *submitOptions) checkLive(args []string) error {
 	var rest []string
 	if len(args) > 1 {
@@ -41,7 +41,7 @@ func (f *submitFlags) complete(ctx context.Context, args []string, typed string)
 	return f.connection.Named(ctx, args, typed)
 }
 
-// runLive submits an Application of what runs, if that changes nothing of it.
+// runLive submits an Application of live objects, unless that would change them.
 func (o submitOptions) runLive(ctx context.Context) error {
 	c, err := o.connection.Connect()
 	if err != nil {
@@ -70,7 +70,7 @@ func (o submitOptions) runLive(ctx context.Context) error {
 	return o.send(ctx, c, s)
 }
 
-// take makes manifests of the live objects that are meant.
+// take makes manifests of the selected live objects.
 func (o submitOptions) take(ctx context.Context, c *connection.Cluster) (*files.FromLive, error) {
 	documents, err := o.source.Manifests(ctx)
 	if err != nil {
@@ -97,7 +97,8 @@ func (o submitOptions) take(ctx context.Context, c *connection.Cluster) (*files.
 	return taken, nil
 }
 
-// changesNothing refuses what would do more than to adopt, and shows what that is.
+// changesNothing returns an error, and prints the differences, if the submission would do more than adopt
+// the objects.
 func (o submitOptions) changesNothing(ctx context.Context, c *connection.Cluster, s *files.Submission) error {
 	d, _, unreadable, err := c.Preview(ctx, s, o.streams.Now())
 	if err == nil {

@@ -58,7 +58,7 @@ type toscaValidateOptions struct {
 	streams  Streams
 	files    []string
 	template toscaOptions
-	print    terminal.Printer // nil: for people
+	print    terminal.Printer // nil: text output
 }
 
 func newToscaValidateCommand(name string, streams Streams) *cobra.Command {
@@ -88,7 +88,7 @@ func (f *toscaValidateFlags) options(streams Streams, args []string) (runner, er
 	return o, err
 }
 
-// Finding is what `tosca validate -o json` says of one mistake or warning.
+// Finding is a validation error or a warning, as `tosca validate -o json` prints it.
 type Finding struct {
 	Severity string `json:"severity" yaml:"severity"` // error, warning
 	File     string `json:"file" yaml:"file"`
@@ -109,7 +109,7 @@ func (o toscaValidateOptions) run(ctx context.Context) error {
 		warnings, err := o.template.validate(ctx, file)
 		mistakes := tosca.Errors(err)
 		if err != nil && len(mistakes) == 0 {
-			return err // a file that cannot be read, or an end of ctx
+			return err // the file cannot be read, or ctx has ended
 		}
 		for _, warning := range warnings {
 			findings = append(findings, findingOf("warning", warning))

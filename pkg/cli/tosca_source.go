@@ -21,7 +21,7 @@ import (
 	"holdfast.dev/holdfast/pkg/tosca"
 )
 
-// toscaFlags say with what a template is translated.
+// toscaFlags are the flags for the translation of a template.
 type toscaFlags struct {
 	inputs   files.InputFlags
 	networks []string
@@ -34,7 +34,7 @@ func (f *toscaFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.networks, "allow-url-network", nil, "`NETWORK`, such as 10.1.0.0/16, from which URLs are fetched although it is not public")
 }
 
-// toscaOptions read templates and translate them.
+// toscaOptions are the options to read and translate templates.
 type toscaOptions struct {
 	in      io.Reader
 	given   files.InputFlags
@@ -57,9 +57,8 @@ func (f *toscaFlags) options(streams Streams) (toscaOptions, error) {
 	return o, err
 }
 
-// fetcherFor fetches for a person at their own machine: every https URL, but from
-// this machine and networks like it only where they are named. A template that
-// another author wrote can name URLs, too.
+// fetcherFor returns a fetcher for a user on their own machine. It fetches every https URL, but from this
+// machine and networks like it only if they are named. Templates by another author can contain URLs, too.
 func fetcherFor(networks []string) (source.Fetcher, error) {
 	options := remote.Options{Anywhere: true, UserAgent: "holdfast/" + version.String()}
 	for _, text := range networks {
@@ -92,7 +91,7 @@ func (o toscaOptions) validate(ctx context.Context, file string) ([]tosca.Warnin
 	return result.Warnings, err
 }
 
-// openOptions are options that hold a directory open.
+// openOptions are options that keep a directory open.
 type openOptions struct {
 	tosca.Options
 
@@ -101,7 +100,7 @@ type openOptions struct {
 
 func (o openOptions) close() {
 	if o.beside.root != nil {
-		_ = o.beside.root.Close() // it was only read from
+		_ = o.beside.root.Close() // opened only for reading
 	}
 }
 
@@ -121,7 +120,7 @@ func (o toscaOptions) prepare(ctx context.Context, file string) (tosca.Source, o
 	return source, with, inputs, err
 }
 
-// openRoot opens the directory within which the imports of a template may go.
+// openRoot opens the directory to which the imports of a template are limited.
 func (o toscaOptions) openRoot(file string) (beside, error) {
 	root, below := filepath.Dir(file), "."
 	if o.root != "" {
@@ -144,7 +143,7 @@ func (o toscaOptions) openRoot(file string) (beside, error) {
 
 // source reads a template or archive.
 func (o toscaOptions) source(ctx context.Context, file string) (tosca.Source, error) {
-	const most = 8 << 20 // archives are not larger, templates are smaller
+	const most = 8 << 20 // the limit of archives; templates are smaller
 	switch {
 	case file == files.Stdin:
 		data, err := io.ReadAll(io.LimitReader(o.in, most+1))
@@ -163,7 +162,7 @@ func (o toscaOptions) source(ctx context.Context, file string) (tosca.Source, er
 	return tosca.Source{Name: file, Data: data}, nil
 }
 
-// inputs are those of the file and of the flags.
+// inputs returns the inputs from the file and the flags.
 func (o toscaOptions) inputs(ctx context.Context) (map[string]tosca.Input, error) {
 	values, err := o.given.Values(ctx)
 	inputs := make(map[string]tosca.Input, len(values)+len(o.texts))
@@ -176,14 +175,13 @@ func (o toscaOptions) inputs(ctx context.Context) (map[string]tosca.Input, error
 	return inputs, err
 }
 
-// beside is a tosca.Resolver of what is in the directory of a template or below
-// it, or in the one that --root names, and of URLs. A template that another author
-// wrote reads no other file.
+// beside is a tosca.Resolver of URLs, and of files in the directory of a template or in the one that --root
+// names. Templates by another author cannot read any other file.
 type beside struct {
 	root *os.Root
-	// below is where the template is in root.
+	// below is the directory of the template in root.
 	below string
-	// given is set if --root names it.
+	// given is set if --root names the directory.
 	given   bool
 	fetcher source.Fetcher
 }
@@ -213,7 +211,7 @@ func (b beside) Resolve(ctx context.Context, location string) ([]byte, error) {
 	return data, unnamed(err)
 }
 
-// check refuses what is no regular file: a pipe or a device may never end.
+// check returns an error unless a file is regular: reading a pipe or a device may never end.
 func (b beside) check(name string) error {
 	info, err := b.root.Stat(name)
 	switch {
@@ -231,7 +229,7 @@ func (b beside) check(name string) error {
 	return errors.New("is not a regular file")
 }
 
-// unnamed is an error without the name of the file, which the message has.
+// unnamed removes the name of the file from an error, because the message already contains it.
 func unnamed(err error) error {
 	var of *fs.PathError
 	if errors.As(err, &of) && !errors.Is(err, fs.ErrNotExist) {

@@ -98,7 +98,7 @@ func (o translateOptions) print(result tosca.Result) error {
 	if o.json {
 		items := result.Objects
 		if items == nil {
-			items = []map[string]any{} // a List has items
+			items = []map[string]any{} // the items of a List must not be null
 		}
 		return terminal.PrintJSON(o.streams.Out, map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
 	}
@@ -112,7 +112,7 @@ func (o translateOptions) print(result tosca.Result) error {
 	return terminal.Write(o.streams.Out, text.Bytes())
 }
 
-// rawTexts are the texts of nodes, each below a line that names it.
+// rawTexts returns the texts of nodes, each below a line that names its node.
 func rawTexts(texts []tosca.Text) []byte {
 	var all bytes.Buffer
 	for _, text := range texts {

@@ -48,7 +48,7 @@ type treeOptions struct {
 	streams Streams
 	target  connection.Target
 	palette terminal.Palette
-	// print prints for programs; nil: for people.
+	// print prints for programs; nil: text output.
 	print func(io.Writer, *report.Branch) error
 }
 
@@ -85,7 +85,7 @@ func (f *treeFlags) options(streams Streams, args []string) (runner, error) {
 	return o, err
 }
 
-// treePrinter is the printer that -o names.
+// treePrinter returns the printer that -o names.
 func treePrinter(output string) (func(io.Writer, *report.Branch) error, error) {
 	if output == "name" {
 		return func(w io.Writer, root *report.Branch) error {

@@ -72,7 +72,7 @@ func (o uiOptions) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("serving the page: %w", err)
 	}
-	defer func() { _ = listener.Close() }() // it is closed when serving ended
+	defer func() { _ = listener.Close() }() // Serve has already closed it
 	s := page.Server{Connect: o.connection.Connect, Namespace: *o.connection.Namespace, Program: o.program, Now: o.streams.Now}
 	return s.Serve(ctx, listener, func(address string) {
 		fmt.Fprintln(o.streams.Out, address)

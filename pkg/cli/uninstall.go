@@ -76,7 +76,7 @@ func (f *uninstallFlags) add(flags *pflag.FlagSet) {
 	flags.Lookup("namespace").Usage = "`NAMESPACE` of the controller; without it, the one it is found in"
 }
 
-// mysqls is the resource of the one kind that becomes Applications.
+// mysqls is the resource of the only kind from which Applications are made.
 var mysqls = mysqlv1.GroupVersionResource
 
 func (o uninstallOptions) run(ctx context.Context) error {
@@ -115,7 +115,8 @@ func (o uninstallOptions) run(ctx context.Context) error {
 	return o.remove(ctx, c, at)
 }
 
-// removeSlices deletes what was left of submits that were never done: nobody will.
+// removeSlices deletes the ApplicationSlices of incomplete submissions, because nothing else will delete
+// them.
 func removeSlices(ctx context.Context, c *connection.Cluster) error {
 	left, err := existing(ctx, c, v1alpha1.SliceGroupVersionResource)
 	if err != nil {
@@ -130,7 +131,7 @@ func removeSlices(ctx context.Context, c *connection.Cluster) error {
 	return nil
 }
 
-// confirm asks, where a person can answer.
+// confirm asks for confirmation if a user can answer.
 func (o uninstallOptions) confirm(at string, applications int) error {
 	what := "the namespace " + at + " with all that is in it"
 	if applications > 0 {
@@ -145,8 +146,7 @@ func (o uninstallOptions) confirm(at string, applications int) error {
 	return ask(o.streams, "This takes Holdfast out of the cluster, deletes "+what+". Go on?", "nothing was uninstalled")
 }
 
-// existing are the objects of a kind in all namespaces, as NAMESPACE/NAME; none, if the
-// kind is not there.
+// existing returns the objects of a kind in all namespaces, or nil if the kind does not exist.
 func existing(ctx context.Context, c *connection.Cluster, resource schema.GroupVersionResource) ([]unstructured.Unstructured, error) {
 	list, err := c.Own.Resource(resource).List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
@@ -158,7 +158,7 @@ func existing(ctx context.Context, c *connection.Cluster, resource schema.GroupV
 	return list.Items, nil
 }
 
-// refused says why there is nothing to be uninstalled yet.
+// refused returns an error if there are objects that prevent the removal of Holdfast.
 func (o uninstallOptions) refused(applications, databases []unstructured.Unstructured) error {
 	switch {
 	case len(databases) > 0:
@@ -169,7 +169,7 @@ func (o uninstallOptions) refused(applications, databases []unstructured.Unstruc
 	return nil
 }
 
-// refusal names the objects that keep Holdfast from being uninstalled.
+// refusal returns an error that names the objects that prevent the removal of Holdfast.
 func refusal(kind string, objects []unstructured.Unstructured, remedy string) error {
 	const most = 5
 	var names []string
@@ -183,8 +183,8 @@ func refusal(kind string, objects []unstructured.Unstructured, remedy string) er
 		terminal.Plural(len(objects), kind), strings.Join(names, ", "), remedy)}
 }
 
-// releaseAll deletes Applications so that what they made stays, and waits until the
-// controller has let go of all of it.
+// releaseAll deletes Applications, orphans their objects, and waits until the controller has released all
+// of them.
 func (o uninstallOptions) releaseAll(ctx context.Context, c *connection.Cluster, applications []unstructured.Unstructured) error {
 	for _, app := range applications {
 		in := *c
@@ -201,7 +201,7 @@ func (o uninstallOptions) releaseAll(ctx context.Context, c *connection.Cluster,
 	})
 }
 
-// release deletes an Application so that what it made stays.
+// release deletes an Application and orphans its objects.
 func release(ctx context.Context, c *connection.Cluster, app unstructured.Unstructured) error {
 	uid := app.GetUID()
 	if err := c.Patch(ctx, app.GetName(), types.JSONPatchType, []delta.Op{
@@ -218,8 +218,8 @@ func release(ctx context.Context, c *connection.Cluster, app unstructured.Unstru
 	return c.Explained(err, "delete", "Application "+c.Namespace+"/"+app.GetName())
 }
 
-// remove deletes what is installed in any of the ways below deploy, the definitions first: the controller
-// still runs while their objects are deleted.
+// remove deletes what any variant below deploy installs. It deletes the definitions first, so that the
+// controller still runs while their objects are deleted.
 func (o uninstallOptions) remove(ctx context.Context, c *connection.Cluster, at string) error {
 	objects, err := installed(at)
 	if err != nil {
@@ -257,7 +257,8 @@ func (o uninstallOptions) removeOne(ctx context.Context, c *connection.Cluster, 
 	return err
 }
 
-// priority returns the PriorityClass of deploy/ha and deploy/shards. What else they add is in the namespace.
+// priority returns the PriorityClass of deploy/ha and deploy/shards. Their other objects are in the
+// namespace of the controller.
 func priority() *unstructured.Unstructured {
 	object := &unstructured.Unstructured{}
 	object.SetAPIVersion("scheduling.k8s.io/v1")
@@ -266,7 +267,7 @@ func priority() *unstructured.Unstructured {
 	return object
 }
 
-// namespacedBindings returns the RoleBindings in other namespaces that deploy/namespaced consists of.
+// namespacedBindings returns the RoleBindings of deploy/namespaced in other namespaces.
 func namespacedBindings(ctx context.Context, c *connection.Cluster, at string) (found []*unstructured.Unstructured, err error) {
 	all, err := existing(ctx, c, roleBindings)
 	for i := range all {
@@ -279,8 +280,9 @@ func namespacedBindings(ctx context.Context, c *connection.Cluster, at string) (
 	return found, err
 }
 
-// removalOrder has the definitions go first and the namespace last. The aggregated role goes before its
-// parts: Kubernetes writes it again when one of them is deleted.
+// removalOrder returns the position of an object in the order of deletion: the definitions are first and
+// the namespace is last. The aggregated role is deleted before its parts, because Kubernetes writes it
+// again when one of them is deleted.
 func removalOrder(object *unstructured.Unstructured) int {
 	switch {
 	case object.GetKind() == "CustomResourceDefinition":

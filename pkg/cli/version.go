@@ -39,7 +39,7 @@ type versionFlags struct {
 type versionOptions struct {
 	versionFlags
 	streams Streams
-	print   terminal.Printer // nil: for people
+	print   terminal.Printer // nil: text output
 }
 
 // Versions is what `version -o json` prints.
@@ -48,17 +48,17 @@ type Versions struct {
 	Server *Server `json:"server,omitempty" yaml:"server,omitempty"`
 }
 
-// Build says how a program was built.
+// Build is the build information of a program.
 type Build struct {
 	Version   string `json:"version" yaml:"version"`
 	GoVersion string `json:"goVersion" yaml:"goVersion"`
 	Platform  string `json:"platform" yaml:"platform"`
 }
 
-// Server says what a cluster has.
+// Server is the versions of a cluster.
 type Server struct {
 	Kubernetes string `json:"kubernetes" yaml:"kubernetes"`
-	// Applications are the versions of the kind that are served.
+	// Applications are the served versions of the kind Application.
 	Applications []string `json:"applications" yaml:"applications"`
 }
 
@@ -120,7 +120,7 @@ func (o versionOptions) show(versions Versions) error {
 	return err
 }
 
-// server asks the cluster for its versions.
+// server returns the versions of the cluster.
 func (o versionOptions) server() (*Server, error) {
 	c, err := o.connection.Connect()
 	if err != nil {

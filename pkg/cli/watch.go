@@ -11,16 +11,16 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
-// addWatch adds -w.
+// addWatch registers -w.
 func addWatch(flags *pflag.FlagSet, watch *bool) {
 	flags.BoolVarP(watch, "watch", "w", false, "go on, and show what changes")
 }
 
-// errWatchFiles refuses -w where nothing can change.
+// errWatchFiles is the error for -w on input or output that cannot change.
 var errWatchFiles = errors.New("-w watches a cluster: leave it out, or -f")
 
-// shownAgain shows an Application of a cluster, and again each time that it changes, until
-// it is interrupted. On a terminal what is shown takes the place of what was.
+// shownAgain shows an Application of a cluster, and shows it again after each change, until it is
+// interrupted. On a terminal, new output replaces the previous output.
 func shownAgain(ctx context.Context, target connection.Target, streams Streams, show func(context.Context) error) error {
 	c, err := target.Connection.Connect()
 	if err != nil {
@@ -33,17 +33,17 @@ func shownAgain(ctx context.Context, target connection.Target, streams Streams, 
 			return true, err
 		}
 		if before = "\n"; onTerminal {
-			before = "\x1b[H\x1b[2J" // the cursor home, and nothing below it
+			before = "\x1b[H\x1b[2J" // move the cursor home, and clear the screen
 		}
 		err = show(ctx)
 		var differs *terminal.Exit
 		if errors.As(err, &differs) && differs.Err == nil {
-			err = nil // that it is not ready is shown
+			err = nil // the output shows that it is not ready
 		}
 		return app == nil || err != nil, err
 	})
 	if ctx.Err() != nil {
-		err = nil // it has no other end
+		err = nil // an interrupt is the only way to end it
 	}
 	return err
 }

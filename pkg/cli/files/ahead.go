@@ -11,14 +11,13 @@ import (
 	"holdfast.dev/holdfast/pkg/turn"
 )
 
-// Ahead are the annotations that are written before the first object is created. They are
-// not the user's.
+// Ahead lists the annotations of the write-ahead record, which the controller writes before it creates the
+// first object. They are not part of the user's input.
 var Ahead = []string{v1alpha1.AnnotationKinds, v1alpha1.AnnotationNamespaces, v1alpha1.AnnotationCreating}
 
-// WithAhead is a content that is about to be created with what the controller would have
-// to write down before its first write: it has one request less to send then. Nothing is
-// added where it is not known what the controller will create, and to what creates
-// nothing.
+// WithAhead returns the content of an Application that is about to be created, with the write-ahead record
+// of the controller. The controller then needs one request less before its first write. The content is
+// returned unchanged if it is unknown what the controller will create, or if it creates nothing.
 func (s *Submission) WithAhead(content map[string]any) map[string]any {
 	if s.input == nil {
 		return content

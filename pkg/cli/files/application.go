@@ -14,16 +14,16 @@ import (
 	"holdfast.dev/holdfast/pkg/slice"
 )
 
-// Subject is an Application and where it is written.
+// Subject is an Application, with the document in which it is written.
 type Subject struct {
 	*v1alpha1.Application
 	Document manifest.Document
-	// NewSource is set if the status is that of another template or archive.
+	// NewSource is set if the status belongs to another template or archive.
 	NewSource bool
 }
 
-// Applications reads Applications. It is all or nothing: the error joins
-// everything that is wrong with any of them.
+// Applications returns the Applications in the files. The error joins the validation errors of all of them;
+// the result is then incomplete.
 func (s Sources) Applications(ctx context.Context) ([]Subject, error) {
 	documents, err := s.Input.Read(ctx, s.Files)
 	if err != nil {
@@ -48,7 +48,7 @@ func (s Sources) applicationsIn(documents []manifest.Document) ([]Subject, error
 			faults = append(faults, err)
 			continue
 		}
-		app.Application, _ = slice.Join(app.Application, get) // without what is not there it is refused
+		app.Application, _ = slice.Join(app.Application, get) // the plan rejects an Application with missing slices
 		if first, twice := find(apps, app); twice {
 			faults = append(faults, FaultAt(document, nil, fmt.Sprintf("Application %s/%s is given twice, first at %s: keep one of them",
 				app.Namespace, app.Name, positionOf(first.Document))))
@@ -58,7 +58,7 @@ func (s Sources) applicationsIn(documents []manifest.Document) ([]Subject, error
 	return apps, errors.Join(faults...)
 }
 
-// Names are the files as messages name them.
+// Names returns the names of the files for messages.
 func (s Sources) Names() []string { return namesOf(s.Files) }
 
 func namesOf(files []string) []string {
@@ -80,8 +80,8 @@ func find(apps []Subject, like Subject) (Subject, bool) {
 	return Subject{}, false
 }
 
-// readApplication makes an Application of a document. Nothing is dropped on the
-// way: the nulls of an observer schema are what it is made of.
+// readApplication decodes a document as an Application. It drops nothing, because nulls are the leaves of
+// an observer schema.
 func readApplication(document manifest.Document, namespace string) (Subject, error) {
 	if err := isApplication(document); err != nil {
 		return Subject{}, err
@@ -103,7 +103,7 @@ func readApplication(document manifest.Document, namespace string) (Subject, err
 	return Subject{Application: app, Document: document}, nil
 }
 
-// isApplication refuses objects of other kinds.
+// isApplication returns an error if the document is not an Application of this API version.
 func isApplication(document manifest.Document) error {
 	apiVersion, _ := document.Value["apiVersion"].(string)
 	kind, _ := document.Value["kind"].(string)

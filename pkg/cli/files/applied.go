@@ -11,9 +11,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// asApplied gives an Application whose template only the controller can translate
-// what was last applied of it as its manifests. Values of Secrets, which no status
-// has, are free.
+// asApplied returns the Application with its last-applied state as manifests, for a template that only the
+// controller can translate. Values of Secrets are free, because no status contains them.
 func (app Subject) asApplied() Subject {
 	status := app.Status
 	applied := app.DeepCopy()
@@ -36,20 +35,19 @@ func (app Subject) asApplied() Subject {
 	return Subject{Application: applied, Document: app.Document}
 }
 
-// isDefault reports whether the inventory says that an object is not held by an entry of
-// spec.observerSchema.
+// isDefault reports whether, according to the inventory, no schema in spec.observerSchema holds the object.
 func isDefault(resources []v1alpha1.ResourceStatus, content map[string]any, namespace string) bool {
 	id, _ := plan.Identify(content, namespace, plan.Offline())
 	for _, r := range resources {
 		if sameName(plan.IDOf(r.ResourceReference), id) {
-			return r.Schema != v1alpha1.SchemaUser // spec.fields says it
+			return r.Schema != v1alpha1.SchemaUser // spec.fields still applies
 		}
 	}
 	return true
 }
 
-// isPruned reports whether an object is on record only until its deletion begins: the
-// inventory says so, and nothing is observed of it any more.
+// isPruned reports whether the last-applied state contains an object only until its deletion begins: the
+// inventory marks it as pruned, and the last observed state does not contain it.
 func isPruned(status v1alpha1.ApplicationStatus, content map[string]any, namespace string) bool {
 	id, _ := plan.Identify(content, namespace, plan.Offline())
 	if !slices.ContainsFunc(status.Resources, func(r v1alpha1.ResourceStatus) bool {
@@ -64,10 +62,10 @@ func isPruned(status v1alpha1.ApplicationStatus, content map[string]any, namespa
 	})
 }
 
-// sameName compares without namespaces: which kinds have one may be unknown here.
+// sameName compares IDs without namespaces, because it may be unknown here whether a kind is namespaced.
 func sameName(a, b manifest.ID) bool { return a.Name == b.Name && a.GroupKind() == b.GroupKind() }
 
-// rawOf is a JSON object as an Application has it.
+// rawOf returns an object in the form in which an Application contains objects.
 func rawOf(content map[string]any) runtime.RawExtension {
 	raw, err := json.Marshal(content)
 	if err != nil {

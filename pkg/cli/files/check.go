@@ -24,9 +24,8 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// checkApplication finds everything in a document that an Application cannot
-// have, with line and column. What the engine judges (the manifests and the
-// observer schema) it leaves to the engine.
+// checkApplication returns all validation errors in the document of an Application, with line and column.
+// The manifests and the observer schema are left to the engine.
 func checkApplication(document manifest.Document) error {
 	c := &checker{document: document}
 	c.value(nil, reflect.TypeFor[v1alpha1.Application](), document.Value)
@@ -50,7 +49,7 @@ func (c *checker) fault(path manifest.Path, format string, args ...any) {
 	c.faults = append(c.faults, FaultAt(c.document, path, path.String()+": "+fmt.Sprintf(format, args...)))
 }
 
-// rules are those that the definition of the kind has beyond types.
+// rules checks the requirements of the kind that go beyond types.
 func (c *checker) rules() {
 	metadata, _ := c.document.Value["metadata"].(map[string]any)
 	if name, _ := metadata["name"].(string); name == "" {
@@ -63,7 +62,7 @@ func (c *checker) rules() {
 			sources++
 		}
 	}
-	if spec["select"] != nil && spec["manifest"] == nil { // it stands beside manifests, or in their place
+	if spec["select"] != nil && spec["manifest"] == nil { // spec.select is used with manifests, or instead of them
 		sources++
 	}
 	if sources != 1 {
@@ -72,9 +71,8 @@ func (c *checker) rules() {
 	c.schema(spec)
 }
 
-// schema validates a spec with the library that API servers use, against the definition
-// that is shipped. Its rules in CEL are not looked at: the API server does, and the
-// library for them would make this program larger by a fifth.
+// schema validates a spec against the shipped definition, with the library that API servers use. It does
+// not evaluate CEL rules: the API server does, and the CEL library would make this program a fifth larger.
 func (c *checker) schema(spec map[string]any) {
 	for _, err := range validate.NewSchemaValidator(specSchema(), nil, "spec", strfmt.Default).Validate(withoutNulls(spec)).Errors {
 		var invalid *openapi.Validation
@@ -93,7 +91,7 @@ func (c *checker) schema(spec map[string]any) {
 	}
 }
 
-// withoutNulls is a map without nulls, and without those of maps in it: clients drop them.
+// withoutNulls returns a copy of a map without nulls, also in nested maps, because clients drop nulls.
 func withoutNulls(value map[string]any) map[string]any {
 	present := map[string]any{}
 	for name, child := range value {
@@ -107,7 +105,7 @@ func withoutNulls(value map[string]any) map[string]any {
 	return present
 }
 
-// specSchema is that of the spec of an Application.
+// specSchema returns the OpenAPI schema of the spec of an Application.
 var specSchema = sync.OnceValue(func() *spec.Schema {
 	documents, err := manifest.Read("install.yaml", deploy.Install())
 	if err != nil {
@@ -134,13 +132,14 @@ var specSchema = sync.OnceValue(func() *spec.Schema {
 var (
 	rawType   = reflect.TypeFor[runtime.RawExtension]()
 	bytesType = reflect.TypeFor[[]byte]()
-	// statusType reads itself only in that it unpacks its record.
+	// statusType has its own decoder, but only to unpack its record. Its fields are checked like those of
+	// other types.
 	statusType = reflect.TypeFor[v1alpha1.ApplicationStatus]()
 	timeType   = reflect.TypeFor[metav1.Time]()
 	decoder    = reflect.TypeFor[json.Unmarshaler]()
 )
 
-// value compares a value with the Go type that is to take it.
+// value checks that a value fits the Go type that it is decoded into.
 func (c *checker) value(path manifest.Path, t reflect.Type, value any) {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -148,7 +147,7 @@ func (c *checker) value(path manifest.Path, t reflect.Type, value any) {
 	switch {
 	case t == rawType:
 		c.object(path, value)
-	case value == nil: // as if it were absent
+	case value == nil: // null counts as absent
 	case t == bytesType || (t != statusType && reflect.PointerTo(t).Implements(decoder)):
 		c.decodes(path, t, value)
 	default:
@@ -156,15 +155,14 @@ func (c *checker) value(path manifest.Path, t reflect.Type, value any) {
 	}
 }
 
-// object wants a map where the spec has a whole object. In status, any value
-// may be stored.
+// object checks that an object in the spec is a map. In the status, any value may be stored.
 func (c *checker) object(path manifest.Path, value any) {
 	if _, isMap := value.(map[string]any); !isMap && path[0] == "spec" {
 		c.fault(path, "must be a map, not %s", manifest.Describe(value))
 	}
 }
 
-// decodes asks a type that reads itself whether it can.
+// decodes checks a value by decoding it, for a type that has its own decoder.
 func (c *checker) decodes(path manifest.Path, t reflect.Type, value any) {
 	raw, err := json.Marshal(value)
 	if err == nil {
@@ -216,8 +214,8 @@ func (c *checker) plain(path manifest.Path, t reflect.Type, value any) {
 	c.fault(path, "must be %s, not %s", wanted(t), manifest.Describe(value))
 }
 
-// fields checks the fields of a map. In status, an unknown field is one of
-// another version.
+// fields checks the fields of a map. It ignores unknown fields in the status, because another version may
+// have written them.
 func (c *checker) fields(path manifest.Path, t reflect.Type, value map[string]any) {
 	known := fieldsOf(t)
 	for _, name := range slices.Sorted(maps.Keys(value)) {
@@ -232,7 +230,7 @@ func (c *checker) fields(path manifest.Path, t reflect.Type, value map[string]an
 	}
 }
 
-// fieldsOf are the JSON names of a struct's fields, and their types.
+// fieldsOf returns the types of a struct's fields by JSON name.
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	known := map[string]reflect.Type{}
 	for i := range t.NumField() {

@@ -18,26 +18,26 @@ import (
 	"holdfast.dev/holdfast/pkg/turn"
 )
 
-// Decision is an Application and what the controller would do about it.
+// Decision is an Application, with the plan for it.
 type Decision struct {
 	Subject
 	*plan.Plan
 	Live  map[manifest.ID]map[string]any
 	Kinds plan.Kinds
-	// Faults are the mistakes for which the plan is refused.
+	// Faults are the validation errors that make the plan invalid.
 	Faults []error
-	// mistyped are kinds that do not exist, as far as that is known without a cluster.
+	// mistyped are messages about kinds that do not exist, if that is known without a cluster.
 	mistyped []string
-	// Unlisted says what may be there and could not be looked for; empty if there is nothing.
+	// Unlisted describes objects that may exist but could not be listed; empty if there are none.
 	Unlisted string
-	// Unprofiled is the same of HoldProfiles.
+	// Unprofiled is the same for HoldProfiles.
 	Unprofiled string
-	// gathered is what was decided with; without an Application if nothing could be.
+	// gathered is the input of the plan. Its Application is nil if nothing could be decided.
 	gathered plan.Input
 }
 
-// Decide reads the files and decides about each Application in them. The error
-// joins everything that is wrong with any; then nothing is decided.
+// Decide reads the files and decides about each Application in them. The error joins the errors of all
+// Applications.
 func (s Sources) Decide(ctx context.Context, now time.Time) ([]Decision, error) {
 	apps, profiles, err := s.applicationsAndProfiles(ctx)
 	documents, liveErr := s.Input.Read(ctx, s.Live)
@@ -74,9 +74,9 @@ func (app Subject) decide(ctx context.Context, documents []manifest.Document, pr
 	return d, nil
 }
 
-// DecideIn decides what the controller would do about an Application, with everything
-// that is desired read. made is what its template was translated into, if it has one;
-// more are kinds to look at beside those that it names.
+// DecideIn decides what the controller would do about an Application. It reads all desired objects.
+// translation is the result of translating the template, or nil if there is none. more are kinds to gather
+// in addition to those that the Application names.
 func (app Subject) DecideIn(ctx context.Context, view View, translation *plan.Source, now time.Time, more ...schema.GroupVersionKind) (Decision, error) {
 	s, p, err := turn.Decide(ctx, view, turn.Request{
 		Application: app.Application, Source: translation, Memory: turn.NewMemory(app.Application, now), Now: now, Kinds: more, ReadDesired: true,
@@ -91,8 +91,8 @@ func (app Subject) DecideIn(ctx context.Context, view View, translation *plan.So
 	return d, nil
 }
 
-// Of decides about another version of the Application with what was gathered for this one;
-// nil if nothing could be.
+// Of decides about another version of the Application, with the input that was gathered for this one. It
+// returns nil if there is no such input.
 func (d Decision) Of(other *v1alpha1.Application) *Decision {
 	input := d.gathered
 	if input.Application == nil {
@@ -105,12 +105,12 @@ func (d Decision) Of(other *v1alpha1.Application) *Decision {
 	return &Decision{Subject: Subject{Application: other}, Plan: plan.Decide(input), Live: d.Live, Kinds: d.Kinds, gathered: input}
 }
 
-// LeafOf is the field that is contested.
+// LeafOf returns the field that is contested.
 func LeafOf(f v1alpha1.ContestedField) plan.Leaf {
 	return plan.Leaf{ID: plan.IDOf(f.Resource), Path: f.Path}
 }
 
-// Notes are what is to be known of a decision and is not in the plan itself.
+// Notes returns notes about a decision that the plan does not contain.
 func (d Decision) Notes() (notes []string) {
 	name := d.Namespace + "/" + d.Name
 	if d.IsObserveOnly() {
@@ -122,7 +122,7 @@ func (d Decision) Notes() (notes []string) {
 	return append(notes, d.OtherNotes()...)
 }
 
-// OtherNotes are those of Notes that do not say why nothing of it is done.
+// OtherNotes returns the notes, except for those that explain why the plan is not executed.
 func (d Decision) OtherNotes() []string {
 	notes := slices.Clone(d.mistyped)
 	name := d.Namespace + "/" + d.Name
@@ -145,8 +145,8 @@ func (d Decision) OtherNotes() []string {
 	return notes
 }
 
-// unrendered is why the controller has no manifests of this version; nil if it has,
-// or has not looked.
+// unrendered returns the condition that explains why the controller has no manifests of this version. It
+// returns nil if the controller has them, or has not observed this version.
 func (d Decision) unrendered() *metav1.Condition {
 	c := apimeta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionRendered)
 	if c == nil || c.Status != metav1.ConditionFalse || c.ObservedGeneration != d.Generation {
@@ -155,18 +155,18 @@ func (d Decision) unrendered() *metav1.Condition {
 	return c
 }
 
-// Unread is what the user cannot read. Its reason is none of the API.
+// Unread returns a problem for an object that the user cannot read. Its reason is not a reason of the API.
 func Unread(err error) *plan.Problem {
 	return &plan.Problem{Reason: "Unreadable", As: plan.DispositionUnread, Message: err.Error()}
 }
 
-// NotDecided is why nothing could be decided, or nil.
+// NotDecided returns the reason why nothing could be decided, or nil.
 func NotDecided(d Decision) error {
 	switch {
 	case d.Invalid == nil:
 		return nil
-	case d.Document.Value == nil: // it is in no file
-		if c := d.unrendered(); c != nil && d.Invalid.Disposition() == v1alpha1.DispositionRetry { // who fetches it knows better
+	case d.Document.Value == nil: // read from a cluster
+		if c := d.unrendered(); c != nil && d.Invalid.Disposition() == v1alpha1.DispositionRetry { // the controller fetches it, and knows the cause
 			return fmt.Errorf("the Application %s/%s has no manifests: %s: %s", d.Namespace, d.Name, c.Reason, c.Message)
 		}
 		return fmt.Errorf("the Application %s/%s is refused: %s: %w", d.Namespace, d.Name, d.Invalid.Reason, d.Invalid)

@@ -1,9 +1,9 @@
-// Package files makes Applications of files, and says what would be done about
-// them: it reads files, directories, URLs and standard input, finds every mistake
-// with its line and column, and hands what it read to package plan.
+// Package files reads Applications from files, and decides what the controller would do about them. It
+// accepts files, directories, URLs and standard input, finds every validation error with its line and
+// column, and passes the result to package plan.
 //
-// A Subject is an Application and where it is written; a Decision is what the
-// controller would do about it; a Submission is what `submit` sends. They have the
-// same shape for an Application that was read from a cluster, which stands in no
-// file. No cluster is asked here: package connection does that.
+// A Subject is an Application with the document that it was read from. A Decision adds the plan of the
+// controller. A Submission is the Application that the submit command sends. These types are also used for
+// Applications that were read from a cluster; they then have no document. This package does not contact a
+// cluster: package connection does.
 package files

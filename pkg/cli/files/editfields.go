@@ -18,18 +18,19 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// WithFields is the text of a file, in which the Application of a document has other
-// fields. All other lines stay as they are, and so do comments beside what stays.
+// WithFields returns the text of a file in which spec.fields of the Application in a document is replaced.
+// Other lines are unchanged, and so are the comments of unchanged items.
 func WithFields(text []byte, document manifest.Document, fields []v1alpha1.ResourceFields) ([]byte, error) {
 	return edited(text, document, "fields", len(fields), fields, func(old *yaml.Node) (*yaml.Node, error) { return fieldsNode(old, fields) })
 }
 
-// WithSchema is WithFields for the observer schema.
+// WithSchema does the same as WithFields for spec.observerSchema.
 func WithSchema(text []byte, document manifest.Document, schema []runtime.RawExtension) ([]byte, error) {
 	return edited(text, document, "observerSchema", len(schema), schema, func(old *yaml.Node) (*yaml.Node, error) { return schemaNode(old, schema) })
 }
 
-// edited is a text in which a list of the spec is another one; n is how long it is.
+// edited returns a text in which a list of the spec is replaced. n is the length of the new list; write
+// returns its YAML node.
 func edited(text []byte, document manifest.Document, key string, n int, list any, write func(old *yaml.Node) (*yaml.Node, error)) ([]byte, error) {
 	spec, err := specNode(text, document)
 	if err != nil {
@@ -37,7 +38,7 @@ func edited(text []byte, document manifest.Document, key string, n int, list any
 	}
 	lines := strings.SplitAfter(string(text), "\n")
 	indent := spec.Content[0].Column - 1
-	from, to := spec.Content[0].Line-1, spec.Content[0].Line-1 // before the first key, if there are none yet
+	from, to := spec.Content[0].Line-1, spec.Content[0].Line-1 // before the first key, if the list is new
 	var old *yaml.Node
 	for i := 0; i < len(spec.Content); i += 2 {
 		if spec.Content[i].Value == key {
@@ -46,7 +47,7 @@ func edited(text []byte, document manifest.Document, key string, n int, list any
 		}
 	}
 	for old == nil && from > 0 && strings.HasPrefix(strings.TrimSpace(lines[from-1]), "#") {
-		from, to = from-1, to-1 // above the comment of that key
+		from, to = from-1, to-1 // above the comment of the first key
 	}
 	var block []string
 	if n > 0 {
@@ -62,7 +63,7 @@ func edited(text []byte, document manifest.Document, key string, n int, list any
 	return edited, isEdited(edited, document, key, n, list)
 }
 
-// specNode is the spec of the Application that a document has.
+// specNode returns the YAML node of the spec of the Application in a document.
 func specNode(text []byte, document manifest.Document) (*yaml.Node, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	for {
@@ -89,8 +90,8 @@ func specNode(text []byte, document manifest.Document) (*yaml.Node, error) {
 	}
 }
 
-// endOf is the line behind a key and its value. Comments and empty lines before what comes
-// next belong to that.
+// endOf returns the line after a key and its value. Comments and empty lines before the next key belong to
+// the next key.
 func endOf(lines []string, from, indent int) int {
 	end := from + 1
 	for i := end; i < len(lines) && !isNext(lines[i], indent); i++ {
@@ -102,8 +103,8 @@ func endOf(lines []string, from, indent int) int {
 	return end
 }
 
-// isNext reports whether a line is the next key, or the end of the map: it is indented no
-// deeper and is no element of a list.
+// isNext reports whether a line is the next key, or the end of the map: it is not indented deeper than the
+// key, and is not a list element.
 func isNext(line string, indent int) bool {
 	line = strings.TrimRight(line, "\r\n")
 	trimmed := strings.TrimLeft(line, " ")
@@ -112,7 +113,7 @@ func isNext(line string, indent int) bool {
 	return trimmed != "" && trimmed[0] != '#' && (depth < indent || depth == indent && !isElement)
 }
 
-// FieldsText is spec.fields as it is written in a file.
+// FieldsText returns spec.fields as YAML for a file.
 func FieldsText(fields []v1alpha1.ResourceFields) (string, error) {
 	if len(fields) == 0 {
 		return "fields: []\n", nil
@@ -125,7 +126,7 @@ func FieldsText(fields []v1alpha1.ResourceFields) (string, error) {
 	return strings.Join(lines, ""), err
 }
 
-// SchemaText is spec.observerSchema as it is written in a file.
+// SchemaText returns spec.observerSchema as YAML for a file.
 func SchemaText(schema []runtime.RawExtension) (string, error) {
 	node, err := schemaNode(nil, schema)
 	if err != nil {
@@ -135,7 +136,7 @@ func SchemaText(schema []runtime.RawExtension) (string, error) {
 	return strings.Join(lines, ""), err
 }
 
-// fieldsNode has the fields: what was there keeps its comments.
+// fieldsNode returns the YAML node of spec.fields. Existing items keep their comments.
 func fieldsNode(old *yaml.Node, fields []v1alpha1.ResourceFields) (*yaml.Node, error) {
 	list := &yaml.Node{Kind: yaml.SequenceNode}
 	for _, f := range fields {
@@ -167,7 +168,7 @@ func fieldsNode(old *yaml.Node, fields []v1alpha1.ResourceFields) (*yaml.Node, e
 	return list, nil
 }
 
-// schemaNode has the entries of a schema: what was there keeps its comments.
+// schemaNode returns the YAML node of spec.observerSchema. Existing schemas keep their comments.
 func schemaNode(old *yaml.Node, schema []runtime.RawExtension) (*yaml.Node, error) {
 	list := make([]any, len(schema))
 	for i, entry := range schema {
@@ -183,7 +184,8 @@ func schemaNode(old *yaml.Node, schema []runtime.RawExtension) (*yaml.Node, erro
 	return merged(old, list)
 }
 
-// merged is a node that has a value. What of it has its value already stays as it is.
+// merged returns a node with the given value. The parts of the node that already have their value are
+// unchanged.
 func merged(node *yaml.Node, value any) (*yaml.Node, error) {
 	is := &yaml.Node{}
 	if err := is.Encode(value); err != nil {
@@ -200,7 +202,8 @@ func merged(node *yaml.Node, value any) (*yaml.Node, error) {
 	return is, nil
 }
 
-// mergeMap puts keys that are new before the first one that comes later in the alphabet.
+// mergeMap sets the keys of a map. It inserts each new key before the first key that follows it in the
+// alphabet.
 func mergeMap(node *yaml.Node, value map[string]any) error {
 	old, had := node.Content, map[string]bool{}
 	node.Content = nil
@@ -232,7 +235,8 @@ func mergeMap(node *yaml.Node, value map[string]any) error {
 	return nil
 }
 
-// mergeList keeps the last element, the control dictionary of a list, behind new ones.
+// mergeList sets the elements of a list. It inserts new elements before the last one, which is the control
+// dictionary of a list.
 func mergeList(node *yaml.Node, value []any) error {
 	old := node.Content
 	node.Content = nil
@@ -253,7 +257,7 @@ func mergeList(node *yaml.Node, value []any) error {
 	return nil
 }
 
-// blockOf are the lines of a key and its list.
+// blockOf returns the lines of a key and its list.
 func blockOf(key string, list *yaml.Node, indent int) ([]string, error) {
 	var b bytes.Buffer
 	encoder := yaml.NewEncoder(&b)
@@ -270,7 +274,7 @@ func blockOf(key string, list *yaml.Node, indent int) ([]string, error) {
 	return append(lines, "\n"), nil
 }
 
-// itemsOf are the items of both lists of an entry.
+// itemsOf returns the YAML nodes of the hold list of a spec.fields item.
 func itemsOf(f v1alpha1.ResourceFields) (hold []*yaml.Node, err error) {
 	for _, held := range f.Hold {
 		node, err := heldNode(held)
@@ -282,7 +286,7 @@ func itemsOf(f v1alpha1.ResourceFields) (hold []*yaml.Node, err error) {
 	return hold, nil
 }
 
-// heldNode is an item of hold as it is written: a text, or an object in one line.
+// heldNode returns the YAML node of an item of hold: a string, or an object on one line.
 func heldNode(held v1alpha1.HeldField) (*yaml.Node, error) {
 	raw, err := json.Marshal(held)
 	if err != nil {
@@ -296,7 +300,7 @@ func heldNode(held v1alpha1.HeldField) (*yaml.Node, error) {
 	return document.Content[0], nil
 }
 
-// plain takes quotes off that are not needed.
+// plain removes quotes that are not needed.
 func plain(node *yaml.Node) {
 	if node.Kind == yaml.ScalarNode && node.Tag == "!!str" {
 		*node = *textNode(node.Value)
@@ -306,7 +310,7 @@ func plain(node *yaml.Node) {
 	}
 }
 
-// entryNode is the entry for a resource that was there, or a new one.
+// entryNode returns the node of the existing spec.fields item for a resource, or a new node.
 func entryNode(old *yaml.Node, resource v1alpha1.ResourceSelector) *yaml.Node {
 	if old != nil {
 		for _, entry := range old.Content {
@@ -335,7 +339,7 @@ func textNode(text string) *yaml.Node {
 	return node
 }
 
-// setList makes a list of an entry have some items. Those that were there stay as they are.
+// setList sets or removes a list in a spec.fields item. Items that it already has are unchanged.
 func setList(entry *yaml.Node, key string, isSet bool, items []*yaml.Node) error {
 	at := 0
 	for at < len(entry.Content) && entry.Content[at].Value != key {
@@ -369,20 +373,21 @@ func setList(entry *yaml.Node, key string, isSet bool, items []*yaml.Node) error
 	return nil
 }
 
-// isLong reports whether an item is to stand on a line of its own.
+// isLong reports whether a list item needs its own line.
 func isLong(item *yaml.Node) bool { return item.Kind != yaml.ScalarNode || len(item.Value) > 60 }
 
-// valueText is the same for all forms in which a value can be written.
+// valueText returns the same string for all notations of a value.
 func valueText(node *yaml.Node) string {
 	var value any
 	if node.Decode(&value) != nil {
 		return ""
 	}
-	raw, _ := json.Marshal(value) // what cannot be written equals nothing but its like
+	raw, _ := json.Marshal(value) // values that cannot be encoded equal only each other
 	return string(raw)
 }
 
-// isEdited checks that a text has the Application with that list, and is else as it was.
+// isEdited returns an error unless a text contains the Application with the new list and otherwise
+// unchanged.
 func isEdited(text []byte, document manifest.Document, key string, n int, list any) error {
 	documents, err := manifest.Read(document.File, text)
 	if err != nil {

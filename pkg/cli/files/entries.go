@@ -7,10 +7,10 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// EditedApplication is an Application in a file that gets entries of an observer schema.
+// EditedApplication is an Application in a file, to which schemas are added.
 type EditedApplication struct{ manifest.Document }
 
-// TheApplication is the Application in files; nil if there is none.
+// TheApplication returns the Application in files, or nil if there is none.
 func TheApplication(documents []manifest.Document) (*EditedApplication, error) {
 	for _, document := range documents {
 		if !ofApplication(document.Value) {
@@ -24,7 +24,7 @@ func TheApplication(documents []manifest.Document) (*EditedApplication, error) {
 	return nil, nil
 }
 
-// NamespaceOr is its namespace, or another if it says none.
+// NamespaceOr returns the namespace of the Application, or other if it names none.
 func (a *EditedApplication) NamespaceOr(other string) string {
 	if namespace := text(a.Value, "metadata", "namespace"); namespace != "" {
 		return namespace
@@ -32,8 +32,8 @@ func (a *EditedApplication) NamespaceOr(other string) string {
 	return other
 }
 
-// Unspoken are its manifests, as documents, for which neither spec.observerSchema nor
-// spec.fields has an entry.
+// Unspoken returns its manifests that have neither a schema in spec.observerSchema nor an item in
+// spec.fields, as documents.
 func (a *EditedApplication) Unspoken() []manifest.Document {
 	spec, _ := a.Value["spec"].(map[string]any)
 	var unspoken []manifest.Document
@@ -65,7 +65,7 @@ func isSpokenOf(spec, object map[string]any) bool {
 	return false
 }
 
-// AddEntry adds an entry of the observer schema.
+// AddEntry adds a schema to spec.observerSchema.
 func (a *EditedApplication) AddEntry(entry map[string]any) {
 	spec, _ := a.Value["spec"].(map[string]any)
 	entries, _ := spec["observerSchema"].([]any)

@@ -20,14 +20,14 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Input is what files, directories, URLs and standard input are read with.
+// Input is a reader of files, directories, URLs and standard input.
 type Input struct {
 	In        io.Reader
 	Recursive bool
 }
 
-// Read returns the documents of files, with the items of lists in place of the
-// lists. The error joins those of all files.
+// Read returns the documents in the files. Each list is replaced by its items. The error joins the errors
+// of all files.
 func (i Input) Read(ctx context.Context, files []string) ([]manifest.Document, error) {
 	var all []manifest.Document
 	var faults []error
@@ -56,10 +56,10 @@ func (i Input) readOne(ctx context.Context, file string) ([]manifest.Document, e
 	return manifest.Expand(documents)
 }
 
-// ManifestFiles are the endings of what is read in a directory.
+// ManifestFiles lists the file name extensions that are read in a directory.
 var ManifestFiles = []string{".yaml", ".yml", ".json"}
 
-// readDirectory reads what looks like manifests, in the order of names.
+// readDirectory reads the files with these extensions, in the order of their names.
 func (i Input) readDirectory(ctx context.Context, directory string) ([]manifest.Document, error) {
 	var files []string
 	err := filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
@@ -83,7 +83,7 @@ func (i Input) readDirectory(ctx context.Context, directory string) ([]manifest.
 	return i.Read(ctx, files)
 }
 
-// content returns what is in a file, and how messages name it.
+// content returns the content of a file, and its name for messages.
 func (i Input) content(ctx context.Context, file string) (name string, data []byte, err error) {
 	switch {
 	case file == Stdin:
@@ -103,7 +103,6 @@ const (
 	fetchLimit   = 16 << 20
 )
 
-// fetch reads what is behind a URL.
 func fetch(ctx context.Context, address string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
@@ -148,7 +147,7 @@ func kustomized(directory string) ([]manifest.Document, error) {
 	return documents, nil
 }
 
-// Unreadable says what to do about a file that cannot be read.
+// Unreadable returns an error that explains why a file cannot be read.
 func Unreadable(file string, err error) error {
 	var path *fs.PathError
 	var sent *url.Error
@@ -158,7 +157,7 @@ func Unreadable(file string, err error) error {
 	case errors.As(err, &path):
 		return fmt.Errorf("%s: cannot be read: %w", file, path.Err)
 	case errors.As(err, &sent):
-		return fmt.Errorf("%s: cannot be read: %w", file, sent.Err) // without the URL, which is the file
+		return fmt.Errorf("%s: cannot be read: %w", file, sent.Err) // without the URL, because file is the URL
 	default:
 		return fmt.Errorf("%s: cannot be read: %w", file, err)
 	}

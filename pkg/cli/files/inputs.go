@@ -11,15 +11,15 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// InputFlags give values to the inputs of a template, and options to its translation.
+// InputFlags are the flags for the inputs of a template and for the options of its translation.
 type InputFlags struct {
 	pairs []string
 	file  string
-	// StrictConcat and IgnoreForeignNodes are as in a v1alpha1.Translation.
+	// StrictConcat and IgnoreForeignNodes have the same meaning as in a v1alpha1.Translation.
 	StrictConcat, IgnoreForeignNodes bool
 }
 
-// Add adds the flags.
+// Add registers the flags.
 func (f *InputFlags) Add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.pairs, "input", nil, "`NAME=VALUE` of an input of the template, read as the type of the input; may be given several times")
 	flags.StringVar(&f.file, "inputs", "", "`FILE` with a map of inputs; --input wins over it")
@@ -27,10 +27,10 @@ func (f *InputFlags) Add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.IgnoreForeignNodes, "ignore-foreign-nodes", false, "leave out nodes that are no Kubernetes objects")
 }
 
-// Given reports whether any value is given.
+// Given reports whether the flags set the value of an input.
 func (f InputFlags) Given() bool { return len(f.pairs) > 0 || f.file != "" }
 
-// checkUnused refuses the flags where there is no template.
+// checkUnused returns an error if any of the flags is set. It is for Applications without a template.
 func (f InputFlags) checkUnused() error {
 	switch {
 	case f.Given():
@@ -41,8 +41,8 @@ func (f InputFlags) checkUnused() error {
 	return nil
 }
 
-// Texts are the values of --input by name, as they were typed. No message has one
-// of them: it may be secret.
+// Texts returns the values of --input by name, as they were typed. Messages must not contain them, because
+// they may be secret.
 func (f InputFlags) Texts() (map[string]string, error) {
 	texts := make(map[string]string, len(f.pairs))
 	for _, pair := range f.pairs {
@@ -58,7 +58,7 @@ func (f InputFlags) Texts() (map[string]string, error) {
 	return texts, nil
 }
 
-// Values reads the file of --inputs.
+// Values returns the values in the file of --inputs.
 func (f InputFlags) Values(ctx context.Context) (map[string]any, error) {
 	if f.file == "" {
 		return nil, nil

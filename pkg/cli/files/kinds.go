@@ -17,8 +17,8 @@ import (
 	"holdfast.dev/holdfast/pkg/turn"
 )
 
-// KnownKinds is what files say of kinds, beyond those of Kubernetes itself: the
-// CustomResourceDefinitions among them, the live objects, the inventory.
+// KnownKinds are the kinds that are known without a cluster: the built-in kinds of Kubernetes, and those of
+// the CustomResourceDefinitions and live objects in files, and of the inventory.
 type KnownKinds struct {
 	plan.Kinds
 	namespaced  map[schema.GroupKind]bool
@@ -28,8 +28,8 @@ type KnownKinds struct {
 
 var definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
-// KindsIn is what is known of kinds without a cluster: those of Kubernetes itself, and
-// those that are defined among the objects.
+// KindsIn returns the kinds that are known without a cluster: those of Kubernetes itself, and those that
+// the objects define.
 func KindsIn(objects []manifest.Object) *KnownKinds {
 	k := KindsOf(&v1alpha1.Application{})
 	for _, object := range objects {
@@ -38,10 +38,12 @@ func KindsIn(objects []manifest.Object) *KnownKinds {
 	return k
 }
 
-// KindsOf is KindsIn of the manifests of an Application, and what its inventory says.
+// KindsOf does the same as KindsIn for the manifests of an Application, and adds the kinds of its
+// inventory.
 func KindsOf(app *v1alpha1.Application) *KnownKinds { return kindsOf(Subject{Application: app}, nil) }
 
-// kindsOf learns the kinds of an Application. Definitions know best.
+// kindsOf returns the known kinds for an Application. CustomResourceDefinitions take precedence over live
+// objects and the inventory.
 func kindsOf(app Subject, live []manifest.Document) *KnownKinds {
 	k := &KnownKinds{
 		Kinds:       plan.Offline(),
@@ -66,8 +68,8 @@ func kindsOf(app Subject, live []manifest.Document) *KnownKinds {
 	return k
 }
 
-// learn takes the scope from an object that a cluster has: there, an object of
-// a namespaced kind names its namespace.
+// learn records the scope of a kind from an object that was read from a cluster. Such an object has a
+// namespace if its kind is namespaced.
 func (k *KnownKinds) learn(content map[string]any) {
 	object := unstructured.Unstructured{Object: content}
 	if uid, _, _ := unstructured.NestedString(content, "metadata", "uid"); uid != "" {
@@ -76,7 +78,7 @@ func (k *KnownKinds) learn(content map[string]any) {
 	}
 }
 
-// define reads a CustomResourceDefinition.
+// define records the kind that a CustomResourceDefinition defines.
 func (k *KnownKinds) define(content map[string]any) {
 	object := unstructured.Unstructured{Object: content}
 	if object.GroupVersionKind().GroupKind() != definitionKind {
@@ -107,7 +109,7 @@ func (k *KnownKinds) Type(gvk schema.GroupVersionKind) *kinds.Node {
 	return k.Defined(gvk)
 }
 
-// Defined is the schema of a kind that is defined in the files, or nil.
+// Defined returns the schema of a kind that is defined in the files, or nil.
 func (k *KnownKinds) Defined(gvk schema.GroupVersionKind) *kinds.Node {
 	node, known := k.types[gvk]
 	if !known && k.definitions[gvk.GroupKind()] != nil {
@@ -117,8 +119,8 @@ func (k *KnownKinds) Defined(gvk schema.GroupVersionKind) *kinds.Node {
 	return node
 }
 
-// MistypedKinds are messages about kinds of Kubernetes itself that it does not have.
-// Of other groups nothing is known without a cluster.
+// MistypedKinds returns messages about kinds that a built-in API group of Kubernetes does not have. Other
+// groups are unknown without a cluster.
 func MistypedKinds(app *v1alpha1.Application) []string {
 	var messages []string
 	for _, gvk := range turn.KindsIn(app) {

@@ -8,8 +8,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// liveObjects are the live objects as one Application sees them: an object
-// without a namespace is taken to be in the Application's.
+// liveObjects returns the live objects for one Application. Objects without a namespace are assumed to be
+// in the namespace of the Application.
 func liveObjects(documents []manifest.Document, namespace string, kinds plan.Kinds) (map[manifest.ID]map[string]any, error) {
 	live := make(map[manifest.ID]map[string]any, len(documents))
 	first := make(map[manifest.ID]manifest.Document, len(documents))

@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// ManifestFlags say where manifests, or entries of an observer schema, come from.
+// ManifestFlags are the flags that select the files with manifests, or with an observer schema.
 type ManifestFlags struct {
 	files         []string
 	kustomization string
@@ -19,13 +19,13 @@ type ManifestFlags struct {
 	flag          *pflag.Flag
 }
 
-// Add adds a flag that names files; of says what is in them.
+// Add registers a flag that names files. of describes their content.
 func (f *ManifestFlags) Add(flags *pflag.FlagSet, name, short, of string) {
 	flags.StringSliceVarP(&f.files, name, short, nil, "`FILE` with "+of+", a directory, a URL, or - for standard input; may be given several times")
 	f.flag = flags.Lookup(name)
 }
 
-// AddRecursive adds -R, which is for all of them.
+// AddRecursive registers -R, which applies to all of these flags.
 func AddRecursive(flags *pflag.FlagSet, all ...*ManifestFlags) {
 	recursive := flags.BoolP("recursive", "R", false, "with directories: what is below them, too")
 	for _, f := range all {
@@ -33,12 +33,12 @@ func AddRecursive(flags *pflag.FlagSet, all ...*ManifestFlags) {
 	}
 }
 
-// AddKustomize adds -k.
+// AddKustomize registers -k.
 func (f *ManifestFlags) AddKustomize(flags *pflag.FlagSet) {
 	flags.StringVarP(&f.kustomization, "kustomize", "k", "", "`DIRECTORY` with a kustomization")
 }
 
-// Check says what is wrong with the flags, without reading any file.
+// Check returns an error if the flags are invalid. It does not read any file.
 func (f ManifestFlags) Check() error {
 	if f.flag.Changed && (len(f.files) == 0 || slices.Contains(f.files, "")) {
 		return fmt.Errorf("-%s takes the name of a file, and one of them is empty", f.flag.Shorthand)
@@ -46,13 +46,13 @@ func (f ManifestFlags) Check() error {
 	return nil
 }
 
-// Given reports whether there is anything to read.
+// Given reports whether the flags name a file or a kustomization.
 func (f ManifestFlags) Given() bool { return len(f.files) > 0 || f.kustomization != "" }
 
 // FromStdin reports whether standard input is read.
 func (f ManifestFlags) FromStdin() bool { return slices.Contains(f.files, Stdin) }
 
-// Names are the files as messages name them.
+// Names returns the names of the files for messages.
 func (f ManifestFlags) Names() []string {
 	names := namesOf(f.files)
 	if f.kustomization != "" {

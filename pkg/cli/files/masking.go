@@ -9,12 +9,11 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// lastApplied is where kubectl apply keeps a copy of what it was given.
+// lastApplied is the annotation in which kubectl apply keeps a copy of its input.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// MaskApplication masks the values of Secrets among the manifests of an
-// Application, and in the copy that kubectl apply keeps of it. It reports whether
-// there are any.
+// MaskApplication masks the values of Secrets in an Application: in its manifests, in its status, and in
+// the copy that kubectl apply keeps. It reports whether the manifests or the copy contain any.
 func MaskApplication(object map[string]any) (masked bool) {
 	for _, record := range []string{"lastAppliedManifest", "lastObservedManifest"} {
 		items, _, _ := unstructured.NestedFieldNoCopy(object, "status", record)

@@ -6,8 +6,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// Misspelt is an error for the fields that their kinds do not have, each in the file
-// that it is in. Check comes first.
+// Misspelt returns an error for the unknown fields of the manifests, each with its position in a file. It
+// must be called after Check.
 func (s *Submission) Misspelt() error {
 	app := s.App.DeepCopy()
 	if app.Namespace == "" {

@@ -11,8 +11,8 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// ValidName refuses what cannot be the name of an Application, before anybody is
-// asked.
+// ValidName returns an error if a name is not valid for an Application. It is checked before any request is
+// sent.
 func ValidName(name string) error {
 	if len(validation.IsDNS1123Subdomain(name)) == 0 {
 		return nil
@@ -20,7 +20,7 @@ func ValidName(name string) error {
 	return fmt.Errorf("%q is not the name of an Application: lower-case letters, digits, '-' and '.'", name)
 }
 
-// shortNames are those of kubectl, for the kinds that have them.
+// shortNames maps the short names of kubectl to kinds.
 var shortNames = map[string]string{
 	"cj": "cronjob", "cm": "configmap", "crd": "customresourcedefinition", "ds": "daemonset", "ep": "endpoints",
 	"hpa": "horizontalpodautoscaler", "ing": "ingress", "limits": "limitrange", "netpol": "networkpolicy",
@@ -29,8 +29,8 @@ var shortNames = map[string]string{
 	"sc": "storageclass", "sts": "statefulset", "svc": "service", "deploy": "deployment",
 }
 
-// FindResource finds the one that KIND/NAME means, or KIND/NAMESPACE/NAME. The
-// kind is written as kubectl takes it: deployment, deployments.apps, deploy.
+// FindResource returns the resource that KIND/NAME or KIND/NAMESPACE/NAME identifies. The kind has any form
+// that kubectl accepts: deployment, deployments.apps, deploy.
 func FindResource(typed string, ids []manifest.ID) (manifest.ID, error) {
 	kind, name, both := strings.Cut(typed, "/")
 	namespace := ""
@@ -56,8 +56,8 @@ func FindResource(typed string, ids []manifest.ID) (manifest.ID, error) {
 	}
 }
 
-// isKind reports whether a kind is meant by what was typed: deployment,
-// Deployments, deployment.apps, deploy.
+// isKind reports whether a typed kind identifies the kind of a resource: deployment, Deployments,
+// deployment.apps, deploy.
 func isKind(typed string, id manifest.ID) bool {
 	typed, group, hasGroup := strings.Cut(strings.ToLower(typed), ".")
 	if hasGroup && group != id.Group && !strings.HasPrefix(id.Group, group+".") {
@@ -68,7 +68,7 @@ func isKind(typed string, id manifest.ID) bool {
 		strings.HasSuffix(kind, "y") && typed == strings.TrimSuffix(kind, "y")+"ies"
 }
 
-// suggestResource names the nearest resource, or all of them if they are few.
+// suggestResource returns a hint with the most similar resource, or with all resources if there are few.
 func suggestResource(typed string, ids []manifest.ID) string {
 	names := make([]string, len(ids))
 	for i, id := range ids {
@@ -88,7 +88,7 @@ func suggestResource(typed string, ids []manifest.ID) string {
 	}
 }
 
-// ArgumentOf is KIND/NAME as people type it.
+// ArgumentOf returns KIND/NAME of a resource, as users type it.
 func ArgumentOf(id manifest.ID, withNamespace bool) string {
 	kind := strings.ToLower(id.Kind)
 	if withNamespace && id.Namespace != "" {
@@ -105,8 +105,8 @@ func joinIDs(ids []manifest.ID, with string) string {
 	return strings.Join(names, with)
 }
 
-// NameOf is a resource as texts about its Application name it: without the
-// namespace that both are in.
+// NameOf returns the name of a resource for messages about its Application. It omits the namespace of the
+// Application.
 func NameOf(id manifest.ID, namespace string) string {
 	if id.Namespace == "" || id.Namespace == namespace {
 		return terminal.Visible(id.Kind + " " + id.Name)
@@ -114,7 +114,7 @@ func NameOf(id manifest.ID, namespace string) string {
 	return terminal.Visible(id.Kind + " " + id.Namespace + "/" + id.Name)
 }
 
-// IDsOf are the resources of a decision.
+// IDsOf returns the resources of a decision.
 func IDsOf(d Decision) []manifest.ID {
 	ids := make([]manifest.ID, len(d.Changes))
 	for i, change := range d.Changes {
@@ -123,7 +123,7 @@ func IDsOf(d Decision) []manifest.ID {
 	return ids
 }
 
-// ArgumentsOf are KIND/NAME of the resources of a decision.
+// ArgumentsOf returns KIND/NAME of each resource of a decision.
 func ArgumentsOf(d Decision) (names []string) {
 	for _, id := range IDsOf(d) {
 		names = append(names, ArgumentOf(id, false))

@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// locatedManifest is a manifest, and where it is written.
+// locatedManifest is a manifest, with its position in a file.
 type locatedManifest struct {
 	manifest.Document
 
@@ -18,9 +18,9 @@ type locatedManifest struct {
 	value map[string]any
 }
 
-// Normalized reads documents as the manifests of an Application; one that is an
-// Application itself stands for its manifests. Each mistake has its place; the objects
-// are then those without one.
+// Normalized returns the documents as the manifests of an Application. An Application among them is
+// replaced by its manifests. Each validation error has a position; the result then contains only the valid
+// objects.
 func Normalized(documents []manifest.Document) ([]manifest.Object, error) {
 	var all []locatedManifest
 	var faults []error

@@ -17,8 +17,7 @@ func isProfile(document manifest.Document) bool {
 	return text(document.Value, "kind") == v1alpha1.ProfileKind && text(document.Value, "apiVersion") == v1alpha1.GroupVersion.String()
 }
 
-// takeProfiles separates HoldProfiles from other documents: they stand for those of the
-// cluster.
+// takeProfiles separates HoldProfiles from other documents. They replace the HoldProfiles of a cluster.
 func takeProfiles(documents []manifest.Document) (others []manifest.Document, profiles []*plan.Profile, err error) {
 	first := map[string]manifest.Document{}
 	var faults []error
@@ -47,7 +46,7 @@ func takeProfiles(documents []manifest.Document) (others []manifest.Document, pr
 	return others, profiles, errors.Join(faults...)
 }
 
-// applicationsAndProfiles is Applications of files that may have HoldProfiles, too.
+// applicationsAndProfiles returns the Applications and HoldProfiles in the files.
 func (s Sources) applicationsAndProfiles(ctx context.Context) ([]Subject, []*plan.Profile, error) {
 	documents, err := s.Input.Read(ctx, s.Files)
 	if err != nil {
@@ -58,7 +57,7 @@ func (s Sources) applicationsAndProfiles(ctx context.Context) ([]Subject, []*pla
 	return apps, profiles, errors.Join(wrong, err)
 }
 
-// ProfilesOf are profiles, and what the autoscalers among live objects target.
+// ProfilesOf returns the profiles, with the objects that autoscalers among the live objects target.
 func ProfilesOf(profiles []*plan.Profile, live map[manifest.ID]map[string]any) plan.Profiles {
 	of := plan.Profiles{All: profiles, Autoscaled: map[manifest.ID]string{}}
 	for id, object := range live {

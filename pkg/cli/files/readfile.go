@@ -7,14 +7,14 @@ import (
 	"os"
 )
 
-// ReadFile reads what open opens. The end of ctx ends it, also where that is a pipe
-// that nobody writes to: even opening one takes until one does.
+// ReadFile reads the file that open opens. It returns when ctx ends, even if the file is a pipe without a
+// writer: opening such a pipe blocks until a writer opens it.
 func ReadFile(ctx context.Context, open func() (*os.File, error)) ([]byte, error) {
 	return ReadUpTo(ctx, math.MaxInt64-1, open)
 }
 
-// ReadUpTo is ReadFile with a limit. Of what is larger it returns one byte more
-// than the limit: whoever reads it on refuses it.
+// ReadUpTo reads a file like ReadFile, with a limit in bytes. If the file is larger, it returns one byte
+// more than the limit, so that the caller rejects the data.
 func ReadUpTo(ctx context.Context, most int64, open func() (*os.File, error)) ([]byte, error) {
 	type result struct {
 		data []byte
@@ -39,7 +39,7 @@ func ReadUpTo(ctx context.Context, most int64, open func() (*os.File, error)) ([
 	}
 }
 
-// Opening opens a file by its name.
+// Opening returns a function that opens a file by its name.
 func Opening(name string) func() (*os.File, error) {
 	return func() (*os.File, error) { return os.Open(name) }
 }

@@ -8,8 +8,8 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// UnpackRecord has a stored Application show what its status.record packs, in the fields
-// that are there for it. The others stay as they are.
+// UnpackRecord unpacks status.record of a stored Application into the fields that it replaces. Other fields
+// are unchanged.
 func UnpackRecord(object map[string]any) error {
 	status, _ := object["status"].(map[string]any)
 	if _, packed := status["record"]; !packed {

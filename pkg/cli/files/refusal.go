@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// refusal says why an Application cannot be used, each mistake with the line and
-// column that it is on.
+// refusal returns an error that explains why an Application is invalid. Each validation error has a line
+// and column.
 func refusal(document manifest.Document, problem *plan.Problem, faults []error) error {
 	if len(faults) == 0 {
 		faults = []error{problem}
@@ -28,7 +28,7 @@ func refusal(document manifest.Document, problem *plan.Problem, faults []error) 
 	return errors.Join(all...)
 }
 
-// faultPath is the path, in an Application, of the field that a fault is in.
+// faultPath returns the path in an Application of the field that an error is about, or nil.
 func faultPath(fault error) manifest.Path {
 	var ofManifest *manifest.ValidationError
 	if errors.As(fault, &ofManifest) {
@@ -56,8 +56,8 @@ func faultPath(fault error) manifest.Path {
 	return nil
 }
 
-// ParsePath is the path, in an object, of what a message calls text. It stops at an element
-// that is not named by its position.
+// ParsePath converts a field path from a message into the path in an object. It stops at a list element
+// that is not identified by its position.
 func ParsePath(text string) manifest.Path {
 	parsed, err := observer.ParsePath(text)
 	if err != nil {

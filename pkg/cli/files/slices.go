@@ -10,8 +10,7 @@ import (
 	"holdfast.dev/holdfast/pkg/slice"
 )
 
-// takeSlices separates ApplicationSlices from other documents, and finds them by their
-// names.
+// takeSlices separates ApplicationSlices from other documents. get returns their data by name.
 func takeSlices(documents []manifest.Document) (others []manifest.Document, get slice.Get, err error) {
 	found := map[string][]byte{}
 	for _, document := range documents {
@@ -33,7 +32,7 @@ func takeSlices(documents []manifest.Document) (others []manifest.Document, get 
 	}, nil
 }
 
-// fill has what a JSON object has.
+// fill decodes a JSON object into a Go value.
 func fill(content map[string]any, into any) error {
 	raw, err := json.Marshal(content)
 	if err != nil {
@@ -42,8 +41,8 @@ func fill(content map[string]any, into any) error {
 	return json.Unmarshal(raw, into)
 }
 
-// JoinObject puts a stored Application, a JSON object, together. Without slices nothing
-// is changed.
+// JoinObject replaces the references to slices in a stored Application, a JSON object, by their content. It
+// changes nothing if there are no slices.
 func JoinObject(object map[string]any, get slice.Get) error {
 	app := &v1alpha1.Application{}
 	if err := fill(object, app); err != nil {
@@ -80,8 +79,8 @@ func JoinObject(object map[string]any, get slice.Get) error {
 	return err
 }
 
-// Cut is the content of a submission as it is stored: what is too large is in slices,
-// which are to be there before it.
+// Cut returns the content of a submission as it is stored. The parts that are too large are returned as
+// slices, which must be created before the Application.
 func (s *Submission) Cut() (content map[string]any, parts []v1alpha1.ApplicationSlice, err error) {
 	raw, err := json.Marshal(s.Content)
 	if err != nil || len(raw) <= slice.SpecBytes {

@@ -14,22 +14,20 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Stdin is the name of standard input among files; StdinName is that in
-// messages.
+// Stdin is the name of standard input among files. StdinName is its name in messages.
 const (
 	Stdin     = "-"
 	StdinName = "stdin"
 )
 
-// SourcesLong is the part of the help that commands with SourceFlags share.
+// SourcesLong is the part of the help that all commands with SourceFlags share.
 const SourcesLong = `What was learned is in the status; a file has it that was made by
 "kubectl get hfapp NAME -o yaml". The live objects of an Application without a
 UID, which was never submitted, are taken to be its own; those of one with a UID
 carry its marks. CustomResourceDefinitions among the files are read for what
 they say of their kinds.`
 
-// SourceFlags say where the Applications and the live objects come from, if they
-// come from files.
+// SourceFlags are the flags that select files with Applications and live objects.
 type SourceFlags struct {
 	Files, live []string
 	Namespace   string
@@ -37,7 +35,7 @@ type SourceFlags struct {
 	Set         *pflag.FlagSet
 }
 
-// Add adds the flags that name files.
+// Add registers the flags that name files.
 func (f *SourceFlags) Add(flags *pflag.FlagSet) {
 	f.Set = flags
 	flags.StringSliceVarP(&f.Files, "filename", "f", nil,
@@ -54,10 +52,10 @@ type Sources struct {
 	Namespace   string
 }
 
-// InFiles reports whether files are given, and no cluster is to be asked.
+// InFiles reports whether files are given, so that no cluster is contacted.
 func (f SourceFlags) InFiles() bool { return f.Set.Changed("filename") || f.Set.Changed("live") }
 
-// Options says what is wrong with the flags, without reading any file.
+// Options returns the files to read, or an error if the flags are invalid. It does not read any file.
 func (f SourceFlags) Options(streams terminal.Streams) (Sources, error) {
 	s := Sources{Input: Input{In: streams.In, Recursive: f.Recursive}, Files: f.Files, Live: f.live, Namespace: f.Namespace}
 	if s.Namespace == "" {
@@ -77,13 +75,13 @@ func (f SourceFlags) Options(streams terminal.Streams) (Sources, error) {
 	return s, nil
 }
 
-// IsEmpty reports whether a flag is there and names no file: most often because a
-// variable of a shell is not set.
+// IsEmpty reports whether a flag is set but does not name a file, usually because a shell variable is not
+// set.
 func IsEmpty(set *pflag.FlagSet, flag string, files []string) bool {
 	return set.Changed(flag) && (len(files) == 0 || slices.Contains(files, ""))
 }
 
-// Once drops what is given a second time.
+// Once returns the files without duplicates.
 func Once(files []string) []string {
 	var different []string
 	for _, file := range files {
@@ -94,8 +92,8 @@ func Once(files []string) []string {
 	return different
 }
 
-// FaultAt is a fault at a field of a document, or at the nearest that is there
-// above it.
+// FaultAt returns an error at a field of a document. If the field does not exist, the error has the
+// position of its nearest existing parent.
 func FaultAt(d manifest.Document, path manifest.Path, message string) *manifest.Error {
 	fault := &manifest.Error{File: d.File, Path: path, Message: message}
 	for n := len(path); n >= 0; n-- {
@@ -107,10 +105,10 @@ func FaultAt(d manifest.Document, path manifest.Path, message string) *manifest.
 	return fault
 }
 
-// byPosition sorts faults of one file from its top to its bottom.
+// byPosition compares two errors of one file by line and column.
 func byPosition(a, b *manifest.Error) int {
 	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 }
 
-// positionOf is where a document begins: file:line.
+// positionOf returns the start of a document as file:line.
 func positionOf(d manifest.Document) string { return fmt.Sprintf("%s:%d", d.File, d.Line) }

@@ -24,27 +24,26 @@ import (
 	"holdfast.dev/holdfast/pkg/turn"
 )
 
-// Submission is an Application that is to be sent, and the files that it is
-// from.
+// Submission is an Application to be sent, with the files that it is made from.
 type Submission struct {
 	Name, Namespace string
-	// Content is what is sent: a JSON object in which nulls mean something.
+	// Content is the object to send, a JSON object in which nulls have a meaning.
 	Content map[string]any
 	App     *v1alpha1.Application
-	// whole is the file that is an Application itself; its Value is nil if there
-	// is none, and the manifests and entries are these.
+	// whole is the file that is an Application itself; its Value is nil if there is none. manifests and
+	// entries are the documents of the other files.
 	whole     manifest.Document
 	manifests []manifest.Document
 	entries   []manifest.Document
-	Archive   []byte // of --csar, to be put into a ConfigMap
-	// template is the file of --tosca or --csar; its Name is empty if there is none.
+	Archive   []byte // from --csar, stored in a ConfigMap
+	// template is the file of --tosca or --csar; its name is empty if there is none.
 	template    templateFile
-	translation *plan.Source // what the template was translated into, if it could be
-	kinds       plan.Kinds   // what Check has learned of kinds
-	input       *plan.Input  // what Check has decided about
+	translation *plan.Source // the translated template, or nil
+	kinds       plan.Kinds   // the kinds that Check resolved
+	input       *plan.Input  // the input that Check decided about, or nil
 }
 
-// Read makes a submission of the files.
+// Read returns the submission that the files and flags describe.
 func (s SubmittedSource) Read(ctx context.Context) (*Submission, error) {
 	documents, err := s.documents(ctx)
 	entries, schemaErr := s.schema.Read(ctx, s.Input)
@@ -68,7 +67,7 @@ func (s SubmittedSource) Read(ctx context.Context) (*Submission, error) {
 	return sub, nil
 }
 
-// documents are the manifests: those of files, or what was made of live objects.
+// documents returns the manifests: those of the files, or those made from live objects.
 func (s SubmittedSource) documents(ctx context.Context) ([]manifest.Document, error) {
 	if s.live != nil {
 		return s.live.Manifests, nil
@@ -76,12 +75,12 @@ func (s SubmittedSource) documents(ctx context.Context) ([]manifest.Document, er
 	return s.Manifests(ctx)
 }
 
-// Manifests are the documents of the files.
+// Manifests returns the documents of the files.
 func (s SubmittedSource) Manifests(ctx context.Context) ([]manifest.Document, error) {
 	return s.manifests.Read(ctx, s.Input)
 }
 
-// takeWhole finds the document that is an Application itself.
+// takeWhole finds the document that is an Application itself, and sets the name of the submission.
 func (s *Submission) takeWhole(get slice.Get) error {
 	for _, document := range s.manifests {
 		if !ofApplication(document.Value) {
@@ -114,13 +113,13 @@ func (s *Submission) takeWhole(get slice.Get) error {
 	return nil
 }
 
-// text is a string in an object, or "".
+// text returns the string at a path in an object, or "".
 func text(object map[string]any, fields ...string) string {
 	s, _, _ := unstructured.NestedString(object, fields...)
 	return s
 }
 
-// fill makes the content out of the files and the flags.
+// fill sets the content from the files and the flags.
 func (s SubmittedSource) fill(ctx context.Context, sub *Submission) error {
 	metadata, spec := map[string]any{"name": sub.Name}, map[string]any{}
 	if sub.whole.Value != nil {
@@ -168,8 +167,8 @@ func (s SubmittedSource) fill(ctx context.Context, sub *Submission) error {
 	return nil
 }
 
-// spellLeaves writes a word for every null of the observer schema: whoever edits the
-// Application next may use a client that drops nulls.
+// spellLeaves replaces each null leaf of the observer schema by a word, because a client that edits the
+// Application later may drop nulls.
 func spellLeaves(spec map[string]any) {
 	entries, _ := spec["observerSchema"].([]any)
 	spelled := make([]any, len(entries))
@@ -184,7 +183,7 @@ func spellLeaves(spec map[string]any) {
 	}
 }
 
-// wholeParts are the parts of an Application in a file that a user sets.
+// wholeParts returns the parts of an Application in a file that a user sets.
 func wholeParts(content map[string]any) (metadata, spec map[string]any) {
 	metadata = map[string]any{}
 	for _, field := range []string{"name", "namespace", "labels", "annotations"} {
@@ -193,7 +192,7 @@ func wholeParts(content map[string]any) (metadata, spec map[string]any) {
 		}
 	}
 	if annotations, ok := metadata["annotations"].(map[string]any); ok {
-		// The server's own and those of a client-side apply do not belong to the file.
+		// The annotations of the controller and of a client-side apply are not part of the user's input.
 		delete(annotations, lastApplied)
 		for _, key := range Ahead {
 			delete(annotations, key)
@@ -203,7 +202,8 @@ func wholeParts(content map[string]any) (metadata, spec map[string]any) {
 	return metadata, spec
 }
 
-// refuseMaskedIn looks at the manifests of an Application in a file, which stands at a place.
+// refuseMaskedIn returns an error if a manifest of an Application is a masked Secret. at is the path of the
+// Application in its document.
 func refuseMaskedIn(document manifest.Document, at manifest.Path, application map[string]any) error {
 	manifests, _, _ := unstructured.NestedFieldNoCopy(application, "spec", "manifest")
 	list, _ := manifests.([]any)
@@ -215,8 +215,8 @@ func refuseMaskedIn(document manifest.Document, at manifest.Path, application ma
 	return errors.Join(faults...)
 }
 
-// refuseMasked refuses a Secret whose values were masked by whoever printed it. at
-// is where it stands in its file.
+// refuseMasked returns an error if an object is a Secret that was printed with masked values. at is its
+// path in the document.
 func refuseMasked(document manifest.Document, at manifest.Path, object map[string]any) error {
 	if ofApplication(object) {
 		return refuseMaskedIn(document, at, object)
@@ -235,7 +235,7 @@ func refuseMasked(document manifest.Document, at manifest.Path, object map[strin
 	return nil
 }
 
-// decode reads the content as an Application.
+// decode sets App from the content.
 func (s *Submission) decode() error {
 	raw, err := json.Marshal(s.Content)
 	if err != nil {
@@ -248,8 +248,8 @@ func (s *Submission) decode() error {
 	return nil
 }
 
-// SetNamespace puts it into a namespace: that of the file, of the flag, or of the
-// context.
+// SetNamespace sets the namespace to that of the file, or else to the given one. flag is the value of -n,
+// which must not contradict the file.
 func (s *Submission) SetNamespace(namespace, flag string) error {
 	own := s.App.Namespace
 	if own != "" && flag != "" && own != flag {
@@ -265,9 +265,9 @@ func (s *Submission) SetNamespace(namespace, flag string) error {
 	return nil
 }
 
-// Check has the engine look at manifests and schema, and returns its warnings. Of
-// what only the controller can translate it looks at the schema. The view says what is
-// known of kinds.
+// Check validates the manifests and the observer schema with the engine, and returns its warnings. If only
+// the controller can translate the template, it validates only the schema. The view provides the known
+// kinds.
 func (s *Submission) Check(ctx context.Context, view View) (warnings []string, err error) {
 	if source.IsUsed(s.App) && s.translation == nil {
 		return nil, s.checkSchema()
@@ -289,8 +289,8 @@ func (s *Submission) Check(ctx context.Context, view View) (warnings []string, e
 	return append(p.Warnings, s.impossible(p)...), nil
 }
 
-// dropServerFields leaves out of what is sent what the warnings of the engine say is
-// dropped: of a manifest that was a live object it would be stored for ever.
+// dropServerFields removes the fields from the content that the engine drops with a warning. If the
+// manifest was a live object, they would otherwise be stored permanently.
 func (s *Submission) dropServerFields() {
 	spec, _ := s.Content["spec"].(map[string]any)
 	list, _ := spec["manifest"].([]any)
@@ -301,9 +301,8 @@ func (s *Submission) dropServerFields() {
 	}
 }
 
-// impossible are messages about kinds of which nothing can be held, and about those that
-// nothing serves and that the Application does not define itself: most often their names
-// are mistyped.
+// impossible returns messages about kinds that cannot be held, and about kinds that are neither served nor
+// defined by the Application. Usually the names of the latter are mistyped.
 func (s *Submission) impossible(p *plan.Plan) (messages []string) {
 	for _, change := range p.Changes {
 		if change.Problem == nil {
@@ -318,12 +317,12 @@ func (s *Submission) impossible(p *plan.Plan) (messages []string) {
 	return slices.Compact(messages)
 }
 
-// defines reports whether the definition of a kind is among the manifests.
+// defines reports whether the manifests contain the definition of a kind.
 func defines(app *v1alpha1.Application, gk schema.GroupKind) bool {
 	return kindsOf(Subject{Application: app}, nil).definitions[gk] != nil
 }
 
-// checkSchema looks at the observer schema alone.
+// checkSchema validates only the observer schema.
 func (s *Submission) checkSchema() error {
 	entries := make([]map[string]any, len(s.App.Spec.ObserverSchema))
 	for i, item := range s.App.Spec.ObserverSchema {
@@ -340,14 +339,14 @@ func (s *Submission) checkSchema() error {
 	return s.refusal(&plan.Problem{Reason: v1alpha1.ReasonObserverSchemaInvalid}, terminal.Each(err))
 }
 
-// Known is the Application with what its template was translated into among its
-// manifests, to find the kinds in it.
+// Known returns the Application with the translated objects among its manifests, so that their kinds can be
+// found.
 func (s *Submission) Known() *v1alpha1.Application {
 	return Subject{Application: s.App}.With(s.translation).Application
 }
 
-// refusal says why the files cannot be used, each mistake in the file that it is
-// in.
+// refusal returns an error that explains why the files are invalid. Each validation error has a position in
+// its file.
 func (s *Submission) refusal(problem *plan.Problem, faults []error) error {
 	if s.whole.Value != nil {
 		return refusal(s.whole, problem, faults)
@@ -377,8 +376,8 @@ func (s *Submission) located(fault error) error {
 	return fault
 }
 
-// Objects are what is to be sent, in that order, as printers take it and with the values
-// of Secrets: slices, if there are any, and the Application.
+// Objects returns the objects to send, in this order: the slices, if there are any, and the Application.
+// They have the form that printers need, and contain the values of Secrets.
 func (s *Submission) Objects() ([]*unstructured.Unstructured, error) {
 	content, parts, err := s.Cut()
 	if err != nil {
@@ -396,7 +395,7 @@ func (s *Submission) Objects() ([]*unstructured.Unstructured, error) {
 	return append(objects, &unstructured.Unstructured{Object: runtime.DeepCopyJSON(content)}), nil
 }
 
-// Object is the content as printers take it, whole, with the values of Secrets.
+// Object returns the entire content in the form that printers need, with the values of Secrets.
 func (s *Submission) Object() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: runtime.DeepCopyJSON(s.Content)}
 }

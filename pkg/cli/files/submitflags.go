@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
-// SubmittedFlags say what an Application is made from.
+// SubmittedFlags are the flags that select the source of an Application.
 type SubmittedFlags struct {
 	manifests      ManifestFlags
 	schema         ManifestFlags
@@ -26,11 +26,11 @@ type SubmittedFlags struct {
 	mode           string
 	deletionPolicy string
 	set            *pflag.FlagSet
-	// FromLive makes manifests of live objects; the files only name such.
+	// FromLive makes the manifests from live objects; the files then only name these objects.
 	FromLive bool
 }
 
-// Add adds all of them.
+// Add registers the flags.
 func (f *SubmittedFlags) Add(flags *pflag.FlagSet) {
 	f.set = flags
 	f.manifests.Add(flags, "filename", "f", "manifests")
@@ -49,16 +49,16 @@ func (f *SubmittedFlags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.deletionPolicy, "deletion-policy", "", "`POLICY` for the resources when the Application is deleted: Delete, Orphan")
 }
 
-// SubmittedSource is what to make an Application from, and with.
+// SubmittedSource is the source of an Application, with the values that its flags set.
 type SubmittedSource struct {
 	Input
 	SubmittedFlags
 	name  string
-	texts map[string]string // of --input
+	texts map[string]string // values of --input
 	live  *FromLive
 }
 
-// Options says what is wrong with the flags, without reading any file.
+// Options returns the source, or an error if the flags are invalid. It does not read any file.
 func (f SubmittedFlags) Options(streams terminal.Streams, args []string) (SubmittedSource, error) {
 	s := SubmittedSource{Input: Input{In: streams.In}, SubmittedFlags: f}
 	if len(args) > 0 {
@@ -82,8 +82,8 @@ func (f SubmittedFlags) Options(streams terminal.Streams, args []string) (Submit
 	return s, err
 }
 
-// Submitted is an Application of that name made of files with manifests, or with an
-// Application.
+// Submitted returns the source of an Application with the given name, made from files with manifests or
+// with an Application.
 func Submitted(name string, manifests Sources, schema ManifestFlags) (*SubmittedSource, error) {
 	if err := errors.Join(ValidName(name), schema.Check()); err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func Submitted(name string, manifests Sources, schema ManifestFlags) (*Submitted
 	return &SubmittedSource{Input: manifests.Input, SubmittedFlags: f, name: name}, nil
 }
 
-// checkSource says what is wrong with where it comes from.
+// checkSource returns an error if the source that the flags select is invalid.
 func (f SubmittedFlags) checkSource(name string) error {
 	if err := errors.Join(f.manifests.Check(), f.schema.Check()); err != nil {
 		return err
@@ -118,7 +118,7 @@ func (f SubmittedFlags) checkSource(name string) error {
 	return nil
 }
 
-// checkLive says what does not go with live objects.
+// checkLive returns an error for flags that cannot be used with live objects.
 func (f SubmittedFlags) checkLive(name string) error {
 	switch {
 	case f.tosca != "" || f.csar != "" || f.inputs.checkUnused() != nil || name == "":
@@ -129,10 +129,10 @@ func (f SubmittedFlags) checkLive(name string) error {
 	return f.manifests.Check()
 }
 
-// template is the file or URL of --tosca or --csar.
+// template returns the file or URL of --tosca or --csar.
 func (f SubmittedFlags) template() string { return cmp.Or(f.tosca, f.csar) }
 
-// sources is how many sources are given.
+// sources returns the number of sources that are given.
 func (f SubmittedFlags) sources() (n int) {
 	for _, given := range []bool{f.manifests.Given(), f.tosca != "", f.csar != ""} {
 		if given {
@@ -142,7 +142,7 @@ func (f SubmittedFlags) sources() (n int) {
 	return n
 }
 
-// checkWords refuses values that are none of a few.
+// checkWords returns an error if a flag has a value that is not in its list of values.
 func (f SubmittedFlags) checkWords() error {
 	for _, hook := range f.hooks {
 		if hook != "complete" {

@@ -6,14 +6,14 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// FromLive is what an Application is made of that holds live objects as they are.
+// FromLive is the source of an Application that holds live objects with their current values.
 type FromLive struct {
 	Manifests []manifest.Document
 	fields    []any
 }
 
-// Add takes one object, of which a suggestion was made; namespace is that of the
-// Application, which manifests need not name.
+// Add adds an object for which a suggestion was made. namespace is the namespace of the Application, which
+// manifests can omit.
 func (f *FromLive) Add(s plan.Suggestion, namespace string) {
 	metadata, _ := s.Manifest["metadata"].(map[string]any)
 	resource := map[string]any{"kind": s.Manifest["kind"], "name": metadata["name"]}
@@ -33,8 +33,7 @@ func (f *FromLive) Add(s plan.Suggestion, namespace string) {
 	f.fields = append(f.fields, map[string]any{"resource": resource, "free": free})
 }
 
-// fill says in a spec what is free, and that objects are taken over. A nil FromLive does
-// nothing.
+// fill sets the free fields and the adoption policy in a spec. A nil FromLive changes nothing.
 func (f *FromLive) fill(spec map[string]any) {
 	if f == nil {
 		return
@@ -45,7 +44,7 @@ func (f *FromLive) fill(spec map[string]any) {
 	spec["adoption"] = string(v1alpha1.AdoptIfUnowned)
 }
 
-// WithLive is the source with what was made of live objects.
+// WithLive returns the source with the manifests made from live objects.
 func (s SubmittedSource) WithLive(live *FromLive) SubmittedSource {
 	s.live = live
 	return s

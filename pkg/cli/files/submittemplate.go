@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Limits of what an Application and a ConfigMap can carry.
+// These limits are the sizes that an Application and a ConfigMap can store, in bytes.
 const (
 	templateLimit = 512 << 10
 	archiveLimit  = 1 << 20
@@ -65,9 +65,9 @@ func (s SubmittedSource) setTemplate(ctx context.Context, sub *Submission, spec 
 	return nil
 }
 
-// source is the field of a spec that has a template, or refers to the ConfigMap
-// that submit makes of an archive. The name of the ConfigMap has a digest of the
-// archive, so that another archive is another spec.
+// source returns the field of a spec that contains a template, or refers to the ConfigMap that submit
+// creates for an archive. The name of the ConfigMap contains a digest of the archive, so that another
+// archive changes the spec.
 func (t templateFile) source(sub *Submission, field string) (map[string]any, error) {
 	switch {
 	case field == "tosca" && len(t.data) > templateLimit:
@@ -83,8 +83,8 @@ func (t templateFile) source(sub *Submission, field string) (map[string]any, err
 	return map[string]any{"configMapRef": map[string]any{"name": ArchiveName(sub.Name, t.data), "key": ArchiveKey}}, nil
 }
 
-// inputValues are the values of the inputs. As long as the template is not
-// known, those of --input are read as YAML; strict refuses what is none.
+// inputValues returns the values of the inputs. It parses those of --input as YAML, because the types of
+// the inputs are not known yet. If strict is set, a value that is not YAML is an error.
 func (s SubmittedSource) inputValues(ctx context.Context, strict bool) (map[string]any, error) {
 	values, err := s.inputs.Values(ctx)
 	if err != nil {
@@ -104,17 +104,17 @@ func (s SubmittedSource) inputValues(ctx context.Context, strict bool) (map[stri
 	return values, nil
 }
 
-// ArchiveName is the name of the ConfigMap for an archive. It has a digest of it.
+// ArchiveName returns the name of the ConfigMap for an archive. It contains a digest of the archive.
 func ArchiveName(application string, archive []byte) string {
 	digest := sha256.Sum256(archive)
 	return application + ArchiveInfix + hex.EncodeToString(digest[:5])
 }
 
-// ArchiveInfix stands between the name of an Application and the digest of its
-// archive in the name of a ConfigMap.
+// ArchiveInfix is the part of the name of a ConfigMap between the name of the Application and the digest of
+// the archive.
 const ArchiveInfix = "-csar-"
 
-// IsURL reports whether what is given for a file is a URL.
+// IsURL reports whether the name of a file is a URL.
 func IsURL(text string) bool {
 	return strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://")
 }

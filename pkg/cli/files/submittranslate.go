@@ -16,10 +16,9 @@ import (
 	"holdfast.dev/holdfast/pkg/tosca"
 )
 
-// Translate translates a template or archive as the controller will, so that its
-// mistakes are told before anything is sent. note says of what only the controller
-// can find that it is not looked at here. A reader is nil where there is no
-// cluster.
+// Translate translates a template or archive like the controller, so that validation errors are reported
+// before anything is sent. note names the parts that are not checked here, because only the controller can
+// fetch them. reader is nil without a cluster.
 func (s *Submission) Translate(ctx context.Context, reader source.Reader) (note string, err error) {
 	if !source.IsUsed(s.App) {
 		return "", nil
@@ -50,7 +49,8 @@ func sourceURL(app *v1alpha1.Application) string {
 	return app.Spec.CSAR.URL
 }
 
-// describe has messages name the file, and values read as the inputs want them.
+// describe sets the name of the file for messages, and passes the values of --input as text, so that each
+// input parses its value.
 func (t templateFile) describe(m *source.Material) {
 	if t.name == "" {
 		return
@@ -61,7 +61,7 @@ func (t templateFile) describe(m *source.Material) {
 	}
 }
 
-// mistakes are those of a template, each where it is: in the file of the
+// mistakes returns the validation errors of a template, each with its position: in the file of the
 // template, or in that of the Application.
 func (s *Submission) mistakes(problem *plan.Problem) error {
 	if s.template.name == "" {
@@ -74,7 +74,7 @@ func (s *Submission) mistakes(problem *plan.Problem) error {
 	return errors.Join(all...)
 }
 
-// setInputs sets the values of --input as the types of their inputs read them.
+// setInputs parses the values of --input as the types of their inputs, and stores them in the content.
 func (s *Submission) setInputs(ctx context.Context) error {
 	if len(s.template.texts) == 0 {
 		return nil
@@ -104,8 +104,8 @@ func (s *Submission) setInputs(ctx context.Context) error {
 	return nil
 }
 
-// submittedReader finds the archive that is about to be sent, and everything else
-// in the cluster.
+// submittedReader is a source.Reader that finds the archive of the submission, and all other objects in the
+// cluster.
 type submittedReader struct {
 	*Submission
 

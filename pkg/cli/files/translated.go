@@ -15,10 +15,9 @@ import (
 	"holdfast.dev/holdfast/pkg/source"
 )
 
-// Translated translates the template or archive of an Application, as the
-// controller does. Where that cannot be done here, what was last applied stands
-// for it, if it was made of the same source. stored tells that the Application is
-// that of the cluster, where the last good translation stays in force.
+// Translated translates the template or archive of an Application like the controller. If that fails here,
+// it uses the last-applied state instead, if that has the same source. stored is set for an Application of
+// a cluster, where the last successful translation remains in effect.
 func (app Subject) Translated(ctx context.Context, reader source.Reader, stored bool) (Subject, *plan.Source) {
 	onRecord := len(app.Status.LastAppliedManifest) > 0 && !app.NewSource
 	if !source.IsUsed(app.Application) {
@@ -39,8 +38,8 @@ func (app Subject) translate(ctx context.Context, reader source.Reader) *plan.So
 	return source.Translate(ctx, material, disabledFetcher{}, nil)
 }
 
-// sourceFault is a mistake in a template or archive, and the field that it is in or
-// that refers to it.
+// sourceFault is a validation error in a template or archive, with the field that contains it or refers to
+// it.
 type sourceFault struct {
 	path    manifest.Path
 	message string
@@ -48,7 +47,7 @@ type sourceFault struct {
 
 func (f *sourceFault) Error() string { return f.message }
 
-// SourceFaults are the reasons for which there is no translation.
+// SourceFaults returns the reasons why there is no translation.
 func (app Subject) SourceFaults(translation *plan.Source) []error {
 	if translation == nil || translation.Problem == nil || translation.Objects != nil {
 		return nil
@@ -60,8 +59,8 @@ func (app Subject) SourceFaults(translation *plan.Source) []error {
 	return faults
 }
 
-// With is the Application with what was made of its source among its manifests,
-// to find the kinds and names in it.
+// With returns the Application with the translated objects among its manifests, so that their kinds and
+// names can be found.
 func (app Subject) With(translation *plan.Source) Subject {
 	if translation == nil {
 		return app
@@ -73,8 +72,8 @@ func (app Subject) With(translation *plan.Source) Subject {
 	return known
 }
 
-// disabledFetcher fetches nothing: what the controller may fetch, this program does not
-// know.
+// disabledFetcher is a fetcher that rejects all URLs, because this program does not know which ones the
+// controller is allowed to fetch.
 type disabledFetcher struct{}
 
 var errNotFetched = errors.New("only the controller fetches the URLs of Applications: see what is there with `holdfast translate URL`")
@@ -83,7 +82,7 @@ func (disabledFetcher) Get(context.Context, string, remote.Page) (remote.Page, e
 	return remote.Page{}, errNotFetched
 }
 
-// liveReader reads the ConfigMaps and Secrets among live objects in files.
+// liveReader is a source.Reader of the ConfigMaps and Secrets among live objects in files.
 type liveReader struct {
 	documents []manifest.Document
 	namespace string
@@ -102,8 +101,8 @@ func (r liveReader) Read(_ context.Context, kind, name string) (map[string]any, 
 	}
 }
 
-// withStringData is an object with stringData in its data, as the API server
-// stores a Secret.
+// withStringData returns an object with stringData merged into its data, like the API server stores a
+// Secret.
 func withStringData(content map[string]any) map[string]any {
 	plain, _ := content["stringData"].(map[string]any)
 	if len(plain) == 0 {

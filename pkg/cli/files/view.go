@@ -16,26 +16,26 @@ import (
 	"holdfast.dev/holdfast/pkg/turn"
 )
 
-// View is a cluster, or files in its place, for the turn of one Application.
+// View is a cluster, or files in its place, for one reconciliation of an Application.
 type View = turn.Reader
 
-// fileView has the live objects of files. It implements turn.View.
+// fileView is a View of the live objects in files. It implements turn.Reader.
 type fileView struct {
 	kinds plan.Kinds
 	live  map[manifest.ID]map[string]any
-	// profiles are those in files.
+	// profiles are the HoldProfiles in files.
 	profiles plan.Profiles
 }
 
-// Offline is a View without live objects, and without a cluster.
+// Offline returns a View without live objects and without a cluster.
 func Offline(app *v1alpha1.Application) View {
 	return fileView{kinds: kindsOf(Subject{Application: app}, nil)}
 }
 
 func (v fileView) Kinds() plan.Kinds { return v.kinds }
 
-// Mapping does not say where a kind is served, only that it can be held: everything that
-// is not known to be no object of its own.
+// Mapping returns a mapping without a resource, because files do not show where a kind is served. It
+// reports every kind as watchable that is not known to be ephemeral.
 func (fileView) Mapping(_ context.Context, gvk schema.GroupVersionKind) (cluster.Mapping, error) {
 	return cluster.Mapping{Watchable: !kinds.IsEphemeral(gvk.GroupKind())}, nil
 }
@@ -46,31 +46,31 @@ func (v fileView) AnyVersion(ctx context.Context, gk schema.GroupKind) (cluster.
 
 func (fileView) Need(map[schema.GroupVersionResource]bool, []string, cluster.Named, cluster.Ranges) {}
 
-// Range is nothing more: Marked has all objects.
+// Range returns nil, because Marked returns all objects.
 func (fileView) Range(context.Context, schema.GroupKind, cluster.Mapping, cluster.ObjectRange) (map[manifest.ID]map[string]any, error) {
 	return nil, nil
 }
 
-// Marked are all objects of the kind: whose they are is told by their marks, and without
-// a UID of the Application they are taken to be its own.
+// Marked returns all objects of the kind. Their tracking metadata identifies the owner. If the Application
+// has no UID, they are assumed to be its own.
 func (v fileView) Marked(_ context.Context, gk schema.GroupKind, _ cluster.Mapping) (map[manifest.ID]map[string]any, error) {
 	marked := maps.Clone(v.live)
 	maps.DeleteFunc(marked, func(id manifest.ID, _ map[string]any) bool { return id.GroupKind() != gk })
 	return marked, nil
 }
 
-// Ended is nothing: nobody has watched.
+// Ended returns nil, because there is no watch.
 func (fileView) Ended(schema.GroupKind, cluster.Mapping) map[manifest.ID]map[string]any { return nil }
 
-// Written is nothing: the objects say it themselves.
+// Written returns nil, because only the objects themselves show who wrote them.
 func (fileView) Written(schema.GroupKind, cluster.Mapping, map[manifest.ID]map[string]any) map[manifest.ID]plan.ObservedWrites {
 	return nil
 }
 
-// Silent is never: nothing is watched.
+// Silent returns nil, because there is no watch.
 func (fileView) Silent(cluster.Mapping) error { return nil }
 
-// Profiles are those in files, and what live autoscalers target.
+// Profiles returns the HoldProfiles in files, and the targets of live autoscalers.
 func (v fileView) Profiles(context.Context, []manifest.ID) (plan.Profiles, error) {
 	return v.profiles, nil
 }
@@ -86,7 +86,7 @@ func (fileView) Problem(err error, _ cluster.Location, _ string) *plan.Problem {
 	return Unread(err)
 }
 
-// kindsIn are the kinds of live objects.
+// kindsIn returns the kinds of live objects.
 func kindsIn(live map[manifest.ID]map[string]any) (gvks []schema.GroupVersionKind) {
 	for _, object := range live {
 		u := unstructured.Unstructured{Object: object}
