@@ -7,12 +7,12 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Replan decides one resource again, given the live object that was found while
-// the plan was being executed: a create met an object of that name, or a guard
-// failed because another client was faster. live is nil if there is none. refused are
-// the leaves of it that the API server has refused meanwhile: see Refuse.
+// Replan decides one resource again, given the live object that was found while the plan was executed: a
+// create met an object of that name, or a guard failed because another client was faster. live is nil if
+// there is no object. refused are the leaves that the API server has rejected since: see
+// Plan.RecordRejection and Plan.Reject.
 //
-// The plan stays as it was: the Outcome of the resource carries the change.
+// The plan does not change: the caller stores the new change in the Outcome of the resource.
 func (p *Plan) Replan(id manifest.ID, live map[string]any, refused ...RejectedLeaf) Change {
 	now := *p
 	now.in.Memory = p.in.Memory.with(refused)
@@ -36,8 +36,8 @@ func (p *Plan) Replan(id manifest.ID, live map[string]any, refused ...RejectedLe
 	return Change{Action: Unchanged, ID: id}
 }
 
-// recordFirst has an object wait whose fields are not any more what was written down before
-// this plan was executed: that comes first.
+// recordFirst defers the change of an object if it needs baselines that the status did not record before
+// this plan was executed, because baselines are recorded before the first write.
 func (res *resource) recordFirst(planned *resource, status *v1alpha1.ResourceStatus) {
 	known := recordedBaseline(status, res.live)
 	if planned.change.UID == res.change.UID {

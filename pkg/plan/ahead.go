@@ -9,11 +9,12 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// WriteAheadStatus is the status to write before the plan is executed, or nil if there is no
-// need: a request is about to write fields that are not on record. Should we die
-// before the status says so, the next spec may not have them any more, and nobody
-// would know that they are ours to remove. It is about what is on record; see
-// Creating for what is not, but for names of which there are too many.
+// WriteAheadStatus returns the status to write before the plan is executed, or nil if none is needed. It is
+// needed if a request is about to write fields that the status does not record. If the controller stopped
+// before it wrote the final status, and the next spec no longer had these fields, then the controller could
+// not know that it must remove them. It covers resources in the status. For other resources see
+// PendingCreates, except for objects that do not fit into that annotation: the write-ahead status names
+// them.
 func (p *Plan) WriteAheadStatus() *v1alpha1.ApplicationStatus {
 	ahead := map[manifest.ID]*record{}
 	for _, res := range p.resources {
@@ -53,14 +54,14 @@ func (p *Plan) WriteAheadStatus() *v1alpha1.ApplicationStatus {
 	return status
 }
 
-// writeAheadRecord is the record of a resource with the fields that it is about to get; nil if
-// they are all on record, or none is ever removed.
+// writeAheadRecord returns the record of a resource with the fields that it is about to get. It returns nil
+// if all of them are recorded, or if the controller never removes fields of the resource.
 func (res *resource) writeAheadRecord() *record {
 	r := res.previous
 	if !res.change.Writes() || !res.policy.mayRemove() || !res.entry.Default || r == nil || r.entry == nil {
 		return nil
 	}
-	if !r.entry.Default { // the user's entry is given up: what is held from now on is ours to remove
+	if !r.entry.Default { // the user's schema was removed: the Application may remove all fields that it holds from now on
 		return &record{id: r.id, desired: res.stored(), entry: res.entry, status: r.status}
 	}
 	desired, more := mergeStates(res.kind, r.desired, res.stored())
@@ -74,10 +75,10 @@ func (res *resource) writeAheadRecord() *record {
 	return &grown
 }
 
-// writeAheadInventory are the rows of the inventory that have to be written before the plan is
-// executed: those of shared objects of which nothing is on record, and what fields were that
-// are about to be written for the first time, or with another value. An object that is about
-// to be adopted is not ours yet: its UID stands apart.
+// writeAheadInventory returns the inventory entries to write before the plan is executed: those of shared
+// objects that the inventory does not have, and those with new baselines of fields that are about to be
+// written. An object that is about to be adopted does not belong to the Application yet, so its UID is in
+// BaselineUID.
 func (p *Plan) writeAheadInventory() (rows []v1alpha1.ResourceStatus) {
 	for _, res := range p.resources {
 		if !res.change.Writes() || !res.policy.claims && len(res.baseline)+len(res.unrecorded) == 0 {
@@ -91,7 +92,7 @@ func (p *Plan) writeAheadInventory() (rows []v1alpha1.ResourceStatus) {
 		switch uid := types.UID(res.change.UID); {
 		case res.policy.claims:
 			row.Ownership, row.Origin = v1alpha1.OwnershipShare, ""
-			if row.UID != uid { // it is not held before it is written
+			if row.UID != uid { // the Application does not hold it before the first write
 				row.BaselineUID = uid
 			}
 		case res.policy.adopts():
@@ -106,12 +107,12 @@ func (p *Plan) writeAheadInventory() (rows []v1alpha1.ResourceStatus) {
 	return rows
 }
 
-// isSubset reports whether all of some paths are among others.
+// isSubset reports whether all paths of some are in all.
 func isSubset(some, all []string) bool {
 	return !slices.ContainsFunc(some, func(path string) bool { return !slices.Contains(all, path) })
 }
 
-// isKnown reports whether all that is to be on record is there already.
+// isKnown reports whether before contains all baselines of now.
 func isKnown(before, now []v1alpha1.BaselineField) bool {
 	return !slices.ContainsFunc(now, func(b v1alpha1.BaselineField) bool {
 		return !slices.ContainsFunc(before, func(was v1alpha1.BaselineField) bool {
@@ -121,8 +122,7 @@ func isKnown(before, now []v1alpha1.BaselineField) bool {
 	})
 }
 
-// upsertInventory is an inventory with rows in the place of those of the same objects, or at its
-// end.
+// upsertInventory replaces the inventory entries of the same objects with rows, and appends the other rows.
 func upsertInventory(inventory, rows []v1alpha1.ResourceStatus) []v1alpha1.ResourceStatus {
 	for _, row := range rows {
 		id := IDOf(row.ResourceReference)

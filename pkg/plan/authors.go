@@ -11,39 +11,39 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// ObservedWrites is what the watch has shown of who wrote a live object, since the Application
-// processed it, or wrote it.
+// ObservedWrites is a summary of the writes to a live object that the watch has delivered, since the
+// Application processed the object or wrote it.
 type ObservedWrites struct {
-	// ManagedFields are its managedFields, as JSON; nil if the object is gone.
+	// ManagedFields is the JSON of its managedFields; nil if the object is gone.
 	ManagedFields []byte
-	// Events is how many events there were; those before a list count as several.
+	// Events is the number of watch events; those before a list count as several.
 	Events int
-	// ChangedEntries are the entries of Managed whose time has moved with the last event.
+	// ChangedEntries are the indexes of the managedFields entries whose time changed with the last event.
 	ChangedEntries []int
-	// FirstSeen is when the first of the events came; zero if that is not known.
+	// FirstSeen is the time of the first of these events; zero if it is not known.
 	FirstSeen time.Time
 	// FirstEvent is the number of that event.
 	FirstEvent uint64
-	// ResourceVersion is that of the newest event.
+	// ResourceVersion is the resourceVersion of the newest event.
 	ResourceVersion string
-	// Writes is how many of the events may be more than a write of the subresource status,
-	// and Write the version that the newest of them brought.
+	// Writes is the number of events that may be more than a write of the status subresource. Write is the
+	// resourceVersion of the newest of them.
 	Writes int
 	Write  string
 }
 
-// writerIndex are the field managers of one live object. They answer, for every target and every
-// report, who wrote a field.
+// writerIndex is an index of the field managers of one live object. It finds the writer of a field for
+// every history entry and every report.
 type writerIndex struct {
-	app     *v1alpha1.Application // its own writes name no author; nil to name them, too
+	app     *v1alpha1.Application // its own field manager is never returned as a writer; nil to return all
 	live    map[string]any
 	entries []managerEntry
-	// onlyCandidate is the only one who can have removed something; nil if that is not known.
+	// onlyCandidate is the only field manager that can have removed something; nil if that is not known.
 	onlyCandidate *managerEntry
 }
 
-// writersOf returns the authors of a live object. Its own managedFields are newer than what
-// the watch has shown.
+// authorsOf returns the writers of a live object. If the live object has managedFields, they are used,
+// because they are newer than those that the watch delivered.
 func (in *Input) authorsOf(id manifest.ID, live map[string]any) *writerIndex {
 	a := &writerIndex{app: in.Application, live: live, entries: managersOf(live)}
 	written := in.ObservedWrites[id]
@@ -60,9 +60,9 @@ func (in *Input) authorsOf(id manifest.ID, live map[string]any) *writerIndex {
 	return a
 }
 
-// writerOf is who made a leaf what it is; the zero Writer if that is not known, which is better
-// than a wrong name. Of what was removed managedFields have nothing: but if the time of one
-// entry alone has moved with the one event that there was, it is its manager's doing.
+// writerOf returns the writer of the live value of a leaf, or the zero Writer if it is not known, which is
+// better than a wrong name. managedFields does not record removals. If the watch delivered one event, and
+// only one managedFields entry has a new time, then its manager made the removal.
 func (a *writerIndex) writerOf(d delta.Difference) Writer {
 	if at := written(d.LivePath(), d.Desired, d.Live); at != nil {
 		if w, owned := a.managerOfValue(at); owned {
@@ -75,10 +75,11 @@ func (a *writerIndex) writerOf(d delta.Difference) Writer {
 	return a.onlyCandidate.Writer
 }
 
-// managerOfValue returns the field manager that owns a value. A manager that sets a value owns it, and
-// takes it from all others. It may own it as a part of something that it owns whole; but an
-// empty map that another client wrote looks the same, so the nearest owner counts, and of
-// several the last one. The Writer is zero on a tie: times have seconds only.
+// managerOfValue returns the field manager that owns a value. A manager that sets a value owns it, and the
+// other managers lose it. A manager may own the value as part of a map or list that it owns as one value.
+// But an empty map that another client wrote looks the same, so the nearest owner counts, and of several
+// equally near ones the one that wrote last. On a tie the Writer is zero, because the times have a
+// resolution of one second.
 func (a *writerIndex) managerOfValue(at *observer.Path) (last Writer, owned bool) {
 	steps := at.Steps(a.live)
 	owners, nearest := []managerEntry{}, reachNone
@@ -106,8 +107,8 @@ func (a *writerIndex) managerOfValue(at *observer.Path) (last Writer, owned bool
 	return Writer{}, owned
 }
 
-// written is the place of a value that was set, where an observed value is not the desired
-// one; nil if all that can be said is that something is missing.
+// written returns the path of a value that another client set, where the live value is not the desired one.
+// It returns nil if the live value only lacks something.
 func written(path *observer.Path, desired, observed delta.Value) *observer.Path {
 	if !observed.Set {
 		return nil
@@ -145,7 +146,7 @@ func written(path *observer.Path, desired, observed delta.Value) *observer.Path 
 	return path
 }
 
-// bySuffix names who wrote something, if that is known.
+// bySuffix returns " by MANAGER", or "" if the manager is not known.
 func bySuffix(manager string) string {
 	if manager == "" {
 		return ""

@@ -14,13 +14,13 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// maxBaselineBytes is how long the records of what fields were before may be, of one Application.
+// maxBaselineBytes limits the size of all baselines of one Application.
 const maxBaselineBytes = 64 * 1024
 
-// baselineBytesPerSelectedObject is how much longer they may be for each object that spec.select means.
+// baselineBytesPerSelectedObject is added to the limit for each object that spec.select matches.
 const baselineBytesPerSelectedObject = 512
 
-// recordedBaseline is what is on record of a live object from before us.
+// recordedBaseline returns the valid baselines in the status, if they belong to this live object.
 func recordedBaseline(status *v1alpha1.ResourceStatus, live map[string]any) []v1alpha1.BaselineField {
 	if !isBaselineOf(status, live) {
 		return nil
@@ -30,8 +30,8 @@ func recordedBaseline(status *v1alpha1.ResourceStatus, live map[string]any) []v1
 	})
 }
 
-// unrecordedPaths are the fields of a live object that were written first when there was no room
-// to record what they were.
+// unrecordedPaths returns the fields of a live object whose baseline exceeded the size limit when they were
+// first written.
 func unrecordedPaths(status *v1alpha1.ResourceStatus, live map[string]any) []string {
 	if !isBaselineOf(status, live) {
 		return nil
@@ -39,8 +39,8 @@ func unrecordedPaths(status *v1alpha1.ResourceStatus, live map[string]any) []str
 	return slices.DeleteFunc(slices.Clone(status.Unrecorded), func(path string) bool { return !isLeaf(path) })
 }
 
-// baselinePaths are the fields of a live object that were held, or are about to be: something is
-// on record of them, or there was no room.
+// baselinePaths returns the fields of a live object that were held, or are about to be: those with a
+// baseline, and those whose baseline exceeded the size limit.
 func baselinePaths(status *v1alpha1.ResourceStatus, live map[string]any) []string {
 	paths := slices.Clone(unrecordedPaths(status, live))
 	for _, b := range recordedBaseline(status, live) {
@@ -49,25 +49,25 @@ func baselinePaths(status *v1alpha1.ResourceStatus, live map[string]any) []strin
 	return paths
 }
 
-// isBaselineOf reports whether what is on record is about this object, and not about another one
-// of its name.
+// isBaselineOf reports whether the baselines in the status belong to this object, and not to another one of
+// the same name.
 func isBaselineOf(status *v1alpha1.ResourceStatus, live map[string]any) bool {
 	return status != nil && string(cmp.Or(status.BaselineUID, status.UID)) == text(live, "metadata", "uid")
 }
 
-// recordBaselines puts together what the held fields of an object were before us: what is on
-// record, and what this change is about to overwrite for the first time. Of a shared object:
+// recordBaselines collects the baselines of the held fields of an object: the recorded ones, and those of
+// the fields that this change overwrites for the first time. For a shared object:
 //
-//	the field   on record   it was held, as the status says   then
-//	in place    yes                                           kept
-//	drifted     yes         yes, or as the holders say        kept: our first write is long done
-//	drifted     yes         no                                anew: our write never came to it
-//	drifted     -           no                                new: it is held from now on
-//	drifted     -           yes                               nothing, or else the value that was held: see hadHeld
-//	in place    -                                             nothing is overwritten
+//	the field   baseline    held, as the status reports       result
+//	in sync     yes                                           kept
+//	drifted     yes         yes, or as the holders report     kept: the first write was long ago
+//	drifted     yes         no                                new: the first write was never made
+//	drifted     -           no                                new: the field is held from now on
+//	drifted     -           yes                               none, or the value that was held: see hadHeld
+//	in sync     -                                             none: nothing is overwritten
 //
-// It does so under spec.onRelease Leave, too: that may change. Of an owned one see remembers
-// and isFirstWrite.
+// It does so under spec.onRelease Leave, too, because that may change. For an owned object see
+// recordsBaselines and isFirstWrite.
 func (p *Plan) recordBaselines(res *resource) {
 	before := p.statuses[res.object.ID]
 	for _, b := range recordedBaseline(before, res.live) {
@@ -97,7 +97,8 @@ func (p *Plan) recordBaselines(res *resource) {
 	slices.SortFunc(res.baseline, func(a, b v1alpha1.BaselineField) int { return strings.Compare(a.Path, b.Path) })
 }
 
-// keepsBaseline reports whether what is on record of a path, or that there was no room for it, stays so.
+// keepsBaseline reports whether the baseline of a path is kept, or the record that it exceeded the size
+// limit.
 func (p *Plan) keepsBaseline(res *resource, path string) bool {
 	switch {
 	case !res.holdsIn(path):
@@ -111,21 +112,22 @@ func (p *Plan) keepsBaseline(res *resource, path string) bool {
 	return p.wasHeld(res, path) || isHolder && (mine.Leaves == nil || slices.ContainsFunc(mine.Leaves, func(leaf string) bool { return observer.IsUnder(leaf, path) }))
 }
 
-// hasBaseline reports whether it is on record what a path was, or that there was no room for it.
+// hasBaseline reports whether a path has a baseline, or is recorded as one whose baseline exceeded the size
+// limit.
 func (res *resource) hasBaseline(path string) bool {
 	return slices.ContainsFunc(res.unrecorded, func(known string) bool { return observer.IsUnder(path, known) }) ||
 		slices.ContainsFunc(res.baseline, func(b v1alpha1.BaselineField) bool { return observer.IsUnder(path, b.Path) })
 }
 
-// needsBaseline reports whether a field goes on record: it is written for the first time, is no
-// Secret's, and would not just be removed.
+// needsBaseline reports whether a field gets a baseline: it is written for the first time, is not part of a
+// Secret, and would not simply be removed on release.
 func needsBaseline(res *resource, b v1alpha1.BaselineField) bool {
 	isPruned := res.prunes() && b.Value == nil
 	return !isPruned && res.isFirstWrite(b.Path) && !secretPath(res.object.ID, b.Path)
 }
 
-// wasHeld reports whether the status says that a field of this shared object was held. Only it
-// is to be trusted: any client may write the marks of the object.
+// wasHeld reports whether a field of this shared object was held according to the status. Only the status
+// is trusted, because any client may write the tracking metadata of the object.
 func (p *Plan) wasHeld(res *resource, path string) bool {
 	status := p.statuses[res.object.ID]
 	if status == nil || !p.wasShared(res) || status.UID == "" || string(status.UID) != text(res.live, "metadata", "uid") {
@@ -136,9 +138,10 @@ func (p *Plan) wasHeld(res *resource, path string) bool {
 	return slices.ContainsFunc(held, same) && !slices.ContainsFunc(status.Waits, same)
 }
 
-// hadHeld reports whether a field of which nothing is on record goes on record now. One that was
-// in place when it was first held had the value that we held then: it stays so as long as that
-// is desired, and goes on record with the next value. Drift is nothing from before.
+// hadHeld reports whether a field without a baseline gets one now. A field that was in sync when it was
+// first held had the value that the Application held then. It needs no baseline as long as that value is
+// desired, and gets one when the desired value changes. A value that drifted while the field was held is
+// not an original value.
 func (p *Plan) hadHeld(res *resource, b *v1alpha1.BaselineField) bool {
 	if !res.policy.claims || !p.wasHeld(res, b.Path) {
 		return true
@@ -150,15 +153,15 @@ func (p *Plan) hadHeld(res *resource, b *v1alpha1.BaselineField) bool {
 	case before.Value.Equal(desired.Value):
 		return false
 	case !before.Value.Set, before.Value.Equal(live.Value), !live.Value.Set && observer.Empty(before.Value.Any):
-		return true // it has not drifted meanwhile
+		return true // it has not drifted since then
 	}
 	value := encode(before.Value.Any)
 	b.Value, b.Manager = &value, ""
 	return true
 }
 
-// isNewlyAdopted reports whether an object is about to be adopted, or was, and what is on record
-// is of the one before.
+// isNewlyAdopted reports whether an object is about to be adopted, or was adopted while the status
+// describes an earlier object.
 func (res *resource) isNewlyAdopted(status *v1alpha1.ResourceStatus) bool {
 	return res.isFirstAdoption() || res.policy.existed && status != nil && string(status.UID) != res.change.UID
 }
@@ -168,27 +171,27 @@ func (p *Plan) recordsBaselines(res *resource) bool {
 	return res.policy.claims || res.policy.restores || len(recordedBaseline(p.statuses[res.object.ID], res.live)) > 0
 }
 
-// HasRecord reports whether it is on record what fields of an object were before they were held.
+// HasRecord reports whether the status has baselines of an object.
 func (p *Plan) HasRecord(id manifest.ID) bool {
 	return p.statuses[id] != nil && len(p.statuses[id].Baseline) > 0
 }
 
-// prunes reports whether what leaves the manifest of an object is removed: we have made it, and
-// nothing was there before.
+// prunes reports whether a field that is removed from the manifest is removed from the object: the
+// Application created the object, so there are no original values.
 func (res *resource) prunes() bool { return !res.policy.existed && res.entry.Default }
 
-// isFirstAdoption reports whether an object is about to be adopted that was never ours: all of it was
-// there before.
+// isFirstAdoption reports whether an object is about to be adopted that never belonged to this Application,
+// so that all its values are original.
 func (res *resource) isFirstAdoption() bool { return res.policy.adopts() && !res.policy.reclaimed }
 
-// wasShared reports whether fields of an object were held before it is owned.
+// wasShared reports whether the Application shared an object before.
 func (p *Plan) wasShared(res *resource) bool {
 	status := p.statuses[res.object.ID]
 	return status != nil && status.Ownership == v1alpha1.OwnershipShare
 }
 
-// isFirstWrite reports whether a leaf is about to be written for the first time, if it differs: it is
-// that of an object which is shared or taken over, or it was not held by what is on record.
+// isFirstWrite reports whether a drifted leaf is about to be written for the first time: the object is
+// shared or is being adopted, or the recorded schema did not hold the leaf.
 func (res *resource) isFirstWrite(path string) bool {
 	if res.policy.claims || res.isFirstAdoption() {
 		return true
@@ -197,14 +200,14 @@ func (res *resource) isFirstWrite(path string) bool {
 	return known && !slices.ContainsFunc(held, func(leaf string) bool { return pathsOverlap(leaf, path) })
 }
 
-// matchesLocation reports whether the path of a difference leads to it, and to nothing else: a position
-// may lead to another element, in a list whose others have keys.
+// matchesLocation reports whether the path of a difference leads to the same location in the live object.
+// In a list where only some elements have keys, an index may lead to another element.
 func (res *resource) matchesLocation(d delta.Difference) bool {
 	at, ok := delta.Locate(res.kind, res.live, d.Path)
 	return !ok || !at.Value.Set || d.Live.Set && at.Path.Pointer() == d.LivePath().Pointer()
 }
 
-// previousLeaves are the leaves that were held by what is on record, if anything is.
+// previousLeaves returns the leaves that the record holds. known is false if there is no record.
 func (res *resource) previousLeaves() (leaves []string, known bool) {
 	r := res.previous
 	if r == nil || r.entry == nil {
@@ -218,23 +221,22 @@ func (res *resource) holdsIn(path string) bool {
 	return slices.ContainsFunc(res.heldPaths(), func(leaf string) bool { return observer.IsUnder(leaf, path) })
 }
 
-// heldPaths are the paths of all that is held.
 func (res *resource) heldPaths() []string { return slices.Concat(res.leaves, res.empty) }
 
-// writes reports whether the change is about something at, above or below a path.
+// writes reports whether the change corrects anything at, above or below a path.
 func (res *resource) writes(path string) bool {
 	return slices.ContainsFunc(res.compared.Differences, func(d delta.Difference) bool { return !d.HeldBack && pathsOverlap(d.Path, path) })
 }
 
-// isInManifest reports whether the manifest itself sets something at a path: what was learned is
-// what was there.
+// isInManifest reports whether the manifest itself sets something at a path. A learned value is the live
+// value, so it does not count.
 func (res *resource) isInManifest(path string) bool {
 	at, ok := delta.Locate(res.kind, res.object.Content, path)
 	return ok && at.Value.Set
 }
 
-// originalFields are the fields that a difference is about, as they are now: the one that has another
-// value, or those that are not there.
+// originalFields returns the fields that a difference covers, with their live values: the field that has
+// another value, or the fields that do not exist.
 func (res *resource) originalFields(d delta.Difference, in Input) (fields []v1alpha1.BaselineField) {
 	b := v1alpha1.BaselineField{Path: d.Path, Time: metav1.NewTime(in.Now.UTC()).Rfc3339Copy()}
 	switch {
@@ -260,8 +262,8 @@ func (res *resource) originalFields(d delta.Difference, in Input) (fields []v1al
 	return fields
 }
 
-// withCreatedParent is a baseline of a field that lies in a place that we have made: what is in there,
-// and nobody else wrote, was not there before us.
+// withCreatedParent marks a field as absent in its baseline if it is inside a map or element that this
+// Application created, and no other client wrote it: such a field did not exist before.
 func (res *resource) withCreatedParent(app *v1alpha1.Application, b v1alpha1.BaselineField, d delta.Difference) v1alpha1.BaselineField {
 	if foreign := foreignTo(app, res.live); b.Value == nil || foreign != nil && foreign(d.LivePath()) {
 		return b
@@ -274,8 +276,8 @@ func (res *resource) withCreatedParent(app *v1alpha1.Application, b v1alpha1.Bas
 	return b
 }
 
-// limitBaselines leaves out what there is no room for. It is held all the same, and not
-// restored, and that is said for as long as it is held.
+// limitBaselines drops baselines that exceed the size limit. The fields are held, but cannot be restored. A
+// warning lists them while they are held.
 func (p *Plan) limitBaselines() {
 	room := maxBaselineBytes
 	for _, res := range p.resources {
@@ -312,7 +314,7 @@ func (p *Plan) limitBaselines() {
 	}
 }
 
-// dropBaselines leaves out of the baselines of a resource what its plan had no room for.
+// dropBaselines drops the baselines of a resource that exceeded the size limit in its plan.
 func (res *resource) dropBaselines(unrecorded []string) {
 	res.baseline = slices.DeleteFunc(res.baseline, func(b v1alpha1.BaselineField) bool { return slices.Contains(unrecorded, b.Path) })
 	for _, path := range unrecorded {
@@ -322,7 +324,7 @@ func (res *resource) dropBaselines(unrecorded []string) {
 	}
 }
 
-// baselineValue is what a field was, which may be absent.
+// baselineValue returns the original value of a field. It is not set if the field did not exist.
 func baselineValue(b v1alpha1.BaselineField) delta.Value {
 	if b.Value == nil {
 		return delta.Value{}
@@ -331,8 +333,8 @@ func baselineValue(b v1alpha1.BaselineField) delta.Value {
 	return delta.Value{Set: ok, Any: value}
 }
 
-// warnUnrestorable warns of what is about to be removed from objects that get back what they had.
-// The plan says so; afterwards there is nothing to say.
+// warnUnrestorable warns of fields that rules are about to remove and that cannot be restored, in objects
+// whose fields are restored on release. Only the plan with the removal has this warning.
 func (p *Plan) warnUnrestorable() {
 	for _, res := range p.resources {
 		if !res.policy.restores || !res.policy.existed {

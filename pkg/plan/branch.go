@@ -7,7 +7,8 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// ownedTree is a place on the way to what is ours.
+// ownedTree is a tree of the owned locations of an object. Each node is an owned location or a parent of
+// some.
 type ownedTree struct {
 	path     *observer.Path
 	owned    *delta.Location
@@ -27,7 +28,7 @@ func (b *ownedTree) add(chain []*observer.Path, at *delta.Location) {
 	b.branches[k].add(chain[1:], at)
 }
 
-// locations are all that is ours at and below a branch.
+// locations returns all owned locations at and below a branch.
 func (b *ownedTree) locations() (all []delta.Location) {
 	if b.owned != nil {
 		return []delta.Location{*b.owned}
@@ -38,7 +39,7 @@ func (b *ownedTree) locations() (all []delta.Location) {
 	return all
 }
 
-// isAll reports whether a value has nothing but what is ours.
+// isAll reports whether all content of a value is owned.
 func (b *ownedTree) isAll(value any) bool {
 	if b.owned != nil {
 		return true
@@ -52,8 +53,8 @@ func (b *ownedTree) isAll(value any) bool {
 	return false
 }
 
-// emptied is the topmost map around a field that is about to be removed in which nothing is but
-// what is removed with it: API servers drop empty maps. It is empty if there is none.
+// emptied returns the topmost map around a field to remove that contains only fields to remove, or "" if
+// there is none. It matters because API servers drop empty maps.
 func (res *resource) emptied(d delta.Difference) (root string) {
 	tree := &ownedTree{}
 	for _, other := range res.compared.Differences {

@@ -16,14 +16,14 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// claimsOf are the claims of others on a live object, in order, without the keys of elements:
-// several may hold other fields in one.
+// claimsOf returns the claims of other Applications on a live object, sorted, without the keys of list
+// elements: several Applications may hold different fields of one element.
 func claimsOf(app *v1alpha1.Application, live map[string]any) []claim {
 	return slices.DeleteFunc(claimsAndKeysOf(app, live), func(c claim) bool { return c.path != "" && observer.IsKey(c.path) })
 }
 
-// claimsAndKeysOf are the claims of others on a live object, in order. Where the object names two that hold the same,
-// or one the whole object, the older one goes before the other.
+// claimsAndKeysOf returns the claims of other Applications on a live object, sorted. If the object names
+// two holders of the same leaf, or of the whole object, the older Application has precedence.
 func claimsAndKeysOf(app *v1alpha1.Application, live map[string]any) (claims []claim) {
 	all := holdersOf(live)
 	own, isHolder := all.get(app)
@@ -48,18 +48,18 @@ func claimsAndKeysOf(app *v1alpha1.Application, live map[string]any) (claims []c
 	return claims
 }
 
-// excludeClaimed takes what others hold out of the leaves of a resource:
+// excludeClaimed removes the leaves that other Applications hold from the leaves of a resource:
 //
-//	the object says that it is held by    then it is
-//	nobody                                ours, with the patch that says so
-//	another one                           theirs
-//	us                                    ours
-//	both                                  the older one's; of one above the other, the lower one's
+//	holder in the annotation    result
+//	none                        this Application holds the leaf with the patch that claims it
+//	another Application         the other one holds it
+//	this Application            this Application holds it
+//	both                        the older one holds it; of two nested leaves, the holder of the lower one
 //
-// Nobody can say so of an object whose owner, an Application too, has not yet said what he
-// holds: then he is asked. What nobody holds is left to an older one that has not looked yet,
-// unless it was ours, as recorded says, and our marks were taken off. An owner holds what lies
-// around the claims of others.
+// An owner that is an Application claims its fields first: until then, other Applications wait and claim
+// nothing. A leaf without a holder is left to an older Application that has not processed the object yet.
+// The exception is a leaf in recorded: this Application held it, and another client removed the tracking
+// metadata. An owner holds everything around the claims of other Applications.
 func (res *resource) excludeClaimed(app *v1alpha1.Application, leaves, recorded []string) {
 	all := holdersOf(res.live)
 	own, isHolder := all.get(app)
@@ -83,8 +83,8 @@ func (res *resource) excludeClaimed(app *v1alpha1.Application, leaves, recorded 
 	res.deferredTo = yields
 }
 
-// firstUnnamed is the first of some Applications that a live object does not name among its
-// holders; empty for none.
+// firstUnnamed returns the first of some Applications that a live object does not name among its holders,
+// or "" if there is none.
 func firstUnnamed(applications []string, live map[string]any) string {
 	all := holdersOf(live)
 	for _, name := range applications {
@@ -95,11 +95,12 @@ func firstUnnamed(applications []string, live map[string]any) string {
 	return ""
 }
 
-// precedenceRecheckInterval is when to look again whether an older Application has looked at an object.
+// precedenceRecheckInterval is the delay before the next check whether an older Application has processed
+// an object.
 const precedenceRecheckInterval = 100 * time.Millisecond
 
-// conflictsWith reports whether a claim of another one keeps us from holding a leaf. The key of an
-// element may be held by several; what lies above it may not.
+// conflictsWith reports whether a claim of another Application prevents this one from holding a leaf.
+// Several Applications may hold the key of an element, but only one may hold a leaf above it.
 func (c claim) conflictsWith(leaf string, named, shared bool) bool {
 	switch {
 	case c.path == "":
@@ -112,8 +113,8 @@ func (c claim) conflictsWith(leaf string, named, shared bool) bool {
 	return shared && observer.IsUnder(c.path, leaf)
 }
 
-// isIncompatible reports whether two leaves cannot be in one object: where one leads through a list,
-// the other does through a map.
+// isIncompatible reports whether two leaves cannot be in one object: the path of one goes through a list
+// where the path of the other goes through a map.
 func isIncompatible(leaf, other string) bool {
 	a, err := observer.ParsePath(leaf)
 	b, problem := observer.ParsePath(other)
@@ -132,8 +133,8 @@ func isIncompatible(leaf, other string) bool {
 	return false
 }
 
-// ownerWithoutClaims is the Application that owns an object, if it is another one and has not yet
-// said what it holds; empty for none. It does so as soon as the object has holders.
+// ownerWithoutClaims returns the Application that owns an object, if it is another one and has not claimed
+// its fields yet; otherwise "". An owner claims its fields as soon as the object has holders.
 func ownerWithoutClaims(app *v1alpha1.Application, id manifest.ID, live map[string]any, all holders) string {
 	owner := ownerApplication(live, id)
 	if _, said := all[owner]; said || owner == holderName(app) || app.UID == "" {
@@ -142,8 +143,8 @@ func ownerWithoutClaims(app *v1alpha1.Application, id manifest.ID, live map[stri
 	return owner
 }
 
-// ownerApplication is the Application that owns a live object, as its marks say; empty for none. A copy
-// of another object says nothing.
+// ownerApplication returns the Application that owns a live object according to the tracking metadata, or
+// "" if there is none. The tracking metadata in a copy of another object is ignored.
 func ownerApplication(live map[string]any, id manifest.ID) string {
 	owner, identity, _ := strings.Cut(text(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID), ":")
 	if text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) == "" || identity != identityOf(id) {
@@ -152,8 +153,8 @@ func ownerApplication(live map[string]any, id manifest.ID) string {
 	return owner
 }
 
-// claimedPointers are the pointers of all that others hold of a live object, and of the marks
-// that say so.
+// claimedPointers returns the JSON pointers of all fields of a live object that other Applications hold,
+// and of the tracking metadata that records the claims.
 func (res *resource) claimedPointers(app *v1alpha1.Application, live map[string]any) (pointers []string) {
 	if res.policy.claims || !isHeldByOthers(app, live) {
 		return nil
@@ -173,7 +174,7 @@ func (res *resource) claimedPointers(app *v1alpha1.Application, live map[string]
 	return pointers
 }
 
-// claimProblem is why some leaves are not held; nil if all are.
+// claimProblem returns the Problem of leaves that the resource cannot hold, or nil if it holds all.
 func (res *resource) claimProblem() *Problem {
 	if len(res.claimed) == 0 {
 		return nil
@@ -202,8 +203,8 @@ func (res *resource) claimProblem() *Problem {
 	return problem
 }
 
-// forgetHolders is the command that takes the claims off an object: whoever is there writes
-// his own again.
+// forgetHolders returns the command that removes all claims from an object. Applications that still exist
+// write their own claims again.
 func forgetHolders(id manifest.ID) string {
 	command := "kubectl annotate " + strings.ToLower(id.Kind)
 	if id.Group != "" {
@@ -215,7 +216,7 @@ func forgetHolders(id manifest.ID) string {
 	return command + " " + id.Name + " " + v1alpha1.AnnotationHolders + "-"
 }
 
-// withoutClaimed is a comparison without what others hold.
+// withoutClaimed removes from a comparison the differences in fields that other Applications hold.
 func (res *resource) withoutClaimed(c delta.Comparison) delta.Comparison {
 	if len(res.claimed) == 0 {
 		return c
@@ -228,7 +229,8 @@ func (res *resource) withoutClaimed(c delta.Comparison) delta.Comparison {
 }
 
 // OtherHolders returns the UIDs of the other Applications that a live object names as holders of its
-// fields, by namespace/name. Applications of other namespaces are left out: their status counts for nothing.
+// fields, by namespace/name. It omits Applications of other namespaces, because their status is not
+// trusted.
 func OtherHolders(app *v1alpha1.Application, live map[string]any) map[string]types.UID {
 	var others map[string]types.UID
 	all := holdersOf(live)

@@ -8,17 +8,17 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// IsObserveOnly reports whether the Application asks that nothing be written, and all that differs
-// be told. One that is being deleted is deleted as any other.
+// IsObserveOnly reports whether the Application is observe-only: nothing is written, and all drift is
+// reported. The deletion of such an Application works as for any other.
 func (p *Plan) IsObserveOnly() bool {
 	return p.in.Application.Spec.Mode == v1alpha1.ModeObserve && !p.retiring
 }
 
-// IsNoOp reports whether nothing of the plan is to be executed.
+// IsNoOp reports whether no change of the plan is executed.
 func (p *Plan) IsNoOp() bool { return p.Suspended() || p.IsObserveOnly() }
 
-// compareOnly compares an object with what is desired of it, our marks left out. An object that
-// is not ours is compared, too: the Application's ServiceAccount has read it.
+// compareOnly compares an object with its desired state, without the tracking metadata. It also compares an
+// object with another owner, because the Application's ServiceAccount has read it.
 func (p *Plan) compareOnly(res *resource, live map[string]any) {
 	if !p.IsObserveOnly() || res.live == nil && res.policy.writes || text(live, "metadata", "deletionTimestamp") != "" {
 		return
@@ -46,17 +46,17 @@ func (p *Plan) compareOnly(res *resource, live map[string]any) {
 	}
 }
 
-// IsOnlyCompared reports whether the object of a change is another owner's, and this Application
+// IsOnlyCompared reports whether the object of a change has another owner, and this Application only
 // observes it.
 func (c Change) IsOnlyCompared() bool {
 	return c.resource != nil && !c.resource.policy.writes && c.resource.live != nil
 }
 
-// MaybeRespelled is the note on a live value that may be the desired one.
+// MaybeRespelled is the note on a live value that may be the accepted form of the desired value.
 const MaybeRespelled = "perhaps only another spelling"
 
-// Visible returns the fields of a change that differ for a reader. Another spelling of a value is
-// none of them, and neither is the tracking metadata of an Application that only observes.
+// Visible returns the drifted fields of a change to show to a user. It omits values that are the accepted
+// form of the desired value, and the tracking metadata of an observe-only Application.
 func (p *Plan) Visible(c Change) []delta.Difference {
 	var visible, compared []delta.Difference
 	observes := p.IsObserveOnly() && c.resource != nil && !c.Prune
@@ -76,8 +76,8 @@ func (p *Plan) Visible(c Change) []delta.Difference {
 	return visible
 }
 
-// Doubtful returns the patch that writes the visible fields that may have only another
-// spelling; nil if there are none.
+// Doubtful returns the patch that writes the visible fields whose live value may be the accepted form of
+// the desired one; nil if there are none.
 func (p *Plan) Doubtful(c Change) []delta.Op {
 	doubtful := slices.DeleteFunc(p.Visible(c), func(d delta.Difference) bool { return d.Spelling != observer.MaybeRespelled || d.HeldBack })
 	if c.Live() == nil || len(doubtful) == 0 {
@@ -87,8 +87,8 @@ func (p *Plan) Doubtful(c Change) []delta.Op {
 	return slices.Concat(guards, ops)
 }
 
-// Settle ends the doubt, given the answer to a dry run of Doubtful: what the answer leaves as
-// it was is another spelling.
+// Settle decides the doubtful fields, given the response to a dry run of Doubtful. If a field has the same
+// value in the response, then the live value is the accepted form of the desired value.
 func (c Change) Settle(answer map[string]any) {
 	for _, fields := range [][]delta.Difference{c.Fields, c.resource.doubtful} {
 		for i, d := range fields {

@@ -15,13 +15,11 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Summarize says what the status is after the changes of a plan were executed.
-// outcomes has those that were attempted. Without any, the status is the one
-// that follows from the live objects alone.
+// Summarize returns the status after the changes of a plan were executed. outcomes has an Outcome for each
+// attempted change. Without outcomes, the status only follows from the live objects.
 //
-// The Application's status moves on only as far as the cluster did: a resource
-// whose change was not made keeps its record, so that what is still to be
-// removed is not forgotten. The same arguments have the same result.
+// The status only records what was done in the cluster. A resource whose change was not made keeps its
+// record, so that the fields that are still to be removed are not lost. Summarize is deterministic.
 func (p *Plan) Summarize(outcomes map[manifest.ID]Outcome, now time.Time) Result {
 	return p.conclude(&summarizer{now: metav1.NewTime(now.UTC().Truncate(time.Second)), at: now, outcomes: outcomes})
 }
@@ -98,7 +96,7 @@ func (c *summarizer) status() {
 	s.Summary = fmt.Sprintf("%d/%d", c.ready(), len(c.plan.resources))
 }
 
-// ready counts the desired resources that are as they should be.
+// ready returns the number of desired resources that are in sync and healthy.
 func (c *summarizer) ready() int {
 	n := 0
 	for _, r := range c.result.Status.Resources {
@@ -109,8 +107,8 @@ func (c *summarizer) ready() int {
 	return n
 }
 
-// mutableCopy is a resource as it was decided last, in a copy that the conclusion may change.
-// What the copy points to is shared: see responded.
+// mutableCopy returns a copy of a resource as it was last decided, which the summarizer may change. The
+// copy shares what its pointers refer to: see responded.
 func (c *summarizer) mutableCopy(res *resource) *resource {
 	if again := c.outcomes[res.object.ID].Change.resource; again != nil {
 		res = again
@@ -120,7 +118,7 @@ func (c *summarizer) mutableCopy(res *resource) *resource {
 	return &own
 }
 
-// resource adds what is to be known of one desired resource.
+// resource adds one desired resource to the status.
 func (c *summarizer) resource(res *resource, before *v1alpha1.ResourceStatus) {
 	drifted, known := c.plan.drifted(res), res.previous
 	o := c.observe(res, before)
@@ -152,10 +150,10 @@ func (c *summarizer) resource(res *resource, before *v1alpha1.ResourceStatus) {
 	c.held += max(o.compared.Held-marks, 0)
 }
 
-// recordHookResults adds what the hooks made of a live object.
+// recordHookResults adds the results of the hooks for a live object to the status.
 func (c *summarizer) recordHookResults(res *resource, live map[string]any) {
 	s := res.seen
-	if s == nil || s.Observed == nil { // a hook has failed before its turn, or nobody has looked
+	if s == nil || s.Observed == nil { // an earlier hook failed, or no hook ran
 		s = &hooks.ObjectEvent{Entry: res.entry, Type: res.kind, Desired: res.desired, Live: live}
 		_ = observe(s) // it never fails
 	}
@@ -170,8 +168,7 @@ func (c *summarizer) recordHookResults(res *resource, live map[string]any) {
 	c.tokens = append(c.tokens, s.Tokens...)
 }
 
-// nameOf is the name of an object, with its namespace if that is not the
-// Application's.
+// nameOf returns the name of an object, with its namespace if it is not the Application's.
 func (c *summarizer) nameOf(id manifest.ID) string {
 	if id.Namespace == c.plan.in.Application.Namespace {
 		return id.Name
@@ -179,7 +176,7 @@ func (c *summarizer) nameOf(id manifest.ID) string {
 	return id.Namespace + "/" + id.Name
 }
 
-// hooks writes the state of the hooks.
+// hooks writes the state of the hooks to the status.
 func (c *summarizer) hooks() {
 	app, state := c.plan.in.Application, v1alpha1.HooksStatus{}
 	if app.Status.Hooks != nil {
@@ -195,7 +192,8 @@ func (c *summarizer) hooks() {
 	}
 }
 
-// source writes what the manifests were translated from, and into.
+// source writes the digest of the source that was translated into manifests, and the results of the
+// translation.
 func (c *summarizer) source() {
 	s, source := &c.result.Status, c.plan.in.Source
 	if !translated(c.plan.in.Application) || source == nil || c.plan.retiring {
@@ -203,7 +201,7 @@ func (c *summarizer) source() {
 		return
 	}
 	if source.Restored {
-		return // they are what it was restored with
+		return // the status keeps the values from which the source was restored
 	}
 	s.SourceDigest, s.ManifestDigest, s.Outputs = source.Digest, source.ManifestDigest(), nil
 	if len(source.Outputs) > 0 {
@@ -212,7 +210,7 @@ func (c *summarizer) source() {
 	}
 }
 
-// reconciled runs the hooks that come last.
+// reconciled runs the hooks of ApplicationPostReconcile.
 func (c *summarizer) reconciled() {
 	if c.plan.retiring || c.preview {
 		return
@@ -223,8 +221,8 @@ func (c *summarizer) reconciled() {
 	}
 }
 
-// isGoneOrReleased reports whether an object was found to be gone, or not ours any more; or will be,
-// once all is done.
+// isGoneOrReleased reports whether an object is gone or no longer belongs to the Application, or, in a
+// preview, will be when all changes are done.
 func (c *summarizer) isGoneOrReleased(old *pruneCandidate, outcome Outcome) bool {
 	if old.change.Problem != nil {
 		return false
@@ -233,7 +231,7 @@ func (c *summarizer) isGoneOrReleased(old *pruneCandidate, outcome Outcome) bool
 	return left || (c.preview && old.change.Writes() && !c.plan.IsNoOp())
 }
 
-// pruned keeps a resource in the inventory until it is gone.
+// pruned keeps a prune candidate in the inventory until it is gone.
 func (c *summarizer) pruned(old *pruneCandidate) {
 	outcome, attempted := c.outcomes[old.id]
 	if c.isGoneOrReleased(old, outcome) {
@@ -241,7 +239,7 @@ func (c *summarizer) pruned(old *pruneCandidate) {
 	}
 	if attempted && outcome.Action == Update && outcome.Problem == nil {
 		c.unrestored = append(c.unrestored, old.letting.kept...)
-		c.done = append(c.done, doneChange{action: release, id: old.id}) // our marks are off
+		c.done = append(c.done, doneChange{action: release, id: old.id}) // the tracking metadata was removed
 		c.recordRelease(old, v1alpha1.OutcomeReleased)
 		return
 	}
@@ -277,9 +275,9 @@ func (c *summarizer) pruned(old *pruneCandidate) {
 	c.keepInInventory(old, live, problem)
 }
 
-// keepInInventory keeps a resource that is no longer desired in the inventory; and, as long as its
-// deletion has not begun, on record: should it be desired again, what it was given
-// before and is not given any more is to be removed.
+// keepInInventory keeps a resource that is no longer desired in the inventory. As long as its deletion has
+// not begun, it also keeps the record: if the resource becomes desired again, fields that were dropped
+// since then are removed.
 func (c *summarizer) keepInInventory(old *pruneCandidate, live map[string]any, problem *Problem) {
 	if r := old.previous; r != nil && r.entry != nil && text(live, "metadata", "deletionTimestamp") == "" {
 		c.extra = append(c.extra, extra{math.MaxInt, r})

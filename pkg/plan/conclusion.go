@@ -10,84 +10,83 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Outcome is how the execution of one change went.
+// Outcome is the result of executing one change.
 type Outcome struct {
-	// Change is the change as Replan decided it last, before it was executed; the zero
-	// Change stands for that of the plan.
+	// Change is the change as Replan last decided it before its execution. If it is the zero Change, the
+	// change of the plan was executed.
 	Change Change
-	// Rejected are the leaves that the API server has refused to change: see Plan.Refuse.
+	// Rejected are the leaves that the API server refused to change: see Plan.RecordRejection and
+	// Plan.Reject.
 	Rejected []RejectedLeaf
-	// Object is the API server's response to our own write, or what it turned
-	// out to have; nil if the object is gone or the write did not happen.
+	// Object is the API server's response to the controller's write, or the object that a later read
+	// returned. It is nil if the object is gone or nothing was written.
 	Object map[string]any
-	// Action is what was really done. A create that finds its own object from
-	// before a crash is Unchanged.
+	// Action is the action that was taken. It is Unchanged if a create finds the Application's own object,
+	// created before a crash.
 	Action Action
-	// WithoutLearned is true if the object was created without learned values,
-	// because the API server refused them; or may have been, if there is a Problem.
+	// WithoutLearned is true if the object was created without learned values because the API server
+	// rejected them. If there is a Problem, it may have been.
 	WithoutLearned bool
 	// Gone is true if the object no longer exists.
 	Gone bool
-	// Problem is why the change was not, or not wholly, made.
+	// Problem is the reason why the change was not made, or only in part.
 	Problem *Problem
 }
 
-// Result is what remains of a plan when its changes have been executed.
+// Result is the result of a plan whose changes were executed.
 type Result struct {
 	Status v1alpha1.ApplicationStatus
-	// Memory is for the next plan. It never leaves the process: accepted forms of Secret
-	// values are in it.
+	// Memory is the state for the next plan. It is kept in the process, because it has accepted forms of
+	// Secret values.
 	Memory State `json:"-"`
-	// Event is one for all that was done; nil if nothing was.
+	// Event is one event for all changes that were made; nil if there were none.
 	Event *Event
-	// NewHistory is what the history has got more, the oldest first.
+	// NewHistory has the new history entries, oldest first.
 	NewHistory []HistoryRecord
-	// RetryAfter asks to decide again at that time; 0 if only a change does.
+	// RetryAfter is the delay until the next reconcile; 0 if only a change requires one.
 	RetryAfter time.Duration
-	// Again asks to decide again at once: a response showed drift that was not
-	// part of the plan.
+	// Again requests a reconcile at once: a response showed drift that was not part of the plan.
 	Again bool
 }
 
-// Event is what is told to people, once per change.
+// Event is the content of a Kubernetes event. There is one per change.
 type Event struct {
 	Warning bool
 	// Reason is Created, Adopted, Held, Corrected, Deleted, Released, Changed for several
 	// of them, NotRestored, or a condition reason.
 	Reason string
 	Note   string
-	// Redacted is the same without the values of fields, and without who wrote them.
+	// Redacted is the note without the values of fields and without their writers.
 	Redacted string
 }
 
 type summarizer struct {
-	// plan is a copy, with the memory and the warnings as they will be.
+	// plan is a copy whose memory and warnings are updated.
 	plan     *Plan
-	now      metav1.Time // without what is below a second
+	now      metav1.Time // truncated to seconds
 	at       time.Time
 	outcomes map[manifest.ID]Outcome
-	// preview is true for what the status will be once all is done.
+	// preview is true to compute the status as if all changes had succeeded.
 	preview bool
 	result  Result
 
 	tokens []string // digests of callback tokens that are in the cluster
-	held   int      // leaves that are in place
-	// problems keep resources from being held, unhealthy from being ready; both
-	// in the order of the resources.
+	held   int      // leaves that are in sync
+	// problems prevent resources from being held. unhealthy has the problems that prevent readiness. Both
+	// are in the order of the resources.
 	problems  []resourceProblem
 	unhealthy []resourceProblem
-	waits     []string // what is not done because the Application is suspended, or only observes
-	observes  int      // drifts that are told, and not corrected
+	waits     []string // changes that are not made because the Application is suspended or observe-only
+	observes  int      // number of drifts that are reported and not corrected
 	warnings  []string
-	// newlyContested is true if one of the warnings is about that.
+	// newlyContested is true if a warning reports a newly contested field.
 	newlyContested bool
-	notes          []string // what is told beside what was done
+	notes          []string // further text for the event
 	unrestored     []Unrestored
 	done           []doneChange
 	drifted        map[Leaf]bool
 	pendingDrift   map[Leaf]PendingDrift
-	// acceptedForms has what the API server has made of what was written, where that is accepted
-	// from now on.
+	// acceptedForms has the API server's forms of written values that are accepted from now on.
 	acceptedForms map[Leaf]delta.Value
 	extra         []extra
 }
@@ -97,24 +96,24 @@ type resourceProblem struct {
 	*Problem
 }
 
-// resourceResult is what is known of a desired resource after its change.
+// resourceResult is the state of a desired resource after its change.
 type resourceResult struct {
-	live     map[string]any // nil if there is none of ours
+	live     map[string]any // nil if no object belongs to the resource
 	compared delta.Comparison
 	problem  *Problem
-	// wrote is true if the API server answered our own create or patch.
+	// wrote is true if the API server returned a response to the controller's create or patch.
 	wrote  bool
 	action Action
 }
 
-// extra is a record that the status has if there is room.
+// extra is a record that is added to the status if it fits.
 type extra struct {
 	index int
 	*record
 }
 
-// What is told for the event: of some updates, that an object is let go, or taken over, or
-// fields of a shared one are held from now on; and what is only observed.
+// Actions that only events have: an updated object can be released, be adopted, or have its first fields
+// held. An observe-only Application only observes.
 const (
 	release     Action = "release"
 	adopt       Action = "adopt"
@@ -127,6 +126,6 @@ type doneChange struct {
 	action Action
 	id     manifest.ID
 	paths  []string
-	// told are the paths with what has happened there.
+	// told are the paths with a description of what happened to each.
 	told []string
 }

@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// verdict is a condition before it has a time.
+// verdict is a condition without its transition time.
 type verdict struct {
 	status  metav1.ConditionStatus
 	reason  string
@@ -27,8 +27,8 @@ func no(reason, message string, stalled bool) verdict {
 	return verdict{status: metav1.ConditionFalse, reason: reason, message: message, stalled: stalled}
 }
 
-// conditions sets the conditions that follow from what was found, by this
-// order of precedence for Ready: refused, observing, suspended, not held, not healthy.
+// conditions sets the conditions. The first of these decides Ready: invalid, observe-only, suspended, not
+// held, not healthy.
 func (c *summarizer) conditions() {
 	if c.plan.retiring {
 		c.deleting()
@@ -59,7 +59,7 @@ func (c *summarizer) conditions() {
 	case c.plan.Invalid == nil:
 		c.set(v1alpha1.ConditionHeld, held)
 		c.set(v1alpha1.ConditionHealthy, healthy)
-	case len(c.plan.in.StaleKinds) > 0: // else what is on record is held as it was
+	case len(c.plan.in.StaleKinds) > 0: // otherwise the last-applied state is still held
 		c.set(v1alpha1.ConditionHeld, staleVerdict(c.plan.in.StaleKinds))
 	}
 	working := ready.status != metav1.ConditionTrue && !c.plan.IsNoOp()
@@ -68,7 +68,7 @@ func (c *summarizer) conditions() {
 	c.setWhile(v1alpha1.ConditionStalled, working && stuck, ready)
 }
 
-// completed says that the workload has said that its work is done.
+// completed sets the condition Completed if the workload has reported that its work is done.
 func (c *summarizer) completed() {
 	app := c.plan.in.Application
 	at, said := app.Annotations[v1alpha1.AnnotationCompleted]
@@ -83,7 +83,7 @@ func (c *summarizer) completed() {
 	c.set(v1alpha1.ConditionCompleted, v)
 }
 
-// deleting says how far the deletion of the Application is.
+// deleting sets the conditions of an Application that is being deleted.
 func (c *summarizer) deleting() {
 	ready := no(v1alpha1.ReasonDeleting, "being deleted", false)
 	if len(c.problems) > 0 {
@@ -110,7 +110,7 @@ func (c *summarizer) rendered() verdict {
 	return yes(v1alpha1.ReasonRendered, shorten(message, 4096))
 }
 
-// staleVerdict is the verdict while nobody can tell what is in the cluster.
+// staleVerdict returns the verdict while the state of the cluster is not known.
 func staleVerdict(why []*Problem) verdict {
 	messages := make([]string, len(why))
 	for i, p := range why {
@@ -193,7 +193,7 @@ func (c *summarizer) set(kind string, v verdict) {
 	})
 }
 
-// setWhile has a condition that is there only while it is true.
+// setWhile sets a condition while holds is true, and removes it otherwise.
 func (c *summarizer) setWhile(kind string, holds bool, v verdict) {
 	if !holds {
 		apimeta.RemoveStatusCondition(&c.result.Status.Conditions, kind)
@@ -203,7 +203,7 @@ func (c *summarizer) setWhile(kind string, holds bool, v verdict) {
 	c.set(kind, v)
 }
 
-// list joins messages, the first few of them.
+// list joins the first five messages, with the number of the others.
 func list(messages []string) string { return listed(messages, 5) }
 
 func listed(messages []string, shown int) string {

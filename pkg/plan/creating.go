@@ -14,17 +14,19 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// PendingCreates is what the annotation holdfast.dev/creating of the Application has to
-// be before the plan is executed, and whether it has to be written: the identities of
-// what is about to be created or adopted, and its desired states. Should we die before
-// that is in the status, whatever has our marks and is not named here is not known to be
-// ours, for anybody may write a mark; and the next spec may have lost a field of a state,
-// and nobody else would know that it is ours to remove.
+// PendingCreates returns the value that the annotation holdfast.dev/creating of the Application needs
+// before the plan is executed, and whether it has to be written. The value has the identities of the
+// objects that are about to be created or adopted, and their desired states.
 //
-// It costs no request: the finalizer is written at the same time. Of the states only
-// those with a default schema are in it, since nothing else is ever removed. keep leaves
-// what is named already: of what a process before us was about to create when it died,
-// nothing may be seen yet; and a status that could not be stored is none.
+// The annotation matters if the controller stops before the status has this information. Any client may
+// write tracking metadata, so the controller cannot know whether an object is its own if the annotation
+// does not name it. The next spec may have lost a field of a desired state, and then only this annotation
+// shows that the controller has to remove the field.
+//
+// It costs no request, because the finalizer is written at the same time. The value only includes desired
+// states with a default schema, because other fields are never removed. keep retains the objects that the
+// annotation already names. An earlier process may have been about to create them when it stopped, and no
+// watch may have delivered them yet; or the status that would have them could not be stored.
 func (p *Plan) PendingCreates(keep bool) (value string, changed bool) {
 	before := p.in.Application.Annotations[v1alpha1.AnnotationCreating]
 	said := unpack(before)
@@ -39,8 +41,9 @@ func (p *Plan) PendingCreates(keep bool) (value string, changed bool) {
 	return value, value != before
 }
 
-// mergePendingCreates is what an announcement says, and what one before it said of other objects: one
-// that comes back is in its state when it was about to be created.
+// mergePendingCreates returns the new value of the annotation with the objects that only the earlier value
+// names. It keeps their states, because an object that appears later has the state with which it was about
+// to be created.
 func (p *Plan) mergePendingCreates(said, says pendingCreates) pendingCreates {
 	there := sets.New(says.Objects...)
 	for _, name := range said.Objects {
@@ -58,7 +61,7 @@ func (p *Plan) mergePendingCreates(said, says pendingCreates) pendingCreates {
 	return says
 }
 
-// newPendingCreates is what the annotation says of this plan, and whether anything of that is
+// newPendingCreates returns the value of the annotation for this plan, and whether any object in it is
 // about to be written.
 func (p *Plan) newPendingCreates() (says pendingCreates, needed bool) {
 	for _, res := range p.resources {
@@ -76,14 +79,14 @@ func (p *Plan) newPendingCreates() (says pendingCreates, needed bool) {
 			says.Objects = append(says.Objects, nameOf(old.id))
 		}
 		if r := old.previous; r != nil && r.created {
-			says.States = append(says.States, r.desired) // it may be back before it is deleted
+			says.States = append(says.States, r.desired) // the object may appear again before it is deleted
 		}
 	}
 	return says, needed
 }
 
-// unnamed are the objects that are about to be written, are in no inventory, and are
-// too many for the annotation.
+// unnamed returns the resources that are about to be written, are not in the inventory, and do not fit into
+// the annotation.
 func (p *Plan) unnamed() (unnamed []*resource) {
 	says, needed := p.newPendingCreates()
 	length := 0
@@ -101,15 +104,15 @@ func (p *Plan) unnamed() (unnamed []*resource) {
 	return unnamed
 }
 
-// The annotation may be so long, as long as all annotations of an Application are no
-// longer than an API server takes, with some room for others. kubectl apply keeps a
-// copy of the whole Application among them.
+// The annotation may have at most mostCreating bytes, and all annotations of an Application
+// mostAnnotations: the limit of the API server, less some room for other clients. kubectl apply stores a
+// copy of the whole Application in an annotation.
 const (
 	mostCreating    = 32 * 1024
 	mostAnnotations = 256*1024 - 16*1024
 )
 
-// room is how long the annotation may be.
+// room returns the maximum length of the annotation in bytes.
 func (p *Plan) room() int {
 	taken := 0
 	for key, value := range p.in.Application.Annotations {
@@ -120,14 +123,14 @@ func (p *Plan) room() int {
 	return min(mostCreating, mostAnnotations-taken)
 }
 
-// creating is the desired state of a resource that is not on record, with what it
-// was given before; nil if nothing of it is ours.
+// creating returns the desired state of a resource that is not in the status, merged with the state that
+// the annotation already has. It returns nil if the Application has no fields to remove from the object.
 func (res *resource) creating() map[string]any {
 	switch {
 	case !res.entry.Default || res.policy.adopts():
 		return nil
 	case res.previous != nil && res.previous.created:
-		union, _ := mergeFields(res.kind, res.previous.desired, res.stored()) // the object may be there though no watch has it yet
+		union, _ := mergeFields(res.kind, res.previous.desired, res.stored()) // the object may exist although no watch has delivered it yet
 		return union
 	case res.change.Action == Create, res.live != nil:
 		return res.stored()
@@ -135,11 +138,11 @@ func (res *resource) creating() map[string]any {
 	return nil
 }
 
-// gzipWriters are kept: each has most of a MiB.
+// gzipWriters are reused, because each allocates most of a MiB.
 var gzipWriters = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
 
-// pack is an announcement as text: JSON, compressed. The last states are left out as long
-// as it is too long for the room; without any state left, it is all or nothing.
+// pack encodes the value as compressed JSON in base64. It drops the last states until the value fits into
+// room. If the value without states does not fit, pack returns "".
 func (a pendingCreates) pack(room int) string {
 	for {
 		raw, err := json.Marshal(a)
@@ -149,7 +152,7 @@ func (a pendingCreates) pack(room int) string {
 		var b bytes.Buffer
 		w := gzipWriters.Get().(*gzip.Writer)
 		w.Reset(&b)
-		_, _ = w.Write(raw) // a buffer takes everything
+		_, _ = w.Write(raw) // writing to a buffer cannot fail
 		_ = w.Close()
 		gzipWriters.Put(w)
 		if base64.StdEncoding.EncodedLen(b.Len()) <= room {

@@ -9,22 +9,22 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Decide says what to do about an Application. For each desired resource:
+// Decide returns the plan for an Application. For each desired resource:
 //
-//	live object                        action
-//	none                               create
-//	ours, nothing drifted              unchanged
-//	ours, drifted                      update
-//	ours, being deleted                unchanged, until it is gone
-//	not ours, may be adopted           update
-//	not ours                           unchanged, with a Problem
+//	live object                                   action
+//	none                                          create
+//	owned, no drift                               unchanged
+//	owned, drifted                                update
+//	owned, being deleted                          unchanged, until it is gone
+//	not owned, adoption allowed                   update
+//	not owned                                     unchanged, with a Problem
 //
-// and for each resource on record, or with our marks, that is not desired:
+// and for each resource in the inventory, or with tracking metadata of the Application, that is not desired:
 //
-//	ours                               delete
-//	none, or not ours any more         forgotten
+//	owned                                         delete
+//	none, or no longer owned                      removed from the inventory
 //
-// Decide writes nothing and changes nothing of its input.
+// Decide writes nothing and does not change its input.
 func Decide(in Input) *Plan {
 	p := newPlan(in)
 	if p.Invalid = incompleteProblem(in.Application); p.Invalid != nil {
@@ -62,14 +62,14 @@ func Decide(in Input) *Plan {
 		p.resources = nil
 		return p
 	}
-	if !p.restored() { // it may know too little
+	if !p.restored() { // a restored spec may not have all resources
 		p.prune(inventory, desired, records)
 	}
 	p.order()
 	return p
 }
 
-// rendered are the desired resources, before anything is known of them.
+// rendered returns the desired resources, before any live object is considered.
 func (p *Plan) rendered(r renderedInput) []*resource {
 	resources := make([]*resource, len(r.objects))
 	for i, object := range r.objects {
@@ -77,7 +77,7 @@ func (p *Plan) rendered(r renderedInput) []*resource {
 			object: object, written: r.written[i], rendered: r.entries[i], kind: p.in.Kinds.Type(object.GVK()),
 			policy: policyOf(p.in.Application, object),
 		}
-		if res.policy.creates { // fields of shared objects are held by key: no list is one value
+		if res.policy.creates { // fields of shared objects are held by key, so Typed does not apply to them
 			res.rendered = res.rendered.Typed(res.kind)
 		}
 		resources[i] = res
@@ -85,7 +85,7 @@ func (p *Plan) rendered(r renderedInput) []*resource {
 	return resources
 }
 
-// newPlan has the input as it is now: the memory may go on after it.
+// newPlan returns an empty plan with a copy of the memory, because the caller may go on to change its own.
 func newPlan(in Input) *Plan {
 	if in.ContestPolicy == (ContestPolicy{}) {
 		in.ContestPolicy = DefaultContestPolicy
@@ -98,7 +98,7 @@ func newPlan(in Input) *Plan {
 	return &Plan{in: in, hooks: hooked(in)}
 }
 
-// mayHaveCreated reports whether anything is, or may be, there that is not on record.
+// mayHaveCreated reports whether an object exists, or may exist, that the status does not record.
 func (p *Plan) mayHaveCreated(objects []manifest.Object) bool {
 	for id := range p.in.Live {
 		if p.unrecorded(p.statuses[id]) {
@@ -108,16 +108,15 @@ func (p *Plan) mayHaveCreated(objects []manifest.Object) bool {
 	return slices.ContainsFunc(objects, func(o manifest.Object) bool { return p.unrecorded(p.statuses[o.ID]) })
 }
 
-// NewInvalid is the plan for an Application about which nothing can be decided. Of the
-// input it needs the Application and the memory.
+// NewInvalid returns the plan for an invalid Application. It only needs the Application and the memory of
+// the input.
 func NewInvalid(in Input, problem *Problem) *Plan {
 	p := newPlan(in)
 	p.Invalid = problem
 	return p
 }
 
-// WithFields is the plan for the same Application and the same live objects, with other
-// fields.
+// WithFields returns the plan for the same Application and live objects with another spec.fields.
 func (p *Plan) WithFields(fields []v1alpha1.ResourceFields) *Plan {
 	in := p.in
 	in.Application = in.Application.DeepCopy()
@@ -126,8 +125,7 @@ func (p *Plan) WithFields(fields []v1alpha1.ResourceFields) *Plan {
 	return Decide(in)
 }
 
-// WithSchema is the plan for the same Application and the same live objects, with another
-// observer schema.
+// WithSchema returns the plan for the same Application and live objects with another observer schema.
 func (p *Plan) WithSchema(schema []runtime.RawExtension) *Plan {
 	in := p.in
 	in.Application = in.Application.DeepCopy()

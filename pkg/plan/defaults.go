@@ -6,10 +6,10 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// serverDefaults are values that an API server fills in, by the name of the field and the
-// name of the field that it is in, if that matters. A default is on record for whoever
-// created the object, as if he had set it; only what was applied is known to be set by
-// another client. Kubernetes publishes no such list for its own kinds.
+// serverDefaults are default values of the API server. The key is the name of the field, with the name of
+// its parent if that matters. managedFields attributes a default to the client that created the object, as
+// if the client had set it. Only applied fields are known to be set by a client. Kubernetes publishes no
+// such list for its own kinds.
 var serverDefaults = map[string][]any{
 	// Pods
 	"terminationMessagePath": {"/dev/termination-log"}, "terminationMessagePolicy": {"File"},
@@ -54,9 +54,8 @@ var serverDefaults = map[string][]any{
 	"roleRef.apiGroup": {"rbac.authorization.k8s.io"}, "subjects.apiGroup": {"rbac.authorization.k8s.io"},
 }
 
-// isDefault reports whether a field of a map has a value that an API server fills in. parent
-// is the name of the field that the map is in, kubernetes whether it is a kind of
-// Kubernetes itself.
+// isDefault reports whether a field of a map has a default value of the API server. parent is the name of
+// the field that contains the map.
 func isDefault(parent, name string, siblings map[string]any) bool {
 	value := siblings[name]
 	switch name {
@@ -78,7 +77,7 @@ func isDefault(parent, name string, siblings map[string]any) bool {
 	return false
 }
 
-// pullPolicy is what an API server fills in for an image.
+// pullPolicy returns the default imagePullPolicy of an image.
 func pullPolicy(image string) string {
 	if strings.Contains(image, "@") {
 		return "IfNotPresent"

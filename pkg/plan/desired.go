@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// decide decides what is done to one desired resource, given its live object.
+// decide decides the change of one desired resource, given its live object.
 func (p *Plan) decide(res *resource, live map[string]any) {
 	id := res.object.ID
 	if p.in.Memory.RejectedChanges[id] != nil && live != nil {
@@ -38,7 +38,7 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 	res.change.Problem = res.problem
 }
 
-// decideAbsent decides about a resource whose object does not exist.
+// decideAbsent decides the change of a resource whose object does not exist.
 func (p *Plan) decideAbsent(res *resource) {
 	id := res.object.ID
 	res.problem = cmp.Or(p.in.Blocked[id], res.problem)
@@ -60,7 +60,7 @@ func absentProblem(id manifest.ID) *Problem {
 	return problemf(v1alpha1.ReasonWaiting, "%s does not exist; it is shared, and not created", id)
 }
 
-// decideLive decides what is written to an object that is there.
+// decideLive decides the change of a resource whose object exists.
 func (p *Plan) decideLive(res *resource) {
 	id, live := res.object.ID, res.live
 	res.change.UID = text(live, "metadata", "uid")
@@ -77,9 +77,9 @@ func (p *Plan) decideLive(res *resource) {
 	}
 }
 
-// findServerElements finds the elements and keys of the live object that are kept although the
-// manifest has them not: those that the API server added, and all that were there when the object
-// is adopted or fields of it are released.
+// findServerElements finds the elements and keys of the live object that are kept although the manifest
+// does not have them: those that the API server added, and, when the object is adopted or fields of it are
+// released, all.
 func (p *Plan) findServerElements(res *resource) {
 	status := p.statuses[res.object.ID]
 	switch {
@@ -93,9 +93,10 @@ func (p *Plan) findServerElements(res *resource) {
 	}
 }
 
-// recordServerElements takes what the API server has added to the lists of an object for its
-// response to our create: to what we wrote then, as far as that is known. What was added to
-// closed maps is not: a store does not say who did, and the answer to its removal does.
+// recordServerElements records the elements that the API server added to the lists of an object when this
+// Application created it. It compares the live object with the state that was sent, if that is known. Keys
+// that were added to closed maps are not recorded, because a live object does not show who added them. The
+// response to their removal does.
 func (res *resource) recordServerElements(live map[string]any) {
 	r := res.previous
 	res.unanswered = true
@@ -108,8 +109,8 @@ func (res *resource) recordServerElements(live map[string]any) {
 	res.entry.KeepSurplus(res.kind, res.desired, before, r.desired)
 }
 
-// keepServerKeys leaves what the answer to our own write has added to closed maps: what nobody
-// else has written, and was not left there because its removal waits.
+// keepServerKeys keeps the keys that the API server added to closed maps in its response to a write. It
+// skips keys that another client wrote, and keys whose removal is deferred.
 func (res *resource) keepServerKeys(app *v1alpha1.Application, answer map[string]any) {
 	foreign := foreignTo(app, answer)
 	res.entry.KeepServerKeys(res.kind, res.desired, answer, func(path *observer.Path) bool {
@@ -118,8 +119,8 @@ func (res *resource) keepServerKeys(app *v1alpha1.Application, answer map[string
 	})
 }
 
-// computeDesired computes the desired state from the manifest and the record. What was written
-// down before an object was created counts only if that object is there.
+// computeDesired computes the desired state from the manifest and the record. A record from before the
+// create only counts if the object exists.
 func (res *resource) computeDesired(exists bool) {
 	var previous map[string]any
 	res.entry = res.rendered.Raisable()
@@ -142,7 +143,8 @@ func (p *Plan) create(res *resource) {
 	}
 }
 
-// correct decides what is written to the live object: what released fields get back, then drift.
+// correct decides what is written to the live object: first the original values of released fields, then
+// the correction of drift.
 func (p *Plan) correct(res *resource) {
 	app, id := p.in.Application, res.object.ID
 	p.assignFields(res)
@@ -154,7 +156,7 @@ func (p *Plan) correct(res *resource) {
 		p.warnOfNewElements(res)
 	}
 	if withdrawn.Correctable() || released.Correctable() && !res.prunes() {
-		res.compared.Differences = nil // the others are for the next patch
+		res.compared.Differences = nil // the next patch corrects the others
 	}
 	if p.recordsBaselines(res) {
 		p.recordBaselines(res)
@@ -206,7 +208,7 @@ func (res *resource) warnOfComparison() {
 	}
 }
 
-// assignFields decides which fields the Application holds: another Application may have claimed
+// assignFields decides which fields the Application holds, because another Application may have claimed
 // some of them.
 func (p *Plan) assignFields(res *resource) {
 	app, id := p.in.Application, res.object.ID
@@ -227,8 +229,8 @@ func (res *resource) warn(text string) {
 	}
 }
 
-// needsContender reports whether a leaf is, or is about to be, contested, and the object has to
-// be read to name its writer.
+// needsContender reports whether the object has to be read to find the writer of a leaf that is contested,
+// or will be with its next correction.
 func (p *Plan) needsContender(res *resource) bool {
 	if _, known := p.in.ObservedWrites[res.object.ID]; known || foreignTo(p.in.Application, res.live) != nil {
 		return false
@@ -238,7 +240,7 @@ func (p *Plan) needsContender(res *resource) bool {
 	})
 }
 
-// compare compares the desired state, our marks included, with an object.
+// compare compares the desired state, with the tracking metadata, with an object.
 func (p *Plan) compare(res *resource, live map[string]any) delta.Comparison {
 	if compared, is := p.isInSync(res, live); is {
 		return compared
@@ -246,9 +248,10 @@ func (p *Plan) compare(res *resource, live map[string]any) delta.Comparison {
 	return res.withoutClaimed(delta.Compare(p.comparison(res, live)))
 }
 
-// isInSync is compare where the object has our marks and nothing differs, as nearly always: to
-// put the marks into the entry and the desired state takes more than all the rest. It is false
-// where that is not so, or the marks matter for anything else.
+// isInSync returns the comparison if the object has the tracking metadata and is in sync, which is the
+// usual case. It saves adding the tracking metadata to the schema and the desired state, which costs more
+// than everything else. It returns false if the object may have drifted, or if the tracking metadata
+// matters for anything else.
 func (p *Plan) isInSync(res *resource, live map[string]any) (compared delta.Comparison, is bool) {
 	app := p.in.Application
 	if app.UID == "" || res.policy.existed || len(res.accepted)+len(res.claimed) > 0 || !res.entry.HasRoomForMarks() ||
@@ -260,7 +263,7 @@ func (p *Plan) isInSync(res *resource, live map[string]any) (compared delta.Comp
 	return compared, compared.IsInPlace()
 }
 
-// comparison is what there is to compare of a resource and an object.
+// comparison returns the input to compare a resource with an object.
 func (p *Plan) comparison(res *resource, live map[string]any) delta.Input {
 	entry, desired := res.marked(p.in.Application)
 	return p.comparisonOf(res, live, entry, desired)
@@ -274,7 +277,7 @@ func (p *Plan) comparisonOf(res *resource, live map[string]any, entry *observer.
 			if p.in.Memory.refusalOf(res.object.ID, d).holds(p.in.Now) {
 				return true
 			}
-			// Who gives a field up does not fight for it.
+			// The removal of a dropped field does not back off.
 			return res.isDeferred(live, d) || d.Reason != delta.Removed && p.in.Memory.HeldBack(Leaf{res.object.ID, d.Path}, p.in.Now)
 		},
 		Conflicting: p.in.Memory.conflicts[res.object.ID],
@@ -288,7 +291,7 @@ func (p *Plan) comparisonOf(res *resource, live map[string]any, entry *observer.
 	if !res.entry.Default {
 		in.Manifest = res.object.Content
 		if p.restored() {
-			in.Manifest = nil // what was learned cannot be told from it: it may come and go
+			in.Manifest = nil // the restored manifest also has learned values, which may change
 		}
 	}
 	if r := res.previous; r != nil {
@@ -301,8 +304,8 @@ func (p *Plan) comparisonOf(res *resource, live map[string]any, entry *observer.
 	return in
 }
 
-// normal returns what finds out the normal form of the desired state, once. It is nil where the
-// API server has answered with its form of it.
+// normal returns a function that computes the normal form of the desired state, once. normal returns nil if
+// a response of the API server has already shown the accepted form.
 func (p *Plan) normal(res *resource, desired map[string]any) func() map[string]any {
 	if !p.IsObserveOnly() && res.previous != nil {
 		return nil
@@ -315,10 +318,10 @@ func (p *Plan) normal(res *resource, desired map[string]any) func() map[string]a
 	})
 }
 
-// beginsAt returns what decides whether a live list without keys is the form that the API
-// server gave to ours, and nil if the form is on record. It is not if the object is not ours
-// yet, if an earlier schema opened the list, or if no controller saw the answer to the
-// create, which has all elements that admission added.
+// beginsAt returns a function that reports whether a live list without keys is the API server's form of the
+// desired list. beginsAt returns nil if the record has that form. The record does not have it if the object
+// does not belong to the Application yet, if an earlier schema opened the list, or if no controller
+// received the response to the create, which has all elements that admission added.
 func (res *resource) beginsAt(path *observer.Path) func(live, want any) bool {
 	r := res.previous
 	switch {
@@ -344,9 +347,8 @@ func (res *resource) beginsAt(path *observer.Path) func(live, want any) bool {
 	}
 }
 
-// wasApplied reports whether what is on record was ever written to this object: a
-// create that was refused leaves a record, too, and so does an object that
-// turned out to be another owner's.
+// wasApplied reports whether the last-applied state was ever written to this object. A rejected create
+// leaves a record, too, and so does an object that turned out to have another owner.
 func (p *Plan) wasApplied(res *resource) bool {
 	if p.in.Application.UID == "" {
 		return true
@@ -355,7 +357,7 @@ func (p *Plan) wasApplied(res *resource) bool {
 	return (!res.policy.adopts() || res.policy.reclaimed) && (r.created || r.status != nil && r.status.UID != "")
 }
 
-// leftOverProblem is why a comparison leaves something uncorrected, or nil.
+// leftOverProblem returns the Problem of drift that the comparison leaves uncorrected, or nil.
 func (p *Plan) leftOverProblem(id manifest.ID, compared delta.Comparison) *Problem {
 	if problem := p.refusal(id, compared); problem != nil {
 		return problem
@@ -366,7 +368,8 @@ func (p *Plan) leftOverProblem(id manifest.ID, compared delta.Comparison) *Probl
 	return outsideProblem(id, compared)
 }
 
-// outsideProblem is the Problem of values that no rule allows, where nothing says what to write.
+// outsideProblem returns the Problem of values that no rule allows and that cannot be corrected, because
+// the manifest has no other value.
 func outsideProblem(id manifest.ID, compared delta.Comparison) *Problem {
 	if len(compared.Outside) == 0 {
 		return nil

@@ -1,9 +1,9 @@
-// Package plan decides. Decide takes an Application, the live objects and what
-// is known of their kinds, and says what to do; Conclude takes how that went
-// and says what the status is then. The controller executes plans, the command
-// line prints them, golden files freeze them: they cannot disagree.
+// Package plan decides what to do about an Application. Decide takes an Application, its live objects and
+// the properties of their kinds, and returns a Plan. Plan.Summarize takes the outcomes of the changes and
+// returns the new status. The controller executes plans, the command line prints them, and golden files
+// record them, so the three always agree.
 //
-// It knows no cluster and no clock.
+// The package does not access a cluster or a clock.
 //
 //	p := plan.Decide(plan.Input{Application: &app, Live: live, Kinds: plan.Offline()})
 //	for _, change := range p.Changes {
@@ -13,49 +13,43 @@
 //	// update ConfigMap default/settings
 //	// create ConfigMap default/more
 //
-// Its rooms, from the top down; what is in one knows only what stands below it:
+// Its layers, from the top down. A layer only uses the layers below it:
 //
-//	for people   view.go is a plan as it is printed, explain.go (explainwalk.go, explainshare.go,
-//	             explainfield.go) says of each field what it is, notheld.go
-//	             which free ones differ from the manifest, suggest.go proposes a schema
-//	             (defaults.go: what nobody has to write), taken.go whether a change is
-//	             of our marks alone, editfields.go writes and takes away paths of
-//	             spec.fields, editschema.go those of an entry
-//	conclude     conclude.go writes the parts of the status, one after the other:
-//	             response.go says what an answer of the API server means,
-//	             remember.go what is written down to be remembered,
-//	             spelling.go whether that says anything new,
-//	             conditions.go the conditions, event.go the event, history.go what
-//	             has happened, observe.go what would be done by an Application that
-//	             only observes; conclusion.go has its values. shutdown.go is a
-//	             status without a plan
+//	for users    view.go has a plan in printable form; explain.go (explainwalk.go, explainshare.go,
+//	             explainfield.go) explains the state of each field; notheld.go finds the free
+//	             fields that differ from the manifest; suggest.go proposes a schema, without the
+//	             defaults of defaults.go; taken.go finds changes of tracking metadata only;
+//	             editfields.go edits paths of spec.fields and of a schema
+//	summarize    conclude.go writes the parts of the status, one after the other:
+//	             response.go interprets responses of the API server,
+//	             remember.go writes the last-applied state,
+//	             spelling.go keeps a status that has not changed,
+//	             conditions.go sets the conditions, event.go the event, history.go the
+//	             history, observe.go the drift of an observe-only Application;
+//	             conclusion.go has its types. shutdown.go returns a status without a plan
 //	the plan     policy.go has the table of what may be done with an object; decide.go decides
 //	             an Application, retire.go one that is deleted: desired.go one resource,
 //	             gone.go one whose object is gone, prune.go one that is no longer desired,
-//	             release.go (branch.go, merge.go) what released fields get back; newelement.go finds
-//	             elements that a shared object lacks; compareonly.go compares what is only
-//	             observed; again.go decides a resource again; ahead.go and creating.go say
-//	             what is written down before requests are sent
-//	what it      render.go makes objects (objects.go, selected.go those that
-//	             selection.go says are meant) and schema entries of the
-//	             spec, fields.go those of its paths, profiles.go what the cluster's
-//	             owner says before them, restored.go
-//	reads        of the status, if a template cannot be had; listeners.go has the
-//	             engine's own steps among the hooks; record.go reads what the status
-//	             remembers, baseline.go what fields were before us, heldvalue.go
-//	             what they are while they are held, own.go the tracking
-//	             metadata, holders.go who
-//	             holds fields of it, claims.go what of it others hold, managers.go who
-//	             wrote which field of it, authors.go who has changed one, users.go who
-//	             that is; size.go says whether the status will fit, incomplete.go
-//	             whether something is in slices still
-//	contests     memory.go the fights for leaves, refusal.go what the API
-//	             server refuses, rejection.go whole changes of that, unit.go what is
-//	             written together, sibling.go the fields that may be why, kept.go
-//	             those that it does not let go
-//	its values   plan.go, problem.go, source.go
+//	             release.go (branch.go, merge.go) the values of released fields; newelement.go
+//	             finds elements that a shared object lacks; compareonly.go compares the objects
+//	             of observe-only Applications; again.go decides a resource again; ahead.go and
+//	             creating.go return the write-ahead records
+//	the input    render.go makes the objects (objects.go, and selected.go for those that
+//	             selection.go selects) and schemas of the spec, fields.go the schemas of
+//	             spec.fields, profiles.go those of HoldProfiles; restored.go renders from the
+//	             status if a template is not available; listeners.go has the engine's own steps
+//	             among the hooks; record.go reads the last-applied state, baseline.go the
+//	             original values of fields, heldvalue.go their values while they are held,
+//	             own.go the tracking metadata, holders.go the holders of fields, claims.go the
+//	             claims of other Applications, managers.go the field managers, authors.go the
+//	             writer of a change, users.go the user; size.go checks whether the status will
+//	             fit, incomplete.go whether parts of the Application are still in slices
+//	contests     memory.go has the contested leaves, refusal.go the rejected leaves,
+//	             rejection.go the rejected changes, unit.go the fields that are written
+//	             together, sibling.go the fields that may cause a rejection, kept.go the fields
+//	             that the API server does not remove
+//	types        plan.go, problem.go, source.go
 //
-// mask.go hides values of Secrets, writerclass.go tells people from programs, misspelt.go
-// finds fields that do not exist; faults.go, health.go, json.go and offline.go are small
-// helps.
+// mask.go masks values of Secrets, writerclass.go distinguishes users from programs, misspelt.go finds
+// unknown fields. faults.go, health.go, json.go and offline.go have small helpers.
 package plan

@@ -13,21 +13,21 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Edit is a change of what is held of a resource.
+// Edit is a change of the held fields of a resource.
 type Edit struct {
-	// Free says that the paths are free from now on, and not held.
+	// Free is true to free the paths, and false to hold them.
 	Free  bool
 	Paths []string
-	// OnRelease says what becomes of fields of a shared object that are freed; not set: what
-	// spec.onRelease says.
+	// OnRelease is the release policy for fields of a shared object that are freed. If it is not set,
+	// spec.onRelease applies.
 	OnRelease v1alpha1.ReleasePolicy
-	// Rule has what stands beside each path that is held, if anything does.
+	// Rule is the rule of each path that is held; its Path is ignored.
 	Rule v1alpha1.HeldField
 }
 
-// EditFields is spec.fields with paths of a resource held from now on, or free. What is
-// said already it leaves as it is, with a note. To hold a path that is free, and then to
-// free it, leaves what was there before, and so the other way round.
+// EditFields returns spec.fields after an edit that holds or frees paths of a resource. If a path is
+// already held or free, it changes nothing and returns a note. To hold a free path and then to free it
+// restores spec.fields, and so does the reverse.
 func (p *Plan) EditFields(id manifest.ID, edit Edit) (fields []v1alpha1.ResourceFields, notes []string, err error) {
 	object, err := p.manifestOf(id)
 	if err != nil {
@@ -63,7 +63,7 @@ func (p *Plan) EditFields(id manifest.ID, edit Edit) (fields []v1alpha1.Resource
 	return e.store(fields), notes, nil
 }
 
-// manifestOf is the manifest of a resource whose schema spec.fields may say.
+// manifestOf returns the manifest of a resource that spec.fields can configure.
 func (p *Plan) manifestOf(id manifest.ID) (manifest.Object, error) {
 	objects, _, err := objectsOf(p.in)
 	if err != nil {
@@ -79,7 +79,7 @@ func (p *Plan) manifestOf(id manifest.ID) (manifest.Object, error) {
 	return objects[at], nil
 }
 
-// profiled are what profiles say of a resource.
+// profiled returns the paths that HoldProfiles hold or free for a resource.
 func (p *Plan) profiled(object manifest.Object) []observer.ProfilePath {
 	objects, _, err := objectsOf(p.in)
 	if err != nil || IsShared(p.in.Application, object.Ownership) {
@@ -88,27 +88,27 @@ func (p *Plan) profiled(object manifest.Object) []observer.ProfilePath {
 	return profilerOf(p.in, objects).pathsFor(object)
 }
 
-// fieldsIn are those entries of spec.fields that can be read.
+// fieldsIn returns the spec.fields items that can be parsed.
 func fieldsIn(app *v1alpha1.Application) []*observer.Fields {
 	fields, _ := fieldsOf(app)
 	return fields
 }
 
-// fieldsEditor changes what is said of one resource.
+// fieldsEditor is an editor of the spec.fields item of one resource.
 type fieldsEditor struct {
 	plan   *Plan
 	object manifest.Object
 	edit   Edit
-	// entry is what is said of it, at its position in spec.fields or -1; inherited is the
-	// entry with a wildcard that means it, too.
+	// entry is the spec.fields item of the resource, and at its index, or -1. inherited is the item with a
+	// wildcard that also matches the resource.
 	entry     v1alpha1.ResourceFields
 	at        int
 	inherited *v1alpha1.ResourceFields
-	// profiles are what profiles say of it before.
+	// profiles are the paths of HoldProfiles, which apply before the item.
 	profiles []observer.ProfilePath
 }
 
-// apply has a path held, or free, and returns a note if it is that already.
+// apply holds or frees a path. It returns a note if the path is already held or free.
 func (e *fieldsEditor) apply(typed string) (note string, err error) {
 	path, err := observer.ParseFieldPath(typed)
 	if err != nil {
@@ -130,7 +130,7 @@ func (e *fieldsEditor) apply(typed string) (note string, err error) {
 			return "", err
 		}
 	}
-	// What becomes of a path is said of it even if nothing else holds it.
+	// A release policy is stored even if the path is free in any case.
 	isSaid := e.edit.OnRelease == "" || made[1].Released(text) == made[2].Released(text)
 	switch {
 	case made[0].SameAs(made[2]) && made[0].Released(text) == made[2].Released(text):
@@ -145,7 +145,7 @@ func (e *fieldsEditor) apply(typed string) (note string, err error) {
 	return "", nil
 }
 
-// context is what is known of the resource.
+// context returns the context to compile the fields of the resource.
 func (e *fieldsEditor) context() observer.Context {
 	in, gvk := e.plan.in, e.object.GVK()
 	return observer.Context{
@@ -153,7 +153,7 @@ func (e *fieldsEditor) context() observer.Context {
 	}
 }
 
-// compiled is the schema that an entry makes.
+// compiled returns the schema that a spec.fields item compiles to.
 func (e *fieldsEditor) compiled(entry v1alpha1.ResourceFields) (*observer.Schema, error) {
 	if entry.Hold == nil && !entry.Frees() {
 		entry.Hold = []v1alpha1.HeldField{{Path: observer.AllFields}}
@@ -172,7 +172,7 @@ func (e *fieldsEditor) compiled(entry v1alpha1.ResourceFields) (*observer.Schema
 	return compiled.Entry, nil
 }
 
-// without is the entry without what it says of a path that is to be said otherwise.
+// without returns the item without the parts that contradict the edit of a path.
 func (e *fieldsEditor) without(text string) v1alpha1.ResourceFields {
 	less := *e.entry.DeepCopy()
 	if !e.edit.Free || e.edit.OnRelease != "" {
@@ -189,18 +189,18 @@ func (e *fieldsEditor) without(text string) v1alpha1.ResourceFields {
 	return less
 }
 
-// sameRule reports whether the same stands beside two paths.
+// sameRule reports whether two paths have the same rule.
 func sameRule(a, b v1alpha1.HeldField) bool {
 	a.Path, b.Path = "", ""
 	return apiequality.Semantic.DeepEqual(a, b)
 }
 
-// matches reports whether a path of an entry is one, written as it may be.
+// matches reports whether a path of an item names the same field as a normalized path.
 func (e *fieldsEditor) matches(written, text string) bool {
 	return written == text || e.normalizePath(written) == text
 }
 
-// normalizePath is a path that means one field as it is printed, and any other as it is written.
+// normalizePath returns the normalized form of a path that names one field, and any other path unchanged.
 func (e *fieldsEditor) normalizePath(written string) string {
 	path, err := observer.ParseFieldPath(written)
 	if err != nil || path.HasWildcard() {
@@ -212,7 +212,7 @@ func (e *fieldsEditor) normalizePath(written string) string {
 	return written
 }
 
-// with is the entry with a path more.
+// with returns the item with a path added.
 func (e *fieldsEditor) with(entry v1alpha1.ResourceFields, text string) v1alpha1.ResourceFields {
 	more := *entry.DeepCopy()
 	if e.edit.Free {
@@ -229,7 +229,7 @@ func (e *fieldsEditor) with(entry v1alpha1.ResourceFields, text string) v1alpha1
 	return more
 }
 
-// listOf is the list of an entry in which paths are freed.
+// listOf returns the list of an item that the edit adds freed paths to.
 func (e *fieldsEditor) listOf(entry *v1alpha1.ResourceFields) *[]string {
 	switch e.edit.OnRelease {
 	case v1alpha1.ReleaseLeave:
@@ -240,8 +240,7 @@ func (e *fieldsEditor) listOf(entry *v1alpha1.ResourceFields) *[]string {
 	return &entry.Free
 }
 
-// store writes the entry among the others. One that says no more than there is without it
-// goes.
+// store returns the spec.fields items with the edited item. It removes an item that has no effect.
 func (e *fieldsEditor) store(fields []v1alpha1.ResourceFields) []v1alpha1.ResourceFields {
 	if len(e.entry.Hold) == 1 && e.entry.Hold[0].Path == observer.AllFields {
 		e.entry.Hold = nil
@@ -249,7 +248,7 @@ func (e *fieldsEditor) store(fields []v1alpha1.ResourceFields) []v1alpha1.Resour
 	isDefault := e.entry.Hold == nil && !e.entry.Frees()
 	isNeedless := isDefault && e.inherited == nil || e.inherited != nil && e.sameItems(e.entry, *e.inherited)
 	if isDefault {
-		e.entry.Hold = []v1alpha1.HeldField{{Path: observer.AllFields}} // in spite of the wildcard
+		e.entry.Hold = []v1alpha1.HeldField{{Path: observer.AllFields}} // overrides the wildcard
 	}
 	switch {
 	case isNeedless && e.at >= 0:
@@ -264,12 +263,12 @@ func (e *fieldsEditor) store(fields []v1alpha1.ResourceFields) []v1alpha1.Resour
 	return append(fields, e.entry)
 }
 
-// sameItems reports whether two entries have the same paths, in whatever order.
+// sameItems reports whether two items have the same paths, in any order.
 func (e *fieldsEditor) sameItems(a, b v1alpha1.ResourceFields) bool {
 	sorted := func(f v1alpha1.ResourceFields) (all []string) {
 		for _, held := range f.Hold {
 			held.Path = e.normalizePath(held.Path)
-			raw, _ := json.Marshal(held) // what was read can be written
+			raw, _ := json.Marshal(held) // a value that was decoded can be encoded
 			all = append(all, "hold "+string(raw))
 		}
 		for list, paths := range map[string][]string{"free ": f.Free, "leave ": f.Leave, "restore ": f.Restore} {
@@ -283,8 +282,8 @@ func (e *fieldsEditor) sameItems(a, b v1alpha1.ResourceFields) bool {
 	return (a.Hold == nil) == (b.Hold == nil) && slices.Equal(sorted(a), sorted(b))
 }
 
-// selector means the resource and no other of the Application, nor one that may be selected
-// later.
+// selector returns a selector that matches the resource and no other resource of the Application, including
+// those that may be selected later.
 func (e *fieldsEditor) selector() v1alpha1.ResourceSelector {
 	id := e.object.ID
 	s := v1alpha1.ResourceSelector{Kind: id.Kind, Name: id.Name}
@@ -305,8 +304,8 @@ func (e *fieldsEditor) selector() v1alpha1.ResourceSelector {
 	return s
 }
 
-// EditSchema is spec.observerSchema with paths of a resource that has an entry there held
-// from now on, or free. What is said already it leaves as it is, with a note.
+// EditSchema returns spec.observerSchema after an edit that holds or frees paths of a resource that has a
+// schema there. If a path is already held or free, it changes nothing and returns a note.
 func (p *Plan) EditSchema(id manifest.ID, edit Edit) (schema []runtime.RawExtension, notes []string, err error) {
 	object, position, err := p.entryOf(id)
 	if err != nil {
@@ -336,7 +335,7 @@ func (p *Plan) EditSchema(id manifest.ID, edit Edit) (schema []runtime.RawExtens
 	return schema, notes, err
 }
 
-// fieldsOfEdit is a change of one path as an entry of spec.fields says it.
+// fieldsOfEdit returns the edit of one path as a spec.fields item.
 func fieldsOfEdit(object manifest.Object, edit Edit, text string) (*observer.Fields, error) {
 	path, err := observer.ParseFieldPath(text)
 	if err != nil {
@@ -354,7 +353,7 @@ func fieldsOfEdit(object manifest.Object, edit Edit, text string) (*observer.Fie
 	return f, nil
 }
 
-// entryOf is a resource and the position of its entry.
+// entryOf returns a resource and the index of its schema in spec.observerSchema.
 func (p *Plan) entryOf(id manifest.ID) (manifest.Object, int, error) {
 	source := p.SchemaSource(id)
 	objects, _, err := objectsOf(p.in)
@@ -369,7 +368,7 @@ func (p *Plan) entryOf(id manifest.ID) (manifest.Object, int, error) {
 	return manifest.Object{}, 0, fmt.Errorf("%s has no entry in spec.observerSchema", id)
 }
 
-// noChangeNote says that there is nothing to change.
+// noChangeNote returns the note for a path that is already free or held.
 func noChangeNote(path string, free bool) string {
 	if free {
 		return path + " is free already"

@@ -13,8 +13,8 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 )
 
-// event tells in one event what was done, and why nothing more can be done from
-// now on.
+// event builds one event that reports what was done. If the Application has newly stalled, the event has
+// the reason.
 func (c *summarizer) event() {
 	stuck := c.newlyStalled()
 	if len(c.done)+len(c.unrestored) == 0 && len(c.warnings) == 0 && len(c.notes) == 0 && stuck == nil {
@@ -45,7 +45,7 @@ func (c *summarizer) event() {
 	}
 }
 
-// described is what was done, with values and writers or without.
+// described returns the changes that were made, with or without values and writers.
 func (c *summarizer) described(whole bool) (parts []string) {
 	for _, kind := range []struct {
 		action Action
@@ -58,11 +58,11 @@ func (c *summarizer) described(whole bool) (parts []string) {
 	return parts
 }
 
-// NotRestored is the reason of the event that says what of a shared object stays as it is,
-// though it is held no longer, and why.
+// NotRestored is the reason of the event that lists released fields of a shared object that were not
+// restored, and why.
 const NotRestored = "NotRestored"
 
-// notRestoredEvent says which fields of shared objects are let go and not restored; nil for none.
+// notRestoredEvent returns the text about released fields that were not restored; nil if there are none.
 func (c *summarizer) notRestoredEvent() []string {
 	if len(c.unrestored) == 0 {
 		return nil
@@ -74,8 +74,7 @@ func (c *summarizer) notRestoredEvent() []string {
 	return []string{"not restored: " + list(stays)}
 }
 
-// newlyStalled is the condition that says that only a user can help, if it was
-// not there before, or said something else.
+// newlyStalled returns the condition Stalled if it is new or has changed, and nil otherwise.
 func (c *summarizer) newlyStalled() *metav1.Condition {
 	now := apimeta.FindStatusCondition(c.result.Status.Conditions, v1alpha1.ConditionStalled)
 	before := apimeta.FindStatusCondition(c.plan.in.Application.Status.Conditions, v1alpha1.ConditionStalled)
@@ -125,7 +124,7 @@ func shorten(s string, limit int) string {
 	return strings.ToValidUTF8(s[:limit-len("…")], "") + "…"
 }
 
-// warnContested tells, once, that a leaf backs off from now on.
+// warnContested adds the warning that a leaf is newly contested.
 func (c *summarizer) warnContested(leaf Leaf) {
 	c.newlyContested = true
 	f := c.plan.in.Memory.Contests[leaf]
@@ -145,7 +144,7 @@ func (c *summarizer) warnContested(leaf Leaf) {
 	c.warnings = append(c.warnings, text)
 }
 
-// inline is a value in a sentence.
+// inline returns a value as short text for a message.
 func inline(v delta.Value) string {
 	if !v.Set {
 		return "absent"
@@ -157,8 +156,7 @@ func inline(v delta.Value) string {
 	return shorten(string(raw), 80)
 }
 
-// Merge is one event for two that would follow each other at once. Either may be
-// nil.
+// Merge combines two events that would be emitted one right after the other. Either may be nil.
 func (e *Event) Merge(other *Event) *Event {
 	switch {
 	case e == nil:

@@ -12,10 +12,10 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// field explains a field that the walk has come to.
+// field adds the explanation of a field that the walk has reached.
 func (e *explainer) field(from delta.Field) {
 	if hides(from) || e.res != nil && e.live == nil && from.State == delta.StateFree {
-		return // of an object that is not there, all that the manifest has is created
+		return // a create only writes the fields of the manifest
 	}
 	d := from.Difference
 	f := Field{
@@ -49,7 +49,7 @@ func (e *explainer) field(from delta.Field) {
 	e.fields = append(e.fields, f)
 }
 
-// addRestored explains fields that are not there and get back what they had.
+// addRestored explains fields that do not exist and that are about to be restored.
 func (e *explainer) addRestored() {
 	for _, d := range e.removals {
 		if d.Desired.Set && !d.Live.Set {
@@ -58,7 +58,7 @@ func (e *explainer) addRestored() {
 	}
 }
 
-// settleProfile says which profile decides about a field: one that frees it, or holds it.
+// settleProfile sets the profile that frees or holds a field.
 func (f *Field) settleProfile(by *observer.ProfilePath) {
 	switch {
 	case by == nil, f.State == FieldMark, by.Free != (f.State == FieldFree):
@@ -71,8 +71,8 @@ func (f *Field) settleProfile(by *observer.ProfilePath) {
 	}
 }
 
-// settle decides the state of a field that is observed, and what the manifest has for one
-// that is not.
+// settle decides the state of an observed field, and sets the manifest's value of a field that is not
+// corrected.
 func (e *explainer) settle(f *Field, from delta.Field) {
 	switch f.State {
 	case FieldHeld, FieldLearned, FieldAccepted:
@@ -90,7 +90,7 @@ func (e *explainer) settle(f *Field, from delta.Field) {
 	}
 }
 
-// markFree is a field that is left as it is, whatever the manifest has.
+// markFree sets the manifest's value of a field that is not corrected, if the live value is another one.
 func (f *Field) markFree(from delta.Field) {
 	f.Desired = delta.Value{}
 	if from.Manifest.Set && !isAlike(from.Manifest, from.Live) {
@@ -98,7 +98,7 @@ func (f *Field) markFree(from delta.Field) {
 	}
 }
 
-// stateOf is the state of an observed field that has, or may have, a desired value.
+// stateOf returns the state of an observed field that has, or may have, a desired value.
 func (e *explainer) stateOf(f Field) FieldState {
 	switch {
 	case e.fight(f.Path).Contested():
@@ -109,14 +109,14 @@ func (e *explainer) stateOf(f Field) FieldState {
 	return f.State
 }
 
-// isMark reports whether a field is one of our own marks.
+// isMark reports whether a field is part of the tracking metadata.
 func isMark(path string) bool {
 	return isSharedMark(path) && !isMetadataMap(path) ||
 		slices.ContainsFunc(trackingKeys, func(mark markKey) bool { return path == mark.path() })
 }
 
-// isAlike reports whether a free live value may be what the API server made of the
-// manifest's: it leaves out what is empty, and writes quantities in its own way.
+// isAlike reports whether a free live value may be the API server's form of the manifest's value: the API
+// server omits empty values, and normalizes quantities.
 func isAlike(written, live delta.Value) bool {
 	if !live.Set {
 		return observer.Empty(written.Any)
@@ -129,7 +129,7 @@ func isAlike(written, live delta.Value) bool {
 	return err == nil && wrong == nil && a.Cmp(b) == 0
 }
 
-// mask hides values of Secrets. That two differ still shows.
+// mask hides values of Secrets. It still shows that two values differ.
 func (f *Field) mask(id manifest.ID) {
 	if f.Desired.Set && f.Live.Set && !f.Desired.Equal(f.Live) {
 		f.Desired, f.Live = maskedPair(id, f.Path, f.Desired, f.Live)
@@ -152,7 +152,7 @@ func (e *explainer) fight(path string) *Contest {
 	return e.plan.in.Memory.Contests[Leaf{e.id, path}]
 }
 
-// writer returns who wrote a live field, the Application itself included.
+// writer returns the writer of a live field, which may be the Application itself.
 func (e *explainer) writer(of delta.Field) (writer Writer) {
 	if of.Live.Set {
 		writer, _ = e.authors.managerOfValue(of.Path)
@@ -160,8 +160,8 @@ func (e *explainer) writer(of delta.Field) (writer Writer) {
 	return writer
 }
 
-// why says why the field is, or is not, corrected. It gives no values and no
-// times: the field has them.
+// why returns the reason why the field is corrected or not. The text has no values and no times, because
+// the Field has them.
 func (e *explainer) why(f Field, d *delta.Difference) string {
 	switch {
 	case d != nil && d.ReportOnly:
@@ -187,7 +187,7 @@ func (e *explainer) why(f Field, d *delta.Difference) string {
 	}
 }
 
-// reportedWhy says why nothing is ever written about a field that is not in place.
+// reportedWhy returns the reason why a drifted report-only field is never written.
 func reportedWhy(f Field) string {
 	if f.State == FieldWatched {
 		return "watched: it has drifted, which is reported and never corrected"
@@ -195,7 +195,7 @@ func reportedWhy(f Field) string {
 	return "drift: it is outside of its rule, and the manifest has no other value to write"
 }
 
-// stateWhy says why a field needs no correction, where its state says all.
+// stateWhy has the reasons why a field needs no correction, for the states that determine the reason.
 var stateWhy = map[FieldState]string{
 	FieldAllowed: "in place: inside its rule any value is the writer's choice, and is neither learned nor written",
 	FieldSeeded:  "seeded: written when the object was created, and never again",
@@ -205,7 +205,7 @@ var stateWhy = map[FieldState]string{
 	FieldMark:    "in place: it says whose the object is",
 }
 
-// inPlaceWhy says why an observed field needs no correction.
+// inPlaceWhy returns the reason why an observed field needs no correction.
 func inPlaceWhy(f Field, release string) string {
 	switch {
 	case stateWhy[f.State] != "":
@@ -257,7 +257,7 @@ func (e *explainer) driftWhy(f Field) string {
 	}
 }
 
-// driftAction says what is done about drift, or why nothing is.
+// driftAction returns what is done about drift, or why nothing is done.
 func (e *explainer) driftAction(done, because string) string {
 	switch {
 	case e.plan.IsObserveOnly():
@@ -271,12 +271,12 @@ func (e *explainer) driftAction(done, because string) string {
 	}
 }
 
-// stopped reports whether nothing of the resource is written, and why would say.
+// stopped reports whether nothing is written to the resource, for a reason that driftAction returns.
 func (e *explainer) stopped() bool {
 	return e.plan.IsNoOp() && !e.plan.retiring || e.change.Problem != nil && e.change.Action == Unchanged
 }
 
-// managerOf is who fights, as far as that is known.
+// managerOf returns the field manager that contests the leaf, or "" if it is not known.
 func (f *Contest) managerOf() string {
 	if f == nil {
 		return ""

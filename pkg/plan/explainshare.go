@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// claimsAt are the other Applications that hold something of a live object, by the pointers
-// of that.
+// claimsAt returns the other Applications that hold fields of a live object, by the JSON pointer of the
+// field.
 func claimsAt(app *v1alpha1.Application, kind *kinds.Node, live map[string]any) map[string]string {
 	claims := map[string]string{}
 	for _, c := range claimsOf(app, live) {
@@ -22,8 +22,8 @@ func claimsAt(app *v1alpha1.Application, kind *kinds.Node, live map[string]any) 
 	return claims
 }
 
-// claim says of a field that another Application holds it: one that we want, too, or one that
-// is free.
+// claim sets the holder of a field that another Application holds. The field is free in this Application,
+// or this Application has a pending claim on it.
 func (e *explainer) claim(f *Field) {
 	if e.res == nil {
 		return
@@ -45,8 +45,8 @@ func (e *explainer) claim(f *Field) {
 	}
 }
 
-// onRelease says what becomes of a held field when it is let go, and the object stays; and why
-// it cannot be restored then.
+// onRelease describes what happens to a held field when it is released and the object is kept. If the field
+// cannot be restored, unrestorable is the reason.
 func (e *explainer) onRelease(f Field) (text, unrestorable string) {
 	if e.res == nil || !e.plan.recordsBaselines(e.res) || e.live == nil || observer.IsKey(f.Path) || !slices.ContainsFunc(e.res.leaves, func(leaf string) bool { return observer.IsUnder(f.Path, leaf) }) {
 		return "", ""
@@ -61,7 +61,7 @@ func (e *explainer) onRelease(f Field) (text, unrestorable string) {
 	case slices.ContainsFunc(e.unrecorded, func(path string) bool { return observer.IsUnder(f.Path, path) }):
 		unrestorable = "there was no room to record what it was"
 	case i < 0 && f.Drift != "":
-		return "", "" // what it is now goes on record with its first correction
+		return "", "" // the first correction records the live value as its baseline
 	case i < 0:
 		unrestorable = "no other value is on record"
 	case e.baseline[i].Value == nil:

@@ -11,24 +11,23 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// explainer makes fields of what delta.Walk comes to: the same walk that the patch is
-// made from.
+// explainer is a visitor of delta.Walk that collects fields. The patch results from the same walk.
 type explainer struct {
 	plan        *Plan
 	id          manifest.ID
 	res         *resource // nil if it is no longer desired
 	live        map[string]any
 	change      Change
-	removals    []delta.Difference // what goes beside what the walk knows of
+	removals    []delta.Difference // removals that the walk does not find
 	authors     *writerIndex
-	claims      map[string]string // who else holds what, by its pointer
+	claims      map[string]string // other holders, by the JSON pointer of their field
 	baseline    []v1alpha1.BaselineField
 	unrecorded  []string
 	showSecrets bool
 	fields      []Field
 }
 
-// removal is what takes a field away beside what the walk knows of, or nil.
+// removal returns the difference in removals that removes a field, or nil.
 func (e *explainer) removal(path *observer.Path) *delta.Difference {
 	if len(e.removals) == 0 {
 		return nil
@@ -42,8 +41,7 @@ func (e *explainer) removal(path *observer.Path) *delta.Difference {
 	return nil
 }
 
-// hides reports whether a field is not worth a line: it identifies the object, or is the
-// API server's own.
+// hides reports whether a field is omitted: it identifies the object, or the API server manages it.
 func hides(f delta.Field) bool {
 	chain := f.Path.Chain()
 	switch root := chain[0].Name(); {
@@ -63,9 +61,8 @@ var serverFields = []string{
 	"deletionTimestamp", "deletionGracePeriodSeconds",
 }
 
-// inOrder puts fields as people read them: metadata first and the status last; of a map
-// those first that have nothing below them, then by name; of a list as desired, then as
-// they are.
+// inOrder sorts fields for display: metadata first and the status last; within a map first the fields
+// without children, then by name; within a list in the desired order, then in the live order.
 func inOrder(fields []Field) []Field {
 	chains := make(map[*observer.Path][]*observer.Path, len(fields))
 	for _, f := range fields {
@@ -83,7 +80,7 @@ func inOrder(fields []Field) []Field {
 	return fields
 }
 
-// compareSteps compares the first of the steps that are left to two fields.
+// compareSteps compares the first of the remaining path elements of two fields.
 func compareSteps(a, b Field, x, y []*observer.Path, root bool) int {
 	switch {
 	case x[0].IsElement() && y[0].IsElement():
@@ -96,7 +93,7 @@ func compareSteps(a, b Field, x, y []*observer.Path, root bool) int {
 	return cmp.Or(cmp.Compare(a.depth(len(x)), b.depth(len(y))), cmp.Compare(x[0].Name(), y[0].Name()))
 }
 
-// rank puts metadata before and status after all else.
+// rank sorts metadata before and status after all other fields.
 func rank(root string) int {
 	switch root {
 	case "metadata":
@@ -108,7 +105,7 @@ func rank(root string) int {
 	}
 }
 
-// depth is 0 where the first of the steps that are left is to a single value.
+// depth returns 0 if the first of the remaining path elements leads to a single value, and 1 otherwise.
 func (f Field) depth(left int) int {
 	if left > 1 || isContainer(f.Live.Any) || isContainer(f.Desired.Any) {
 		return 1
@@ -116,7 +113,7 @@ func (f Field) depth(left int) int {
 	return 0
 }
 
-// isContainer reports whether anything is below a value.
+// isContainer reports whether a value has children.
 func isContainer(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:

@@ -13,10 +13,10 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Faults are the mistakes for which Decide refuses an input, one error each, so
-// that a reader of files can point at them: a *manifest.Fault or an
-// *observer.Fault says in which field it is. There are none if the input is
-// not refused, or for another reason than a mistake in a field.
+// Faults returns the validation errors for which Decide rejects an input, one error for each, so that a
+// tool that reads files can locate them: a *manifest.ValidationError, an *observer.ValidationError or an
+// *observer.FieldPathError has the field. It returns nil if Decide accepts the input, or rejects it for
+// another reason.
 func Faults(in Input) []error {
 	if nullsDropped(in.Application) != nil {
 		return nil
@@ -35,8 +35,8 @@ func Faults(in Input) []error {
 	return faults
 }
 
-// validate are the mistakes of a schema, in its order, and the warnings that those become
-// that earlier versions let pass.
+// validate returns the validation errors of a schema, in its order. Errors that earlier versions did not
+// detect become warnings if the spec was already accepted.
 func (e entries) validate(app *v1alpha1.Application) (faults []error, late []string) {
 	faults = slices.Concat(e.unread, e.unfit)
 	slices.SortStableFunc(faults, func(a, b error) int { return cmp.Compare(entryIn(a), entryIn(b)) })
@@ -54,7 +54,8 @@ func (e entries) validate(app *v1alpha1.Application) (faults []error, late []str
 	return faults, late
 }
 
-// entryIn is the entry that a fault is in; -1 for one of the schema as a whole.
+// entryIn returns the index of the schema that has a validation error, or -1 for an error of the whole
+// observer schema.
 func entryIn(err error) int {
 	if fault := (*observer.ValidationError)(nil); errors.As(err, &fault) {
 		return fault.Entry
@@ -65,7 +66,7 @@ func entryIn(err error) int {
 	return -1
 }
 
-// isAccepted reports whether this very spec was accepted before.
+// isAccepted reports whether this generation of the spec was accepted before.
 func isAccepted(app *v1alpha1.Application) bool {
 	c := apimeta.FindStatusCondition(app.Status.Conditions, v1alpha1.ConditionRendered)
 	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == app.Generation

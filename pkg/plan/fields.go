@@ -14,25 +14,23 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// entries are what spec.observerSchema and spec.fields make of the schemas of all
-// objects.
+// entries has the schemas of all objects that result from spec.observerSchema and spec.fields.
 type entries struct {
-	written  []*observer.Schema // those of spec.observerSchema
+	written  []*observer.Schema // the schemas of spec.observerSchema
 	fields   []*observer.Fields
 	assigned []*observer.Schema // for each object
-	// unread are the mistakes that are found without the objects, unfit the others.
+	// unread has the validation errors that are found without the objects, unfit the others.
 	unread, unfit []error
 	warnings      []string
 }
 
-// readEntries reads the schema and the fields of an Application.
 func readEntries(in Input) entries {
 	written, err := schemaOf(in.Application)
 	fields, faults := fieldsOf(in.Application)
 	return entries{written: written, fields: fields, unread: append(unjoin(err), faults...)}
 }
 
-// assign finds the entry of each object. Of mistakes it finds as many as it can.
+// assign finds the schema of each object. It collects as many validation errors as possible.
 func (e *entries) assign(in Input, objects []manifest.Object) {
 	var err error
 	e.assigned, err = observer.Assign(e.written, objects)
@@ -83,7 +81,7 @@ func fieldsOf(app *v1alpha1.Application) (entries []*observer.Fields, faults []e
 	return entries, faults
 }
 
-// ruleOf gives a path the rule that stands beside it.
+// ruleOf adds the rule of a path to the fields, if it has one.
 func ruleOf(f *observer.Fields, item int, held v1alpha1.HeldField) []*observer.FieldPathError {
 	if !held.HasRule() {
 		return nil
@@ -100,8 +98,8 @@ func ruleOf(f *observer.Fields, item int, held v1alpha1.HeldField) []*observer.F
 	return f.AddRule(item, said)
 }
 
-// compile gives each object that an entry of spec.fields or a profile means the schema that
-// this makes of it. A path of an entry is a mistake if it names nothing in any of them.
+// compile sets the schema of each object that a spec.fields item or a HoldProfile matches. A path of an
+// item is a validation error if it names no field in any of the objects that the item matches.
 func (e *entries) compile(in Input, objects []manifest.Object) {
 	missing := make([]map[string]*observer.FieldPathError, len(e.fields))
 	used, work, profiles := make([]int, len(e.fields)), observer.MostFieldWork, profilerOf(in, objects)
@@ -139,7 +137,7 @@ func (e *entries) compile(in Input, objects []manifest.Object) {
 	e.judgeUse(in.Application, objects, used, missing)
 }
 
-// judgeUse refuses entries that mean no resource, and paths that name nothing in any.
+// judgeUse reports items that match no resource, and paths that name no field in any matched resource.
 func (e *entries) judgeUse(app *v1alpha1.Application, objects []manifest.Object, used []int, missing []map[string]*observer.FieldPathError) {
 	for i, f := range e.fields {
 		if used[i] == 0 && !isShadowed(f, objects) && !mayBeSelected(f, app) {
@@ -155,7 +153,7 @@ func (e *entries) judgeUse(app *v1alpha1.Application, objects []manifest.Object,
 	}
 }
 
-// under is an entry of spec.fields, or none, with what profiles say before it.
+// under returns an item, which may be nil, with the paths of profiles that apply before it.
 func under(f *observer.Fields, paths []observer.ProfilePath) *observer.Fields {
 	switch {
 	case len(paths) == 0:
@@ -168,7 +166,7 @@ func under(f *observer.Fields, paths []observer.ProfilePath) *observer.Fields {
 	return &changed
 }
 
-// inAll are the paths that name nothing in any of the resources so far.
+// inAll returns the paths that name no field in any of the resources so far.
 func inAll(before map[string]*observer.FieldPathError, now []*observer.FieldPathError, first bool) map[string]*observer.FieldPathError {
 	both := map[string]*observer.FieldPathError{}
 	for _, fault := range now {
@@ -180,8 +178,8 @@ func inAll(before map[string]*observer.FieldPathError, now []*observer.FieldPath
 	return both
 }
 
-// fieldsFor is the entry of spec.fields that means an object: a name without wildcards
-// prevails. That two of one rank do is a mistake.
+// fieldsFor returns the spec.fields item that matches an object: a name without wildcards has precedence.
+// It is a validation error if two items of equal precedence match.
 func fieldsFor(fields []*observer.Fields, object manifest.Object) (best *observer.Fields, fault *observer.FieldPathError) {
 	for _, f := range fields {
 		switch {
@@ -193,14 +191,14 @@ func fieldsFor(fields []*observer.Fields, object manifest.Object) (best *observe
 		}
 	}
 	if best != nil && fault != nil && hasWildcard(best) != strings.Contains(fault.Name, "*") {
-		fault = nil // two wildcards, and a whole name that prevails
+		fault = nil // two names with wildcards, and one without, which has precedence
 	}
 	return best, fault
 }
 
 func hasWildcard(f *observer.Fields) bool { return strings.Contains(f.Name, "*") }
 
-// means reports whether an entry speaks of an object.
+// means reports whether an item matches an object.
 func means(f *observer.Fields, object manifest.Object) bool {
 	if f.Kind != object.ID.Kind || !observer.MatchesPattern(f.Name, object.ID.Name) || f.Namespace != "" && object.ID.Namespace != "" && f.Namespace != object.ID.Namespace {
 		return false
@@ -209,7 +207,7 @@ func means(f *observer.Fields, object manifest.Object) bool {
 	return f.APIVersion == "" || err == nil && gv.Group == object.ID.Group
 }
 
-// isShadowed reports whether an entry means resources that all have one of their own.
+// isShadowed reports whether an item matches resources that all have a more specific item.
 func isShadowed(f *observer.Fields, objects []manifest.Object) bool {
 	for _, object := range objects {
 		if means(f, object) {
@@ -219,8 +217,7 @@ func isShadowed(f *observer.Fields, objects []manifest.Object) bool {
 	return false
 }
 
-// mayBeSelected reports whether an entry means objects of which spec.select may mean some
-// later.
+// mayBeSelected reports whether an item matches objects of a kind that spec.select may select later.
 func mayBeSelected(f *observer.Fields, app *v1alpha1.Application) bool {
 	for _, item := range app.Spec.Select {
 		gv, err := schema.ParseGroupVersion(f.APIVersion)
@@ -232,7 +229,7 @@ func mayBeSelected(f *observer.Fields, app *v1alpha1.Application) bool {
 	return false
 }
 
-// nearestName suggests the resource that may be meant.
+// nearestName suggests the resource that the user may have meant.
 func nearestName(f *observer.Fields, objects []manifest.Object) string {
 	names := make([]string, len(objects))
 	for i, object := range objects {
@@ -241,15 +238,15 @@ func nearestName(f *observer.Fields, objects []manifest.Object) string {
 	return suggest.DidYouMean(f.Kind+" "+f.Name, names)
 }
 
-// SchemaSource is where in the spec the schema of a resource is written; the zero value, if
-// it is not.
+// SchemaSource is the place in the spec that has the schema of a resource. It is the zero value if the spec
+// has none.
 type SchemaSource struct {
-	// Fields is true for an entry of spec.fields, Entry for one of spec.observerSchema.
+	// Fields is true for an item of spec.fields, Entry for a schema of spec.observerSchema.
 	Fields, Entry bool
 	Position      int
 }
 
-// String is observerSchema[0], fields[0] or nothing.
+// String returns "observerSchema[0]", "fields[0]" or "".
 func (s SchemaSource) String() string {
 	switch {
 	case s.Fields:
@@ -260,18 +257,17 @@ func (s SchemaSource) String() string {
 	return ""
 }
 
-// sourceOf is where the schema of a resource is written.
 func sourceOf(entry *observer.Schema) SchemaSource {
 	switch {
 	case entry.FromFields() && entry.FieldsPosition() >= 0:
 		return SchemaSource{Fields: true, Position: entry.FieldsPosition()}
-	case entry.Default, entry.FromFields(): // a profile may hold more than the manifest
+	case entry.Default, entry.FromFields(): // a profile may hold fields that are not in the manifest
 		return SchemaSource{}
 	}
 	return SchemaSource{Entry: true, Position: entry.Position}
 }
 
-// SchemaSource is where the schema of a desired resource is written.
+// SchemaSource returns the place in the spec that has the schema of a desired resource.
 func (p *Plan) SchemaSource(id manifest.ID) SchemaSource {
 	for _, res := range p.resources {
 		if res.object.ID == id {
@@ -281,7 +277,6 @@ func (p *Plan) SchemaSource(id manifest.ID) SchemaSource {
 	return SchemaSource{}
 }
 
-// schemaOf decodes spec.observerSchema.
 func schemaOf(app *v1alpha1.Application) ([]*observer.Schema, error) {
 	raw := make([]map[string]any, len(app.Spec.ObserverSchema))
 	var faults []error

@@ -13,8 +13,8 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// isDone reports whether an object that is not there is a Job that has done its work and
-// was removed for that: it ran with this very manifest, and nobody asks for it again.
+// isDone reports whether an object that does not exist is a Job that finished and was removed for that. It
+// ran with this exact manifest, and no user has requested a new run.
 func (p *Plan) isDone(res *resource) bool {
 	app, status := p.in.Application, p.statuses[res.object.ID]
 	if status == nil || !isJob(res.object.ID) || app.Annotations[v1alpha1.AnnotationReconcile] != app.Status.ReconcileRequest {
@@ -25,7 +25,7 @@ func (p *Plan) isDone(res *resource) bool {
 	return finished && (status.Job == nil || status.Job.Manifest == res.digest())
 }
 
-// run is what the inventory says of a Job after its change.
+// run returns the JobRun of a resource for the inventory; nil if it is not a Job.
 func (res *resource) run(before *v1alpha1.ResourceStatus, o resourceResult) *v1alpha1.JobRun {
 	var known *v1alpha1.JobRun
 	if before != nil {
@@ -41,8 +41,8 @@ func (res *resource) run(before *v1alpha1.ResourceStatus, o resourceResult) *v1a
 	return &v1alpha1.JobRun{Manifest: known.Manifest, Finished: res.done || hasFinished(o.live)}
 }
 
-// healthOfDone returns the last health of a Job that is gone. The deletion event has its
-// deletionTimestamp, which would make it terminating for ever.
+// healthOfDone returns the last health of a Job that is gone. The object in the deletion event has a
+// deletionTimestamp, with which it would be terminating forever.
 func healthOfDone(before *v1alpha1.ResourceStatus, ended map[string]any) (string, *Problem) {
 	if ended != nil {
 		ended = observer.CopyMap(ended)
@@ -57,7 +57,7 @@ func healthOfDone(before *v1alpha1.ResourceStatus, ended map[string]any) (string
 
 func isJob(id manifest.ID) bool { return id.Group == "batch" && id.Kind == "Job" }
 
-// hasFinished reports whether a Job has succeeded or failed and is to be removed for it.
+// hasFinished reports whether a Job has succeeded or failed and will be removed after its TTL.
 func hasFinished(job map[string]any) bool {
 	if _, removed, _ := unstructured.NestedFieldNoCopy(job, "spec", "ttlSecondsAfterFinished"); !removed {
 		return false
@@ -72,7 +72,7 @@ func hasFinished(job map[string]any) bool {
 	return false
 }
 
-// digest is the SHA-256 digest of the manifest, before hooks, in hexadecimal.
+// digest returns the SHA-256 digest of the manifest, before hooks, in hexadecimal.
 func (res *resource) digest() string {
 	content := res.written
 	if content == nil {
@@ -86,16 +86,16 @@ func (res *resource) digest() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// leaf is the leaf that stands for an object itself, in a contest: another client deletes it
-// again and again.
+// leaf returns the leaf that represents the object itself in a contest: another client deletes it again and
+// again.
 func (res *resource) leaf() Leaf { return Leaf{ID: res.object.ID} }
 
-// recreationProblem says that an object that is not there must not be created again yet.
+// recreationProblem returns the Problem of an object that does not exist and must not be created again yet.
 func (p *Plan) recreationProblem(res *resource) *Problem {
 	return &Problem{
 		Reason:  v1alpha1.ReasonContested,
 		Message: res.object.ID.String() + " is deleted again and again: it is created again when its time comes (status.contested)",
-		// Positive: it is held back.
+		// Positive, because the create is deferred.
 		RetryAfter: max(p.in.Memory.Contests[res.leaf()].Next.Sub(p.in.Now), time.Millisecond),
 	}
 }

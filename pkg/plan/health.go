@@ -11,16 +11,15 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// Health of a resource, as kstatus names it.
+// Health values of kstatus.
 const (
 	healthCurrent  = string(status.CurrentStatus)
 	healthNotFound = string(status.NotFoundStatus)
 	healthUnknown  = string(status.UnknownStatus)
 )
 
-// Health is the kstatus of a live object, and what there is to say about it: the
-// object's own words where it has some, or else those of kstatus, which may count
-// replicas.
+// Health returns the kstatus of a live object with a message. The message is from the object itself if it
+// has one, and from kstatus otherwise, which may count replicas.
 func Health(live map[string]any) (health, message string) {
 	result, err := compute(live)
 	if err != nil {
@@ -33,8 +32,8 @@ func Health(live map[string]any) (health, message string) {
 	return string(result.Status), shorten(message, 1024)
 }
 
-// compute is kstatus, and what it does not know: an APIService is served when it is
-// Available.
+// compute returns the result of kstatus, and adds what kstatus does not know: an APIService is current only
+// when it is Available.
 func compute(live map[string]any) (*status.Result, error) {
 	object := &unstructured.Unstructured{Object: live}
 	result, err := status.Compute(object)
@@ -58,8 +57,9 @@ var (
 	pod        = schema.GroupKind{Kind: "Pod"}
 )
 
-// nativeMessage are what a built-in object that is not current says of itself, where kstatus
-// says less: why no Pod is made, is placed, or begins. Empty if it says nothing.
+// nativeMessage returns the message that a built-in object which is not current has in its status, where
+// the message of kstatus is less specific: why a Pod is not created, not scheduled, or does not start. It
+// returns "" if there is no such message.
 func nativeMessage(live map[string]any) string {
 	said := func(kind, when string) string {
 		if c := conditionOf(live, kind); text(c, "status") == when {
@@ -77,7 +77,7 @@ func nativeMessage(live map[string]any) string {
 	return ""
 }
 
-// waits says why the first container of a Pod that does not begin waits.
+// waits returns the reason why the first container that does not start is waiting.
 func waits(live map[string]any, statuses string) string {
 	for _, container := range mapsAt(live, "status", statuses) {
 		reason := text(container, "state", "waiting", "reason")
@@ -89,7 +89,7 @@ func waits(live map[string]any, statuses string) string {
 	return ""
 }
 
-// conditionOf is a condition in the status of an object; nil if there is none of that type.
+// conditionOf returns the condition of a type from the status of an object; nil if there is none.
 func conditionOf(live map[string]any, kind string) map[string]any {
 	for _, condition := range mapsAt(live, "status", "conditions") {
 		if text(condition, "type") == kind {
@@ -99,7 +99,7 @@ func conditionOf(live map[string]any, kind string) map[string]any {
 	return nil
 }
 
-// mapsAt are the elements of a list that are maps.
+// mapsAt returns the elements of a list that are maps.
 func mapsAt(live map[string]any, path ...string) []map[string]any {
 	list, _, _ := unstructured.NestedFieldNoCopy(live, path...)
 	items, _ := list.([]any)
@@ -112,10 +112,10 @@ func mapsAt(live map[string]any, path ...string) []map[string]any {
 	return maps
 }
 
-// healthOf is the health of a live object, and what is wrong if it is not Current.
+// healthOf returns the health of a live object, and a Problem if it is not Current.
 func healthOf(live map[string]any) (string, *Problem) {
 	if live == nil {
-		return healthNotFound, nil // that it is missing is said elsewhere
+		return healthNotFound, nil // another Problem reports that it is missing
 	}
 	health, message := Health(live)
 	switch health {

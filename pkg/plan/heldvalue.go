@@ -11,8 +11,8 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// holdsAbsent reports whether a field is held as one that is not there: its rule says so, or the
-// API server drops the value, which is a zero one.
+// holdsAbsent reports whether a field is held as absent: its rule requires it, or the API server drops the
+// value, which is a zero value.
 func holdsAbsent(b v1alpha1.BaselineField) bool {
 	for _, zero := range []any{false, int64(0), "", map[string]any{}, []any{}, nil} {
 		if slices.Contains(b.Held, digest(zero)) {
@@ -22,12 +22,13 @@ func holdsAbsent(b v1alpha1.BaselineField) bool {
 	return slices.Contains(b.Held, absentDigest)
 }
 
-// absentDigest stands among the digests of a field for that it is not there.
+// absentDigest is the entry in the digests of a field for its absence.
 const absentDigest = "absent"
 
-// withHeldDigests adds to a baseline the values that its field may have while it is held: those known
-// before, because the live object may be old; the live value, if it is in place; and the desired
-// one. Inside a rule any client may set the value, so only the value that we write counts.
+// withHeldDigests adds to a baseline the digests of the values that its field may have while it is held.
+// These are the values known before, because the live object may be old; the live value, if it is in sync;
+// and the desired value. Within a rule any client may set the value, so only the value that this
+// Application writes counts.
 func (res *resource) withHeldDigests(b v1alpha1.BaselineField) v1alpha1.BaselineField {
 	held := slices.Clone(b.Held)
 	add := func(d string) {
@@ -55,7 +56,7 @@ func (res *resource) withHeldDigests(b v1alpha1.BaselineField) v1alpha1.Baseline
 	return b
 }
 
-// maxHeldDigests is how many digests of a field are kept. An answer to a write of ours leaves two.
+// maxHeldDigests limits the digests of a field. The response to a write leaves two.
 const maxHeldDigests = 4
 
 // hasDriftAt reports whether anything at, above or below a path has drifted.
@@ -63,8 +64,8 @@ func (res *resource) hasDriftAt(path string) bool {
 	return slices.ContainsFunc(res.drift, func(d delta.Difference) bool { return pathsOverlap(d.Path, path) })
 }
 
-// recordAcceptedDigests adds to the baselines of the fields that we have just written the values that the API
-// server stored.
+// recordAcceptedDigests sets, in the baselines of the fields that were just written, the digests of the
+// values that the API server stored.
 func (res *resource) recordAcceptedDigests(live map[string]any, after delta.Comparison) {
 	baseline := slices.Clone(res.baseline)
 	for i, b := range baseline {
@@ -81,13 +82,13 @@ func (res *resource) recordAcceptedDigests(live map[string]any, after delta.Comp
 	res.baseline = baseline
 }
 
-// digest returns a short hash of a value, by which the value that we hold is recognized.
+// digest returns a short hash of a value, which identifies the held value.
 func digest(v any) string {
 	sum := sha256.Sum256(marshal(canonical(v)))
 	return hex.EncodeToString(sum[:8])
 }
 
-// canonical returns a value in which equal numbers have one spelling.
+// canonical returns a value with one representation for equal numbers.
 func canonical(v any) any {
 	switch v := v.(type) {
 	case map[string]any:

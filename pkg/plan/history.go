@@ -18,26 +18,26 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// HistoryRecord is an entry of the history when it is made.
+// HistoryRecord is a new history entry.
 type HistoryRecord struct {
 	v1alpha1.HistoryEntry
 	ID manifest.ID
 	// UID of the object, if there is one.
 	UID types.UID
-	// Text says of a field what was changed, and by whom.
+	// Text describes the change of a field and its writer.
 	Text string
 }
 
-// drift is a difference, and whose it is.
+// drift is a difference with its writer.
 type drift struct {
 	delta.Difference
 	writer Writer
-	// since is when it was there first; zero if that is not known.
+	// since is the time at which it was first found; zero if that is not known.
 	since time.Time
 	WriteOrigin
 }
 
-// drift finds out whose a difference is that a resource has.
+// drift finds the writer of a difference of a resource.
 func (c *summarizer) drift(res *resource, d delta.Difference, by func() *writerIndex) drift {
 	standing, stood := c.plan.in.Memory.PendingDrift[Leaf{res.object.ID, d.Path}]
 	if stood && standing.Observed.Equal(d.Live) {
@@ -50,7 +50,7 @@ func (c *summarizer) drift(res *resource, d delta.Difference, by func() *writerI
 	from, written := by(), c.plan.in.ObservedWrites[res.object.ID]
 	of := drift{d, from.writerOf(d), written.FirstSeen, c.plan.author(c.plan.in.versionOf(res.object.ID, from.live))}
 	if written.Events > written.Writes && (observer.IsUnder(d.Path, "metadata") || observer.IsUnder(d.Path, "status")) {
-		of.WriteOrigin = WriteOrigin{} // it may be a write of the status that has changed it
+		of.WriteOrigin = WriteOrigin{} // a write of the status may have changed it
 	}
 	if of.since.IsZero() {
 		of.since = of.writer.At
@@ -58,8 +58,8 @@ func (c *summarizer) drift(res *resource, d delta.Difference, by func() *writerI
 	return of
 }
 
-// recordPendingDrift remembers what is not corrected yet, and whose it is: when it is, the watch may
-// have told of others.
+// recordPendingDrift keeps drift that is not corrected yet, with its writer. When it is corrected, the
+// watch may have delivered the writes of other clients.
 func (c *summarizer) recordPendingDrift(res *resource, before *v1alpha1.ResourceStatus, o resourceResult) {
 	by := func() *writerIndex { return c.plan.in.authorsOf(res.object.ID, o.live) }
 	if o.live == nil && !res.done {
@@ -75,9 +75,9 @@ func (c *summarizer) recordPendingDrift(res *resource, before *v1alpha1.Resource
 	}
 }
 
-// drifted are the differences of a resource that are another client's doing, and not that
-// of a spec that is new: the live value is not the one that was desired before. What is
-// pushed others may write; only a manifest that is new has it written.
+// drifted returns the paths of a resource that another client changed, as opposed to those that differ
+// because the spec is new: the live value is not the one that was desired before. Fields with mode push are
+// not included, because other clients may write them, and only a new manifest overwrites them.
 func (p *Plan) drifted(res *resource) map[string]bool {
 	if res.policy.adopts() || res.previous == nil || res.previous.created {
 		return nil
@@ -94,14 +94,14 @@ func (p *Plan) drifted(res *resource) map[string]bool {
 	return drifted
 }
 
-// isSameSpec reports whether the spec is the one of which the status speaks.
+// isSameSpec reports whether the status describes the current spec.
 func (p *Plan) isSameSpec() bool {
 	app, source := p.in.Application, p.in.Source
 	return app.Generation == app.Status.ObservedGeneration && (source == nil || source.ManifestDigest() == app.Status.ManifestDigest)
 }
 
-// learned adds to the history what was learned of an object that was known before. What is
-// learned of a new one is the API server's own defaults.
+// learned adds to the history the values that were learned from an object that the status already had.
+// Values that are learned from a new object are defaults of the API server.
 func (c *summarizer) learned(res *resource, known *record, o resourceResult) {
 	if known == nil || known.created || known.status == nil || known.status.UID == "" || known.entry == nil ||
 		o.live == nil || o.action == Create || !c.plan.isSameSpec() || observer.Equal(known.desired, res.stored()) {
@@ -128,8 +128,8 @@ func (c *summarizer) learned(res *resource, known *record, o resourceResult) {
 	}))
 }
 
-// correctionResult is what became of a drift that was corrected. If another value than the desired
-// one came of that, and is accepted, it is the one to tell.
+// correctionResult returns the outcome of a correction. If the API server stored another value and that is
+// accepted, correctionResult sets it as the live value of the drift.
 func (c *summarizer) correctionResult(leaf Leaf, of *drift) v1alpha1.HistoryOutcome {
 	if form, accepted := c.acceptedForms[leaf]; accepted {
 		of.Live = form
@@ -141,7 +141,7 @@ func (c *summarizer) correctionResult(leaf Leaf, of *drift) v1alpha1.HistoryOutc
 	return v1alpha1.OutcomeCorrected
 }
 
-// addHistory adds to the history what has happened to a resource, or to a leaf of it.
+// addHistory adds an outcome of a resource, or of one of its leaves, to the history.
 func (c *summarizer) addHistory(res *resource, outcome v1alpha1.HistoryOutcome, of drift) v1alpha1.HistoryEntry {
 	entry := v1alpha1.HistoryEntry{
 		Time: c.now, Outcome: outcome, Resource: reference(res.object.ID, res.object.APIVersion), Path: of.Path,
@@ -163,13 +163,13 @@ func (c *summarizer) addHistory(res *resource, outcome v1alpha1.HistoryOutcome, 
 	return entry
 }
 
-// recordRelease adds to the history that an object is no longer the Application's.
+// recordRelease adds to the history that an object no longer belongs to the Application.
 func (c *summarizer) recordRelease(old *pruneCandidate, outcome v1alpha1.HistoryOutcome) {
 	entry := v1alpha1.HistoryEntry{Time: c.now, Outcome: outcome, Resource: old.status.ResourceReference}
 	c.result.NewHistory = append(c.result.NewHistory, HistoryRecord{entry, old.id, old.status.UID, ""})
 }
 
-// history writes what has happened. An Application that goes has none.
+// history writes the history to the status. An Application that is being deleted has none.
 func (c *summarizer) history() {
 	if c.preview || c.plan.retiring {
 		c.result.NewHistory = nil
@@ -188,8 +188,9 @@ func (c *summarizer) history() {
 	}
 }
 
-// attributeHistory is a history with the names that have come since it was written. If there are any,
-// or it is written anyway, those that come no more are no longer waited for.
+// attributeHistory returns a history with the user names that became known since it was written. If there
+// are any, or if the history is written in any case, entries that are older than nameWait stop waiting for
+// a name.
 func (p *Plan) attributeHistory(history []v1alpha1.HistoryEntry, written bool) []v1alpha1.HistoryEntry {
 	waits := func(e v1alpha1.HistoryEntry) bool { return e.PendingUser != nil }
 	comes := func(e v1alpha1.HistoryEntry) bool { return waits(e) && p.in.Users[*e.PendingUser] != User{} }
@@ -206,12 +207,11 @@ func (p *Plan) attributeHistory(history []v1alpha1.HistoryEntry, written bool) [
 			e.PendingUser = nil
 		}
 	}
-	return counted(signed) // what is the same now is counted
+	return counted(signed) // entries that are equal now are merged
 }
 
-// withEntries is a history with more entries at its beginning, given the oldest first, and
-// without the oldest, for which there is no room: they are left, the newest of them first.
-// What has happened just so before is counted.
+// withEntries adds entries, which are given oldest first, to the beginning of a history. left has the
+// oldest entries, for which there is no room, newest first. Equal entries are merged and counted.
 func withEntries(history, more []v1alpha1.HistoryEntry) (kept, left []v1alpha1.HistoryEntry) {
 	if len(more) == 0 {
 		return history, nil
@@ -221,22 +221,21 @@ func withEntries(history, more []v1alpha1.HistoryEntry) (kept, left []v1alpha1.H
 	all = counted(append(all, history...))
 	room := fitting(all, v1alpha1.MaxHistoryEntries, v1alpha1.MaxHistoryBytes)
 	for _, e := range all[room:] {
-		if e.Outcome != v1alpha1.OutcomeCreated { // the objects themselves say when that was
+		if e.Outcome != v1alpha1.OutcomeCreated { // an object has its own creationTimestamp
 			left = append(left, e)
 		}
 	}
 	return all[:room], left
 }
 
-// WithOlder is what a history has beside the newest entries that the status has, with more
-// of them at its beginning. Both are given the newest first, and of what is more than it may
-// have, the oldest are forgotten.
+// WithOlder adds entries to the beginning of the part of a history that does not fit into the status. Both
+// are given newest first. It drops the oldest entries that exceed the limits.
 func WithOlder(older, more []v1alpha1.HistoryEntry) []v1alpha1.HistoryEntry {
 	all := counted(slices.Concat(more, older))
 	return all[:fitting(all, v1alpha1.MaxOlderEntries, v1alpha1.MaxOlderBytes)]
 }
 
-// fitting is how many entries there is room for.
+// fitting returns the number of entries that fit into the limits.
 func fitting(all []v1alpha1.HistoryEntry, entries, bytes int) int {
 	for i := range all {
 		if bytes -= len(encode(all[i]).Raw) + len(","); i >= entries || bytes < 0 {
@@ -246,8 +245,8 @@ func fitting(all []v1alpha1.HistoryEntry, entries, bytes int) int {
 	return len(all)
 }
 
-// counted are entries, the newest first, each of them once: those that differ in nothing
-// but when, and how often, are counted in the newest.
+// counted merges entries, which are given newest first: entries that differ only in their time and count
+// are counted in the newest one.
 func counted(entries []v1alpha1.HistoryEntry) []v1alpha1.HistoryEntry {
 	all, at := make([]v1alpha1.HistoryEntry, 0, len(entries)), make(map[occurrence]int, len(entries))
 	for _, e := range entries {
@@ -269,7 +268,7 @@ func counted(entries []v1alpha1.HistoryEntry) []v1alpha1.HistoryEntry {
 	return all
 }
 
-// occurrence is an entry without when, and how often, that can be compared.
+// occurrence is a comparable entry without its time and count.
 type occurrence struct {
 	v1alpha1.HistoryEntry
 
@@ -287,7 +286,8 @@ func occurrenceOf(e v1alpha1.HistoryEntry) occurrence {
 	return o
 }
 
-// spelled is a value as we write it: what has been stored may be spelled otherwise.
+// spelled returns a value in the encoding of this package, because a stored value may be encoded in another
+// way.
 func spelled(value *runtime.RawExtension) string {
 	if value == nil {
 		return ""
@@ -300,11 +300,11 @@ func spelled(value *runtime.RawExtension) string {
 	return string(value.Raw)
 }
 
-// mostValueBytes is how much of a value the history has.
+// mostValueBytes limits the length of a value in the history.
 const mostValueBytes = 128
 
-// recordedValue is a value as the history has it: of a Secret nothing but that there is one, and
-// of what is long the beginning, with a digest that tells it from others.
+// recordedValue returns a value for the history. A value of a Secret is masked. A long value is truncated,
+// and a digest distinguishes it from others.
 func recordedValue(id manifest.ID, path string, v delta.Value) *runtime.RawExtension {
 	if !v.Set {
 		return nil
@@ -324,8 +324,8 @@ func recordedValue(id manifest.ID, path string, v delta.Value) *runtime.RawExten
 	return &raw
 }
 
-// describe is an entry of the history in an event: what was changed, from what to what, and
-// by whom.
+// describe returns the text of a history entry for an event: the field, its old and new value, and the
+// writer.
 func describe(e v1alpha1.HistoryEntry) string {
 	masked := slices.ContainsFunc([]*runtime.RawExtension{e.From, e.To, e.CorrectedTo}, func(v *runtime.RawExtension) bool {
 		return v != nil && string(v.Raw) == `"`+manifest.Masked+`"`

@@ -15,30 +15,30 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// maxHolders is how long the annotation of the holders may be. Beyond that, the longest lists of
-// leaves are left out: an Application without one holds all that the others do not name.
+// maxHolders limits the length of the holders annotation in bytes. If it is exceeded, the longest lists of
+// leaves are omitted: an Application without a list holds all leaves that no other one names.
 const maxHolders = 16 * 1024
 
-// holder is one Application that holds leaves of a shared object, as the annotation
-// holdfast.dev/holders has it.
+// holder is one Application that holds leaves of a shared object, as in the annotation
+// holdfast.dev/holders.
 type holder struct {
 	UID string `json:"uid"`
 	// Created is when the Application was created.
 	Created string `json:"created,omitempty"`
-	// Leaves are the paths of what it holds; null stands for all that no other one names.
+	// Leaves are the paths of the held leaves; null means all that no other holder names.
 	Leaves []string `json:"leaves"`
-	// PendingClaims are the paths that it waits for, since other Applications hold them.
+	// PendingClaims are the leaves that it will hold when their current holders release them.
 	PendingClaims []string `json:"pending,omitempty"`
 	// Wants is the key of PendingClaims before v0.1.0. It is read for one version.
 	Wants []string `json:"wants,omitempty"`
 }
 
-// holders are those of an object, by namespace/name of the Application. What others have
-// written is kept as it is.
+// holders is the content of the annotation, by namespace/name of the Application. Entries of other
+// Applications are kept unchanged.
 type holders map[string]json.RawMessage
 
-// holdersOf reads the annotation; nil if there is none, as on nearly all objects. Any client may
-// have written it: what no Application writes says nothing, and is left out of the next write.
+// holdersOf parses the annotation; nil if there is none, as on most objects. Any client may have written
+// the annotation. Entries that no Application would write are ignored, and are dropped with the next write.
 func holdersOf(live map[string]any) holders {
 	written := text(live, "metadata", "annotations", v1alpha1.AnnotationHolders)
 	if written == "" {
@@ -55,8 +55,8 @@ func holdersOf(live map[string]any) holders {
 	return h
 }
 
-// entry returns what the annotation says of an Application. It is false for one that no
-// Application writes.
+// entry returns the holder entry of an Application. It returns false for an entry that no Application would
+// write.
 func (h holders) entry(name string) (entry holder, ok bool) {
 	if json.Unmarshal(h[name], &entry) != nil || entry.UID == "" {
 		return holder{}, false
@@ -73,13 +73,13 @@ func (h holders) entry(name string) (entry holder, ok bool) {
 	return entry, true
 }
 
-// isLeaf reports whether a text is the path of a field.
+// isLeaf reports whether a string is the normalized path of a field.
 func isLeaf(path string) bool {
 	parsed, err := observer.ParsePath(path)
 	return err == nil && parsed != nil && parsed.String() == path
 }
 
-// get is what an Application holds, if it is there, in this life of it.
+// get returns the holder entry of an Application, if it has the Application's UID.
 func (h holders) get(app *v1alpha1.Application) (holder, bool) {
 	own, ok := h.entry(holderName(app))
 	return own, ok && own.UID == string(app.UID)
@@ -87,19 +87,19 @@ func (h holders) get(app *v1alpha1.Application) (holder, bool) {
 
 func holderName(app *v1alpha1.Application) string { return app.Namespace + "/" + app.Name }
 
-// isNamed reports whether a shared object names the Application among its holders, holds
-// whether it says that the Application holds leaves of it.
+// isNamed reports whether a shared object names the Application among its holders.
 func isNamed(app *v1alpha1.Application, live map[string]any) bool {
 	_, named := holdersOf(live).get(app)
 	return named
 }
 
+// holds reports whether the holders annotation records leaves that the Application holds.
 func holds(app *v1alpha1.Application, live map[string]any) bool {
 	own, named := holdersOf(live).get(app)
 	return named && (own.Leaves == nil || len(own.Leaves) > 0)
 }
 
-// isHeldByOthers reports whether other Applications hold fields of an object, or want to.
+// isHeldByOthers reports whether other Applications have claims or pending claims on an object.
 func isHeldByOthers(app *v1alpha1.Application, live map[string]any) bool {
 	for name := range holdersOf(live) {
 		if name != holderName(app) {
@@ -109,7 +109,7 @@ func isHeldByOthers(app *v1alpha1.Application, live map[string]any) bool {
 	return false
 }
 
-// withApplication is the annotation with what an Application holds, and waits for.
+// withApplication returns the annotation with the claims and pending claims of an Application.
 func (h holders) withApplication(app *v1alpha1.Application, leaves, wants []string) string {
 	own := holder{UID: string(app.UID), Created: createdAt(app), Leaves: append([]string{}, leaves...), PendingClaims: wants}
 	slices.Sort(own.Leaves)
@@ -136,7 +136,7 @@ func (h holders) withApplication(app *v1alpha1.Application, leaves, wants []stri
 	return string(value)
 }
 
-// createdAt is when an Application was created, as the holders have it.
+// createdAt returns the creation time of an Application in the format of the annotation.
 func createdAt(app *v1alpha1.Application) string {
 	if app.CreationTimestamp.IsZero() {
 		return ""
@@ -144,22 +144,22 @@ func createdAt(app *v1alpha1.Application) string {
 	return app.CreationTimestamp.UTC().Format(time.RFC3339)
 }
 
-// older reports whether one Application goes before another where both say that they hold a
-// leaf: it was created first, or has the smaller UID.
+// older reports whether a holder has precedence over another that claims the same leaf: it was created
+// first, or, at the same time, has the smaller UID.
 func (h holder) older(other holder) bool {
 	return cmp.Or(strings.Compare(h.Created, other.Created), strings.Compare(h.UID, other.UID)) < 0
 }
 
-// marshal writes without escaping what is no HTML.
+// marshal encodes JSON without escaping for HTML.
 func marshal(v any) []byte {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(v) // texts and lists of texts
+	_ = encoder.Encode(v) // the values can always be encoded
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// sharedMarks are the marks of a shared object, as this Application has them.
+// sharedMarks returns the tracking metadata of a shared object, as this Application needs it.
 func (res *resource) sharedMarks(app *v1alpha1.Application) map[string]map[string]string {
 	return map[string]map[string]string{
 		"labels":      {v1alpha1.LabelHeld: "true"},
@@ -167,11 +167,11 @@ func (res *resource) sharedMarks(app *v1alpha1.Application) map[string]map[strin
 	}
 }
 
-// marked is the resource with our marks on it.
+// marked returns the schema and the desired state with the tracking metadata.
 func (res *resource) marked(app *v1alpha1.Application) (*observer.Schema, map[string]any) {
 	if res.policy.claims {
 		if app.UID == "" || res.holdsNothing() || len(res.leaves)+len(res.pendingClaims) == 0 && res.awaitedOwner == "" && !isNamed(app, res.live) {
-			return res.entry, res.desired // an older one goes first, or it is free
+			return res.entry, res.desired // the object waits for an older Application, or no field is held
 		}
 		marks := res.sharedMarks(app)
 		return res.entry.WithMetadata(marks), observer.MarkedObject(res.desired, marks)
@@ -194,8 +194,9 @@ func (res *resource) marked(app *v1alpha1.Application) (*observer.Schema, map[st
 	return entry.WithMetadata(marks), observer.MarkedObject(desired, marks)
 }
 
-// withoutApplication takes an Application off the marks of a shared object: its name out of the holders,
-// and the marks with the last of them that is not the owner. gone has the marks that go.
+// withoutApplication removes an Application from the tracking metadata of a shared object. fields has the
+// change of the holders. gone has the tracking metadata to remove, if no holder other than the owner is
+// left.
 func withoutApplication(app *v1alpha1.Application, id manifest.ID, live map[string]any) (fields []delta.Difference, gone []delta.Location) {
 	h := holdersOf(live)
 	_, named := h[holderName(app)]
@@ -225,8 +226,8 @@ func (res *resource) isReportable(d delta.Difference) bool {
 	return !isSharedMark(d.Path) || isMetadataMap(d.Path)
 }
 
-// WithoutTracking is a field of a shared object as people are shown it: without our marks, of which
-// nothing is to be known. It is false if nothing is left.
+// WithoutTracking returns a difference of a shared object for display, without the tracking metadata, which
+// has no meaning for users. It returns false if nothing is left.
 func WithoutTracking(d delta.Difference) (delta.Difference, bool) {
 	for _, mark := range sharedMarkKeys {
 		switch d.Path {
@@ -244,7 +245,7 @@ func WithoutTracking(d delta.Difference) (delta.Difference, bool) {
 	return d, true
 }
 
-// withoutKey is a map without a key. It is not set if nothing else is in it.
+// withoutKey returns a map without a key. The value is not set if the map has no other key.
 func withoutKey(v delta.Value, key string) (without delta.Value, left bool) {
 	m, isMap := v.Any.(map[string]any)
 	if !isMap {
@@ -255,21 +256,21 @@ func withoutKey(v delta.Value, key string) (without delta.Value, left bool) {
 	return delta.Value{Set: len(m) > 0, Any: m}, len(m) > 0
 }
 
-// Holder is one Application that holds fields of an object, as the object says.
+// Holder is one Application that holds fields of an object, according to the object.
 type Holder struct {
 	// Application is its namespace/name.
 	Application string `json:"application" yaml:"application"`
-	// Owns is true for the one that owns the object; the others share it.
+	// Owns is true for the Application that owns the object; the others share it.
 	Owns bool `json:"owns,omitempty" yaml:"owns,omitempty"`
-	// Whole is true if the object does not say which fields.
+	// Whole is true if the object does not name the fields that the Application holds.
 	Whole bool `json:"whole,omitempty" yaml:"whole,omitempty"`
-	// Fields are those that it holds.
+	// Fields are the paths of the fields that it holds.
 	Fields []string `json:"fields,omitempty" yaml:"fields,omitempty"`
-	// PendingClaims are the fields that it waits for: others hold them.
+	// PendingClaims are the fields that it will hold when their current holders release them.
 	PendingClaims []string `json:"waits,omitempty" yaml:"waits,omitempty"`
 }
 
-// HoldersOf are the Applications that hold fields of a live object, its owner first.
+// HoldersOf returns the Applications that hold fields of a live object, its owner first.
 func HoldersOf(id manifest.ID, live map[string]any) (found []Holder) {
 	all, owner := holdersOf(live), ownerApplication(live, id)
 	if _, says := all[owner]; owner != "" && !says {

@@ -5,9 +5,9 @@ import (
 	"holdfast.dev/holdfast/pkg/slice"
 )
 
-// incompleteProblem refuses an Application of which something is in slices still: whoever
-// decides puts them together first. Without its manifests all that it made would be
-// deleted, and without its record nobody knows what that is.
+// incompleteProblem returns a Problem for an Application whose slices have not been merged into it, and nil
+// otherwise. The caller of Decide must merge them first. Without its manifests, everything that the
+// Application created would be deleted. Without its record, the controller does not know what it created.
 func incompleteProblem(app *v1alpha1.Application) *Problem {
 	if len(app.Status.RecordSlices) == 0 && !slice.InSpec(&app.Spec) {
 		return nil
@@ -15,8 +15,8 @@ func incompleteProblem(app *v1alpha1.Application) *Problem {
 	return SliceProblem(app, &slice.Unavailable{Name: slice.Names(app)[0]})
 }
 
-// SliceProblem is that a slice of an Application cannot be used, and what to do: another
-// submit writes those of the spec, and nobody has those of the status but a backup.
+// SliceProblem returns the Problem of a slice that cannot be used, with a remedy: submitting the
+// Application again writes the slices of the spec, but only a backup has those of the status.
 func SliceProblem(app *v1alpha1.Application, cause *slice.Unavailable) *Problem {
 	problem := &Problem{Reason: v1alpha1.ReasonSliceUnavailable, Message: cause.Error() + ": nothing is created, corrected or deleted meanwhile"}
 	switch {

@@ -11,7 +11,6 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// decode reads an object.
 func decode(item runtime.RawExtension) (map[string]any, error) {
 	if len(item.Raw) == 0 {
 		return nil, errors.New("is empty")
@@ -19,7 +18,7 @@ func decode(item runtime.RawExtension) (map[string]any, error) {
 	return manifest.DecodeJSON(item.Raw)
 }
 
-// decodeValue reads any JSON value, with whole numbers as int64.
+// decodeValue decodes any JSON value, with whole numbers as int64.
 func decodeValue(item *runtime.RawExtension) (any, bool) {
 	if len(item.Raw) == 0 {
 		return nil, true // a raw null
@@ -31,8 +30,7 @@ func decodeValue(item *runtime.RawExtension) (any, bool) {
 	return value, true
 }
 
-// encode writes a JSON value that was read or built from JSON, so it can be
-// written.
+// encode encodes a value that was decoded or built from JSON, which cannot fail.
 func encode(value any) runtime.RawExtension {
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -51,7 +49,7 @@ func values(items []runtime.RawExtension) []any {
 	return list
 }
 
-// text is a string in an object, or "".
+// text returns a string in an object, or "".
 func text(object map[string]any, fields ...string) string {
 	s, _, _ := unstructured.NestedString(object, fields...)
 	return s

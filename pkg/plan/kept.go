@@ -11,9 +11,9 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Aliases returns the other names of fields that have not changed although they were written:
-// serviceAccount is one of serviceAccountName. The API server gives both the same value, so
-// they have to go together.
+// Aliases returns the other names of fields that did not change although they were written. For example,
+// serviceAccount is another name of serviceAccountName. The API server gives both the same value, so both
+// have to be removed together.
 func (p *Plan) Aliases(c Change, answer map[string]any) (aliases []Sibling) {
 	res := c.resource
 	if res == nil || !res.policy.mayRemove() {
@@ -35,7 +35,7 @@ func (p *Plan) Aliases(c Change, answer map[string]any) (aliases []Sibling) {
 	return aliases
 }
 
-// stays reports whether an answer has the same value as before a field was written or removed.
+// stays reports whether the value in a response is the value from before the field was written or removed.
 func stays(d delta.Difference, answer map[string]any) bool {
 	at := d.LivePath()
 	if d.HeldBack || at == nil || at.IsElement() || !d.Live.Set || d.Reason != delta.Removed && d.Reason != delta.Changed {
@@ -44,13 +44,14 @@ func stays(d delta.Difference, answer map[string]any) bool {
 	return valueIn(answer, at).Equal(d.Live)
 }
 
-// valueIn returns the value of a path in an answer, where elements may have moved.
+// valueIn returns the value at a path of a response, in which elements may have moved.
 func valueIn(answer map[string]any, path *observer.Path) delta.Value {
 	value, is := observer.ValueAt(answer, path)
 	return delta.Value{Set: is, Any: value}
 }
 
-// kept says which fields the API server keeps although the manifest has them no longer.
+// kept adds the fields that the API server keeps although they were removed from the manifest to the
+// status.
 func (c *summarizer) kept(res *resource, o resourceResult) {
 	id := res.object.ID
 	values := map[string]any{}

@@ -13,8 +13,8 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// hooked are the listeners of a plan: the engine's own steps around those of its
-// input. Whoever adds a step adds a listener.
+// hooked returns the hooks of a plan: the engine's own steps around those of its input. To add a step, add
+// a listener here.
 func hooked(in Input) *hooks.Hooks {
 	first, last := hooks.New(), hooks.New()
 	first.ApplicationMangling.Listen("callbacks", in.Callback.Mangle)
@@ -30,13 +30,13 @@ func hooked(in Input) *hooks.Hooks {
 	return first.And(in.Hooks).And(last)
 }
 
-// learn takes over the values of observed fields that are not known yet.
+// learn learns the values of observed fields that have no desired value yet.
 func learn(s *hooks.ObjectEvent) error {
 	s.Entry.Learn(s.Type, s.Desired, s.Manifest, visibleOf(s.ID, s.Live))
 	return nil
 }
 
-// observe projects the live object on its schema.
+// observe projects the live object onto its schema.
 func observe(s *hooks.ObjectEvent) error {
 	observed := s.Entry.Project(s.Type, s.Desired, s.Live)
 	if manifest.HasManifests(s.Entry.ID.GroupKind()) {
@@ -46,8 +46,8 @@ func observe(s *hooks.ObjectEvent) error {
 	return nil
 }
 
-// maskedPart is what is observed of a manifest of an Application. If it does not say of
-// what kind it is, it may be a Secret.
+// maskedPart returns the observed part of a manifest of an Application. A manifest without a kind may be a
+// Secret, so its values are masked.
 func maskedPart(item map[string]any) map[string]any {
 	if _, known := item["kind"].(string); known {
 		return item
@@ -61,8 +61,8 @@ func maskedPart(item map[string]any) map[string]any {
 	return masked
 }
 
-// visibleOf is the part of an object that may be learned from: of a Secret,
-// everything but its values, also if it is among the manifests of an Application.
+// visibleOf returns the part of an object from which values may be learned: everything but the values of
+// Secrets, also of those among the manifests of an Application.
 func visibleOf(id manifest.ID, object map[string]any) map[string]any {
 	switch {
 	case object == nil:
@@ -75,14 +75,14 @@ func visibleOf(id manifest.ID, object map[string]any) map[string]any {
 	return object
 }
 
-// visiblePart is the part of a manifest of an Application that may be learned from.
+// visiblePart returns the part of a manifest of an Application from which values may be learned.
 func visiblePart(item map[string]any) map[string]any {
 	gv, _ := schema.ParseGroupVersion(text(item, "apiVersion"))
 	return visibleOf(manifest.ID{Group: gv.Group, Kind: text(item, "kind")}, item)
 }
 
-// withManifests is an Application with its manifests replaced. It is not changed, and what
-// is the same is shared with it.
+// withManifests returns a copy of an Application whose manifests are replaced. The copy shares all other
+// values with the original.
 func withManifests(object map[string]any, replaced func(map[string]any) map[string]any) map[string]any {
 	spec, _ := object["spec"].(map[string]any)
 	list, _ := spec["manifest"].([]any)
@@ -99,8 +99,9 @@ func withManifests(object map[string]any, replaced func(map[string]any) map[stri
 	return object
 }
 
-// withdrawn is what hooks had added to an object under a user's schema and add no
-// more. A default schema has it removed like all that the manifest has no longer.
+// withdrawn returns the removals of fields that hooks once added to an object with a user's schema and no
+// longer add. With a default schema, they are removed like all other fields that the manifest no longer
+// has.
 func (p *Plan) withdrawn(res *resource) (fields []delta.Difference) {
 	if res.entry.Default || res.previous == nil {
 		return nil
@@ -113,14 +114,14 @@ func (p *Plan) withdrawn(res *resource) (fields []delta.Difference) {
 	return fields
 }
 
-// see runs a point for a live object of a resource.
+// see runs a hook point for the live object of a resource.
 func (p *Plan) see(point *hooks.Point[*hooks.ObjectEvent], res *resource, live map[string]any) (*hooks.ObjectEvent, *Problem) {
 	s := &hooks.ObjectEvent{
 		Application: p.in.Application, ID: res.object.ID, Entry: res.entry, Type: res.kind,
 		Desired: res.desired, Manifest: res.object.Content, Live: live,
 	}
 	if p.restored() {
-		s.Manifest = nil // what was learned cannot be told from it
+		s.Manifest = nil // the restored manifest also has learned values
 	}
 	if err := point.Run(s); err != nil {
 		return s, HookProblem(err)
@@ -128,7 +129,7 @@ func (p *Plan) see(point *hooks.Point[*hooks.ObjectEvent], res *resource, live m
 	return s, nil
 }
 
-// HookProblem is the Problem of a hook that has failed: it is tried again.
+// HookProblem returns the Problem of a failed hook, which is retried.
 func HookProblem(err error) *Problem {
 	problem := &Problem{Reason: v1alpha1.ReasonHookFailed, Message: err.Error()}
 	var already *Problem

@@ -13,9 +13,9 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// foreignTo tells, from an object's managedFields, whether another client than the Application
-// wrote at or below a path. It is nil for an object without them. They are read when they are
-// first asked for: most comparisons never ask.
+// foreignTo returns a function that reports, from an object's managedFields, whether a client other than
+// the Application wrote at or below a path. It returns nil for an object without managedFields. The
+// function decodes them at its first call, because most comparisons never call it.
 func foreignTo(app *v1alpha1.Application, live map[string]any) func(*observer.Path) bool {
 	metadata, _ := live["metadata"].(map[string]any)
 	if list, _ := metadata["managedFields"].([]any); len(list) == 0 {
@@ -33,7 +33,7 @@ func foreignTo(app *v1alpha1.Application, live map[string]any) func(*observer.Pa
 	}
 }
 
-// onlyApplicationsWrote reports whether all field managers at a path are those of Applications.
+// onlyApplicationsWrote reports whether all field managers at a path belong to Applications.
 func onlyApplicationsWrote(live map[string]any, path *observer.Path) bool {
 	steps := path.Steps(live)
 	return !slices.ContainsFunc(managersOf(live), func(e managerEntry) bool {
@@ -45,7 +45,7 @@ func isManager(app *v1alpha1.Application, manager string) bool {
 	return v1alpha1.IsFieldManagerOf(manager, app.Namespace, app.Name)
 }
 
-// Writer is a field manager and when it wrote; the zero Writer is not known.
+// Writer is a field manager with the time of its last write. The zero Writer means that it is not known.
 type Writer struct {
 	Manager string
 	// Operation is how it wrote: Update or Apply.
@@ -58,7 +58,7 @@ type Writer struct {
 type managerEntry struct {
 	Writer
 	leaves *fieldpath.Set
-	nth    int // of the entries of managedFields
+	nth    int // index in managedFields
 }
 
 func managersOf(live map[string]any) []managerEntry {
@@ -70,7 +70,7 @@ func managersOf(live map[string]any) []managerEntry {
 	return managersIn(raw)
 }
 
-// managersIn are the entries of managedFields as JSON.
+// managersIn decodes the JSON of managedFields. It skips entries that cannot be decoded.
 func managersIn(raw []byte) []managerEntry {
 	var fields []metav1.ManagedFieldsEntry
 	if json.Unmarshal(raw, &fields) != nil {
@@ -94,18 +94,18 @@ func managersIn(raw []byte) []managerEntry {
 	return entries
 }
 
-// ownershipReach is where a field manager owns something, seen from a place in the object.
+// ownershipReach is how near to a location a field manager owns something.
 type ownershipReach int
 
 const (
 	reachNone ownershipReach = iota
-	// above: what it lies in, and so all of it (an atomic list or map).
+	// reachAncestor: it owns a parent as one value, such as an atomic list or map.
 	reachAncestor
-	// here, or below.
+	// reachSelf: it owns the location itself, or something below it.
 	reachSelf
 )
 
-// reachOf is how near to a place a set has a leaf.
+// reachOf returns how near to a location a set has a leaf.
 func reachOf(leaves *fieldpath.Set, steps []observer.Step) ownershipReach {
 	nearest := reachNone
 	leaves.Iterate(func(p fieldpath.Path) {
@@ -120,13 +120,12 @@ func reachOf(leaves *fieldpath.Set, steps []observer.Step) ownershipReach {
 	return nearest
 }
 
-// touches reports whether a set has a leaf at or below a place, or one above it
-// that holds all of it.
+// touches reports whether a set has a leaf at or below a location, or a leaf above it that includes it.
 func touches(leaves *fieldpath.Set, steps []observer.Step) bool {
 	return reachOf(leaves, steps) != reachNone
 }
 
-// sameWay reports whether one of the two paths is the beginning of the other.
+// sameWay reports whether one of the two paths is a prefix of the other.
 func sameWay(p fieldpath.Path, steps []observer.Step) bool {
 	for i := range min(len(p), len(steps)) {
 		if !sameStep(p[i], steps[i]) {

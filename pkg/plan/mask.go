@@ -9,11 +9,11 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// element stands for an element of a list among the fields of a path.
+// element represents a list element among the fields of a path.
 const element = "[]"
 
-// secretPath reports whether a path of a resource leads to what only readers of
-// the Secret may see. One that cannot be read may lead anywhere.
+// secretPath reports whether a path of a resource leads to a value that only readers of the Secret may see.
+// A path that cannot be parsed may lead anywhere.
 func secretPath(id manifest.ID, path string) bool {
 	if !mayHaveSecrets(id) {
 		return false
@@ -35,7 +35,7 @@ func secretPath(id manifest.ID, path string) bool {
 
 var unescapePointer = strings.NewReplacer("~1", "/", "~0", "~")
 
-// secretPointer is secretPath of a JSON Pointer.
+// secretPointer is like secretPath, for a JSON pointer.
 func secretPointer(id manifest.ID, pointer string) bool {
 	if !mayHaveSecrets(id) {
 		return false
@@ -51,9 +51,9 @@ func mayHaveSecrets(id manifest.ID) bool {
 	return manifest.IsSecret(id.GroupKind()) || manifest.HasManifests(id.GroupKind())
 }
 
-// secretFields judges a path of a Secret, or of what may have Secrets in it. The annotations of
-// a Secret are masked whole where they are one value, for kubectl apply keeps a copy of the
-// object among them.
+// secretFields reports whether the fields of a path lead to a value of a Secret, in a Secret or in an
+// object that may contain one. If the annotations of a Secret are one value, all of them are masked,
+// because kubectl apply stores a copy of the object there.
 func secretFields(id manifest.ID, fields []string) bool {
 	switch {
 	case manifest.HasManifests(id.GroupKind()):
@@ -66,9 +66,9 @@ func secretFields(id manifest.ID, fields []string) bool {
 	return len(fields) > 1 && fields[1] == "annotations" && (len(fields) == 2 || fields[2] == lastAppliedAnnotation)
 }
 
-// nestedSecretFields reports whether a path of an Application leads to what a Secret among
-// its manifests may have there: a path does not say of what kind a manifest is. What is
-// whole has all that is in it.
+// nestedSecretFields reports whether a path of an Application leads to a value of a Secret among its
+// manifests. It assumes that each manifest may be a Secret, because a path does not have its kind. It is
+// true for every map and list that contains such a value.
 func nestedSecretFields(fields []string) bool {
 	switch {
 	case len(fields) == 0:
@@ -85,15 +85,15 @@ func nestedSecretFields(fields []string) bool {
 		return true
 	}
 	switch inner := fields[3:]; inner[0] {
-	case "metadata", "spec": // of a Secret there is no spec, but of another Application
+	case "metadata", "spec": // a Secret has no spec, but another Application has
 		return nestedSecretFields(inner)
 	default:
 		return manifest.SecretField(inner[0])
 	}
 }
 
-// withoutSecrets is a Secret without what only its readers may see. The object
-// is not changed, and what is not left out is shared with it.
+// withoutSecrets returns a copy of a Secret without the values that only its readers may see. The copy
+// shares all other values with the original.
 func withoutSecrets(object map[string]any) map[string]any {
 	visible := maps.Clone(object)
 	maps.DeleteFunc(visible, func(field string, _ any) bool { return manifest.SecretField(field) })
@@ -108,8 +108,8 @@ func withoutSecrets(object map[string]any) map[string]any {
 	return visible
 }
 
-// MaskedValues are the two values of a difference as they may be shown: of a
-// Secret only that they differ.
+// MaskedValues returns the two values of a difference for display. For a Secret they only show that they
+// differ.
 func MaskedValues(id manifest.ID, d delta.Difference) (desired, observed delta.Value) {
 	return maskedPair(id, d.Path, d.Desired, d.Live)
 }
@@ -127,6 +127,5 @@ func maskedPair(id manifest.ID, path string, desired, observed delta.Value) (mas
 	return desired, observed
 }
 
-// lastAppliedAnnotation is where a client-side kubectl apply keeps what it was
-// given.
+// lastAppliedAnnotation is the annotation in which client-side kubectl apply stores the manifest.
 const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"

@@ -10,93 +10,89 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// State is what is remembered of an Application between two plans and is not,
-// or not only, in its status. Losing it costs a repeated correction, nothing
-// else. The zero value remembers nothing.
+// State is the state of an Application that is kept between two plans and is not, or not only, in its
+// status. If it is lost, the only effect is a repeated correction. The zero value is an empty State.
 type State struct {
-	// Contests has the leaves that were corrected lately.
+	// Contests has the leaves that were corrected recently.
 	Contests map[Leaf]*Contest
 	// Rejections has the leaves that the API server refuses to change.
 	Rejections map[Leaf]*Rejection
-	// RejectedChanges has the resources of which the API server refuses a whole change.
+	// RejectedChanges has the resources for which the API server rejects the whole change.
 	RejectedChanges map[manifest.ID]*RejectedChange
-	// conflicts are fields that are removed beside refused ones, while one plan is executed.
+	// conflicts are the fields to remove so that the API server accepts a change that it rejected, while
+	// one plan is executed.
 	conflicts map[manifest.ID][]string
-	// Secrets has the accepted forms of Secret values, which never leave the
-	// process.
+	// Secrets has the accepted forms of Secret values, which never leave the process.
 	Secrets map[manifest.ID]delta.Accepted
-	// PendingDrift has the leaves that were found to have drifted, and could not be corrected
-	// yet. It is replaced, and never changed.
+	// PendingDrift has the leaves that have drifted and could not be corrected yet. The map is replaced,
+	// and never modified.
 	PendingDrift map[Leaf]PendingDrift
-	// Older are the entries, the newest first, for which the status's history has no room
-	// any more, and which are in no slice yet. It is replaced, and never changed.
+	// Older are the history entries, newest first, that no longer fit into the status and are not in a
+	// slice yet. The slice is replaced, and never modified.
 	Older []v1alpha1.HistoryEntry
 }
 
-// PendingDrift is a drift that is not corrected yet.
+// PendingDrift is drift that is not corrected yet.
 type PendingDrift struct {
-	// Since is when it was there first, and Writer whose it is.
+	// Since is the time at which the drift was first found, Writer the client that caused it.
 	Since    time.Time
 	Writer   Writer
 	Observed delta.Value
 	WriteOrigin
 }
 
-// User is who wrote something, as the audit events of the API server say.
+// User is the user who made a write, according to the audit events of the API server.
 type User struct {
-	// Name is of the user with whose rights it was done, Impersonator of the one who acted
-	// as that user; empty if that is the same.
+	// Name is the user with whose permissions the write was made. Impersonator is the user who acted as
+	// Name; empty if there was no impersonation.
 	Name, Impersonator string
-	// Address is from where the API server was reached.
+	// Address is the address from which the request was sent.
 	Address string
 }
 
-// WriteOrigin is the write that something comes of, and its user, each as far as it is known.
+// WriteOrigin is the write that caused something, and its user. Either is zero if it is not known.
 type WriteOrigin struct {
 	Version v1alpha1.ObjectVersion
 	User    User
 }
 
-// Leaf names one leaf of one resource.
+// Leaf is the identity of one leaf of one resource.
 type Leaf struct {
 	ID   manifest.ID
 	Path string
 }
 
-// ContestPolicy say when a leaf is contested.
-// Source: docs/semantics.md, "Fights".
+// ContestPolicy is the rule by which a leaf becomes contested. Source: docs/semantics.md, "Fights".
 type ContestPolicy struct {
-	// Limit corrections within Window make a leaf contested.
+	// A leaf is contested after Limit corrections within Window.
 	Limit  int
 	Window time.Duration
-	// Its corrections then wait for Pause, twice as long each time, up to
-	// MaxBackoff.
+	// InitialBackoff is the delay of its next correction. The delay doubles each time, up to MaxBackoff.
 	InitialBackoff, MaxBackoff time.Duration
 }
 
-// DefaultContestPolicy are those of the controller.
+// DefaultContestPolicy is the policy of the controller.
 var DefaultContestPolicy = ContestPolicy{Limit: 5, Window: 10 * time.Minute, InitialBackoff: 10 * time.Second, MaxBackoff: 30 * time.Minute}
 
-// Contest is the history of one leaf that is being corrected.
+// Contest is the state of one leaf that was corrected recently.
 type Contest struct {
-	// Times are the corrections within the window, as long as the leaf is not
-	// contested.
+	// Times are the times of the corrections within the window, while the leaf is not contested.
 	Times []time.Time
-	// Corrections since the leaf is contested; 0 while it is not.
+	// Corrections is the number of corrections of a contested leaf, including those that made it contested;
+	// 0 while it is not contested.
 	Corrections int
-	// Next is when a contested leaf may be corrected again.
+	// Next is the time from which a contested leaf may be corrected again.
 	Next time.Time
-	// Manager is the field manager that wrote the leaf last, if it is known.
+	// Manager is the field manager that wrote the leaf last; empty if it is not known.
 	Manager string
-	// Desired and Observed are the two values at the last correction.
+	// Desired and Observed are the desired and the live value at the last correction.
 	Desired, Observed delta.Value
 }
 
-// Contested reports whether the leaf backs off.
+// Contested reports whether the leaf is contested, so that its corrections back off.
 func (f *Contest) Contested() bool { return f != nil && f.Corrections > 0 }
 
-// HeldBack reports whether the leaf must not be corrected yet: it was refused, or is
-// contested.
+// HeldBack reports whether the correction of the leaf is deferred: it was rejected, or is contested.
 func (m *State) HeldBack(leaf Leaf, now time.Time) bool {
 	if m == nil {
 		return false
@@ -105,32 +101,33 @@ func (m *State) HeldBack(leaf Leaf, now time.Time) bool {
 	return m.refused(leaf, now) || f.Contested() && now.Before(f.Next)
 }
 
-// refused reports whether an API server has refused to change the leaf just now.
+// refused reports whether the leaf is deferred because the API server rejected its correction.
 func (m *State) refused(leaf Leaf, now time.Time) bool {
 	return m != nil && m.Rejections[leaf].holds(now)
 }
 
-// Rejection is what the API server refuses to change: a field is immutable, or a value is not
-// valid. It is held back for a while, with its unit; the rest of its resource stays held.
+// Rejection is a correction that the API server rejects: a field is immutable, or a value is not valid. The
+// correction is deferred for some time, together with its unit. The other fields of its resource are still
+// held.
 type Rejection struct {
 	Problem *Problem
-	// Times is how often it was refused.
+	// Times is the number of rejections.
 	Times int
-	// Until is when it is tried again.
+	// Until is the time of the next attempt.
 	Until time.Time
 }
 
-// RejectedChange is a refused change of what is desired of a resource.
+// RejectedChange is a rejected change of the desired state of a resource.
 type RejectedChange struct {
 	Rejection
 
-	of string // the intent that was refused: see resource.intent
+	of string // the intent that was rejected: see resource.intent
 }
 
-// holds reports whether what was refused has to wait.
+// holds reports whether the rejected correction is still deferred.
 func (r *Rejection) holds(now time.Time) bool { return r != nil && now.Before(r.Until) }
 
-// Retry has every contested leaf corrected again now.
+// Retry ends the backoff of every contested leaf, so that it is corrected again now.
 func (m *State) Retry() {
 	*m = *m.clone()
 	for _, f := range m.Contests {
@@ -138,7 +135,7 @@ func (m *State) Retry() {
 	}
 }
 
-// clone is a copy that can be changed: what was decided with a memory keeps its own.
+// clone returns a copy that can be changed, so that earlier decisions keep their own state.
 func (m *State) clone() *State {
 	c := &State{Contests: maps.Clone(m.Contests), Rejections: maps.Clone(m.Rejections), RejectedChanges: maps.Clone(m.RejectedChanges), Secrets: maps.Clone(m.Secrets), PendingDrift: m.PendingDrift, Older: m.Older}
 	for leaf, f := range c.Contests {
@@ -160,8 +157,7 @@ func (m *State) clone() *State {
 	return c
 }
 
-// nearlyContested reports whether a leaf is contested, or will be with its next
-// correction.
+// nearlyContested reports whether a leaf is contested, or will be with its next correction.
 func (m *State) nearlyContested(leaf Leaf, rules ContestPolicy) bool {
 	if m == nil || m.Contests[leaf] == nil {
 		return false
@@ -170,8 +166,8 @@ func (m *State) nearlyContested(leaf Leaf, rules ContestPolicy) bool {
 	return f.Contested() || len(f.Times) >= rules.Limit-1
 }
 
-// recordCorrection records a correction of what manager wrote. It reports whether the
-// leaf is contested from now on.
+// recordCorrection records a correction of a value that manager wrote. It reports whether the leaf is newly
+// contested.
 func (m *State) recordCorrection(leaf Leaf, d delta.Difference, manager string, now time.Time, rules ContestPolicy) bool {
 	f := m.contestFor(leaf)
 	f.Desired, f.Observed, f.Manager = d.Desired, d.Live, manager
@@ -184,7 +180,7 @@ func (m *State) recordCorrection(leaf Leaf, d delta.Difference, manager string, 
 	return len(f.Times) >= rules.Limit && m.markContested(leaf, d, now, rules)
 }
 
-// markContested makes a leaf contested at once. It reports whether it was not before.
+// markContested makes a leaf contested at once. It reports whether it was not contested before.
 func (m *State) markContested(leaf Leaf, d delta.Difference, now time.Time, rules ContestPolicy) bool {
 	f := m.contestFor(leaf)
 	isNew := !f.Contested()
@@ -195,8 +191,8 @@ func (m *State) markContested(leaf Leaf, d delta.Difference, now time.Time, rule
 	return isNew
 }
 
-// resetInSync forgets the leaves of a resource that are in place: its user has
-// changed what is wanted, and the fight may be over.
+// resetInSync removes the contests of leaves that are in sync: the user has changed the spec, so the
+// contest may be over.
 func (m *State) resetInSync(drifted map[Leaf]bool) {
 	for leaf := range m.Contests {
 		if !drifted[leaf] {
@@ -217,11 +213,10 @@ func (m *State) contestFor(leaf Leaf) *Contest {
 	return f
 }
 
-// expireContests forgets what is over: leaves that are in place and have been left
-// alone for a window. It returns when to look again, 0 if there is no need. What was
-// due at the time of the decision and has drifted still is no need: it was not
-// corrected for another reason, which says itself when to look again. To ask for it
-// at once would be to ask for ever.
+// expireContests removes contests that are over: those of leaves that are in sync and have not been changed
+// for a window. It returns the delay until the next check, or 0 if none is needed. A drifted leaf that was
+// already due when the plan was decided needs no check. It was not corrected for another reason, which sets
+// its own retry. A check at once would repeat forever.
 func (m *State) expireContests(drifted map[Leaf]bool, decided, now time.Time, rules ContestPolicy) time.Duration {
 	var next time.Duration
 	for leaf, f := range m.Contests {
