@@ -78,7 +78,7 @@ func TestValuesAreOfAnyType(t *testing.T) {
 		{"status", "accepted", "items", "desired"},
 		{"status", "accepted", "items", "accepted"},
 		{"status", "contested", "items", "desired"},
-		{"status", "contested", "items", "observed"},
+		{"status", "contested", "items", "live"},
 	} {
 		schema := properties(t, value...)
 		assert.NotContains(t, schema, "type", value)

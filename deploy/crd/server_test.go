@@ -191,7 +191,7 @@ func TestStatusTakesValuesOfAnyType(t *testing.T) {
 			{"resource": {"apiVersion": "v1", "kind": "Pod", "name": "a"}, "path": "spec.b", "desired": [1, null], "accepted": {"x": null}},
 			{"resource": {"apiVersion": "v1", "kind": "Pod", "name": "a"}, "path": "spec.c", "desired": false, "dropped": true}],
 		"contested": [
-			{"resource": {"apiVersion": "v1", "kind": "Pod", "name": "a"}, "path": "spec.d", "desired": 1.5, "observed": null, "corrections": 5, "nextCorrection": "2026-01-01T00:00:00Z"}],
+			{"resource": {"apiVersion": "v1", "kind": "Pod", "name": "a"}, "path": "spec.d", "desired": 1.5, "live": null, "corrections": 5, "nextCorrection": "2026-01-01T00:00:00Z"}],
 		"lastObservedManifest": [{"spec": {"free": null, "list": [{"observer_schema_list_current_length": 0}]}}]
 	}}`
 	// A merge patch would drop the nulls.

@@ -6,14 +6,14 @@ import (
 	"holdfast.dev/holdfast/pkg/kinds"
 )
 
-// maxAligned limits the comparisons that align makes; beyond it, elements go by position.
+// maxAligned limits the comparisons of align. In longer lists, align pairs the elements by position.
 const maxAligned = 1_000_000
 
-// align pairs the elements of two lists without keys. A longest common subsequence of
-// elements that cover each other comes first, so that an element that another client has
-// put in front of ours is not taken for ours. What is left between two pairs goes by
-// position. It returns the index in live of each desired element, or -1, reports which of
-// these cover it, and marks those that are taken.
+// align pairs the elements of two lists without keys. It first finds a longest common subsequence of
+// elements that complete each other, so that an element that another client has inserted does not count as
+// an element of the desired list. It pairs the elements between two pairs by position. It returns the index
+// in live of each desired element, or -1. whole reports which desired elements their live elements
+// complete. align sets taken for the live elements in pairs.
 func align(desired, live []any, taken []bool) (pairs []int, whole []bool) {
 	pairs, whole = make([]int, len(desired)), make([]bool, len(desired))
 	for i := range pairs {
@@ -39,8 +39,8 @@ func align(desired, live []any, taken []bool) (pairs []int, whole []bool) {
 	return pairs, whole
 }
 
-// heldIn returns the elements of a desired list without what is free in them; one that is
-// free as a whole is returned as it is.
+// heldIn returns the elements of a desired list without their free fields. It returns an element that is
+// entirely free unchanged.
 func (l *List) heldIn(t *kinds.Node, desired []any) []any {
 	held := slices.Clone(desired)
 	for i := range min(len(held), len(l.Elements)) {
@@ -51,7 +51,7 @@ func (l *List) heldIn(t *kinds.Node, desired []any) []any {
 	return held
 }
 
-// alignRest pairs, between two pairs, what is left in its order.
+// alignRest pairs the remaining elements between two pairs, in order.
 func alignRest(pairs []int, taken []bool) {
 	next := 0
 	for i, k := range pairs {
@@ -72,7 +72,7 @@ func commonSubsequence(desired, live []any) (pairs [][2]int) {
 		return nil
 	}
 	covers := make([][]bool, len(desired))
-	longest := make([][]int, len(desired)+1) // of what begins at two indices
+	longest := make([][]int, len(desired)+1) // of the parts that begin at two indices
 	longest[len(desired)] = make([]int, len(live)+1)
 	for i := len(desired) - 1; i >= 0; i-- {
 		covers[i], longest[i] = make([]bool, len(live)), make([]int, len(live)+1)

@@ -11,9 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// compareAmounts compares two amounts: numbers and quantities with each other, and
-// percentages with percentages, for an int-or-string is what it is. It is false for what
-// is no amount.
+// compareAmounts compares two amounts: numbers and quantities with each other, because a field can be an
+// int-or-string, and percentages with percentages. It returns false if one is not an amount.
 func compareAmounts(a, b any) (int, bool) {
 	x, xIsPercentage, ok := amountOf(a)
 	if !ok {
@@ -31,8 +30,8 @@ func compareAmounts(a, b any) (int, bool) {
 	return x.Cmp(y), true
 }
 
-// amountForm keeps texts away from the parser of quantities that are none, or whose
-// exponent would take it minutes.
+// amountForm excludes strings from the parser of quantities that are no quantities, or whose exponent would
+// take it minutes.
 var amountForm = regexp.MustCompile(`^[+-]?[0-9.]{1,32}([eE][+-]?[0-9]{1,2}|[KMGTPE]i|[numkMGTPE])?$`)
 
 func amountOf(v any) (amount resource.Quantity, isPercentage, ok bool) {
@@ -49,7 +48,7 @@ func amountOf(v any) (amount resource.Quantity, isPercentage, ok bool) {
 	return amount, isPercentage, err == nil
 }
 
-// numberText is a number as the parser of quantities reads it.
+// numberText returns a number in the syntax of a quantity.
 func numberText(v any) (string, bool) {
 	if i, ok := integer(v); ok {
 		return strconv.FormatInt(i, 10), true
@@ -60,10 +59,10 @@ func numberText(v any) (string, bool) {
 	return "", false
 }
 
-// amountText is a bound for people.
+// amountText formats a bound for messages.
 func amountText(v any) string { return shorten(fmt.Sprint(v)) }
 
-// jsonText is a value for people, on one line.
+// jsonText formats a value for messages, on one line.
 func jsonText(v any) string {
 	if text, ok := v.(string); ok {
 		return text

@@ -5,12 +5,12 @@ import (
 	"slices"
 )
 
-// controlExample is a control dictionary for a list of that many elements.
+// controlExample returns an example of a control dictionary for a list with that many elements.
 func controlExample(elements int) string {
 	return fmt.Sprintf("{%s: %d, %s: 0}", KeyMinLength, elements, KeyMaxLength)
 }
 
-// control reads the dictionary that ends a list of that many elements.
+// control reads the dictionary that ends a list with that many elements.
 func (p *parser) control(path *Path, m map[string]any, elements int) *List {
 	list := &List{Min: p.length(path, m, KeyMinLength), Max: p.length(path, m, KeyMaxLength)}
 	for _, name := range sortedKeys(m) {

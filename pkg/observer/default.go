@@ -7,10 +7,9 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// DefaultEntry derives the observer schema of a resource without one: every
-// leaf of its manifest is observed, every list has the manifest's length, keys
-// are copied as they are. A Service of type LoadBalancer is also watched for
-// its address.
+// DefaultEntry derives the schema of a resource that has none. Every leaf of its manifest is observed,
+// every list has the manifest's length, and keys are copied. For a Service of type LoadBalancer, the schema
+// also records the address in the status.
 func DefaultEntry(object manifest.Object) *Schema {
 	root := &Node{Shape: Map, Fields: make([]Field, 0, len(object.Content))}
 	entry := &Schema{ID: object.ID, APIVersion: object.APIVersion, Root: root, Default: true}
@@ -29,9 +28,9 @@ func DefaultEntry(object manifest.Object) *Schema {
 	return entry
 }
 
-// Typed returns the default entry of an object of a kind. What the kind declares as one
-// value is one leaf: a selector, whatever keys the manifest gives it, and a list whose
-// elements have no keys. An entry that a user wrote is returned as it is.
+// Typed returns the default schema of an object of a kind. A value that the kind declares as one value
+// becomes one leaf: a selector with any keys, and a list whose elements have no keys. Typed returns a
+// schema that a user wrote unchanged.
 // Source: docs/semantics.md, "The default schema".
 func (e *Schema) Typed(t *kinds.Node) *Schema {
 	if !e.Default || e.fields != nil {
@@ -46,7 +45,7 @@ func (e *Schema) Typed(t *kinds.Node) *Schema {
 	return &typed
 }
 
-// typed returns the node with a leaf over everything that is one value by its type.
+// typed returns the node with a leaf for everything that is one value by its type.
 func (n *Node) typed(t *kinds.Node) *Node {
 	if n.Shape == Map && t.IsOneValue() || n.Shape == Sequence && len(n.List.Elements) > 0 && !n.List.ByIdentity(t) {
 		return plainLeaf
@@ -54,12 +53,12 @@ func (n *Node) typed(t *kinds.Node) *Node {
 	return n.typedBelow(t, false)
 }
 
-// typedBelow is typed for what lies below the node, which itself stays open. The types of
-// the metadata of a root are known to be missing where the kind is not known.
+// typedBelow applies typed below the node, which itself does not become a leaf. It skips the metadata of an
+// object of an unknown kind, because the types of metadata are missing then.
 func (n *Node) typedBelow(t *kinds.Node, root bool) *Node {
 	switch n.Shape {
 	case Map:
-		node := n // as long as nothing in it is another one
+		node := n // until a child changes
 		for i, f := range n.Fields {
 			if root && t == nil && f.Name == "metadata" {
 				continue
@@ -93,7 +92,7 @@ func (n *Node) typedBelow(t *kinds.Node, root bool) *Node {
 	return n
 }
 
-// Align has the elements of lists without keys be found as those of a default entry.
+// Align makes the elements of lists without keys match as in a default schema: see List.Aligned.
 func (e *Schema) Align() { e.Root = e.Root.aligned() }
 
 func (n *Node) aligned() *Node {
@@ -128,7 +127,7 @@ func defaultNode(v any) *Node {
 	switch v := v.(type) {
 	case map[string]any:
 		if _, closed := v[KeyKeys]; closed || hasControlKey(v) || hasRuleKey(v) {
-			return &Node{Shape: Leaf} // the manifest has a schema in it, which no schema can spell out
+			return &Node{Shape: Leaf} // the manifest contains a schema, which a schema cannot describe
 		}
 		node := &Node{Shape: Map, Fields: make([]Field, 0, len(v))}
 		for _, name := range sortedKeys(v) {
@@ -154,7 +153,7 @@ func isLoadBalancer(object manifest.Object) bool {
 	return spec["type"] == "LoadBalancer"
 }
 
-// chain is a Map node for each name but the last, which is a Leaf.
+// chain returns a Map node for each name except the last, which is a Leaf.
 func chain(names ...string) *Node {
 	if len(names) == 0 {
 		return &Node{Shape: Leaf}

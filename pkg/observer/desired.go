@@ -2,10 +2,10 @@ package observer
 
 import "holdfast.dev/holdfast/pkg/kinds"
 
-// Desired is the desired state of a resource before hooks: a copy of the
-// manifest and, for every observed path that the manifest does not set, the
-// value that the previous desired state has. previous may be nil. Of a default entry it is
-// the manifest itself: that observes nothing that the manifest does not set, and never learns.
+// Desired returns the desired state of a resource before hooks: a copy of the manifest, with the previous
+// desired value of every observed path that the manifest does not set. previous can be nil. For a default
+// schema, it returns the manifest itself, because such a schema observes only fields that the manifest sets
+// and never learns.
 // Source: docs/semantics.md, "Desired state".
 func (e *Schema) Desired(t *kinds.Node, content, previous map[string]any) map[string]any {
 	if e.Default {
@@ -39,7 +39,7 @@ func carryMap(node *Node, t *kinds.Node, want, previous map[string]any, root boo
 	}
 }
 
-// carry completes a value that the manifest sets.
+// carry adds previous values to a value that the manifest sets.
 func carry(node *Node, t *kinds.Node, want, previous any) any {
 	switch node.Shape {
 	case Map:
@@ -79,11 +79,10 @@ func carryList(list *List, t *kinds.Node, want, previous []any) []any {
 	return want
 }
 
-// Learn adds to desired what the live object has at observed paths whose value
-// is not known yet. It changes desired and reports whether it learned anything.
-// A known value is never overwritten. A default entry learns nothing, since all
-// its values are known. manifest is the part of desired that was not learned; nil, if
-// nobody knows which it is.
+// Learn adds live values to desired, at observed paths whose value is not known yet. It changes desired and
+// reports whether it learned anything. It never overwrites a known value. It learns nothing with a default
+// schema, because all values of that are known. manifest is the part of desired that was not learned, or
+// nil if that is unknown.
 func (e *Schema) Learn(t *kinds.Node, desired, manifest, live map[string]any) bool {
 	if e.Default {
 		return false
@@ -141,8 +140,8 @@ func learn(node *Node, t *kinds.Node, known, written, live any) (any, bool) {
 	return known, false
 }
 
-// learnList learns no element into a place that is free while one of the manifest's own
-// is missing: what stands there may be ours, with another key.
+// learnList adds live values to a list. It does not add an element while an element of the manifest is
+// missing, because the live element may be the missing one, with another key.
 func learnList(list *List, t *kinds.Node, known, written, live []any) (any, bool) {
 	learned := false
 	p := list.Pair(t, known, live, len(written))
@@ -158,7 +157,7 @@ func learnList(list *List, t *kinds.Node, known, written, live []any) (any, bool
 		}
 		value, ok := restrictElement(list, t, list.Elements[i], live[k])
 		if !ok {
-			break // the next would take the place of this one
+			break // the next element must not take the index of this one
 		}
 		known = append(known, value)
 		learned = true
@@ -166,8 +165,8 @@ func learnList(list *List, t *kinds.Node, known, written, live []any) (any, bool
 	return known, learned
 }
 
-// restrict is the observed part of a value, without the length dictionaries
-// that a projection has. It is false if nothing observed is there.
+// restrict returns the observed part of a value, without the length dictionaries of a projection. It
+// returns false if no observed field exists.
 func restrict(node *Node, t *kinds.Node, value any) (any, bool) {
 	switch node.Shape {
 	case Map:
@@ -193,13 +192,13 @@ func restrict(node *Node, t *kinds.Node, value any) (any, bool) {
 		return kept, learned
 	}
 	if node.Rule != nil {
-		return nil, false // inside its rule a value is the writer's choice, and is not learned
+		return nil, false // a value that the rule allows is the writer's choice, and is not learned
 	}
 	return Copy(value), true
 }
 
-// restrictElement is restrict for an element of a list. It keeps the element's
-// keys, observed or not: without them the element could not be found again.
+// restrictElement returns the observed part of a list element. It keeps the element's keys, observed or
+// not, because they identify the element later.
 func restrictElement(list *List, t *kinds.Node, node *Node, value any) (any, bool) {
 	kept, ok := restrict(node, t.Elem(), value)
 	if !ok {

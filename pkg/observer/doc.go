@@ -1,12 +1,10 @@
-// Package observer knows which fields of a resource are held and what their
-// values are to be.
+// Package observer determines which fields of a resource are held, and their desired values.
 //
-// An Entry is the observer schema of one resource: parsed from what the user
-// wrote, or derived from the manifest. With it the package computes the desired
-// state (manifest, learned values), projects live objects on what is observed,
-// and tells which element of a live list an element of the schema speaks of.
+// A Schema is the observer schema of one resource. It is parsed from the user's schema, or derived from the
+// manifest. With it, the package computes the desired state from the manifest and learned values, projects
+// live objects to their observed fields, and matches schema elements with the elements of a live list.
 //
-// It neither compares nor writes: that is package delta's. It knows no cluster.
+// The package neither compares nor writes objects: package delta does that. It has no access to a cluster.
 //
 //	entries, _ := observer.ParseAll([]map[string]any{schema})
 //	desired := entries[0].Desired(nil, manifest, nil)

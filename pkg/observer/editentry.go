@@ -8,8 +8,8 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// EditEntry is an entry of a schema, as it is written, with what the paths of f say of an
-// object: they are held there, or free. All else stays as it is written.
+// EditEntry returns a schema, as the user wrote it, after it applied the paths of f to an object: the
+// schema then holds or releases these fields. Everything else is unchanged.
 func EditEntry(raw map[string]any, f *Fields, object manifest.Object, in Context) (map[string]any, error) {
 	entry, faults := parseEntry(0, raw)
 	if len(faults) > 0 {
@@ -34,7 +34,7 @@ func EditEntry(raw map[string]any, f *Fields, object manifest.Object, in Context
 	return edited, nil
 }
 
-// edited is what is written of a node, after another one has taken its place.
+// edited returns the raw form of a node after another node replaced it.
 func edited(raw any, before, after *Node) any {
 	if before == nil || before.Shape != after.Shape || after.Shape == Leaf && !before.Rule.same(after.Rule) {
 		return after.raw()
@@ -54,7 +54,7 @@ func editedMap(raw map[string]any, before, after *Node) map[string]any {
 		switch was, written := raw[f.Name]; {
 		case after.Field(f.Name) != nil:
 		case written && was == nil:
-			out[f.Name] = FreeText // a client that drops nulls leaves the same behind
+			out[f.Name] = FreeText // a client that drops nulls also removes the key
 		default:
 			delete(out, f.Name)
 		}
@@ -71,7 +71,7 @@ func editedMap(raw map[string]any, before, after *Node) map[string]any {
 	return out
 }
 
-// editedList ends with the same control dictionary.
+// editedList keeps the control dictionary.
 func editedList(raw []any, before, after []*Node) []any {
 	out := make([]any, 0, len(after)+1)
 	for i, node := range after {
@@ -84,9 +84,9 @@ func editedList(raw []any, before, after []*Node) []any {
 	return append(out, raw[len(raw)-1])
 }
 
-// closeList ends a list of which elements were named, and leaves its lengths as they are
-// written: without an element, lengths and keys it says nothing. Places that are written
-// at its end go only when something was freed.
+// closeList ends a list in which paths matched elements. It keeps the lengths as they are written, and
+// removes a list without elements, lengths and keys. It removes written placeholders at the end only if a
+// path released something.
 func (c *fieldCompiler) closeList(node **Node, seq *Node, opened bool) {
 	if opened {
 		seq.List.Elements = withoutPlaceholders(seq.List.Elements, 0)

@@ -7,7 +7,7 @@ import (
 	"holdfast.dev/holdfast/pkg/kinds"
 )
 
-// elements goes on into elements of the manifest's list.
+// elements applies the rest of a path to elements of the manifest's list.
 func (c *fieldCompiler) elements(node **Node, p cursor, steps []pathStep) {
 	l, _ := p.value.([]any)
 	indices, err := elementsOf(p, l, steps[0])
@@ -39,7 +39,7 @@ func (c *fieldCompiler) elements(node **Node, p cursor, steps []pathStep) {
 		}
 		seq.List.Elements[i] = child
 	}
-	seq.List.Elements = withoutPlaceholders(seq.List.Elements, written) // of which nothing is said
+	seq.List.Elements = withoutPlaceholders(seq.List.Elements, written) // placeholders at the end have no effect
 	if c.keepsLengths {
 		c.closeList(node, seq, opened)
 		return
@@ -49,12 +49,12 @@ func (c *fieldCompiler) elements(node **Node, p cursor, steps []pathStep) {
 		*node = nil
 		return
 	case opened:
-		seq.List.Min, seq.List.Max = 0, 0 // what others make of the rest is free
+		seq.List.Min, seq.List.Max = 0, 0 // other clients can change the other elements
 	}
 	*node = seq
 }
 
-// withoutPlaceholders are elements without the placeholders at their end, but for the first n.
+// withoutPlaceholders removes the placeholders at the end of elements, but keeps the first n elements.
 func withoutPlaceholders(elements []*Node, n int) []*Node {
 	for len(elements) > n && elements[len(elements)-1].IsPlaceholder() {
 		elements = elements[:len(elements)-1]
@@ -62,7 +62,7 @@ func withoutPlaceholders(elements []*Node, n int) []*Node {
 	return elements
 }
 
-// elementsOf are the elements of a manifest's list that a step means.
+// elementsOf returns the indices of the elements of a manifest's list that a path element matches.
 func elementsOf(p cursor, l []any, step pathStep) ([]int, error) {
 	labels := (&List{}).Labels(p.t, l)
 	if step.bracket == AllFields {
@@ -106,7 +106,7 @@ func upTo(n int) []int {
 	return all
 }
 
-// means reports whether an element has the keys of a name, or is its value.
+// means reports whether an element has the keys in a name, or equals the value in it.
 func (n elementName) means(element any, t *kinds.Node) bool {
 	m, isMap := element.(map[string]any)
 	for _, key := range n.keys {
@@ -126,8 +126,8 @@ func (n elementName) means(element any, t *kinds.Node) bool {
 	return true
 }
 
-// ValueAt returns the value of a path in an object; of an element, that of the manifest, which
-// may be elsewhere in the live list, it says that it is there.
+// ValueAt returns the value at a path in an object, and whether it exists. It finds a list element by its
+// keys, so a path of the manifest also works for a live list in another order.
 func ValueAt(object map[string]any, path *Path) (any, bool) {
 	if path == nil {
 		return object, object != nil

@@ -2,8 +2,8 @@ package observer
 
 import "holdfast.dev/holdfast/pkg/manifest"
 
-// Named are the canonical paths of what a path names in an object, and what is wrong with
-// it if it names nothing. A path without wildcards names at most one field.
+// Named returns the canonical paths of the fields in an object that a path matches. It returns an error if
+// the path matches none. A path without wildcards matches at most one field.
 func Named(object manifest.Object, path *FieldPath, in Context) ([]string, error) {
 	f := &Fields{Kind: object.ID.Kind, Name: object.ID.Name, OnlyHold: true, Hold: []*FieldPath{path}}
 	c := &fieldCompiler{fields: f, object: object, t: in.Type, live: in.Live, work: in.Work, rule: fieldRule{path: path}}
@@ -15,10 +15,10 @@ func Named(object manifest.Object, path *FieldPath, in Context) ([]string, error
 	return texts(c.named), nil
 }
 
-// HasWildcard reports whether the path may name several fields.
+// HasWildcard reports whether the path can match several fields.
 func (p *FieldPath) HasWildcard() bool { return p.wildcards() > 0 }
 
-// SameAs reports whether two entries observe the same in the same way.
+// SameAs reports whether two schemas are equal, and both or neither are default schemas.
 func (e *Schema) SameAs(other *Schema) bool {
 	return e.Default == other.Default && Equal(e.Raw(), other.Raw())
 }

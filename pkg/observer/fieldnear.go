@@ -8,8 +8,8 @@ import (
 	"holdfast.dev/holdfast/internal/suggest"
 )
 
-// noField says that neither the manifest nor the kind has a field, and which one is
-// nearest.
+// noField returns the error for a field that neither the manifest nor the kind has. It suggests a similar
+// field.
 func (c *fieldCompiler) noField(p cursor, name string) error {
 	m, _ := p.value.(map[string]any)
 	names := sortedKeys(m)
@@ -27,8 +27,7 @@ func (c *fieldCompiler) noField(p cursor, name string) error {
 	return fmt.Errorf("%s%s", text, c.elsewhere())
 }
 
-// elsewhere suggests the path of the manifest that ends as the one that was written, or
-// that is nearest to it as a whole.
+// elsewhere suggests a path of the manifest that ends with the user's path, or a similar path.
 func (c *fieldCompiler) elsewhere() string {
 	typed := plainPath(c.rule.path.text)
 	var paths []string
@@ -56,13 +55,14 @@ func (c *fieldCompiler) elsewhere() string {
 	return suggest.DidYouMean(typed, paths)
 }
 
-// someElement is an element in a path, but not a key in quotes.
+// someElement matches a list element in a path, but not a key in quotes.
 var someElement = regexp.MustCompile(`\[[^'\]][^\]]*\]`)
 
-// plainPath is a path without its elements.
+// plainPath removes the list elements from a path.
 func plainPath(path string) string { return someElement.ReplaceAllString(path, "") }
 
-// noElement says that the manifest's list has no such element, and which one is nearest.
+// noElement returns the error for an element that the manifest's list does not have. It suggests a similar
+// element.
 func noElement(list *Path, step pathStep, labels []string) error {
 	hint := suggest.DidYouMean(step.String(), labels)
 	if hint == "" && len(labels) == 1 {

@@ -8,28 +8,28 @@ import (
 	"strings"
 )
 
-// maxFieldPath bounds the length of a path that a user writes.
+// maxFieldPath limits the length of a path that a user writes.
 const maxFieldPath = 4096
 
-// FieldPath names fields of resources: a path as Path.String writes it, and as people
-// type it. In a map, brackets have a key, in which * stands for any text unless it is in
-// quotes; in a list they have an element: its keys, its value, its position, or * for all.
-// Which of the two it is says the manifest, or the kind, that the path is used with.
+// FieldPath matches fields of resources. Users write it in the syntax of Path.String, with wildcards. For a
+// map, brackets contain a key, in which * matches any string, unless the key is in quotes. For a list, they
+// contain an element: its keys, its value, its position, or * for all. The manifest, or the kind,
+// determines whether brackets refer to a map or a list.
 type FieldPath struct {
 	text  string
 	steps []pathStep
 }
 
-// pathStep is one step: the name of a field, or what stands in brackets.
+// pathStep is one path element: the name of a field, or the content of brackets.
 type pathStep struct {
-	name    string // a key as it is
-	bracket string // "" for a name; may be a pattern of keys, or mean elements
+	name    string // a literal key
+	bracket string // "" for a name; can be a pattern of keys, or match list elements
 }
 
-// AllFields is the path of all that a manifest sets.
+// AllFields is the path of all fields that a manifest sets.
 const AllFields = "*"
 
-// ParseFieldPath reads a path. It never takes longer than the text is long.
+// ParseFieldPath parses a path. Its running time is linear in the length of the string.
 func ParseFieldPath(text string) (*FieldPath, error) {
 	if len(text) > maxFieldPath {
 		return nil, fmt.Errorf("a path has at most %d characters, not %d", maxFieldPath, len(text))
@@ -55,7 +55,7 @@ func ParseFieldPath(text string) (*FieldPath, error) {
 	return p, nil
 }
 
-// fieldStep reads one step and returns what comes after it.
+// fieldStep reads one path element and returns the rest of the string.
 func fieldStep(text string, first bool) (pathStep, string, error) {
 	switch {
 	case strings.HasPrefix(text, "['"):
@@ -80,8 +80,7 @@ func fieldStep(text string, first bool) (pathStep, string, error) {
 	return pathStep{name: text[:end]}, text[end:], nil
 }
 
-// bracketStep reads what stands in brackets up to the one that closes them; one in double
-// quotes does not.
+// bracketStep reads the content of brackets up to the closing one. It ignores brackets in double quotes.
 func bracketStep(text string) (pathStep, string, error) {
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
@@ -105,15 +104,15 @@ func bracketStep(text string) (pathStep, string, error) {
 	return pathStep{}, "", fmt.Errorf("[%s is not closed by ]", text)
 }
 
-// String is the path as it was written.
+// String returns the path as the user wrote it.
 func (p *FieldPath) String() string { return p.text }
 
-// isAll reports whether the path is that of all that a manifest sets.
+// isAll reports whether the path is AllFields.
 func (p *FieldPath) isAll() bool {
 	return p != nil && len(p.steps) == 1 && p.steps[0].bracket == AllFields
 }
 
-// wildcards is how many steps may mean several fields.
+// wildcards returns the number of path elements with a wildcard.
 func (p *FieldPath) wildcards() (n int) {
 	for _, step := range p.steps {
 		if strings.Contains(step.bracket, "*") {
@@ -123,11 +122,11 @@ func (p *FieldPath) wildcards() (n int) {
 	return n
 }
 
-// isElement reports whether a step means elements where nothing says whether there is a
-// list or a map.
+// isElement reports whether the path element refers to a list element, if neither the manifest nor the kind
+// determines it.
 func (s pathStep) isElement() bool { return s.bracket != "" }
 
-// String is the step as a path has it behind another.
+// String returns the path element in the syntax of a path.
 func (s pathStep) String() string {
 	if s.bracket != "" {
 		return "[" + s.bracket + "]"
@@ -135,7 +134,7 @@ func (s pathStep) String() string {
 	return strings.TrimPrefix((*Path)(nil).Field("x").Field(s.name).String(), "x")
 }
 
-// matches reports whether a key of a map is meant.
+// matches reports whether the path element matches a key of a map.
 func (s pathStep) matches(key string) bool {
 	if s.bracket == "" {
 		return key == s.name
@@ -143,10 +142,10 @@ func (s pathStep) matches(key string) bool {
 	return MatchesPattern(s.bracket, key)
 }
 
-// isPattern reports whether the step may mean several keys.
+// isPattern reports whether the path element can match several keys.
 func (s pathStep) isPattern() bool { return strings.Contains(s.bracket, "*") }
 
-// key is the one key that a step means, which is no pattern.
+// key returns the key of a path element that is not a pattern.
 func (s pathStep) key() string {
 	if s.bracket != "" {
 		return s.bracket
@@ -154,8 +153,8 @@ func (s pathStep) key() string {
 	return s.name
 }
 
-// MatchesPattern reports whether a text is what a pattern means, in which * stands for any
-// text. It takes no longer than both are long.
+// MatchesPattern reports whether a string matches a pattern, in which * matches any string. Its running
+// time is linear in the length of both.
 func MatchesPattern(pattern, text string) bool {
 	first, rest, more := strings.Cut(pattern, "*")
 	if !more {

@@ -7,13 +7,13 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// FromFields reports whether the entry was made of spec.fields.
+// FromFields reports whether the schema was made from spec.fields.
 func (e *Schema) FromFields() bool { return e.fields != nil }
 
-// FieldsPosition is the index in spec.fields of what the entry was made of.
+// FieldsPosition returns the index of the item in spec.fields from which the schema was made.
 func (e *Schema) FieldsPosition() int { return e.fields.Position }
 
-// NamesInFields reports whether an item of spec.fields names a path, or something in it.
+// NamesInFields reports whether the hold list of the spec.fields item contains a path, or a path below it.
 func (e *Schema) NamesInFields(path string) bool {
 	if e.fields == nil {
 		return false
@@ -27,7 +27,8 @@ func (e *Schema) NamesInFields(path string) bool {
 	})
 }
 
-// ForManifest is a default entry for another content of its object, without what spec.fields frees.
+// ForManifest returns the default schema for other content of its object, without the fields that
+// spec.fields releases.
 func (e *Schema) ForManifest(object manifest.Object) *Schema {
 	if e.fields == nil {
 		return DefaultEntry(object)
@@ -35,10 +36,10 @@ func (e *Schema) ForManifest(object manifest.Object) *Schema {
 	return e.fields.Compile(object, Context{Type: e.kind}).Entry
 }
 
-// Recorded is the part of a previous desired state that its entry observed and that this
-// one, a default entry, does not free: what of it the manifest has no longer is ours to
-// remove. A field that is free, or was, is nobody's, and so is one with a rule, but for
-// what is pushed: that is compared with what was written last.
+// Recorded returns the part of a previous desired state that its schema observed and that this default
+// schema does not release. If the manifest no longer sets one of these fields, the controller removes it. A
+// field that is or was free does not belong to the Application. Neither does a field with a rule, except
+// for mode push, which compares with the last written value.
 func (e *Schema) Recorded(t *kinds.Node, before *Schema, previous map[string]any) map[string]any {
 	if e.fields == nil && before.Root.observesAll(previous) {
 		return previous
@@ -52,8 +53,7 @@ func (e *Schema) Recorded(t *kinds.Node, before *Schema, previous map[string]any
 	return m
 }
 
-// observesAll reports whether a node leaves nothing of a value free, but for what
-// identifies.
+// observesAll reports whether a node observes all of a value, except for fields that identify an object.
 func (n *Node) observesAll(value any) bool {
 	if n.letsGo() {
 		return false
@@ -75,15 +75,15 @@ func (n *Node) observesAll(value any) bool {
 	return true
 }
 
-// letsGo reports whether a node has a rule under which what the manifest drops stays.
+// letsGo reports whether a node has a rule that keeps the live value when the manifest drops the field.
 func (n *Node) letsGo() bool { return n.Rule != nil && n.Rule.Mode != ModePush }
 
-// identity names what identifies an object, wherever it stands.
+// identity reports whether a field of that name identifies an object, at any depth.
 func identity(name string) bool {
 	return name == "apiVersion" || name == "kind" || name == "name" || name == "namespace"
 }
 
-// child is what a node says of a field; nil if that is free. A leaf holds all below it.
+// child returns the node for a field, or nil if the field is free. A leaf holds everything below it.
 func (n *Node) child(name string) *Node {
 	if n.Shape == Map {
 		return n.Field(name)
@@ -101,7 +101,7 @@ func (n *Node) element(i int) *Node {
 	return nil
 }
 
-// observedByBoth is the part of a value that two nodes observe; false if there is none.
+// observedByBoth returns the part of a value that two nodes observe. It returns false if there is none.
 func observedByBoth(a, b *Node, t *kinds.Node, value any) (any, bool) {
 	if a == nil || b == nil || a.letsGo() || b.letsGo() {
 		return nil, false
@@ -121,7 +121,7 @@ func observedByBoth(a, b *Node, t *kinds.Node, value any) (any, bool) {
 		for i, element := range v {
 			of, ok := observedByBoth(a.element(i), b.element(i), t.Elem(), element)
 			if ok || !byIdentity {
-				kept = append(kept, of) // nil keeps the place of an element
+				kept = append(kept, of) // nil keeps the index of an element
 			}
 			some = some || ok
 		}

@@ -9,16 +9,16 @@ import (
 	"holdfast.dev/holdfast/internal/suggest"
 )
 
-// keysText is the key of an item of hold that closes a map.
+// keysText is the key in an item of hold that closes a map.
 const keysText = "keys"
 
-// ruleTexts are what an item of hold calls the parts of a rule.
+// ruleTexts maps the keys in an item of hold to the keys of a rule.
 var ruleTexts = map[string]string{
 	"minimum": KeyMinimum, "maximum": KeyMaximum, "oneOf": KeyOneOf, "pattern": KeyPattern, "rule": KeyRule, "mode": KeyMode,
 }
 
-// AddRule gives a path of hold the rule that stands beside it, or what closes its map. It
-// returns what is wrong with that; the path is left out then.
+// AddRule adds a rule, or the keys of a closed map, to a path of hold. If they are invalid, it returns the
+// validation errors and removes the path.
 func (f *Fields) AddRule(item int, said map[string]any) []*FieldPathError {
 	p, rule := &parser{secret: f.Kind == "Secret"}, &Rule{}
 	var node *Node
@@ -44,7 +44,7 @@ func (f *Fields) AddRule(item int, said map[string]any) []*FieldPathError {
 		node = &Node{Shape: Leaf, Rule: rule}
 	}
 	if len(p.faults) == 0 && rule.Mode == ModeHold {
-		return nil // as the path alone
+		return nil // the same as the path without a rule
 	}
 	if len(p.faults) == 0 {
 		if f.said == nil {
@@ -67,14 +67,13 @@ func (f *Fields) AddRule(item int, said map[string]any) []*FieldPathError {
 	return faults
 }
 
-// ruledField is a field that has a rule.
 type ruledField struct {
 	by   fieldRule
 	rule *Rule
 	p    cursor
 }
 
-// endRuled carries out a path that has a rule, or closes a map.
+// endRuled applies the rule, or the closed keys, at the field that the path matches.
 func (c *fieldCompiler) endRuled(node **Node, p cursor) {
 	if c.rule.said.Keys != nil {
 		c.close(node, p)
@@ -89,7 +88,7 @@ func (c *fieldCompiler) endRuled(node **Node, p cursor) {
 	c.ruled = append(c.ruled, ruledField{c.rule, rule, p})
 }
 
-// close closes the map that a path names, and leaves what is held of it.
+// close closes the map that a path matches, and keeps its held fields.
 func (c *fieldCompiler) close(node **Node, p cursor) {
 	_, isMap := p.value.(map[string]any)
 	if text := noKeysFor(p.path); text != "" {
@@ -111,7 +110,7 @@ func (c *fieldCompiler) close(node **Node, p cursor) {
 	*node = closed
 }
 
-// freeKeys leaves keys of a closed map that are freed to everybody.
+// freeKeys adds the keys that the path releases to the free keys of a closed map.
 func (c *fieldCompiler) freeKeys(m *Node, names []string, steps []pathStep) {
 	if m.Keys == nil || !c.rule.free {
 		return
@@ -138,7 +137,7 @@ func (c *fieldCompiler) freeKeys(m *Node, names []string, steps []pathStep) {
 	m.Keys = keys
 }
 
-// judgeRules refuses a manifest that is outside of its own rules.
+// judgeRules reports manifest values that violate their own rules.
 func (c *fieldCompiler) judgeRules(entry *Schema) {
 	around := NewRuleContext(func() map[string]any { return entry.Object(nil, c.object.Content, c.object.Content) })
 	for _, r := range c.ruled {
@@ -151,7 +150,7 @@ func (c *fieldCompiler) judgeRules(entry *Schema) {
 	}
 }
 
-// has reports whether the entry has a rule at a path: a longer path may have freed it.
+// has reports whether the schema has a rule at a path. A longer path may have released the field.
 func (e *Schema) has(path *Path, rule *Rule) bool {
 	node := e.Root
 	for _, step := range path.Chain() {
@@ -167,7 +166,7 @@ func (e *Schema) has(path *Path, rule *Rule) bool {
 	return node != nil && node.Rule == rule
 }
 
-// HasRules reports whether a leaf of the entry has a rule.
+// HasRules reports whether any leaf of the schema has a rule.
 func (e *Schema) HasRules() bool { return e.Root.hasRules() }
 
 func (n *Node) hasRules() bool {

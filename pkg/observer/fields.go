@@ -10,40 +10,41 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Fields is an entry of spec.fields: which fields of some resources are held.
+// Fields is an item of spec.fields: the fields of some resources to hold.
 type Fields struct {
 	// Position is the index in spec.fields.
 	Position int
-	// Kind, and APIVersion and Namespace if they are not empty, say whose; Name may have
-	// wildcards.
+	// APIVersion, Kind, Namespace and Name select the resources. APIVersion and Namespace can be empty;
+	// Name can have wildcards.
 	APIVersion, Kind, Namespace, Name string
-	// Hold and Free are the paths, nil for one that is a mistake. Without OnlyHold, all
-	// that the manifest sets is held, too.
+	// Hold and Free are the paths; an invalid path is nil. Without OnlyHold, all fields that the manifest
+	// sets are also held.
 	Hold, Free []*FieldPath
-	// Leave and Restore are free, too, and say what becomes of them when they are let go.
+	// Leave and Restore are also paths of free fields. They specify what happens when these fields are
+	// released.
 	Leave, Restore []*FieldPath
 	OnlyHold       bool
-	// Profiles are paths that are carried out before those of the entry, on all that the
-	// manifest sets: what the cluster's owner wishes.
+	// Profiles lists the rules of the cluster administrator. They are applied before the paths of the item,
+	// to all fields that the manifest sets.
 	Profiles []ProfilePath
-	// said is what stands beside the paths of hold: a leaf with a rule, or a closed map.
+	// said maps an index in Hold to its rule or closed map: a leaf with a rule, or a map with keys.
 	said map[int]*Node
 }
 
-// FieldPathError is one mistake in spec.fields.
+// FieldPathError is one validation error in spec.fields.
 type FieldPathError struct {
-	// Entry is the position in spec.fields.
+	// Entry is the index in spec.fields.
 	Entry int
-	// List is hold, free, leave or restore, and Item the position in it; List is empty for the entry as
-	// a whole.
+	// List is hold, free, leave or restore, and Item is the index in it. List is empty if the error
+	// concerns the whole item.
 	List string
 	Item int
-	// Name says whose entry it is.
+	// Name is the kind and name of the resources.
 	Name    string
 	Message string
 }
 
-// Error is "fields[0].hold[1] (Deployment web): …".
+// Error returns "fields[0].hold[1] (Deployment web): …".
 func (f *FieldPathError) Error() string {
 	text := fmt.Sprintf("fields[%d]", f.Entry)
 	if f.List != "" {
@@ -52,23 +53,23 @@ func (f *FieldPathError) Error() string {
 	return text + " (" + shorten(f.Name) + "): " + f.Message
 }
 
-// NoEntry is the Position of what is said of a resource that has no entry in spec.fields.
+// NoEntry is the Position for a resource that has no item in spec.fields.
 const NoEntry = -1
 
-// Fault is a mistake in the entry, or in one path of it.
+// Fault returns a validation error of the item, or of one of its paths.
 func (f *Fields) Fault(list string, item int, format string, args ...any) *FieldPathError {
 	return &FieldPathError{Entry: f.Position, List: list, Item: item, Name: f.Kind + " " + f.Name, Message: fmt.Sprintf(format, args...)}
 }
 
-// fieldRule is one path of an entry.
+// fieldRule is one path of a spec.fields item or of a profile.
 type fieldRule struct {
 	path *FieldPath
 	free bool
-	// freed is the list of a path that is free.
+	// freed is the list that contains the path, if the path is free.
 	freed Released
 	item  int
-	said  *Node        // nil for a path alone
-	by    *ProfilePath // nil for a path of the entry
+	said  *Node        // nil for a path without a rule
+	by    *ProfilePath // nil for a path of the item
 }
 
 func (r fieldRule) list() string {
@@ -78,7 +79,7 @@ func (r fieldRule) list() string {
 	return "hold"
 }
 
-// rank says which of two paths to one field decides: the higher one.
+// rank returns the precedence between two paths of equal length. The higher rank decides.
 func (r fieldRule) rank() int {
 	switch {
 	case r.free:
@@ -89,10 +90,9 @@ func (r fieldRule) rank() int {
 	return 0
 }
 
-// rules are the paths in the order in which they are carried out: where two speak of one
-// field, the one that decides comes last. That is the one of the entry, if the other is of a
-// profile; else the longer one; of two of one length the one with fewer wildcards, else one
-// with a rule, and else that of free.
+// rules returns the paths in the order in which they are applied: if two match the same field, the one that
+// decides is last. A path of the item decides over a path of a profile, and a longer path over a shorter
+// one. At the same length, the order is: fewer wildcards, then free, then a path with a rule.
 func (f *Fields) rules() []fieldRule {
 	var rules []fieldRule
 	for i, path := range f.Hold {
@@ -103,7 +103,7 @@ func (f *Fields) rules() []fieldRule {
 	return append(f.profileRules(), byPrecedence(append(rules, f.freed()...))...)
 }
 
-// byPrecedence has the rule that decides behind the others.
+// byPrecedence sorts the rules so that the one that decides is last.
 func byPrecedence(rules []fieldRule) []fieldRule {
 	slices.SortStableFunc(rules, func(a, b fieldRule) int {
 		return cmp.Or(cmp.Compare(len(a.path.steps), len(b.path.steps)), cmp.Compare(b.path.wildcards(), a.path.wildcards()), a.rank()-b.rank())
@@ -111,43 +111,44 @@ func byPrecedence(rules []fieldRule) []fieldRule {
 	return rules
 }
 
-// FollowsManifest reports whether the entry begins with all that the manifest sets.
+// FollowsManifest reports whether the item holds all fields that the manifest sets, except for those that
+// it releases.
 func (f *Fields) FollowsManifest() bool {
 	return !f.OnlyHold || slices.ContainsFunc(f.Hold, (*FieldPath).isAll)
 }
 
-// CompileResult is what an entry of spec.fields makes of the schema of one resource.
+// CompileResult is the schema of one resource, compiled from an item of spec.fields.
 type CompileResult struct {
 	Entry *Schema
-	// Missing has what is wrong with each path that names nothing here; the message names
-	// the nearest one that exists.
+	// Missing has an error for each path that matches no field of this resource. The message suggests a
+	// similar field.
 	Missing []*FieldPathError
-	// Faults are mistakes whatever other resources there are.
+	// Faults are validation errors that do not depend on the resource.
 	Faults []*FieldPathError
-	// Warnings are about paths that hold nothing, or what nobody has set.
+	// Warnings concern paths that hold nothing, or fields that no client has set.
 	Warnings []string
 }
 
-// Context is what is known of an object beside its manifest; all of it may be nil.
+// Context is the information about an object in addition to its manifest. Every field can be unset.
 type Context struct {
-	// Shared is true for an object that is not owned: its default schema is that of
-	// PartialEntry.
+	// Shared is true for a shared object. Its default schema is then PartialEntry.
 	Shared bool
-	// Type is its kind, Published what the API server says of that.
+	// Type is the type of its kind, and Published the type that the API server publishes for it.
 	Type, Published *kinds.Node
 	Live            map[string]any
-	// Work is how much may be looked at yet; nil: without limit.
+	// Work is the remaining number of fields that the paths can visit; nil: no limit.
 	Work *int
 	// ProfileWork is the same for the paths of profiles.
 	ProfileWork *int
 }
 
-// MostFieldWork is how many fields of manifests the paths of one Application may look at:
-// with many wildcards these are more than anybody waits for.
+// MostFieldWork limits how many manifest fields the paths of one Application can visit. Many wildcards
+// would otherwise take too long.
 const MostFieldWork = 1_000_000
 
-// Compile makes the schema of an object. What the entry holds alone it holds as an entry of the user; what is freed of all
-// that the manifest sets leaves a default entry.
+// Compile makes the schema of an object. If the item holds a field that the manifest does not set, or only
+// the fields that it names, the result counts as a schema of the user. If it only releases fields of the
+// manifest, the result is a default schema.
 // Source: docs/semantics.md, "Fields in one line".
 func (f *Fields) Compile(object manifest.Object, in Context) CompileResult {
 	c := &fieldCompiler{fields: f, object: object, t: in.Type, live: in.Live}
@@ -175,7 +176,7 @@ func (f *Fields) Compile(object manifest.Object, in Context) CompileResult {
 		}
 		c.judge()
 	}
-	if !f.FollowsManifest() || !in.Shared { // lists of a shared object stay open
+	if !f.FollowsManifest() || !in.Shared { // lists of a shared object have no bounds
 		root.closeOver(object.Content)
 	}
 	c.out.Entry = &Schema{
@@ -186,29 +187,29 @@ func (f *Fields) Compile(object manifest.Object, in Context) CompileResult {
 	return c.out
 }
 
-// fieldCompiler carries out the paths of an entry, one after the other.
+// fieldCompiler applies the paths of an item, one after the other.
 type fieldCompiler struct {
 	fields *Fields
 	object manifest.Object
 	t      *kinds.Node
 	live   map[string]any
 	out    CompileResult
-	more   bool // something is held that the manifest does not set
+	more   bool // the schema holds a field that the manifest does not set
 	work   *int
 	ruled  []ruledField
-	// keepsLengths is true for an entry of the user, who has written its lengths.
+	// keepsLengths is true for a user's schema, which sets its own list lengths.
 	keepsLengths bool
-	// profiled are the places that paths name, if there are profiles.
+	// profiled lists the fields that paths match, if there are profiles.
 	profiled []profileTarget
 	released []releasedPath
 
 	rule   fieldRule
-	named  []*Path // the places that the path names
-	learns []*Path // of these those that the manifest does not set
-	why    error   // the first reason why it names nothing
+	named  []*Path // the fields that the current path matches
+	learns []*Path // those of them that the manifest does not set
+	why    error   // the first reason why it matches nothing
 }
 
-// judge says what is wrong with a path that was carried out.
+// judge reports errors and warnings for the path that was just applied.
 func (c *fieldCompiler) judge() {
 	c.trace()
 	c.release()
@@ -245,11 +246,11 @@ func (c *fieldCompiler) judge() {
 	}
 }
 
-// wrongPath is a path that is a mistake wherever it is used.
+// wrongPath is the error of a path that is invalid for every resource.
 type wrongPath struct{ error }
 
-// cursor is where a path has come to: in the manifest, in the kind, and in what the API
-// server says of that.
+// cursor is the position that a path has reached: in the manifest, in the type of the kind, and in the type
+// that the API server publishes.
 type cursor struct {
 	value        any
 	set          bool
@@ -263,7 +264,7 @@ func (p cursor) field(name string) cursor {
 	return cursor{v, set, p.t.Field(name), p.published.Field(name), p.path.Field(name)}
 }
 
-// isList reports whether a list is there, for a step that comes next.
+// isList reports whether the value is a list. next is the path element that follows.
 func (p cursor) isList(next pathStep) bool {
 	switch {
 	case p.set:
@@ -275,8 +276,7 @@ func (p cursor) isList(next pathStep) bool {
 	return p.path != nil && next.isElement()
 }
 
-// applyAt carries a path out on a node: it puts leaves there, or takes them out. The node is
-// nil where nothing is held.
+// applyAt applies a path to a node: it adds or removes leaves. The node is nil if nothing is held there.
 func (c *fieldCompiler) applyAt(node **Node, p cursor, steps []pathStep) {
 	if c.charge(1) {
 		return
@@ -294,7 +294,7 @@ func (c *fieldCompiler) applyAt(node **Node, p cursor, steps []pathStep) {
 			c.why = wrongPath{fmt.Errorf("lies within %s, which has a rule as one value: give rules to its fields", p.path)}
 			return
 		}
-		var below *Node // all of it is held
+		var below *Node // discarded, because the leaf already holds all of it
 		if c.rule.free || c.rule.said != nil {
 			if !p.set {
 				c.why = wrongPath{fmt.Errorf("lies within %s, which the manifest does not set and which is held as one value", p.path)}
@@ -312,7 +312,7 @@ func (c *fieldCompiler) applyAt(node **Node, p cursor, steps []pathStep) {
 	}
 }
 
-// charge counts the work, and reports whether it is more than is allowed.
+// charge subtracts n from the remaining work, and reports whether the limit is exceeded.
 func (c *fieldCompiler) charge(n int) bool {
 	if c.work == nil {
 		return false
@@ -327,7 +327,7 @@ func (c *fieldCompiler) charge(n int) bool {
 	return *c.work < 0
 }
 
-// applyField carries the path out at the place that it names.
+// applyField applies the path to a field that it matches.
 func (c *fieldCompiler) applyField(node **Node, p cursor) {
 	c.named = append(c.named, p.path)
 	switch {
@@ -351,7 +351,7 @@ func (c *fieldCompiler) miss(err error) {
 	}
 }
 
-// keys goes on into fields of a map.
+// keys applies the rest of a path to fields of a map.
 func (c *fieldCompiler) keys(node **Node, p cursor, steps []pathStep) {
 	names, err := c.names(p, steps[0])
 	if err != nil {
@@ -377,11 +377,11 @@ func (c *fieldCompiler) keys(node **Node, p cursor, steps []pathStep) {
 	case len(m.Fields) > 0 || m.Keys != nil:
 		*node = m
 	case *node != nil && len((*node).Fields) > 0:
-		*node = nil // but for an empty map, which is held as being there
+		*node = nil // do not remove an empty map: the schema observes that it exists
 	}
 }
 
-// withChildren are the fields with others in their place, or without those that are nil.
+// withChildren returns the fields with some children replaced. A nil child removes the field.
 func withChildren(fields []Field, children map[string]*Node) []Field {
 	all := make([]Field, 0, len(fields)+len(children))
 	for _, f := range fields {
@@ -398,7 +398,7 @@ func withChildren(fields []Field, children map[string]*Node) []Field {
 	return all
 }
 
-// names are the fields of a map that a step means.
+// names returns the fields of a map that a path element matches.
 func (c *fieldCompiler) names(p cursor, step pathStep) ([]string, error) {
 	m, _ := p.value.(map[string]any)
 	if !step.isPattern() {
@@ -416,10 +416,10 @@ func (c *fieldCompiler) names(p cursor, step pathStep) ([]string, error) {
 	return names, nil
 }
 
-// name is a field of a map, if there is one.
+// name returns a field of a map, if the manifest, the live object or the kind has it.
 func (c *fieldCompiler) name(p cursor, m map[string]any, name string) ([]string, error) {
 	if p.path == nil && name == "stringData" && manifest.IsSecret(c.object.ID.GroupKind()) {
-		name = "data" // where the API server keeps it
+		name = "data" // where the API server stores it
 	}
 	path := p.path.Field(name)
 	_, set := m[name]
@@ -435,8 +435,7 @@ func (c *fieldCompiler) name(p cursor, m map[string]any, name string) ([]string,
 	return nil, c.noField(p, name)
 }
 
-// identifies reports whether a field is not for a wildcard: it says which object it is, or
-// is the API server's.
+// identifies reports whether wildcards skip a field: it identifies the object, or the API server owns it.
 func identifies(parent *Path, name string) bool {
 	if parent == nil {
 		return name == "apiVersion" || name == "kind"

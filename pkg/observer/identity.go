@@ -6,17 +6,16 @@ import (
 	"holdfast.dev/holdfast/pkg/kinds"
 )
 
-// elementKeys reads the identity of a list element: the values of its keys, or
-// of a set's element the value itself.
+// elementKeys reads the identity of a list element: the values of its keys, or the element itself in a set.
 type elementKeys struct {
 	keys     []string
 	defaults map[string]any
-	// observed are those of the keys that every observed element observes, if they are
-	// fewer than all and there is one.
+	// observed lists the keys that every observed element observes, if these are some of the keys but not
+	// all.
 	observed []string
 }
 
-// identifier is nil if position is all that identifies elements.
+// identifier returns nil if only the position identifies elements.
 func (l *List) identifier(t *kinds.Node) *elementKeys {
 	id := &elementKeys{keys: l.Keys}
 	switch {
@@ -38,7 +37,7 @@ func (l *List) identifier(t *kinds.Node) *elementKeys {
 	return id
 }
 
-// observedKeys are the keys that every observed element observes; nil for all or none.
+// observedKeys returns the keys that every observed element observes, or nil if these are all or none.
 func (l *List) observedKeys(keys []string) []string {
 	if len(keys) < 2 || len(l.Elements) == 0 {
 		return nil
@@ -65,8 +64,8 @@ func (n *Node) Observes(name string) bool {
 	return n.Shape == Leaf || child != nil && child.Rule == nil
 }
 
-// key is an identity to compare. What an element lacks, or what is no single value,
-// counts as a value of its own.
+// key returns a comparable identity. A key that the element lacks, or that is not a scalar, counts as one
+// distinct value.
 func (d *elementKeys) key(element any, keys []string) string {
 	if len(d.keys) == 0 {
 		return textOf(element, true)
@@ -113,7 +112,7 @@ func (d *elementKeys) whole(element any) bool {
 	return true
 }
 
-// label names an element in a path, the nth of those with its keys.
+// label returns the name of an element in a path. nth counts the elements with the same keys.
 func (d *elementKeys) label(element any, nth, position int) string {
 	if !d.whole(element) {
 		return positionLabel(position)
@@ -134,7 +133,7 @@ func (d *elementKeys) label(element any, nth, position int) string {
 	return name.label()
 }
 
-// occurrences count, for each element, those that have had its keys so far: 1 for the first.
+// occurrences numbers the elements with the same keys: 1 for the first of them.
 func (d *elementKeys) occurrences(list []any) []int {
 	seen := make(map[string]int, len(list))
 	nths := make([]int, len(list))
@@ -146,10 +145,10 @@ func (d *elementKeys) occurrences(list []any) []int {
 	return nths
 }
 
-// match returns, for each element of want, the index in have of the one with its
-// identity, or -1: by all keys, the first with the first; and then by those that are
-// observed, where they tell the elements of want apart. Where want repeats keys and have has
-// more or fewer elements with them, these are aligned. It marks what it has taken.
+// match returns, for each element of want, the index in have of the element with the same identity, or -1.
+// It compares all keys first, and pairs repeated keys in order. It then compares the observed keys, if they
+// distinguish the elements of want. If want repeats keys, and have contains them more or less often, match
+// aligns these elements. It sets taken for the elements in pairs.
 func (d *elementKeys) match(want, have []any, taken []bool) []int {
 	pairs := make([]int, len(want))
 	for i := range pairs {
@@ -165,10 +164,10 @@ func (d *elementKeys) match(want, have []any, taken []bool) []int {
 	return pairs
 }
 
-// matchBy pairs what has no partner yet, and returns how many are left without one.
+// matchBy pairs the elements without a partner by some keys. It returns how many elements of want remain.
 func (d *elementKeys) matchBy(keys []string, want, have []any, pairs []int, taken []bool) (left int) {
 	first := make(map[string]int, len(have))
-	next := make([]int, len(have)) // the next one with the same keys
+	next := make([]int, len(have)) // the next element with the same keys
 	for k := len(have) - 1; k >= 0; k-- {
 		if taken[k] {
 			continue
@@ -194,8 +193,8 @@ func (d *elementKeys) matchBy(keys []string, want, have []any, pairs []int, take
 	return left
 }
 
-// alignRepeated pairs the elements with repeated keys again: the equal ones first, so that
-// one that is gone is missing in its own place. The others keep their order.
+// alignRepeated pairs the elements with repeated keys again. It pairs equal elements first, so that it
+// finds the right element missing. The others keep their order.
 func (d *elementKeys) alignRepeated(want, have []any, pairs []int, taken []bool) {
 	places := func(list []any) map[string][]int {
 		found := make(map[string][]int, len(list))
@@ -233,7 +232,7 @@ func (d *elementKeys) alignRepeated(want, have []any, pairs []int, taken []bool)
 	}
 }
 
-// distinct reports whether some keys tell all elements apart.
+// distinct reports whether the keys distinguish all elements.
 func (d *elementKeys) distinct(list []any, keys []string) bool {
 	seen := make(map[string]bool, len(list))
 	for _, element := range list {

@@ -7,38 +7,38 @@ import (
 	"holdfast.dev/holdfast/pkg/kinds"
 )
 
-// KeyKeys stands in a map of an entry, and says which keys nobody may add to it.
+// KeyKeys is a key in a map of a schema. It lists the keys that no other client can add to the map.
 // Source: docs/semantics.md, "Closed maps".
 const KeyKeys = "observer_schema_keys"
 
-// ownPrefix is that of our own marks: no map is closed to them.
+// ownPrefix is the prefix of the tracking metadata. No map is closed to it.
 const ownPrefix = "holdfast.dev/"
 
-// What the lists of a closed map may have.
+// Limits of the lists of a closed map.
 const (
 	maxKeyPatterns    = 100
-	maxKeyPatternText = 320 // a prefix and a name, with what separates them
+	maxKeyPatternText = 320 // a prefix, a separator and a name
 )
 
-// Keys are the keys of a closed map, as texts with any number of * in them.
+// Keys are the keys of a closed map. Each can have any number of wildcards (*).
 type Keys struct {
-	// Hold are the keys that are removed unless the manifest has them; Free those that are
-	// left all the same.
+	// Hold lists the keys that are removed unless the manifest has them. Free lists the keys that are kept
+	// even if Hold matches them.
 	Hold, Free []string
-	// Kept are keys that the answer to our own write has added. They are left, too.
+	// Kept lists keys that appeared in the response to the controller's own write. They are also kept.
 	Kept []string
 }
 
-// Holds reports whether a key is held: to the manifest's value, or to being absent.
+// Holds reports whether a key is held: to the manifest's value, or to be absent.
 func (k *Keys) Holds(name string) bool {
 	is := func(pattern string) bool { return matchesKey(pattern, name) }
 	return k != nil && !strings.HasPrefix(name, ownPrefix) && slices.ContainsFunc(k.Hold, is) && !slices.ContainsFunc(k.Free, is)
 }
 
-// Removes reports whether a key goes that the manifest does not have.
+// Removes reports whether a key is removed if the manifest does not have it.
 func (k *Keys) Removes(name string) bool { return k.Holds(name) && !slices.Contains(k.Kept, name) }
 
-// matchesKey reports whether a key is a pattern's, of which each * is any text.
+// matchesKey reports whether a key matches a pattern, in which each * matches any string.
 func matchesKey(pattern, name string) bool {
 	first, rest, more := strings.Cut(pattern, "*")
 	if !strings.HasPrefix(name, first) {
@@ -81,7 +81,7 @@ func (k *Keys) copy() *Keys {
 	return &Keys{Hold: k.Hold, Free: k.Free, Kept: slices.Clone(k.Kept)}
 }
 
-// keys reads what closes a map.
+// keys reads the keys that close a map.
 func (p *parser) keys(path *Path, raw any) *Keys {
 	k := p.keyLists(path, raw)
 	if text := noKeysFor(path.Parent()); text != "" {
@@ -91,7 +91,7 @@ func (p *parser) keys(path *Path, raw any) *Keys {
 	return k
 }
 
-// noKeysFor says why a map cannot be closed; empty if it can.
+// noKeysFor returns the reason why a map cannot be closed, or "" if it can.
 func noKeysFor(path *Path) string {
 	chain := path.Chain()
 	switch {
@@ -171,9 +171,9 @@ func (n *Node) closeOver(value any) {
 	}
 }
 
-// KeepServerKeys leaves what the answer to our own write has added to closed maps. added
-// reports whether it is the answer that has added what is at a path. It reports whether
-// anything was.
+// KeepServerKeys adds the keys that appeared in the response to the controller's own write to the kept keys
+// of closed maps. added reports whether the response added the value at a path. KeepServerKeys reports
+// whether it added any key.
 func (e *Schema) KeepServerKeys(t *kinds.Node, desired, answer map[string]any, added func(*Path) bool) bool {
 	return keepAnswer(e.Root, t, nil, desired, answer, added)
 }
@@ -206,8 +206,8 @@ func keepAnswer(n *Node, t *kinds.Node, path *Path, desired, answer any, added f
 	return kept
 }
 
-// KeepKeys takes over what an entry on record has kept. desired and previous are the states
-// that the two entries belong to.
+// KeepKeys copies the kept keys of a recorded schema. desired and previous are the states that the two
+// schemas belong to.
 func (e *Schema) KeepKeys(t *kinds.Node, desired map[string]any, before *Schema, previous map[string]any) {
 	if before != nil {
 		keepKeys(e.Root, before.Root, t, desired, previous)
@@ -243,22 +243,22 @@ func keepKeys(n, before *Node, t *kinds.Node, desired, previous any) {
 	}
 }
 
-// Closed is an entry in which every map with free keys is closed, but labels and annotations.
+// Closed returns a copy of the schema in which every map with free keys is closed, except for metadata.
 func (e *Schema) Closed(t *kinds.Node) *Schema {
 	closed := e.Copy()
 	closed.Root.closeFree(t)
 	return closed
 }
 
-// ClosedAt is an entry in which the map at a path is closed, in all elements of the lists on
-// the way; false if there is none.
+// ClosedAt returns a copy of the schema in which the map at a path is closed, in all elements of the lists
+// above it. It returns false if there is no such map.
 func (e *Schema) ClosedAt(path *Path) (*Schema, bool) {
 	closed := e.Copy()
 	found := closed.Root.closeAt(nil, withoutElements(path))
 	return closed, found
 }
 
-// closeAt closes the maps at a path, in all elements of the lists on the way.
+// closeAt closes the maps at a path, in all elements of the lists above them.
 func (n *Node) closeAt(path *Path, at string) bool {
 	found := false
 	switch n.Shape {
@@ -278,7 +278,7 @@ func (n *Node) closeAt(path *Path, at string) bool {
 	return found
 }
 
-// withoutElements is a path as it leads through all elements of its lists.
+// withoutElements returns a path without its list elements.
 func withoutElements(path *Path) string {
 	var through *Path
 	for _, step := range path.Chain() {
@@ -289,14 +289,14 @@ func withoutElements(path *Path) string {
 	return through.String()
 }
 
-// closeFree closes the maps that may have any keys.
+// closeFree closes the maps that can have any keys.
 func (n *Node) closeFree(t *kinds.Node) {
 	switch n.Shape {
 	case Leaf:
 	case Map:
 		for _, f := range n.Fields {
 			if f.Name == "metadata" {
-				continue // of a Pod template, too
+				continue // also in a Pod template
 			}
 			if f.Node.Shape == Map && t.HasFreeKeys(f.Name) {
 				f.Node.Keys = &Keys{Hold: []string{"*"}}

@@ -6,9 +6,9 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// WithHookChanges is the entry after hooks have made after out of before: what they
-// added or changed is observed too. A default entry follows the whole object, but for
-// what spec.fields frees; a user's entry grows by exactly the difference.
+// WithHookChanges returns the schema after hooks changed the object from before to after: it also observes
+// the fields that they added or changed. A default schema follows the whole object, except for the fields
+// that spec.fields releases. A user's schema gets only the changed fields.
 // Source: docs/semantics.md, "Desired state".
 func (e *Schema) WithHookChanges(before, after manifest.Object) *Schema {
 	if e.Default || e.Follows {
@@ -33,15 +33,15 @@ func extendMap(node *Node, before, after map[string]any, root bool) {
 			child = newNode(was, after[name])
 			node.set(name, child)
 			if !had {
-				continue // it observes all of it
+				continue // the new node observes all of it
 			}
 		}
 		extend(child, was, after[name])
 	}
 }
 
-// newNode is a node that observes nothing yet where both values have the same
-// shape, and all of what is new otherwise.
+// newNode returns a node for a value that hooks changed. If both values are maps, or both are lists, it
+// observes nothing yet. Otherwise it observes the whole new value.
 func newNode(before, after any) *Node {
 	_, wasMap := before.(map[string]any)
 	_, isMap := after.(map[string]any)
@@ -60,8 +60,8 @@ func newNode(before, after any) *Node {
 	return node
 }
 
-// extend observes what hooks changed in a value that the schema speaks of. Where the
-// manifest has no such value, all of it is theirs.
+// extend observes the changes of hooks in a value that the schema names. If the manifest does not set the
+// value, it observes all of it.
 func extend(node *Node, before, after any) {
 	switch node.Shape {
 	case Map:
@@ -77,9 +77,9 @@ func extend(node *Node, before, after any) {
 	}
 }
 
-// extendList observes what hooks changed in a list; they append, or change
-// elements in place. Elements that the schema did not speak of stay free behind
-// an empty map that keeps their place. A maximum counts the manifest before hooks.
+// extendList observes the changes of hooks in a list. Hooks append elements, or change elements in place.
+// Elements that the schema did not name remain free: an empty map keeps their index. A maximum limits the
+// length before hooks, so it grows with the appended elements.
 func extendList(list *List, before, after []any) {
 	for i, element := range after {
 		if i < len(before) && Equal(before[i], element) {
@@ -89,7 +89,7 @@ func extendList(list *List, before, after []any) {
 			list.Elements = append(list.Elements, &Node{Shape: Map})
 		}
 		if i >= len(before) {
-			list.Elements = slices.Insert(list.Elements, i, defaultNode(element)) // learned ones come after it
+			list.Elements = slices.Insert(list.Elements, i, defaultNode(element)) // learned elements follow it
 			continue
 		}
 		if i == len(list.Elements) {

@@ -2,9 +2,8 @@ package observer
 
 import "maps"
 
-// WithMetadata is the entry with more leaves in metadata: by field (labels,
-// annotations) and key. The entry is not changed, and what is not on the way is
-// shared with it.
+// WithMetadata returns the schema with more leaves in metadata, by field (labels, annotations) and key. It
+// does not change the schema. The result shares all other nodes with it.
 func (e *Schema) WithMetadata(marks map[string]map[string]string) *Schema {
 	marked := *e
 	marked.Root = e.Root.shallow()
@@ -13,7 +12,7 @@ func (e *Schema) WithMetadata(marks map[string]map[string]string) *Schema {
 	for field, values := range marks {
 		child := metadata.Field(field)
 		if child != nil && child.Shape == Leaf {
-			continue // the whole map is held, the marks in it
+			continue // the leaf holds the whole map, including the tracking metadata
 		}
 		child = child.shallow()
 		for key := range values {
@@ -24,8 +23,8 @@ func (e *Schema) WithMetadata(marks map[string]map[string]string) *Schema {
 	return &marked
 }
 
-// HasRoomForMarks reports whether Marked adds leaves to the entry, and nothing that the entry
-// holds becomes another.
+// HasRoomForMarks reports whether WithMetadata only adds leaves to the schema, without replacing any node
+// of it.
 func (e *Schema) HasRoomForMarks() bool {
 	metadata := e.Root.Field("metadata")
 	if metadata == nil || metadata.Shape != Map {
@@ -35,7 +34,7 @@ func (e *Schema) HasRoomForMarks() bool {
 	return (labels == nil || labels.Shape == Map) && (annotations == nil || annotations.Shape == Map)
 }
 
-// shallow is a Map node with its own list of fields; nil becomes an empty one.
+// shallow returns a Map node with its own list of fields, which is empty if n is nil.
 func (n *Node) shallow() *Node {
 	if n == nil || n.Shape != Map {
 		return &Node{Shape: Map}
@@ -45,8 +44,8 @@ func (n *Node) shallow() *Node {
 	return &Node{Shape: Map, Fields: fields, Keys: n.Keys}
 }
 
-// MarkedObject is the object with the marks set. The object is not changed, and
-// what is not on the way is shared with it.
+// MarkedObject returns the object with tracking metadata. It does not change the object. The result shares
+// all other values with it.
 func MarkedObject(object map[string]any, marks map[string]map[string]string) map[string]any {
 	marked := maps.Clone(object)
 	old, _ := object["metadata"].(map[string]any)
@@ -67,8 +66,7 @@ func MarkedObject(object map[string]any, marks map[string]map[string]string) map
 	return marked
 }
 
-// SameFields reports whether two entries observe the same fields, whatever their
-// lists' lengths are.
+// SameFields reports whether two schemas observe the same fields, regardless of list lengths.
 func (e *Schema) SameFields(other *Schema) bool { return sameFields(e.Root, other.Root) }
 
 func sameFields(a, b *Node) bool {

@@ -7,12 +7,11 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Assign gives every object its entry: the user's where one matches, the
-// default one otherwise. The result is parallel to objects. The error joins
-// one *Fault for every entry that matches no object, more than one, or an
-// object that has an entry already, and for every field of an entry that
-// contradicts its manifest. An entry without an identity, which ParseAll has
-// refused, is left out.
+// Assign returns the schema of every object: the user's schema if one matches, and the default schema
+// otherwise. The result is parallel to objects. The error joins one *ValidationError for every schema that
+// matches no object, several objects, or an object that already has a schema, and for every field of a
+// schema that contradicts its manifest. Assign ignores schemas without an identity, for which ParseAll has
+// returned an error.
 func Assign(entries []*Schema, objects []manifest.Object) ([]*Schema, error) {
 	assigned := make([]*Schema, len(objects))
 	from := make([]int, len(objects))
@@ -52,7 +51,7 @@ func Assign(entries []*Schema, objects []manifest.Object) ([]*Schema, error) {
 	return assigned, errors.Join(faults...)
 }
 
-// mismatch says why an entry matches none of the objects.
+// mismatch returns the reason why the schema matches none of the objects.
 func (e *Schema) mismatch(objects []manifest.Object) string {
 	for _, o := range objects {
 		if o.ID.Group == e.ID.Group && o.ID.Kind == e.ID.Kind && o.ID.Name == e.ID.Name {
@@ -63,7 +62,7 @@ func (e *Schema) mismatch(objects []manifest.Object) string {
 	return "matches no resource of the Application by group, kind and name"
 }
 
-// matches returns the indices of the objects that the entry may speak of.
+// matches returns the indices of the objects that the schema can refer to.
 func (e *Schema) matches(objects []manifest.Object) []int {
 	var found []int
 	for k, o := range objects {
@@ -71,14 +70,14 @@ func (e *Schema) matches(objects []manifest.Object) []int {
 			continue
 		}
 		if e.namespace != "" && o.ID.Namespace != "" && o.ID.Namespace != e.namespace {
-			continue // a cluster-scoped object has lost the namespace that both were written with
+			continue // a cluster-scoped object no longer has the namespace that both were written with
 		}
 		found = append(found, k)
 	}
 	return found
 }
 
-// checker looks at an entry beside the manifest that it is for.
+// checker compares a schema with its manifest.
 type checker struct {
 	position int
 	name     string
@@ -92,9 +91,9 @@ func (c *checker) fault(path *Path, format string, args ...any) *ValidationError
 	return f
 }
 
-// node refuses what does not fit its manifest: a map or a list where the manifest
-// has something else, a list that is longer there than it may be. set is false where
-// the manifest has nothing.
+// node reports where the schema contradicts the manifest: a map or list in the schema that has another type
+// in the manifest, or a list in the manifest that exceeds its maximum length. set is false if the manifest
+// has no value.
 func (c *checker) node(path *Path, node *Node, value any, set bool) {
 	switch node.Shape {
 	case Leaf:
@@ -126,7 +125,7 @@ func (c *checker) node(path *Path, node *Node, value any, set bool) {
 	}
 }
 
-// leaf refuses a manifest's value that is outside of its own rule.
+// leaf reports a manifest value that violates its own rule.
 func (c *checker) leaf(path *Path, rule *Rule, value any, set bool) {
 	if rule == nil || !set {
 		return

@@ -8,8 +8,8 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Keys of the control dictionary that ends every list of a schema. The first
-// three keep the spelling of the original format, since users carry files over.
+// Keys of the control dictionary that ends every list of a schema. The first three keep the spelling of the
+// original format, because users import existing files.
 const (
 	KeyMinLength     = "observer_schema_list_min_length"
 	KeyMaxLength     = "observer_schema_list_max_length"
@@ -17,19 +17,19 @@ const (
 	KeyMapKeys       = "observer_schema_list_map_keys"
 )
 
-// LeafText is a leaf of a schema. A null means the same, and many clients drop it on
-// the way, so that LeafText is what is written.
+// LeafText is a leaf of a schema. A null means the same, but many clients drop nulls, so Holdfast writes
+// LeafText.
 const LeafText = "observed"
 
-// FreeText releases a field by its name, where its leaf was null. Without it, a leaf
-// that a user took out could not be told from one that a client has dropped.
+// FreeText releases a field whose leaf was null. Without it, a leaf that a user removed looks like a leaf
+// that a client dropped.
 const FreeText = "free"
 
-// ByValueText in the place of map keys says that the elements of a list are single values,
-// and that each is found by itself, wherever it stands.
+// ByValueText, in place of the list-map keys, declares that the elements of a list are scalars, and that
+// each is found by its value at any index.
 const ByValueText = "value"
 
-// NodeType says what a schema node speaks of.
+// NodeType is the type of a schema node.
 type NodeType int
 
 const (
@@ -47,10 +47,10 @@ type Node struct {
 	Fields []Field // of a Map, sorted by name
 	List   *List   // of a Sequence
 	Rule   *Rule   // of a Leaf; nil if it is held to one value
-	Keys   *Keys   // of a Map; nil if everybody may add keys to it
+	Keys   *Keys   // of a Map; nil if other clients can add keys to it
 }
 
-// plainLeaf is every leaf without a rule. Leaves are never changed, but replaced.
+// plainLeaf is shared by leaves without a rule. Leaves are never changed, only replaced.
 var plainLeaf = &Node{Shape: Leaf}
 
 // Field is a named child of a Map node.
@@ -59,29 +59,28 @@ type Field struct {
 	Node *Node
 }
 
-// List is what a schema says of a list.
+// List is the schema of a list.
 type List struct {
 	Elements []*Node
-	// Min and Max bound the live length; Max 0 is no bound.
+	// Min and Max limit the live length; if Max is 0, there is no upper limit.
 	Min, Max int
-	// Keys identify elements, if the schema says so itself; ByValue if it says that their
-	// values do.
+	// Keys are the list-map keys, if the schema itself sets them. ByValue is true if it declares that
+	// elements are identified by their values.
 	Keys    []string
 	ByValue bool
-	// Aligned has elements without keys be found by their values first, and by their
-	// position only then: the list is part of a default schema.
+	// Aligned makes elements without keys match by their values first, and by position only then. It is set
+	// for lists of a default schema.
 	Aligned bool
-	// AllKeys has elements be found by all keys, whichever are observed.
+	// AllKeys makes elements match by all keys, not only by the observed ones.
 	AllKeys bool
-	// Known is how many elements the list had when its surplus was accepted;
-	// see Entry.KeepSurplus. It is 0 unless Max exceeds len(Elements) for that
-	// reason.
+	// Known is the number of elements that the list had when its surplus was accepted: see
+	// Schema.KeepSurplus. It is 0 unless Max exceeds len(Elements) for that reason.
 	Known int
-	// Raised is by how much hooks have raised Max.
+	// Raised is the amount by which hooks raised Max.
 	Raised int
 }
 
-// Field returns the child of that name, or nil.
+// Field returns the child with that name, or nil.
 func (n *Node) Field(name string) *Node {
 	i, ok := slices.BinarySearchFunc(n.Fields, name, func(f Field, name string) int {
 		return strings.Compare(f.Name, name)
@@ -104,15 +103,14 @@ func (n *Node) set(name string, child *Node) {
 	n.Fields = slices.Insert(n.Fields, i, Field{Name: name, Node: child})
 }
 
-// IsPlaceholder is true for a map without keys. As the element of a list it observes
-// nothing, whatever is there, and keeps the place for those after it; as a field
-// it observes that a map is there.
+// IsPlaceholder reports whether a node is a map without keys. As a list element, it observes nothing and
+// keeps the index of the elements after it. As a field, it observes that the map exists.
 func (n *Node) IsPlaceholder() bool { return n.Shape == Map && len(n.Fields) == 0 && n.Keys == nil }
 
-// IsHeld reports whether a node is a leaf that is held to one value.
+// IsHeld reports whether a node is a leaf without a rule.
 func (n *Node) IsHeld() bool { return n.Shape == Leaf && n.Rule == nil }
 
-// raw is the node as a JSON value.
+// raw returns the node as a JSON value.
 func (n *Node) raw() any {
 	switch n.Shape {
 	case Map:
@@ -152,7 +150,7 @@ func (l *List) control() map[string]any {
 	return c
 }
 
-// copy is a deep copy, but for leaves.
+// copy returns a deep copy that shares the leaves.
 func (n *Node) copy() *Node {
 	if n.Shape == Leaf {
 		return n
@@ -177,34 +175,32 @@ func (n *Node) copy() *Node {
 
 // Schema is the observer schema of one resource.
 type Schema struct {
-	// ID of the resource; Namespace is empty in a parsed entry that gives none.
+	// ID of the resource; Namespace is empty in a parsed schema that sets none.
 	ID         manifest.ID
 	APIVersion string
-	// Position is the index in spec.observerSchema, if it stands there.
+	// Position is the index in spec.observerSchema, for a schema that the user wrote there.
 	Position int
-	// Root observes the fields, without apiVersion, kind and metadata.name,
-	// which identify.
+	// Root observes the fields, without apiVersion, kind and metadata.name, which identify the object.
 	Root *Node
-	// Default marks an entry that was derived from the manifest, and holds nothing beyond
-	// it.
+	// Default is true for a schema that was derived from the manifest and holds nothing else.
 	Default bool
-	// Follows marks an entry that holds all that the manifest sets, but for what
-	// spec.fields frees, and perhaps more.
+	// Follows is true for a schema that holds all fields that the manifest sets, except for those that
+	// spec.fields releases. It can hold more fields.
 	Follows bool
-	// namespace is the string that the entry itself gives, if it does.
+	// namespace is the namespace that the schema itself sets, or "".
 	namespace string
 	written   written
-	// fields and kind are what it was made of, if that is spec.fields.
+	// fields and kind are the sources of a schema that was made from spec.fields.
 	fields *Fields
 	kind   *kinds.Node
-	// profiled are the places that its paths name, if there are profiles, in the order in
-	// which they decide.
+	// profiled lists the fields that its paths match, if there are profiles. Later elements take
+	// precedence.
 	profiled []profileTarget
-	// released are the places that it frees.
+	// released lists the fields that its paths release.
 	released []releasedPath
 }
 
-// Raw is the entry as a JSON object, as it stands in status and files.
+// Raw returns the schema as a JSON object, in the form of the status and of files.
 func (e *Schema) Raw() map[string]any {
 	raw, _ := e.Root.raw().(map[string]any)
 	raw["apiVersion"] = e.APIVersion
@@ -221,8 +217,8 @@ func (e *Schema) Raw() map[string]any {
 	return raw
 }
 
-// At returns the node and the desired value at a path; nil if the entry has no such node.
-// desired is the state that the entry belongs to.
+// At returns the node and the desired value at a path. It returns a nil node if the schema has none there.
+// desired is the state that the schema belongs to.
 func (e *Schema) At(t *kinds.Node, desired map[string]any, path *Path) (node *Node, value any) {
 	node, value = e.Root, desired
 	for _, step := range path.Chain() {
@@ -246,16 +242,15 @@ func (e *Schema) At(t *kinds.Node, desired map[string]any, path *Path) (node *No
 	return node, value
 }
 
-// Copy is a deep copy.
+// Copy returns a deep copy.
 func (e *Schema) Copy() *Schema {
 	c := *e
 	c.Root = e.Root.copy()
 	return &c
 }
 
-// Raisable is a copy in which the lists and the closed maps may take in what
-// the API server makes of them. All else is shared with the entry; it is the entry itself if
-// it has neither.
+// Raisable returns a copy whose lists and closed maps can be changed for server-added elements and keys.
+// Everything else is shared. It returns the schema itself if there are no lists and closed maps.
 func (e *Schema) Raisable() *Schema {
 	root := e.Root.raisable()
 	if root == e.Root {
@@ -266,7 +261,7 @@ func (e *Schema) Raisable() *Schema {
 	return &c
 }
 
-// raisable is a node with copies of its lists and closed maps; the node itself if it has none.
+// raisable returns a node with copies of its lists and closed maps, or the node itself if it has none.
 func (n *Node) raisable() *Node {
 	if n.List != nil || n.Keys != nil {
 		return n.copy()
@@ -285,6 +280,6 @@ func (n *Node) raisable() *Node {
 	return c
 }
 
-// watched reports whether a top-level field is only watched: recorded, never
-// learned, compared or written.
+// watched reports whether a top-level field is report-only: it is recorded, but never learned, compared or
+// written.
 func watched(name string) bool { return name == "status" }

@@ -1,12 +1,11 @@
 package observer
 
-// DroppedNulls returns the paths of the leaves that a client lost on the way:
-// sent is the schema as the user wrote it (from the annotation that a client-side
-// apply leaves behind), stored the schema as it arrived. kubectl apply drops
-// every null inside a map.
+// DroppedNulls returns the paths of the leaves that a client dropped. sent is the schema that the user
+// wrote, from the annotation of a client-side apply. stored is the schema that the API server has. kubectl
+// apply drops every null inside a map.
 //
-// It returns nothing if the two differ in more than nulls: the annotation is
-// then of an older version of the Application and says nothing about this one.
+// It returns nil if the two differ in more than nulls. The annotation then belongs to an older version of
+// the Application.
 func DroppedNulls(sent, stored []any) []string {
 	if !Equal(withoutNulls(sent), withoutNulls(stored)) {
 		return nil

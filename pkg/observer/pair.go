@@ -7,45 +7,44 @@ import (
 	"holdfast.dev/holdfast/pkg/kinds"
 )
 
-// Pairing says which live element each element of a schema list speaks of.
+// Pairing matches the elements of a schema list with live elements.
 // Source: docs/semantics.md, "Lists".
 type Pairing struct {
-	// Live has the index in the live list for each schema element, -1 for one
-	// that is not there.
+	// Live has the index in the live list for each schema element, or -1.
 	Live []int
-	// Want has it for each element of the desired list, observed or not.
+	// Want has the index in the live list for each element of the desired list, observed or not.
 	Want []int
-	// Surplus are live elements whose keys are those of an observed element that has
-	// been found already, in live order.
+	// Surplus lists live elements with the same keys as an observed element that already has a live
+	// element. They are in live order.
 	Surplus []Surplus
-	// ByPosition is true if position is all that identifies elements, Aligned if their
-	// values do first.
+	// ByPosition is true if only the position identifies elements. Aligned is true if their values do
+	// first.
 	ByPosition, Aligned bool
-	// Keys are the fields that identify elements, if fields do.
+	// Keys are the list-map keys, if fields identify the elements.
 	Keys []string
-	// Warning is about elements that cannot be told apart.
+	// Warning describes elements that have the same keys, or is "".
 	Warning string
 
 	whole         []bool // see IsWhole
 	id            *elementKeys
 	desired, live []any
-	wantNth       []int // see nths
+	wantNth       []int // see elementKeys.occurrences
 	liveNth       []int
-	repeated      map[string]bool // the keys of which there are several
-	apart         []string        // the keys that tell the elements of the desired list apart
+	repeated      map[string]bool // the keys of several elements
+	apart         []string        // the keys that distinguish the elements of the desired list
 }
 
-// Surplus is a live element that is there once more than desired.
+// Surplus is a live element that repeats the keys of a desired one.
 type Surplus struct {
 	Live int
-	// Of is the desired element that has the same keys.
+	// Of is the index of the desired element with the same keys.
 	Of int
 }
 
-// Pair finds the live element of every element of the desired list, which has the
-// manifest's elements first and then learned ones. A schema element beyond it is not
-// known yet and takes a live element that nobody else takes, in live order; but not
-// while one of the manifest's own, of which there are that many, is missing.
+// Pair finds the live element of every element of the desired list, which contains the manifest's elements
+// first and then learned elements. A schema element beyond the desired list has no known value yet. It
+// takes the first live element that has no partner. It takes none while one of the manifest's elements is
+// missing; own is the number of those.
 func (l *List) Pair(t *kinds.Node, desired, live []any, own int) Pairing {
 	p := Pairing{id: l.identifier(t), desired: desired, live: live}
 	taken := make([]bool, len(live))
@@ -80,8 +79,8 @@ func (l *List) Pair(t *kinds.Node, desired, live []any, own int) Pairing {
 	return p
 }
 
-// misses reports whether one of the first elements of a desired list, those of the
-// manifest, is observed and is not there.
+// misses reports whether an observed element of the manifest has no live element. The manifest's elements
+// are the first in the desired list.
 func (l *List) misses(want []int, own int) bool {
 	for i := range min(own, len(want), len(l.Elements)) {
 		if want[i] < 0 && !l.Elements[i].IsPlaceholder() {
@@ -91,7 +90,7 @@ func (l *List) misses(want []int, own int) bool {
 	return false
 }
 
-// byPosition pairs elements that only their position identifies.
+// byPosition pairs elements by their position.
 func (l *List) byPosition(desired, live []any, taken []bool) []int {
 	pairs := make([]int, len(desired))
 	for i := range pairs {
@@ -103,19 +102,17 @@ func (l *List) byPosition(desired, live []any, taken []bool) []int {
 	return pairs
 }
 
-// inserted reports whether element i of the manifest is new in a list that the
-// API server has lengthened: it is then put before the API server's own
-// elements, and does not replace one of them.
+// inserted reports whether element i of the manifest is new in a list that the API server has lengthened.
+// The element is then inserted before the server-added elements, and does not replace one of them.
 func (l *List) inserted(i int, desired, live []any) bool {
 	isNew := l.Known > 0 && i >= l.Known && i < len(l.Elements) && l.Max > len(l.Elements)
 	return isNew && !Covers(live[i], desired[i])
 }
 
-// IsWhole reports whether the live element of element i of an aligned list has everything
-// that is held of ours.
+// IsWhole reports whether the live element of element i of an aligned list completes all its held fields.
 func (p *Pairing) IsWhole(i int) bool { return i < len(p.whole) && p.whole[i] }
 
-// Free are the live elements that no schema element speaks of, in order.
+// Free returns the indices of the live elements that match no schema element, in order.
 func (p *Pairing) Free() []int {
 	taken := make([]bool, len(p.live))
 	for _, k := range p.Live {
@@ -135,7 +132,7 @@ func (p *Pairing) Free() []int {
 	return indices
 }
 
-// Label names a schema element, or one of the desired list, in paths: [name=web],
+// Label returns the name of a schema element, or of an element of the desired list, in paths: [name=web],
 // [=a], [0].
 func (p *Pairing) Label(i int) string {
 	switch {
@@ -153,7 +150,7 @@ func (p *Pairing) Label(i int) string {
 	}
 }
 
-// LiveLabel names a live element in paths.
+// LiveLabel returns the name of a live element in paths.
 func (p *Pairing) LiveLabel(k int) string {
 	if p.id == nil {
 		return positionLabel(k)
@@ -164,8 +161,7 @@ func (p *Pairing) LiveLabel(k int) string {
 	return p.id.label(p.live[k], p.liveNth[k], k)
 }
 
-// Repeats reports whether a desired element has keys that another one has, too, desired
-// or live.
+// Repeats reports whether another element, desired or live, has the same keys as a desired element.
 func (p *Pairing) Repeats(i int) bool {
 	if p.id == nil || i >= len(p.desired) {
 		return false
@@ -184,8 +180,8 @@ func (p *Pairing) Repeats(i int) bool {
 	return len(p.repeated) > 0 && p.repeated[p.id.key(p.desired[i], p.id.keys)]
 }
 
-// Differing are the keys that tell the elements of the desired list apart, and that a has
-// other values of than b.
+// Differing returns the keys that distinguish the elements of the desired list and that have different
+// values in a and b.
 func (p *Pairing) Differing(a, b any) []string {
 	if p.id == nil {
 		return nil
@@ -206,9 +202,8 @@ func (p *Pairing) Alike(a, b any) bool {
 	return p.id != nil && p.id.key(a, p.id.keys) == p.id.key(b, p.id.keys)
 }
 
-// Identities tells elements of two lists of one kind apart and together: it
-// returns, for each element of a, the index in b of the element that has the
-// same identity, or -1. Without keys, position is identity.
+// Identities returns, for each element of a, the index in b of the element with the same identity, or -1.
+// Without keys, elements are identified by position.
 func (l *List) Identities(t *kinds.Node, a, b []any) []int {
 	id := l.identifier(t)
 	if id != nil {
@@ -224,11 +219,11 @@ func (l *List) Identities(t *kinds.Node, a, b []any) []int {
 	return matches
 }
 
-// ByIdentity reports whether elements have an identity other than position.
+// ByIdentity reports whether elements have an identity other than their position.
 func (l *List) ByIdentity(t *kinds.Node) bool { return l.identifier(t) != nil }
 
-// Labels name the elements of a list in paths: by their identity where they have one, or
-// else by their position.
+// Labels returns the names of the elements of a list in paths: their identity if they have one, or their
+// position.
 func (l *List) Labels(t *kinds.Node, elements []any) []string {
 	p := Pairing{id: l.identifier(t), live: elements}
 	labels := make([]string, len(elements))
@@ -238,8 +233,8 @@ func (l *List) Labels(t *kinds.Node, elements []any) []string {
 	return labels
 }
 
-// Same is equality that takes no notice of the order of sets and of lists whose
-// elements have keys.
+// Same reports whether two values are equal, regardless of the order of sets and of lists whose elements
+// have keys.
 func Same(t *kinds.Node, a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
@@ -268,8 +263,7 @@ func Same(t *kinds.Node, a, b any) bool {
 	return Equal(a, b)
 }
 
-// surplus finds what is left of the live elements that have the keys of an observed one,
-// and warns of those.
+// surplus finds the remaining live elements that have the keys of an observed element, and adds a warning.
 func (d *elementKeys) surplus(l *List, p *Pairing, taken []bool) []Surplus {
 	if !d.repeats(p.live, taken) {
 		return nil
@@ -296,7 +290,7 @@ func (d *elementKeys) surplus(l *List, p *Pairing, taken []bool) []Surplus {
 	return found
 }
 
-// repeats reports whether an element that is left has the keys of another one.
+// repeats reports whether a remaining element has the keys of another element.
 func (d *elementKeys) repeats(live []any, taken []bool) bool {
 	if !slices.Contains(taken, false) {
 		return false

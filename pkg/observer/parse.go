@@ -11,24 +11,24 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// maxDepth bounds the nesting of a schema. No Kubernetes kind comes near it.
+// maxDepth limits the nesting of a schema. No Kubernetes kind is nested that deeply.
 const maxDepth = 500
 
-// ValidationError is one mistake in an observer schema.
+// ValidationError is one validation error in an observer schema.
 type ValidationError struct {
-	// Entry is the position in spec.observerSchema.
+	// Entry is the index in spec.observerSchema.
 	Entry int
-	// Name says whose entry it is, as far as it is known ("Service echo-demo").
+	// Name is the kind and name of the schema's resource, if known ("Service echo-demo").
 	Name string
-	// Path of the field inside the entry; empty for the entry as a whole.
+	// Path of the field inside the schema; empty for the whole schema.
 	Path    string
 	Message string
-	// Late marks what earlier versions let pass: of a spec that was accepted before
-	// it was a mistake, it is a warning.
+	// Late is true for an error that earlier versions did not report. It is only a warning for a spec that
+	// an earlier version accepted.
 	Late bool
 }
 
-// Error is "observerSchema[0] (Service echo-demo): spec.ports: …".
+// Error returns "observerSchema[0] (Service echo-demo): spec.ports: …".
 func (f *ValidationError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "observerSchema[%d]", f.Entry)
@@ -43,7 +43,7 @@ func (f *ValidationError) Error() string {
 	return b.String()
 }
 
-// shorten keeps messages readable when a key is 64 KiB long.
+// shorten limits the length of a string in a message. A key can be 64 KiB long.
 func shorten(s string) string {
 	const limit = 256
 	if len(s) <= limit {
@@ -52,9 +52,9 @@ func shorten(s string) string {
 	return strings.ToValidUTF8(s[:limit], "") + "…"
 }
 
-// ParseAll reads all entries of a schema. The error joins one *Fault for every
-// mistake in any of them. The entries are then what could be read: Assign finds
-// further mistakes in them, and nothing else may be done with them.
+// ParseAll parses an observer schema. The error joins one *ValidationError for every error. If there are
+// errors, the result has only the valid parts. Pass it to Assign to find further errors, and use it for
+// nothing else.
 func ParseAll(raw []map[string]any) ([]*Schema, error) {
 	entries := make([]*Schema, len(raw))
 	var faults []error
@@ -66,12 +66,11 @@ func ParseAll(raw []map[string]any) ([]*Schema, error) {
 	return entries, errors.Join(faults...)
 }
 
-// parseEntry reads one entry.
 func parseEntry(position int, raw map[string]any) (*Schema, []error) {
 	p := &parser{position: position, name: nameOf(raw), secret: raw["kind"] == "Secret"}
 	entry := p.identity(raw)
 	if len(p.faults) > 0 {
-		entry.ID = manifest.ID{} // of nobody, for Assign
+		entry.ID = manifest.ID{} // so that Assign ignores it
 	}
 	entry.Root = &Node{Shape: Map}
 	for _, name := range sortedKeys(raw) {
@@ -99,7 +98,7 @@ func parseEntry(position int, raw map[string]any) (*Schema, []error) {
 	return entry, p.faults
 }
 
-// nameOf names an entry for messages as well as it can be named.
+// nameOf returns the kind and name of a schema for messages, as far as the schema has them.
 func nameOf(raw map[string]any) string {
 	kind, _ := raw["kind"].(string)
 	metadata, _ := raw["metadata"].(map[string]any)
@@ -110,7 +109,7 @@ func nameOf(raw map[string]any) string {
 type parser struct {
 	position int
 	name     string
-	secret   bool // what it gives by mistake may be a secret value
+	secret   bool // an invalid value can be a secret
 	faults   []error
 	written  written
 }
@@ -121,7 +120,7 @@ func (p *parser) fault(path *Path, format string, args ...any) {
 	})
 }
 
-// identity reads what says which resource the entry speaks of.
+// identity reads the fields that identify the resource.
 func (p *parser) identity(raw map[string]any) *Schema {
 	entry := &Schema{}
 	entry.APIVersion = p.text(nil, raw, "apiVersion")
@@ -143,7 +142,7 @@ func (p *parser) identity(raw map[string]any) *Schema {
 	return entry
 }
 
-// text reads a string that identifies.
+// text reads a string that identifies the resource.
 func (p *parser) text(parent *Path, m map[string]any, name string) string {
 	s, ok := m[name].(string)
 	if !ok || s == "" {
@@ -152,11 +151,11 @@ func (p *parser) text(parent *Path, m map[string]any, name string) string {
 	return s
 }
 
-// metadata reads the fields of metadata that may be observed.
+// metadata reads the observed fields of metadata.
 func (p *parser) metadata(raw any) *Node {
 	m, ok := raw.(map[string]any)
 	if !ok {
-		return nil // identity has said so
+		return nil // identity has reported it
 	}
 	node := &Node{Shape: Map}
 	path := (*Path)(nil).Field("metadata")
@@ -185,7 +184,7 @@ func (p *parser) metadata(raw any) *Node {
 	return node
 }
 
-// serverOwned names the fields of metadata that cannot be observed.
+// serverOwned reports whether a field of metadata cannot be observed, because the API server owns it.
 func serverOwned(name string) bool {
 	return slices.Contains([]string{
 		"uid", "resourceVersion", "generation", "creationTimestamp",
@@ -227,7 +226,7 @@ func (p *parser) leaf(path *Path) *Node {
 	return &Node{Shape: Leaf}
 }
 
-// mapping reads a map; nil if there are keys and none of them is observed.
+// mapping reads a map. It returns nil if the map has keys and observes none of them.
 func (p *parser) mapping(path *Path, m map[string]any, depth int) *Node {
 	node := &Node{Shape: Map}
 	for _, name := range sortedKeys(m) {
@@ -268,7 +267,7 @@ func (p *parser) sequence(path *Path, l []any, depth int) *Node {
 		}
 		child := p.node(at, raw, depth+1)
 		if child == nil {
-			child = &Node{Shape: Map} // keeps the place of what is free, or a mistake
+			child = &Node{Shape: Map} // keeps the index of a free or invalid element
 		}
 		list.Elements = append(list.Elements, child)
 	}
@@ -282,7 +281,7 @@ func (p *parser) describe(v any) string {
 	return describe(v)
 }
 
-// describe names a value that should not be there without repeating it whole.
+// describe describes an invalid value in a message, without its full content.
 func describe(v any) string {
 	switch v := v.(type) {
 	case string:
@@ -300,8 +299,7 @@ func describe(v any) string {
 	}
 }
 
-// foldStringData moves what a schema says of a Secret's stringData to data,
-// where the API server keeps it.
+// foldStringData moves the stringData of a Secret's schema to data, where the API server stores it.
 func foldStringData(root *Node) {
 	text := root.Field("stringData")
 	if text == nil {
@@ -310,7 +308,7 @@ func foldStringData(root *Node) {
 	root.Fields = slices.DeleteFunc(root.Fields, func(f Field) bool { return f.Name == "stringData" })
 	switch data := root.Field("data"); {
 	case data == nil, text.Shape != Map:
-		root.set("data", text) // a leaf over all of it observes what the other does, too
+		root.set("data", text) // a leaf over all of stringData observes all of data
 	case data.Shape == Map:
 		for _, f := range text.Fields {
 			data.set(f.Name, f.Node)

@@ -10,10 +10,9 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// ParsePath reads a path as String writes it, and as people type it:
-// spec.ports[port=80,protocol=TCP].targetPort, spec.args[0],
-// metadata.labels['app.kubernetes.io/name']. Of the path, String gives the canonical
-// text; its elements have no live index. "" is the root.
+// ParsePath parses a path in the syntax of Path.String: spec.ports[port=80,protocol=TCP].targetPort,
+// spec.args[0], metadata.labels['app.kubernetes.io/name']. String returns the canonical form of the result.
+// Its elements have no live index. "" is the root.
 func ParsePath(text string) (*Path, error) {
 	var path *Path
 	for rest := text; rest != ""; {
@@ -25,7 +24,7 @@ func ParsePath(text string) (*Path, error) {
 	return path, nil
 }
 
-// parseStep reads one step and returns what comes after it.
+// parseStep reads one path element and returns the rest of the string.
 func parseStep(parent *Path, text string) (*Path, string, error) {
 	switch {
 	case strings.HasPrefix(text, "['"):
@@ -48,7 +47,7 @@ func parseStep(parent *Path, text string) (*Path, string, error) {
 	return parent.Field(text[:end]), text[end:], nil
 }
 
-// quotedField reads key'] and returns what comes after it.
+// quotedField reads key'] and returns the rest of the string.
 func quotedField(text string) (name, rest string, err error) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -65,12 +64,12 @@ func quotedField(text string) (name, rest string, err error) {
 	return "", "", fmt.Errorf("['%s is not closed by ']", text)
 }
 
-// elementName is what people read for a list element.
+// elementName is the readable name of a list element.
 type elementName struct {
 	position int
-	// keys identify the element; one without a name is the value itself.
+	// keys identify the element. A key without a name is the value of the element itself.
 	keys []elementKey
-	// nth tells elements with the same keys apart: 2 is the second of them.
+	// nth distinguishes elements with the same keys: 2 is the second of them.
 	nth int
 }
 
@@ -93,7 +92,7 @@ func (n elementName) label() string {
 	return "[" + strings.Join(parts, ",") + "]"
 }
 
-// parseElement reads port=80,protocol=TCP] and returns what comes after it.
+// parseElement reads port=80,protocol=TCP] and returns the rest of the string.
 func parseElement(text string) (elementName, string, error) {
 	var n elementName
 	position := strings.IndexByte(text, ']')
@@ -130,8 +129,8 @@ func parseElement(text string) (elementName, string, error) {
 	}
 }
 
-// scan reads a name or a value, in double quotes or not, up to one of the ends. rest
-// begins with the end.
+// scan reads a name or a value, with or without double quotes, up to one of the ends. rest begins with the
+// end.
 func scan(text, ends string) (name, rest string, ok bool) {
 	if !strings.HasPrefix(text, `"`) {
 		i := strings.IndexAny(text, ends)
@@ -145,7 +144,7 @@ func scan(text, ends string) (name, rest string, ok bool) {
 	return name, rest, rest != "" && strings.ContainsRune(ends, rune(rest[0]))
 }
 
-// scalarOf is the value that scalarText wrote.
+// scalarOf reverses scalarText.
 func scalarOf(text string) any {
 	if v, ok := otherScalar(text); ok {
 		return v
@@ -157,7 +156,7 @@ func scalarOf(text string) any {
 	return text
 }
 
-// otherScalar is the number, the boolean or the null that a text stands for.
+// otherScalar returns the number, the boolean or the null that a string represents.
 func otherScalar(text string) (any, bool) {
 	switch text {
 	case "true", "false":
@@ -178,7 +177,6 @@ func otherScalar(text string) (any, bool) {
 	return f, true
 }
 
-// positionLabel names a list element by its position.
 func positionLabel(i int) string { return "[" + strconv.Itoa(i) + "]" }
 
 func keyName(name string) string {
@@ -189,8 +187,8 @@ func keyName(name string) string {
 	return string(text)
 }
 
-// scalarText is a scalar as it stands in a path: a text in quotes only where it could
-// be read as something else.
+// scalarText returns a scalar in the syntax of a path. It quotes a string only if it could be read as
+// something else.
 func scalarText(v any) string {
 	if s, ok := v.(string); ok && !strings.ContainsAny(s, `[],='"`) {
 		if _, other := otherScalar(s); !other {
@@ -204,9 +202,8 @@ func scalarText(v any) string {
 	return string(text)
 }
 
-// Compare relates a path to one that a user typed, whose list elements may be left
-// out, or be named by some of their keys. Below is true if the path is that one or lies
-// below it, Above if it lies above it.
+// Compare compares a path with a path that a user typed, which can omit list elements, or name them by some
+// of their keys. below is true if p equals the typed path or is below it; above is true if p is above it.
 func (p *Path) Compare(typed *Path) (below, above bool) {
 	own, other := p.Chain(), typed.Chain()
 	for len(own) > 0 && len(other) > 0 {
@@ -222,7 +219,7 @@ func (p *Path) Compare(typed *Path) (below, above bool) {
 	return len(other) == 0, len(own) == 0 && len(other) > 0
 }
 
-// sameStep reports whether a typed step means one of a canonical path.
+// sameStep reports whether a typed path element matches an element of a canonical path.
 func sameStep(canonical, typed *Path) bool {
 	if canonical.IsElement() != typed.IsElement() || !canonical.IsElement() {
 		return canonical.IsElement() == typed.IsElement() && canonical.field == typed.field
@@ -243,7 +240,7 @@ func sameStep(canonical, typed *Path) bool {
 	return true
 }
 
-// Position is the position of the last step, for an element that has no other name.
+// Position returns the index in the last path element. It returns false if the element has another name.
 func (p *Path) Position() (int, bool) {
 	if !p.IsElement() {
 		return 0, false

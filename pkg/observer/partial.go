@@ -9,10 +9,10 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// PartialEntry derives the observer schema of a shared object, whose manifest is a part of
-// it: the single values that the manifest sets, map by map, and lists without bounds, of
-// which nobody's element is ever cut. An element is found by its keys, a single value by
-// itself. A map or list that has nothing in it says nothing.
+// PartialEntry derives the schema of a shared object, whose manifest describes only a part of it. The
+// schema observes the scalars that the manifest sets. Its lists have no bounds, so that no element of
+// another client is removed. List elements are found by their keys, scalars by their value. An empty map or
+// list has no effect.
 // Source: docs/semantics.md, "Shared objects".
 func PartialEntry(object manifest.Object, t *kinds.Node) *Schema {
 	entry := &Schema{ID: object.ID, APIVersion: object.APIVersion, Root: &Node{Shape: Map}, Default: true}
@@ -24,7 +24,7 @@ func PartialEntry(object manifest.Object, t *kinds.Node) *Schema {
 		if m, isMap := v.(map[string]any); isMap && name == "metadata" {
 			named := maps.Clone(m)
 			maps.DeleteFunc(named, func(field string, _ any) bool {
-				return field == "name" || field == "namespace" || serverOwned(field) // what is part of its identity nobody holds
+				return field == "name" || field == "namespace" || serverOwned(field) // the Application does not hold fields that identify the object
 			})
 			v = named
 		}
@@ -35,7 +35,7 @@ func PartialEntry(object manifest.Object, t *kinds.Node) *Schema {
 	return entry
 }
 
-// partialNode is nil where there is nothing to observe.
+// partialNode returns nil if there is nothing to observe.
 func partialNode(t *kinds.Node, v any) *Node {
 	switch v := v.(type) {
 	case map[string]any:
@@ -57,7 +57,7 @@ func partialNode(t *kinds.Node, v any) *Node {
 			return nil
 		}
 		list := &List{}
-		list.ByValue = !list.ByIdentity(t) // asked before there are elements, which have no nodes yet
+		list.ByValue = !list.ByIdentity(t) // computed before the list has elements, because their nodes do not exist yet
 		list.Elements = make([]*Node, len(v))
 		for i, element := range v {
 			list.Elements[i] = cmp.Or(partialNode(t.Elem(), element), &Node{Shape: Map})
@@ -67,8 +67,8 @@ func partialNode(t *kinds.Node, v any) *Node {
 	return &Node{Shape: Leaf}
 }
 
-// FindByAllKeys has the elements of all lists be found by all their keys, as those of a
-// shared object are: another element is another owner's.
+// FindByAllKeys makes the elements of all lists match by all their keys, as in a shared object. An element
+// that differs in one key belongs to another client.
 func (e *Schema) FindByAllKeys() { e.Root.findByAllKeys() }
 
 func (n *Node) findByAllKeys() {
@@ -84,17 +84,16 @@ func (n *Node) findByAllKeys() {
 	}
 }
 
-// Nameless is a list of which a schema observes elements that only their position identifies: in
-// a shared object, those may be another owner's.
+// Nameless is a list in which a schema observes elements that only their position identifies. In a shared
+// object, these elements may belong to another client.
 type Nameless struct {
-	// Path is that of the list, or of an element that does not have all Keys.
+	// Path is the path of the list, or of an element that does not have all Keys.
 	Path *Path
-	// Keys identify the elements of the list; none if no fields do.
+	// Keys are the list-map keys; empty if no fields identify the elements.
 	Keys []string
 }
 
-// UnkeyedLists returns the lists of which the schema observes elements that nothing but their
-// position identifies.
+// UnkeyedLists returns the lists in which the schema observes elements that only their position identifies.
 func (e *Schema) UnkeyedLists(t *kinds.Node, content map[string]any) []Nameless {
 	return e.Root.nameless(nil, t, content)
 }
@@ -124,7 +123,7 @@ func (n *Node) nameless(path *Path, t *kinds.Node, content any) (found []Nameles
 	return found
 }
 
-// nameless returns the list, if no keys identify its elements, or the elements that lack some.
+// nameless returns the list if its elements have no keys, or the elements that lack a key.
 func (l *List) nameless(path *Path, t *kinds.Node, elements []any) (found []Nameless) {
 	id := l.identifier(t)
 	if id == nil {
@@ -142,8 +141,8 @@ func (l *List) nameless(path *Path, t *kinds.Node, elements []any) (found []Name
 	return found
 }
 
-// TruncatedLists are the places of an entry that would cut what is another owner's of a shared
-// object: lists with bounds, and leaves over all labels, all annotations or all metadata.
+// TruncatedLists returns the paths at which a schema would remove elements or keys of other clients from a
+// shared object: lists with bounds, and leaves over all labels, all annotations or all metadata.
 func (e *Schema) TruncatedLists() []string { return texts(e.Root.cuts(nil)) }
 
 func (n *Node) cuts(path *Path) (found []*Path) {
@@ -169,7 +168,7 @@ func (n *Node) cuts(path *Path) (found []*Path) {
 	return found
 }
 
-// IsKey reports whether a path is that of a field by which the element around it is known.
+// IsKey reports whether a path leads to a key of the list element around it.
 func IsKey(path string) bool {
 	p, err := ParsePath(path)
 	if err != nil || p == nil || p.IsElement() || !p.Parent().IsElement() {
@@ -179,8 +178,8 @@ func IsKey(path string) bool {
 	return err == nil && slices.ContainsFunc(name.keys, func(key elementKey) bool { return key.name == p.Name() })
 }
 
-// In is the index of the element of a list that the last step of a path names, or -1, and
-// the fields that it is told by: none for one that its value or its position tells.
+// In returns the index of the list element in the last path element, or -1, and the names of its keys. keys
+// is empty if the element is identified by its value or its position.
 func (p *Path) In(t *kinds.Node, list []any) (index int, keys []string) {
 	name, _, err := parseElement(p.label[1:])
 	switch {
@@ -209,7 +208,7 @@ func (p *Path) In(t *kinds.Node, list []any) (index int, keys []string) {
 	return -1, nil
 }
 
-// names reports whether an element has the keys, or is the value.
+// names reports whether an element has the keys of a name, or equals the value in it.
 func (n elementName) names(id *elementKeys, element any) bool {
 	m, _ := element.(map[string]any)
 	for _, key := range n.keys {
@@ -224,7 +223,7 @@ func (n elementName) names(id *elementKeys, element any) bool {
 	return true
 }
 
-// Leaves are the paths of all that an entry holds of a desired state.
+// Leaves returns the paths of all fields that a schema holds in a desired state.
 func (e *Schema) Leaves(t *kinds.Node, desired map[string]any) []string {
 	var leaves []*Path
 	for _, f := range e.Root.Fields {
@@ -235,8 +234,8 @@ func (e *Schema) Leaves(t *kinds.Node, desired map[string]any) []string {
 	return texts(leaves)
 }
 
-// Empty are the paths of the maps and lists of a desired state that an entry has be there, with
-// nothing but such in them.
+// Empty returns the paths of the maps and lists in a desired state whose existence a schema observes, and
+// that contain only empty maps and lists.
 func (e *Schema) Empty(t *kinds.Node, desired map[string]any) []string {
 	var found []*Path
 	for _, f := range e.Root.Fields {
@@ -270,7 +269,7 @@ func (n *Node) empty(found []*Path, path *Path, t *kinds.Node, desired any) []*P
 	return found
 }
 
-// isEmptyTree reports whether a value is a map or a list with nothing but such in it.
+// isEmptyTree reports whether a value is a map or a list that contains only empty maps and lists.
 func isEmptyTree(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
@@ -286,16 +285,16 @@ func isEmptyTree(v any) bool {
 	return false
 }
 
-// claims reports whether something is held at or below a node of which nothing is desired: what
-// has a rule. The rules of elements are for those that there are.
+// claims reports whether a node holds something even if the desired state has no value: it, or a node below
+// it, has a rule. Rules of list elements apply only to elements that exist.
 func (n *Node) claims() bool { return n.Shape != Sequence && n.hasRules() }
 
 func (n *Node) held(leaves []*Path, path *Path, t *kinds.Node, desired any) []*Path {
 	if n.Rule != nil && (n.Rule.Mode == ModeSeed || n.Rule.Mode == ModeWatch) {
-		return leaves // it is never written
+		return leaves // never written to a live object
 	}
 	if desired == nil && n.Shape == Map && n.claims() {
-		return n.heldFields(leaves, path, t, nil) // what is below has rules of its own
+		return n.heldFields(leaves, path, t, nil) // nodes below have their own rules
 	}
 	switch want := desired.(type) {
 	case map[string]any:
@@ -318,7 +317,7 @@ func (n *Node) held(leaves []*Path, path *Path, t *kinds.Node, desired any) []*P
 	return append(leaves, path)
 }
 
-// heldFields are the leaves that are held of a map.
+// heldFields appends the held leaves of a map.
 func (n *Node) heldFields(leaves []*Path, path *Path, t *kinds.Node, desired map[string]any) []*Path {
 	for _, f := range n.Fields {
 		if v, set := desired[f.Name]; set || f.Node.claims() {

@@ -7,25 +7,23 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Path leads from the root of an object to one of its values. It carries two
-// names for each step: the one people read (`containers[name=web]`, which does
-// not change when the list is reordered) and the one a JSON Pointer needs (the
-// index in the live list). The nil Path is the root.
+// Path leads from the root of an object to one of its values. It has two names for each path element. One
+// is for users: `containers[name=web]` does not change when the list is reordered. The other is for a JSON
+// Pointer: the index in the live list. The nil Path is the root.
 //
-// Paths share their prefixes and are rendered only when they are asked for, since
-// most of them are walked and never shown.
+// Paths share their prefixes. They are rendered only on demand, because most of them are never printed.
 type Path struct {
 	parent *Path
 	field  string // set for a map key
 	label  string // set for a list element, with its brackets
 	index  int    // live index of a list element; -1 if it is not live
-	nth    int    // of the elements of the desired list; -1 if it is not one
+	nth    int    // index in the desired list; -1 if it is not an element of it
 }
 
-// Field is the path of a map's key.
+// Field returns the path of a key of a map.
 func (p *Path) Field(name string) *Path { return &Path{parent: p, field: name} }
 
-// Fields are the paths of a map's keys, made at once: to walk a map makes little garbage.
+// Fields returns the paths of the keys of a map. It allocates them at once, to reduce garbage.
 func (p *Path) Fields(of []Field) []Path {
 	paths := make([]Path, len(of))
 	for i, f := range of {
@@ -34,38 +32,37 @@ func (p *Path) Fields(of []Field) []Path {
 	return paths
 }
 
-// Element is the path of a list's element: label is what people read, in
-// brackets; index is its place in the live list, or -1.
+// Element returns the path of a list element. label is its name for users, in brackets; index is its index
+// in the live list, or -1.
 func (p *Path) Element(label string, index int) *Path {
 	return &Path{parent: p, label: label, index: index, nth: -1}
 }
 
-// Desired says which element of the desired list it is that the path leads to.
+// Desired sets the index of the list element in the desired list, and returns the path.
 func (p *Path) Desired(nth int) *Path {
 	p.nth = nth
 	return p
 }
 
-// DesiredIndex is which element of the desired list the last step leads to, or -1.
+// DesiredIndex returns the index of the last path element in the desired list, or -1.
 func (p *Path) DesiredIndex() int { return p.nth }
 
-// Set sets the value of a field in a desired state, with the maps on the way to it
-// that are not there. Elements on the way must be.
+// Set sets the value of a field in a desired state. It adds missing maps above the field. List elements
+// above the field must exist.
 func (p *Path) Set(desired map[string]any, value any) {
 	if m, ok := p.parent.in(desired).(map[string]any); ok {
 		m[p.field] = value
 	}
 }
 
-// Delete takes the value of a field out of a desired state, if it is there.
+// Delete removes a field from a desired state, if it exists.
 func (p *Path) Delete(desired map[string]any) {
 	if m, ok := p.parent.in(desired).(map[string]any); ok {
 		delete(m, p.field)
 	}
 }
 
-// Of returns the value that the path leads to in a desired state, or in another with the same
-// lists.
+// Of returns the value at the path in a desired state, or in another state with the same lists.
 func (p *Path) Of(desired any) (value any, ok bool) {
 	if p == nil {
 		return desired, true
@@ -99,16 +96,17 @@ func (p *Path) in(desired map[string]any) any {
 	return m[p.field]
 }
 
-// Parent is the path one step up; nil for the root and its fields.
+// Parent returns the path of the value that contains the path's value; nil for a field of the root. Do not
+// call it for the root.
 func (p *Path) Parent() *Path { return p.parent }
 
-// Name is the key of the last step, for a field of a map.
+// Name returns the key of the last path element, if it is a field of a map.
 func (p *Path) Name() string { return p.field }
 
-// Label is what people read for the last step, in brackets, for an element of a list.
+// Label returns the readable name of the last path element, in brackets, if it is a list element.
 func (p *Path) Label() string { return p.label }
 
-// Chain are the paths of all steps, from the root's field to the path itself.
+// Chain returns the paths of all path elements, from the field of the root to the path itself.
 func (p *Path) Chain() []*Path {
 	if p == nil {
 		return nil
@@ -116,13 +114,13 @@ func (p *Path) Chain() []*Path {
 	return append(p.parent.Chain(), p)
 }
 
-// IsElement reports whether the last step is an element of a list.
+// IsElement reports whether the last path element is a list element.
 func (p *Path) IsElement() bool { return p != nil && p.label != "" }
 
-// Index is the live index of a list element, -1 for one that is not live.
+// Index returns the live index of a list element, or -1 if it is not live.
 func (p *Path) Index() int { return p.index }
 
-// String is the path for people: spec.ports[port=80,protocol=TCP].targetPort,
+// String returns the readable path: spec.ports[port=80,protocol=TCP].targetPort,
 // metadata.labels['app.kubernetes.io/name'].
 func (p *Path) String() string {
 	var b strings.Builder
@@ -148,7 +146,7 @@ func (p *Path) write(b *strings.Builder) {
 	}
 }
 
-// Pointer is the JSON Pointer (RFC 6901) of the path in the live object.
+// Pointer returns the JSON Pointer (RFC 6901) of the path in the live object.
 func (p *Path) Pointer() string {
 	var b strings.Builder
 	p.point(&b)
@@ -172,21 +170,19 @@ var fieldEscaper = strings.NewReplacer(`\`, `\\`, "'", `\'`)
 
 var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 
-// IsUnder reports whether path is prefix or lies below it, both as String gives
-// them.
+// IsUnder reports whether path equals prefix or is below it. Both are in the syntax of String.
 func IsUnder(path, prefix string) bool {
 	rest, ok := strings.CutPrefix(path, prefix)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// Live returns the value that the path leads to in the live object; nil if there is none.
+// Live returns the value at the path in the live object, or nil.
 func (p *Path) Live(live map[string]any) any {
 	_, value := p.steps(live)
 	return value
 }
 
-// Step is one step of a path in an object: a map's field, or an element of a
-// list with its value.
+// Step is one path element in an object: a field of a map, or a list element with its value.
 type Step struct {
 	Field     string
 	IsElement bool
@@ -194,7 +190,7 @@ type Step struct {
 	Element   any
 }
 
-// Steps are the steps from the root of a live object to the path.
+// Steps returns the path elements from the root of a live object to the path.
 func (p *Path) Steps(live map[string]any) []Step {
 	steps, _ := p.steps(live)
 	return steps

@@ -6,26 +6,25 @@ import (
 	"slices"
 )
 
-// ProfilePath is a path that a profile says of a resource.
+// ProfilePath is a path of a HoldProfile that applies to a resource.
 // Source: docs/profiles.md.
 type ProfilePath struct {
 	Path *FieldPath
 	Free bool
-	// Profile is its name, and Because why it speaks of this resource, if that is for more
-	// than its manifest.
+	// Profile is the name of the profile. Because is the reason why it applies to this resource, if that is
+	// not only the manifest.
 	Profile, Because string
 }
 
-// profileTarget is a place that a path names: one of a profile, or with by nil of the user.
+// profileTarget is a field that a path matches. by is the path of a profile, or nil for a path of the user.
 type profileTarget struct {
 	path string
 	free bool
 	by   *ProfilePath
 }
 
-// profileRules are the paths of profiles in the order in which they are carried out. They
-// are as those of one entry, whichever profile they are of. Where the user names all that is
-// held, they say nothing.
+// profileRules returns the paths of profiles in the order in which they are applied. The precedence does
+// not depend on the profile. It returns none if the user lists all held fields.
 func (f *Fields) profileRules() []fieldRule {
 	if !f.FollowsManifest() {
 		return nil
@@ -37,7 +36,7 @@ func (f *Fields) profileRules() []fieldRule {
 	return byPrecedence(rules)
 }
 
-// trace remembers who has spoken of which place, for those who ask whose wish it is.
+// trace records which path matched which field, for ProfileOf.
 func (c *fieldCompiler) trace() {
 	if len(c.fields.Profiles) == 0 {
 		return
@@ -47,8 +46,8 @@ func (c *fieldCompiler) trace() {
 	}
 }
 
-// judgeProfile says what is wrong with a path of a profile that was carried out. That it
-// names nothing here is nothing wrong: a profile is for many resources.
+// judgeProfile reports errors and warnings for the path of a profile that was just applied. A path that
+// matches no field is valid, because a profile applies to many resources.
 func (c *fieldCompiler) judgeProfile() {
 	by := c.rule.by
 	var wrong wrongPath
@@ -75,8 +74,8 @@ func (c *fieldCompiler) warnOf(by *ProfilePath, text string) {
 	c.out.Warnings = append(c.out.Warnings, fmt.Sprintf("%s: HoldProfile %s: %s", c.object.ID, by.Profile, text))
 }
 
-// ProfileOf is the profile's path that decides about a field, nil if none does: then it is
-// as the manifest, or the user, has it.
+// ProfileOf returns the profile's path that decides about a field. It returns nil if the manifest or the
+// user decides.
 func (e *Schema) ProfileOf(path string) *ProfilePath {
 	for _, p := range slices.Backward(e.profiled) {
 		if IsUnder(path, p.path) {
@@ -86,7 +85,7 @@ func (e *Schema) ProfileOf(path string) *ProfilePath {
 	return nil
 }
 
-// Profiles are the names of the profiles that decide about any field, in order.
+// Profiles returns the names of the profiles that decide about any field, in order.
 func (e *Schema) Profiles() (names []string) {
 	for _, p := range e.profiled {
 		if by := e.ProfileOf(p.path); by != nil && by == p.by {
@@ -97,7 +96,7 @@ func (e *Schema) Profiles() (names []string) {
 	return slices.Compact(names)
 }
 
-// CheckProfilePath refuses a path that is none for any resource.
+// CheckProfilePath returns an error for a path that is invalid for every resource.
 func (p *FieldPath) CheckProfilePath() error {
 	var path *Path
 	switch name := p.steps[0].name; {

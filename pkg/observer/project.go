@@ -2,14 +2,13 @@ package observer
 
 import "holdfast.dev/holdfast/pkg/kinds"
 
-// Project is the observed part of a live object, as lastObservedManifest
-// stores it: every observed field that exists and nothing else, every list as
-// its observed elements in the schema's order and then its live length. Fields with a
-// rule are left out: nobody is to write a status each time that a client uses the room
-// which a rule leaves.
+// Project returns the observed part of a live object, as lastObservedManifest stores it. It contains only
+// observed fields that exist. A list has its observed elements in the order of the schema, and then its
+// live length. Fields with a rule are omitted, so that the controller does not update the status each time
+// another client writes a value that the rule allows.
 //
-// Project never returns a field that is not in the live object, and projecting
-// a projection changes nothing.
+// Project never returns a field that is not in the live object, and projecting a projection changes
+// nothing.
 func (e *Schema) Project(t *kinds.Node, desired, live map[string]any) map[string]any {
 	projected, _ := projector{}.project(e.Root, t, desired, live).(map[string]any)
 	metadata, ok := projected["metadata"].(map[string]any)
@@ -26,8 +25,8 @@ func (e *Schema) Project(t *kinds.Node, desired, live map[string]any) map[string
 	return projected
 }
 
-// Object is the observed part of an object as a rule sees it: with the fields that have
-// rules, lists without their lengths, and its metadata: name, namespace, labels, annotations.
+// Object returns the observed part of an object for the evaluation of rules. It includes the fields with
+// rules, lists without their lengths, and from the metadata name, namespace, labels and annotations.
 func (e *Schema) Object(t *kinds.Node, desired, live map[string]any) map[string]any {
 	object, _ := projector{whole: true}.project(e.Root, t, desired, live).(map[string]any)
 	object["apiVersion"], object["kind"] = e.APIVersion, e.ID.Kind
@@ -47,7 +46,8 @@ func (e *Schema) Object(t *kinds.Node, desired, live map[string]any) map[string]
 	return object
 }
 
-// projector makes the observed part of an object: as it is stored, or whole.
+// projector computes the observed part of an object. whole includes fields with rules, and omits list
+// lengths.
 type projector struct{ whole bool }
 
 func (p projector) project(node *Node, t *kinds.Node, desired, live any) any {
@@ -92,8 +92,8 @@ func (p projector) project(node *Node, t *kinds.Node, desired, live any) any {
 	}
 }
 
-// withoutLength takes the length dictionary off a list that has been projected
-// before.
+// withoutLength removes the length dictionary from a list that was projected before, and returns that
+// length. For another list, it returns the length of the list.
 func withoutLength(l []any) ([]any, int64) {
 	if n := len(l); n > 0 {
 		if last, ok := l[n-1].(map[string]any); ok && len(last) == 1 {
@@ -105,7 +105,7 @@ func withoutLength(l []any) ([]any, int64) {
 	return l, int64(len(l))
 }
 
-// at is the element, or nil beyond the end.
+// at returns the element with index i, or nil if there is none.
 func at(l []any, i int) any {
 	if i < 0 || i >= len(l) {
 		return nil

@@ -2,10 +2,10 @@ package observer
 
 import "holdfast.dev/holdfast/pkg/manifest"
 
-// ReadBack is what ParseAll makes of the text of the entry: nil if raw is another text, or the
-// entry has more than a default one has. An entry on record is as a rule what the manifest has
-// by default, and to compare the text is a small part of the work to read it. The fields are
-// shared with the entry.
+// ReadBack returns the schema that ParseAll makes from raw, if raw is the JSON of this schema. It returns
+// nil if raw differs, or if the schema has more than a default schema can have. A recorded schema is
+// usually the manifest's default schema, and comparing the JSON takes much less time than parsing it. The
+// result shares its fields with the schema.
 func (e *Schema) ReadBack(raw []byte) *Schema {
 	metadata := e.Root.Field("metadata")
 	if metadata == nil || !metadata.isOpenMap() || e.Root.Keys != nil || e.namespace != "" {
@@ -31,10 +31,10 @@ func (e *Schema) ReadBack(raw []byte) *Schema {
 	return &Schema{ID: id, APIVersion: e.APIVersion, Root: e.Root}
 }
 
-// isOpenMap reports whether a node is a map to which everybody may add keys.
+// isOpenMap reports whether a node is a map to which other clients can add keys.
 func (n *Node) isOpenMap() bool { return n.Shape == Map && n.Keys == nil }
 
-// isWritten reports whether the text of a node comes next.
+// isWritten reports whether the JSON of a node follows.
 func (n *Node) isWritten(w *manifest.RawText) bool {
 	switch {
 	case n.IsHeld():
@@ -53,8 +53,8 @@ func (n *Node) isWritten(w *manifest.RawText) bool {
 	return false
 }
 
-// areWritten reports whether the text of a map comes next, with so many fields that are none of
-// the node's own.
+// areWritten reports whether the JSON of a map follows, with a number of additional fields that the node
+// does not have.
 func (n *Node) areWritten(w *manifest.RawText, more int, other func(name []byte) bool) bool {
 	i := 0
 	return w.SkipObject(len(n.Fields)+more, func(name []byte) bool {
@@ -65,7 +65,7 @@ func (n *Node) areWritten(w *manifest.RawText, more int, other func(name []byte)
 	})
 }
 
-// next is the child at an index, if that is its name, and goes to the next one: texts and
+// next returns the child at an index, if it has that name, and increments the index. The JSON and the
 // children have the same order.
 func (n *Node) next(i *int, name []byte) *Node {
 	if *i == len(n.Fields) || n.Fields[*i].Name != string(name) {
@@ -75,7 +75,7 @@ func (n *Node) next(i *int, name []byte) *Node {
 	return n.Fields[*i-1].Node
 }
 
-// isWritten reports whether the control dictionary of a list comes next.
+// isWritten reports whether the control dictionary of a list follows.
 func (l *List) isWritten(w *manifest.RawText) bool {
 	return w.SkipObject(len([]string{KeyMaxLength, KeyMinLength}), func(name []byte) bool {
 		switch string(name) {

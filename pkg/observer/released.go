@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// Released says what becomes of fields that an entry of spec.fields frees: what
-// spec.onRelease says, that they stay, or that they get back what they had.
+// Released specifies what happens to fields that an item of spec.fields releases. They follow
+// spec.onRelease, keep their live values, or get their original values.
 type Released string
 
-// The lists of an entry of spec.fields in which freed fields stand.
+// The lists in an item of spec.fields that release fields.
 const (
 	ReleasedFree    Released = "free"
 	ReleasedLeave   Released = "leave"
 	ReleasedRestore Released = "restore"
 )
 
-// freed are the paths of fields that are not held.
+// freed returns the paths of the fields that are not held.
 func (f *Fields) freed() (rules []fieldRule) {
 	for _, list := range [...]struct {
 		as    Released
@@ -31,13 +31,13 @@ func (f *Fields) freed() (rules []fieldRule) {
 	return rules
 }
 
-// releasedPath is a place that a path of an entry frees.
+// releasedPath is a field that a path of an item releases.
 type releasedPath struct {
 	path string
 	as   Released
 }
 
-// release notes which places a path frees.
+// release records the fields that a path releases.
 func (c *fieldCompiler) release() {
 	if c.rule.free {
 		for _, path := range c.named {
@@ -46,8 +46,8 @@ func (c *fieldCompiler) release() {
 	}
 }
 
-// Released says in which list a field that the entry does not hold is freed; empty if in
-// none. Of several paths the one that decides is the last.
+// Released returns the list that releases a field, or "" if none does. If several paths match the field,
+// the last one decides.
 func (e *Schema) Released(path string) Released {
 	if e == nil {
 		return ""

@@ -8,8 +8,8 @@ import (
 	"holdfast.dev/holdfast/pkg/expression"
 )
 
-// Keys of the dictionary that may stand in the place of a leaf. It says which values
-// the field may have, or what is done about it.
+// Keys of the dictionary that replaces a leaf in a schema. It limits the values of the field, or sets a
+// mode.
 // Source: docs/semantics.md, "Rules for values".
 const (
 	KeyMinimum = "observer_schema_minimum"
@@ -22,47 +22,48 @@ const (
 
 var ruleKeys = []string{KeyMinimum, KeyMaximum, KeyOneOf, KeyPattern, KeyRule, KeyMode}
 
-// Mode is what is done about a field.
+// Mode specifies when the controller writes a field.
 type Mode string
 
 // The modes of a leaf.
 const (
-	// ModeHold: as a leaf without a rule.
+	// ModeHold: always, as for a leaf without a rule.
 	ModeHold Mode = "hold"
-	// ModeSeed: written when the object, or its list element, is created, and never again.
+	// ModeSeed: only when the object, or its list element, is created.
 	ModeSeed Mode = "seed"
-	// ModePush: written when the manifest's value changes, and not in between.
+	// ModePush: only when the manifest's value changes.
 	ModePush Mode = "push"
-	// ModeWatch: compared and told, and never written.
+	// ModeWatch: never; drift is reported.
 	ModeWatch Mode = "watch"
-	// ModeAbsent: removed wherever it is found.
+	// ModeAbsent: the field is removed wherever it exists.
 	ModeAbsent Mode = "absent"
 )
 
 var modes = []Mode{ModeHold, ModeSeed, ModePush, ModeWatch, ModeAbsent}
 
-// Rule says which values a leaf may have, or what is done about it. One part of it is
-// set, or the two bounds are. It is never changed.
+// Rule limits the values of a leaf, or sets a mode. Only one of its parts is set, except for Minimum and
+// Maximum, which can be combined. A Rule is never changed.
 type Rule struct {
 	Minimum, Maximum any // nil for none
 	OneOf            []any
 	Pattern          string
-	// Expression is a rule in CEL over self, the value, and object, what is around it.
+	// Expression is a CEL expression. self is the value; object is the observed part of the object that
+	// contains it.
 	Expression string
-	// Mode is never ModeHold: that is a leaf without a rule.
+	// Mode is never ModeHold, because that is a leaf without a rule.
 	Mode Mode
 }
 
-// RuleContext is what a rule in CEL may look at beside the value, and what the rules of one
-// object may still cost.
+// RuleContext is the input of a CEL rule in addition to the value, and the remaining evaluation cost for
+// the rules of one object.
 type RuleContext struct {
-	// Object is made when a rule asks for it.
+	// Object returns the object. It is called when the first rule needs it.
 	Object func() map[string]any
 	Budget int64
 	object map[string]any
 }
 
-// NewRuleContext has what is known of an object: see Entry.Object.
+// NewRuleContext returns a context for the rules of an object: see Schema.Object.
 func NewRuleContext(object func() map[string]any) *RuleContext {
 	return &RuleContext{Object: object, Budget: expression.Budget}
 }
@@ -74,8 +75,8 @@ func (a *RuleContext) holds(rule string, self any) (bool, error) {
 	return expression.Evaluate(rule, self, a.object, &a.Budget)
 }
 
-// Allows reports whether a live value is inside the rule. What cannot be compared is
-// outside, and a mode allows every value.
+// Allows reports whether the rule allows a live value. It does not allow a value that cannot be compared
+// with the bounds. A mode allows every value, except for ModeAbsent.
 func (r *Rule) Allows(value any, around *RuleContext) bool {
 	switch {
 	case r.Expression != "":
@@ -93,8 +94,8 @@ func (r *Rule) Allows(value any, around *RuleContext) bool {
 	return isAmount && below == 0
 }
 
-// below is -1 for a value below the minimum, 1 for one above the maximum; false if it
-// cannot be compared with them.
+// below returns -1 for a value below the minimum, 1 for a value above the maximum, and 0 otherwise. It
+// returns false if the value cannot be compared with them.
 func (r *Rule) below(value any) (int, bool) {
 	if r.Minimum != nil {
 		if c, ok := compareAmounts(value, r.Minimum); !ok || c < 0 {
@@ -109,8 +110,8 @@ func (r *Rule) below(value any) (int, bool) {
 	return 0, true
 }
 
-// Correction is what a value that is outside is corrected to: the nearest bound, else the
-// manifest's value; false if there is no such thing. Both may be absent.
+// Correction returns the value to which a value out of bounds is corrected: the nearest bound, or the
+// manifest's value. It returns false if there is neither. Both values can be missing.
 func (r *Rule) Correction(live any, isLive bool, written any, isWritten bool) (any, bool) {
 	if r.Minimum == nil && r.Maximum == nil {
 		return written, isWritten
@@ -129,8 +130,8 @@ func (r *Rule) Correction(live any, isLive bool, written any, isWritten bool) (a
 	return r.Fallback()
 }
 
-// Fallback is what is written where there is no value at all, in the manifest or live; false if
-// the rule does not say.
+// Fallback returns the value to write if neither the manifest nor the live object has one. It returns false
+// if the rule has no bounds.
 func (r *Rule) Fallback() (any, bool) {
 	if r == nil || len(r.Bounds()) == 0 {
 		return nil, false
@@ -138,7 +139,7 @@ func (r *Rule) Fallback() (any, bool) {
 	return r.Bounds()[0], true
 }
 
-// Bounds are what a value may be corrected to beside the manifest's.
+// Bounds returns the values, other than the manifest's, to which a value can be corrected.
 func (r *Rule) Bounds() (bounds []any) {
 	for _, bound := range []any{r.Minimum, r.Maximum} {
 		if bound != nil {
@@ -148,7 +149,8 @@ func (r *Rule) Bounds() (bounds []any) {
 	return bounds
 }
 
-// String is what is allowed, in words that follow "allowed": 1 to 5. Of a mode it is its name.
+// String describes the allowed values in words that can follow "allowed": 1 to 5. For a mode, it returns
+// the name of the mode.
 func (r *Rule) String() string {
 	switch {
 	case r.Mode != "":
@@ -171,7 +173,7 @@ func (r *Rule) String() string {
 	return amountText(r.Minimum) + " to " + amountText(r.Maximum)
 }
 
-// raw is the rule as a JSON value.
+// raw returns the rule as a JSON value.
 func (r *Rule) raw() map[string]any {
 	m := map[string]any{}
 	switch {
@@ -193,7 +195,7 @@ func (r *Rule) raw() map[string]any {
 	return m
 }
 
-// same reports whether two rules, or none, say the same.
+// same reports whether two rules are equal. Both can be nil.
 func (r *Rule) same(other *Rule) bool {
 	if r == nil || other == nil {
 		return r == other
@@ -201,13 +203,13 @@ func (r *Rule) same(other *Rule) bool {
 	return Equal(r.raw(), other.raw())
 }
 
-// misses says why a manifest's value is outside of its own rule; empty if it is not.
+// misses returns the reason why a manifest's value violates its own rule, or "" if it does not.
 func (r *Rule) misses(value any, manifest *RuleContext) string {
 	if r.Expression != "" {
 		_, err := manifest.holds(r.Expression, value)
 		switch {
 		case err != nil && expression.MentionsObject(r.Expression):
-			return "" // it may look at what only the live object has
+			return "" // the rule may read fields that only the live object has
 		case err != nil:
 			return fmt.Sprintf("is %s in the manifest, of which its rule cannot tell whether it is allowed: %v", describe(value), err)
 		}
@@ -221,7 +223,7 @@ func (r *Rule) misses(value any, manifest *RuleContext) string {
 	return fmt.Sprintf("is %s in the manifest, outside of its own rule (%s): change one of the two", describe(value), r)
 }
 
-// rule reads the dictionary that stands in the place of a leaf.
+// rule reads the dictionary that replaces a leaf.
 func (p *parser) rule(path *Path, m map[string]any) *Node {
 	before, rule := len(p.faults), &Rule{}
 	for _, name := range sortedKeys(m) {
@@ -259,8 +261,8 @@ func (p *parser) rulePart(rule *Rule, path *Path, name string, value any) {
 	}
 }
 
-// conflict says why the parts of a rule do not go together, with what the bounds are called
-// where it stands; empty if they do.
+// conflict returns the reason why the parts of a rule contradict each other, or "" if they do not. minimum
+// and maximum are the names of the bounds in the user's syntax.
 func (r *Rule) conflict(minimum, maximum string) string {
 	parts := 0
 	for _, has := range []bool{len(r.Bounds()) > 0, r.OneOf != nil, r.Pattern != "", r.Expression != "", r.Mode != ""} {
@@ -280,7 +282,8 @@ func (r *Rule) conflict(minimum, maximum string) string {
 	return ""
 }
 
-// noRuleFor says why a field cannot have a rule, or not this one; empty if it can.
+// noRuleFor returns the reason why a field cannot have a rule, or cannot have this one. It returns "" if it
+// can.
 func (p *parser) noRuleFor(path *Path, rule *Rule) string {
 	chain := path.Chain()
 	root := chain[0].Name()
@@ -298,7 +301,6 @@ func (p *parser) noRuleFor(path *Path, rule *Rule) string {
 	return ""
 }
 
-// amount reads a bound.
 func (p *parser) amount(path *Path, value any) any {
 	if _, ok := compareAmounts(value, value); !ok {
 		p.fault(path, "must be a number, a quantity or a percentage, not %s", p.describe(value))

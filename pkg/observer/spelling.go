@@ -6,21 +6,21 @@ import (
 	"holdfast.dev/holdfast/pkg/kinds"
 )
 
-// Spelling tells a value from another spelling of it.
+// Spelling is the result of a comparison of two values that may be two spellings of one value.
 type Spelling int
 
 const (
 	// Different values are not spellings of one value.
 	Different Spelling = iota
-	// MaybeRespelled values may be: nothing is known of their types.
+	// MaybeRespelled values may be spellings of one value, but their types are unknown.
 	MaybeRespelled
-	// Respelled values are the same for the API server.
+	// Respelled values are equal for the API server.
 	Respelled
 )
 
-// SpellingOf compares the stored form of a desired value with a live one. A list is the same
-// if each live element has all that the desired one has: the API server sets defaults in it.
-// isTyped is false if the stored form is not known: then want is as the manifest spells it.
+// SpellingOf compares the stored form of a desired value with a live value. Lists are equal if each live
+// element has all fields of the desired one, because the API server sets defaults in elements. isTyped is
+// false if the stored form is unknown; want is then the value in the manifest.
 func SpellingOf(t *kinds.Node, isTyped bool, want, live any) Spelling {
 	return speller{isTyped}.compare(t, want, live, false)
 }
@@ -61,7 +61,7 @@ func (s speller) fields(t *kinds.Node, want, live map[string]any, inList bool) S
 		}
 	}
 	for name := range live {
-		// A selector and a map with any keys get no defaults.
+		// Selectors and maps with arbitrary keys have no defaults.
 		if _, ok := want[name]; !ok && (!inList || t != nil && (t.IsOneValue() || !t.Names(name))) {
 			return Different
 		}

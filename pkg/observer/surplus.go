@@ -2,22 +2,23 @@ package observer
 
 import "holdfast.dev/holdfast/pkg/kinds"
 
-// RaiseSurplus raises the maximum of every list of a default entry that is
-// longer in a response to our own write: the API server lengthened it (an
-// admission plugin added a volume, a toleration, a sidecar), so that is not
-// drift. It reports whether it raised any. A user's entry is never relaxed.
+// RaiseSurplus raises the maximum of every list of a default schema that is longer in a response to the
+// controller's own write. The API server lengthened the list then (an admission plugin added a volume, a
+// toleration, a sidecar), so the difference is not drift. RaiseSurplus reports whether it raised any
+// maximum. It never changes a user's schema.
 // Source: docs/semantics.md, "Lists".
 func (e *Schema) RaiseSurplus(t *kinds.Node, desired, live map[string]any) bool {
 	return e.raises() && raiser{}.raise(e.Root, t, desired, live)
 }
 
-// FindSurplus is RaiseSurplus for an object that may have lost elements of ours
-// since: those are not taken for the API server's.
+// FindSurplus does the same as RaiseSurplus for an object that may have lost elements of the manifest since
+// the write. It counts the live elements that match no schema element, so that a lost element does not
+// reduce the surplus.
 func (e *Schema) FindSurplus(t *kinds.Node, desired, live map[string]any) bool {
 	return e.raises() && raiser{later: true}.raise(e.Root, t, desired, live)
 }
 
-// raises reports whether the maxima of the entry are those of the manifest's own lists.
+// raises reports whether the maxima of the schema are the lengths of the manifest's own lists.
 func (e *Schema) raises() bool { return e.Default || e.Follows }
 
 type raiser struct{ later bool }
@@ -54,9 +55,8 @@ func (r raiser) raise(node *Node, t *kinds.Node, desired, live any) bool {
 	return raised
 }
 
-// KeepSurplus takes the surplus of the previous default entry over, so that
-// what the API server added stays when the manifest's own list changes.
-// desired and previous are the states that the two entries belong to.
+// KeepSurplus copies the surplus of the previous default schema, so that server-added elements are kept
+// when the manifest's list changes. desired and previous are the states that the two schemas belong to.
 func (e *Schema) KeepSurplus(t *kinds.Node, desired map[string]any, before *Schema, previous map[string]any) {
 	if e.raises() && before != nil && before.raises() {
 		keep(e.Root, before.Root, t, desired, previous)

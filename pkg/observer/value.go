@@ -8,9 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Equal is JSON equality with numbers compared as numbers: 1 equals 1.0, and
-// absent, null and empty are three different things (absence is the caller's
-// to tell). A nil value is null.
+// Equal reports whether two JSON values are equal. It compares numbers as numbers: 1 equals 1.0. A nil
+// value is null. Null and empty values are different. The caller must distinguish missing values from null.
 func Equal(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
@@ -61,7 +60,7 @@ func equalNumbers(a, b any) bool {
 	return aNumber && bNumber && x == y
 }
 
-// integer returns a number's value if it is a whole one that an int64 holds.
+// integer returns the value of an integral number that fits into an int64.
 func integer(v any) (int64, bool) {
 	switch v := v.(type) {
 	case int64:
@@ -94,9 +93,8 @@ func float(v any) (float64, bool) {
 	return 0, false
 }
 
-// Covers reports whether live has everything that want has: maps and lists may have
-// more, and maps may lack what is empty. It recognises a list element that was
-// written by us, and completed by the API server.
+// Covers reports whether live has everything that want has. Maps and lists can have more, and maps can lack
+// empty values. It recognizes a list element that the controller wrote and the API server completed.
 func Covers(live, want any) bool {
 	switch want := want.(type) {
 	case map[string]any:
@@ -109,8 +107,8 @@ func Covers(live, want any) bool {
 	return Equal(live, want)
 }
 
-// Completes reports whether live is what an API server may have made of want: maps may have
-// more, and lack what is empty, lists have the same length.
+// Completes reports whether live can be the API server's form of want. Maps can have more fields, and can
+// lack empty values. Lists have the same length.
 func Completes(live, want any) bool {
 	switch want := want.(type) {
 	case map[string]any:
@@ -140,7 +138,7 @@ func Completes(live, want any) bool {
 	return Equal(live, want)
 }
 
-// coversElements finds the elements in their order.
+// coversElements reports whether live covers the elements of want in the same order.
 func coversElements(live, want []any) bool {
 	for _, element := range live {
 		if len(want) > 0 && Covers(element, want[0]) {
@@ -160,8 +158,8 @@ func coversFields(live, want map[string]any) bool {
 	return true
 }
 
-// Empty reports whether a value is one that an API server may leave out: zero,
-// false, or nothing but that.
+// Empty reports whether an API server can omit a value: a zero value, false, or a map that contains only
+// such values.
 func Empty(v any) bool {
 	switch v := v.(type) {
 	case nil:
@@ -184,8 +182,7 @@ func Empty(v any) bool {
 	}
 }
 
-// keyText is a scalar as a map key: equal scalars, and only they, have the
-// same text.
+// keyText returns a scalar as a map key. Only equal scalars have the same string.
 func keyText(v any) (string, bool) {
 	if i, ok := integer(v); ok {
 		return "i" + strconv.FormatInt(i, 10), true
@@ -201,8 +198,8 @@ func keyText(v any) (string, bool) {
 	return "", false
 }
 
-// Copy is a deep copy of a JSON value.
+// Copy returns a deep copy of a JSON value.
 func Copy(v any) any { return runtime.DeepCopyJSONValue(v) }
 
-// CopyMap is a deep copy of a JSON object.
+// CopyMap returns a deep copy of a JSON object.
 func CopyMap(m map[string]any) map[string]any { return runtime.DeepCopyJSON(m) }

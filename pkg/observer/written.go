@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// written is how the leaves of an entry are written.
+// written lists the leaves of a schema by how the user wrote them.
 type written struct {
 	leaves, nulls, free []*Path // nulls are leaves, too
 }
 
-// Nulls are the paths of the leaves that are written as null.
+// Nulls returns the paths of the leaves that are written as null.
 func (e *Schema) Nulls() []string { return texts(e.written.nulls) }
 
-// Freed are the paths of the fields that are released by name.
+// Freed returns the paths of the fields that are released by name.
 func (e *Schema) Freed() []string { return texts(e.written.free) }
 
 func texts(paths []*Path) []string {
@@ -25,10 +25,9 @@ func texts(paths []*Path) []string {
 	return all
 }
 
-// Lost returns the leaves that an entry lost on the way: all that it had as nulls
-// before, if none of them is there now, in whatever form. Whoever takes leaves
-// out leaves one of them, releases one by name, or takes out the entry; a client that
-// drops nulls drops them all.
+// Lost returns the leaves that a client dropped from a schema: all previous nulls, if the schema has none
+// of them in any form. A user who removes leaves usually keeps one of them, releases one by name, or
+// removes the schema. A client that drops nulls drops all of them.
 // Source: docs/semantics.md, "`observed`, null and what clients make of it".
 func (e *Schema) Lost(nulls []string) []string {
 	if len(nulls) == 0 {
@@ -40,7 +39,7 @@ func (e *Schema) Lost(nulls []string) []string {
 			return nil
 		}
 	}
-	held := map[string]bool{} // those that hooks observe
+	held := map[string]bool{} // the leaves that hooks observe
 	e.Root.leaves(nil, func(path *Path) { held[path.String()] = true })
 	return slices.DeleteFunc(slices.Clone(nulls), func(path string) bool { return held[path] })
 }
@@ -61,14 +60,14 @@ func (n *Node) leaves(path *Path, visit func(*Path)) {
 	}
 }
 
-// isWithin reports whether a path is another one, or leads into it.
+// isWithin reports whether path equals other or is below it.
 func isWithin(path, other string) bool {
 	rest, ok := strings.CutPrefix(path, other)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// Spelled returns an entry as it is sent: every leaf that is null says LeafText, which
-// every client keeps. What it identifies by, and control dictionaries, stay as they are.
+// Spelled returns a schema for sending: it replaces every null leaf by LeafText, which all clients
+// preserve. Fields that identify the resource, and control dictionaries, are unchanged.
 func Spelled(entry map[string]any) map[string]any {
 	spelled := maps.Clone(entry)
 	for name, value := range entry {

@@ -5,8 +5,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// An Application is a list of arbitrary manifests and the fields of them that
-// are to be held.
+// An Application is a list of arbitrary manifests. The controller holds fields of the objects that they
+// describe.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -26,8 +26,8 @@ type Application struct {
 	// +optional
 	Status ApplicationStatus `json:"status,omitempty"`
 
-	// RecordedIn are the slices that the stored status names, once what they hold is in
-	// its place. It is never stored.
+	// RecordedIn lists the slices that the stored status names, after their content was merged into this
+	// status. It is never stored.
 	RecordedIn []string `json:"-"`
 }
 
@@ -41,219 +41,213 @@ type ApplicationList struct {
 	Items []Application `json:"items"`
 }
 
-// ApplicationSpec is what the user wants.
+// ApplicationSpec is the desired state of an Application.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.manifest) || has(self.select) ? 1 : 0) + (has(self.tosca) ? 1 : 0) + (has(self.csar) ? 1 : 0) == 1",message="exactly one of spec.manifest, spec.tosca and spec.csar must be set; spec.select may stand beside spec.manifest, or in its place"
 type ApplicationSpec struct {
-	// Manifest lists the objects of the Application, whole and of any kind. In place of
-	// objects, an element may be {slices: [NAME, ...]}: these ApplicationSlices have a list
-	// of objects, which too large a list is cut into by `holdfast submit`.
+	// Manifest lists the objects of the Application, each a complete manifest of any kind. In place of an
+	// object, an element can be {slices: [NAME, ...]}. These ApplicationSlices then contain a list of
+	// objects. `holdfast submit` splits a list into slices if it is too large for one object.
 	// +optional
 	// +listType=atomic
 	Manifest []runtime.RawExtension `json:"manifest,omitzero"`
 
-	// Tosca is a TOSCA template that is translated into manifests.
+	// Tosca is a TOSCA template. The controller translates it into manifests.
 	// +optional
 	Tosca *ToscaSource `json:"tosca,omitempty"`
 
-	// CSAR is an archive with a TOSCA template that is translated into manifests.
+	// CSAR is an archive with a TOSCA template. The controller translates the template into manifests.
 	// +optional
 	CSAR *CSARSource `json:"csar,omitempty"`
 
-	// Select names many objects at once, which are another owner's, and a part of each that
-	// is held: those that come are held, those that go, or are meant no longer, are let go.
-	// It may stand beside manifest, or in its place.
+	// Select matches many objects that other owners created, and lists the fields to hold in each of them.
+	// The controller holds these fields in every object that starts to match. It releases the fields of an
+	// object that no longer matches. Select can be set together with manifest, or instead of it.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=100
 	Select []ObjectSelection `json:"select,omitempty"`
 
-	// MaxObjects is how many objects spec.select may mean. If it means more, nothing is
-	// written and nothing is let go. Unset: 1000.
+	// MaxObjects limits how many objects spec.select can match. If it matches more, the controller writes
+	// nothing and releases nothing. Unset: 1000.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	MaxObjects int32 `json:"maxObjects,omitempty"`
 
-	// ObserverSchema names the fields to hold: one partial manifest per
-	// resource, the word observed for each field, a control dictionary at the end of each
-	// list. A resource without an entry is held in every field of its manifest. It may be in
-	// slices, as manifest may.
+	// ObserverSchema names the fields to hold. Each element is a partial manifest of one resource, with the
+	// word "observed" as the value of each field and a control dictionary at the end of each list. If a
+	// resource has no schema here, the controller holds every field of its manifest. The list can be in
+	// slices, as manifest can.
 	// +optional
 	// +listType=atomic
 	ObserverSchema []runtime.RawExtension `json:"observerSchema,omitempty"`
 
-	// Fields says in paths what observerSchema spells out: which fields to hold, or to
-	// leave free, of resources that have no entry there.
+	// Fields lists the fields to hold or to release by their paths. It is a shorter form of observerSchema,
+	// for resources that have no schema there.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
 	Fields []ResourceFields `json:"fields,omitempty"`
 
-	// Hooks change what is applied and take part in the Application's life.
+	// Hooks change the manifests before they are applied, and connect the workload to the completion and
+	// the shutdown of the Application.
 	// +optional
 	Hooks *Hooks `json:"hooks,omitempty"`
 
-	// ServiceAccountName is the ServiceAccount, in the namespace of the
-	// Application, whose rights are used for every write. Empty: the
-	// controller's --default-service-account.
+	// ServiceAccountName is the ServiceAccount, in the namespace of the Application, that the controller
+	// impersonates for every write. Empty: the controller's --default-service-account.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$`
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 
-	// Ownership says whose the objects are. Own, the default: they are the Application's,
-	// which creates and deletes them. Share: they are another owner's, and fields of them are
-	// held; nothing is created, nothing is deleted, and what a manifest does not set is
-	// left alone. The annotation holdfast.dev/ownership of a manifest decides for its
-	// object.
+	// Ownership specifies whether the Application owns its objects or shares them. Own, the default: the
+	// Application creates and deletes the objects. Share: another owner creates and deletes them, and the
+	// Application holds fields of them. Fields that a shared object's manifest does not set are free. The
+	// annotation holdfast.dev/ownership in a manifest overrides this for its object.
 	// +optional
 	Ownership Ownership `json:"ownership,omitempty"`
 
-	// OnRelease says what becomes of fields that are held no longer, because they or the
-	// object leave the manifests, or the Application goes. Restore, the default for shared
-	// objects, gives them back what they had before, where nobody else has changed them
-	// since; Leave, the default for owned ones, leaves them as they are. Of an owned object
-	// it is about what was there before, and stays: what was adopted, and fields that a
-	// schema or spec.fields has had held later.
+	// OnRelease specifies what happens to fields when the Application releases them. It releases fields
+	// when they or their object leave the manifests, and when the Application is deleted. Restore, the
+	// default for shared objects, writes the original values, unless another client has changed the fields
+	// since. Leave, the default for owned objects, keeps the live values. For owned objects that are not
+	// deleted, Restore covers the fields of adopted objects, and fields that a schema or spec.fields added
+	// after the object was created.
 	// +optional
 	OnRelease ReleasePolicy `json:"onRelease,omitempty"`
 
-	// Adoption says what to do about an object that already exists and is not
-	// this Application's.
+	// Adoption specifies what to do with an object that already exists and does not belong to this
+	// Application.
 	// +optional
 	// +kubebuilder:default=Never
 	Adoption AdoptionPolicy `json:"adoption,omitempty"`
 
-	// DeletionPolicy says what becomes of the resources when the Application is
-	// deleted.
+	// DeletionPolicy specifies what happens to the resources when the Application is deleted.
 	// +optional
 	// +kubebuilder:default=Delete
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
-	// AdoptedDeletionPolicy says what becomes of an object that was adopted, when it is
-	// no longer desired or the Application is deleted: it was there before the
-	// Application. With deletionPolicy Orphan nothing is deleted.
+	// AdoptedDeletionPolicy specifies what happens to an adopted object when it is no longer desired or the
+	// Application is deleted. Such an object existed before the Application. With deletionPolicy Orphan,
+	// nothing is deleted.
 	// +optional
 	// +kubebuilder:default=Orphan
 	AdoptedDeletionPolicy DeletionPolicy `json:"adoptedDeletionPolicy,omitempty"`
 
-	// Mode says what is done about objects that are not as they are desired. Hold, the
-	// default: they are created, corrected and deleted. Observe: nothing of them is written,
-	// not even marks; what differs, and what would be done, is told. A change of it is all
-	// that turns the Application on.
+	// Mode specifies whether the controller writes to the objects. Hold, the default: it creates, corrects
+	// and deletes them. Observe: it writes nothing to them, not even tracking metadata. It reports drift,
+	// and the changes that it would make. To start holding the objects, change only this field.
 	// +optional
 	Mode Mode `json:"mode,omitempty"`
 
-	// Suspend stops every write for this Application until it is unset. Its
-	// deletion is not stopped.
+	// Suspend stops every write for this Application until it is unset. It does not stop the deletion of
+	// the Application.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// Interval is how often a source behind a URL is asked for changes, and the
-	// Application looked at even though nothing has happened. Unset: the
-	// controller's --source-interval and --resync-interval.
+	// Interval is how often the controller checks a source behind a URL for changes, and how often it
+	// reconciles the Application without another trigger. Unset: the controller's --source-interval and
+	// --resync-interval.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10s')",message="must be at least 10s"
 	Interval *metav1.Duration `json:"interval,omitempty"`
 
-	// Retry says when a resource is tried again that could not be brought to its desired
-	// state. It is not for errors of the whole Application, such as a status that cannot
-	// be written: after these the controller waits 50ms, twice as long each time, up to
-	// 5m.
+	// Retry configures the retries of a resource that has not reached its desired state. It does not apply
+	// to errors of the whole Application, such as a failed status update. After those, the controller waits
+	// 50ms, then twice as long each time, up to 5m.
 	// +optional
 	Retry *RetryPolicy `json:"retry,omitempty"`
 }
 
-// Mode says whether anything is written.
+// Mode specifies whether the controller writes to the objects of an Application.
 //
 // +kubebuilder:validation:Enum=Hold;Observe
 type Mode string
 
 const (
-	// ModeHold is that of an Application whose objects are held.
+	// ModeHold: the controller creates, corrects and deletes the objects.
 	ModeHold Mode = "Hold"
-	// ModeObserve is that of one of which nothing is written but what it says itself.
+	// ModeObserve: the controller writes only the Application's status, and reports drift.
 	ModeObserve Mode = "Observe"
 )
 
-// AdoptionPolicy says when an existing object may be taken over.
+// AdoptionPolicy specifies when the Application can adopt an existing object.
 //
 // +kubebuilder:validation:Enum=Never;IfUnowned;Always
 type AdoptionPolicy string
 
 const (
-	// AdoptNever refuses with reason ResourceConflict.
+	// AdoptNever: the controller does not adopt the object, and reports reason ResourceConflict.
 	AdoptNever AdoptionPolicy = "Never"
-	// AdoptIfUnowned takes over objects that nobody else claims.
+	// AdoptIfUnowned: the controller adopts an object that has no other owner.
 	AdoptIfUnowned AdoptionPolicy = "IfUnowned"
-	// AdoptAlways takes over whatever has the name.
+	// AdoptAlways: the controller adopts any object with the name, even if it has another owner.
 	AdoptAlways AdoptionPolicy = "Always"
 )
 
-// DeletionPolicy says what becomes of resources when their Application goes.
+// DeletionPolicy specifies what happens to the resources when their Application is deleted.
 //
 // +kubebuilder:validation:Enum=Delete;Orphan
 type DeletionPolicy string
 
 const (
-	// DeletionDelete deletes every resource in reverse order.
+	// DeletionDelete: the controller deletes every resource, in the reverse order of creation.
 	DeletionDelete DeletionPolicy = "Delete"
-	// DeletionOrphan leaves the resources as they are, without our marks.
+	// DeletionOrphan: the controller removes its tracking metadata, and keeps the resources otherwise
+	// unchanged.
 	DeletionOrphan DeletionPolicy = "Orphan"
 )
 
-// Ownership says whose an object is.
+// Ownership specifies whether the Application owns an object or shares it.
 //
 // +kubebuilder:validation:Enum=Own;Share
 type Ownership string
 
 const (
-	// OwnershipOwn is that of objects that the Application creates and deletes.
+	// OwnershipOwn: the Application creates and deletes the object.
 	OwnershipOwn Ownership = "Own"
-	// OwnershipShare is that of objects that are another owner's: fields of them are held,
-	// and nothing is created or deleted.
+	// OwnershipShare: another owner creates and deletes the object, and the Application holds fields of it.
 	OwnershipShare Ownership = "Share"
 )
 
-// ReleasePolicy says what becomes of fields when they are held no
-// longer.
+// ReleasePolicy specifies what happens to a field when the Application releases it.
 //
 // +kubebuilder:validation:Enum=Leave;Restore
 type ReleasePolicy string
 
 const (
-	// ReleaseLeave leaves them as they are.
+	// ReleaseLeave: the field keeps its live value.
 	ReleaseLeave ReleasePolicy = "Leave"
-	// ReleaseRestore gives them back what they had before.
+	// ReleaseRestore: the controller writes the original value.
 	ReleaseRestore ReleasePolicy = "Restore"
 )
 
-// RetryPolicy says when a resource is tried again that could not be brought to its
-// desired state: after initialInterval first, then after multiplier times the wait
-// before, up to maxInterval, each a little longer by chance.
+// RetryPolicy configures the retries of a resource that has not reached its desired state. The first wait
+// is initialInterval. Each further wait is the previous one times multiplier, up to maxInterval. The
+// controller adds a small random delay to each wait.
 type RetryPolicy struct {
-	// InitialInterval is the first wait, at least 1s. Unset: 250ms, or 10s where rights are missing,
-	// or 2m where only a user can help.
+	// InitialInterval is the first wait, at least 1s. Unset: 250ms; 10s if a permission is missing; 2m if a
+	// user must intervene.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="must be at least 1s"
 	InitialInterval *metav1.Duration `json:"initialInterval,omitempty"`
-	// Multiplier is what each wait is multiplied with for the next. Unset: 2. With 1, no
-	// wait is shorter than 1s.
+	// Multiplier is the factor between one wait and the next. Unset: 2. With 1, no wait is shorter than 1s.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10
 	Multiplier *int32 `json:"multiplier,omitempty"`
-	// MaxInterval is the longest wait, at least 1s. Unset: 5m, or 16m where only a user can help.
+	// MaxInterval is the longest wait, at least 1s. Unset: 5m; 16m if a user must intervene.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s')",message="must be at least 1s"
 	MaxInterval *metav1.Duration `json:"maxInterval,omitempty"`
-	// MaxAttempts is how often a resource is tried before the Application is
-	// Stalled, until something changes. 0: without limit.
+	// MaxAttempts is the number of attempts for a resource before the Application is Stalled, until
+	// something changes. 0: no limit.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	MaxAttempts int32 `json:"maxAttempts,omitempty"`

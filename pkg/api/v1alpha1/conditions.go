@@ -2,20 +2,19 @@ package v1alpha1
 
 // Condition types of an Application.
 const (
-	// ConditionReady is true when everything is held and healthy.
+	// ConditionReady is true if every field is held and every resource is healthy.
 	ConditionReady = "Ready"
-	// ConditionRendered is true when the source gave valid manifests and the
-	// observer schema fits them.
+	// ConditionRendered is true if the source rendered to valid manifests and the observer schema matches
+	// them.
 	ConditionRendered = "Rendered"
-	// ConditionHeld is true when every held field has its value.
+	// ConditionHeld is true if every held field is in sync.
 	ConditionHeld = "Held"
-	// ConditionHealthy is true when every resource is Current by kstatus.
+	// ConditionHealthy is true if kstatus computes Current for every resource.
 	ConditionHealthy = "Healthy"
-	// ConditionCompleted is there, and true, once the workload has said that its
-	// work is done.
+	// ConditionCompleted is set, with status True, after the workload has reported completion.
 	ConditionCompleted = "Completed"
-	// ConditionReconciling is there, and true, while work goes on.
+	// ConditionReconciling is set, with status True, while the controller still has work to do.
 	ConditionReconciling = "Reconciling"
-	// ConditionStalled is there, and true, while only a user can help.
+	// ConditionStalled is set, with status True, while the Application needs a user to intervene.
 	ConditionStalled = "Stalled"
 )

@@ -1,14 +1,10 @@
-// Package v1alpha1 is the API that users write: the Application and what it
-// reports.
+// Package v1alpha1 is the API of Holdfast: the Application, the HoldProfile and the ApplicationSlice.
 //
-// It holds types and their constants, and what follows from each reason; nothing that
-// decides. Manifests and
-// observer schemas are kept as raw JSON, byte for byte as they were sent,
-// because an observer schema may have nulls for leaves, and a decoder that drops a
-// null changes what is held.
+// It contains types and their constants, and the properties of each condition reason. It contains no
+// decisions. Manifests and observer schemas are kept as raw JSON, byte for byte as the client sent them. An
+// observer schema can have nulls as leaves, and a decoder that drops a null changes which fields are held.
 //
-// The deepcopy functions and deploy/crd are generated from this package with
-// `make generate`.
+// The deepcopy functions and deploy/crd are generated from this package with `make generate`.
 //
 // +kubebuilder:object:generate=true
 // +groupName=holdfast.dev

@@ -9,23 +9,23 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// ResourceFields says which fields of one resource, or of several, are held: an observer
-// schema in few words, which is made anew for each version of the manifest.
+// ResourceFields lists the fields to hold in one or more resources. It is a short form of an observer
+// schema. The controller compiles it again for each version of the manifest.
 //
 // +kubebuilder:validation:MinProperties=2
 type ResourceFields struct {
-	// Resource says whose fields.
+	// Resource selects the resources.
 	Resource ResourceSelector `json:"resource"`
 
-	// Hold names the fields that are held: these and no others. "*" stands for all that
-	// the manifest sets. Not set: "*". Of two paths that name one field the longer one
-	// decides, be it of hold or of free.
+	// Hold lists the fields to hold; fields that it does not name are free. "*" matches every field that
+	// the manifest sets. Unset: "*". If two paths match the same field, the longer path takes precedence,
+	// in hold or in free.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
 	Hold []HeldField `json:"hold,omitzero"`
 
-	// Free names the fields that are not held.
+	// Free lists fields to release. spec.onRelease decides whether they are restored.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
@@ -33,8 +33,7 @@ type ResourceFields struct {
 	// +kubebuilder:validation:items:MaxLength=4096
 	Free []string `json:"free,omitempty"`
 
-	// Leave names fields that are not held, and stay as they are when
-	// they are let go, whatever spec.onRelease says.
+	// Leave lists fields to release. They keep their live values, regardless of spec.onRelease.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
@@ -42,8 +41,8 @@ type ResourceFields struct {
 	// +kubebuilder:validation:items:MaxLength=4096
 	Leave []string `json:"leave,omitempty"`
 
-	// Restore names fields that are not held, and get back what they had before when they
-	// are let go, whatever spec.onRelease says, as far as that is on record.
+	// Restore lists fields to release. The controller writes their original values, if they are recorded,
+	// regardless of spec.onRelease.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000
@@ -52,12 +51,13 @@ type ResourceFields struct {
 	Restore []string `json:"restore,omitempty"`
 }
 
-// Frees reports whether fields are named that are not held.
+// Frees reports whether the item lists fields to release.
 func (f *ResourceFields) Frees() bool { return len(f.Free)+len(f.Leave)+len(f.Restore) > 0 }
 
-// ResourceSelector means resources of one kind.
+// ResourceSelector selects resources of one kind.
 type ResourceSelector struct {
-	// APIVersion tells kinds of one name apart; the version in it is not looked at.
+	// APIVersion distinguishes kinds that have the same name. The controller compares the group only, not
+	// the version.
 	// +optional
 	// +kubebuilder:validation:MaxLength=317
 	APIVersion string `json:"apiVersion,omitempty"`
@@ -65,29 +65,29 @@ type ResourceSelector struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Kind string `json:"kind"`
-	// Namespace is that of the resource, if names alone do not tell.
+	// Namespace is the namespace of the resource. Set it if the name alone is ambiguous.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Namespace string `json:"namespace,omitempty"`
-	// Name is that of the resource, in which * stands for any text. A name without *
-	// prevails.
+	// Name is the name of the resource. * matches any string. An item whose name has no * takes precedence.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 }
 
-// HeldField is a path of fields that are held. It is written as text, or as an object with
-// the path and a rule: which values the fields may have, or what is done about them.
+// HeldField is a path of fields to hold. Write it as a string, or as an object with the path and a rule.
+// The rule limits the values of the fields, or sets a mode.
 //
 // +kubebuilder:validation:Type=""
 // +kubebuilder:pruning:PreserveUnknownFields
 type HeldField struct {
-	// Path is that of explain and diff: spec.ports[port=80].targetPort.
+	// Path is a field path as `holdfast explain` and `holdfast diff` print it:
+	// spec.ports[port=80].targetPort.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Path string `json:"path"`
-	// Minimum and Maximum are bounds: numbers, quantities or percentages. A value beyond
-	// one is set to it.
+	// Minimum and Maximum are bounds: numbers, quantities or percentages. A value out of bounds is
+	// corrected to the nearest bound.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
@@ -96,53 +96,54 @@ type HeldField struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
 	Maximum *runtime.RawExtension `json:"maximum,omitempty"`
-	// OneOf has the values that are allowed.
+	// OneOf lists the allowed values.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
 	OneOf []runtime.RawExtension `json:"oneOf,omitempty"`
-	// Pattern is a regular expression (RE2) that the whole value matches.
+	// Pattern is a regular expression (RE2) that must match the whole value.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Pattern string `json:"pattern,omitempty"`
-	// Rule is a rule in CEL over self, the value, and object, what is around it.
+	// Rule is a CEL expression. self is the value; object is the observed part of the object that contains
+	// it.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	Rule string `json:"rule,omitempty"`
-	// Mode says what is done: hold, as without a rule; seed, when the object is created
-	// only; push, when the manifest's value changes; watch, to tell of drift; absent, to
-	// remove what is there.
+	// Mode specifies when the controller writes the field. hold: always, as without a rule. seed: only when
+	// the object is created. push: when the manifest's value changes. watch: never; it reports drift.
+	// absent: it removes the field.
 	// +optional
 	Mode HeldMode `json:"mode,omitempty"`
-	// Keys close the map at the path: they say which keys nobody may add to it.
+	// Keys close the map at the path: they list the keys that no other client can add to it.
 	// +optional
 	Keys *HeldKeys `json:"keys,omitempty"`
-	// Fault is why it cannot be read; empty if it can.
+	// Fault is the validation error, or "" if the item is valid.
 	Fault string `json:"-"`
 }
 
-// HeldMode is what is done about a field.
+// HeldMode specifies when the controller writes a field.
 //
 // +kubebuilder:validation:Enum=hold;seed;push;watch;absent
 type HeldMode string
 
-// HeldKeys are keys of a map, in which * stands for any text.
+// HeldKeys lists keys of a map. * matches any string.
 type HeldKeys struct {
-	// Hold are the keys that are removed unless the manifest has them.
+	// Hold lists the keys that the controller removes unless the manifest sets them.
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=100
 	Hold []string `json:"hold"`
-	// Free are those that are left all the same.
+	// Free lists keys that other clients can add, even if hold matches them.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=100
 	Free []string `json:"free,omitempty"`
 }
 
-// UnmarshalJSON reads both forms. What is neither is no error: one mistake must not hide
-// the rest of an Application.
+// UnmarshalJSON reads both forms. It returns no error for other input, and sets Fault instead: one
+// validation error must not hide the rest of an Application.
 func (f *HeldField) UnmarshalJSON(content []byte) error {
 	*f = HeldField{}
 	if json.Unmarshal(content, &f.Path) == nil {
@@ -165,7 +166,7 @@ func (f *HeldField) UnmarshalJSON(content []byte) error {
 	return nil
 }
 
-// MarshalJSON writes the text, if there is no rule.
+// MarshalJSON writes a string if there is no rule, and an object otherwise.
 func (f HeldField) MarshalJSON() ([]byte, error) {
 	if !f.HasRule() {
 		return json.Marshal(f.Path)
@@ -174,7 +175,7 @@ func (f HeldField) MarshalJSON() ([]byte, error) {
 	return json.Marshal(object(f))
 }
 
-// HasRule reports whether anything is said beside the path.
+// HasRule reports whether the item sets anything in addition to the path.
 func (f HeldField) HasRule() bool {
 	return f.Minimum != nil || f.Maximum != nil || f.OneOf != nil || f.Pattern != "" || f.Rule != "" || f.Mode != "" || f.Keys != nil
 }

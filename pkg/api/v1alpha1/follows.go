@@ -6,27 +6,28 @@ import (
 	"strconv"
 )
 
-// What is packed has three texts for each resource: what is desired, its entry of the
-// observer schema, and what is observed. As a rule the other two follow from the first, and
-// in their place is only what does not follow:
+// A packed record has three JSON strings for each resource: the desired state, the schema, and the observed
+// state. The last two usually follow from the desired state. The record then contains a short form in their
+// place:
 //
-//	in the place of    there is                      which means
-//	an entry           "as desired"                  every leaf of what is desired is observed, every list has its length
+//	in the place of    the record has                means
+//	the schema         "as desired"                  every leaf of the desired state is observed, every list has its length
 //	                   ["as desired",3,8]            the same, but the maps or lists 3 and 8, counted from 0, are one leaf each
-//	what is observed   "as desired"                  the very text that is desired
-//	                   "as desired, with lengths"    the same, and behind the elements of each list their number
+//	the observed state "as desired"                  the same JSON as the desired state
+//	                   "as desired, with lengths"    the same, with the number of its elements at the end of each list
 //	any of them        anything else                 itself
 //
-// This is a format, and no rule of what is held: it is never to change, whatever the default
-// schema of a version is. It speaks of the text beside it, and never of the spec. What does
-// not follow to the last byte is there as it is, and so is each entry with a maximum that was
-// raised: a version that does not know this format would cut these lists.
+// This defines a storage format, not which fields are held. It must never change, even if the default
+// schema changes between versions. It refers to the desired state in the same record, never to the spec. A
+// value that does not follow byte for byte is stored unchanged. So is each schema with a raised maximum: a
+// version that does not know this format would truncate these lists.
 var (
 	asDesired   = []byte(`"as desired"`)
 	withLengths = []byte(`"as desired, with lengths"`)
 )
 
-// shortEntry is what is in the place of an entry.
+// shortEntry returns the short form of a schema, or the schema itself if it does not follow from the
+// desired state.
 func shortEntry(entry, desired []byte) []byte {
 	var leaves []int
 	whole, ok := follow(desired, &entryForm{isLeaf: func(n, at int) bool {
@@ -53,7 +54,7 @@ func shortEntry(entry, desired []byte) []byte {
 	return short
 }
 
-// wholeEntry is the entry that shortEntry was given; what cannot be understood is itself.
+// wholeEntry reverses shortEntry. It returns input that is not a short form unchanged.
 func wholeEntry(short, desired []byte) []byte {
 	var leaves []int
 	if !bytes.Equal(short, asDesired) {
@@ -75,7 +76,8 @@ func wholeEntry(short, desired []byte) []byte {
 	return whole
 }
 
-// shortObserved is what is in the place of what is observed.
+// shortObserved returns the short form of an observed state, or the observed state itself if it does not
+// follow from the desired state.
 func shortObserved(observed, desired []byte) []byte {
 	if bytes.Equal(observed, desired) {
 		return asDesired
@@ -86,7 +88,7 @@ func shortObserved(observed, desired []byte) []byte {
 	return observed
 }
 
-// wholeObserved is what shortObserved was given; what cannot be understood is itself.
+// wholeObserved reverses shortObserved. It returns input that is not a short form unchanged.
 func wholeObserved(short, desired []byte) []byte {
 	if bytes.Equal(short, asDesired) {
 		return bytes.Clone(desired)
@@ -99,26 +101,26 @@ func wholeObserved(short, desired []byte) []byte {
 	return short
 }
 
-// leafText is a leaf of an entry.
 var leafText = []byte(`"observed"`)
 
-// entryForm makes an entry of what follows.
+// entryForm makes follow derive a schema instead of an observed state.
 type entryForm struct {
-	// isLeaf is asked of each map and list, in the order of the text, whether it is a leaf;
-	// at is where its text would begin.
+	// isLeaf reports whether the nth map or list, in the order of the JSON, is a leaf of the schema. at is
+	// the offset at which its JSON would begin.
 	isLeaf func(n, at int) bool
 	asked  int
 }
 
-// follow is what follows from a JSON text without spaces: an entry, or what is observed. It
-// is false for any other text.
+// follow derives a schema, or an observed state if entry is nil, from JSON without spaces. ok is false for
+// any other input.
 func follow(desired []byte, entry *entryForm) (whole []byte, ok bool) {
 	f := recordDeriver{from: desired, to: make([]byte, 0, len(desired)+len(desired)/4), entry: entry}
 	ok = f.value(inRoot) && len(f.from) == 0
 	return f.to, ok
 }
 
-// scope is where a value is: what identifies an object is copied into its entry.
+// scope is the position of a value in the object. Fields that identify the object are copied into its
+// schema.
 type scope int
 
 const (
@@ -138,7 +140,7 @@ func (s scope) of(name []byte) scope {
 	return elsewhere
 }
 
-// recordDeriver reads one text and writes another one.
+// recordDeriver reads the JSON of the desired state and writes the derived JSON.
 type recordDeriver struct {
 	from, to []byte
 	entry    *entryForm
@@ -195,7 +197,7 @@ func (f *recordDeriver) list() bool {
 	return f.copy(']')
 }
 
-// scalar is a leaf of an entry, unless it identifies the object.
+// scalar copies a scalar. In a schema it writes a leaf instead, unless the scalar identifies the object.
 func (f *recordDeriver) scalar(at scope) bool {
 	text := f.text()
 	if text == nil {
@@ -212,7 +214,7 @@ func (f *recordDeriver) scalar(at scope) bool {
 	return true
 }
 
-// next is the next byte, or 0 at the end.
+// next returns the next byte without consuming it, or 0 at the end.
 func (f *recordDeriver) next() byte {
 	if len(f.from) == 0 {
 		return 0
@@ -220,7 +222,7 @@ func (f *recordDeriver) next() byte {
 	return f.from[0]
 }
 
-// copy copies a byte, if it is the next one.
+// copy copies the next byte if it is c, and reports whether it is.
 func (f *recordDeriver) copy(c byte) bool {
 	if f.next() != c {
 		return false
@@ -229,7 +231,7 @@ func (f *recordDeriver) copy(c byte) bool {
 	return true
 }
 
-// text goes behind a string, and has it with its quotes; nil if none is next.
+// text consumes a string and returns it with its quotes. It returns nil if the next value is not a string.
 func (f *recordDeriver) text() []byte {
 	if f.next() != '"' {
 		return nil
@@ -247,7 +249,7 @@ func (f *recordDeriver) text() []byte {
 	return nil
 }
 
-// skip goes behind a map or a list.
+// skip consumes a map or a list.
 func (f *recordDeriver) skip() bool {
 	for depth := 0; len(f.from) > 0; {
 		if f.from[0] == '"' {

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// longestManager is what an API server takes for the name of a field manager.
+// longestManager is the length limit of the API server for a field manager.
 const longestManager = 128
 
-// FieldManagerOf is the name under which the objects of an Application are written, so that
-// a conflict of a server-side apply says who holds a field: holdfast:<namespace>/<name>. Of
-// one that is too long, the end is a digest.
+// FieldManagerOf returns the field manager for the objects of an Application: holdfast:<namespace>/<name>.
+// A conflict of a server-side apply then names the Application that holds a field. If the name is too long,
+// its end is replaced by a digest.
 func FieldManagerOf(namespace, name string) string {
 	manager := FieldManager + ":" + namespace + "/" + name
 	if len(manager) <= longestManager {
@@ -22,13 +22,13 @@ func FieldManagerOf(namespace, name string) string {
 	return manager[:longestManager-len(digest)-1] + "~" + digest
 }
 
-// IsFieldManagerOf reports whether a field manager is that of an Application: by its own
-// name, or by the one that all had in older versions.
+// IsFieldManagerOf reports whether a field manager belongs to an Application: by the Application's own
+// name, or by the common name that older versions used.
 func IsFieldManagerOf(manager, namespace, name string) bool {
 	return manager == FieldManager || manager == FieldManagerOf(namespace, name)
 }
 
-// IsFieldManager reports whether a field manager is that of some Application.
+// IsFieldManager reports whether a field manager belongs to any Application.
 func IsFieldManager(manager string) bool {
 	return manager == FieldManager || strings.HasPrefix(manager, FieldManager+":")
 }

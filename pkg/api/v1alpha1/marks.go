@@ -1,68 +1,67 @@
 package v1alpha1
 
-// Marks that say whose an object is, and what the Application carries.
+// Tracking metadata of objects, annotations of Applications and their manifests, finalizers and field
+// managers.
 const (
-	// LabelApplicationUID is on every object of an Application. Watches select
-	// by it. Its value is the Application's UID.
+	// LabelApplicationUID is a label of every object that an Application owns. Its value is the
+	// Application's UID. Watches select by it.
 	LabelApplicationUID = "holdfast.dev/application-uid"
-	// AnnotationTrackingID is on every object of an Application:
-	// <namespace>/<name>:<group>/<kind>:<namespace>/<name>. It names the object
-	// itself, so that a copy made under another name is not taken for ours.
+	// AnnotationTrackingID is an annotation of every object that an Application owns:
+	// <namespace>/<name>:<group>/<kind>:<namespace>/<name>. It names the object itself, so that a copy with
+	// another name does not count as an object of the Application.
 	AnnotationTrackingID = "holdfast.dev/tracking-id"
-	// AnnotationAdopted is on an object that was there before its Application took it
-	// over. Its value is "true".
+	// AnnotationAdopted is an annotation of an object that existed before its Application adopted it. Its
+	// value is "true".
 	AnnotationAdopted = "holdfast.dev/adopted"
-	// LabelHeld is on every shared object of which some Application holds fields. Its value
-	// is "true". It says that the object is held, and AnnotationHolders by whom.
+	// LabelHeld is a label of every shared object with fields that an Application holds. Its value is
+	// "true". AnnotationHolders lists these Applications.
 	LabelHeld = "holdfast.dev/held"
-	// AnnotationHolders is on the same objects: the Applications that hold fields of it, by
-	// <namespace>/<name>, and which fields, as JSON.
+	// AnnotationHolders is an annotation of the same objects. It lists, as JSON, the Applications that hold
+	// fields of the object, by <namespace>/<name>, and their fields.
 	AnnotationHolders = "holdfast.dev/holders"
-	// AnnotationOwnership is on a manifest and says whose that one object is: Own or
-	// Share. Unset: as spec.ownership says. It is not written to the object.
+	// AnnotationOwnership is an annotation in a manifest. It sets the ownership of that one object: Own or
+	// Share. Unset: spec.ownership applies. The controller does not write it to the object.
 	AnnotationOwnership = "holdfast.dev/ownership"
-	// AnnotationOrphan on an Application says that whoever deleted it asked to leave its
-	// objects (kubectl delete --cascade=orphan). The garbage collector takes its own
-	// finalizer off, so it is written down here.
+	// AnnotationOrphan is an annotation of an Application that a client deleted with kubectl delete
+	// --cascade=orphan. The garbage collector removes its own finalizer, so the controller records the
+	// request here.
 	AnnotationOrphan = "holdfast.dev/orphan"
-	// AnnotationKinds is on the Application: the kinds (Kind.version.group,
-	// comma separated) that it may have objects of, written before the first of
-	// them is created.
+	// AnnotationKinds is an annotation of the Application. It lists the kinds (Kind.version.group, comma
+	// separated) of which the Application may have objects. The controller writes it before it creates the
+	// first of these objects.
 	AnnotationKinds = "holdfast.dev/kinds"
-	// AnnotationNamespaces is on the Application: the namespaces beside its own
-	// that it may have objects in, comma separated, written before the first of
-	// them is created.
+	// AnnotationNamespaces is an annotation of the Application. It lists the namespaces (comma separated),
+	// other than its own, in which the Application may have objects. The controller writes it before it
+	// creates the first of these objects.
 	AnnotationNamespaces = "holdfast.dev/namespaces"
-	// AnnotationCreating is on the Application: the desired states of objects that
-	// are about to be created and are in no status yet, as JSON, compressed, in
-	// base64. Values of Secrets are not in it.
+	// AnnotationCreating is an annotation of the Application. It contains the desired states of objects
+	// that are about to be created and are not in the status yet, as compressed JSON in base64. It does not
+	// contain values of Secrets.
 	AnnotationCreating = "holdfast.dev/creating"
-	// AnnotationReconcile on an Application asks for a reconcile now. Its value,
-	// any text, is found in status.reconcileRequest when that is done.
+	// AnnotationReconcile on an Application requests a reconcile now. Its value can be any string. After
+	// the reconcile, the same value is in status.reconcileRequest.
 	AnnotationReconcile = "holdfast.dev/reconcile"
-	// AnnotationGenerate is on a Secret of a manifest. It names keys that are
-	// filled with random text when the Secret is created and never again, comma
+	// AnnotationGenerate is an annotation of a Secret in a manifest. It lists the keys for which the
+	// controller generates random values when it creates the Secret, and never again. Keys are comma
 	// separated, each with an optional length: "password,root-password:32".
 	AnnotationGenerate = "holdfast.dev/generate"
-	// AnnotationDeletionPolicy is on a manifest and says what becomes of that one
-	// object when it is no longer desired: Delete or Orphan. Unset: as
-	// spec.deletionPolicy says.
+	// AnnotationDeletionPolicy is an annotation in a manifest. It specifies what happens to that one object
+	// when it is no longer desired: Delete or Orphan. Unset: spec.deletionPolicy applies.
 	AnnotationDeletionPolicy = "holdfast.dev/deletion-policy"
-	// AnnotationCompleted on an Application is when its workload has said that its
-	// work is done (RFC 3339).
+	// AnnotationCompleted on an Application is the time (RFC 3339) when its workload reported completion.
 	AnnotationCompleted = "holdfast.dev/completed"
-	// AnnotationShutDown on an Application is when its workload has said, in its
-	// shutdown, that it may be deleted (RFC 3339).
+	// AnnotationShutDown on an Application is the time (RFC 3339) when its workload, in its shutdown,
+	// reported that it can be deleted.
 	AnnotationShutDown = "holdfast.dev/shut-down"
-	// AnnotationNamed on an ApplicationSlice says that an Application is about to name it,
-	// though it was there already. Its value is another one each time: whoever was about to
-	// delete it finds another version, and looks again.
+	// AnnotationNamed on an ApplicationSlice states that an Application is about to refer to this existing
+	// slice. Each write sets another value, so that a concurrent deletion fails with a version conflict and
+	// checks again.
 	AnnotationNamed = "holdfast.dev/named"
-	// SliceFinalizer keeps an ApplicationSlice as long as its Application names it.
+	// SliceFinalizer prevents the deletion of an ApplicationSlice while its Application refers to it.
 	SliceFinalizer = "holdfast.dev/slice"
-	// Finalizer keeps an Application until its resources are gone.
+	// Finalizer prevents the deletion of an Application until its resources are deleted or released.
 	Finalizer = "holdfast.dev/resources"
-	// FieldManager is the name under which the controller writes Applications. What older
-	// versions have written of their objects has it, too: see FieldManagerOf.
+	// FieldManager is the field manager for writes to Applications. Older versions also used it for the
+	// objects of Applications: see FieldManagerOf.
 	FieldManager = "holdfast"
 )

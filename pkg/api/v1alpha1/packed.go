@@ -12,35 +12,35 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// packAbove is how many bytes of manifests and schemas a status shows as they are. What
-// is larger is packed: they repeat the spec, and each other, which compression finds.
+// packAbove is the number of bytes of manifests and schemas above which a status contains them compressed.
+// They repeat the spec and each other, so they compress well.
 const packAbove = 64 << 10
 
-// MaxApplicationBytes is what an Application may take with its status, as JSON. Of a
-// larger one, something is in slices.
+// MaxApplicationBytes limits the size of an Application with its status, as JSON. A larger Application has
+// a part in slices.
 const MaxApplicationBytes = 1536*1024 - 128*1024
 
-// MaxUnpacked bounds what is unpacked. Whoever makes a status sees to it that it has no
-// more manifests and schemas than that.
+// MaxUnpacked limits the manifests and schemas of a status, in bytes. The writer of a status must respect
+// it, because readers read little more.
 const MaxUnpacked = 64 << 20
 
-// maxRead is how much is unpacked at most: with what stands around manifests and schemas.
+// maxRead is the number of bytes to unpack at most: manifests, schemas and the JSON around them.
 const maxRead = MaxUnpacked + 8<<20
 
-// WholeStatus is a status that is written with its manifests and schemas at any size.
+// WholeStatus is a status that is marshaled with its manifests and schemas uncompressed, at any size.
 //
 // +kubebuilder:object:generate=false
 type WholeStatus ApplicationStatus
 
-// compressedFields are the fields that are packed together. What of entries and observed objects
-// follows from what is desired is not in it: see follows.go.
+// compressedFields are the fields that are packed together. Schemas and observed states that follow from
+// the desired state are in short form: see follows.go.
 type compressedFields struct {
 	MangledObserverSchema []runtime.RawExtension `json:"mangledObserverSchema,omitempty"`
 	LastAppliedManifest   []runtime.RawExtension `json:"lastAppliedManifest,omitempty"`
 	LastObservedManifest  []runtime.RawExtension `json:"lastObservedManifest,omitempty"`
 }
 
-// MarshalJSON packs what is large, see packAbove.
+// MarshalJSON packs the manifests and schemas if they exceed packAbove.
 func (s ApplicationStatus) MarshalJSON() ([]byte, error) {
 	whole := WholeStatus(s)
 	whole.Record = nil
@@ -61,8 +61,8 @@ func (s ApplicationStatus) MarshalJSON() ([]byte, error) {
 	return json.Marshal(whole)
 }
 
-// UnmarshalJSON unpacks what was packed. A record that cannot be read is as none: that
-// costs learned values, and never a wrong write.
+// UnmarshalJSON unpacks a packed status. It ignores a record that it cannot read: the controller then loses
+// learned values, but never writes a wrong value.
 func (s *ApplicationStatus) UnmarshalJSON(raw []byte) error {
 	var whole WholeStatus
 	if err := json.Unmarshal(raw, &whole); err != nil {
@@ -70,14 +70,14 @@ func (s *ApplicationStatus) UnmarshalJSON(raw []byte) error {
 	}
 	var all compressedFields
 	if len(whole.Record) > 0 && Unpack(whole.Record, &all) == nil {
-		_ = all.unpackInto(&whole) // what is too large to be read is as none, too
+		_ = all.unpackInto(&whole) // a record that is too large is ignored, too
 	}
 	whole.Record = nil
 	*s = ApplicationStatus(whole)
 	return nil
 }
 
-// slicedFields is what slices have of a status.
+// slicedFields are the fields of a status that slices contain.
 type slicedFields struct {
 	compressedFields
 	Resources []ResourceStatus      `json:"resources,omitempty"`
@@ -88,7 +88,7 @@ type slicedFields struct {
 	Watched   []ReportedField       `json:"watched,omitempty"`
 }
 
-// Cut takes out of a status what slices can have of it, as gzipped JSON.
+// Cut removes the fields that slices can contain from a status, and returns them as gzipped JSON.
 func (s ApplicationStatus) Cut() (rest ApplicationStatus, record []byte, err error) {
 	rest = s
 	rest.MangledObserverSchema, rest.LastAppliedManifest, rest.LastObservedManifest = nil, nil, nil
@@ -97,7 +97,7 @@ func (s ApplicationStatus) Cut() (rest ApplicationStatus, record []byte, err err
 	return rest, record, err
 }
 
-// Join puts what was cut out of a status into its place.
+// Join adds a record of Cut to the status that Cut left.
 func (s ApplicationStatus) Join(record []byte) (ApplicationStatus, error) {
 	var all slicedFields
 	if err := Unpack(record, &all); err != nil {
@@ -147,9 +147,9 @@ func (p compressedFields) unpackInto(s *WholeStatus) error {
 	return nil
 }
 
-// writers are kept: each has most of a MiB.
+// writers pools gzip writers, because each allocates most of a MiB.
 var writers = sync.Pool{New: func() any {
-	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is one that there is
+	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is valid, so there is no error
 	return w
 }}
 
@@ -171,7 +171,7 @@ func pack(all any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Unpack reads gzipped JSON.
+// Unpack reads gzipped JSON. It returns an error if the JSON exceeds maxRead.
 func Unpack(record []byte, into any) error {
 	r, err := gzip.NewReader(bytes.NewReader(record))
 	if err != nil {

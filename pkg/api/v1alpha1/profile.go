@@ -4,18 +4,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ProfileKind is the kind of a HoldProfile; ProfileResource its plural in URLs.
+// ProfileKind is the kind of a HoldProfile; ProfileResource is its plural in URLs.
 const (
 	ProfileKind     = "HoldProfile"
 	ProfileResource = "holdprofiles"
 )
 
-// ProfileGroupVersionResource is where HoldProfiles are served.
+// ProfileGroupVersionResource identifies HoldProfiles in the API.
 var ProfileGroupVersionResource = GroupVersion.WithResource(ProfileResource)
 
-// A HoldProfile is a wish of the cluster's owner: fields that are held never, or always, by
-// the default schemas of all Applications. What an Application itself says of a field, in
-// its observer schema or its fields, prevails.
+// A HoldProfile sets rules of a cluster administrator for the default schemas of all Applications: fields
+// that are never held, or always. The observer schema and the fields of an Application take precedence.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=holdprofiles,scope=Cluster,shortName=hfprofile
@@ -32,38 +31,37 @@ type HoldProfile struct {
 	Status HoldProfileStatus `json:"status,omitempty"`
 }
 
-// HoldProfileSpec says which fields of which resources.
+// HoldProfileSpec contains the rules of a HoldProfile.
 type HoldProfileSpec struct {
-	// Rules are each for some resources.
+	// Rules lists the rules. Each applies to some resources.
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=100
 	Rules []ProfileRule `json:"rules"`
 }
 
-// ProfileRule is what is said of the resources that it is for.
+// ProfileRule lists the fields to hold and to release in the resources that it matches.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.free) || has(self.hold)",message="a rule names fields in free, in hold, or in both"
 type ProfileRule struct {
-	// Kinds are those of the resources.
+	// Kinds lists the kinds of the resources.
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=100
 	Kinds []KindSelector `json:"kinds"`
 
-	// Match is a rule in CEL over object, the manifest without values of Secrets: the rule
-	// is for the resources of which it is true. Not set: for all.
+	// Match is a CEL expression. object is the manifest without values of Secrets. The rule applies to the
+	// resources for which the expression is true. Unset: it applies to all.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=4096
 	Match string `json:"match,omitempty"`
 
-	// WhileTargetedBy has the rule be for a resource only while an object of that kind
-	// names it as its target.
+	// WhileTargetedBy limits the rule to resources that an object of this kind names as its target.
 	// +optional
 	WhileTargetedBy TargetingKind `json:"whileTargetedBy,omitempty"`
 
-	// Free names fields that are not held, with the paths of explain.
+	// Free lists the paths of fields that are not held, as `holdfast explain` prints them.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -72,8 +70,8 @@ type ProfileRule struct {
 	// +kubebuilder:validation:items:MaxLength=4096
 	Free []string `json:"free,omitempty"`
 
-	// Hold names fields that are held though the manifest does not set them: the API
-	// server's value is learned.
+	// Hold lists the paths of fields that are held even if the manifest does not set them. The controller
+	// learns their values from the API server.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -83,29 +81,30 @@ type ProfileRule struct {
 	Hold []string `json:"hold,omitempty"`
 }
 
-// KindSelector means kinds; * stands for any text.
+// KindSelector selects kinds. * matches any string.
 type KindSelector struct {
-	// Group is that of the kind, "" for the core group. Not set: any.
+	// Group is the API group of the kind, "" for the core group. Unset: any group.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Group *string `json:"group,omitempty"`
-	// Kind is its name.
+	// Kind is the name of the kind.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Kind string `json:"kind"`
 }
 
-// TargetingKind is a kind whose objects name others that they write.
+// TargetingKind is a kind whose objects name the object that they scale.
 //
 // +kubebuilder:validation:Enum=HorizontalPodAutoscaler
 type TargetingKind string
 
-// TargetingAutoscaler names its target in spec.scaleTargetRef, and writes its replicas.
+// TargetingAutoscaler is the HorizontalPodAutoscaler. It names its target in spec.scaleTargetRef, and
+// writes the replicas of the target.
 const TargetingAutoscaler TargetingKind = "HorizontalPodAutoscaler"
 
-// HoldProfileStatus says what the controller makes of a profile.
+// HoldProfileStatus is the status of a HoldProfile.
 type HoldProfileStatus struct {
-	// Conditions has one, Ready: False for a profile that has no effect, and why.
+	// Conditions contains one condition, Ready. It is False if the profile has no effect.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -114,12 +113,12 @@ type HoldProfileStatus struct {
 
 // Reasons of the condition Ready of a HoldProfile.
 const (
-	// ProfileInEffect: it is as it is written.
+	// ProfileInEffect: the profile is valid and in effect.
 	ProfileInEffect = "InEffect"
-	// ProfileInvalid: it has mistakes, and no effect.
+	// ProfileInvalid: the profile has validation errors, and no effect.
 	ProfileInvalid = "Invalid"
-	// ProfileAutoscalersForbidden: what autoscalers target cannot be known. Its rules that
-	// ask for it have no effect.
+	// ProfileAutoscalersForbidden: the controller is not allowed to read the targets of autoscalers. The
+	// rules with whileTargetedBy have no effect.
 	ProfileAutoscalersForbidden = "AutoscalersForbidden"
 )
 

@@ -39,32 +39,32 @@ const (
 	ReasonSliceUnavailable           = "SliceUnavailable"
 )
 
-// Disposition is what a problem asks for, and of whom. Whoever decides asks for it, and
-// never for a reason.
+// Disposition is the retry policy of a problem, and who must act. Code decides by the disposition, never by
+// the reason.
 type Disposition string
 
-// The first three pass without anybody's help, the others are stalled: only a user can
-// help. The zero Disposition is that nothing is asked for.
+// The first three need no user. The others are stalled: a user must intervene. The zero Disposition means
+// that no action is needed.
 const (
-	// DispositionRetry: what went wrong may pass. It is tried again, later each time.
+	// DispositionRetry: the cause may be temporary. The controller retries with increasing backoff.
 	DispositionRetry Disposition = "Retry"
-	// DispositionWait: what is under way has to end first.
+	// DispositionWait: an operation in progress has to finish first.
 	DispositionWait Disposition = "Wait"
-	// DispositionInstall: nothing serves the kind, and nothing of it can be there. Its
-	// resources wait for it.
+	// DispositionInstall: the API server does not serve the kind, so no object of it can exist. Its
+	// resources wait until the kind is served.
 	DispositionInstall Disposition = "Install"
-	// DispositionGrant: a right is missing. No watch tells when it is granted, so it is
-	// tried again soon.
+	// DispositionGrant: a permission is missing. No watch reports that it is granted, so the controller
+	// retries soon.
 	DispositionGrant Disposition = "Grant"
-	// DispositionEdit: what was submitted has mistakes.
+	// DispositionEdit: the submitted Application has validation errors.
 	DispositionEdit Disposition = "Edit"
-	// DispositionGiveUp: what may have passed did not, as often as spec.retry says.
+	// DispositionGiveUp: a retried problem persisted for as many attempts as spec.retry allows.
 	DispositionGiveUp Disposition = "GiveUp"
-	// DispositionStall: a person has to do something in the cluster, or decide.
+	// DispositionStall: a user has to change something in the cluster, or decide.
 	DispositionStall Disposition = "Stall"
 )
 
-// Stalled reports whether only a user can help.
+// Stalled reports whether a user must intervene.
 func (d Disposition) Stalled() bool {
 	switch d {
 	case DispositionGrant, DispositionEdit, DispositionGiveUp, DispositionStall:
@@ -74,23 +74,23 @@ func (d Disposition) Stalled() bool {
 	}
 }
 
-// ReasonInfo is what follows from a reason, for whoever has nothing but its word: a status
-// does.
+// ReasonInfo contains the properties of a condition reason, for code that has only the reason, for example
+// from a status.
 //
 // +kubebuilder:object:generate=false
 type ReasonInfo struct {
 	Disposition Disposition
-	// Health: it is about the health of objects that are held.
+	// Health: the reason concerns the health of held objects.
 	Health bool
-	// Uncertain: an object may be there though its UID is not on record.
+	// Uncertain: the object may exist although the status has no UID for it.
 	Uncertain bool
-	// Pruned: the resource is desired no longer.
+	// Pruned: the resource is no longer desired.
 	Pruned bool
-	// Foreign: the object is another owner's, and nothing of it is held.
+	// Foreign: the object has another owner, and no field of it is held.
 	Foreign bool
 }
 
-// Progressing reports whether objects are held, and on their way to be healthy.
+// Progressing reports whether the objects are held and are becoming healthy.
 func (m ReasonInfo) Progressing() bool { return m.Health && m.Disposition == DispositionWait }
 
 var meanings = map[string]ReasonInfo{
@@ -131,5 +131,5 @@ var meanings = map[string]ReasonInfo{
 	ReasonSliceUnavailable:           {Disposition: DispositionStall},
 }
 
-// InfoForReason is what follows from a reason; of one that is not known, nothing does.
+// InfoForReason returns the properties of a reason, or the zero value for an unknown reason.
 func InfoForReason(reason string) ReasonInfo { return meanings[reason] }

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Kind is the kind of an Application; Resource its plural in URLs.
+// Kind is the kind of an Application; Resource is its plural in URLs.
 const (
 	Kind     = "Application"
 	Resource = "applications"
@@ -15,13 +15,13 @@ const (
 // GroupVersion is the group and version of this API.
 var GroupVersion = schema.GroupVersion{Group: "holdfast.dev", Version: "v1alpha1"}
 
-// GroupVersionKind is that of an Application.
+// GroupVersionKind is the kind of an Application, with its group and version.
 var GroupVersionKind = GroupVersion.WithKind(Kind)
 
-// GroupVersionResource is where Applications are served.
+// GroupVersionResource identifies Applications in the API.
 var GroupVersionResource = GroupVersion.WithResource(Resource)
 
-// AddToScheme registers the types of this package.
+// AddToScheme adds the types of this package to a scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion, &Application{}, &ApplicationList{}, &ApplicationSlice{}, &ApplicationSliceList{},
 		&HoldProfile{}, &HoldProfileList{})

@@ -5,11 +5,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// DefaultMaxObjects is how many objects spec.select may mean if spec.maxObjects says nothing.
+// DefaultMaxObjects is the limit of objects that spec.select can match if spec.maxObjects is not set.
 const DefaultMaxObjects = 1000
 
-// ObjectSelection means objects of one kind, which are another owner's, and says what is
-// held of each of them.
+// ObjectSelection matches objects of one kind that have another owner, and sets the fields to hold in each
+// of them.
 type ObjectSelection struct {
 	// APIVersion of the objects.
 	// +kubebuilder:validation:MinLength=1
@@ -19,8 +19,8 @@ type ObjectSelection struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Kind string `json:"kind"`
-	// Namespaces are those that the objects are in; * stands for any text, so that "*"
-	// alone means all. Unset: that of the Application. A cluster-scoped kind has none.
+	// Namespaces lists the namespaces of the objects. * matches any string, so "*" matches all namespaces.
+	// Unset: the namespace of the Application. Leave it unset for a cluster-scoped kind.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -28,10 +28,10 @@ type ObjectSelection struct {
 	// +kubebuilder:validation:items:MaxLength=63
 	// +kubebuilder:validation:items:Pattern=`^[a-z0-9*]([-a-z0-9*]*[a-z0-9*])?$`
 	Namespaces []string `json:"namespaces,omitempty"`
-	// Selector is about the labels of the objects. Unset: any.
+	// Selector matches the labels of the objects. Unset: any labels.
 	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
-	// Names are those of the objects; * stands for any text. Unset: any.
+	// Names lists the names of the objects. * matches any string. Unset: any name.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
@@ -39,20 +39,20 @@ type ObjectSelection struct {
 	// +kubebuilder:validation:items:MinLength=1
 	// +kubebuilder:validation:items:MaxLength=253
 	Names []string `json:"names,omitempty"`
-	// Hold is a part of an object: what it sets is held. In its texts $(metadata.name),
-	// $(metadata.namespace) and $(metadata.uid) stand for those of the object.
+	// Hold is a partial manifest. The controller holds the fields that it sets. In its strings,
+	// $(metadata.name), $(metadata.namespace) and $(metadata.uid) are replaced by the values of the object.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	Hold runtime.RawExtension `json:"hold"`
 }
 
-// SelectedObjects says how many objects an entry of spec.select means.
+// SelectedObjects reports how many objects an item of spec.select matches.
 type SelectedObjects struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
-	// Objects is how many there are.
+	// Objects is the number of objects that match.
 	Objects int32 `json:"objects"`
-	// Ready is how many of them are as they should be.
+	// Ready is the number of matched objects that are ready.
 	Ready int32 `json:"ready"`
 }

@@ -4,24 +4,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// SliceKind is the kind of an ApplicationSlice; SliceResource its plural in URLs.
+// SliceKind is the kind of an ApplicationSlice; SliceResource is its plural in URLs.
 const (
 	SliceKind     = "ApplicationSlice"
 	SliceResource = "applicationslices"
 )
 
-// SliceGroupVersionResource is where ApplicationSlices are served.
+// SliceGroupVersionResource identifies ApplicationSlices in the API.
 var SliceGroupVersionResource = GroupVersion.WithResource(SliceResource)
 
-// MaxSliceBytes is how much data a slice may have. `kubectl apply` keeps a copy of what
-// it is given in an annotation, and all annotations of an object have 256 KiB: whoever
-// cuts makes slices of less than that.
+// MaxSliceBytes limits the data of a slice. `kubectl apply` copies its input into an annotation, and all
+// annotations of an object together are limited to 256 KiB. A client that splits manifests must therefore
+// make smaller slices.
 const MaxSliceBytes = 512 << 10
 
-// An ApplicationSlice has a part of what is too large for one object: manifests of an
-// Application, or what the controller has on record of it. The Application names it.
-// Its name is a digest of what it holds, so it is never changed; the controller deletes
-// it when the Application does not name it any more. It has no values of Secrets.
+// An ApplicationSlice contains a part of an Application that is too large for one object: manifests, or
+// state that the controller recorded. The Application refers to it by its name. The name is a digest of the
+// content, so a slice never changes. The controller deletes a slice when the Application no longer refers
+// to it. A slice contains no values of Secrets.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=applicationslices,scope=Namespaced,shortName=hfslice
@@ -29,12 +29,10 @@ const MaxSliceBytes = 512 << 10
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ApplicationSlice struct {
 	metav1.TypeMeta `json:",inline"`
-	// The name is the SHA-256 digest of the Application's name, a line feed and the data,
-	// in hexadecimal.
+	// The name is the SHA-256 digest, in hexadecimal, of the Application's name, a line feed and the data.
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Application is the name of the Application, in the same namespace, that this is a
-	// part of.
+	// Application is the name of the Application, in the same namespace, to which the slice belongs.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a slice is never changed: make another one"

@@ -7,15 +7,15 @@ import "k8s.io/apimachinery/pkg/runtime"
 // +kubebuilder:validation:XValidation:rule="has(self.template) != has(self.url)",message="exactly one of template and url must be set"
 // +kubebuilder:validation:XValidation:rule="!has(self.sha256) || has(self.url)",message="sha256 is for a url"
 type ToscaSource struct {
-	// Template is the template itself, as YAML text.
+	// Template is the template itself, as YAML.
 	// +optional
 	// +kubebuilder:validation:MaxLength=524288
 	Template string `json:"template,omitempty"`
-	// URL is where the template is fetched from.
+	// URL of the template.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	URL string `json:"url,omitempty"`
-	// SHA256 is the digest that what is fetched must have, in hexadecimal.
+	// SHA256 is the expected digest of the downloaded template, in hexadecimal.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{64}$`
 	SHA256 string `json:"sha256,omitempty"`
@@ -28,50 +28,49 @@ type ToscaSource struct {
 // +kubebuilder:validation:XValidation:rule="(has(self.url) ? 1 : 0) + (has(self.configMapRef) ? 1 : 0) + (has(self.secretRef) ? 1 : 0) == 1",message="exactly one of url, configMapRef and secretRef must be set"
 // +kubebuilder:validation:XValidation:rule="!has(self.sha256) || has(self.url)",message="sha256 is for a url"
 type CSARSource struct {
-	// URL is where the archive is fetched from.
+	// URL of the archive.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	URL string `json:"url,omitempty"`
-	// SHA256 is the digest that what is fetched must have, in hexadecimal.
+	// SHA256 is the expected digest of the downloaded archive, in hexadecimal.
 	// +optional
 	// +kubebuilder:validation:Pattern=`^[0-9a-f]{64}$`
 	SHA256 string `json:"sha256,omitempty"`
-	// ConfigMapRef names a key of a ConfigMap's binaryData in the same namespace.
+	// ConfigMapRef refers to a key in the binaryData of a ConfigMap in the same namespace.
 	// +optional
 	ConfigMapRef *KeyReference `json:"configMapRef,omitempty"`
-	// SecretRef names a key of a Secret in the same namespace.
+	// SecretRef refers to a key of a Secret in the same namespace.
 	// +optional
 	SecretRef *KeyReference `json:"secretRef,omitempty"`
 
 	Translation `json:",inline"`
 }
 
-// Translation is what a template is translated with.
+// Translation configures the translation of a template.
 type Translation struct {
-	// Inputs are the values of the template's inputs.
+	// Inputs contains the values of the template's inputs.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	Inputs *runtime.RawExtension `json:"inputs,omitempty"`
-	// InputsFrom names ConfigMaps and Secrets in the same namespace whose keys
-	// are inputs, each value read as YAML. Later ones win over earlier ones, and
-	// inputs win over all.
+	// InputsFrom lists ConfigMaps and Secrets in the same namespace. Their keys are inputs, and each value
+	// is read as YAML. Later items override earlier items, and inputs overrides all of them.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	InputsFrom []InputsSource `json:"inputsFrom,omitempty"`
-	// StrictConcat makes concat join its parts as they are: no space is put
-	// between a YAML key and its value.
+	// StrictConcat makes concat join its parts without changes: it inserts no space between a YAML key and
+	// its value.
 	// +optional
 	StrictConcat bool `json:"strictConcat,omitempty"`
-	// IgnoreForeignNodes leaves out node templates that are no Kubernetes
-	// objects, and requirements on them, with a warning.
+	// IgnoreForeignNodes ignores node templates that are not Kubernetes objects, and requirements on them,
+	// with a warning.
 	// +optional
 	IgnoreForeignNodes bool `json:"ignoreForeignNodes,omitempty"`
 }
 
-// InputsSource names an object whose keys are inputs.
+// InputsSource refers to an object whose keys are inputs.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.configMapRef) != has(self.secretRef)",message="exactly one of configMapRef and secretRef must be set"
 type InputsSource struct {
@@ -81,7 +80,7 @@ type InputsSource struct {
 	SecretRef *ObjectReference `json:"secretRef,omitempty"`
 }
 
-// ObjectReference names an object in the same namespace.
+// ObjectReference refers to an object in the same namespace.
 type ObjectReference struct {
 	// Name of the object.
 	// +kubebuilder:validation:MinLength=1
@@ -89,13 +88,13 @@ type ObjectReference struct {
 	Name string `json:"name"`
 }
 
-// KeyReference names a key of an object in the same namespace.
+// KeyReference refers to a key of an object in the same namespace.
 type KeyReference struct {
 	// Name of the object.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
-	// Key in its data.
+	// Key in the data of the object.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Key string `json:"key"`

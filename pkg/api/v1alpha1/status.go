@@ -8,51 +8,50 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ApplicationStatus is what the controller knows and did. It is also its
-// memory: learned values and accepted forms live here and survive a restart.
+// ApplicationStatus is the state of the Application, as the controller reports it. The controller also
+// stores learned values and accepted forms here, so that they survive a restart.
 type ApplicationStatus struct {
-	// ObservedGeneration is the generation of the spec that this status speaks
-	// of; -1 until the controller has seen the Application.
+	// ObservedGeneration is the generation of the spec that this status describes; -1 until the controller
+	// has reconciled the Application.
 	// +kubebuilder:default=-1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Conditions: Ready and Rendered always, Held and Healthy once there is
-	// something to hold; Reconciling and Stalled only while true.
+	// Conditions: Ready and Rendered are always set, Held and Healthy when there is something to hold,
+	// Reconciling and Stalled only while they are true.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// Summary is "ready/all" resources, for people.
+	// Summary is "ready/all" resources, for display.
 	// +optional
 	Summary string `json:"summary,omitempty"`
 
-	// Resources is the inventory: every object that was created or adopted and
-	// is not known to be gone.
+	// Resources is the inventory: every object that the Application created or adopted and that may still
+	// exist.
 	// +optional
 	// +listType=atomic
 	Resources []ResourceStatus `json:"resources,omitempty"`
 
-	// Selected says how many objects each entry of spec.select means.
+	// Selected reports how many objects each item of spec.select matches.
 	// +optional
 	// +listType=atomic
 	Selected []SelectedObjects `json:"selected,omitempty"`
 
-	// Services has the address that clients use for each Service: host:port, or
-	// <pending> until it is known. The key is the name of the Service, with
-	// "namespace/" before it if that is not the Application's.
+	// Services contains the address of each Service for clients: host:port, or <pending> until it is known.
+	// The key is the name of the Service. It is prefixed with "namespace/" if that is not the Application's
+	// namespace.
 	// +optional
 	Services map[string]string `json:"services,omitempty"`
 
-	// SourceDigest is the SHA-256 digest of what the manifests were translated
-	// from: the template or archive, and the inputs. Not set for spec.manifest.
+	// SourceDigest is the SHA-256 digest of the input of the translation: the template or archive, and the
+	// inputs. Not set for spec.manifest.
 	// +optional
 	SourceDigest string `json:"sourceDigest,omitempty"`
-	// ManifestDigest is the SHA-256 digest of the manifests that the source was
-	// translated into. Not set for spec.manifest.
+	// ManifestDigest is the SHA-256 digest of the translated manifests. Not set for spec.manifest.
 	// +optional
 	ManifestDigest string `json:"manifestDigest,omitempty"`
-	// Outputs are the outputs of the template that can be evaluated.
+	// Outputs contains the outputs of the template that the controller can evaluate.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
@@ -63,78 +62,74 @@ type ApplicationStatus struct {
 	// +optional
 	Hooks *HooksStatus `json:"hooks,omitempty"`
 
-	// ReconcileRequest is the value of the annotation holdfast.dev/reconcile that
-	// was last acted on.
+	// ReconcileRequest is the last value of the annotation holdfast.dev/reconcile that the controller has
+	// handled.
 	// +optional
 	ReconcileRequest string `json:"reconcileRequest,omitempty"`
 
-	// Accepted lists the leaves that the API server accepted in another form
-	// than they were written.
+	// Accepted lists the fields that the API server accepted in another form than the written one.
 	// +optional
 	// +listType=atomic
 	Accepted []AcceptedField `json:"accepted,omitempty"`
 
-	// Contested lists the leaves that another client keeps changing back.
+	// Contested lists the fields that another client changes repeatedly.
 	// +optional
 	// +listType=atomic
 	Contested []ContestedField `json:"contested,omitempty"`
 
-	// Watched lists the leaves with the mode watch that have another value than in the
-	// manifest; and, of an Application with the mode Observe, at most 200 of all leaves that
-	// have another value than is desired. They are not written.
+	// Watched lists the fields with mode watch that have drifted from the manifest. For an Application with
+	// mode Observe, it lists up to 200 of all fields that have drifted. The controller does not write any
+	// of these fields.
 	// +optional
 	// +listType=atomic
 	Watched []ReportedField `json:"watched,omitempty"`
 
-	// History has what happened to held fields and objects last, the newest first: who
-	// changed what, and what became of it. It has at most 20 entries, and 8 KiB.
+	// History lists the last events of held fields and objects, newest first: who changed what, and the
+	// outcome. It has at most 20 entries and 8 KiB.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
 	History []HistoryEntry `json:"history,omitempty"`
 
-	// HistorySlices are the ApplicationSlices that have older entries, at most 1,000 of
-	// them and 512 KiB: `holdfast history NAME` shows them all.
+	// HistorySlices lists the ApplicationSlices that contain older history entries, at most 1,000 entries
+	// and 512 KiB. `holdfast history NAME` prints all entries.
 	// +optional
 	// +listType=atomic
 	HistorySlices []string `json:"historySlices,omitempty"`
 
-	// MangledObserverSchema is the user's entries, the defaults, and what hooks
-	// added.
+	// MangledObserverSchema contains the effective schemas: the user's schemas, the default schemas, and
+	// the changes of hooks.
 	// +optional
 	// +listType=atomic
 	MangledObserverSchema []runtime.RawExtension `json:"mangledObserverSchema,omitempty"`
 
-	// LastAppliedManifest is the desired state: the manifests and the learned
-	// values; in the end, until their deletion begins, those of resources that are
-	// no longer desired. Values of Secrets are masked.
+	// LastAppliedManifest is the desired state: the manifests and the learned values. At its end are
+	// resources that are no longer desired, until their deletion begins. Values of Secrets are masked.
 	// +optional
 	// +listType=atomic
 	LastAppliedManifest []runtime.RawExtension `json:"lastAppliedManifest,omitempty"`
 
-	// LastObservedManifest is the observed part of the live objects. Values of
-	// Secrets are masked.
+	// LastObservedManifest contains the observed fields of the live objects. Values of Secrets are masked.
 	// +optional
 	// +listType=atomic
 	LastObservedManifest []runtime.RawExtension `json:"lastObservedManifest,omitempty"`
 
-	// Record has mangledObserverSchema, lastAppliedManifest and lastObservedManifest in
-	// their place, as gzipped JSON, where they are more than 64 KiB together. Entries and
-	// observed manifests that follow from the desired one are left out:
-	// `holdfast get NAME -o yaml --full` shows all of them.
+	// Record replaces mangledObserverSchema, lastAppliedManifest and lastObservedManifest if they exceed 64
+	// KiB together. It contains them as gzipped JSON. Schemas and observed manifests that follow from the
+	// desired manifest are shortened. `holdfast get NAME -o yaml --full` prints all of them.
 	// +optional
 	Record []byte `json:"record,omitempty"`
 
-	// RecordSlices are the ApplicationSlices that have resources, services, outputs,
-	// accepted, contested, watched and what record would have, in their place, where the Application
-	// would not fit into one object with them: `holdfast get NAME -o yaml` shows them.
+	// RecordSlices lists the ApplicationSlices that replace resources, services, outputs, accepted,
+	// contested, watched and record if the Application would be too large for one object. `holdfast get
+	// NAME -o yaml` prints their content.
 	// +optional
 	// +listType=atomic
 	RecordSlices []string `json:"recordSlices,omitempty"`
 }
 
-// ResourceReference identifies one object. The version is the one that the
-// manifest uses; it is not part of the identity.
+// ResourceReference identifies one object. The version is the one in the manifest. It is not part of the
+// identity.
 type ResourceReference struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -143,100 +138,99 @@ type ResourceReference struct {
 	Name      string `json:"name"`
 }
 
-// ResourceStatus is one line of the inventory.
+// ResourceStatus is one inventory entry.
 type ResourceStatus struct {
 	ResourceReference `json:",inline"`
 
 	// UID of the object that was created or adopted.
 	// +optional
 	UID types.UID `json:"uid,omitempty"`
-	// Origin says where the object is from: an adopted one is left when it is no longer
-	// desired, unless spec.adoptedDeletionPolicy says otherwise.
+	// Origin reports whether the Application created or adopted the object. An adopted object is not
+	// deleted when it is no longer desired, unless spec.adoptedDeletionPolicy is Delete.
 	// +optional
 	Origin ObjectOrigin `json:"origin,omitempty"`
-	// Ownership is Share for an object that is another owner's, of which fields are held.
-	// Own says that the manifest says so itself; unset: as spec.ownership says.
+	// Ownership is Share for a shared object. It is Own if an annotation of the manifest sets Own. Unset:
+	// spec.ownership applies.
 	// +optional
 	Ownership Ownership `json:"ownership,omitempty"`
-	// Baseline is what the held fields were before they were written first: of a shared
-	// object, and, under spec.onRelease Restore, of an owned one. Values of Secrets are not
-	// in it.
+	// Baseline lists the original values of held fields, from before the controller first wrote them. It is
+	// recorded for shared objects and, with spec.onRelease Restore, for owned objects. It does not contain
+	// values of Secrets.
 	// +optional
 	// +listType=atomic
 	Baseline []BaselineField `json:"baseline,omitempty"`
-	// BaselineUID is the UID of the object that the baseline is of, as long as that is
-	// about to be adopted.
+	// BaselineUID is the UID of the object that the baseline belongs to, while its adoption is pending.
 	// +optional
 	BaselineUID types.UID `json:"baselineUID,omitempty"`
-	// Unrecorded are held fields that were written first when there was no room to record
-	// what they were before: they stay as they are when they are let go.
+	// Unrecorded lists held fields whose original values did not fit into the baseline. They keep their
+	// live values when they are released.
 	// +optional
 	// +listType=atomic
 	Unrecorded []string `json:"unrecorded,omitempty"`
-	// Waits are the fields of a shared object that are desired and not held yet: another
-	// Application holds them, or they could not be written.
+	// Waits lists the desired fields of a shared object that are not held yet. Another Application holds
+	// them, or the controller could not write them.
 	// +optional
 	// +listType=atomic
 	Waits []string `json:"waits,omitempty"`
-	// Schema says whose observer schema holds it.
+	// Schema is the source of the observer schema that applies to the resource.
 	// +optional
 	Schema SchemaOrigin `json:"schema,omitempty"`
-	// Profiles are the HoldProfiles that decide about fields of it.
+	// Profiles lists the HoldProfiles that decide about fields of the resource.
 	// +optional
 	// +listType=atomic
 	Profiles []string `json:"profiles,omitempty"`
-	// NullLeaves are the leaves of the user's entry that are written as null, which
-	// many clients drop.
+	// NullLeaves lists the leaves of the user's schema that are written as null. Many clients drop nulls.
 	// +optional
 	// +listType=atomic
 	NullLeaves []string `json:"nullLeaves,omitempty"`
-	// Health is the kstatus of the live object: Current, InProgress, Failed,
-	// Terminating, NotFound or Unknown.
+	// Health is the kstatus of the live object: Current, InProgress, Failed, Terminating, NotFound or
+	// Unknown.
 	// +optional
 	Health string `json:"health,omitempty"`
-	// Reason says in one word why the resource is not as it should be.
+	// Reason is one word for why the resource is not ready.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// Message says what is wrong.
+	// Message describes the problem.
 	// +optional
 	Message string `json:"message,omitempty"`
-	// Remedy says what to do about it, where the message does not.
+	// Remedy describes how to fix the problem, if the message does not.
 	// +optional
 	Remedy *Remedy `json:"remedy,omitempty"`
-	// LastCorrection is when drift was last corrected on it.
+	// LastCorrection is the time of the last drift correction of the object.
 	// +optional
 	LastCorrection *metav1.Time `json:"lastCorrection,omitempty"`
-	// Job is what is known of a Job's run.
+	// Job is the state of a Job's run.
 	// +optional
 	Job *JobRun `json:"job,omitempty"`
 }
 
-// BaselineField is what a field was before it was written first.
+// BaselineField is the original value of a field, from before the controller first wrote it.
 type BaselineField struct {
 	// Path of the field.
 	Path string `json:"path"`
-	// Value is what it was, which may be null; not set if there was no such field.
+	// Value is the original value, which can be null; not set if the field did not exist.
 	// +optional
 	// +nullable
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
 	Value *runtime.RawExtension `json:"value,omitempty"`
-	// From is the topmost field above it that was not there either.
+	// From is the topmost parent of the field that did not exist either, or that became empty when the
+	// controller removed the field.
 	// +optional
 	From string `json:"from,omitempty"`
-	// Manager is the field manager that had written it, as far as that is known.
+	// Manager is the field manager that wrote the original value, if known.
 	// +optional
 	Manager string `json:"manager,omitempty"`
-	// Time is when that was.
+	// Time is when the controller recorded the value.
 	Time metav1.Time `json:"time"`
-	// Held are digests of what it is while it is held: the value that is written, and
-	// what the API server makes of it. The field is restored only if it is one of these.
+	// Held lists digests of the held value: the written value and its accepted form. The controller
+	// restores the field only if its live value has one of these digests.
 	// +optional
 	// +listType=atomic
 	Held []string `json:"held,omitempty"`
 }
 
-// UnmarshalJSON reads a field: a null that it was is not the same as that it was not there.
+// UnmarshalJSON reads a field. It keeps an original value of null distinct from a field that did not exist.
 func (b *BaselineField) UnmarshalJSON(raw []byte) error {
 	type plain BaselineField
 	if err := json.Unmarshal(raw, (*plain)(b)); err != nil || b.Value != nil {
@@ -252,16 +246,16 @@ func (b *BaselineField) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Remedy is what a person can do.
+// Remedy is an action of a user that fixes a problem.
 type Remedy struct {
-	// Text says what, and when it helps.
+	// Text describes the action, and when it helps.
 	Text string `json:"text"`
-	// Command does it, if there is one.
+	// Command is the command that performs the action, if there is one.
 	// +optional
 	Command string `json:"command,omitempty"`
 }
 
-// OrNil is the remedy as a status has it: nil if there is none.
+// OrNil returns the remedy for a status: nil if the remedy is empty.
 func (r Remedy) OrNil() *Remedy {
 	if r == (Remedy{}) {
 		return nil
@@ -269,7 +263,7 @@ func (r Remedy) OrNil() *Remedy {
 	return &r
 }
 
-// String is the remedy as one sentence, without a full stop.
+// String returns the remedy as one sentence, without a full stop.
 func (r Remedy) String() string {
 	if r.Command == "" {
 		return r.Text
@@ -277,78 +271,76 @@ func (r Remedy) String() string {
 	return r.Text + ": " + r.Command
 }
 
-// JobRun is a run of a Job.
+// JobRun is the state of a Job's run.
 type JobRun struct {
-	// Manifest is the digest of the manifest that it is of.
+	// Manifest is the digest of the Job's manifest.
 	Manifest string `json:"manifest"`
-	// Finished is true once a Job with ttlSecondsAfterFinished has succeeded or
-	// failed: it is not created again when it is gone, until its manifest changes or
-	// the annotation holdfast.dev/reconcile asks for it.
+	// Finished is true after a Job with ttlSecondsAfterFinished has succeeded or failed. The controller
+	// does not create a deleted Job of this kind again, until its manifest changes or the annotation
+	// holdfast.dev/reconcile requests it.
 	// +optional
 	Finished bool `json:"finished,omitempty"`
 }
 
-// ObjectOrigin says where an object is from.
+// ObjectOrigin specifies whether the Application created or adopted an object.
 //
 // +kubebuilder:validation:Enum=Created;Adopted
 type ObjectOrigin string
 
 const (
-	// OriginCreated marks an object that the Application has created.
+	// OriginCreated is the origin of an object that the Application created.
 	OriginCreated ObjectOrigin = "Created"
-	// OriginAdopted marks an object that was there before the Application took it over.
+	// OriginAdopted is the origin of an object that existed before the Application adopted it.
 	OriginAdopted ObjectOrigin = "Adopted"
 )
 
-// SchemaOrigin says where an entry of the mangled observer schema is from.
+// SchemaOrigin is the source of an effective schema.
 //
 // +kubebuilder:validation:Enum=User;Default;Fields
 type SchemaOrigin string
 
 const (
-	// SchemaUser marks an entry that the user wrote.
+	// SchemaUser: the user wrote the schema.
 	SchemaUser SchemaOrigin = "User"
-	// SchemaDefault marks an entry that was derived from the manifest.
+	// SchemaDefault: the schema was derived from the manifest. spec.fields and HoldProfiles may have
+	// released fields of it, or added rules.
 	SchemaDefault SchemaOrigin = "Default"
-	// SchemaFields marks an entry that spec.fields, or a HoldProfile, makes, but for one that
-	// only frees fields of the default schema, or gives them rules.
+	// SchemaFields: the schema was made from spec.fields or a HoldProfile, and holds more than the default
+	// schema, or not all of it.
 	SchemaFields SchemaOrigin = "Fields"
 )
 
-// AcceptedField is a leaf whose accepted form differs from the desired value.
+// AcceptedField is a field whose accepted form differs from the desired value.
 type AcceptedField struct {
 	Resource ResourceReference `json:"resource"`
-	// Path of the leaf, for example
-	// spec.template.spec.containers[name=web].resources.limits.cpu.
+	// Path of the field, for example spec.template.spec.containers[name=web].resources.limits.cpu.
 	Path string `json:"path"`
 	// Desired is the value that was written.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
 	Desired runtime.RawExtension `json:"desired"`
-	// Accepted is what the API server made of it; not set if it dropped the
-	// field.
+	// Accepted is the accepted form of the value; not set if the API server dropped the field.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
 	Accepted *runtime.RawExtension `json:"accepted,omitempty"`
-	// Dropped is true if the API server dropped the field, which most often
-	// means a typing error.
+	// Dropped is true if the API server dropped the field. Usually the field name is misspelled.
 	// +optional
 	Dropped bool `json:"dropped,omitempty"`
-	// Kept is true if the manifest has the field no longer, and the API server still has
-	// the desired value after it was removed.
+	// Kept is true if the manifest no longer has the field, but the API server still has the desired value
+	// after the field was removed.
 	// +optional
 	Kept bool `json:"kept,omitempty"`
 }
 
-// ReportedField is a leaf that has drifted, and is not written: it is watched, or the
-// Application only observes.
+// ReportedField is a field that has drifted and is not written: its mode is watch, or the Application is in
+// observe-only mode.
 type ReportedField struct {
 	Resource ResourceReference `json:"resource"`
-	// Path of the field; empty for the object itself, which is not there.
+	// Path of the field; empty for an object that is missing.
 	Path string `json:"path"`
-	// Desired is the value of the manifest, Live the live value. Neither is set where there is
-	// none, nor for values of Secrets.
+	// Desired is the value in the manifest, and Live is the live value. Each is unset if it does not
+	// exist, or if it is a value of a Secret.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
@@ -359,12 +351,12 @@ type ReportedField struct {
 	Live *runtime.RawExtension `json:"live,omitempty"`
 }
 
-// ContestedField is a leaf that another client keeps changing back.
+// ContestedField is a field that another client changes repeatedly.
 type ContestedField struct {
 	Resource ResourceReference `json:"resource"`
-	// Path of the field; empty for the object itself, which is deleted again and again.
+	// Path of the field; empty for an object that another client deletes repeatedly.
 	Path string `json:"path"`
-	// Desired and Live are the two values. They are not set for values of Secrets.
+	// Desired is the desired value, and Live is the live value; not set for values of Secrets.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
@@ -373,11 +365,11 @@ type ContestedField struct {
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Schemaless
 	Live *runtime.RawExtension `json:"live,omitempty"`
-	// Manager is the field manager that wrote the leaf last.
+	// Manager is the field manager of the last write to the field.
 	// +optional
 	Manager string `json:"manager,omitempty"`
-	// Corrections is how often the leaf was corrected since it is contested.
+	// Corrections is how often the controller has corrected the field since the contest began.
 	Corrections int32 `json:"corrections"`
-	// NextCorrection is when the leaf will be corrected again.
+	// NextCorrection is when the controller will correct the field again.
 	NextCorrection metav1.Time `json:"nextCorrection"`
 }

@@ -1,6 +1,6 @@
 package v1
 
-// Defaulted returns the spec as the API server would have filled it in.
+// Defaulted returns the spec with the defaults that the API server sets.
 func (s MysqlSpec) Defaulted() MysqlSpec {
 	for _, field := range []struct {
 		value    *string

@@ -4,9 +4,9 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // A Mysql is one MySQL server with a volume, an address and credentials.
 //
-// Its name is that of its StatefulSet, client Service and Secret. It has at most
-// 52 characters, because Kubernetes puts the name of a StatefulSet, with a hash
-// of 11, into a label of its Pods.
+// Its StatefulSet, client Service and Secret have the same name. The name has at most 52 characters,
+// because Kubernetes puts the name of a StatefulSet, with a hash of 11 characters, into a label of its
+// Pods.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -43,13 +43,12 @@ type MysqlList struct {
 	Items []Mysql `json:"items"`
 }
 
-// MysqlSpec is the database that the user wants.
+// MysqlSpec is the desired state of the database.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",message="spec.storageClassName cannot change: a volume stays in its class"
 // +kubebuilder:validation:XValidation:rule="!has(self.database) || !has(oldSelf.database) || self.database == oldSelf.database",message="spec.database cannot change: make another one by SQL"
 type MysqlSpec struct {
-	// CPU that the server is given, request and limit, as a quantity: 250m, 2.
-	// At least 10m.
+	// CPU is the CPU request and limit of the server, as a quantity: 250m, 2. At least 10m.
 	// +optional
 	// +kubebuilder:default="500m"
 	// +kubebuilder:validation:MaxLength=32
@@ -57,8 +56,8 @@ type MysqlSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!isQuantity(self) || quantity(self).compareTo(quantity('10m')) >= 0",message="must be at least 10m"
 	CPU string `json:"cpu,omitempty"`
 
-	// Memory that the server is given, request and limit, as a quantity: 512Mi,
-	// 4Gi. The buffers of InnoDB are sized by it. At least 128Mi.
+	// Memory is the memory request and limit of the server, as a quantity: 512Mi, 4Gi. It determines the
+	// size of the InnoDB buffers. At least 128Mi.
 	// +optional
 	// +kubebuilder:default="512Mi"
 	// +kubebuilder:validation:MaxLength=32
@@ -66,8 +65,8 @@ type MysqlSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!isQuantity(self) || quantity(self).compareTo(quantity('128Mi')) >= 0",message="must be at least 128Mi"
 	Memory string `json:"memory,omitempty"`
 
-	// Storage is the size of the volume, as a quantity: 10Gi. It can grow where
-	// its class lets volumes expand, and never shrinks. At least 256Mi.
+	// Storage is the size of the volume, as a quantity: 10Gi. It can grow if the StorageClass allows volume
+	// expansion, and can never shrink. At least 256Mi.
 	// +optional
 	// +kubebuilder:default="1Gi"
 	// +kubebuilder:validation:MaxLength=32
@@ -81,50 +80,48 @@ type MysqlSpec struct {
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`
 	Version string `json:"version,omitempty"`
 
-	// Database that is created, and on which the user "app" has all rights.
+	// Database is the name of the database to create. The user "app" has all privileges on it.
 	// +optional
 	// +kubebuilder:default="app"
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_-]{1,64}$`
 	// +kubebuilder:validation:XValidation:rule="!(self.lowerAscii() in ['mysql', 'sys', 'information_schema', 'performance_schema'])",message="is a database of the server itself"
 	Database string `json:"database,omitempty"`
 
-	// Configuration has lines of my.cnf for the section [mysqld]. They come after
-	// those that Mysql makes itself, and so prevail.
+	// Configuration contains lines of my.cnf for the section [mysqld]. They follow the generated lines, and
+	// take precedence.
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536
 	Configuration string `json:"configuration,omitempty"`
 
-	// StorageClassName is the class of the volume. Unset: the cluster's default;
-	// "" for a volume that was made by hand.
+	// StorageClassName is the StorageClass of the volume. Unset: the cluster's default. Set "" to use a
+	// volume that you created yourself.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9.]*[a-z0-9])?)?$`
 	StorageClassName *string `json:"storageClassName,omitempty"`
 
-	// ServiceAccountName is the ServiceAccount, in the namespace of the Mysql,
-	// with whose rights its objects are written. Unset: the controller's
-	// --default-service-account.
+	// ServiceAccountName is the ServiceAccount, in the namespace of the Mysql, that the controller
+	// impersonates to write the objects. Unset: the controller's --default-service-account.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$`
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 
-	// DeletionPolicy says what becomes of the volume, and of the Secret with the
-	// credentials, when the Mysql is deleted.
+	// DeletionPolicy specifies what happens to the volume, and to the Secret with the credentials, when the
+	// Mysql is deleted.
 	// +optional
 	// +kubebuilder:default=Keep
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 }
 
-// DeletionPolicy says what becomes of a volume when its Mysql goes.
+// DeletionPolicy specifies what happens to the volume and the Secret when their Mysql is deleted.
 //
 // +kubebuilder:validation:Enum=Keep;Delete
 type DeletionPolicy string
 
 const (
-	// DeletionKeep leaves the volume and the Secret. A Mysql that is made again
-	// under the same name takes them over.
+	// DeletionKeep keeps the volume and the Secret. A new Mysql with the same name uses them again.
 	DeletionKeep DeletionPolicy = "Keep"
-	// DeletionDelete deletes them with the rest.
+	// DeletionDelete deletes the volume and the Secret, too.
 	DeletionDelete DeletionPolicy = "Delete"
 )

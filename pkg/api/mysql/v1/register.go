@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Kind is the kind of a database; Resource its plural in URLs.
+// Kind is the kind of a database; Resource is its plural in URLs.
 const (
 	Kind     = "Mysql"
 	Resource = "mysqls"
@@ -15,13 +15,13 @@ const (
 // GroupVersion is the group and version of this API.
 var GroupVersion = schema.GroupVersion{Group: "fnjoin.com", Version: "v1"}
 
-// GroupVersionKind is that of a Mysql.
+// GroupVersionKind is the kind of a Mysql, with its group and version.
 var GroupVersionKind = GroupVersion.WithKind(Kind)
 
-// GroupVersionResource is where Mysqls are served.
+// GroupVersionResource identifies Mysqls in the API.
 var GroupVersionResource = GroupVersion.WithResource(Resource)
 
-// AddToScheme registers the types of this package.
+// AddToScheme adds the types of this package to a scheme.
 func AddToScheme(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion, &Mysql{}, &MysqlList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)

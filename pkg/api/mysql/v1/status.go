@@ -2,55 +2,54 @@ package v1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// MysqlStatus says how the database is.
+// MysqlStatus is the state of the database.
 type MysqlStatus struct {
-	// ObservedGeneration is the generation of the spec that this status speaks
-	// of; -1 until the controller has seen the Mysql.
+	// ObservedGeneration is the generation of the spec that this status describes; -1 until the controller
+	// has reconciled the Mysql.
 	// +kubebuilder:default=-1
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Ready reports whether the database can be used: one replica of one is ready,
-	// and its Service and Secret are there.
+	// Ready is true if clients can use the database: its one replica is ready, and its Service and Secret
+	// exist.
 	// +optional
 	Ready bool `json:"ready"`
 
-	// Conditions are StatefulSet, Service and Secret with status AVAILABLE,
-	// CREATING or MISSING; Ready with True or False; and Stalled, with True, while
-	// only a user can help.
+	// Conditions: StatefulSet, Service and Secret have status AVAILABLE, CREATING or MISSING. Ready is True
+	// or False. Stalled is set, with status True, while a user must intervene.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []Condition `json:"conditions,omitempty"`
 
-	// Connection is how clients reach the database.
+	// Connection contains the connection details for clients.
 	// +optional
 	Connection *Connection `json:"connection,omitempty"`
 }
 
-// Connection is how clients reach a database. Its credentials are in a Secret.
+// Connection contains the connection details of a database. The credentials are in a Secret.
 type Connection struct {
-	// Host is the name of the client Service, for every namespace.
+	// Host is the DNS name of the client Service. It works in every namespace.
 	Host string `json:"host"`
 	// Port of the Service.
 	Port int32 `json:"port"`
-	// SecretName is the Secret with host, port, database, username, password and
-	// root-password, in the namespace of the Mysql.
+	// SecretName is the Secret with host, port, database, username, password and root-password, in the
+	// namespace of the Mysql.
 	SecretName string `json:"secretName"`
 }
 
-// A Condition says one thing about a Mysql.
+// A Condition is one aspect of the state of a Mysql.
 type Condition struct {
 	// +kubebuilder:validation:MaxLength=316
 	Type string `json:"type"`
 	// +kubebuilder:validation:Enum=AVAILABLE;CREATING;MISSING;"True";"False";Unknown
 	Status ConditionStatus `json:"status"`
-	// LastTransitionTime is when the status changed last.
+	// LastTransitionTime is when the status last changed.
 	// +optional
 	LastTransitionTime metav1.Time `json:"lastTransitionTime,omitempty"`
-	// Reason for the status, in one word.
+	// Reason is the cause of the status, in one word.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// Message for people.
+	// Message describes the status for users.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32768
 	Message string `json:"message,omitempty"`
@@ -61,11 +60,11 @@ type ConditionStatus string
 
 // Statuses of the conditions about objects.
 const (
-	// Available: the object is there and does its work.
+	// Available: the object exists and is ready.
 	Available ConditionStatus = "AVAILABLE"
-	// Creating: the object is there and not ready yet.
+	// Creating: the object exists and is not ready yet.
 	Creating ConditionStatus = "CREATING"
-	// Missing: there is no such object.
+	// Missing: the object does not exist.
 	Missing ConditionStatus = "MISSING"
 )
 
@@ -77,14 +76,13 @@ const (
 
 // Types of conditions.
 const (
-	// ConditionStatefulSet is about the StatefulSet, ConditionService about the
-	// Service of clients, ConditionSecret about the Secret.
+	// ConditionStatefulSet is the state of the StatefulSet, ConditionService of the client Service,
+	// ConditionSecret of the Secret.
 	ConditionStatefulSet = "StatefulSet"
 	ConditionService     = "Service"
 	ConditionSecret      = "Secret"
-	// ConditionReady is true when the database can be used and is as the spec
-	// says.
+	// ConditionReady is true if clients can use the database and it matches the spec.
 	ConditionReady = "Ready"
-	// ConditionStalled is there, and true, while only a user can help.
+	// ConditionStalled is set, with status True, while a user must intervene.
 	ConditionStalled = "Stalled"
 )
