@@ -19,8 +19,8 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Explained says what an API server's answer means, and what to do. verb and what
-// are what was to be done, and to what.
+// Explained returns an error that explains the error of an API server, and what to do. The arguments verb and
+// what name the action and its object.
 func (c *Cluster) Explained(err error, verb, what string) error {
 	var network net.Error
 	var sent *url.Error
@@ -46,7 +46,7 @@ func (c *Cluster) Explained(err error, verb, what string) error {
 	}
 }
 
-// rootCause leaves the URL of a request out, which says nothing to people.
+// rootCause returns an error without the URL of the request, which does not help users.
 func rootCause(err error) error {
 	var sent *url.Error
 	if errors.As(err, &sent) {
@@ -55,8 +55,8 @@ func rootCause(err error) error {
 	return err
 }
 
-// refusalText is the text of an API server's refusal without the preamble that
-// names the object again.
+// refusalText returns the causes of a rejected request, without the preamble that repeats the name of the
+// object.
 func refusalText(err error) error {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil || len(status.Status().Details.Causes) == 0 {
@@ -73,7 +73,7 @@ func refusalText(err error) error {
 	return fmt.Errorf("the API server refuses it: %s", strings.Join(causes, "; "))
 }
 
-// NoSuchApplication says which one may have been meant.
+// NoSuchApplication returns an error for an Application that does not exist, with a suggestion.
 func (c *Cluster) NoSuchApplication(ctx context.Context, namespace, name string, err error) error {
 	if !apierrors.IsNotFound(err) {
 		return c.Explained(err, "get", "Application "+namespace+"/"+name)
@@ -95,22 +95,22 @@ func (c *Cluster) NoSuchApplication(ctx context.Context, namespace, name string,
 	return fmt.Errorf("there is no Application %q in the namespace %s%s", name, namespace, hint)
 }
 
-// NoSuchObject says which one may have been meant by one that is not there.
+// NoSuchObject returns an error for an object that does not exist, with a suggestion.
 func (c *Cluster) NoSuchObject(ctx context.Context, id manifest.ID, resource schema.GroupVersionResource) error {
 	names := c.namesOf(ctx, c.Metadata.Resource(resource).Namespace(id.Namespace))
 	return fmt.Errorf("there is no %s%s", id, suggest.DidYouMean(id.Name, names))
 }
 
-// ErrNotInstalled says what to do where no Application can be.
+// ErrNotInstalled is the error if the API server does not serve Applications.
 var ErrNotInstalled = errors.New("the API server does not serve Applications: is Holdfast installed? See `holdfast install --help`")
 
-// sortedErrors are errors in the order of their texts.
+// sortedErrors sorts errors by their texts.
 func sortedErrors(errs []error) []error {
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errs
 }
 
-// Unresolved says which kind may have been meant by one that is not served.
+// Unresolved returns an error for a kind that is not served, with a suggestion.
 func (c *Cluster) Unresolved(err error, kind string) error {
 	if !apimeta.IsNoMatchError(err) {
 		return c.Explained(err, "get", "the kinds")

@@ -19,18 +19,18 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/files"
 )
 
-// fieldManager is the name under which the command line writes.
+// fieldManager is the field manager of the command line.
 const fieldManager = "holdfast-cli"
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// ApplyResult is what came of a submission.
+// ApplyResult is the result of a submission.
 type ApplyResult struct {
 	Stored *unstructured.Unstructured
 	Done   string // created, configured or unchanged
 }
 
-// Apply sends a submission, and the ConfigMap with its archive before it.
+// Apply sends a submission. It first sends the ConfigMap with the archive, if there is one.
 func (c *Cluster) Apply(ctx context.Context, s *files.Submission, dryRun, force bool) (ApplyResult, error) {
 	if err := c.applyArchive(ctx, s, dryRun, nil); err != nil {
 		return ApplyResult{}, err
@@ -58,10 +58,10 @@ func (c *Cluster) Apply(ctx context.Context, s *files.Submission, dryRun, force 
 	return result, c.dropArchive(ctx, s, before)
 }
 
-// storePlan is how an Application is stored.
+// storePlan has the options for storing an Application.
 type storePlan struct{ create, dryRun, force bool }
 
-// store creates an Application, or applies it to the one that is there.
+// store creates an Application, or applies it if it exists.
 func (c *Cluster) store(ctx context.Context, client dynamic.ResourceInterface, s *files.Submission, content map[string]any, before *unstructured.Unstructured, how storePlan) (result ApplyResult, err error) {
 	result.Done = "created"
 	if how.create && !how.dryRun {
@@ -96,7 +96,7 @@ func (c *Cluster) store(ctx context.Context, client dynamic.ResourceInterface, s
 	return result, nil
 }
 
-// isSame reports whether an apply has changed nothing that is submitted.
+// isSame reports whether an apply has changed nothing that a user submits.
 func isSame(before, after *unstructured.Unstructured) bool {
 	before, after = before.DeepCopy(), after.DeepCopy()
 	for _, u := range []*unstructured.Unstructured{before, after} {
@@ -107,8 +107,8 @@ func isSame(before, after *unstructured.Unstructured) bool {
 	return apiequality.Semantic.DeepEqual(before.Object, after.Object)
 }
 
-// ApplyOne sends one object by server-side apply, and returns what is stored. The
-// error is that of the API server.
+// ApplyOne sends one object by server-side apply, and returns the stored object. It does not wrap the error
+// of the API server.
 func (c *Cluster) ApplyOne(ctx context.Context, client dynamic.ResourceInterface, name string, content any, dryRun, force bool) (*unstructured.Unstructured, error) {
 	body, err := json.Marshal(content)
 	if err != nil {
@@ -128,7 +128,7 @@ func Wrote(object *unstructured.Unstructured) bool {
 	})
 }
 
-// notApplied says why an Application was not stored, and what to do.
+// notApplied returns an error for an Application that was not stored, with a remedy.
 func (c *Cluster) notApplied(ctx context.Context, err error, verb string, s *files.Submission) error {
 	name := "Application " + s.Namespace + "/" + s.Name
 	switch {
@@ -146,14 +146,15 @@ func (c *Cluster) notApplied(ctx context.Context, err error, verb string, s *fil
 	}
 }
 
-// isInstalled reports whether Applications are served, as far as the user may know.
+// isInstalled reports whether the API server serves Applications. It returns true if the user may not list
+// them.
 func (c *Cluster) isInstalled(ctx context.Context) bool {
 	_, err := c.Own.Resource(Applications).List(ctx, metav1.ListOptions{Limit: 1})
 	return !apierrors.IsNotFound(err)
 }
 
-// applyArchive puts the archive into its ConfigMap. With an owner, the ConfigMap
-// goes when the owner goes.
+// applyArchive writes the archive to its ConfigMap. If owner is not nil, the API server deletes the ConfigMap
+// together with the owner.
 func (c *Cluster) applyArchive(ctx context.Context, s *files.Submission, dryRun bool, owner *unstructured.Unstructured) error {
 	if s.Archive == nil {
 		return nil
@@ -173,7 +174,7 @@ func (c *Cluster) applyArchive(ctx context.Context, s *files.Submission, dryRun 
 	return c.Explained(err, "patch", "ConfigMap "+s.Namespace+"/"+name)
 }
 
-// dropArchive deletes the ConfigMap with the archive that was submitted before.
+// dropArchive deletes the ConfigMap with the archive of the previous submission.
 func (c *Cluster) dropArchive(ctx context.Context, s *files.Submission, before *unstructured.Unstructured) error {
 	if before == nil {
 		return nil
@@ -189,7 +190,7 @@ func (c *Cluster) dropArchive(ctx context.Context, s *files.Submission, before *
 	return c.Explained(err, "delete", "ConfigMap "+s.Namespace+"/"+old)
 }
 
-// Patch changes an Application under the name of the command line.
+// Patch changes an Application with the field manager of the command line.
 func (c *Cluster) Patch(ctx context.Context, name string, kind types.PatchType, patch any) error {
 	body, err := json.Marshal(patch)
 	if err != nil {

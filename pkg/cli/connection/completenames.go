@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// resources are KIND/NAME of all resources of an Application, for completion:
-// from its status, in one request.
+// resources returns KIND/NAME of all resources of an Application, for completion. It reads them from the
+// status, in one request.
 func (f Flags) resources(ctx context.Context, application string) []string {
 	c, err := f.Connect()
 	if err != nil {
@@ -35,8 +35,7 @@ func (f Flags) resources(ctx context.Context, application string) []string {
 	return slices.Compact(names)
 }
 
-// KindFor finds the kind that is meant, as kubectl does: by its plural, its short
-// names, and its group.
+// KindFor resolves the name of a kind like kubectl: by kind, plural, short name and group.
 func (f Flags) KindFor(kind string) (schema.GroupVersionKind, error) {
 	mapper, err := f.ToRESTMapper()
 	if err != nil {
@@ -50,7 +49,7 @@ func (f Flags) KindFor(kind string) (schema.GroupVersionKind, error) {
 	return mapper.KindFor(schema.ParseGroupResource(strings.ToLower(kind)).WithVersion(""))
 }
 
-// Objects completes KIND/NAME of whatever there is: first the kind, then the names.
+// Objects completes KIND/NAME of any object: first the kind, then the name.
 func (f Flags) Objects(ctx context.Context, args []string, typed string) []string {
 	c, err := f.Connect()
 	if err != nil || len(args) > 0 {
@@ -81,10 +80,9 @@ func (f Flags) Objects(ctx context.Context, args []string, typed string) []strin
 	return names
 }
 
-// listedKinds are the kinds of which something can be held, each with the slash before
-// the name.
+// listedKinds returns the kinds whose objects can be held, each with the slash before the name.
 func (c *Cluster) listedKinds() []string {
-	lists, _ := c.Discovery.ServerPreferredResources() // as far as they are known
+	lists, _ := c.Discovery.ServerPreferredResources() // without the groups that cannot be read
 	var kinds []string
 	for _, list := range lists {
 		for i := range list.APIResources {
@@ -110,7 +108,7 @@ func (f Flags) Namespaces(ctx context.Context, _ []string, _ string) []string {
 	return c.namesOf(ctx, c.Metadata.Resource(namespacesResource))
 }
 
-// namesOf are the names of objects that can be listed; none if they cannot.
+// namesOf returns the names of objects, or none if they cannot be listed.
 func (c *Cluster) namesOf(ctx context.Context, client metadata.ResourceInterface) []string {
 	list, err := client.List(ctx, metav1.ListOptions{})
 	if err != nil {

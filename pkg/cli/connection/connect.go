@@ -21,20 +21,20 @@ import (
 	"holdfast.dev/holdfast/pkg/cluster"
 )
 
-// Flags are kubectl's: which cluster, as whom, in which namespace.
+// Flags has kubectl's flags for the cluster, the user and the namespace.
 type Flags struct{ *genericclioptions.ConfigFlags }
 
-// NewFlags are the flags with nothing chosen.
+// NewFlags returns the flags without values.
 func NewFlags() Flags {
 	flags := genericclioptions.NewConfigFlags(true)
-	flags.ClusterName = nil // --context chooses a cluster, and diff has a --cluster of its own
+	flags.ClusterName = nil // --context chooses a cluster, and diff has its own flag --cluster
 	return Flags{flags}
 }
 
-// shownFlags are those that a help text shows. The others work, too.
+// shownFlags are the flags in the help text. The other flags work, too.
 var shownFlags = []string{"kubeconfig", "context", "namespace", "as", "request-timeout"}
 
-// Add adds all of them, and hides those that few need.
+// Add adds all flags, and hides those that few users need.
 func (f Flags) Add(flags *pflag.FlagSet) {
 	own := pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.AddFlags(own)
@@ -46,22 +46,22 @@ func (f Flags) Add(flags *pflag.FlagSet) {
 	} {
 		own.Lookup(name).Usage = usage
 	}
-	own.Lookup("request-timeout").DefValue = "" // a zero, which says nothing
+	own.Lookup("request-timeout").DefValue = "" // hides the zero in the help text
 	flags.AddFlagSet(own)
 }
 
-// Cluster is a cluster that can be asked.
+// Cluster is a connection to a cluster.
 type Cluster struct {
 	*cluster.Client
 	Kinds *cluster.Mapper
-	// Namespace is that of the flag or of the context.
+	// Namespace is the namespace of the flag or of the context.
 	Namespace string
 
 	documents *documents
 }
 
-// Connect sends nothing: who cannot be reached is found out with the first
-// request.
+// Connect returns a connection. It sends no request: the first request finds out whether the API server can
+// be reached.
 func (f Flags) Connect() (*Cluster, error) {
 	if !f.IsConfigured() {
 		return nil, errNoCluster
@@ -83,7 +83,7 @@ func (f Flags) Connect() (*Cluster, error) {
 	return &Cluster{Client: client, Kinds: cluster.NewMapper(client), Namespace: namespace, documents: &documents{all: map[schema.GroupVersion][]byte{}}}, nil
 }
 
-// notConfigured says why a kubeconfig cannot be used.
+// notConfigured returns an error that explains why a kubeconfig cannot be used.
 func (f Flags) notConfigured(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("--kubeconfig %s: there is no such file", *f.KubeConfig)
@@ -96,14 +96,14 @@ func (f Flags) notConfigured(err error) error {
 	return fmt.Errorf("reading how to reach the cluster: %w", err)
 }
 
-// errNoCluster says what to do where nothing says which cluster is meant.
+// errNoCluster is the error if no cluster is configured, with a remedy.
 var errNoCluster = errors.New("no cluster is configured: give --kubeconfig, or set KUBECONFIG to a file that is there")
 
-// IsConfigured reports whether anything says how to reach a cluster.
+// IsConfigured reports whether a kubeconfig, a flag or the environment of a Pod configures a cluster.
 func (f Flags) IsConfigured() bool {
 	config, err := f.ToRawKubeConfigLoader().RawConfig()
 	if err != nil || len(config.Clusters) > 0 || *f.APIServer != "" {
-		return true // or it is said what is wrong with it
+		return true // Connect explains the error
 	}
 	_, err = rest.InClusterConfig()
 	return err == nil

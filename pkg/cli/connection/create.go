@@ -19,8 +19,8 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/files"
 )
 
-// creator is the field manager of what was sent in a create: all of it, but for what the
-// controller would have written, is as if fieldManager had applied it (takeOver).
+// creator is the field manager of a create request. Except for the fields that the controller would have
+// written, takeOver converts its fields to fields that fieldManager applied.
 const creator = fieldManager + "-create"
 
 // ApplierName is the ServiceAccount that acts for Applications that name none.
@@ -28,12 +28,13 @@ const ApplierName = "holdfast-applier"
 
 var serviceAccounts = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
 
-// create stores an Application that is not there yet. Where the ServiceAccount is there
-// that acts for it, it has what the controller would write first: elsewhere it is not
-// held, or perhaps nobody looks, and then nobody would take the finalizer off.
+// create stores an Application that does not exist yet. If the ServiceAccount that acts for it exists, create
+// adds the finalizer and the write-ahead annotations that the controller would write first. Without the
+// ServiceAccount, the Application is not held, or perhaps no controller reconciles it; then no controller
+// would remove the finalizer.
 //
-// That cannot be applied: the next apply would take it away, or write it to what is being
-// deleted.
+// The request is a create and not an apply, because the next apply would remove this metadata, or write it to
+// an Application that is being deleted.
 func (c *Cluster) create(ctx context.Context, client dynamic.ResourceInterface, s *files.Submission, content map[string]any) (*unstructured.Unstructured, error) {
 	account := s.App.Spec.ServiceAccountName
 	if account == "" {
@@ -47,8 +48,8 @@ func (c *Cluster) create(ctx context.Context, client dynamic.ResourceInterface, 
 	})
 }
 
-// takeOver has an Application that was created be as if it had been applied, and returns
-// it. To apply it anew would be a conflict, and would remove nothing.
+// takeOver changes the managedFields of a created Application as if it had been applied, and returns it. To
+// apply it again instead would cause a conflict, and would not remove any fields.
 func (c *Cluster) takeOver(ctx context.Context, client dynamic.ResourceInterface, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	for attempt := 1; ; attempt++ {
 		managers, err := takenOver(live.GetManagedFields())
@@ -78,8 +79,8 @@ func metadataPatch(live *unstructured.Unstructured, managers []metav1.ManagedFie
 	return json.Marshal(patch.Object)
 }
 
-// takenOver are the managers of an Application once what was created is what was
-// applied; nil if nothing was created, or that was done.
+// takenOver returns the managedFields of an Application after its created fields became applied fields. It
+// returns nil if there are no created fields, or takeOver has already converted them.
 func takenOver(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
 	applied := &fieldpath.Set{}
 	var others []metav1.ManagedFieldsEntry
@@ -113,7 +114,7 @@ func takenOver(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry
 	return append(others, *created), nil
 }
 
-// written are the fields that the controller would have written, had they not arrived.
+// written returns the fields that the controller would have written if the create request did not have them.
 func written() *fieldpath.Set {
 	set := fieldpath.NewSet(fieldpath.MakePathOrDie("metadata", "finalizers", value.NewValueInterface(v1alpha1.Finalizer)))
 	for _, key := range files.Ahead {
@@ -122,8 +123,8 @@ func written() *fieldpath.Set {
 	return set
 }
 
-// onlyOurs reports whether an apply is refused for nothing but what was created, which a
-// dry run does not take over.
+// onlyOurs reports whether an apply is rejected only because of created fields, which a dry run does not take
+// over.
 func onlyOurs(err error) bool {
 	status, is := err.(apierrors.APIStatus)
 	if !is || !apierrors.IsConflict(err) || status.Status().Details == nil {

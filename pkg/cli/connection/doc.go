@@ -1,8 +1,7 @@
-// Package connection talks to the cluster that kubectl's flags name, with the
-// rights of the user: it finds the Application that a command means, reads its
-// live objects and decides about it as the controller does, sends what is
-// submitted, and waits for what comes of it.
+// Package connection connects to the cluster that kubectl's flags name, with the rights of the user. It finds
+// the Application of a command, reads its live objects, decides about it like the controller, sends
+// submissions, and waits for their results.
 //
-// TargetFlags are those of commands that take an Application of the cluster or of
-// files. Explained says of every refusal of an API server what to do about it.
+// TargetFlags has the flags of commands that take an Application of the cluster or of files. Explained adds a
+// remedy to the errors of an API server.
 package connection

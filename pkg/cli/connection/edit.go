@@ -15,12 +15,12 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// mostEdits is how often a change is made again that others were faster than.
+// mostEdits is how often a change is tried if other clients change the object at the same time.
 const mostEdits = 5
 
-// Edit puts a list into the spec of an Application. What was submitted with such a list is
-// applied again with this one, so that to submit it again is no conflict; else the patch is
-// sent, so that a file without the list does not take it away.
+// Edit writes a list to the spec of an Application. If the list was submitted, Edit applies the submitted
+// fields again with the new list, so that the next submission causes no conflict. Otherwise it sends the
+// patch, so that a submission of a file without the list does not remove it.
 func (c *Cluster) Edit(ctx context.Context, name, key string, before, after []any, patch []delta.Op) error {
 	client := c.Own.Resource(Applications).Namespace(c.Namespace)
 	for attempt := 1; ; attempt++ {
@@ -51,7 +51,8 @@ func (c *Cluster) Edit(ctx context.Context, name, key string, before, after []an
 	}
 }
 
-// submitted is what of an Application was submitted, or nil if a list of its spec was not.
+// submitted returns the submitted fields of an Application, or nil if the list at key in its spec is not one
+// of them.
 func submitted(live *unstructured.Unstructured, key string) map[string]any {
 	for _, entry := range live.GetManagedFields() {
 		if entry.Manager != fieldManager || entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" || entry.FieldsV1 == nil {

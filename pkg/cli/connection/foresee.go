@@ -20,9 +20,9 @@ import (
 	"holdfast.dev/holdfast/pkg/turn"
 )
 
-// Preview decides as the controller would if an Application were submitted. before is
-// what it decides about the version that is stored; nil if there is none, or if nothing can
-// be decided. unreadable are the objects that the user may not read.
+// Preview decides as the controller would if an Application were submitted. before is the decision about the
+// stored version; nil if there is none, or if no decision is possible. unreadable reports the objects that
+// the user may not read.
 func (c *Cluster) Preview(ctx context.Context, s *files.Submission, now time.Time) (after, before *files.Decision, unreadable, err error) {
 	subject, stored, err := c.submitted(ctx, files.Subject{Application: s.App})
 	if err != nil {
@@ -35,17 +35,17 @@ func (c *Cluster) Preview(ctx context.Context, s *files.Submission, now time.Tim
 	return &d, before, unreadable, nil
 }
 
-// DryRunResults are what an API server says of the objects of an Application.
+// DryRunResults has the results of the dry runs for the objects of an Application.
 type DryRunResults struct {
 	Asked, Fine int
-	// Notes are about what could not be asked, and what others may do or change: nothing is
-	// wrong with the objects. Refused are the objects that the API server does not take.
+	// Notes are about objects without a dry run, and about problems outside of the objects, such as
+	// permissions or changes by other clients. Refused has the objects that the API server rejects.
 	Notes   []string
 	Refused error
 }
 
-// DryRun has the API server judge, in the name of the user, each object that would be created
-// or changed, as it would be, with all its fields. Nothing is stored.
+// DryRun sends a dry run for each object that would be created or changed, with all its fields and the rights
+// of the user. The API server stores nothing.
 func (c *Cluster) DryRun(ctx context.Context, d *files.Decision) DryRunResults {
 	manager := v1alpha1.FieldManagerOf(d.Application.Namespace, d.Application.Name)
 	problems := make([]*plan.Problem, len(d.Changes))
@@ -62,7 +62,7 @@ func (c *Cluster) DryRun(ctx context.Context, d *files.Decision) DryRunResults {
 			return nil
 		})
 	}
-	_ = requests.Wait() // the problems are the errors
+	_ = requests.Wait() // the errors are in problems
 	var answers DryRunResults
 	var refused []error
 	for i, problem := range problems {
@@ -87,8 +87,8 @@ func (c *Cluster) DryRun(ctx context.Context, d *files.Decision) DryRunResults {
 	return answers
 }
 
-// settle has the API server tell, by one dry run for each object and in the name of the user,
-// which values are only spelled in another way. Where it does not, the doubt remains.
+// settle sends one dry run for each object with doubtful values, with the rights of the user, to find the
+// values that differ only in their spelling. If a dry run fails, the values remain doubtful.
 func (c *Cluster) settle(ctx context.Context, d *files.Decision) {
 	manager := v1alpha1.FieldManagerOf(d.Application.Namespace, d.Application.Name)
 	var requests errgroup.Group

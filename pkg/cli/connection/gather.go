@@ -9,9 +9,8 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/files"
 )
 
-// decide reads the live objects of an Application, as the user may, and decides
-// about it as the controller does. unreadable are the objects that could not be
-// read: nothing can be said of them.
+// decide reads the live objects of an Application with the rights of the user, and decides about it like the
+// controller. unreadable reports the objects that could not be read; their changes are blocked.
 func (c *Cluster) decide(ctx context.Context, app files.Subject, now time.Time) (d files.Decision, unreadable error) {
 	app, translation := app.Translated(ctx, c.Reader(app.Namespace), !app.NewSource)
 	v := c.view(app.With(translation).Application)

@@ -20,7 +20,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// LiveFlags say which live objects are meant, by what they are or by their labels.
+// LiveFlags has the flags that select live objects, by name or by their labels.
 type LiveFlags struct {
 	Names    [][2]string // kind and name
 	Selector string
@@ -31,7 +31,7 @@ func (f *LiveFlags) Add(flags *pflag.FlagSet) {
 	flags.StringVarP(&f.Selector, "selector", "l", "", "objects of the namespace with these `LABELS`, such as app=web, but for those that others control")
 }
 
-// Named takes arguments for objects.
+// Named adds the objects that arguments name.
 func (f *LiveFlags) Named(args []string) error {
 	for _, arg := range args {
 		kind, name, both := strings.Cut(arg, "/")
@@ -46,7 +46,7 @@ func (f *LiveFlags) Named(args []string) error {
 	return nil
 }
 
-// Given reports whether any object is meant.
+// Given reports whether any object is selected.
 func (f LiveFlags) Given() bool { return len(f.Names) > 0 || f.Selector != "" }
 
 // LiveObject is an object of the cluster.
@@ -56,11 +56,11 @@ type LiveObject struct {
 	Object map[string]any
 }
 
-// Suggestion is what to hold of it.
+// Suggestion returns which fields of the object to hold.
 func (o LiveObject) Suggestion() plan.Suggestion { return plan.Suggest(o.Object, o.Mapping.Type) }
 
-// Live reads the objects that flags and the manifests of files name, and those with the
-// labels. notes say what of the latter is left out.
+// Live reads the objects that flags and the manifests of files name, and the objects with the labels. notes
+// list the objects with the labels that are left out.
 func (c *Cluster) Live(ctx context.Context, connection Flags, what LiveFlags, documents []manifest.Document) (found []LiveObject, notes []string, err error) {
 	named, err := c.named(ctx, connection, what.Names, documents)
 	if err != nil {
@@ -98,7 +98,7 @@ func uidOf(object map[string]any) string {
 	return uid
 }
 
-// named is where objects are that are named.
+// named returns the locations of objects by their names.
 func (c *Cluster) named(ctx context.Context, connection Flags, names [][2]string, documents []manifest.Document) ([]cluster.Location, error) {
 	var all []cluster.Location
 	for _, object := range names {
@@ -127,7 +127,8 @@ func (c *Cluster) named(ctx context.Context, connection Flags, names [][2]string
 	return all, nil
 }
 
-// located is an object in its namespace, or in that of the flag or of the context.
+// located returns the location of an object. Its default namespace is the namespace of the flag or of the
+// context.
 func (c *Cluster) located(id manifest.ID, mapping cluster.Mapping) cluster.Location {
 	switch {
 	case !mapping.Namespaced:
@@ -138,7 +139,7 @@ func (c *Cluster) located(id manifest.ID, mapping cluster.Mapping) cluster.Locat
 	return cluster.Location{ID: id, Mapping: mapping}
 }
 
-// selected are the objects of the namespace with labels, whatever kinds they are of.
+// selected returns the objects of the namespace with the labels, of all kinds.
 func (c *Cluster) selected(ctx context.Context, selector string) (found []LiveObject, notes []string, err error) {
 	lists, err := c.Discovery.ServerPreferredNamespacedResources()
 	if err != nil && len(lists) == 0 {
@@ -164,7 +165,8 @@ func (c *Cluster) selected(ctx context.Context, selector string) (found []LiveOb
 	return found, notes, nil
 }
 
-// selectedOf are those of one kind, but for what is about to go, or what another client controls.
+// selectedOf returns the objects of one kind. It leaves out objects that are being deleted, that have a
+// controller, or that only controllers write.
 func (c *Cluster) selectedOf(ctx context.Context, gvk schema.GroupVersionKind, selector string) (found []LiveObject, notes []string, err error) {
 	mapping, err := c.Kinds.Mapping(ctx, gvk)
 	if err != nil {
@@ -190,7 +192,7 @@ func (c *Cluster) selectedOf(ctx context.Context, gvk schema.GroupVersionKind, s
 	return found, notes, nil
 }
 
-// leftOut says why an object is not one that people keep; empty if it is.
+// leftOut returns why an object is not maintained by users; "" if it is.
 func (o LiveObject) leftOut() string {
 	metadata, _ := o.Object["metadata"].(map[string]any)
 	switch owner := plan.Controller(o.Object); {
@@ -204,5 +206,5 @@ func (o LiveObject) leftOut() string {
 	return ""
 }
 
-// ErrNothingLive is where neither names nor labels lead to an object.
+// ErrNothingLive is the error if neither names nor labels select an object.
 var ErrNothingLive = errors.New("there are no such objects, or none that people keep")

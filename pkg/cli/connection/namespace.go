@@ -11,13 +11,13 @@ import (
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// Namespace is one as it is created.
+// Namespace returns a Namespace as it is created.
 func Namespace(name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}
 }
 
-// CreateNamespace creates a namespace unless it is there, and reports whether it has. Who
-// may not look whether it is there may all the same create it.
+// CreateNamespace creates a namespace if it does not exist, and reports whether it has created it. A user who
+// may not read the namespace may still create it.
 func (c *Cluster) CreateNamespace(ctx context.Context, name string, dryRun bool) (created bool, err error) {
 	client, options := c.Own.Resource(namespaces), metav1.CreateOptions{FieldManager: fieldManager}
 	if dryRun {

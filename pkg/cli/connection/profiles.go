@@ -17,8 +17,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// Profiles are the HoldProfiles, and what autoscalers target if one asks for it, as far as
-// the user may list them. A cluster whose installation is older has none.
+// Profiles returns the HoldProfiles, and the targets of autoscalers if a profile refers to them. It leaves
+// out objects that the user may not list. An older installation has no HoldProfiles.
 func (v *view) Profiles(ctx context.Context, objects []manifest.ID) (plan.Profiles, error) {
 	listed, err := v.list(ctx, v.Own.Resource(v1alpha1.ProfileGroupVersionResource), "holdprofiles."+v1alpha1.GroupVersion.Group)
 	if err != nil {
@@ -34,7 +34,7 @@ func (v *view) Profiles(ctx context.Context, objects []manifest.ID) (plan.Profil
 		if err != nil {
 			return plan.Profiles{}, err
 		}
-		if profile, mistakes := plan.ReadProfile(from); mistakes == nil { // the others have no effect, and say so themselves
+		if profile, mistakes := plan.ReadProfile(from); mistakes == nil { // an invalid profile has no effect, and its status reports that
 			profiles = append(profiles, profile)
 		}
 	}
@@ -60,8 +60,8 @@ func (v *view) Profiles(ctx context.Context, objects []manifest.ID) (plan.Profil
 	return files.ProfilesOf(profiles, live), nil
 }
 
-// list is empty where there is nothing of that kind, and where the user may not list it,
-// which is noted.
+// list returns the objects of a kind. It returns none if the API server does not serve the kind. If the user
+// may not list it, it returns none and records that.
 func (v *view) list(ctx context.Context, client dynamic.ResourceInterface, name string) ([]unstructured.Unstructured, error) {
 	list, err := client.List(ctx, metav1.ListOptions{})
 	switch {
@@ -76,7 +76,7 @@ func (v *view) list(ctx context.Context, client dynamic.ResourceInterface, name 
 	return list.Items, nil
 }
 
-// unseenProfiles says what profiles may free or hold all the same; empty if that is known.
+// unseenProfiles returns a note about the effects of profiles that are not known; "" if all are known.
 func (v *view) unseenProfiles() string {
 	if len(v.unprofiled) == 0 {
 		return ""

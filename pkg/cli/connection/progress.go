@@ -14,18 +14,18 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// Progress shows how the resources of an Application get along: one line per resource,
-// or one for many of them and one for each that fails. On a terminal that has room for
-// them they are written over; elsewhere a line is written whenever it changes.
+// Progress is a display of the state of the resources of an Application. It has one line per resource. For
+// many resources, it has one line for all, and one for each that fails. On a terminal with enough rows it
+// overwrites its lines; elsewhere it writes a line whenever it changes.
 type Progress struct {
 	out io.Writer
-	// size is that of the terminal, asked again each time, for people change it.
+	// size returns the size of the terminal. Progress calls it each time, because users resize terminals.
 	size  func() (columns, rows int, ok bool)
-	said  map[string]string // the last line of each resource; "" is all of them
-	lines int               // on the terminal, to be written over
+	said  map[string]string // the last line of each resource, and of all resources by ""
+	lines int               // number of lines on the terminal to overwrite
 }
 
-// NewProgress shows nothing yet. It goes where messages go.
+// NewProgress returns an empty display on the standard error.
 func NewProgress(streams terminal.Streams) *Progress {
 	p := &Progress{out: streams.Err, said: map[string]string{}}
 	p.size = func() (columns, rows int, ok bool) {
@@ -35,7 +35,7 @@ func NewProgress(streams terminal.Streams) *Progress {
 	return p
 }
 
-// Show shows how the resources are now.
+// Show shows the current state of the resources.
 func (p *Progress) Show(app *v1alpha1.Application) {
 	var all, changed []string
 	say := func(name, line string) {
@@ -62,7 +62,7 @@ func (p *Progress) Show(app *v1alpha1.Application) {
 		p.write(changed)
 		return
 	}
-	if p.lines > 0 { // back to the line where the list begins, and clear from there on
+	if p.lines > 0 { // moves to the first line of the list, and clears everything from there
 		fmt.Fprintf(p.out, "\x1b[%dA\x1b[J", p.lines)
 	}
 	for i, line := range all {
@@ -78,25 +78,26 @@ func (p *Progress) write(lines []string) {
 	}
 }
 
-// stateOf is a resource in a word, and why if it is not as it should be. There is none
-// of ours that is another owner's, or may not be created: the reason says more.
+// stateOf returns the state of a resource in a word, and why it is not healthy. If the status has a reason
+// for an object that was not found, the word is this reason, because it is more exact: the object may have
+// another owner, or may not be created.
 func stateOf(r v1alpha1.ResourceStatus) (word, why string) {
 	if word = r.Health; word == "NotFound" && r.Reason != "" {
 		word = r.Reason
 	}
 	if r.Message == "" || strings.EqualFold(word, strings.ReplaceAll(r.Message, " ", "")) {
-		return word, "" // "InProgress: in progress" says it twice
+		return word, "" // "InProgress: in progress" would be a repetition
 	}
 	return word, ": " + r.Message
 }
 
-// fails reports whether a resource is in a state in which something is wrong.
+// fails reports whether the state of a resource is an error.
 func fails(word string) bool {
 	return word != "Current" && word != "InProgress" && word != "Terminating" && word != "" &&
 		v1alpha1.InfoForReason(word).Disposition != v1alpha1.DispositionWait
 }
 
-// countsOf says how many resources are in which state.
+// countsOf returns a text with the number of resources in each state.
 func countsOf(resources []v1alpha1.ResourceStatus) string {
 	counts := map[string]int{}
 	for _, r := range resources {
@@ -110,5 +111,5 @@ func countsOf(resources []v1alpha1.ResourceStatus) string {
 	return fmt.Sprintf("%d resources: %s", len(resources), strings.Join(parts, ", "))
 }
 
-// Say writes a line that stays.
+// Say writes a line after the list.
 func (p *Progress) Say(text string) { fmt.Fprintln(p.out, terminal.Visible(text)) }

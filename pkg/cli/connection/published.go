@@ -13,15 +13,15 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// documents are the OpenAPI documents of an API server, by group and version. One has the
-// fields of all its kinds, which may be newer or older than those that are built in.
+// documents is a cache of the OpenAPI documents of an API server, by group and version. A document has the
+// fields of all kinds in it, which may be newer or older than the built-in types.
 type documents struct {
 	mu  sync.Mutex
 	all map[schema.GroupVersion][]byte
 }
 
-// published is what the API server publishes of a kind; nil if it does not tell: what is
-// built in counts then. A mapping whose type is not built in has it from there already.
+// published returns the type that the API server publishes for a kind. It returns nil if there is none: then
+// the built-in type applies. The type of a mapping is already the published one if there is no built-in type.
 func (c *Cluster) published(ctx context.Context, gvk schema.GroupVersionKind, mapping cluster.Mapping) *kinds.Node {
 	if mapping.Type != nil && kinds.Builtin(gvk) == nil {
 		return mapping.Type
@@ -40,7 +40,8 @@ func (c *Cluster) published(ctx context.Context, gvk schema.GroupVersionKind, ma
 	return node
 }
 
-// publishedKinds is what files say of kinds, and an API server. It is a plan.Publisher.
+// publishedKinds has the kinds from files, and the types that an API server publishes. It is a
+// plan.Publisher.
 type publishedKinds struct {
 	plan.Kinds
 	types map[schema.GroupVersionKind]*kinds.Node
@@ -48,8 +49,8 @@ type publishedKinds struct {
 
 func (k publishedKinds) Published(gvk schema.GroupVersionKind) *kinds.Node { return k.types[gvk] }
 
-// KindsOf is what is known of the kinds of objects: those that are defined among them, and
-// of the others what the API server says. A kind that it does not serve is not known.
+// KindsOf returns the kinds of objects: those that the objects define, and others from the API server. It
+// leaves out kinds that the API server does not serve.
 func (c *Cluster) KindsOf(ctx context.Context, objects []manifest.Object) (plan.Kinds, error) {
 	known := files.KindsIn(objects)
 	all := publishedKinds{known, map[schema.GroupVersionKind]*kinds.Node{}}

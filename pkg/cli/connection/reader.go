@@ -14,15 +14,14 @@ import (
 	"holdfast.dev/holdfast/pkg/source"
 )
 
-// clusterReader reads with the rights of the user.
+// clusterReader is a reader with the rights of the user.
 type clusterReader struct {
 	*Cluster
 
 	namespace string
 }
 
-// Reader reads the ConfigMaps and Secrets of a namespace with the rights of the
-// user.
+// Reader returns a reader of the ConfigMaps and Secrets of a namespace, with the rights of the user.
 func (c *Cluster) Reader(namespace string) source.Reader { return clusterReader{c, namespace} }
 
 // Read implements source.Reader.

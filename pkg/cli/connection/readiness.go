@@ -8,10 +8,10 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// Readiness is the condition Ready as people see it.
+// Readiness is the condition Ready of the stored generation.
 type Readiness struct {
 	Status, Reason, Message string
-	// Pending: the controller has not looked at what is stored yet.
+	// Pending is true if the controller has not reconciled the stored generation yet.
 	Pending bool
 }
 
@@ -19,7 +19,7 @@ func pending(what string) Readiness {
 	return Readiness{"Unknown", v1alpha1.ReasonWaiting, "the controller has not looked at " + what + " yet", true}
 }
 
-// ReadyOf reads the condition Ready of the generation that is stored.
+// ReadyOf returns the condition Ready of a stored Application.
 func ReadyOf(object map[string]any) Readiness {
 	generation, _, _ := unstructured.NestedInt64(object, "metadata", "generation")
 	observed, _, _ := unstructured.NestedInt64(object, "status", "observedGeneration")
@@ -38,7 +38,7 @@ func ReadyOf(object map[string]any) Readiness {
 	return pending("it")
 }
 
-// ReadyIn is the condition Ready of the generation that is stored.
+// ReadyIn returns the condition Ready of a typed Application.
 func ReadyIn(app *v1alpha1.Application) Readiness {
 	if app.Status.ObservedGeneration == app.Generation {
 		for _, c := range app.Status.Conditions {
@@ -53,12 +53,12 @@ func ReadyIn(app *v1alpha1.Application) Readiness {
 	return pending("it")
 }
 
-// NoController is why nobody does what a controller should.
+// NoController returns a message that no controller does something, with the possible causes.
 func NoController(does string) string {
 	return "no controller " + does + ": none runs, or none selects its namespace and its labels"
 }
 
-// MissingStep says what it is that no controller has done about an Application that is pending.
+// MissingStep returns a message about what no controller has done yet for a pending Application.
 func MissingStep(app *v1alpha1.Application) string {
 	switch {
 	case app.DeletionTimestamp != nil:
@@ -69,7 +69,7 @@ func MissingStep(app *v1alpha1.Application) string {
 	return NoController("has looked at it")
 }
 
-// IsUnattended reports whether an Application is pending for longer than a controller takes.
+// IsUnattended reports whether an Application has been pending for longer than a controller takes.
 func IsUnattended(app *v1alpha1.Application, now time.Time) bool {
 	const patience = 10 * time.Second
 	changed := app.CreationTimestamp.Time

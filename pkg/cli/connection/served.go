@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// ClientFor is the client for the kind of an object, in its namespace if it has
-// one.
+// ClientFor returns the client for the kind of an object, in the namespace of the object if the kind is
+// namespaced.
 func (c *Cluster) ClientFor(ctx context.Context, u *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
 	mapping, err := c.Kinds.Mapping(ctx, u.GroupVersionKind())
 	if err != nil {
@@ -25,8 +25,7 @@ func (c *Cluster) ClientFor(ctx context.Context, u *unstructured.Unstructured) (
 	return client, nil
 }
 
-// AwaitServed waits until Applications are served, so that the next command finds
-// them.
+// AwaitServed waits until the API server serves Applications, so that the next command can use them.
 func (c *Cluster) AwaitServed(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, servedTimeout)
 	defer cancel()

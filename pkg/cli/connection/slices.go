@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/holdfast/pkg/slice"
 )
 
-// slicesIn reads slices of a namespace, as the user may.
+// slicesIn returns a function that reads slices of a namespace with the rights of the user.
 func (c *Cluster) slicesIn(ctx context.Context, namespace string) slice.Get {
 	return func(name string) ([]byte, error) {
 		s, err := c.GetSlice(ctx, types.NamespacedName{Namespace: namespace, Name: name})
@@ -32,8 +32,8 @@ func (c *Cluster) slicesIn(ctx context.Context, namespace string) slice.Get {
 	}
 }
 
-// GetApplication reads an Application, and puts together what is in slices; where one is
-// not there, a decision about it says so.
+// GetApplication reads an Application, and joins its slices. A missing slice is no error here; a decision
+// about the Application reports it.
 func (c *Cluster) GetApplication(ctx context.Context, at types.NamespacedName) (*v1alpha1.Application, error) {
 	app, err := c.Client.GetApplication(ctx, at)
 	if err != nil {
@@ -51,7 +51,7 @@ func (c *Cluster) join(ctx context.Context, app *v1alpha1.Application) (*v1alpha
 	return whole, err
 }
 
-// OlderHistory has the entries of an Application's history that are in slices.
+// OlderHistory returns the history entries of an Application that are in slices.
 func (c *Cluster) OlderHistory(ctx context.Context, app *v1alpha1.Application) ([]v1alpha1.HistoryEntry, error) {
 	older, err := slice.OlderHistory(app, c.slicesIn(ctx, app.Namespace))
 	if err != nil {
@@ -60,13 +60,13 @@ func (c *Cluster) OlderHistory(ctx context.Context, app *v1alpha1.Application) (
 	return older, nil
 }
 
-// JoinObject is a stored Application, put together.
+// JoinObject joins the slices of a stored Application.
 func (c *Cluster) JoinObject(ctx context.Context, u *unstructured.Unstructured) error {
 	return files.JoinObject(u.Object, c.slicesIn(ctx, u.GetNamespace()))
 }
 
-// putSlices writes slices before what names them. One that is being deleted is waited
-// for, unless the stored Application names it: then it stays.
+// putSlices writes slices before the Application that names them. If a slice is being deleted, it waits for
+// the end of that, unless the stored Application names the slice, which keeps it.
 func (c *Cluster) putSlices(ctx context.Context, parts []v1alpha1.ApplicationSlice, stored *unstructured.Unstructured) error {
 	var named []string
 	if stored != nil && len(parts) > 0 {

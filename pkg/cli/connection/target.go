@@ -20,47 +20,48 @@ import (
 	"holdfast.dev/holdfast/pkg/source"
 )
 
-// Applications is where Applications are served.
+// Applications is the resource of Applications.
 var Applications = v1alpha1.GroupVersionResource
 
-// TargetFlags say which Application is meant: one of a cluster, by its name, or
-// one in files, with live objects in files.
+// TargetFlags has the flags that select an Application: one of a cluster, by its name, or one in files, with
+// live objects in files.
 type TargetFlags struct {
 	files.SourceFlags
 	Connection Flags
 }
 
-// NewTargetFlags are the flags with nothing chosen.
+// NewTargetFlags returns the flags without values.
 func NewTargetFlags() TargetFlags { return TargetFlags{Connection: NewFlags()} }
 
-// Add adds those for files and those for the cluster.
+// Add adds the flags for files and for the cluster.
 func (f *TargetFlags) Add(flags *pflag.FlagSet) {
 	f.SourceFlags.Add(flags)
 	f.Connection.Add(flags)
 }
 
-// ErrNotWithFiles refuses an argument beside -f.
+// ErrNotWithFiles returns an error for an argument in addition to -f.
 func ErrNotWithFiles(argument string) error {
 	return fmt.Errorf("%q is not a flag, and the command takes nothing else: give each file with -f or --live", argument)
 }
 
-// ErrNameAndFile is for commands that were given an Application in two ways.
+// ErrNameAndFile is the error if a command has both a name and a file.
 var ErrNameAndFile = errors.New("with -f the Application is in the file: leave the name out")
 
-// Target is an Application and where it and its live objects are.
+// Target is an Application with the location of it and its live objects.
 type Target struct {
 	files.Sources
 	InFiles    bool
-	Submitting bool // with files: what if they were submitted to the cluster?
-	// Settling is true if dry runs tell which values are only spelled in another way.
+	Submitting bool // with files: decides as if they were submitted to the cluster
+	// Settling is true if dry runs find the values that differ only in their spelling.
 	Settling   bool
-	Submitted  *files.SubmittedSource // that are to be submitted, if they are not Applications
+	Submitted  *files.SubmittedSource // the input to submit, if it is not an Application
 	Name       string
 	Connection Flags
 	Now        func() time.Time
 }
 
-// Options takes the name off the arguments, if no files are given.
+// Options returns the target, and the arguments without the name of the Application. With files, there is no
+// name.
 func (f TargetFlags) Options(streams terminal.Streams, args []string) (t Target, rest []string, err error) {
 	t = Target{InFiles: f.InFiles(), Connection: f.Connection, Now: streams.Now}
 	if t.InFiles {
@@ -78,8 +79,8 @@ func (f TargetFlags) Options(streams terminal.Streams, args []string) (t Target,
 	return t, args[1:], files.ValidName(t.Name)
 }
 
-// Decided is the Application and what would be done about it. c is nil if it is
-// in files. What cannot be read of its live objects is blocked.
+// Decided returns the decision about the Application. c is nil if the Application is in files. Changes of
+// live objects that cannot be read are blocked.
 func (t Target) Decided(ctx context.Context) (d files.Decision, c *Cluster, err error) {
 	d, c, _, err = t.decidedAndUnreadable(ctx)
 	return d, c, err
@@ -107,8 +108,7 @@ func (t Target) decidedAndUnreadable(ctx context.Context) (d files.Decision, c *
 	return d, c, unreadable, nil
 }
 
-// Decided is an Application and what would be done about it. What cannot be read of its
-// live objects is blocked.
+// Decided returns the decision about an Application. Changes of live objects that cannot be read are blocked.
 func (c *Cluster) Decided(ctx context.Context, at types.NamespacedName, now time.Time) (files.Decision, error) {
 	there := *c
 	there.Namespace = at.Namespace
@@ -120,9 +120,8 @@ func (c *Cluster) Decided(ctx context.Context, at types.NamespacedName, now time
 	return d, nil
 }
 
-// DecideAll decides about all Applications in the files, or the one of the
-// cluster. It is an error if a live object cannot be read: what differs there is
-// not known.
+// DecideAll decides about all Applications in the files, or the one in the cluster. It returns an error if a
+// live object cannot be read, because the differences are not known.
 func (t Target) DecideAll(ctx context.Context) ([]files.Decision, error) {
 	switch {
 	case t.Submitting:
@@ -173,8 +172,7 @@ func (t Target) decideSubmitted(ctx context.Context) ([]files.Decision, error) {
 	return all, nil
 }
 
-// submittedApplications are the Applications in the files, or the one that is made of
-// them.
+// submittedApplications returns the Applications in the files, or the one that is built from the files.
 func (t Target) submittedApplications(ctx context.Context, c *Cluster) ([]files.Subject, error) {
 	if t.Submitted == nil {
 		return t.Applications(ctx)
@@ -186,16 +184,15 @@ func (t Target) submittedApplications(ctx context.Context, c *Cluster) ([]files.
 	if err := s.SetNamespace(c.Namespace, *t.Connection.Namespace); err != nil {
 		return nil, err
 	}
-	_, err = s.Check(ctx, c.View(s.App)) // which names the files; the decision has the warnings
+	_, err = s.Check(ctx, c.View(s.App)) // its errors name the files; the decision has the warnings
 	return []files.Subject{{Application: s.App, Document: storedDocument(s.App)}}, err
 }
 
-// notSubmitted is the UID of an Application that has none yet: what exists is
-// not its own.
+// notSubmitted is the UID of an Application that has none yet. No existing object belongs to it.
 const notSubmitted = "assigned-when-submitted"
 
-// submitted is the stored Application with the spec of the one given; before is the one
-// that is stored, nil if there is none.
+// submitted returns the stored Application with the spec of app. before is the stored Application, or nil if
+// there is none.
 func (c *Cluster) submitted(ctx context.Context, app files.Subject) (after files.Subject, before *v1alpha1.Application, err error) {
 	stored, err := c.GetApplication(ctx, types.NamespacedName{Namespace: app.Namespace, Name: app.Name})
 	switch {
@@ -225,7 +222,7 @@ func (c *Cluster) Application(ctx context.Context, name string) (files.Subject, 
 	return files.Subject{Application: app, Document: storedDocument(app)}, nil
 }
 
-// storedDocument stands for an Application that is in no file.
+// storedDocument returns a document for an Application that is in no file.
 func storedDocument(app *v1alpha1.Application) manifest.Document {
 	return manifest.Document{File: "application " + app.Namespace + "/" + app.Name}
 }
@@ -238,7 +235,7 @@ func (f *TargetFlags) Named(ctx context.Context, args []string, typed string) []
 	return f.Connection.Named(ctx, args, typed)
 }
 
-// ResourceOf completes NAME, and then KIND/NAME from what is on record of it.
+// ResourceOf completes NAME, and then KIND/NAME from the status of the Application.
 func (f *TargetFlags) ResourceOf(ctx context.Context, args []string, typed string) []string {
 	if f.InFiles() {
 		return nil
@@ -246,7 +243,7 @@ func (f *TargetFlags) ResourceOf(ctx context.Context, args []string, typed strin
 	return f.Connection.ResourceOf(ctx, args, typed)
 }
 
-// ResourceOf completes NAME, and then KIND/NAME from what is on record of it.
+// ResourceOf completes NAME, and then KIND/NAME from the status of the Application.
 func (f Flags) ResourceOf(ctx context.Context, args []string, _ string) []string {
 	switch len(args) {
 	case 0:
@@ -265,12 +262,12 @@ func (f Flags) Named(ctx context.Context, args []string, _ string) []string {
 	return f.names(ctx)
 }
 
-// Others completes names of Applications that were not given yet.
+// Others completes names of Applications that are not among the arguments yet.
 func (f Flags) Others(ctx context.Context, args []string, _ string) []string {
 	return slices.DeleteFunc(f.names(ctx), func(name string) bool { return slices.Contains(args, name) })
 }
 
-// names are the names of all Applications in the namespace.
+// names returns the names of all Applications in the namespace.
 func (f Flags) names(ctx context.Context) []string {
 	c, err := f.Connect()
 	if err != nil {
@@ -281,5 +278,5 @@ func (f Flags) names(ctx context.Context) []string {
 	return c.namesOf(ctx, c.Metadata.Resource(Applications).Namespace(c.Namespace))
 }
 
-// CompletionTimeout is how long a shell waits for suggestions.
+// CompletionTimeout is the timeout of a completion in a shell.
 const CompletionTimeout = 3 * time.Second

@@ -11,14 +11,14 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
-// AddTime adds --timeout alone, for a command that always waits.
+// AddTime adds only --timeout, for a command that always waits.
 func (f *WaitFlags) AddTime(flags *pflag.FlagSet) {
 	f.Wait, f.set = true, flags
 	flags.DurationVar(&f.timeout, "timeout", 5*time.Minute, "how `LONG` to wait at most; 0: without limit")
 }
 
-// Until asks again and again, until something is so or the time is over. late says what
-// was not reached.
+// Until calls ask repeatedly until it returns true or an error, or until the timeout. late returns the error
+// for a timeout.
 func (f WaitFlags) Until(ctx context.Context, late func() error, ask func(context.Context) (bool, error)) error {
 	if f.timeout > 0 {
 		var cancel context.CancelFunc

@@ -19,23 +19,23 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// view is the cluster as the user may read it, for the turn of one Application. It
+// view is a reader of the cluster with the rights of the user, for one reconcile of an Application. It
 // implements turn.View.
 type view struct {
 	*Cluster
 	app   *v1alpha1.Application
-	known *files.KnownKinds // of those that its files define
+	known *files.KnownKinds // the kinds that the Application defines
 
 	namespaces []string
 	mu         sync.Mutex
 	unreadable []error
 	unlisted   []string
-	// unprofiled are the resources that profiles are about, or are, and that the user may
-	// not list.
+	// unprofiled has the HoldProfiles resource, and the resources that profiles depend on, if the user may
+	// not list them.
 	unprofiled []string
 }
 
-// View is the cluster for the turn of an Application, read with the user's rights.
+// View returns a reader of the cluster for one reconcile of an Application, with the rights of the user.
 func (c *Cluster) View(app *v1alpha1.Application) files.View { return c.view(app) }
 
 func (c *Cluster) view(app *v1alpha1.Application) *view {
@@ -47,7 +47,7 @@ func (v *view) Kinds() plan.Kinds { return v.known }
 func (v *view) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (cluster.Mapping, error) {
 	mapping, err := v.Cluster.Kinds.Mapping(ctx, gvk)
 	if err == nil {
-		if mapping.Published = v.known.Defined(gvk); mapping.Published == nil { // it is about to be so
+		if mapping.Published = v.known.Defined(gvk); mapping.Published == nil { // the Application will define the kind like this
 			mapping.Published = v.published(ctx, gvk, mapping)
 		}
 	}
@@ -60,7 +60,7 @@ func (v *view) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (cluste
 	return mapping, err
 }
 
-// nearestVersion suggests the group and version that one which is not served may be.
+// nearestVersion returns a suggestion for a group and version that is not served.
 func (c *Cluster) nearestVersion(gvk schema.GroupVersionKind) string {
 	groups, err := c.Discovery.ServerGroups()
 	if err != nil {
@@ -79,23 +79,23 @@ func (v *view) AnyVersion(ctx context.Context, gk schema.GroupKind) (cluster.Map
 	return v.Cluster.Kinds.AnyVersion(ctx, gk)
 }
 
-// Ended is nothing: nobody has watched.
+// Ended returns nil, because a command does not watch.
 func (*view) Ended(schema.GroupKind, cluster.Mapping) map[manifest.ID]map[string]any { return nil }
 
-// Written is nothing: the objects say it themselves.
+// Written returns nil, because the objects contain their managedFields.
 func (*view) Written(schema.GroupKind, cluster.Mapping, map[manifest.ID]map[string]any) map[manifest.ID]plan.ObservedWrites {
 	return nil
 }
 
-// Silent is never: nothing is watched.
+// Silent returns nil, because nothing is watched.
 func (*view) Silent(cluster.Mapping) error { return nil }
 
-// Need notes where the Application may have objects; nothing is watched.
+// Need records the namespaces in which the Application may have objects. It watches nothing.
 func (v *view) Need(_ map[schema.GroupVersionResource]bool, namespaces []string, _ cluster.Named, _ cluster.Ranges) {
 	v.namespaces = namespaces
 }
 
-// selectedAtOnce is how many objects one list has.
+// selectedAtOnce is the maximum number of objects in one response to a list request.
 const selectedAtOnce = 500
 
 // Range lists the objects of a range with the user's own rights.
@@ -121,8 +121,8 @@ func (v *view) Range(ctx context.Context, gk schema.GroupKind, mapping cluster.M
 	}
 }
 
-// Marked lists the objects of a kind that carry the Application's label. Where the user
-// may not list, only what is desired or on record is seen.
+// Marked lists the objects of a kind that carry the Application's label. If the user may not list them, the
+// view has only the desired objects and those in the inventory.
 func (v *view) Marked(ctx context.Context, gk schema.GroupKind, mapping cluster.Mapping) (map[manifest.ID]map[string]any, error) {
 	if v.app.UID == "" || v.app.UID == notSubmitted {
 		return nil, nil
@@ -153,7 +153,7 @@ func (v *view) Marked(ctx context.Context, gk schema.GroupKind, mapping cluster.
 	return marked, nil
 }
 
-// Problem keeps the error of a read: nothing can be said of what cannot be read.
+// Problem records the error of a read. Nothing is known about an object that cannot be read.
 func (v *view) Problem(err error, at cluster.Location, verb string) *plan.Problem {
 	err = v.Explained(err, verb, at.ID.String())
 	v.mu.Lock()

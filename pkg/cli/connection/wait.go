@@ -18,21 +18,21 @@ import (
 	"holdfast.dev/holdfast/pkg/cluster"
 )
 
-// WaitFlags say whether to wait, and how long.
+// WaitFlags has the flags that decide whether and how long to wait.
 type WaitFlags struct {
 	Wait    bool
 	timeout time.Duration
 	set     *pflag.FlagSet
 }
 
-// Add adds them; until says in the help what is waited for.
+// Add adds the flags. until is the end of the help text of --wait.
 func (f *WaitFlags) Add(flags *pflag.FlagSet, until string) {
 	f.set = flags
 	flags.BoolVar(&f.Wait, "wait", f.Wait, "show how it gets along, "+until)
 	flags.DurationVar(&f.timeout, "timeout", 5*time.Minute, "how `LONG` to wait at most; 0: without limit")
 }
 
-// Check says what is wrong with them.
+// Check returns an error if the flags are invalid.
 func (f WaitFlags) Check() error {
 	switch {
 	case f.timeout < 0:
@@ -43,12 +43,12 @@ func (f WaitFlags) Check() error {
 	return nil
 }
 
-// Visitor looks at an Application, nil when there is none, and reports whether
-// there is nothing more to wait for.
+// Visitor is a function that receives an Application, or nil when there is none. It returns true if there is
+// nothing more to wait for.
 type Visitor func(app *v1alpha1.Application) (done bool, err error)
 
-// Follow visits an Application as it is, and each time that it changes, until
-// the visitor is done or the time is over. late says what was not reached.
+// Follow calls visit with the current Application, and after each change of it, until visit is done or until
+// the timeout. late returns the error for a timeout.
 func (f WaitFlags) Follow(ctx context.Context, c *Cluster, namespace, name string, late func() error, visit Visitor) error {
 	if f.timeout > 0 {
 		var cancel context.CancelFunc
@@ -148,7 +148,7 @@ func (f WaitFlags) Ready(ctx context.Context, c *Cluster, streams terminal.Strea
 	return f.Follow(ctx, c, namespace, name, w.late, w.visit)
 }
 
-// readyWait is what a wait for readiness has seen.
+// readyWait is the state of a wait for readiness.
 type readyWait struct {
 	shown           *Progress
 	namespace, name string
@@ -159,7 +159,7 @@ func (w *readyWait) late() error {
 	return fmt.Errorf("%[1]s/%[2]s is not ready: %[3]s: %[4]s. `holdfast status %[2]s -n %[1]s` says more", w.namespace, w.name, w.last.Reason, w.last.Message)
 }
 
-// visit is a Visitor.
+// visit implements Visitor.
 func (w *readyWait) visit(app *v1alpha1.Application) (done bool, err error) {
 	if app == nil {
 		return true, &terminal.Exit{Status: terminal.StatusDifferent, Err: fmt.Errorf("%s/%s was deleted while it was waited for", w.namespace, w.name)}
@@ -168,7 +168,7 @@ func (w *readyWait) visit(app *v1alpha1.Application) (done bool, err error) {
 		w.last.Message = MissingStep(app)
 	}
 	if app.Status.ObservedGeneration != app.Generation {
-		return false, nil // what is on record of an older version says nothing
+		return false, nil // the status is about an older generation
 	}
 	w.shown.Show(app)
 	switch {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Watch visits Applications as they are, and each again when it has changed, until a user
-// interrupts. gone is true for one that is no more.
+// Watch calls visit with each current Application, and after each change, until the user interrupts. gone is
+// true for a deleted Application.
 func (c *Cluster) Watch(ctx context.Context, namespace string, options metav1.ListOptions, visit func(u *unstructured.Unstructured, gone bool) error) error {
 	seen := map[types.UID]string{}
 	once := func(u *unstructured.Unstructured, gone bool) error {
@@ -28,7 +28,7 @@ func (c *Cluster) Watch(ctx context.Context, namespace string, options metav1.Li
 			return err
 		}
 	}
-	return nil // it has no other end
+	return nil // only the end of the context ends the loop
 }
 
 func (c *Cluster) watchOnce(ctx context.Context, namespace string, options metav1.ListOptions, visit func(u *unstructured.Unstructured, gone bool) error) error {

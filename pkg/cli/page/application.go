@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// Application is one, with all its resources.
+// Application is the page of an Application, with all its resources.
 type Application struct {
 	Namespace, Name string
 	Badge           Badge
@@ -27,42 +27,42 @@ type Application struct {
 	Notes           []string
 	Events          []Event
 	Tree            []Branch
-	// Partial is nil if the page has all objects of the tree.
+	// Partial is nil if the page shows all objects of the tree field by field.
 	Partial *Partial
-	// Owned is true if the tree has what the resources own.
+	// Owned is true if the tree has the objects that the resources own.
 	Owned bool
-	// Refused is why nothing can be decided; "" if it was.
+	// Refused is why there is no plan; "" if there is one.
 	Refused string
 	Plan    []PlanLine
 	Count   string
-	// History is what happened last.
+	// History has the last history entries.
 	History []HistoryItem
 }
 
-// Event is one.
+// Event is an event with its parsed time.
 type Event struct {
 	report.EventView
 
 	At time.Time
 }
 
-// Branch is a resource in the tree, or what it owns.
+// Branch is a resource in the tree, or an object that a resource owns.
 type Branch struct {
 	Depth   int
 	Name    string
-	Ref     string // "" for what is only owned
+	Ref     string // "" for an object that is only owned
 	Health  Badge
 	Message string
 	Created time.Time
-	// Counts are how many fields are in each state.
+	// Counts has the number of fields in each state.
 	Counts []LegendEntry
 }
 
-// PlanLine is one line of the plan; Class says in which colour.
+// PlanLine is one line of the plan. Class is the class of its color in the style sheet.
 type PlanLine struct{ Text, Class string }
 
-// applicationOf is what there is to say of an Application, as `status` and `diff` say it.
-// program is how this one is called.
+// applicationOf returns the page of an Application, with the content of `status` and `diff`. program is the
+// name by which the user called this program.
 func applicationOf(d files.Decision, view report.StatusView, program string) Application {
 	a := Application{
 		Namespace: d.Namespace, Name: d.Name, Reason: view.Reason, Message: view.Message,
@@ -97,7 +97,7 @@ func applicationOf(d files.Decision, view report.StatusView, program string) App
 	return a
 }
 
-// shownHappenings is how many of the history are shown beside everything else.
+// shownHappenings is the number of history entries on the page of an Application.
 const shownHappenings = 5
 
 func resourceBranch(d files.Decision, r report.ResourceView) Branch {
@@ -130,7 +130,7 @@ func idOf(r plan.ViewResource) manifest.ID {
 	return manifest.ID{Group: gv.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
 }
 
-// withOwned puts what the resources own below them.
+// withOwned adds the objects that the resources own, below them.
 func (a *Application) withOwned(root *report.Branch, home string) {
 	byRef := map[string]Branch{}
 	for _, b := range a.Tree {
@@ -155,8 +155,8 @@ func (a *Application) grow(from *report.Branch, known map[string]Branch, home st
 	}
 }
 
-// planOf is what `holdfast diff` prints, line by line, and its last line. Of Applications
-// among the manifests it says only what is done: they may have Secrets in them.
+// planOf returns the lines that `holdfast diff` prints, and its last line as the count. For an Application
+// among the manifests it returns only the action, because the values may contain Secrets.
 func planOf(d files.Decision, program string) (lines []PlanLine, count string) {
 	whole := &report.Differences{Decision: d, Width: planWidth, Out: &bytes.Buffer{}}
 	whole.Write()
@@ -188,7 +188,7 @@ func planOf(d files.Decision, program string) (lines []PlanLine, count string) {
 	return lines, whole.Count.String()
 }
 
-// mostPlanLines is how much of a plan is on a page.
+// mostPlanLines is the maximum number of lines of a plan on a page.
 const mostPlanLines = 1000
 
 // planWidth is for a wide page; on a narrow one, long lines wrap.
@@ -199,13 +199,13 @@ func planClass(line string) string {
 	return map[string]string{"+": "add", "-": "remove", "~": "change", "!": "failed"}[sign]
 }
 
-// timeOf reads a time as the API writes it; the zero time if it is none.
+// timeOf returns a time in the format of the API, or the zero time if the text is none.
 func timeOf(text string) time.Time {
 	at, _ := time.Parse(time.RFC3339Nano, text)
 	return at
 }
 
-// title names the Application in the title of a page.
+// title returns the title of the page.
 func (a Application) title() string {
 	return fmt.Sprintf("%s/%s · %s", a.Namespace, a.Name, a.Badge.Word)
 }

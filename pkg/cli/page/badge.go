@@ -5,18 +5,19 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// Badge is how a state is shown: in a colour of its own, and with a sign and a word, for
-// those who do not see colours and for those who see nothing.
+// Badge is the display of a state: a color of its own, a sign and a word. The sign and the word are for
+// color-blind and blind readers.
 type Badge struct {
-	// Class is that of the style sheet.
+	// Class is the class in the style sheet.
 	Class string
 	Sign  string
 	Word  string
-	// Meaning is for the legend.
+	// Meaning is the text in the legend.
 	Meaning string
 }
 
-// badges are those of fields, in the order of the legend: what asks for a person first.
+// badges are the badges of fields in the order of the legend. States that need the attention of a user are
+// first.
 var badges = []Badge{
 	{"contested", "!", "contested", "held, and another client keeps changing it back"},
 	{"drifted", "~", "drifted", "held, and the live value is not the desired one"},
@@ -45,7 +46,8 @@ func badgeOf(class string) Badge {
 	return Badge{Class: "free", Sign: "?", Word: class}
 }
 
-// fieldBadge is how a field is shown. foreign is true if its object is another owner's.
+// fieldBadge returns the badge of a field. foreign is true if the object has another owner and no held
+// fields.
 func fieldBadge(f plan.Field, foreign bool) Badge {
 	switch {
 	case foreign && f.State != plan.FieldFree:
@@ -57,7 +59,7 @@ func fieldBadge(f plan.Field, foreign bool) Badge {
 	return badgeOf(string(f.State))
 }
 
-// readyBadge is how the condition Ready is shown.
+// readyBadge returns the badge of the condition Ready.
 func readyBadge(status, reason string, suspended, observing bool) Badge {
 	switch {
 	case suspended:
@@ -73,7 +75,7 @@ func readyBadge(status, reason string, suspended, observing bool) Badge {
 	}
 }
 
-// healthBadge is how the health of an object is shown.
+// healthBadge returns the badge of the health of an object.
 func healthBadge(health string) Badge {
 	switch health {
 	case "Current", "Ready":

@@ -12,15 +12,14 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// block is lines of an object as YAML that are about one field, or one line that is about
-// none.
+// block is a group of YAML lines of an object that belong to one field, or a line that belongs to none.
 type block struct {
 	text  []string
-	field *plan.Field // nil: it is above fields, or the API server's own
+	field *plan.Field // nil for a parent of fields, or a field of the API server
 }
 
-// blocks writes an object as YAML, and says of each line to which field it belongs. What
-// is desired and not there has its lines, too. unset are observed fields without any value.
+// blocks returns an object as YAML, with the field to which each line belongs. It includes lines for desired
+// fields that the object does not have. unset has the observed fields without any value.
 func blocks(object map[string]any, fields []plan.Field) (all []block, unset []*plan.Field) {
 	at := map[string]*plan.Field{}
 	shown := missingFields{root: runtime.DeepCopyJSON(object), added: map[string]int{}}
@@ -47,7 +46,8 @@ func blocks(object map[string]any, fields []plan.Field) (all []block, unset []*p
 	return all, unset
 }
 
-// absentValue is what a field that is not live is to be, or what its manifest has for it.
+// absentValue returns the value to show for a field that is not live: the desired value, or else the value in
+// the manifest. It returns false if there is none.
 func absentValue(f plan.Field) (any, bool) {
 	switch {
 	case f.Live.Set:
@@ -69,16 +69,16 @@ func fieldAt(at map[string]*plan.Field, pointer string) *plan.Field {
 	return nil
 }
 
-// missingFields is an object to which values are added that it lacks.
+// missingFields is an object to which missing values are added.
 type missingFields struct {
 	root map[string]any
-	// added says where list elements were added, by the pointer of the list and the label
-	// of the element.
+	// added has the indexes of the added list elements, by the pointer of the list and the label of the
+	// element.
 	added map[string]int
 }
 
-// add adds a value, with all that is missing on the way to it, and returns its pointer.
-// Where the object has something of another shape there, it is shown in its place.
+// add adds a value with all its missing parents, and returns its pointer. It replaces a parent that has
+// another type in the object.
 func (d *missingFields) add(chain []*observer.Path, value any) (pointer string) {
 	var in any = d.root
 	put := func(any) {}
@@ -111,7 +111,7 @@ func (d *missingFields) add(chain []*observer.Path, value any) (pointer string) 
 	return pointer
 }
 
-// place is where an element of a list is, or is added.
+// place returns the index of a list element in the object, or the index at which it is added.
 func (d *missingFields) place(list string, step *observer.Path, end int) int {
 	if step.Index() >= 0 {
 		return step.Index()
@@ -132,10 +132,10 @@ func emptyFor(step *observer.Path) any {
 
 var escaped = strings.NewReplacer("~", "~0", "/", "~1")
 
-// line is one of YAML, and where what it says is in the object, as a JSON Pointer.
+// line is a line of YAML with the JSON Pointer of its value in the object.
 type line struct{ text, pointer string }
 
-// linesOf writes an object as YAML.
+// linesOf returns the lines of an object as YAML.
 func linesOf(object map[string]any) []line {
 	text := strings.TrimRight(terminal.ObjectYAML(object), "\n")
 	var lines []line
@@ -144,10 +144,10 @@ func linesOf(object map[string]any) []line {
 	}
 	var document yaml.Node
 	if yaml.Unmarshal([]byte(text), &document) != nil || len(document.Content) == 0 {
-		return lines // what was just written can be read
+		return lines // does not happen, because linesOf has just written the YAML
 	}
 	locate(lines, document.Content[0], "")
-	for i := range lines { // further lines of a text
+	for i := range lines { // further lines of a string
 		if lines[i].pointer == "" && i > 0 {
 			lines[i].pointer = lines[i-1].pointer
 		}
@@ -155,8 +155,8 @@ func linesOf(object map[string]any) []line {
 	return lines
 }
 
-// locate tells the lines on which values begin where they are; of those that begin on one
-// line, the innermost.
+// locate sets the pointers of the lines on which values begin. If several values begin on one line, it sets
+// the pointer of the innermost.
 func locate(lines []line, node *yaml.Node, pointer string) {
 	mark := func(number int, pointer string) {
 		if number > 0 && number <= len(lines) && pointer != "" {
@@ -171,7 +171,7 @@ func locate(lines []line, node *yaml.Node, pointer string) {
 			below := pointer + "/" + escaped.Replace(key.Value)
 			mark(key.Line, below)
 			if value.Kind == yaml.ScalarNode {
-				continue // a text may begin below its key
+				continue // a string may begin on the line below its key
 			}
 			locate(lines, value, below)
 		}

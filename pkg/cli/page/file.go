@@ -8,26 +8,25 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// File is what a file is about.
+// File is the content of a page that is a file.
 type File struct {
-	Application *Application // nil: only objects
+	Application *Application // nil if there are only objects
 	History     History
 	Objects     []Object
 }
 
-// mostObjects is how many objects a page has field by field. With some thousand it would be
-// larger than what a browser opens.
+// mostObjects is the maximum number of objects that a page shows field by field. With some thousand objects,
+// the page would be too large for a browser.
 const mostObjects = 200
 
-// Partial says that a page has only some of the objects field by field, and which command
-// shows another one.
+// Partial is a note that a page shows only some of the objects field by field. Command shows another object.
 type Partial struct {
 	Shown, All int
 	Command    string
 }
 
-// StatusFile is an Application with its objects as one page, which needs nothing beside it.
-// Of very many, it has those of which there is something to tell before the others.
+// StatusFile returns an Application with its objects as one page, which needs no other files. If there are
+// very many objects, it prefers those with something to report.
 func StatusFile(d files.Decision, view report.StatusView, program string, now time.Time) ([]byte, error) {
 	a := applicationOf(d, view, program)
 	f := File{Application: &a, History: historyOf(d, nil)}
@@ -42,7 +41,7 @@ func StatusFile(d files.Decision, view report.StatusView, program string, now ti
 	return f.html(d, a.title(), program, now)
 }
 
-// leaveOut has the tree lead to some objects only, and returns these.
+// leaveOut removes all links of the tree except those to the first resources, and returns the IDs of these.
 func (a *Application) leaveOut(first []report.ResourceView) (shown []manifest.ID) {
 	refs := map[string]bool{}
 	for _, r := range first {
@@ -57,7 +56,7 @@ func (a *Application) leaveOut(first []report.ResourceView) (shown []manifest.ID
 	return shown
 }
 
-// inNamespace is the flag for a namespace that is not the default one.
+// inNamespace returns the flag for a namespace other than the default one.
 func inNamespace(d files.Decision) string {
 	if d.Namespace == "default" {
 		return ""
@@ -65,7 +64,7 @@ func inNamespace(d files.Decision) string {
 	return " -n " + d.Namespace
 }
 
-// ObjectFile is one object of an Application as a page.
+// ObjectFile returns one object of an Application as a page.
 func ObjectFile(d files.Decision, id manifest.ID, program string, now time.Time) ([]byte, error) {
 	var f File
 	f.add(d, now, id)

@@ -11,18 +11,18 @@ import (
 	"strings"
 )
 
-// guard lets in who has the address that was printed, and nobody else who can reach the
-// port: other users of the machine, and pages of other sites in the same browser.
+// guard is a handler that serves only clients with the printed address. It rejects other clients that can
+// reach the port: other users of the machine, and pages of other sites in the same browser.
 type guard struct {
 	next http.Handler
 	port string
-	// token is in the address that was printed; session is in the cookie that it is
-	// exchanged for. Both are SHA-256 here.
+	// token is in the printed address. session is in the cookie for which the browser exchanges the token.
+	// Both fields are SHA-256 hashes.
 	token, session [sha256.Size]byte
 	cookie         string
 }
 
-// newGuard returns it with the address to print.
+// newGuard returns a guard and the address to print.
 func newGuard(listener net.Addr, next http.Handler) (g *guard, address string) {
 	_, port, _ := net.SplitHostPort(listener.String())
 	token := secret()
@@ -31,14 +31,14 @@ func newGuard(listener net.Addr, next http.Handler) (g *guard, address string) {
 	return g, "http://" + listener.String() + "/?token=" + token
 }
 
-// secret is 256 bits that nobody can guess.
+// secret returns 256 random bits as a string.
 func secret() string {
 	var bits [32]byte
 	_, _ = rand.Read(bits[:]) // it never fails
 	return base64.RawURLEncoding.EncodeToString(bits[:])
 }
 
-// policy has the browser load and run what is ours, and nothing else.
+// policy allows the browser to load and run only content of this server.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
@@ -66,15 +66,15 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// isOurHost reports whether a request names this machine: a name that an attacker has
-// pointed to it (DNS rebinding) is refused.
+// isOurHost reports whether the host of a request is the loopback address. This rejects names that an
+// attacker has pointed to this machine (DNS rebinding).
 func (g *guard) isOurHost(host string) bool {
 	name, port, err := net.SplitHostPort(host)
 	return err == nil && port == g.port && (name == "127.0.0.1" || name == "localhost" || name == "::1")
 }
 
-// isOurOrigin reports whether a request comes from one of our own pages, or from nobody's,
-// as when its address is typed. A browser says which: scripts cannot.
+// isOurOrigin reports whether a request is from a page of this server, or from no page, as when a user types
+// the address. The browser sets these headers; scripts cannot set them.
 func (g *guard) isOurOrigin(r *http.Request) bool {
 	if origin := r.Header.Get("Origin"); origin != "" {
 		parsed, err := url.Parse(origin)
@@ -86,15 +86,15 @@ func (g *guard) isOurOrigin(r *http.Request) bool {
 	return site == "" || site == "same-origin" || site == "none"
 }
 
-// isNavigation reports whether a person has opened an address; pages of other sites may
-// link to it, and not load it into them.
+// isNavigation reports whether a user has opened an address. Pages of other sites may link to it, but cannot
+// embed or fetch it.
 func isNavigation(r *http.Request) bool {
 	mode, dest := r.Header.Get("Sec-Fetch-Mode"), r.Header.Get("Sec-Fetch-Dest")
 	return (mode == "" || mode == "navigate") && (dest == "" || dest == "document")
 }
 
-// isKnown reports whether a request has the cookie. Several may have its name: cookies do
-// not know ports, but for their names.
+// isKnown reports whether a request has the session cookie. It can have several cookies of this name, because
+// browsers do not separate cookies by port.
 func (g *guard) isKnown(r *http.Request) bool {
 	for _, cookie := range r.CookiesNamed(g.cookieName()) {
 		if isSame(cookie.Value, g.session) {
@@ -111,8 +111,9 @@ func isSame(given string, want [sha256.Size]byte) bool {
 
 func (g *guard) cookieName() string { return "holdfast-" + g.port }
 
-// exchange gives the cookie. The page that it answers with goes on by itself: after a
-// redirect a browser would not send a strict cookie to who came from a link elsewhere.
+// exchange sets the session cookie. It responds with a page that opens the list of Applications
+// automatically. A redirect is not enough: if the user has followed a link on another site, the browser does
+// not send a strict cookie after a redirect.
 func (g *guard) exchange(w http.ResponseWriter) {
 	http.SetCookie(w, &http.Cookie{Name: g.cookieName(), Value: g.cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode}) //nolint:gosec // http on the loopback address
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

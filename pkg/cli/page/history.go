@@ -16,42 +16,42 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// History is what happened to an Application, the newest first, as pictures and as a table.
+// History is the history of an Application, the newest entry first, as pictures and as a table.
 type History struct {
 	Namespace, Name string
 	Happenings      []HistoryItem
 	Pictures        []Picture
-	// Note is why older entries are not there; "" if all are.
+	// Note is why older entries are missing; "" if no entry is missing.
 	Note string
 }
 
-// Chunks are the entries in pieces which a browser lays out only when they are in sight.
+// Chunks returns the entries in pieces. The browser lays out a piece only when it is visible.
 func (h History) Chunks() [][]HistoryItem { return slices.Collect(slices.Chunk(h.Happenings, 50)) }
 
-// Pictured are those that the pictures have.
+// Pictured returns the entries that the pictures show.
 func (h History) Pictured() []HistoryItem { return h.Happenings[:min(len(h.Happenings), pictured)] }
 
-// HistoryItem is one entry of the history.
+// HistoryItem is one history entry.
 type HistoryItem struct {
 	Badge    Badge
 	At       time.Time
 	Resource string
-	Ref      string // "" for what has no page
-	// Namespace and Application are whose it is, where that is not said elsewhere.
+	Ref      string // "" for an object without a page
+	// Namespace and Application name the Application, if the page does not name it elsewhere.
 	Namespace, Application string
 	Path                   string
 	From, To               string
-	// CorrectedTo is what was written in place of To under a rule; "" if From was.
+	// CorrectedTo is the value that was written in place of To because of a rule; "" if From was written.
 	CorrectedTo string
 	By          string
-	User        string // with the address; "" if that is not known
+	User        string // with the source address; "" if it is not known
 	Stood       string
 	Count       int32
 	Since       time.Time
 }
 
-// Picture is a time line with a lane for each field or writer. Its parts are placed in
-// percent of its width and pixels of its height.
+// Picture is a time line with a lane for each field or writer. Its parts are positioned in percent of its
+// width and pixels of its height.
 type Picture struct {
 	Title  string
 	Height int
@@ -60,32 +60,32 @@ type Picture struct {
 	Lanes  []Lane
 }
 
-// Axis is where the lanes end, and the times stand.
+// Axis returns the vertical position at which the lanes end and the axis begins.
 func (p Picture) Axis() int { return p.Height - axisHeight }
 
 // Tick is a time on the axis.
 type Tick struct {
 	X    string
 	Text string
-	// IsLate says that it is so near to the end that there is no room for it on a narrow page.
+	// IsLate is true if the tick is so near to the end that there is no room for it on a narrow page.
 	IsLate bool
 }
 
-// Lane has the marks of one field or writer.
+// Lane is a row with the marks of one field or writer.
 type Lane struct {
 	Name string
-	Y    int // of its line; its name stands above
-	// Marks are the newest last, which is drawn on top.
+	Y    int // of its line; its name is above the line
+	// Marks are sorted, the newest last, so that the newest is drawn on top.
 	Marks []Mark
 }
 
-// Mark is a happening in the picture; From is where it began, if it took some time.
+// Mark is a history entry in a picture. From is the position at which a repeated change began; "" for others.
 type Mark struct {
 	X, From string
 	HistoryItem
 }
 
-// outcomes say how what became of something is shown.
+// outcomes has the badge of each outcome.
 var outcomes = map[v1alpha1.HistoryOutcome]Badge{
 	v1alpha1.OutcomeCorrected: {"drifted", "~", "corrected", ""}, v1alpha1.OutcomeContested: {"contested", "!", "contested", ""},
 	v1alpha1.OutcomeAccepted: {"accepted", "≈", "accepted", ""}, v1alpha1.OutcomeLearned: {"learned", "+", "learned", ""},
@@ -94,10 +94,10 @@ var outcomes = map[v1alpha1.HistoryOutcome]Badge{
 	v1alpha1.OutcomeDeleted: {"removed", "×", "deleted", ""}, v1alpha1.OutcomeObserved: {"drifted", "◎", "observed", ""},
 }
 
-// pictured is how many entries the pictures have: of more nobody could tell one from another.
+// pictured is the maximum number of entries in a picture. Readers could not distinguish more.
 const pictured = 60
 
-// historyOf is that of an Application, from its status, and what slices have beside it.
+// historyOf returns the history of an Application from its status, and the older entries from its slices.
 func historyOf(d files.Decision, older []v1alpha1.HistoryEntry) History {
 	h := History{Namespace: d.Namespace, Name: d.Name}
 	app := *d.Application
@@ -120,7 +120,7 @@ func happeningOf(d files.Decision, e report.EntryView) HistoryItem {
 	return one
 }
 
-// plainHappening is an entry, as it is told within a namespace.
+// plainHappening returns an entry with names relative to a namespace.
 func plainHappening(e report.EntryView, namespace string) HistoryItem {
 	id := idOf(e.Resource)
 	one := HistoryItem{
@@ -139,12 +139,12 @@ func plainHappening(e report.EntryView, namespace string) HistoryItem {
 	return one
 }
 
-// viewText is a value of the history on one line.
+// viewText returns a value of the history on one line.
 func viewText(id manifest.ID, value *plan.ViewValue) string {
 	switch {
 	case value == nil:
 		return "(absent)"
-	case isApplication(id): // its manifests may have Secrets
+	case isApplication(id): // its manifests may contain Secrets
 		return manifest.Masked
 	}
 	text, whole := terminal.Inline(delta.Some(value.Any))
@@ -154,7 +154,7 @@ func viewText(id manifest.ID, value *plan.ViewValue) string {
 	return terminal.Visible(text)
 }
 
-// shortSpan is a length of time, in milliseconds if it is short.
+// shortSpan returns a duration as a text, with milliseconds if it is short.
 func shortSpan(d time.Duration) string {
 	if d < 10*time.Second {
 		return d.Round(time.Millisecond).String()
@@ -162,7 +162,7 @@ func shortSpan(d time.Duration) string {
 	return terminal.Span(d)
 }
 
-// what names the field, or the object, that something happened to.
+// what returns the name of the field or the object that changed.
 func (h HistoryItem) what() string {
 	if h.Path == "" {
 		return h.Resource
@@ -170,7 +170,7 @@ func (h HistoryItem) what() string {
 	return h.Resource + " · " + h.Path
 }
 
-// who names the writer: of what Holdfast does for a new spec, that is nobody else.
+// who returns the name of the writer. Holdfast itself is the writer of changes that follow from the spec.
 func (h HistoryItem) who() string {
 	if slices.Contains([]string{"created", "adopted", "released", "deleted"}, h.Badge.Word) {
 		return "Holdfast, for the spec"
@@ -184,7 +184,7 @@ const (
 	laneHeight = 46
 )
 
-// pictureOf draws a lane for each name.
+// pictureOf returns a picture with a lane for each name.
 func pictureOf(title string, all []HistoryItem, name func(HistoryItem) string) Picture {
 	p := Picture{Title: title, Newest: all[0].At}
 	x, ticks := axisOf(all)
@@ -211,9 +211,9 @@ func pictureOf(title string, all []HistoryItem, name func(HistoryItem) string) P
 	return p
 }
 
-// axisOf says where a time is on the axis, which ends with the newest. The nearer to that a
-// time is, the more room it has: a burst is told apart, and what was days before is there
-// too.
+// axisOf returns a function for the position of a time on the axis, and the ticks. The axis ends at the
+// newest time and is logarithmic. Recent times have more room, so that the changes of a burst are
+// distinguishable, and times days ago are visible too.
 func axisOf(all []HistoryItem) (x func(time.Time) string, ticks []Tick) {
 	newest, oldest := all[0].At, all[0].At
 	for _, one := range all {

@@ -19,66 +19,66 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// Object is one resource of an Application, line by line.
+// Object is the page of one resource of an Application, line by line.
 type Object struct {
-	Ref        string // its address below the Application's
-	Prefix     string // of the names of its rows, where one page has several objects
+	Ref        string // its address below the address of the Application
+	Prefix     string // of the IDs of its rows, if a page has several objects
 	Name       string
 	APIVersion string
 	Health     Badge
-	// Schema says whose observer schema holds it; Entry is that as YAML.
+	// Schema describes the source of its observer schema. Entry is that schema as YAML.
 	Schema string
 	Entry  []EntryLine
-	// Remarks are about it as a whole.
+	// Remarks are about the whole object.
 	Remarks []string
 	Legend  []LegendEntry
-	// Chunks are its lines, in pieces which a browser lays out only when they are in sight.
+	// Chunks are its lines in pieces. The browser lays out a piece only when it is visible.
 	Chunks []Chunk
-	// Differs is true if something desired stands beside something live.
+	// Differs is true if a desired value is shown next to a live value.
 	Differs bool
 	// Unset are observed fields without any value.
 	Unset []Row
-	// Details is what is shown of the field that is chosen, by the names of the rows.
+	// Details has the details of each field by the ID of its row. The page shows those of the selected field.
 	Details map[string]Detail
-	// Target is what commands take before the path: NAME KIND/NAME; Flags comes behind.
+	// Target has the arguments of a command before the path: NAME KIND/NAME. Flags follows the path.
 	Target, Flags string
 }
 
-// EntryLine is one of the entry in the observer schema, and where in the entry it is.
+// EntryLine is a line of an observer schema with the JSON Pointer of its value.
 type EntryLine struct{ Text, Pointer string }
 
-// LegendEntry is a state of fields, and how many there are.
+// LegendEntry is a state with the number of fields in it.
 type LegendEntry struct {
 	Badge
 	Count int
-	First string // the first row of it
+	First string // the ID of its first row
 }
 
-// Chunk is some rows; Lines is how many lines they have.
+// Chunk is a group of rows. Lines is the number of lines in it.
 type Chunk struct {
 	Rows  []Row
 	Lines int
 }
 
-// Row is lines that belong together.
+// Row is a group of lines that belong together.
 type Row struct {
-	ID    string // "" for lines that are no field
+	ID    string // "" for lines without a field
 	Badge Badge
 	Text  string
-	// Desired stands beside a field whose live value is another one; Absent is true if
-	// that is none, which Text says then.
+	// Desired is shown next to a field with another live value. Absent is true if there is no live value;
+	// Text is then a note about that.
 	Desired string
 	Absent  bool
 	Writer  Writer
 }
 
-// Writer is who wrote a field, and when.
+// Writer is the last writer of a field, with the time.
 type Writer struct {
 	Name string
 	At   time.Time
 }
 
-// Detail is what there is to say of one field. A value that is absent has no text.
+// Detail is the explanation of one field. The text of an absent value is empty.
 type Detail struct {
 	Path     string `json:"path"`
 	Class    string `json:"class"`
@@ -89,14 +89,14 @@ type Detail struct {
 	Manifest string `json:"manifest,omitempty"`
 	Writer   string `json:"writer,omitempty"`
 	At       string `json:"at,omitempty"`
-	// Entry is the line of the observer schema that says so, counted from 1.
+	// Entry is the number of the line in the observer schema that names the field, counted from 1.
 	Entry int `json:"entry,omitempty"`
-	// Verb is the command that changes what the field is, with the path as a shell takes it.
+	// Verb is the command that changes the state of the field. Quote is the path, quoted for a shell.
 	Verb  string `json:"verb,omitempty"`
 	Quote string `json:"quote,omitempty"`
 }
 
-// objectOf is a resource of a decision.
+// objectOf returns the page of a resource.
 func objectOf(d files.Decision, id manifest.ID, entries map[manifest.ID][]EntryLine, now time.Time) Object {
 	e, _ := d.Explain(id, false)
 	foreign := e.Change.Problem != nil && v1alpha1.InfoForReason(e.Change.Problem.Reason).Foreign
@@ -118,7 +118,7 @@ func objectOf(d files.Decision, id manifest.ID, entries map[manifest.ID][]EntryL
 	return o
 }
 
-// RefOf is a resource in an address: KIND.GROUP/NAMESPACE/NAME, which files.FindResource
+// RefOf returns a resource in the form of an address: KIND.GROUP/NAMESPACE/NAME, which files.FindResource
 // reads.
 func RefOf(id manifest.ID) string {
 	kind := strings.ToLower(id.Kind)
@@ -149,7 +149,7 @@ func healthOf(d files.Decision, id manifest.ID) Badge {
 	return healthBadge(health)
 }
 
-// entriesOf are the entries of some resources in the observer schema, line by line.
+// entriesOf returns the schemas of some resources from the observer schema, line by line.
 func entriesOf(d files.Decision, of ...manifest.ID) map[manifest.ID][]EntryLine {
 	entries := map[manifest.ID][]EntryLine{}
 	for _, id := range of {
@@ -167,8 +167,8 @@ func entriesOf(d files.Decision, of ...manifest.ID) map[manifest.ID][]EntryLine 
 	return entries
 }
 
-// visibleObject is the live object without what nobody may see or reads, or what says which
-// one it is.
+// visibleObject returns the live object without secret values and without managedFields. If there is no live
+// object, it returns only the fields that identify it.
 func visibleObject(d files.Decision, id manifest.ID, apiVersion string) map[string]any {
 	live := d.Live[id]
 	if live == nil {
@@ -183,7 +183,7 @@ func visibleObject(d files.Decision, id manifest.ID, apiVersion string) map[stri
 		files.MaskApplication(shown)
 	}
 	if metadata, ok := shown["metadata"].(map[string]any); ok {
-		delete(metadata, "managedFields") // the writers are beside the lines
+		delete(metadata, "managedFields") // the page shows the writers next to the lines
 	}
 	return shown
 }
@@ -192,8 +192,8 @@ func isApplication(id manifest.ID) bool {
 	return id.GroupKind() == schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: v1alpha1.Kind}
 }
 
-// maskNested masks what an Application among the manifests has in its own manifests: there
-// may be Secrets.
+// maskNested masks the manifests of an Application that is itself among the manifests, because they may
+// contain Secrets.
 func maskNested(id manifest.ID, fields []plan.Field) {
 	if !isApplication(id) {
 		return
@@ -211,16 +211,16 @@ func maskNested(id manifest.ID, fields []plan.Field) {
 	}
 }
 
-// objectRows makes rows of blocks.
+// objectRows is a builder of rows from blocks.
 type objectRows struct {
 	*Object
 
 	foreign bool
-	entry   map[string]int // the lines of the entry, by what they name
+	entry   map[string]int // line numbers of the schema by JSON Pointer
 	now     time.Time
 }
 
-// linesPerChunk is about two screens. The style sheet knows it.
+// linesPerChunk is about two screens. The style sheet depends on it.
 const linesPerChunk = 100
 
 func (v *objectRows) add(b block) {
@@ -252,7 +252,8 @@ func (v *objectRows) row(b block) Row {
 	return r
 }
 
-// uniqueID is the path, which is another field's in the rare case of a list without keys.
+// uniqueID returns an ID for a path. This is the path itself, unless another field has the same path, which
+// happens only in a list without keys.
 func (v *objectRows) uniqueID(path string) string {
 	id := strings.ReplaceAll(path, " ", "_")
 	for n := 2; ; n++ {
@@ -263,7 +264,7 @@ func (v *objectRows) uniqueID(path string) string {
 	}
 }
 
-// wantedLines is the desired value as YAML, as far to the right as the live one is.
+// wantedLines returns the desired value as YAML, indented like the live value.
 func wantedLines(f plan.Field, first string) string {
 	if !f.Desired.Set {
 		return "(removed)"
@@ -321,7 +322,7 @@ func (v *objectRows) detail(f plan.Field, r Row) Detail {
 	return d
 }
 
-// numbered are the numbers of the lines of an entry, by what they name.
+// numbered returns the first line number of each JSON Pointer in a schema.
 func numbered(entry []EntryLine) map[string]int {
 	numbers := map[string]int{}
 	for i, line := range entry {
@@ -332,8 +333,8 @@ func numbered(entry []EntryLine) map[string]int {
 	return numbers
 }
 
-// entryLine is the number of the line that names an observed field, or what it lies in; 0
-// if none does.
+// entryLine returns the number of the line that names an observed field or its nearest parent; 0 if no line
+// does.
 func entryLine(entry map[string]int, f plan.Field) (number int) {
 	if f.State == plan.FieldFree || f.State == plan.FieldMark {
 		return 0
@@ -350,7 +351,7 @@ func entryLine(entry map[string]int, f plan.Field) (number int) {
 	return number
 }
 
-// valueText is a value as the inspector shows it: not whole, if it is very long.
+// valueText returns a value as the inspector shows it. It truncates a very long value.
 func valueText(v delta.Value) string {
 	if !v.Set {
 		return ""
@@ -366,12 +367,12 @@ func valueText(v delta.Value) string {
 	return text
 }
 
-// legend has the states that there are, and how many fields are in each.
+// legend adds the states that occur, with the number of fields in each.
 func (v *objectRows) legend(fields []plan.Field) {
 	counts := map[string]int{}
 	for _, f := range fields {
 		if f.IsStatus() {
-			continue // nobody holds it, and it is long
+			continue // the status is long, and never held
 		}
 		counts[fieldBadge(f, v.foreign).Class]++
 	}

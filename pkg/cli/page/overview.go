@@ -18,22 +18,22 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
-// Summary is an Application as the overview has it.
+// Summary is an Application in the overview.
 type Summary struct {
 	Namespace, Name string
 	Badge           Badge
 	Reason, Message string
-	// Resources is "ready/all"; Contested counts fields.
+	// Resources is "ready/all". Contested is the number of contested fields.
 	Resources string
 	Contested int
-	// Drifted is true if not every held field has its value.
+	// Drifted is true if a held field does not have its desired value.
 	Drifted, Suspended bool
 	Created            time.Time
 
 	history []report.EntryView
 }
 
-// summaryOf reads it from an Application as it is stored.
+// summaryOf returns the summary of a stored Application.
 func summaryOf(u *unstructured.Unstructured) Summary {
 	ready := connection.ReadyOf(u.Object)
 	suspended, _, _ := unstructured.NestedBool(u.Object, "spec", "suspend")
@@ -55,7 +55,7 @@ func summaryOf(u *unstructured.Unstructured) Summary {
 	return s
 }
 
-// lastOf are the entries of the history that the status has.
+// lastOf returns the history entries in the status.
 func lastOf(u *unstructured.Unstructured) []report.EntryView {
 	app := &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: u.GetNamespace(), Name: u.GetName()}}
 	entries, _, _ := unstructured.NestedSlice(u.Object, "status", "history")
@@ -66,25 +66,25 @@ func lastOf(u *unstructured.Unstructured) []report.EntryView {
 	return report.HistoryOf(app)
 }
 
-// key orders Applications, and names one in the stream of events.
+// key returns the key that sorts Applications, and identifies one in the stream of events.
 func (s Summary) key() string { return s.Namespace + "/" + s.Name }
 
-// Overview is the list of all Applications that fit a filter.
+// Overview is the list of all Applications that match a filter.
 type Overview struct {
 	Filter     Filter
 	Namespaces []string
 	States     []StateCount
 	Rows       []Summary
 	All        int
-	// Only is the namespace that the list is of, if that is one.
+	// Only is the namespace to which the list is limited; "" if it is not limited.
 	Only string
 	Now  time.Time
 }
 
-// Filter says which Applications are wanted; all, if it is empty.
+// Filter is a selection of Applications. An empty filter selects all.
 type Filter struct{ Query, Namespace, State string }
 
-// StateCount is how many Applications are in a state, and the address of these.
+// StateCount is the number of Applications in a state, with the address that lists them.
 type StateCount struct {
 	Badge
 	Count    int
@@ -92,7 +92,7 @@ type StateCount struct {
 	IsChosen bool
 }
 
-// states are those by which the overview filters; one Application may be in several.
+// states are the states by which the overview filters. One Application can be in several.
 var states = []struct {
 	badge Badge
 	fits  func(Summary) bool
@@ -107,7 +107,7 @@ var states = []struct {
 	{Badge{Class: "suspended", Sign: "‖", Word: "Suspended"}, func(s Summary) bool { return s.Suspended }},
 }
 
-// overviewOf filters Applications. What fails comes first.
+// overviewOf returns the Applications that match a filter. Failed Applications are first.
 func overviewOf(all []Summary, f Filter, now time.Time) Overview {
 	o := Overview{Filter: f, All: len(all), Now: now}
 	for _, s := range all {
@@ -139,7 +139,8 @@ func overviewOf(all []Summary, f Filter, now time.Time) Overview {
 	return o
 }
 
-// with is the address that has another state. As a whole, a template leaves it as it is.
+// with returns the address for another state. It returns the complete address, because html/template does not
+// change that.
 func (f Filter) with(state string) string {
 	query := url.Values{}
 	for name, value := range map[string]string{"q": f.Query, "namespace": f.Namespace, "state": strings.TrimSuffix(state, "all")} {
@@ -154,10 +155,10 @@ func urgency(s Summary) int {
 	return slices.Index([]string{"failed", "waiting", "suspended", "observing", "ready"}, s.Badge.Class)
 }
 
-// Chunks are the rows in pieces which a browser lays out only when they are in sight.
+// Chunks returns the rows in pieces. The browser lays out a piece only when it is visible.
 func (o Overview) Chunks() [][]Summary { return slices.Collect(slices.Chunk(o.Rows, 50)) }
 
-// CountText says how many there are.
+// CountText returns a text with the number of listed Applications.
 func (o Overview) CountText() string {
 	if len(o.Rows) == o.All {
 		return terminal.Plural(o.All, "Application")

@@ -24,8 +24,8 @@ var script string
 //go:embed assets/icon.svg
 var icon string
 
-// morph changes what is shown into what came, and leaves the rest in place. Where it is
-// from: assets/README.md.
+// morph is a script that changes the page into its new version, and keeps unchanged parts. For its origin,
+// see assets/README.md.
 //
 //go:embed assets/idiomorph-0.8.0.min.js
 var morph string
@@ -38,35 +38,33 @@ var assets = map[string]struct{ text, contentType string }{
 	"icon.svg":     {icon, "image/svg+xml"},
 }
 
-// document is a whole page.
+// document is a complete page.
 type document struct {
 	Title string
-	// Template is that of what the page is about, and Content is what it is given.
+	// Template is the name of the template for Content.
 	Template string
 	Content  any
-	// Crumbs lead to it.
+	// Crumbs are the links to the parents of the page, and its name.
 	Crumbs []crumb
-	// Watched are the Applications whose changes it shows: one, or "*"; "" for none.
+	// Watched is the Application whose changes update the page, "*" for all, or "" for none.
 	Watched  string
 	Revision int64
 	Now      time.Time
-	// Standalone is true for a page that is a file, with nothing beside it.
+	// Standalone is true for a page that is a file and loads no other files.
 	Standalone bool
-	// Program is how this one is called.
+	// Program is the name by which the user called this program.
 	Program string
 }
 
 type crumb struct{ Text, Link string }
 
-// What a file has in it.
-
-// Style is the style sheet.
+// Style returns the style sheet, which a file contains.
 func (document) Style() template.CSS { return template.CSS(style) } //nolint:gosec // it is embedded
 
-// Script is the script.
+// Script returns the script, which a file contains.
 func (document) Script() template.JS { return template.JS(script) } //nolint:gosec // it is embedded
 
-// Policy is what the browser may load and run: what is in the file.
+// Policy returns the policy for a file: the browser may load and run only the content of the file.
 func (document) Policy() string {
 	return "default-src 'none'; base-uri 'none'; form-action 'none'; style-src " + digest(style) + "; script-src " + digest(script)
 }
@@ -84,10 +82,10 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"levels":  func(n int) []struct{} { return make([]struct{}, n) },
 }).ParseFS(templates, "templates/*.html"))
 
-// pair is what a template is given beside what it is about.
+// pair is the data of a template: the page, and the value to show.
 type pair struct{ Page, It any }
 
-// html is the page. What it is about is written first, so that an error writes nothing.
+// html returns the page. It renders the page into memory first, so that nothing is written after an error.
 func (d document) html() ([]byte, error) {
 	var b bytes.Buffer
 	if err := pages.ExecuteTemplate(&b, "page.html", d); err != nil {
@@ -96,14 +94,14 @@ func (d document) html() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Body is what the page is about.
+// Body returns the content of the page.
 func (d document) Body() (template.HTML, error) {
 	var b bytes.Buffer
 	err := pages.ExecuteTemplate(&b, d.Template, pair{d, d.Content})
 	return template.HTML(b.String()), err //nolint:gosec // html/template has written it
 }
 
-// write answers with the page.
+// write responds with the page.
 func (d document) write(w http.ResponseWriter, status int) {
 	text, err := d.html()
 	if err != nil {
@@ -112,5 +110,5 @@ func (d document) write(w http.ResponseWriter, status int) {
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(status)
-	_, _ = w.Write(text) // whoever asked may be gone
+	_, _ = w.Write(text) // the client may have disconnected
 }

@@ -21,13 +21,13 @@ import (
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
-// Server serves the pages of one user, and reads with the rights of that user.
+// Server is a server of the pages of one user. It reads with the rights of that user.
 type Server struct {
-	// Connect connects to the cluster; it is called again now and then, for what is known
-	// of kinds ages.
+	// Connect connects to the cluster. The server calls it again from time to time, because its mappings of
+	// kinds become outdated.
 	Connect func() (*connection.Cluster, error)
-	// Namespace is the only one whose Applications are listed; "": those of all, if the
-	// user may list them.
+	// Namespace is the only namespace whose Applications are listed. If it is "", the server lists the
+	// Applications of all namespaces, if the user may list them.
 	Namespace string
 	Program   string
 	Now       func() time.Time
@@ -42,17 +42,17 @@ type Server struct {
 	since     time.Time
 }
 
-// Limits on what one user has open.
+// Limits of a server.
 const (
 	decisionsAtOnce = 4
 	streamsAtOnce   = 64
-	// mappingsAge is how long what is known of kinds is believed.
+	// mappingsAge is the maximum age of the mappings of kinds.
 	mappingsAge = time.Minute
-	// answerTime is how long a page may take.
+	// answerTime is the timeout of a page.
 	answerTime = 30 * time.Second
 )
 
-// Serve serves the pages until the context ends. started is told the address to open.
+// Serve serves the pages until the context ends. It calls started with the address to open.
 func (s *Server) Serve(ctx context.Context, listener net.Listener, started func(address string)) error {
 	s.applications, s.atOnce, s.streams = newApplications(), make(chan struct{}, decisionsAtOnce), make(chan struct{}, streamsAtOnce)
 	c, err := s.cluster()
@@ -107,10 +107,10 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", asset.contentType)
-	_, _ = w.Write([]byte(asset.text)) // whoever asked may be gone
+	_, _ = w.Write([]byte(asset.text)) // the client may have disconnected
 }
 
-// bounded lets few pages be made at once, each within some time.
+// bounded limits how many pages are rendered at once, and how long each takes.
 func (s *Server) bounded(handle func(http.ResponseWriter, *http.Request)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), answerTime)
@@ -125,7 +125,7 @@ func (s *Server) bounded(handle func(http.ResponseWriter, *http.Request)) http.H
 	}
 }
 
-// cluster is the connection, made anew from time to time.
+// cluster returns the connection, and replaces it from time to time.
 func (s *Server) cluster() (*connection.Cluster, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -150,7 +150,7 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 	o.Only = s.only
 	d := s.document("Applications", "overview.html", o)
 	d.Watched, d.Revision = "*", revision
-	d.Crumbs[0].Link = "" // it is here
+	d.Crumbs[0].Link = "" // this page
 	d.write(w, http.StatusOK)
 }
 
@@ -174,7 +174,7 @@ func (s *Server) writers(w http.ResponseWriter, r *http.Request) {
 	d.write(w, http.StatusOK)
 }
 
-// decided is the Application that an address names.
+// decided returns the decision about the Application that an address names.
 func (s *Server) decided(r *http.Request) (files.Decision, *connection.Cluster, error) {
 	c, err := s.cluster()
 	if err != nil {
@@ -250,7 +250,7 @@ func (s *Server) object(w http.ResponseWriter, r *http.Request) {
 	page.write(w, http.StatusOK)
 }
 
-// resourceOf is the resource of a decision that an address names.
+// resourceOf returns the resource of a decision that an address names.
 func resourceOf(d files.Decision, ref string) (manifest.ID, error) {
 	if err := files.NotDecided(d); err != nil {
 		return manifest.ID{}, err
@@ -262,7 +262,7 @@ func resourceOf(d files.Decision, ref string) (manifest.ID, error) {
 	return files.FindResource(ref, ids)
 }
 
-// statusOf is the status of a page that says what is wrong.
+// statusOf returns the HTTP status of an error page.
 func statusOf(err error) int {
 	switch {
 	case apierrors.IsForbidden(err):
@@ -285,7 +285,8 @@ func (s *Server) problem(w http.ResponseWriter, status int, err error) {
 	s.document("Error", "problem.html", err.Error()).write(w, status)
 }
 
-// events is the stream that tells pages what has changed. A page says what it knows.
+// events streams the changes of Applications to a page. The request has the last revision that the page
+// knows.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	select {
 	case s.streams <- struct{}{}:
@@ -307,7 +308,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 		keys, now, trouble, news := s.applications.since(known)
 		known = now
 		if len(keys) > 0 {
-			text, _ := json.Marshal(keys) // texts always can be
+			text, _ := json.Marshal(keys) // strings can always be encoded
 			fmt.Fprintf(w, "id: %d\nevent: changed\ndata: %s\n\n", now, text)
 		}
 		if trouble != said {

@@ -20,22 +20,22 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/connection"
 )
 
-// applications are all that the user may see, kept up to date by one watch. Of each there
-// is what the overview shows and no more. It implements cache.ReflectorStore.
+// applications is a store of all Applications that the user may see, updated by one watch. It keeps only what
+// the overview shows. It implements cache.ReflectorStore.
 type applications struct {
 	mu       sync.Mutex
 	all      map[string]Summary
 	ready    chan struct{} // closed with the first list
 	revision int64
-	// log has the last changes, for pages that have missed some.
+	// log has the last changes, for pages that missed some.
 	log []change
-	// news is closed, and made anew, whenever something changes.
+	// news is closed and replaced whenever something changes.
 	news chan struct{}
-	// trouble is why nothing is heard; "" if all is well.
+	// trouble is why the API server does not respond; "" if it does.
 	trouble string
 }
 
-// change is an Application that has changed, "*" for many.
+// change is the key of an Application that has changed, "*" for many.
 type change struct {
 	revision int64
 	key      string
@@ -45,8 +45,8 @@ func newApplications() *applications {
 	return &applications{all: map[string]Summary{}, ready: make(chan struct{}), news: make(chan struct{})}
 }
 
-// mayList says which Applications the user may list: those of all namespaces, or else of
-// the one given.
+// mayList returns the namespace whose Applications the user may list: all namespaces if the user may and all
+// is true, or else the given one.
 func mayList(ctx context.Context, c *connection.Cluster, namespace string, all bool) (string, error) {
 	list := func(namespace string) error {
 		_, err := c.Own.Resource(connection.Applications).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: 1})
@@ -63,7 +63,7 @@ func mayList(ctx context.Context, c *connection.Cluster, namespace string, all b
 	return namespace, list(namespace)
 }
 
-// watch keeps them up to date until the context ends.
+// watch updates the store until the context ends.
 func (a *applications) watch(ctx context.Context, c *connection.Cluster, namespace string) {
 	client := c.Own.Resource(connection.Applications).Namespace(namespace)
 	lw := &cache.ListWatch{
@@ -80,10 +80,10 @@ func (a *applications) watch(ctx context.Context, c *connection.Cluster, namespa
 	}
 	r := cache.NewReflectorWithOptions(lw, &unstructured.Unstructured{}, a,
 		cache.ReflectorOptions{Name: "applications", TypeDescription: connection.Applications.String()})
-	r.RunWithContext(klog.NewContext(ctx, logr.Discard())) // what goes wrong is on the pages
+	r.RunWithContext(klog.NewContext(ctx, logr.Discard())) // the pages show the errors
 }
 
-// heard notes whether the API server answers.
+// heard records whether the API server responds.
 func (a *applications) heard(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -97,7 +97,7 @@ func (a *applications) heard(err error) {
 	}
 }
 
-// note notes changes. The lock is held.
+// note records a change. The caller holds the lock.
 func (a *applications) note(key string) {
 	const kept = 256
 	a.revision++
@@ -112,8 +112,8 @@ func (a *applications) tell() {
 	a.news = make(chan struct{})
 }
 
-// since are the keys of what has changed after a revision, "*" if that is much; and a
-// channel that is closed with the next change.
+// since returns the keys of the Applications that changed after a revision, or "*" if there are many. It also
+// returns a channel that is closed at the next change.
 func (a *applications) since(revision int64) (keys []string, now int64, trouble string, news <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -135,7 +135,7 @@ func (a *applications) since(revision int64) (keys []string, now int64, trouble 
 	return keys, now, trouble, news
 }
 
-// list has them all, when there is a first list.
+// list returns all Applications. It waits for the first list.
 func (a *applications) list(ctx context.Context) (all []Summary, revision int64, err error) {
 	select {
 	case <-a.ready:
@@ -157,17 +157,17 @@ func (a *applications) troubled() string {
 	return a.trouble
 }
 
-// now is the revision.
+// now returns the current revision.
 func (a *applications) now() int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.revision
 }
 
-// Add is called by the reflector, as is what follows.
+// Add implements cache.ReflectorStore, like the methods below.
 func (a *applications) Add(item any) error { return a.Update(item) }
 
-// Update takes what is new.
+// Update stores the new version of an Application.
 func (a *applications) Update(item any) error {
 	u, ok := item.(*unstructured.Unstructured)
 	if !ok {
@@ -181,7 +181,7 @@ func (a *applications) Update(item any) error {
 	return nil
 }
 
-// Delete forgets what is gone.
+// Delete removes a deleted Application.
 func (a *applications) Delete(item any) error {
 	if gone, ok := item.(cache.DeletedFinalStateUnknown); ok {
 		item = gone.Obj
@@ -198,7 +198,7 @@ func (a *applications) Delete(item any) error {
 	return nil
 }
 
-// Replace takes a whole list.
+// Replace replaces all Applications.
 func (a *applications) Replace(items []any, _ string) error {
 	all := make(map[string]Summary, len(items))
 	for _, item := range items {
@@ -219,7 +219,7 @@ func (a *applications) Replace(items []any, _ string) error {
 	return nil
 }
 
-// Resync is no news.
+// Resync does nothing, because nothing has changed.
 func (*applications) Resync() error { return nil }
 
 func isForbidden(err error) bool { return apierrors.IsForbidden(err) }

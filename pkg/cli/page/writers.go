@@ -8,32 +8,32 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/report"
 )
 
-// Writers says who changes what is held, over all Applications: a sum for each writer, or
-// all that one of them did.
+// Writers is the page about the clients that change held fields, in all Applications: a summary for each
+// writer, or all changes of one writer.
 type Writers struct {
 	Namespaces []string
 	Namespace  string
-	// By is the writer that is looked at, if IsOne is true; "" is whoever is not known.
+	// By is the selected writer, if IsOne is true; "" selects unknown writers.
 	By    string
 	IsOne bool
 	Sums  []WriterSum
-	// Changes are those of one writer, the newest first.
+	// Changes are the changes of the selected writers, the newest first.
 	Changes  []HistoryItem
 	Pictures []Picture
-	// Only is the namespace that the list is of, if that is one.
+	// Only is the namespace to which the list is limited; "" if it is not limited.
 	Only string
 }
 
-// WriterSum is one writer, and where to look for what it did.
+// WriterSum is the summary of one writer, with the address that lists its changes.
 type WriterSum struct {
 	*report.WriterSum
 
 	Link string
-	// LongestStood is how long the longest change stood; "" if that is not known.
+	// LongestStood is the longest time that a change lasted; "" if it is not known.
 	LongestStood string
 }
 
-// writersOf sums up the last entries of all Applications.
+// writersOf returns the page about the last history entries of all Applications.
 func writersOf(all []Summary, query url.Values) Writers {
 	w := Writers{Namespace: query.Get("namespace"), By: query.Get("by"), IsOne: query.Has("by")}
 	var entries []report.EntryView
@@ -64,7 +64,7 @@ func writersOf(all []Summary, query url.Values) Writers {
 	return w
 }
 
-// sum adds a sum for each writer.
+// sum adds a summary for each writer.
 func (w *Writers) sum(entries []report.EntryView) {
 	for _, sum := range report.WhoFights(entries) {
 		one := WriterSum{WriterSum: sum, Link: w.with(sum.Manager)}
@@ -81,7 +81,8 @@ func (w Writers) happening(e report.EntryView) HistoryItem {
 	return h
 }
 
-// with is the address that has a writer. As a whole, a template leaves it as it is.
+// with returns the address for a writer. It returns the complete address, because html/template does not
+// change that.
 func (w Writers) with(by string) string {
 	query := url.Values{"by": {by}}
 	if w.Namespace != "" {
@@ -90,11 +91,11 @@ func (w Writers) with(by string) string {
 	return "/history?" + query.Encode()
 }
 
-// Name is that of the writer who is looked at.
+// Name returns the name of the selected writer.
 func (w Writers) Name() string { return cmp.Or(w.By, "whoever is not known") }
 
-// Chunks are the changes in pieces which a browser lays out only when they are in sight.
+// Chunks returns the changes in pieces. The browser lays out a piece only when it is visible.
 func (w Writers) Chunks() [][]HistoryItem { return slices.Collect(slices.Chunk(w.Changes, 50)) }
 
-// SumsChunks are the sums in such pieces.
+// SumsChunks returns the summaries in such pieces.
 func (w Writers) SumsChunks() [][]WriterSum { return slices.Collect(slices.Chunk(w.Sums, 50)) }

@@ -9,22 +9,22 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// Advice is what a person can do, and the command for it, if there is one.
+// Advice is a remedy for the user, with a command if there is one.
 type Advice struct {
 	Text    string `json:"text" yaml:"text"`
 	Command string `json:"command,omitempty" yaml:"command,omitempty"`
 }
 
-// advisor knows how commands are written for one Application. program is how
-// this program is called.
+// advisor is the context in which remedies for one Application are written. program is the name by which the
+// user called this program.
 type advisor struct {
 	files.Decision
 	view    StatusView
 	program string
 }
 
-// Advise is what a person can do about an Application that is not as it should
-// be, the most pressing first. It is empty if nothing is wrong.
+// Advise returns the remedies for the problems of an Application, the most urgent first. It returns none if
+// nothing is wrong.
 func Advise(d files.Decision, v StatusView, program string) []Advice {
 	a := advisor{d, v, program}
 	var next []Advice
@@ -54,7 +54,7 @@ func Advise(d files.Decision, v StatusView, program string) []Advice {
 	return few(next)
 }
 
-// command is one of this program, about the Application.
+// command returns a command line of this program for the Application.
 func (a advisor) command(verb string, args ...string) string {
 	words := append([]string{a.program, verb, a.Name}, args...)
 	if a.Namespace != "default" {
@@ -63,8 +63,8 @@ func (a advisor) command(verb string, args ...string) string {
 	return strings.Join(words, " ")
 }
 
-// forReason is what the reason of the condition Ready asks for. Messages name
-// their own remedies; what is here is where to look.
+// forReason returns the remedy for the reason of the condition Ready. Messages name their own remedies; this
+// function adds where to look.
 func (a advisor) forReason() []Advice {
 	advice, known := map[string]Advice{
 		v1alpha1.ReasonManifestInvalid:            a.mistakes(),
@@ -93,7 +93,7 @@ func (a advisor) forReason() []Advice {
 	}[a.view.Reason]
 	hasRemedy := func(r ResourceView) bool { return r.remedy != nil }
 	if v1alpha1.InfoForReason(a.view.Reason).Disposition == v1alpha1.DispositionGrant && slices.ContainsFunc(a.view.Resources, hasRemedy) {
-		return nil // the resources say which right
+		return nil // the remedies of the resources name the missing permission
 	}
 	if !known {
 		return nil
@@ -115,7 +115,7 @@ func (a advisor) mistakes() Advice {
 	}
 }
 
-// forResource is what one resource asks for.
+// forResource returns the remedies for one resource.
 func (a advisor) forResource(r ResourceView) []Advice {
 	if r.unread {
 		return []Advice{{"you may not see all of it: ask for the right to get what is marked", ""}}
@@ -136,7 +136,7 @@ func (a advisor) forResource(r ResourceView) []Advice {
 		}
 		next = append(next, Advice{"see why " + files.NameOf(r.id, a.Namespace) + " is not healthy", command})
 	}
-	isExplained := said.Disposition != "" && !said.Health // the controller has seen the drift, and says why it stays
+	isExplained := said.Disposition != "" && !said.Health // the controller has seen the drift, and reports why it is not corrected
 	for _, f := range r.fields {
 		verb := "explain"
 		if f.State == plan.FieldContested && a.Plan != nil {
@@ -149,8 +149,8 @@ func (a advisor) forResource(r ResourceView) []Advice {
 	return next
 }
 
-// forField is what one field asks for, or empty. isExplained is true if the status says
-// why its drift stays.
+// forField returns the remedy for one field, or "". isExplained is true if the status reports why the drift
+// is not corrected.
 func (a advisor) forField(f plan.Field, isExplained bool) string {
 	switch {
 	case f.State == plan.FieldContested:
@@ -170,7 +170,7 @@ func orWriter(manager string) string {
 	return manager
 }
 
-// ShellPath is a path as it can be typed.
+// ShellPath returns a path, quoted for a shell if that is necessary.
 func ShellPath(path string) string {
 	if strings.ContainsAny(path, "[]'\"$&;()|<> *?") {
 		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
@@ -178,7 +178,7 @@ func ShellPath(path string) string {
 	return path
 }
 
-// few drops what is said a second time, and keeps the first of the rest.
+// few removes repeated remedies, and returns the first of the rest.
 func few(all []Advice) []Advice {
 	const limit = 5
 	var said []Advice

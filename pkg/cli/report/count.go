@@ -12,10 +12,10 @@ import (
 // count is the summary of a plan.
 type count struct {
 	resources map[verb]int
-	fields    int          // to correct
+	fields    int          // fields to correct
 	ours      map[verb]int // fields of shared objects, to hold or restore
-	held      int          // back: contested
-	same      int          // blocked, only observed, and as desired
+	held      int          // deferred fields
+	same      int          // blocked objects that are only compared and have no difference
 }
 
 func (c *count) add(did verb, change plan.Change, visible []delta.Difference) {
@@ -40,7 +40,7 @@ func (c *count) add(did verb, change plan.Change, visible []delta.Difference) {
 	}
 }
 
-// Differs reports whether anything is not as it is desired.
+// Differs reports whether any object differs from its desired state.
 func (c count) Differs() bool {
 	for did, n := range c.resources {
 		if did == blocked {
@@ -53,7 +53,7 @@ func (c count) Differs() bool {
 	return c.held > 0
 }
 
-// String is like "Plan: 1 to create, 2 to correct (3 fields), 4 unchanged".
+// String returns a text like "Plan: 1 to create, 2 to correct (3 fields), 4 unchanged".
 func (c count) String() string {
 	var parts []string
 	for _, part := range []struct {

@@ -16,21 +16,21 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// Differences writes what would be done about one Application.
+// Differences is a printer of the changes that the controller would make for one Application.
 type Differences struct {
 	files.Decision
 	Palette terminal.Palette
 	Width   int
 	Out     *bytes.Buffer
 	Count   count
-	// oneLine is true after a resource that took one line.
+	// oneLine is true if the last resource took one line.
 	oneLine bool
 }
 
-// indent is that of everything below the line that names a resource.
+// indent precedes every line below the name of a resource.
 const indent = "    "
 
-// Write writes all of it to Out, and counts it.
+// Write writes all changes to Out, and counts them.
 func (t *Differences) Write() {
 	t.line(t.Palette.Paint(terminal.Bold, "Application "+t.Namespace+"/"+t.Name))
 	for _, change := range t.Changes {
@@ -64,7 +64,7 @@ func (t *Differences) Write() {
 	t.line(t.Palette.Paint(terminal.Bold, t.Count.String()))
 }
 
-// selectedText says how many objects an entry of spec.select means.
+// selectedText returns how many objects an item of spec.select matches.
 func selectedText(entry plan.ViewSelection) string {
 	text := fmt.Sprintf("%s: %s of kind %s", entry.Entry, terminal.Plural(entry.Objects, "object"), terminal.Visible(entry.Kind))
 	if entry.Changes > 0 {
@@ -85,7 +85,8 @@ func (t *Differences) details(change plan.Change) {
 	}
 }
 
-// shownOf is a field as it is shown, and whether it is.
+// shownOf returns a field without the tracking metadata of a shared object, and reports whether anything is
+// left to show.
 func shownOf(change plan.Change, field delta.Difference) (delta.Difference, bool) {
 	if !change.Shared {
 		return field, true
@@ -93,7 +94,7 @@ func shownOf(change plan.Change, field delta.Difference) (delta.Difference, bool
 	return plan.WithoutTracking(field)
 }
 
-// space keeps resources apart, but not those of one line each.
+// space writes an empty line between resources, except between two resources of one line each.
 func (t *Differences) space(oneLine bool) {
 	if !oneLine || !t.oneLine {
 		t.line("")
@@ -101,7 +102,7 @@ func (t *Differences) space(oneLine bool) {
 	t.oneLine = oneLine
 }
 
-// body is the whole object of a create.
+// body returns the object that a change creates as YAML, or "" for other changes.
 func body(change plan.Change) string {
 	if change.Manifest == nil {
 		return ""
@@ -119,7 +120,7 @@ func (t *Differences) header(did verb, change plan.Change) {
 	t.line(t.Palette.Paint(did.style(), did.symbol()+" "+string(did)) + " " + t.Palette.Paint(terminal.Bold, resource) + version)
 }
 
-// problem says why a resource cannot be brought to its desired state.
+// problem prints why a resource cannot be brought to its desired state.
 func (t *Differences) problem(change plan.Change) {
 	if change.Problem == nil {
 		return
@@ -132,7 +133,7 @@ func (t *Differences) problem(change plan.Change) {
 	}
 }
 
-// field writes one drifted leaf, on one line if it fits.
+// field prints a field that has drifted, on one line if it fits.
 func (t *Differences) field(id manifest.ID, d delta.Difference) {
 	desired, observed := plan.MaskedValues(id, d)
 	path, note := terminal.Visible(d.Path)+":", t.note(id, d)
@@ -153,8 +154,8 @@ func (t *Differences) fits(text string) bool {
 	return terminal.Length(indent+text) <= t.Width
 }
 
-// noted writes a line, whose plain form is text, and a note: behind it, or below
-// if there is no room.
+// noted writes a line and a note: on the same line, or below it if there is no room. text is the line without
+// colors.
 func (t *Differences) noted(text, painted, note string) {
 	switch {
 	case note == "":
@@ -167,7 +168,7 @@ func (t *Differences) noted(text, painted, note string) {
 	}
 }
 
-// note says what the values do not.
+// note returns a remark that explains a difference, beyond its two values.
 func (t *Differences) note(id manifest.ID, d delta.Difference) string {
 	why := ""
 	switch d.Reason {
@@ -193,8 +194,8 @@ func (t *Differences) note(id manifest.ID, d delta.Difference) string {
 	return terminal.Visible(why)
 }
 
-// fight returns why a field is deferred: who keeps changing it, and until when it waits, if it is
-// contested.
+// fight returns why a field is deferred. For a contested field, this is the client that keeps changing it,
+// and the time of the next correction.
 func (t *Differences) fight(leaf plan.Leaf) string {
 	for _, f := range t.Status.Contested {
 		if files.LeafOf(f) != leaf {
@@ -209,7 +210,7 @@ func (t *Differences) fight(leaf plan.Leaf) string {
 	return "deferred"
 }
 
-// marked writes a line of a value, deeper below what has it.
+// marked writes a line of a value, indented further than its field by deeper.
 func (t *Differences) marked(deeper, mark, text string) {
 	line := strings.TrimRight(mark+" "+terminal.Visible(strings.TrimRight(text, "\n")), " ")
 	switch mark {
@@ -223,7 +224,7 @@ func (t *Differences) marked(deeper, mark, text string) {
 
 func (t *Differences) line(text string) { fmt.Fprintln(t.Out, text) }
 
-// verb is what would be done to a resource, in a word.
+// verb is the word for the action on a resource.
 type verb string
 
 const (

@@ -1,7 +1,7 @@
-// Package report says what was found out about an Application: its status, the
-// fields of a resource and who wrote them, what differs, and the tree of what it
-// has become. Each is a value for programs, a text for people, or both.
+// Package report presents what is known about an Application: its status, the fields of a resource and their
+// writers, the drift, and the tree of its objects. Each report is a value for programs, a text for users, or
+// both.
 //
-// It decides nothing: it shows a files.Decision. Only for the events and for what
-// a resource owns it asks the cluster itself.
+// The package decides nothing: it shows a files.Decision. It reads from the cluster only the events, and the
+// objects that a resource owns.
 package report

@@ -13,8 +13,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// Edited says what becomes of the fields of a resource when its schema is changed: what is
-// held, learned, corrected or released by that.
+// Edited prints how a change of its schema affects the fields of a resource: which ones are held, learned,
+// corrected or released.
 func Edited(out io.Writer, namespace string, id manifest.ID, before, after *plan.Plan) {
 	was := map[string]plan.Field{}
 	old, _ := before.Explain(id, false)
@@ -27,7 +27,7 @@ func Edited(out io.Writer, namespace string, id manifest.ID, before, after *plan
 	for _, f := range now.Fields {
 		is[f.Path] = true
 		if was[f.Path].State == plan.FieldMark || f.State == plan.FieldMark {
-			continue // it comes with the first field that is held, and goes with the last
+			continue // added with the first held field, removed with the last
 		}
 		if what := becomes(was[f.Path], f, now.Missing); what != "" {
 			if !isHeld(f) {
@@ -59,8 +59,8 @@ func Edited(out io.Writer, namespace string, id manifest.ID, before, after *plan
 	}
 }
 
-// letGo says what becomes of a field of a shared object that is held no longer; empty if it
-// just stays.
+// letGo describes what happens to a released field of a shared object: it is restored, or it keeps its live
+// value for a reason. It returns "" if there is nothing to add.
 func letGo(after *plan.Plan, id manifest.ID, was plan.Field) string {
 	live, _ := terminal.Inline(was.Live)
 	for _, change := range after.Changes {
@@ -89,7 +89,7 @@ func letGo(after *plan.Plan, id manifest.ID, was plan.Field) string {
 	return ""
 }
 
-// isAmong reports whether a path, or one below it, is among others.
+// isAmong reports whether paths has a path, or one below it.
 func isAmong(paths map[string]bool, path string) bool {
 	for other := range paths {
 		if observer.IsUnder(other, path) {
@@ -99,7 +99,7 @@ func isAmong(paths map[string]bool, path string) bool {
 	return false
 }
 
-// becomes says what becomes of one field, or nothing if that stays as it is.
+// becomes describes how one field changes. It returns "" if the field does not change.
 func becomes(was, is plan.Field, missing bool) string {
 	live, _ := terminal.Inline(is.Live)
 	desired, _ := terminal.Inline(is.Desired)
@@ -118,7 +118,7 @@ func becomes(was, is plan.Field, missing bool) string {
 	return "released: " + live + " stays"
 }
 
-// heldNow says what becomes of a field that is held to one value.
+// heldNow describes the change of a field that is held to one value.
 func heldNow(is plan.Field, missing bool, live, desired string) string {
 	switch {
 	case is.Drift != "" && missing:
@@ -137,7 +137,7 @@ func heldNow(is plan.Field, missing bool, live, desired string) string {
 	return "held: " + live
 }
 
-// ruled says what becomes of a field that gets a rule.
+// ruled describes the change of a field that gets a rule.
 func ruled(is plan.Field, missing bool, live, desired string) string {
 	rule := terminal.Visible(is.Rule.String())
 	switch {
@@ -159,12 +159,12 @@ func ruled(is plan.Field, missing bool, live, desired string) string {
 
 func sameRule(a, b *observer.Rule) bool { return a != nil && b != nil && a.String() == b.String() }
 
-// isHeld reports whether a field is observed.
+// isHeld reports whether a field is held: it is not free, not report-only, and will not be restored.
 func isHeld(f plan.Field) bool {
 	return f.State != "" && f.State != plan.FieldFree && f.State != plan.FieldWatched && f.Drift != delta.Restored
 }
 
-// PathsToEdit are the paths of a resource that can be freed, or else held.
+// PathsToEdit returns the field paths of a resource that can be released if free is true, or held otherwise.
 func PathsToEdit(p *plan.Plan, id manifest.ID, free bool) (paths []string) {
 	explained, _ := p.Explain(id, false)
 	for _, f := range explained.Fields {

@@ -16,10 +16,10 @@ import (
 
 var eventsResource = schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}
 
-// shownEvents is how many of the last events are shown.
+// shownEvents is the number of events in a report.
 const shownEvents = 5
 
-// Events are the last events about an Application, the newest first.
+// Events returns the last events about an Application, the newest first.
 func Events(ctx context.Context, c *connection.Cluster, app *v1alpha1.Application) ([]EventView, error) {
 	list, err := c.Own.Resource(eventsResource).Namespace(app.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: "regarding.kind=" + v1alpha1.Kind + ",regarding.name=" + app.Name,
@@ -47,7 +47,7 @@ func eventView(object map[string]any) EventView {
 	return v
 }
 
-// compareTimes compares times as the API writes them.
+// compareTimes compares two times in the format of the API.
 func compareTimes(a, b string) int {
 	at, _ := time.Parse(time.RFC3339Nano, a)
 	bt, _ := time.Parse(time.RFC3339Nano, b)

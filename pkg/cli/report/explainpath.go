@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// FieldsAt are the fields at or below a path, or above it if one field is all of
-// that. "" is all fields. Without elements in it, a path means the field in all of them.
+// FieldsAt returns the fields at or below a path, and any field above it that includes it. It returns all
+// fields for "". A path without list elements matches the field in every element.
 func FieldsAt(fields []plan.Field, path string) ([]plan.Field, error) {
 	typed, err := observer.ParsePath(strings.TrimPrefix(path, "."))
 	if err != nil {
@@ -43,7 +43,7 @@ func FieldsAt(fields []plan.Field, path string) ([]plan.Field, error) {
 // quoted key.
 var element = regexp.MustCompile(`\[[^'\]][^\]]*\]`)
 
-// suggestPath names the nearest path, or the part of the path that is there.
+// suggestPath returns a "did you mean" text with the nearest field path, or the nearest parent of a field.
 func suggestPath(path string, fields []plan.Field) string {
 	seen := map[string]bool{}
 	var paths []string

@@ -13,17 +13,17 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// Explanation writes what there is to say of one resource.
+// Explanation is a printer of the explanation of one resource.
 type Explanation struct {
 	plan.Explanation
 	Namespace, Application string
 	Palette                terminal.Palette
 	Width                  int
 	Now                    time.Time
-	// Detailed says all there is to say of each field.
+	// Detailed prints all details of each field.
 	Detailed bool
 	Out      *bytes.Buffer
-	// said is why the fields before this one are as they are.
+	// said has the reasons that were printed for earlier fields.
 	said map[string]bool
 }
 
@@ -31,12 +31,12 @@ type Explanation struct {
 const (
 	stateColumn = 4
 	fieldColumn = stateColumn + len("contested") + 1
-	// writerEnd is where the names of writers end on wider terminals: further to the
-	// right nobody finds the field that they belong to.
+	// writerEnd is the column where the names of writers end on wider terminals. Further to the right,
+	// readers would not find the field that a name belongs to.
 	writerEnd = 110
 )
 
-// Write writes all of it to Out.
+// Write writes the explanation to Out.
 func (t *Explanation) Write() {
 	t.line(t.Palette.Paint(terminal.Bold, files.NameOf(t.ID, t.Namespace)) + terminal.Visible(" ("+t.Change.APIVersion+")") +
 		" of Application " + t.Namespace + "/" + t.Application)
@@ -58,7 +58,8 @@ func (t *Explanation) Write() {
 
 func (t *Explanation) line(text string) { fmt.Fprintln(t.Out, strings.TrimRight(text, " ")) }
 
-// SchemaText says whose observer schema holds a resource, and which profiles change it.
+// SchemaText returns a sentence about the source of the observer schema of a resource, and about the
+// HoldProfiles that change it.
 func SchemaText(e plan.Explanation) string {
 	text := schemaText(e)
 	if len(e.Profiles) > 0 {
@@ -82,7 +83,8 @@ func schemaText(e plan.Explanation) string {
 	}
 }
 
-// missing says once what is so of every field, if no problem says more.
+// missing prints one remark about a missing object, instead of one for each field. It prints nothing if there
+// is a problem to print.
 func (t *Explanation) missing() {
 	if !t.Missing || t.Change.Problem != nil {
 		return
@@ -103,7 +105,7 @@ func (t *Explanation) problem() {
 	}
 }
 
-// remark is about the resource as a whole.
+// remark prints a text about the resource.
 func (t *Explanation) remark(text string) {
 	mark := "! "
 	for _, line := range terminal.Wrap(terminal.Visible(text), t.Width-2) {
@@ -112,7 +114,7 @@ func (t *Explanation) remark(text string) {
 	}
 }
 
-// titleOf stands above the fields that have the same parent.
+// titleOf returns the title above the fields of one parent.
 func titleOf(parent string) string {
 	if parent == "" {
 		return "(top level)"
@@ -120,8 +122,8 @@ func titleOf(parent string) string {
 	return parent
 }
 
-// shown leaves out the status, which nobody holds, unless it is asked for; and
-// keeps the fields of one parent together.
+// shown returns the fields to print, grouped by parent. Unless t.Detailed is set, it leaves out the object's
+// status, which is never held, and most tracking metadata.
 func (t *Explanation) shown() []plan.Field {
 	var fields []plan.Field
 	order := map[string]int{}
@@ -138,17 +140,17 @@ func (t *Explanation) shown() []plan.Field {
 	return fields
 }
 
-// isOwnMark reports whether a field is one that Holdfast itself added.
+// isOwnMark reports whether a field is tracking metadata of Holdfast.
 func isOwnMark(f plan.Field) bool { return f.State == plan.FieldMark }
 
-// isSharedMark reports whether a field says who holds what of a shared object, which the
-// other fields say better.
+// isSharedMark reports whether a field is the tracking metadata about the holders of a shared object. The
+// other fields show the same information better.
 func isSharedMark(f plan.Field) bool {
 	return f.Path == "metadata.annotations['"+v1alpha1.AnnotationHolders+"']" || f.Path == "metadata.labels['"+v1alpha1.LabelHeld+"']"
 }
 
-// field is one line, with the writer at its end, and more lines for what does
-// not fit and what is to be said.
+// field prints a field on one line, with the writer at its end. It adds lines for a value that does not fit,
+// and for the reason.
 func (t *Explanation) field(f plan.Field) {
 	name := terminal.Visible(strings.TrimPrefix(strings.TrimPrefix(f.Path, f.Parent), "."))
 	head := fmt.Sprintf("  %s %-*s ", signOf(f), fieldColumn-stateColumn-1, f.State)
@@ -179,7 +181,7 @@ func writerLine(writer string) string {
 	return "written by " + writer
 }
 
-// signOf says without words or colour how an observed field is.
+// signOf returns a character for the state of a field, for readers who do not see colors.
 func signOf(f plan.Field) string {
 	switch {
 	case f.State == plan.FieldClaimed && f.Desired.Set:
@@ -210,7 +212,7 @@ func (t *Explanation) paintState(f plan.Field, text string) string {
 	}
 }
 
-// more says why, where that is not what the sign and the state say already.
+// more prints the reason, unless the sign and the state already express it.
 func (t *Explanation) more(f plan.Field) {
 	why := t.whyOf(f)
 	if t.Missing {
@@ -224,15 +226,14 @@ func (t *Explanation) more(f plan.Field) {
 		if t.said == nil {
 			t.said = map[string]bool{}
 		}
-		t.said[why] = true // of the fields that follow, the state says it
+		t.said[why] = true // for the fields that follow, the state is enough
 	}
 	t.below(terminal.Dim, f.OnRelease)
 }
 
-// whyOf adds to why a field is, or is not, corrected how often it was.
 func (t *Explanation) whyOf(f plan.Field) string { return Why(f, t.Now) }
 
-// Why says why a field is, or is not, corrected, and how often it was.
+// Why returns why a field is, or is not, corrected, and how often it was corrected.
 func Why(f plan.Field, now time.Time) string {
 	switch {
 	case f.Next.IsZero():
@@ -255,7 +256,7 @@ func (t *Explanation) below(s terminal.Style, text string) {
 	}
 }
 
-// Writer is who wrote a field last, and how long ago.
+// Writer returns the last writer of a field, and how long ago it wrote.
 func (t *Explanation) Writer(w plan.Writer) string {
 	if w.Manager == "" {
 		return ""
@@ -270,7 +271,7 @@ func (t *Explanation) Writer(w plan.Writer) string {
 	return text
 }
 
-// summary counts the fields of each state.
+// summary returns the number of fields in each state.
 func (t *Explanation) summary() string {
 	var parts []string
 	for _, state := range []plan.FieldState{

@@ -9,8 +9,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// value is what is live, what it is to be and what a rule allows, on one line; false if
-// that takes more.
+// value returns the live value, the desired value and the rule of a field on one line. It returns false if
+// they need several lines.
 func (t *Explanation) value(f plan.Field) (string, bool) {
 	text, short := t.liveValue(f)
 	if rule := allowed(f.Rule); rule != "" {
@@ -19,7 +19,7 @@ func (t *Explanation) value(f plan.Field) (string, bool) {
 	return text, short
 }
 
-// allowed says what a rule allows; nothing, if it allows no more than one value.
+// allowed returns the values that a rule allows. It returns "" without a rule, and for a rule with a mode.
 func allowed(rule *observer.Rule) string {
 	if rule == nil || rule.Mode != "" {
 		return ""
@@ -39,7 +39,7 @@ func (t *Explanation) liveValue(f plan.Field) (string, bool) {
 	}
 	desired, alsoShort := terminal.Inline(f.Desired)
 	desired = terminal.Visible(desired)
-	if f.Drift == "" { // accepted in another form, or not known yet
+	if f.Drift == "" { // in its accepted form, or without a known desired value
 		if !f.Desired.Set {
 			return live, short
 		}
@@ -48,11 +48,11 @@ func (t *Explanation) liveValue(f plan.Field) (string, bool) {
 	return live + " → " + desired, alsoShort
 }
 
-// long is a value that takes lines of its own.
+// long prints a value on lines of its own.
 func (t *Explanation) long(f plan.Field) {
 	indent := strings.Repeat(" ", fieldColumn+2)
 	if f.Manifest.Set {
-		f.State, f.Desired = plan.FieldHeld, f.Manifest // both, line by line
+		f.State, f.Desired = plan.FieldHeld, f.Manifest // shows both values, line by line
 	}
 	if f.State == plan.FieldFree || f.Live.Equal(f.Desired) || !f.Desired.Set {
 		lines := strings.Split(strings.TrimRight(terminal.Block(f.Live), "\n"), "\n")
@@ -77,5 +77,5 @@ func (t *Explanation) long(f plan.Field) {
 	}
 }
 
-// longLines is how much of a long value is shown where it is one of many.
+// longLines is the number of lines of a long value that are printed, unless t.Detailed is set.
 const longLines = 6

@@ -8,20 +8,20 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// ExplanationView is what `explain -o json` prints.
+// ExplanationView is the output of `explain -o json`.
 type ExplanationView struct {
 	APIVersion string            `json:"apiVersion" yaml:"apiVersion"`
 	Kind       string            `json:"kind" yaml:"kind"`
 	Resource   plan.ViewResource `json:"resource" yaml:"resource"`
-	// Schema is User or Default.
+	// Schema is User, Default or Fields.
 	Schema string `json:"schema" yaml:"schema"`
-	// Profiles are the HoldProfiles that change it.
+	// Profiles are the HoldProfiles that change the schema.
 	Profiles []string `json:"profiles,omitempty" yaml:"profiles,omitempty"`
 
 	Fields []FieldView `json:"fields" yaml:"fields"`
 }
 
-// FieldView is one field. A value that is absent is not printed; null is.
+// FieldView is one field. An absent value is omitted; null is printed.
 type FieldView struct {
 	Path  string          `json:"path" yaml:"path"`
 	State plan.FieldState `json:"state" yaml:"state"`
@@ -31,28 +31,29 @@ type FieldView struct {
 
 	Desired *plan.ViewValue `json:"desired,omitempty" yaml:"desired,omitempty"`
 	Live    *plan.ViewValue `json:"live,omitempty" yaml:"live,omitempty"`
-	// Manifest is what the manifest has for a free field, where live is something else.
+	// Manifest is the value in the manifest, if the field keeps another live value: it is free, or has a
+	// rule.
 	Manifest *plan.ViewValue `json:"manifest,omitempty" yaml:"manifest,omitempty"`
-	// Rule is what the observer schema allows, in words.
+	// Rule describes the rule of the observer schema.
 	Rule   string      `json:"rule,omitempty" yaml:"rule,omitempty"`
 	Writer *WriterView `json:"writer,omitempty" yaml:"writer,omitempty"`
-	// Profile is the HoldProfile that frees or holds it.
+	// Profile is the HoldProfile that frees or holds the field.
 	Profile string `json:"profile,omitempty" yaml:"profile,omitempty"`
 	Why     string `json:"why" yaml:"why"`
-	// Holder is the Application that holds a claimed field; OnRelease says of one of a shared
-	// object what becomes of it when it is let go.
+	// Holder is the Application that holds a claimed field. OnRelease describes what happens to a field of a
+	// shared object when it is released.
 	Holder    string `json:"holder,omitempty" yaml:"holder,omitempty"`
 	OnRelease string `json:"onRelease,omitempty" yaml:"onRelease,omitempty"`
 }
 
-// WriterView is who wrote a field last.
+// WriterView is the last writer of a field.
 type WriterView struct {
 	Manager     string `json:"manager" yaml:"manager"`
 	Subresource string `json:"subresource,omitempty" yaml:"subresource,omitempty"`
 	Time        string `json:"time,omitempty" yaml:"time,omitempty"`
 }
 
-// ViewOf is an explanation as programs read it.
+// ViewOf returns the form of an explanation that is printed for programs.
 func ViewOf(e plan.Explanation) ExplanationView {
 	v := ExplanationView{
 		APIVersion: v1alpha1.GroupVersion.String(), Kind: "Explanation", Schema: string(v1alpha1.SchemaUser),

@@ -19,14 +19,14 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// HistoryView is what `history -o json` prints.
+// HistoryView is the output of `history -o json`.
 type HistoryView struct {
 	APIVersion string      `json:"apiVersion" yaml:"apiVersion"`
 	Kind       string      `json:"kind" yaml:"kind"`
 	Entries    []EntryView `json:"entries" yaml:"entries"`
 }
 
-// EntryView is an entry of a history. A value that is absent is not printed; null is.
+// EntryView is one history entry. An absent value is omitted; null is printed.
 type EntryView struct {
 	Time        string            `json:"time" yaml:"time"`
 	Application plan.ViewOwner    `json:"application" yaml:"application"`
@@ -39,7 +39,7 @@ type EntryView struct {
 	Manager     string            `json:"manager,omitempty" yaml:"manager,omitempty"`
 	Operation   string            `json:"operation,omitempty" yaml:"operation,omitempty"`
 	Subresource string            `json:"subresource,omitempty" yaml:"subresource,omitempty"`
-	// User, Impersonator and SourceIP are known from audit events alone.
+	// User, Impersonator and SourceIP are known only from audit events.
 	User         string `json:"user,omitempty" yaml:"user,omitempty"`
 	Impersonator string `json:"impersonator,omitempty" yaml:"impersonator,omitempty"`
 	SourceIP     string `json:"sourceIP,omitempty" yaml:"sourceIP,omitempty"`
@@ -52,7 +52,7 @@ type EntryView struct {
 	stood time.Duration
 }
 
-// HistoryOf is the history of an Application, the newest entry first.
+// HistoryOf returns the history of an Application, the newest entry first.
 func HistoryOf(app *v1alpha1.Application) []EntryView {
 	entries := make([]EntryView, 0, len(app.Status.History))
 	for _, e := range app.Status.History {
@@ -86,17 +86,17 @@ func rawValue(raw *runtime.RawExtension) *plan.ViewValue {
 	return &plan.ViewValue{Any: value}
 }
 
-// HistoryFilter says which entries are wanted.
+// HistoryFilter is a selection of history entries.
 type HistoryFilter struct {
-	// Since is the time before which nothing is; zero for no such time.
+	// Since is the time of the oldest entry to return; zero for no limit.
 	Since time.Time
-	// By is a field manager, or a user.
+	// By is a field manager or a user.
 	By string
-	// Resource is KIND/NAME, Path a path as people type it.
+	// Resource is KIND/NAME. Path is a field path, with or without a leading dot.
 	Resource, Path string
 }
 
-// Of are the entries that are wanted. It is an error if what is typed cannot be read.
+// Of returns the entries that match the filter. It returns an error if Path is invalid.
 func (f HistoryFilter) Of(entries []EntryView) ([]EntryView, error) {
 	path, err := observer.ParsePath(strings.TrimPrefix(f.Path, "."))
 	if err != nil {
@@ -126,13 +126,13 @@ func (f HistoryFilter) Of(entries []EntryView) ([]EntryView, error) {
 	return wanted, nil
 }
 
-// SortHistory puts entries of several Applications in order, the newest first.
+// SortHistory sorts the entries of several Applications, the newest first.
 func SortHistory(entries []EntryView) {
 	slices.SortStableFunc(entries, func(a, b EntryView) int { return b.at.Compare(a.at) })
 }
 
-// Line is an entry as people read it: what has become of which object, and of what. It
-// names the Application if that is not in the namespace, or not the one, that is given.
+// Line returns an entry as a text for users: the outcome, the object, the field and the writer. It names the
+// Application if withApplication is true.
 func (e EntryView) Line(now time.Time, withApplication bool) string {
 	text := e.Outcome + " " + files.NameOf(e.id, e.Application.Namespace)
 	if withApplication {
@@ -140,7 +140,7 @@ func (e EntryView) Line(now time.Time, withApplication bool) string {
 	}
 	switch {
 	case e.Path == "":
-	case e.CorrectedTo != nil: // what it was before nobody knows
+	case e.CorrectedTo != nil: // the value from before is not known
 		text += " " + terminal.Visible(e.Path) + ": " + inlineView(e.To) + ", corrected to " + inlineView(e.CorrectedTo) + ","
 	default:
 		text += " " + terminal.Visible(e.Path) + ": " + inlineView(e.From) + " → " + inlineView(e.To)
@@ -173,7 +173,7 @@ func (e EntryView) isDeletion() bool {
 	return e.Path == "" && (outcome == v1alpha1.OutcomeRestored || outcome == v1alpha1.OutcomeContested)
 }
 
-// Writer is the field manager, and how it wrote; empty if that is not known.
+// Writer returns the field manager with its operation and subresource, or "" if it is not known.
 func (e EntryView) Writer() string {
 	how := slices.DeleteFunc([]string{e.Operation, e.Subresource}, func(part string) bool { return part == "" })
 	if e.Manager == "" || len(how) == 0 {
@@ -182,7 +182,7 @@ func (e EntryView) Writer() string {
 	return terminal.Visible(e.Manager + " (" + strings.Join(how, ", ") + ")")
 }
 
-// Who is the user, and from where; empty if that is not known.
+// Who returns the user and the source address, or "" if the user is not known.
 func (e EntryView) Who() string {
 	if e.User == "" {
 		return ""
@@ -197,7 +197,7 @@ func (e EntryView) Who() string {
 	return text
 }
 
-// Ago is how long ago it was.
+// Ago returns how long ago the change happened.
 func (e EntryView) Ago(now time.Time) string { return terminal.Ago(now, e.at) }
 
 func inlineView(v *plan.ViewValue) string {
@@ -211,7 +211,7 @@ func inlineView(v *plan.ViewValue) string {
 	return text
 }
 
-// WriterSum is how often one field manager has changed what is held.
+// WriterSum is a summary of the changes that one field manager made to held fields.
 type WriterSum struct {
 	Manager                 string
 	Changes, Contested      int
@@ -221,12 +221,12 @@ type WriterSum struct {
 	fields, of, contestedOf map[string]bool
 }
 
-// IsForeign reports whether another client has changed what is held.
+// IsForeign reports whether another client has changed a held field, or deleted a held object.
 func (e EntryView) IsForeign() bool {
 	return e.Outcome != string(v1alpha1.OutcomeLearned) && (e.Path != "" || e.Outcome == string(v1alpha1.OutcomeRestored))
 }
 
-// WhoFights sums up entries by who made the changes, the most frequent first.
+// WhoFights returns a summary of entries for each writer, the most frequent writer first.
 func WhoFights(entries []EntryView) []*WriterSum {
 	sums := map[string]*WriterSum{}
 	for _, e := range entries {

@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// Watched says of each field that is watched, and has drifted, that it has.
+// Watched returns a line for each report-only field that has drifted.
 func Watched(d files.Decision) (lines []string) {
 	for _, change := range d.Changes {
 		for _, w := range change.Watched() {
@@ -26,8 +26,8 @@ func Watched(d files.Decision) (lines []string) {
 	return lines
 }
 
-// NotHeld says of each free field that differs from its manifest that it does, and how
-// to hold it.
+// NotHeld returns a line for each free field whose live value differs from its manifest, with the command
+// that holds the field.
 func NotHeld(d files.Decision) (lines []string) {
 	for _, change := range d.Changes {
 		for _, n := range d.FreeDifferences(change) {

@@ -15,18 +15,18 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// StatusText writes a status for people.
+// StatusText is a printer of a status for users.
 type StatusText struct {
 	StatusView
 	Palette terminal.Palette
 	Width   int
 	Now     time.Time
 	Out     *bytes.Buffer
-	// All lists all resources, however many they are.
+	// All lists all resources, even if there are very many.
 	All bool
 }
 
-// Write writes all of it to Out.
+// Write writes the status to Out.
 func (t *StatusText) Write() {
 	t.headline()
 	t.selected()
@@ -63,7 +63,7 @@ func (t *StatusText) title(text string) {
 	t.line(t.Palette.Paint(terminal.Bold, text))
 }
 
-// texts lists some texts.
+// texts prints a list of texts, up to a limit.
 func (t *StatusText) texts(title string, texts []string) {
 	const shown = 10
 	for i, text := range texts {
@@ -120,21 +120,21 @@ func (t *StatusText) headline() {
 	t.wrapped("  ", text)
 }
 
-// hasChanged reports whether what is live is not what the controller has seen.
+// hasChanged reports whether an object of a ready Application is missing or has drifted.
 func (t *StatusText) hasChanged() bool {
 	return slices.ContainsFunc(t.Resources, func(r ResourceView) bool {
 		return r.Health == "NotFound" || slices.ContainsFunc(r.fields, func(f plan.Field) bool { return f.Drift != "" && f.State != plan.FieldWatched })
 	})
 }
 
-// repeatsMessage reports whether the resources say what the message says.
+// repeatsMessage reports whether the message contains the message of a resource.
 func (t *StatusText) repeatsMessage() bool {
 	return slices.ContainsFunc(t.Resources, func(r ResourceView) bool {
 		return r.Message != "" && strings.Contains(t.Message, r.Message)
 	})
 }
 
-// since is how long ago a time of the view was.
+// since returns how long ago a time of the view was.
 func (t *StatusText) since(text string) string {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -143,16 +143,15 @@ func (t *StatusText) since(text string) string {
 	return terminal.Ago(t.Now, at)
 }
 
-// mostSelected is how many resources are listed in full, where spec.select means some.
+// mostSelected is the number of resources up to which all objects that spec.select matches are listed.
 const mostSelected = 10
 
-// isQuiet reports whether nothing is to be said of an object that spec.select means, one of
-// many.
+// isQuiet reports whether spec.select matches a resource, and there is nothing to report about it.
 func isQuiet(r ResourceView) bool {
 	return r.selected && trouble(r) == 0 && !slices.ContainsFunc(r.fields, func(f plan.Field) bool { return f.Drift != "" })
 }
 
-// shown are the resources, without those of many of which nothing is to be said.
+// shown returns the resources to list. If there are many, it leaves out those without anything to report.
 func (t *StatusText) shown() []ResourceView {
 	switch {
 	case t.All, len(t.Resources) <= mostSelected:
@@ -163,8 +162,8 @@ func (t *StatusText) shown() []ResourceView {
 	return slices.DeleteFunc(slices.Clone(t.Resources), isQuiet)
 }
 
-// notListed says how many resources are not in the table, and how they are; empty if all are,
-// or if it is said of an entry of spec.select.
+// notListed returns a text about the resources that are not in the table. It returns "" if all are listed, or
+// if the others match an item of spec.select, because these are counted elsewhere.
 func (t *StatusText) notListed(told, listed int) string {
 	quiet := 0
 	if len(t.Resources) > mostListed && !t.All {
@@ -177,7 +176,7 @@ func (t *StatusText) notListed(told, listed int) string {
 	return notListed(listed, told-listed, quiet)
 }
 
-// selected says what entries of spec.select mean.
+// selected prints how many objects each item of spec.select matches.
 func (t *StatusText) selected() {
 	for i, entry := range t.Selected {
 		if i == 0 {
@@ -187,7 +186,8 @@ func (t *StatusText) selected() {
 	}
 }
 
-// resources is a table of those of which something is to be said; what is wrong with a resource stands below it.
+// resources prints a table of the resources with something to report. The message of a resource is below its
+// row.
 func (t *StatusText) resources() {
 	shown := t.shown()
 	told := len(shown)
@@ -236,7 +236,7 @@ func (t *StatusText) table(shown []ResourceView) {
 	}
 }
 
-// aligned is a table, without its last column where that does not fit.
+// aligned returns the lines of a table. If they are too wide, it drops the last column and returns false.
 func (t *StatusText) aligned(rows [][]string) (lines []string, fits bool) {
 	lines = terminal.Aligned(rows)
 	if !slices.ContainsFunc(lines, func(line string) bool { return terminal.Length(line) > t.Width }) {
@@ -286,10 +286,10 @@ func (t *StatusText) addresses() {
 	}
 }
 
-// isRuled reports whether a field is left, as long as its rule allows what it is.
+// isRuled reports whether a field keeps its live value as long as its rule allows it.
 func isRuled(f plan.Field) bool { return f.State == plan.FieldAllowed || f.State == plan.FieldPushed }
 
-// fields lists those of all resources that have one thing in common.
+// fields prints a list of the fields for which fits returns true, up to a limit.
 func (t *StatusText) fields(title string, fits func(plan.Field) bool) {
 	const shown = 10
 	n := 0
@@ -316,7 +316,7 @@ func (t *StatusText) fields(title string, fits func(plan.Field) bool) {
 	}
 }
 
-// field is one line if it fits: its path, and what became of it.
+// field prints a field, on one line if it fits, and the reason or the writer below it.
 func (t *StatusText) field(f plan.Field) {
 	e := Explanation{Now: t.Now, Palette: t.Palette}
 	text, whole := e.value(f)
@@ -391,7 +391,7 @@ func (t *StatusText) next() {
 	for _, one := range t.Next {
 		t.wrapped("  - ", one.Text)
 		if one.Command != "" {
-			t.line("      " + t.Palette.Paint(terminal.Cyan, terminal.Visible(one.Command))) // whole, to be copied
+			t.line("      " + t.Palette.Paint(terminal.Cyan, terminal.Visible(one.Command))) // on one line, so that users can copy it
 		}
 	}
 }

@@ -15,38 +15,38 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// StatusView is what `status -o json` prints.
+// StatusView is the output of `status -o json`.
 type StatusView struct {
 	APIVersion  string         `json:"apiVersion" yaml:"apiVersion"`
 	Kind        string         `json:"kind" yaml:"kind"`
 	Application plan.ViewOwner `json:"application" yaml:"application"`
-	// Ready is True, False or Unknown; Reason and Message say why.
+	// Ready is True, False or Unknown. Reason and Message explain it.
 	Ready          string `json:"ready" yaml:"ready"`
 	Reason         string `json:"reason" yaml:"reason"`
 	Message        string `json:"message" yaml:"message"`
 	Suspended      bool   `json:"suspended,omitempty" yaml:"suspended,omitempty"`
 	ServiceAccount string `json:"serviceAccount,omitempty" yaml:"serviceAccount,omitempty"`
 	Created        string `json:"created,omitempty" yaml:"created,omitempty"`
-	// Warnings are about what was submitted; NotHeld has the free fields in which an
-	// object differs from its manifest.
+	// Warnings are about the submitted spec. NotHeld has a line for each free field whose live value differs
+	// from the manifest.
 	Warnings []string `json:"warnings,omitempty" yaml:"warnings,omitempty"`
 	NotHeld  []string `json:"notHeld,omitempty" yaml:"notHeld,omitempty"`
-	// Selected says how many objects each entry of spec.select means.
+	// Selected has the number of objects that each item of spec.select matches.
 	Selected  []plan.ViewSelection `json:"selected,omitempty" yaml:"selected,omitempty"`
 	Resources []ResourceView       `json:"resources" yaml:"resources"`
-	// History has the last three entries; `history` has all.
+	// History has the last three entries; the command `history` prints all.
 	History []EntryView `json:"history,omitempty" yaml:"history,omitempty"`
 	Events  []EventView `json:"events,omitempty" yaml:"events,omitempty"`
-	// Next is what a person can do, if something is wrong.
+	// Next has the remedies, if something is wrong.
 	Next []Advice `json:"next,omitempty" yaml:"next,omitempty"`
 
 	services     map[string]string
-	notSubmitted bool // it is in a file only
-	pending      bool // the controller has not looked at this version yet
-	unattended   bool // and will not: see Attend
+	notSubmitted bool // it is only in a file
+	pending      bool // the controller has not reconciled this version yet
+	unattended   bool // it has been pending for too long: see Attend
 }
 
-// ResourceView is how one resource is.
+// ResourceView is the status of one resource.
 type ResourceView struct {
 	Resource       plan.ViewResource `json:"resource" yaml:"resource"`
 	Health         string            `json:"health" yaml:"health"`
@@ -56,7 +56,7 @@ type ResourceView struct {
 	LastCorrection string            `json:"lastCorrection,omitempty" yaml:"lastCorrection,omitempty"`
 	// Counts has the number of fields in each state.
 	Counts map[plan.FieldState]int `json:"counts" yaml:"counts"`
-	// Fields are those that are observed, and those that drifted.
+	// Fields has the observed fields, and the fields that have drifted.
 	Fields []FieldView `json:"fields,omitempty" yaml:"fields,omitempty"`
 
 	id     manifest.ID
@@ -64,7 +64,7 @@ type ResourceView struct {
 	remedy *v1alpha1.Remedy
 	// unread is true if the user may not read the object.
 	unread bool
-	// selected is true for an object that spec.select means.
+	// selected is true for an object that spec.select matches.
 	selected bool
 }
 
@@ -77,7 +77,7 @@ type EventView struct {
 	Count   int32  `json:"count" yaml:"count"`
 }
 
-// StatusOf puts together what the status says and what the live objects show.
+// StatusOf combines the status of an Application with the state of its live objects.
 func StatusOf(d files.Decision) StatusView {
 	ready := connection.ReadyIn(d.Application)
 	v := StatusView{
@@ -106,14 +106,14 @@ func StatusOf(d files.Decision) StatusView {
 	for _, change := range d.Changes {
 		explained := d.ExplainChange(change, false)
 		seen[change.ID] = true
-		if v.Application.Mode == v1alpha1.ModeObserve { // none is drift where none is written
+		if v.Application.Mode == v1alpha1.ModeObserve { // this mode writes no tracking metadata, so none has drifted
 			explained.Fields = slices.DeleteFunc(explained.Fields, isOwnMark)
 		}
 		r := resourceView(explained, recorded[change.ID], d.Live[change.ID])
 		r.selected = selected[change.ID]
 		v.Resources = append(v.Resources, r)
 	}
-	for _, r := range d.Status.Resources { // of an Application that is refused
+	for _, r := range d.Status.Resources { // an invalid Application has no changes
 		if id := plan.IDOf(r.ResourceReference); !seen[id] {
 			e := plan.Explanation{ID: id, Change: plan.Change{APIVersion: r.APIVersion}}
 			view := resourceView(e, r, d.Live[id])
@@ -121,23 +121,24 @@ func StatusOf(d files.Decision) StatusView {
 			v.Resources = append(v.Resources, view)
 		}
 	}
-	slices.SortStableFunc(v.Resources, func(a, b ResourceView) int { // what fails comes first
+	slices.SortStableFunc(v.Resources, func(a, b ResourceView) int { // resources with trouble first
 		return cmp.Compare(trouble(b), trouble(a))
 	})
 	return v
 }
 
-// Attend says of a stored Application that is pending for long that no controller looks at it.
+// Attend marks the view as unattended, and sets its message, if a stored Application has been pending for too
+// long.
 func (v *StatusView) Attend(app *v1alpha1.Application, now time.Time) {
 	if connection.IsUnattended(app, now) {
 		v.unattended, v.Message = true, connection.MissingStep(app)
 	}
 }
 
-// shownEntries is how much of the history a status shows.
+// shownEntries is the number of history entries in a status.
 const shownEntries = 3
 
-// trouble is 1 for a resource that is not as it should be.
+// trouble returns 1 for a resource that is not healthy or has a message, and 0 otherwise.
 func trouble(r ResourceView) int {
 	if r.Health == "Current" && r.Message == "" {
 		return 0
@@ -159,7 +160,7 @@ func resourceView(e plan.Explanation, recorded v1alpha1.ResourceStatus, live map
 	return r
 }
 
-// addLive completes what is on record with how the object is now.
+// addLive adds the state of the live object to the recorded status.
 func (r *ResourceView) addLive(e plan.Explanation, live map[string]any) {
 	switch {
 	case live != nil:
@@ -191,16 +192,16 @@ func (r *ResourceView) addLive(e plan.Explanation, live map[string]any) {
 	}
 }
 
-// count counts the fields, and keeps those that have something to say.
+// count counts the fields, and keeps those to report.
 func (r *ResourceView) count(e plan.Explanation) {
 	if e.Missing {
-		r.fields = nil // that the object is not there says it all
+		r.fields = nil // the missing object is the reason for all of them
 	}
 	if problem := e.Change.Problem; problem != nil && v1alpha1.InfoForReason(problem.Reason).Foreign {
-		r.fields = nil // nothing of it is held: it is not ours
+		r.fields = nil // the Application holds no field of this object
 		return
 	}
-	if e.Change.Problem != nil { // another client may keep taking our marks off
+	if e.Change.Problem != nil { // another client may keep removing the tracking metadata
 		r.fields = slices.DeleteFunc(slices.Clone(r.fields), isOwnMark)
 	}
 	for _, f := range e.Fields {
@@ -214,8 +215,7 @@ func (r *ResourceView) count(e plan.Explanation) {
 	}
 }
 
-// isObserved reports whether a field is the user's to know of: named in the observer
-// schema, or to be removed.
+// isObserved reports whether a field is shown to users: it is observed, or it has drifted.
 func isObserved(f plan.Field) bool {
 	return f.Drift != "" || f.State != plan.FieldFree && (f.State != plan.FieldClaimed || f.Desired.Set || f.Rule != nil)
 }

@@ -8,28 +8,28 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// lately is how long a correction is news.
+// lately is how long a correction counts as recent.
 const lately = time.Hour
 
-// tells reports whether there is something to tell of a resource: it is not as it should be, a
-// field is not, or was corrected lately. With an Application of very many, such resources come first.
+// tells reports whether there is something to report about a resource: it has trouble, a field needs
+// attention, or a field was corrected recently. In a large Application such resources are listed first.
 func (r ResourceView) tells(now time.Time) bool {
 	corrected, err := time.Parse(time.RFC3339, r.LastCorrection)
 	return trouble(r) != 0 || err == nil && now.Sub(corrected) < lately || slices.ContainsFunc(r.fields, tellsField)
 }
 
-// tellsField reports whether a field is not simply as it should be.
+// tellsField reports whether a field needs attention.
 func tellsField(f plan.Field) bool {
 	return f.Drift != "" || f.State == plan.FieldContested || f.State == plan.FieldClaimed && f.Desired.Set ||
 		f.State == plan.FieldAccepted && !f.Live.Set
 }
 
-// mostListed is how many resources are listed, unless all are asked for. Of more, only those are
-// of which there is something to tell.
+// mostListed is the maximum number of resources that are listed without the flag --all. If there are more,
+// only resources with something to report are listed.
 const mostListed = 100
 
-// notListed says how many resources are not listed: told are those of which there is something
-// to tell. It is empty if all are.
+// notListed returns a text about the resources that are not listed, or "" if all are. told of them have
+// something to report; quiet have not.
 func notListed(listed, told, quiet int) string {
 	const how = ": --all lists them"
 	switch {
@@ -45,7 +45,7 @@ func notListed(listed, told, quiet int) string {
 	return ""
 }
 
-// First are so many of the resources, those first of which there is something to tell.
+// First returns the first n resources. Resources with something to report precede the others.
 func (v StatusView) First(n int, now time.Time) []ResourceView {
 	var telling, quiet []ResourceView
 	for _, r := range v.Resources {

@@ -23,7 +23,7 @@ import (
 	"holdfast.dev/holdfast/pkg/turn"
 )
 
-// Branch is an object and what it owns.
+// Branch is an object with the objects that it owns.
 type Branch struct {
 	Resource plan.ViewResource `json:"resource" yaml:"resource"`
 	Health   string            `json:"health" yaml:"health"`
@@ -35,19 +35,19 @@ type Branch struct {
 	created time.Time
 }
 
-// TreeView is what `tree -o json` prints.
+// TreeView is the output of `tree -o json`.
 type TreeView struct {
 	APIVersion string `json:"apiVersion" yaml:"apiVersion"`
 	Kind       string `json:"kind" yaml:"kind"`
 	Branch     `yaml:",inline"`
 }
 
-// View is a whole tree, for programs.
+// View returns the tree in the form that is printed for programs.
 func (b *Branch) View() TreeView {
 	return TreeView{v1alpha1.GroupVersion.String(), "ApplicationTree", *b}
 }
 
-// Names are the branch and all below it, as `kubectl get -o name` writes them.
+// Names returns the names of the branch and of all below it, in the format of `kubectl get -o name`.
 func (b *Branch) Names() []string {
 	gv, _ := schema.ParseGroupVersion(b.Resource.APIVersion)
 	names := []string{strings.TrimSuffix(strings.ToLower(b.Resource.Kind)+"."+gv.Group, ".") + "/" + b.Resource.Name}
@@ -63,8 +63,8 @@ func newBranch(resource plan.ViewResource, home string, created metav1.Time) *Br
 	return &Branch{Resource: resource, name: files.NameOf(id, home), Health: "Unknown", Created: timeText(created), created: created.Time}
 }
 
-// TreeOf is an Application with its resources and what these own. What cannot be
-// listed is left out, with a warning.
+// TreeOf returns an Application with its resources and the objects that they own. It leaves out kinds that
+// cannot be listed, and returns a warning for them.
 func TreeOf(ctx context.Context, c *connection.Cluster, d files.Decision) (*Branch, []string) {
 	ready := connection.ReadyIn(d.Application)
 	root := newBranch(plan.ViewResource{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind, Namespace: d.Namespace, Name: d.Name}, "", d.CreationTimestamp)
@@ -110,7 +110,7 @@ type ownedObject struct {
 	metav1.PartialObjectMetadata
 }
 
-// grow hangs objects below their owners, generation by generation.
+// grow adds objects below their owners, generation by generation.
 func grow(ctx context.Context, c *connection.Cluster, byUID map[types.UID]*Branch, objects []ownedObject, home string) {
 	for grown := true; grown; {
 		grown = false
@@ -130,7 +130,7 @@ func grow(ctx context.Context, c *connection.Cluster, byUID map[types.UID]*Branc
 	}
 }
 
-// branchOf reads an object for its health.
+// branchOf reads an object, and returns a branch with its health.
 func branchOf(ctx context.Context, c *connection.Cluster, o ownedObject, home string) *Branch {
 	b := newBranch(plan.ViewResource{APIVersion: o.resource.GroupVersion().String(), Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}, home, o.CreationTimestamp)
 	live, err := c.Own.Resource(o.resource).Namespace(o.Namespace).Get(ctx, o.Name, metav1.GetOptions{})
@@ -144,8 +144,7 @@ func branchOf(ctx context.Context, c *connection.Cluster, o ownedObject, home st
 	return b
 }
 
-// owned are the objects of a namespace that have an owner, of all kinds that can
-// be listed.
+// owned returns the objects of a namespace that have an owner, of all kinds that can be listed.
 func owned(ctx context.Context, c *connection.Cluster, namespace string) (objects []ownedObject, warnings []string) {
 	lists, err := discovery.ServerPreferredNamespacedResources(c.Discovery)
 	if err != nil {
@@ -173,7 +172,7 @@ func owned(ctx context.Context, c *connection.Cluster, namespace string) (object
 			return nil
 		})
 	}
-	_ = reads.Wait() // the lists keep their errors
+	_ = reads.Wait() // the errors are recorded in refused
 	if len(refused) > 0 {
 		slices.Sort(refused)
 		warnings = append(warnings, fmt.Sprintf("in the namespace %s these cannot be listed, so they are missing here: %s", namespace, strings.Join(refused, ", ")))
@@ -189,8 +188,8 @@ type servedKind struct {
 	kind     string
 }
 
-// listable are the kinds whose objects may be owned. Events are too many, and
-// what is served under two groups counts once.
+// listable returns the kinds that can be listed and whose objects may have owners. It leaves out metrics, and
+// also Events, because there are too many.
 func listable(lists []*metav1.APIResourceList) []servedKind {
 	var served []servedKind
 	for _, list := range lists {

@@ -9,20 +9,20 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
-// TreeText writes a tree, names at the left and what is said of them in columns.
+// TreeText is a printer of a tree, with names at the left, and health and age in columns.
 type TreeText struct {
 	Palette terminal.Palette
 	Width   int
 	Now     time.Time
 	Out     *bytes.Buffer
-	// All lists all resources, however many they are.
+	// All lists all resources, even if there are very many.
 	All bool
 }
 
 // treeLine is one line of a tree before its columns are aligned.
 type treeLine struct {
 	branch *Branch
-	stem   string // of what hangs below
+	stem   string // the prefix of the lines below it
 	cells  []string
 }
 
@@ -53,8 +53,8 @@ func (t *TreeText) Write(root *Branch) {
 	}
 }
 
-// shown is a tree as it is shown: of very many resources only those of which, or of what they
-// own, there is something to tell. The text is about the others.
+// shown returns the tree to print, and a text about the rest. If there are very many resources, it keeps only
+// those with something to report about them or the objects that they own.
 func (t *TreeText) shown(root *Branch) (shown *Branch, rest string) {
 	if t.All || len(root.Children) <= mostListed {
 		return root, ""
@@ -65,7 +65,7 @@ func (t *TreeText) shown(root *Branch) (shown *Branch, rest string) {
 	return &some, notListed(len(some.Children), len(told)-len(some.Children), len(root.Children)-len(told))
 }
 
-// isHealthy reports whether there is nothing to tell of an object, and of all that it owns.
+// isHealthy reports whether there is nothing to report about an object and all objects that it owns.
 func isHealthy(b *Branch) bool {
 	isTelling := func(child *Branch) bool { return !isHealthy(child) }
 	return b.Health == "Current" && b.Message == "" && !slices.ContainsFunc(b.Children, isTelling)
@@ -82,8 +82,8 @@ func branchStyle(b *Branch) terminal.Style {
 	}
 }
 
-// lines are a branch and all below it. first stands before the branch itself,
-// stem before what is below it.
+// lines returns the lines of a branch and of all below it. first is the prefix of the branch, and stem is the
+// prefix of everything below it.
 func (t *TreeText) lines(b *Branch, first, stem string) []treeLine {
 	age := "-"
 	if !b.created.IsZero() {

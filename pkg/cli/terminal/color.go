@@ -6,10 +6,10 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Style is how a terminal shows a text (ECMA-48, SGR).
+// Style is the way in which a terminal shows a text (ECMA-48, SGR).
 type Style string
 
-// The styles that texts have, each with one meaning in all commands.
+// The styles of texts. Each has one meaning in all commands.
 const (
 	Plain  Style = ""
 	Bold   Style = "1"
@@ -21,11 +21,11 @@ const (
 	Cyan   Style = "36"
 )
 
-// Palette paints, or leaves everything as it is.
+// Palette is the choice between output with and without colors.
 type Palette struct{ on bool }
 
-// PaletteFor is the palette that --color asks for: auto is on only on a
-// terminal that knows colours, and for people who did not switch them off.
+// PaletteFor returns the palette for a value of --color. The value auto uses colors only on a terminal that
+// supports them, unless the user has disabled them.
 func PaletteFor(color string, streams Streams) (Palette, error) {
 	switch color {
 	case "always":
@@ -40,7 +40,7 @@ func PaletteFor(color string, streams Streams) (Palette, error) {
 	}
 }
 
-// Paint shows a text in a style, or as it is.
+// Paint returns a text in a style, or unchanged if colors are off.
 func (p Palette) Paint(s Style, text string) string {
 	if !p.on || text == "" || s == Plain {
 		return text

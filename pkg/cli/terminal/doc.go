@@ -1,7 +1,6 @@
-// Package terminal is what the command line reads from and writes to: the streams
-// and how wide they are, colours, lines, values as YAML, and the status that a
-// program ends with.
+// Package terminal is the interface between the command line and a terminal: the streams and their width,
+// colors, lines, values as YAML, and the exit status.
 //
-// It knows nothing of Applications and of clusters. Text that comes from elsewhere
-// goes through Visible, so that it cannot act on the terminal that it is shown on.
+// It does not depend on Applications or clusters. Text from other sources must pass through Visible, so that
+// it cannot control the terminal.
 package terminal

@@ -7,24 +7,23 @@ import (
 	"strings"
 )
 
-// The statuses that a command ends with. Scripts rely on them.
+// The exit statuses of a command. Scripts rely on them.
 const (
 	StatusDifferent = 1
 	StatusFailed    = 2
-	// StatusInterrupted is what shells make of an interrupt.
+	// StatusInterrupted is the status that shells use for an interrupted program.
 	StatusInterrupted = 130
 )
 
-// Exit is an error that says with which status the program ends. Any other
-// error ends it with status 2.
+// Exit is an error that sets the exit status of the program. For any other error, the status is 2.
 type Exit struct {
 	Status int
-	// Err is what is still to be told; nil if the output has said it.
+	// Err is the error to print; nil if the output already reports it.
 	Err error
 }
 
-// Interrupted is the end of a command that the user stopped; goesOn says what does
-// not end with it.
+// Interrupted returns an error for a command that the user stopped. goesOn describes what continues in the
+// cluster; "" for nothing.
 func Interrupted(goesOn string) error {
 	if goesOn != "" {
 		goesOn = ": " + goesOn
@@ -43,9 +42,9 @@ func (e *Exit) Error() string {
 // Unwrap implements errors.Unwrap.
 func (e *Exit) Unwrap() error { return e.Err }
 
-// UsageError is a command line that cannot be understood.
+// UsageError is an error in the command line.
 type UsageError struct {
-	// Command is what was called; its --help says more.
+	// Command is the called command, whose --help explains the usage.
 	Command string
 	Err     error
 }
@@ -56,7 +55,7 @@ func (e *UsageError) Error() string { return e.Err.Error() }
 // Unwrap implements errors.Unwrap.
 func (e *UsageError) Unwrap() error { return e.Err }
 
-// Finish tells an error, if there is one, and returns the status to end with.
+// Finish prints an error, if there is one, and returns the exit status.
 func Finish(err error, program string, w io.Writer) int {
 	if err == nil {
 		return 0
@@ -72,8 +71,8 @@ func Finish(err error, program string, w io.Writer) int {
 	return StatusFailed
 }
 
-// tell writes an error for people: each of several on a line of its own, and
-// commands as this program is called.
+// tell prints an error for users. Each joined error has a line of its own, and commands start with the name
+// of this program.
 func tell(err error, program string, w io.Writer) {
 	for _, one := range Each(err) {
 		text := strings.ReplaceAll(one.Error(), "`holdfast ", "`"+program+" ")
@@ -85,7 +84,7 @@ func tell(err error, program string, w io.Writer) {
 	}
 }
 
-// Each takes apart what errors.Join has joined.
+// Each returns the errors that errors.Join has joined.
 func Each(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {

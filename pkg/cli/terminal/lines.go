@@ -12,11 +12,11 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 )
 
-// MarkedLine is a line of a value: "-" as it is, "+" as it is desired, " " both.
+// MarkedLine is a line of a value: "-" in the live value, "+" in the desired value, " " in both.
 type MarkedLine struct{ Mark, Text string }
 
-// BlockLines compares two values by line. A text and a map that reads like it
-// are told apart by the quotes of the text.
+// BlockLines compares two values by line. If a string looks like a map, the quotes of the string distinguish
+// them.
 func BlockLines(before, after delta.Value) []MarkedLine {
 	if changed := changedLines(Block(before), Block(after)); len(changed) > 0 {
 		return changed
@@ -24,14 +24,14 @@ func BlockLines(before, after delta.Value) []MarkedLine {
 	return changedLines(encoded(nodeOf(before.Any)), encoded(nodeOf(after.Any)))
 }
 
-// changedLines compares two texts by line. Of a long text it has what is near a
-// change, and "…" for what lies between.
+// changedLines compares two texts by line. For a long text, it returns only the lines near a change, with "…"
+// between them.
 func changedLines(before, after string) []MarkedLine {
 	unified := string(diff.Diff("live", []byte(before), "desired", []byte(after)))
 	var changed []MarkedLine
 	for i, line := range strings.Split(strings.TrimSuffix(unified, "\n"), "\n") {
 		switch {
-		case i < 3: // the names of the two
+		case i < 3: // the names of the two texts
 		case strings.HasPrefix(line, "@@"):
 			if len(changed) > 0 {
 				changed = append(changed, MarkedLine{" ", "…"})
@@ -45,8 +45,7 @@ func changedLines(before, after string) []MarkedLine {
 	return changed
 }
 
-// Wrap breaks a text into lines at spaces. A longer word stays whole, so that
-// it can be copied.
+// Wrap breaks a text into lines at spaces. It does not break a longer word, so that users can copy it.
 func Wrap(text string, columns int) []string {
 	var lines []string
 	for paragraph := range strings.Lines(text) {
@@ -63,7 +62,7 @@ func Wrap(text string, columns int) []string {
 	return lines
 }
 
-// Plural is a number of things: 1 field, 2 fields.
+// Plural returns a number with a noun: 1 field, 2 fields.
 func Plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -71,7 +70,7 @@ func Plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Aligned puts cells into columns.
+// Aligned returns lines with the cells of each row in columns.
 func Aligned(rows [][]string) []string {
 	var widths []int
 	for _, row := range rows {
@@ -92,8 +91,8 @@ func Aligned(rows [][]string) []string {
 	return lines
 }
 
-// Length is how many columns a text takes on a terminal. Chinese, Japanese and Korean
-// characters and most emoji take two, accents of their own none (UAX #11).
+// Length returns how many columns a text takes on a terminal. Chinese, Japanese and Korean characters and
+// most emoji take two columns. Combining accents take none (UAX #11).
 func Length(text string) int {
 	columns := 0
 	for _, r := range text {

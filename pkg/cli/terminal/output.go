@@ -13,10 +13,11 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// Printer writes values for programs, one document each, all or none of them.
+// Printer is a function that writes values for programs, one document for each. If one value fails, it writes
+// none.
 type Printer func(w io.Writer, values ...any) error
 
-// PrinterFor is the printer that -o names. more are formats that the command takes besides.
+// PrinterFor returns the printer for a value of -o. more are the other formats of the command.
 func PrinterFor(output string, more ...string) (Printer, error) {
 	switch output {
 	case "yaml":
@@ -28,7 +29,7 @@ func PrinterFor(output string, more ...string) (Printer, error) {
 	}
 }
 
-// NoFormat refuses what -o was given, and names what it takes.
+// NoFormat returns an error for an unknown value of -o, with the known ones.
 func NoFormat(output string, formats ...string) error {
 	hint := suggest.DidYouMean(output, formats)
 	if hint == "" {
@@ -82,7 +83,7 @@ func yamlOf(value any) ([]byte, error) {
 	return b.Bytes(), encoder.Close()
 }
 
-// Write writes all of a text.
+// Write writes a whole text.
 func Write(w io.Writer, text []byte) error {
 	if _, err := w.Write(text); err != nil {
 		return fmt.Errorf("writing the output: %w", err)

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/term"
 )
 
-// Streams is the world that a command runs in.
+// Streams is the environment of a command: its streams, variables and clock.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
@@ -17,8 +17,7 @@ type Streams struct {
 	Now      func() time.Time
 }
 
-// Interruptible reads from r until ctx ends, even if r is a terminal at which nobody
-// types.
+// Interruptible returns a reader that reads from r until ctx ends, even if r is a terminal without input.
 func Interruptible(ctx context.Context, r io.Reader) io.Reader { return interruptible{r, ctx} }
 
 type interruptible struct {
@@ -34,7 +33,7 @@ func (r interruptible) Read(p []byte) (int, error) {
 		err error
 	}
 	read := make(chan result, 1)
-	buffer := make([]byte, len(p)) // what comes too late is nobody's
+	buffer := make([]byte, len(p)) // input after the end of ctx is discarded
 	go func() {
 		n, err := r.Reader.Read(buffer)
 		read <- result{n, err}
@@ -47,7 +46,7 @@ func (r interruptible) Read(p []byte) (int, error) {
 	}
 }
 
-// IsPerson reports whether a person types what is read.
+// IsPerson reports whether the input is a terminal.
 func IsPerson(r io.Reader) bool {
 	if wrapped, ok := r.(interruptible); ok {
 		r = wrapped.Reader
@@ -56,10 +55,10 @@ func IsPerson(r io.Reader) bool {
 	return ok && isTerminal(file)
 }
 
-// PlainWidth is how wide text is where nobody says how wide it may be.
+// PlainWidth is the width of text if the width of the output is not known.
 const PlainWidth = 80
 
-// File is the file of a stream if that is a terminal.
+// File returns the file of a stream, and reports whether it is a terminal.
 func File(w io.Writer) (*os.File, bool) {
 	file, ok := w.(*os.File)
 	return file, ok && isTerminal(file)
@@ -67,7 +66,7 @@ func File(w io.Writer) (*os.File, bool) {
 
 func isTerminal(file *os.File) bool { return term.IsTerminal(int(file.Fd())) }
 
-// Size is how many columns and rows a stream has, if it is a terminal.
+// Size returns the number of columns and rows of a stream, if it is a terminal.
 func Size(w io.Writer) (columns, rows int, ok bool) {
 	file, ok := File(w)
 	if !ok {
@@ -77,7 +76,7 @@ func Size(w io.Writer) (columns, rows int, ok bool) {
 	return columns, rows, err == nil
 }
 
-// Width is how many columns a text may take.
+// Width returns the number of columns for a text.
 func Width(w io.Writer) int {
 	columns, _, ok := Size(w)
 	if !ok || columns < narrowest {
@@ -86,6 +85,5 @@ func Width(w io.Writer) int {
 	return columns
 }
 
-// narrowest is what a text can be laid out for. On a terminal that is narrower, it
-// is better left to the terminal.
+// narrowest is the smallest width for a layout. The terminal itself wraps lines better if it is narrower.
 const narrowest = 40

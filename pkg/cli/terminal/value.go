@@ -14,12 +14,10 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// absent stands where a field is not there. The text "(absent)" is printed in
-// quotes.
+// absent is printed in place of a field that does not exist. The string "(absent)" is printed in quotes.
 const absent = "(absent)"
 
-// Inline writes a value as YAML on one line. It is false if the value has lines
-// of its own.
+// Inline returns a value as YAML on one line. It returns false if the value needs several lines.
 func Inline(v delta.Value) (string, bool) {
 	if !v.Set {
 		return absent, true
@@ -40,8 +38,7 @@ func Inline(v delta.Value) (string, bool) {
 	return line, !strings.Contains(line, "\n")
 }
 
-// Block writes a value on lines of its own: a text as it is, anything else as
-// YAML.
+// Block returns a value on lines of its own: a string of several lines as it is, any other value as YAML.
 func Block(v delta.Value) string {
 	if !v.Set {
 		return ""
@@ -52,13 +49,13 @@ func Block(v delta.Value) string {
 	return encoded(nodeOf(v.Any))
 }
 
-// isMasked reports whether a text stands for a value of a Secret. It
-// needs no quotes.
+// isMasked reports whether a string is the mask of a Secret value. It needs no quotes.
 func isMasked(text string) bool {
 	return text == manifest.Masked || strings.HasPrefix(text, manifest.Masked+" (")
 }
 
-// ObjectYAML writes an object as people do: what it is first, the rest after.
+// ObjectYAML returns an object as YAML with its keys in the usual order: first the fields that identify it,
+// then the rest.
 func ObjectYAML(object map[string]any) string { return encoded(nodeOf(object)) }
 
 func encoded(node *yaml.Node) string {
@@ -67,7 +64,7 @@ func encoded(node *yaml.Node) string {
 	encoder.SetIndent(2)
 	encoder.CompactSeqIndent()
 	if encoder.Encode(node) != nil || encoder.Close() != nil {
-		return "?\n" // a value that came out of JSON or YAML can be written
+		return "?\n" // values from JSON or YAML can always be written
 	}
 	return b.String()
 }
@@ -102,8 +99,8 @@ func scalarOf(value any) *yaml.Node {
 	return node
 }
 
-// plainText is text that is the same in YAML, but for the words of notPlain. The
-// library can tell of every text whether it needs quotes, and takes its time.
+// plainText matches strings that need no quotes in YAML, except the words in notPlain. The library can decide
+// that for every string, but is slow.
 var plainText = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9/_-]*$`)
 
 var notPlain = []string{"y", "yes", "n", "no", "on", "off", "true", "false", "null"}
@@ -112,11 +109,11 @@ func isPlain(text string) bool {
 	return plainText.MatchString(text) && !slices.Contains(notPlain, strings.ToLower(text))
 }
 
-// first are the keys that come before all others, in this order.
+// first are the keys that precede all others, in this order.
 var first = []string{"apiVersion", "kind", "metadata", "name", "namespace", "labels", "image", "command", "args",
 	observer.KeyMinLength, observer.KeyMaxLength, observer.KeyMinimum, observer.KeyMaximum}
 
-// readingOrder sorts keys as people write them; status is last.
+// readingOrder returns keys in the usual order of manifests. The key status is last.
 func readingOrder(m map[string]any) []string {
 	keys := make([]string, 0, len(m))
 	for key := range m {

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// Visible writes out what would act on a terminal instead of being shown on it,
-// or would look like something else: control characters, marks that change the
-// direction of text, spaces that are none. Line breaks and tabs stay.
+// Visible escapes characters that would control a terminal, or would look like other characters: control
+// characters, marks that change the direction of text, and unusual spaces. Line breaks and tabs are
+// unchanged.
 func Visible(text string) string {
 	if strings.IndexFunc(text, hidden) < 0 {
 		return text
