@@ -21,16 +21,16 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-const deleteLong = `Delete an Application, and with it all its resources, in reverse order. With
---orphan they stay as they are, without Holdfast's marks. spec.deletionPolicy
-says which it is if --orphan is not given. What the Application has adopted stays, unless
-spec.adoptedDeletionPolicy says otherwise, and is named before anything is done. Shared
-objects always stay; it says which of their fields get back what they were before.
+const deleteLong = `Delete an Application and all its resources, in reverse order. With --orphan, the
+resources remain as they are, without the tracking metadata of Holdfast. Without
+--orphan, spec.deletionPolicy decides. Adopted objects remain, unless
+spec.adoptedDeletionPolicy is Delete; the command lists them first. Shared objects
+always remain; the command lists the fields that get back their original values.
 
-On a terminal it asks first; elsewhere it needs --yes.
+On a terminal it asks first; otherwise it needs --yes.
 
 Exit status:
-  0  deleted; with --wait: and gone
+  0  deleted; with --wait: also gone
   1  with --wait: not gone in time; or the answer was no
   2  an error, also one in the flags`
 

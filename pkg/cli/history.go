@@ -25,18 +25,18 @@ import (
 	"holdfast.dev/holdfast/pkg/cluster"
 )
 
-const historyLong = `Say what happened to held fields and objects: who changed what, from what to what,
-how long it stood, and what became of it: the last 20 entries of each Application,
-and up to 1,000 more in its ApplicationSlices.
+const historyLong = `Show changes of held fields and objects: who changed a value, from and to which value,
+how long it lasted, and the outcome. It shows the last 20 entries of each Application,
+and up to 1,000 more from its ApplicationSlices.
 
-Without NAME it is that of all Applications in the namespace. With -A it is a table
-of who changes most, in the whole cluster; with -A and --by, what one of them did.
-A name is that of a field manager, such as kubectl-edit. Of a field that was removed
-the API server most often does not know who did it. With the controller's audit
-webhook, users are named, too. Values of Secrets are masked.
+Without NAME it shows all Applications in the namespace. With -A it shows a table of
+the clients that change most, in the whole cluster; with -A and --by, the changes of
+one client. A client is a field manager, such as kubectl-edit. The API server rarely
+knows who removed a field. With the controller's audit webhook, users are named, too.
+Values of Secrets are masked.
 
 Exit status:
-  0  shown, even if nothing happened
+  0  shown, also if there are no changes
   2  an error, also one in the flags`
 
 const historyExample = `
@@ -71,7 +71,7 @@ type historyOptions struct {
 func newHistoryCommand(name string, streams Streams) *cobra.Command {
 	f := &historyFlags{connection: connection.NewFlags()}
 	return command{
-		use: "history [NAME [KIND/NAME [PATH]]]", short: "Say who changed what, and what became of it",
+		use: "history [NAME [KIND/NAME [PATH]]]", short: "Show who changed which fields, and the outcome",
 		long: historyLong, example: historyExample,
 		args: atMost(3), flags: f.add,
 		options:    func(args []string) (runner, error) { return f.options(streams, args) },

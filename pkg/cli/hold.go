@@ -25,28 +25,29 @@ import (
 )
 
 const pathsLong = `
-PATH is what explain and diff print, such as
-spec.template.spec.containers[name=web].image, or as it is typed:
-spec.template.spec.containers[0].image, metadata.annotations[*.example.com/*]. It is
-written into spec.fields of the Application, which is as it was once the same PATH
-is %s again; other fields of the spec stay as they are. With -f the file is changed,
-and keeps its comments. --dry-run only prints what would be written, and what that
-would do. Of a resource with an entry in spec.observerSchema, that is changed.
+PATH is a path that explain and diff print, such as
+spec.template.spec.containers[name=web].image, or an abbreviation of it:
+spec.template.spec.containers[0].image, metadata.annotations[*.example.com/*]. The
+command adds it to spec.fields of the Application, and changes no other field of the
+spec. If the same PATH is %s again, the Application is as before. With -f it edits the
+file, and keeps the comments. --dry-run prints the edit and its effect, and changes
+nothing. If spec.observerSchema has a schema for the resource, that is edited instead.
 
 Exit status:
-  0  done, or so already
+  0  done, or nothing to do
   2  an error, also one in the flags or in a path`
 
-const holdLong = `Have fields of a resource held: those that were freed before, or that the manifest
-does not set. What is there is learned; what differs from the manifest is corrected,
-and this says so. Flags give the fields a rule: which values they may have, or what is
-done about them. Without a flag a rule goes, and the field is held to one value.
+const holdLong = `Hold fields of a resource that were free, or that the manifest does not set. Without a
+value in the manifest, the live value is learned. If the live value differs from the
+manifest, it is corrected, and the command lists it. Flags give the fields a rule: the
+allowed values, or when a value is written. Without such a flag, the field is held to
+one value.
 
-NAME alone has an Application held that only observes (spec.mode: Hold).
+NAME alone ends the mode Observe of an Application (spec.mode: Hold).
 `
 
-const freeLong = `Have fields of a resource not held any longer: what is live stays, and whoever
-changes it may.
+const freeLong = `Stop holding fields of a resource. They keep their live values, and any client may
+change them.
 `
 
 type editFlags struct {
@@ -77,10 +78,10 @@ func newHoldCommand(name string, streams Streams) *cobra.Command {
 
 func newFreeCommand(name string, streams Streams) *cobra.Command {
 	return editing(command{
-		use: "free (NAME | -f FILE) KIND/NAME PATH...", short: "Let fields of a resource go",
+		use: "free (NAME | -f FILE) KIND/NAME PATH...", short: "Stop holding fields of a resource",
 		long: freeLong + fmt.Sprintf(pathsLong, "held"),
 		example: "  # An autoscaler may write the replicas\n  PROGRAM free web deployment/web spec.replicas\n\n" +
-			"  # In a file, beside what others keep writing\n  PROGRAM free -f application.yaml deploy/web 'metadata.annotations[*]'",
+			"  # In a file\n  PROGRAM free -f application.yaml deploy/web 'metadata.annotations[*]'",
 	}, true, name, streams)
 }
 
@@ -92,7 +93,7 @@ func editing(c command, free bool, name string, streams Streams) *cobra.Command 
 		if !free {
 			f.rule.add(flags)
 		}
-		flags.BoolVar(&f.dryRun, "dry-run", false, "only print what would be written, and what that would do")
+		flags.BoolVar(&f.dryRun, "dry-run", false, "print the edit and its effect, and change nothing")
 	}
 	c.args = func(*cobra.Command, []string) error { return nil }
 	c.options = func(args []string) (runner, error) {

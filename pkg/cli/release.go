@@ -21,21 +21,20 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-const releaseLong = `Let go of what an Application holds of shared objects: of all of them, of KIND/NAME, or
-of single fields of that. --restore gives the fields back what they had before they were
-held, --leave leaves them as they are; spec.onRelease is not asked. What another client
-has changed, and what nothing is on record of, stays, and this says so.
+const releaseLong = `Release the fields that an Application holds of shared objects: all of them, those of
+KIND/NAME, or single fields of it. --restore restores the original values, and --leave
+keeps the live values. spec.onRelease has no effect. A field keeps its value if another
+client has changed it, or if its original value is not on record; the command lists it.
 
-PATH is what explain prints. It is written into spec.fields of the Application, under
-leave or restore; holdfast hold takes it back. With -f the file is changed, and keeps its
-comments. --dry-run only prints what would be written, and what that would do. Objects
-that the Application owns are not let go of: see holdfast free for their fields. Of an
-object with an entry in spec.observerSchema, holdfast free takes fields out of that entry;
-what becomes of them spec.onRelease says.
+PATH is a path that explain prints. The command adds it to spec.fields, under leave or
+restore; holdfast hold takes it out again. With -f it edits the file, and keeps the
+comments. --dry-run prints the edit and its effect, and changes nothing. For fields of
+objects that the Application owns, and of objects with a schema in spec.observerSchema,
+use holdfast free.
 
 Exit status:
-  0  done, or so already; with --wait: and let go of in the cluster
-  1  with --wait: not let go of in time, or only a person can help
+  0  released, or nothing to do; with --wait: also released in the cluster
+  1  with --wait: not released in time, or you have to do something
   2  an error, also one in the flags or in a path`
 
 type releaseOptions struct {
@@ -49,11 +48,11 @@ func newReleaseCommand(name string, streams Streams) *cobra.Command {
 	var leave, restore bool
 	wait := &connection.WaitFlags{}
 	return command{
-		use: "release (NAME | -f FILE) [KIND/NAME [PATH...]]", short: "Let go of shared objects, or of their fields",
+		use: "release (NAME | -f FILE) [KIND/NAME [PATH...]]", short: "Release shared objects, or fields of them",
 		long: releaseLong,
-		example: "  # Give the replicas back what they had\n  PROGRAM release web deployment/web spec.replicas --restore\n\n" +
-			"  # Let a whole object go, and leave it as it is\n  PROGRAM release web deployment/web --leave\n\n" +
-			"  # What would become of all shared objects\n  PROGRAM release web --restore --dry-run",
+		example: "  # Restore the original number of replicas\n  PROGRAM release web deployment/web spec.replicas --restore\n\n" +
+			"  # Release a whole object, and leave it as it is\n  PROGRAM release web deployment/web --leave\n\n" +
+			"  # What would happen to all shared objects\n  PROGRAM release web --restore --dry-run",
 		flags: func(flags *pflag.FlagSet) {
 			f.target.Add(flags)
 			flags.BoolVar(&leave, "leave", false, "leave the fields as they are")
@@ -61,9 +60,9 @@ func newReleaseCommand(name string, streams Streams) *cobra.Command {
 			if err := flags.MarkDeprecated("keep", "use --leave"); err != nil {
 				panic(err) // there is no such flag
 			}
-			flags.BoolVar(&restore, "restore", false, "give the fields back what they had before they were held")
-			flags.BoolVar(&f.dryRun, "dry-run", false, "only print what would be written, and what that would do")
-			wait.Add(flags, "until the controller has let go")
+			flags.BoolVar(&restore, "restore", false, "restore the original values of the fields")
+			flags.BoolVar(&f.dryRun, "dry-run", false, "print the edit and its effect, and change nothing")
+			wait.Add(flags, "until the controller has released them")
 		},
 		args: func(*cobra.Command, []string) error { return nil },
 		options: func(args []string) (runner, error) {

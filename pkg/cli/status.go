@@ -14,15 +14,15 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
-const statusLong = `Say how an Application is: whether it is ready and why not, how each of its
-resources is, which fields drifted, were learned, are accepted in another form or
-are contested, who changed what last, and what to do next if something is wrong.
+const statusLong = `Show the state of an Application: whether it is ready, and the reason if it is not;
+the health of each resource; fields that drifted, were learned, have an accepted form
+or are contested; who changed what last; and what to do next if something is wrong.
 
-The live objects are read now, with your rights. With -f and --live everything is
-read from files, and no cluster is asked. Values of Secrets are masked.
+It reads the live objects with your rights. With -f and --live it reads everything
+from files, without a cluster. Values of Secrets are masked.
 
-Of more than 100 resources it lists those of which there is something to tell, such as
-a failure, drift, or a correction in the last hour; with --all it lists all of them.
+If there are more than 100 resources, it lists those with a failure, drift, or a
+correction in the last hour; with --all it lists all of them.
 
 Exit status:
   0  it is ready
@@ -65,7 +65,7 @@ type statusOptions struct {
 func newStatusCommand(name string, streams Streams) *cobra.Command {
 	f := &statusFlags{target: connection.NewTargetFlags()}
 	return command{
-		use: "status NAME | status -f FILE [--live FILE...]", short: "Say how an Application is, and what to do next",
+		use: "status NAME | status -f FILE [--live FILE...]", short: "Show the state of an Application, and what to do next",
 		long: statusLong, example: statusExample,
 		args: atMost(1), flags: f.add,
 		options:    func(args []string) (runner, error) { return f.options(name, streams, args) },

@@ -20,44 +20,41 @@ import (
 	"holdfast.dev/holdfast/pkg/source"
 )
 
-const submitLong = `Make or update an Application from plain manifests.
+const submitLong = `Create or update an Application from plain manifests.
 
-The files of -f become spec.manifest, those of -O spec.observerSchema. A file may
-also be an Application itself: then it is submitted as it is, with what the flags
-add, and NAME may be left out. Before anything is sent, the manifests and the
-observer schema are checked by the engine that the controller uses; every mistake
-is told with its file, line and column.
+The files of -f become spec.manifest, and those of -O spec.observerSchema. A file can
+also be an Application: it is then submitted with the additions of the flags, and
+NAME is optional. Before anything is sent, the engine of the controller checks the
+manifests and the schema. It reports every mistake with file, line and column.
 
-What the manifests change in a field that the observer schema leaves free is told: it
-is not written. With --dry-run=server the API server judges the Application and, in
-your name, each object that would be created or changed; what is not there yet, such
-as a namespace or a kind, is a note.
+A change of the manifests in a free field is not written; the command lists it. With
+--dry-run=server, the API server validates the Application and, with your rights, each
+object that would be created or changed. A missing namespace or kind is a note.
 
-It is a server-side apply by the field manager holdfast-cli: fields that others
-set, such as spec.suspend, stay. What an earlier submit had and this one has not is
-removed. A null of an observer schema is sent as the word observed, which survives
-kubectl edit and Helm. What is not there yet is created, with the finalizer and the
-annotations that the controller would write first, where the ServiceAccount is there
-that acts for it.
+submit is a server-side apply by the field manager holdfast-cli: fields of other
+managers, such as spec.suspend, are kept, and fields of an earlier submit that are
+missing now are removed. A null in a schema is sent as the word observed, which
+survives kubectl edit and Helm. A new Application is created with the finalizer and
+the annotations that the controller would write first, if its ServiceAccount exists.
 
-In place of manifests, --tosca takes a template and --csar an archive. What is in
-a file is translated before it is sent, and its mistakes are told as those of
-manifests are. A template is sent whole; an archive of at most 1 MiB is put into a
-ConfigMap that goes with the Application. What is behind a URL only the controller
-fetches and translates.
+Instead of manifests, --tosca takes a template and --csar an archive. A file is
+translated before it is sent, and its mistakes are reported like those of manifests. A
+template is sent whole. An archive of at most 1 MiB is stored in a ConfigMap that is
+deleted with the Application. A URL is fetched and translated by the controller only.
 
-With --from-live the manifests are made of what runs: of the objects that KIND/NAME
-names, that have the labels of -l, or that the files of -f name. What people have set
-is in them and is held; defaults, and what controllers write, is not, and objects that
-others control are left out. It adopts them (--adoption IfUnowned), and nothing of
-them changes: otherwise it says what would, and submits nothing. Secrets are left out,
-for whoever may read the Application may read them then; --with-secrets takes them.
+With --from-live, the manifests are made from live objects: those of KIND/NAME, those
+with the labels of -l, or those named in the files of -f. They contain the values that
+people have set, and these are held. They omit defaults, values of controllers, and
+objects that other objects control. The Application adopts the objects (--adoption
+IfUnowned), and changes nothing; otherwise the command lists the changes and submits
+nothing. Secrets are left out, because users who may read the Application could read
+them; --with-secrets includes them.
 
-With --wait it shows how each resource gets along, until all are ready, one can
-only be helped by you, or the time is over.
+With --wait it shows the progress of each resource, until all are ready, one needs
+your help, or the time is over.
 
 Exit status:
-  0  submitted; with --wait: and ready
+  0  submitted; with --wait: also ready
   1  with --wait: not ready in time, or stalled
   2  an error, also one in the flags or in the files`
 

@@ -21,17 +21,17 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 )
 
-const uninstallLong = `Take Holdfast out of a cluster: everything that "install" or a directory below deploy
-has put there, the namespace of the controller and the definitions of the kinds
-included.
+const uninstallLong = `Remove Holdfast from a cluster: all objects that "install" or a directory below deploy
+has created, with the namespace of the controller and the definitions of the kinds.
 
-It refuses while there are Applications, in any namespace: with the definition all of
-them would go, and nobody would be left to let go of what they made. Delete them, with
-what they made, or give --release: each is deleted then and what it made stays, without
-Holdfast's marks. A Mysql is never released: delete it, its volume stays if it says so.
+It refuses while any namespace has Applications: without the definition they would
+be gone, and their objects would keep the tracking metadata. Delete them first, or
+give --release. It then deletes each Application, and its objects remain, without
+tracking metadata. A Mysql is never released: delete it; its deletion policy decides
+about the volume.
 
-On a terminal it asks first; elsewhere it needs --yes. What Helm has installed is left
-to Helm.
+On a terminal it asks first; otherwise it needs --yes. Uninstall with Helm what Helm
+has installed.
 
 Exit status:
   0  uninstalled
