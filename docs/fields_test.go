@@ -39,7 +39,7 @@ const wished = `
 
 // Each wish of docs/fields.md is run: of what another client changes, which paths are corrected,
 // and which are left.
-func TestTheCommonestWishes(t *testing.T) {
+func TestCommonUses(t *testing.T) {
 	wishes := facts.Blocks(read(t, "docs/fields.md"), "yaml")
 	const image, side = "spec.template.spec.containers[name=web].image", "spec.template.spec.containers[name=side].image"
 	const cpu, caBundle = "spec.template.spec.containers[name=web].resources.limits.cpu", "webhooks[name=web.example.com].clientConfig.caBundle"

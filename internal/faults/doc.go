@@ -16,10 +16,10 @@
 //
 //	death at every write                          pkg/controller TestADeathAtAnyWriteIsNoLoss
 //	death between two of many wishes              here TestStorm
-//	a cache that is behind                        pkg/controller TestWhoeverIsFasterIsNotOverwritten
+//	a cache that is behind                        pkg/controller TestFasterClientIsNotOverwritten
 //	watches that end, break off, or are too old   pkg/controller TestWatchesThatBreakAllTheTimeMissNothing
 //	watch events twice, lost, or in silence       here TestStorm
-//	made anew between two events                  pkg/controller TestAnObjectMadeAnewIsNeverDeleted
+//	made anew between two events                  pkg/controller TestRecreatedObjectIsNeverDeleted
 //	answers lost, cut, 409, 429, 500, reset       pkg/controller TestRequestsThatFailInAnyWayAreMadeUpFor
 //	the same and 503, at random                   here TestStorm
 //	an answer that takes 30 seconds               here TestLateResponse
@@ -27,9 +27,9 @@
 //	API server paused for longer than the lease   cmd/holdfast-controller TestAPIServerPausedBeyondLease
 //	a leader paused for longer than the lease     cmd/holdfast-controller TestPausedLeaderExits
 //	two that lead                                 pkg/controller TestTwoControllersAtOnceDoNoHarm
-//	a kind comes, goes, changes its versions      pkg/controller TestAKindThatGoesAndComesBack and its neighbours
+//	a kind comes, goes, changes its versions      pkg/controller TestKindIsDeletedAndCreatedAgain and its neighbours
 //	discovery that fails in part                  here TestPartialDiscoveryDeletesNothing
-//	a namespace that is being deleted             pkg/controller TestBesideTheControllersOfKubernetes
+//	a namespace that is being deleted             pkg/controller TestWithKubernetesControllers
 //	rights that go between create and delete      pkg/controller TestRightsThatGoBeforeTheDeletion
 //	a delete that a finalizer holds               pkg/controller TestAForeignFinalizerKeepsItsResource
 //	a delete that admission denies                here TestDeniedDeleteRemainsInInventory

@@ -29,7 +29,7 @@ func (s silent) Read([]byte) (int, error) {
 	return 0, nil
 }
 
-func TestAnInterruptEndsWhoeverWaitsForInput(t *testing.T) {
+func TestInterruptEndsPrompt(t *testing.T) {
 	for _, args := range [][]string{
 		{"holdfast", "diff", "-f", "-"},
 		{"holdfast", "submit", "web", "-f", "-"},
@@ -80,7 +80,7 @@ func TestAnInterruptEndsWhatDoesNotListen(t *testing.T) {
 }
 
 // A pipe that nobody writes to must not keep the program.
-func TestAnInterruptEndsWhoeverReadsAPipe(t *testing.T) {
+func TestInterruptEndsReadOfPipe(t *testing.T) {
 	for _, args := range [][]string{
 		{"translate", "PIPE"},
 		{"tosca", "validate", "PIPE"},

@@ -48,9 +48,9 @@ var cannotBe = map[string]string{
 	"the-namespace-of-a-shared-object-is-held-by-nobody":                         "its object is in another namespace",
 }
 
-// TestThePlanIsWhatTheControllerDoes puts golden cases onto a real API server, has the
+// TestPlanMatchesController puts golden cases onto a real API server, has the
 // command line plan each, and then lets a controller at them.
-func TestThePlanIsWhatTheControllerDoes(t *testing.T) {
+func TestPlanMatchesController(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	f.grantAll()
 	f.defineExamples()

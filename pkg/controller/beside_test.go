@@ -16,7 +16,7 @@ import (
 
 // What needs the controllers of Kubernetes: they fill the role "edit", and empty a
 // namespace that is deleted.
-func TestBesideTheControllersOfKubernetes(t *testing.T) {
+func TestWithKubernetesControllers(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{ControllerManager: true})
 	f.Run(controller.Options{})
 

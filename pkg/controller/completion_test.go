@@ -44,7 +44,7 @@ func (m *mute) RoundTrip(request *http.Request) (*http.Response, error) {
 
 // Whoever watches sees that the work is done before the Application goes: also when the
 // status cannot be written at first, or when nothing else is new, which could wait.
-func TestTheStatusSaysCompletedBeforeTheDeletion(t *testing.T) {
+func TestStatusIsCompletedBeforeDeletion(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name, manifest string

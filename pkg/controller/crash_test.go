@@ -494,7 +494,7 @@ func (d *tardy) RoundTrip(request *http.Request) (*http.Response, error) {
 
 // A request may be on its way for longer than the process that sent it lives. What it
 // creates is not wanted any more when it arrives, and nothing else is of its kind.
-func TestACreateThatArrivesAfterADeathGoes(t *testing.T) {
+func TestLateCreateIsDeleted(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	const config = `{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: %s}}`
 	late := &tardy{resource: "/secrets", caught: make(chan *http.Request, 1)}

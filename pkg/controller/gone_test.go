@@ -45,7 +45,7 @@ func (f *fixture) finishJob(name string) {
 }
 
 // kubectl delete --cascade=orphan leaves the objects, and takes our marks off.
-func TestWhatIsOrphanedStays(t *testing.T) {
+func TestOrphanedObjectRemains(t *testing.T) {
 	f := given(t)
 	f.Submit("app", `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: ours}}]}`)
 	f.AwaitReady("app")

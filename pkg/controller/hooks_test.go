@@ -324,7 +324,7 @@ func TestTheCertificatesAreReplacedDuringCalls(t *testing.T) {
 	})
 }
 
-func TestAGeneratedValueIsMadeOnceAndStaysSecret(t *testing.T) {
+func TestGeneratedValueIsCreatedOnceAndMasked(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	i := f.Run(controller.Options{})
 	f.Submit("app", `

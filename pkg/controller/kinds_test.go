@@ -113,7 +113,7 @@ func TestWhatIsNoKindIsNeverAskedFor(t *testing.T) {
 	}
 }
 
-func TestAKindThatGoesAndComesBack(t *testing.T) {
+func TestKindIsDeletedAndCreatedAgain(t *testing.T) {
 	f := given(t)
 	f.Definition("Song", "songs", anySpec)
 	f.Submit("app", `
@@ -136,7 +136,7 @@ manifest:
 	f.Quiet(quiet)
 }
 
-func TestAnApplicationGoesThoughItsKindIsGone(t *testing.T) {
+func TestApplicationIsDeletedWithoutItsKind(t *testing.T) {
 	f := given(t)
 	f.Definition("Song", "songs", anySpec)
 	f.Submit("app", `{manifest: [{apiVersion: $NS.example.com/v1, kind: Song, metadata: {name: song}, spec: {title: Chanson}}]}`)

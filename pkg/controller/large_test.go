@@ -232,7 +232,7 @@ func TestARecordThatCannotBeUsed(t *testing.T) {
 }
 
 // What a submit left that died before it wrote the Application, and somebody deletes.
-func TestASliceThatNobodyNamesCanBeDeleted(t *testing.T) {
+func TestUnusedSliceCanBeDeleted(t *testing.T) {
 	f := given(t)
 	_, parts, err := slice.SplitSpec(f.namespace, "app", map[string]any{"manifest": noisy(2, 1)}, 0)
 	require.NoError(t, err)

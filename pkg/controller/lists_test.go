@@ -68,7 +68,7 @@ observerSchema:
 }
 
 // A key more in a selector is another selector.
-func TestWhatSomebodyAddsToASelectorIsRemoved(t *testing.T) {
+func TestAddedSelectorKeyIsRemoved(t *testing.T) {
 	f := given(t)
 	f.Submit("app", `
 manifest:

@@ -48,7 +48,7 @@ func TestCorrectionsAreCountedForSoManyKinds(t *testing.T) {
 }
 
 // How long something was wrong is observed of what was put right, and of nothing else.
-func TestTheExposureIsHowLongItStood(t *testing.T) {
+func TestExposureIsDurationOfDrift(t *testing.T) {
 	m := NewMetrics()
 	stood := func(outcome v1alpha1.HistoryOutcome, d time.Duration) plan.HistoryRecord {
 		return plan.HistoryRecord{HistoryEntry: v1alpha1.HistoryEntry{Outcome: outcome, Duration: &metav1.Duration{Duration: d}}}
@@ -63,7 +63,7 @@ func TestTheExposureIsHowLongItStood(t *testing.T) {
 	assert.InDelta(t, 4.008, metric.GetHistogram().GetSampleSum(), 1e-9)
 }
 
-func TestTheBuildIsTold(t *testing.T) {
+func TestBuildInfoMetric(t *testing.T) {
 	families, err := NewMetrics().Gatherer().Gather()
 	require.NoError(t, err)
 	i := slices.IndexFunc(families, func(f *dto.MetricFamily) bool { return f.GetName() == "holdfast_build_info" })

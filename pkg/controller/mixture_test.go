@@ -29,7 +29,7 @@ func TestARefusedRoleKeepsTheSubjects(t *testing.T) {
 }
 
 // A rule that another client rewrites comes back as it was written.
-func TestARuleComesBackWhole(t *testing.T) {
+func TestRuleIsRestoredWhole(t *testing.T) {
 	f := given(t)
 	f.Submit("app", `{manifest: [{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: db},
 		spec: {podSelector: {}, ingress: [{from: [{podSelector: {matchLabels: {app: web}}}], ports: [{port: 5432}]}]}}]}`)
@@ -44,7 +44,7 @@ func TestARuleComesBackWhole(t *testing.T) {
 
 // Where another client swaps one field of several for another, ours comes back in its place;
 // what is not in the way stays, and a name and its alias go together.
-func TestOneOfSeveralFieldsComesBack(t *testing.T) {
+func TestUnionFieldIsRestored(t *testing.T) {
 	f := given(t)
 	spec := func(account string) string {
 		return "manifest:" + web("", account, `env: [{name: A, value: "1"}]`)

@@ -372,7 +372,7 @@ func (b *deafBody) Read(p []byte) (int, error) {
 
 // Whether a create without an answer was carried out, the watch says late, and the status
 // does not at all.
-func TestWhatWasCreatedWithoutAnAnswerGoes(t *testing.T) {
+func TestObjectOfUnansweredCreateIsDeleted(t *testing.T) {
 	t.Parallel()
 	for _, deleted := range []bool{true, false} {
 		t.Run(fmt.Sprintf("deleted=%v", deleted), func(t *testing.T) {

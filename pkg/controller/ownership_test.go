@@ -76,7 +76,7 @@ func TestAnObjectThatExistsIsAdoptedOrNot(t *testing.T) {
 	}
 }
 
-func TestAConflictIsOverWhenTheObjectGoes(t *testing.T) {
+func TestConflictEndsWithDeletion(t *testing.T) {
 	f := given(t)
 	f.Create("somebody", `{apiVersion: v1, kind: ConfigMap, metadata: {name: config}}`)
 	f.Submit("app", oneConfig+`
@@ -91,7 +91,7 @@ func TestAConflictIsOverWhenTheObjectGoes(t *testing.T) {
 	f.AwaitGone(configMaps, "second")
 }
 
-func TestAnObjectMadeAnewIsNeverDeleted(t *testing.T) {
+func TestRecreatedObjectIsNeverDeleted(t *testing.T) {
 	f := given(t)
 	f.Submit("app", oneConfig)
 	f.AwaitReady("app")
@@ -112,7 +112,7 @@ func TestAnObjectMadeAnewIsNeverDeleted(t *testing.T) {
 	assert.Empty(t, f.touched())
 }
 
-func TestAnObjectMadeAnewThatLeaves(t *testing.T) {
+func TestRecreatedObjectLeavesManifest(t *testing.T) {
 	f := given(t)
 	f.Submit("app", oneConfig+`
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: second}, data: {key: ours}}`)
@@ -164,7 +164,7 @@ func TestACopyOfOurObjectIsNeverTouched(t *testing.T) {
 	assert.Nil(t, f.Get(configMaps, "config"))
 }
 
-func TestMarksThatAreTakenOffArePutBack(t *testing.T) {
+func TestRemovedTrackingMetadataIsRestored(t *testing.T) {
 	t.Parallel()
 	for name, patch := range map[string]string{
 		"the label":      `{metadata: {labels: {holdfast.dev/application-uid: null}}}`,
@@ -228,7 +228,7 @@ func TestAnObjectWithoutItsLabelThatLeaves(t *testing.T) {
 	f.AwaitGone(configMaps, "second")
 }
 
-func TestAnObjectThatAnotherAdoptedIsLetGo(t *testing.T) {
+func TestObjectAdoptedByOtherApplicationIsReleased(t *testing.T) {
 	f := given(t)
 	f.Submit("first", oneConfig)
 	f.AwaitReady("first")
@@ -367,7 +367,7 @@ func TestTheDeletionPolicyOfOneObject(t *testing.T) {
 	})
 }
 
-func TestAnApplicationMadeAnewOwnsNothing(t *testing.T) {
+func TestRecreatedApplicationOwnsNothing(t *testing.T) {
 	f := given(t)
 	f.Submit("app", "deletionPolicy: Orphan"+oneConfig)
 	f.AwaitReady("app")

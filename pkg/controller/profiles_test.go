@@ -131,7 +131,7 @@ func TestReplicasAreFreeWhileAutoscaled(t *testing.T) {
 	f.AssertAsked(map[string]int{"patch deployments": 1}, ofDeployments)
 }
 
-func TestAProfileComesAndGoes(t *testing.T) {
+func TestProfileIsCreatedAndDeleted(t *testing.T) {
 	const freesOne = `
     kinds: [{group: "", kind: ConfigMap}]
     free: [data.one]

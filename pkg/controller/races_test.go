@@ -109,7 +109,7 @@ func (m *meddler) due(request *http.Request) func() {
 	return act
 }
 
-func TestWhoeverIsFasterIsNotOverwritten(t *testing.T) {
+func TestFasterClientIsNotOverwritten(t *testing.T) {
 	alone := givenAlone(t, testcluster.Options{})
 	m := &meddler{}
 	var gone sync.Map // the objects after whose deletion a hook has run

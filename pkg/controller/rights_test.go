@@ -131,7 +131,7 @@ func TestRightsThatGoBeforeTheDeletion(t *testing.T) {
 }
 
 // Everything that an Application's life consists of, by whom it was asked for.
-func TestEveryWriteIsThatOfAServiceAccount(t *testing.T) {
+func TestEveryWriteUsesServiceAccount(t *testing.T) {
 	f := given(t)
 	f.Submit("app", mixed(5))
 	f.AwaitHeld("app")

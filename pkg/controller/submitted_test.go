@@ -30,7 +30,7 @@ func (f *fixture) SubmitByCommand(name, spec string, flags ...string) string {
 
 // What arrives with an Application is not what was applied: to submit it again takes
 // nothing of it away, and takes away what is not submitted any more.
-func TestASubmissionIsTakenOver(t *testing.T) {
+func TestSubmissionTakesOverFields(t *testing.T) {
 	f := given(t)
 	assert.Contains(t, f.SubmitByCommand("app", configs(2)), "app created")
 	created := f.Application("app")
@@ -62,7 +62,7 @@ func TestWhatIsPrintedForGitIsPlain(t *testing.T) {
 }
 
 // An Application that made nothing goes, whatever has kept it from making anything.
-func TestARefusedApplicationGoes(t *testing.T) {
+func TestRejectedApplicationIsDeleted(t *testing.T) {
 	t.Parallel()
 	const config = `manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: held}}]`
 	for name, row := range map[string]struct{ spec, account, reason string }{

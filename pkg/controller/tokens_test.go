@@ -147,7 +147,7 @@ func (f *fixture) awaitResources(name string, n int) {
 }
 
 // What somebody else has made of the Secret is not trusted, whatever spec.adoption says.
-func TestASecretThatSomebodyElseMadeIsNotUsed(t *testing.T) {
+func TestForeignTokenSecretIsNotUsed(t *testing.T) {
 	f := given(t)
 	f.Create("mallory", `{apiVersion: v1, kind: Secret, metadata: {name: app-hooks},
   stringData: {complete-token: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa}}`)

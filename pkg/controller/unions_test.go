@@ -140,7 +140,7 @@ func (f *fixture) submitObject(name string, object *unstructured.Unstructured, a
 
 // Whatever field another client puts in the place of ours, ours comes back, and the other one
 // is gone.
-func TestEachOfSeveralFieldsComesBack(t *testing.T) {
+func TestEachUnionFieldIsRestored(t *testing.T) {
 	f := givenUnions(t)
 	for _, u := range unions {
 		f.submitObject(u.name, u.manifest(f), v1alpha1.AdoptNever)
@@ -161,7 +161,7 @@ func TestEachOfSeveralFieldsComesBack(t *testing.T) {
 
 // An object that has another one of several fields is adopted whole or not at all: what was
 // there before us stays, and the status says what to do about it.
-func TestAnotherOfSeveralFieldsStaysAtAdoption(t *testing.T) {
+func TestAdoptionKeepsOtherUnionField(t *testing.T) {
 	f := givenUnions(t)
 	before := map[string]map[string]any{}
 	for _, u := range unions {

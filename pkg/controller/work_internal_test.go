@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestRestIsToldOnce(t *testing.T) {
+func TestRestIsReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rested := 0
 		busy, stop := rests(func() { rested++ })

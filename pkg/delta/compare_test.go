@@ -166,7 +166,7 @@ func TestAnAcceptedFormInALength(t *testing.T) {
 	assert.Equal(t, map[string]bool{"l[1]": true}, c.AcceptedUsed)
 }
 
-func TestWhatIsDroppedSaysSomethingOrNot(t *testing.T) {
+func TestDroppedFieldWarning(t *testing.T) {
 	for _, empty := range []any{nil, "", false, int64(0), 0.0, []any{}, map[string]any{}, map[string]any{"a": ""}} {
 		assert.False(t, delta.Form{Desired: delta.Some(empty)}.Dropped(), "%v", empty)
 	}
@@ -182,7 +182,7 @@ func TestHeldLeavesAreCounted(t *testing.T) {
 	assert.Len(t, c.Differences, 2)
 }
 
-func TestALeafThatIsHeldBackStaysOutOfThePatch(t *testing.T) {
+func TestPatchOmitsDeferredLeaf(t *testing.T) {
 	in := given(t, "", "{a: 1, b: 2}", "{a: 3, b: 3}")
 	in.HeldBack = func(d delta.Difference) bool { return d.Path == "a" }
 	c := delta.Compare(in)

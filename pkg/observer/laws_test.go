@@ -100,7 +100,7 @@ func TestLearningNeverOverwrites(t *testing.T) {
 	})
 }
 
-func TestWhatIsLearnedStaysDesired(t *testing.T) {
+func TestLearnedValueRemainsDesired(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := observertest.Spec(t)
 		entry := observertest.Entry(t, spec, observertest.Options{Rules: true})

@@ -80,7 +80,7 @@ func TestAnObjectThatIsTakenBackIsNotAdopted(t *testing.T) {
 }
 
 // kubectl delete --cascade=orphan leaves everything, whatever else is said.
-func TestWhoeverDeletesMayLeaveTheObjects(t *testing.T) {
+func TestDeletionMayOrphanObjects(t *testing.T) {
 	for name, say := range map[string]func(app *v1alpha1.Application){
 		"as the garbage collector is told": func(app *v1alpha1.Application) {
 			app.Finalizers = []string{metav1.FinalizerOrphanDependents, v1alpha1.Finalizer}

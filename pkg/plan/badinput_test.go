@@ -18,7 +18,7 @@ const (
 )
 
 // Bad input is a condition that says where it is and what to do, and nothing is done.
-func TestBadInputIsAConditionAndNothingElse(t *testing.T) {
+func TestBadInputChangesOnlyConditions(t *testing.T) {
 	for _, row := range []struct{ name, manifests, schema, reason, message string }{
 		{"no kind", `{apiVersion: v1, metadata: {name: a}}`, "", v1alpha1.ReasonManifestInvalid, "spec.manifest[1].kind: is missing"},
 		{"no name", `{apiVersion: v1, kind: ConfigMap}`, "", v1alpha1.ReasonManifestInvalid, "spec.manifest[1].metadata.name: is missing"},
@@ -88,7 +88,7 @@ func TestBadInputIsAConditionAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestHostileInputIsAConditionAndNothingElse(t *testing.T) {
+func TestHostileInputChangesOnlyConditions(t *testing.T) {
 	deep := strings.Repeat(`{"a":`, 9000) + "null" + strings.Repeat("}", 9000)
 	for _, row := range []struct{ name, manifest, entry, reason, message string }{
 		{

@@ -411,7 +411,7 @@ observerSchema: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, dat
 }
 
 // Two Applications that need another shape of one place want the same: only one of them holds.
-func TestWhatCannotBeBesideAClaim(t *testing.T) {
+func TestConflictingShapesClaimEachOther(t *testing.T) {
 	for name, forms := range map[string][2]string{
 		"a list and a map":             {"{list: [a]}", "{list: {size: 1}}"},
 		"a value and what is in a map": {"{place: {in: it}}", "{place: it}"},

@@ -316,7 +316,7 @@ func TestDeletion(t *testing.T) {
 
 // Another client was faster: what has the name of what was to be deleted is not ours, and is
 // never on record as if it were.
-func TestAnObjectInPlaceOfWhatLeavesIsLetGo(t *testing.T) {
+func TestReplacedObjectIsReleased(t *testing.T) {
 	for name, problem := range map[string]*plan.Problem{"at once": nil, "after a problem": rejected} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, settings)

@@ -110,7 +110,7 @@ func TestConditions(t *testing.T) {
 	}
 }
 
-func TestARefusedInputLeavesTheStatusAlone(t *testing.T) {
+func TestInvalidInputKeepsStatus(t *testing.T) {
 	w := newWorld(t, settings)
 	w.round()
 	before := w.app.Status.DeepCopy()
@@ -122,7 +122,7 @@ func TestARefusedInputLeavesTheStatusAlone(t *testing.T) {
 	assert.Equal(t, w.app.Generation, w.app.Status.ObservedGeneration)
 }
 
-func TestMessagesSayWhatIsHeldAndSummariesCount(t *testing.T) {
+func TestMessagesAndSummariesCountHeldFields(t *testing.T) {
 	w := newWorld(t, settings)
 	w.round()
 	_, _, message := w.condition("Held")

@@ -118,7 +118,7 @@ func TestTheAnnotationKeepsToItsRoom(t *testing.T) {
 	w.quiet()
 }
 
-func TestAnAnnotationThatIsNoneOfOursSaysNothing(t *testing.T) {
+func TestForeignAnnotationIsIgnored(t *testing.T) {
 	for _, text := range []string{"", "x", "eA==", "H4sIAAAAAAAA/w==", "[]", valueOf(newWorld(t, twoConfigs)) + "x"} {
 		w := newWorld(t, twoConfigs)
 		w.die(true)

@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestThePackageDocumentSaysWhatIsInEachFile(t *testing.T) {
+func TestPackageDocumentNamesEachFile(t *testing.T) {
 	doc, err := os.ReadFile("doc.go")
 	require.NoError(t, err)
 	files, err := filepath.Glob("*.go")

@@ -125,7 +125,7 @@ func TestAFightThatIsOverIsForgotten(t *testing.T) {
 	w.quiet()
 }
 
-func TestWhoeverGivesAFieldUpDoesNotFightForIt(t *testing.T) {
+func TestReleasedFieldIsNotContested(t *testing.T) {
 	t.Run("its removal is not held back", func(t *testing.T) {
 		w := newWorld(t, settings)
 		w.round()

@@ -40,7 +40,7 @@ func TestAnAPIServiceIsHealthyWhenItIsAvailable(t *testing.T) {
 }
 
 // An object that is not healthy says more about that than kstatus does.
-func TestWhatAnUnhealthyObjectSaysOfItself(t *testing.T) {
+func TestMessageOfUnhealthyObject(t *testing.T) {
 	for _, row := range []struct{ name, object, health, message string }{
 		{
 			"a Deployment whose Pods may not be made", `{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 2}, status: {conditions: [

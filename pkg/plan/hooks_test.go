@@ -73,7 +73,7 @@ func TestWhatAHookHadAddedGoesWithIt(t *testing.T) {
 }
 
 // Until the workload is free of it, the Secret stays.
-func TestTheSecretStaysAsLongAsAWorkloadNeedsIt(t *testing.T) {
+func TestSecretRemainsWhileWorkloadNeedsIt(t *testing.T) {
 	w := newWorld(t, bothHooks+bareWork+identitySchema)
 	w.rounds(2)
 	w.edit(bareWork + identitySchema)

@@ -82,10 +82,10 @@ func damage(t *rapid.T, v any) any {
 
 var keys = observertest.Keys
 
-// TestEveryApplicationComesToRest runs random Applications against a cluster
+// TestEveryApplicationSettles runs random Applications against a cluster
 // that changes, defaults and drops what it is sent: after at most a few rounds
 // there is nothing to do, and the status does not change any more.
-func TestEveryApplicationComesToRest(t *testing.T) {
+func TestEveryApplicationSettles(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := newWorld(t, "manifest: []")
 		edit := func() {

@@ -22,7 +22,7 @@ var lookedAt = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
 // What is only observed is told in the status: of each resource what would be done, of each
 // leaf what it is, and nothing is on record as ours that is not.
-func TestWhatIsOnlyObservedIsTold(t *testing.T) {
+func TestObservedDriftIsReported(t *testing.T) {
 	for name, want := range map[string]struct{ ready, row, reason, held, watched, event string }{
 		"an-object-that-is-not-there-is-only-observed": {
 			ready: "observed only: nothing is written until spec.mode is Hold, which would create 1", reason: "Observing",
@@ -110,7 +110,7 @@ func TestWhatIsOnlyObservedIsTold(t *testing.T) {
 
 // What changes while it is observed is told when it comes; and when all is as it is desired,
 // the Application is not ready all the same: nothing is held.
-func TestAnObservedFieldThatComesAndGoes(t *testing.T) {
+func TestObservedFieldIsRemovedAndAdded(t *testing.T) {
 	in := readCase(t, filepath.Join(goldenRoot, "what-is-observed-may-be-suspended-too"))
 	in.Application.Spec.Suspend = false
 	id := manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "settings"}

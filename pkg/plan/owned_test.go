@@ -45,7 +45,7 @@ func without(object map[string]any) map[string]any {
 	return object
 }
 
-func TestWhatIsAdoptedGetsBackWhatItHad(t *testing.T) {
+func TestReleaseRestoresAdoptedFields(t *testing.T) {
 	nothing := "adoption: IfUnowned\nonRelease: Restore\nmanifest: []"
 	for name, letGo := range map[string]func(w *world){
 		"it leaves the manifests": func(w *world) { w.edit(nothing); w.round() },
@@ -85,7 +85,7 @@ func TestWhatIsAdoptedGetsBackWhatItHad(t *testing.T) {
 	}
 }
 
-func TestAnOwnedLeafGetsBackWhatItHad(t *testing.T) {
+func TestReleaseRestoresOwnedLeaf(t *testing.T) {
 	w := newWorld(t, adoptedNode)
 	w.live[node] = theirs()
 	w.round()
@@ -140,7 +140,7 @@ func TestTheLastReleasedFieldRemovesItsParent(t *testing.T) {
 }
 
 // A field of an object that we have made gets back what it had if a schema has it held later.
-func TestAFieldThatIsHeldLaterGetsBackWhatItHad(t *testing.T) {
+func TestReleaseRestoresFieldsHeldLater(t *testing.T) {
 	const spec = `
 onRelease: Restore
 manifest: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 3, paused: true}}]
@@ -168,7 +168,7 @@ fields: [{resource: {kind: Deployment, name: web}, `
 }
 
 // Under Leave, the default, nothing of an owned object goes on record.
-func TestUnderLeaveAnOwnedObjectStays(t *testing.T) {
+func TestReleaseWithLeaveKeepsOwnedObject(t *testing.T) {
 	w := newWorld(t, "adoption: IfUnowned\n"+adoptedNode[len("\nadoption: IfUnowned\nonRelease: Restore\n"):])
 	w.live[node] = theirs()
 	w.round()
@@ -180,7 +180,7 @@ func TestUnderLeaveAnOwnedObjectStays(t *testing.T) {
 }
 
 // What was announced for an object that is to be adopted does not make it ours.
-func TestWhatIsToBeAdoptedIsNotOursYet(t *testing.T) {
+func TestUnadoptedObjectIsNotOwned(t *testing.T) {
 	w := newWorld(t, adoptedNode)
 	w.live[node] = theirs()
 	w.die(false)

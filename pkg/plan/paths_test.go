@@ -61,9 +61,9 @@ func TestAnyPathToASpecificationGivesTheSameObject(t *testing.T) {
 	})
 }
 
-// TestWhatAnotherClientWroteStays edits random Applications,
+// TestForeignWriteIsKept edits random Applications,
 // between whose versions another client writes into the maps of the object.
-func TestWhatAnotherClientWroteStays(t *testing.T) {
+func TestForeignWriteIsKept(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		server := drawServer(r)
 		w := server.world(t)

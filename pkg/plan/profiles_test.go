@@ -125,7 +125,7 @@ func TestAProfileIsWhatItsFieldsWouldBe(t *testing.T) {
 
 // A profile that is for nothing of an Application, or for nothing that the user leaves to
 // it, changes nothing, byte for byte.
-func TestWhereAProfileSaysNothing(t *testing.T) {
+func TestWithoutMatchingProfile(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		spec := observertest.Spec(r)
 		w := newWorld(t, "manifest: []")

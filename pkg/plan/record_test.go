@@ -56,7 +56,7 @@ func TestWhatWasWantedWhileSuspended(t *testing.T) {
 
 // What was written down before an object was created says nothing of another object,
 // later.
-func TestNothingIsLearnedFromWhatIsGone(t *testing.T) {
+func TestNothingIsLearnedFromDeletedObject(t *testing.T) {
 	w := newWorld(t, settingsOf+"{a: x, b: x}")
 	w.round()
 	w.edit("manifest: []")

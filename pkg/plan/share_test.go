@@ -127,7 +127,7 @@ func TestASharedObjectIsNeverMadeOrEnded(t *testing.T) {
 	assert.Equal(t, again, w.live[node], "it gets back what it was, not what the one before it was")
 }
 
-func TestWhatAnotherClientChangedStays(t *testing.T) {
+func TestForeignChangeIsKeptOnRelease(t *testing.T) {
 	w := sharedWorld(t)
 	w.round()
 	set(w.only(), "theirs now", "metadata", "annotations", "team")

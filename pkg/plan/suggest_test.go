@@ -146,7 +146,7 @@ data: {ca.crt: x}
 }
 
 // A restart, the name of a release, and the marks of Holdfast say what was done, and by whom.
-func TestActsAreNoWishes(t *testing.T) {
+func TestVerbsAreNoSuggestions(t *testing.T) {
 	documents, err := manifest.Read("live", []byte(`
 apiVersion: apps/v1
 kind: Deployment
@@ -167,7 +167,7 @@ spec: {template: {metadata: {annotations: {kubectl.kubernetes.io/restartedAt: "2
 	assert.Equal(t, "kubectl-rollout", s.LeftOut[0].Writer.Manager)
 }
 
-func TestAnObjectThatNobodyWroteGetsNoFields(t *testing.T) {
+func TestUnwrittenObjectGetsNoFields(t *testing.T) {
 	s := plan.Suggest(map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}, "data": map[string]any{"x": "y"},
 	}, nil)

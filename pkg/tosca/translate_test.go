@@ -207,7 +207,7 @@ func TestQuotedDefaults(t *testing.T) {
 	assert.ErrorContains(t, err, `inputs.i.default: "6" is not an integer`)
 }
 
-func TestSensitiveInputsAreNeverTold(t *testing.T) {
+func TestSensitiveInputsAreMasked(t *testing.T) {
 	template := withSpec("{plain: {type: integer}, other: {type: string}}", "{apiVersion: v1, kind: Secret, metadata: {name: a}}") +
 		"  outputs:\n    direct: {value: {get_input: other}}\n    joined: {value: {concat: [a, {get_input: other}]}}\n    nested: {value: [{a: {get_input: other}}]}\n    part: {value: {token: [{get_input: other}, t, 0]}}\n    free: {value: 1}\n"
 	inputs := map[string]tosca.Input{"plain": {Value: "hunter2", Sensitive: true}, "other": {Value: "hunter2", Sensitive: true}}
@@ -240,7 +240,7 @@ func TestCallsInMaps(t *testing.T) {
 	}
 }
 
-func TestAMapThatLooksLikeACallStaysAMap(t *testing.T) {
+func TestMapThatResemblesCallRemainsMap(t *testing.T) {
 	data := func(template string) (any, []string) {
 		result, err := translate(t, template, tosca.Options{})
 		require.NoError(t, err)
@@ -296,7 +296,7 @@ func TestImportsAreRelativeToTheFileThatHasThem(t *testing.T) {
 		"t.yaml:2:47: imports[2]: has a user or password in it: URLs in templates have none")
 }
 
-func TestTheDigestIsThatOfEverythingThatWasRead(t *testing.T) {
+func TestDigestCoversEverythingRead(t *testing.T) {
 	template := header + "imports: [b.yaml]\ntopology_template: {node_templates: {a: {type: acme.B, properties: {spec: {apiVersion: v1, kind: Secret, metadata: {name: a}}}}}}\n"
 	digest := func(template, imported string) string {
 		result, err := translate(t, template, tosca.Options{Resolver: files{"b.yaml": imported}})

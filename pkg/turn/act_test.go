@@ -199,7 +199,7 @@ func TestACreateWithoutAnAnswerIsRemembered(t *testing.T) {
 }
 
 // In another version an object may be another client's.
-func TestADeleteIsOfWhatWasSeen(t *testing.T) {
+func TestDeleteHasPreconditions(t *testing.T) {
 	d := newDesk(t, `manifest: []`)
 	d.has(config)
 	require.Equal(t, []string{"delete config"}, d.take(t))

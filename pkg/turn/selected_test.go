@@ -27,7 +27,7 @@ const frontTier = `select: [{apiVersion: v1, kind: ConfigMap, selector: {matchLa
 
 // An object that comes and goes, perhaps because of us, is held later each time, and as
 // before when it has stayed for a while.
-func TestWhatComesAndGoesIsHeldLater(t *testing.T) {
+func TestChangingObjectIsHeldLater(t *testing.T) {
 	d := newDesk(t, frontTier)
 	for round := range 5 {
 		d.theirs(true)

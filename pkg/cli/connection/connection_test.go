@@ -184,7 +184,7 @@ func TestAServerThatCannotBeReached(t *testing.T) {
 	}
 }
 
-func TestReadinessIsThatOfTheStoredGeneration(t *testing.T) {
+func TestReadinessOfStoredGeneration(t *testing.T) {
 	ready := metav1.Condition{Type: "Ready", Status: "True", Reason: "Ready", Message: "all is well"}
 	for _, row := range []struct {
 		name                 string

@@ -98,7 +98,7 @@ func failed(n int) (lines string) {
 	return lines
 }
 
-func TestStateOfSaysNothingTwice(t *testing.T) {
+func TestStateOfRepeatsNothing(t *testing.T) {
 	for _, row := range []struct{ health, reason, message, want string }{
 		{"Current", "", "", "Current"},
 		{"InProgress", "Progressing", "in progress", "InProgress"},

@@ -287,7 +287,7 @@ func TestWhatIsVendored(t *testing.T) {
 	assert.Contains(t, string(licence), "Zero-Clause BSD")
 }
 
-func TestAFileNeedsNothingBesideIt(t *testing.T) {
+func TestFileIsSelfContained(t *testing.T) {
 	d := decide(t, application, live)
 	text, err := StatusFile(d, report.StatusOf(d), "holdfast", now)
 	require.NoError(t, err)
@@ -365,7 +365,7 @@ func TestTheHistory(t *testing.T) {
 	assert.NotContains(t, around(string(text), "canary"), "canary")
 }
 
-func TestAnObjectOfSomebodyElse(t *testing.T) {
+func TestForeignObject(t *testing.T) {
 	d := decide(t, strings.Replace(application, "name: shop", "name: shop, uid: u-app", 1), strings.Replace(live, "  uid: u-1\n", "  uid: u-1\n  labels: {'holdfast.dev/application-uid': u-other}\n", 1))
 	o := objectOf(d, webID, entriesOf(d, webID), now)
 	require.Len(t, o.Remarks, 1)

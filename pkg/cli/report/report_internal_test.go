@@ -87,7 +87,7 @@ func TestTheWritersAreInOneColumn(t *testing.T) {
 	}
 }
 
-func TestWhatDoesNotFitGoesBelow(t *testing.T) {
+func TestLongValuesWrap(t *testing.T) {
 	long := field("data", "text", strings.Repeat("x", 50), "a-manager-with-a-name")
 	text := explanation(t, 80, "never", nil, long)
 	assert.Contains(t, text, "\n    free      text: "+strings.Repeat("x", 50)+"\n                written by a-manager-with-a-name, 60s ago\n")

@@ -85,7 +85,7 @@ func TestWhatIsWrongIsSaidOnce(t *testing.T) {
 	assert.Contains(t, text, "\n  "+message+". Grant it: "+command+"\n", "what no resource says, the headline says")
 }
 
-func TestReadyIsWhatTheControllerSaw(t *testing.T) {
+func TestReadyMatchesObservedGeneration(t *testing.T) {
 	drifted := plan.Field{Path: "data.mode", State: plan.FieldHeld, Drift: delta.Changed, Live: delta.Some("a"), Desired: delta.Some("b")}
 	for _, row := range []struct {
 		name, want string

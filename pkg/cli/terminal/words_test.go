@@ -90,7 +90,7 @@ func TestChangedLines(t *testing.T) {
 	}, changedLines(before, after))
 }
 
-func TestATextIsToldFromAMapThatReadsLikeIt(t *testing.T) {
+func TestTextDiffersFromMapWithSameSpelling(t *testing.T) {
 	text, object := delta.Some("a: 1\n"), delta.Some(map[string]any{"a": int64(1)})
 	assert.Equal(t, []MarkedLine{{"-", "|"}, {"-", "  a: 1"}, {"+", "a: 1"}}, BlockLines(text, object))
 	assert.Empty(t, BlockLines(text, text))
@@ -140,7 +140,7 @@ func TestClip(t *testing.T) {
 	}
 }
 
-func TestColumnsAreAlignedWhateverIsInThem(t *testing.T) {
+func TestColumnsAlignForAnyText(t *testing.T) {
 	assert.Equal(t, []string{
 		"NAME  HEALTH   AGE",
 		"你好  Current  3s",

@@ -287,7 +287,7 @@ func TestTheEndOfTheContextEndsOpen(t *testing.T) {
 
 // Readers that go by the directory and those that go from file to file must see
 // the same.
-func TestAZipThatSaysTwoThingsIsRefused(t *testing.T) {
+func TestContradictoryZipIsRejected(t *testing.T) {
 	good := zipOf(t, files("a.yaml", template, "b", "x")...)
 	_, err := csar.Open(t.Context(), good, csar.DefaultLimits())
 	require.NoError(t, err)

@@ -14,7 +14,7 @@ import (
 )
 
 // Who has no API server fills in what the API server would.
-func TestDefaultsAreThoseOfTheDefinition(t *testing.T) {
+func TestDefaultsMatchDefinition(t *testing.T) {
 	var definition map[string]any
 	require.NoError(t, yaml.Unmarshal(crd.Mysqls, &definition))
 	versions, _, err := unstructured.NestedSlice(definition, "spec", "versions")
