@@ -9,8 +9,8 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// mergeStates is a state with all fields and elements that another has and it has not,
-// and whether there are any.
+// mergeStates returns the state before, with the fields and elements that only the state after has. It
+// reports whether there are any.
 func mergeStates(t *kinds.Node, before, after any) (union any, more bool) {
 	switch is := after.(type) {
 	case map[string]any:
@@ -27,7 +27,7 @@ func mergeStates(t *kinds.Node, before, after any) (union any, more bool) {
 			return mergeElements(t, was, is)
 		}
 	}
-	return before, false // one value: only what was written for certain counts
+	return before, false // one value: only the value that was certainly written counts
 }
 
 func mergeFields(t *kinds.Node, before, after map[string]any) (map[string]any, bool) {
@@ -45,7 +45,7 @@ func mergeFields(t *kinds.Node, before, after map[string]any) (map[string]any, b
 	return union, more
 }
 
-// mergeElements are in the order of after; what only before has comes last.
+// mergeElements returns the elements in the order of after, and then those that only before has.
 func mergeElements(t *kinds.Node, before, after []any) ([]any, bool) {
 	union, more := make([]any, 0, len(after)), false
 	kept := make([]bool, len(before))
@@ -65,7 +65,8 @@ func mergeElements(t *kinds.Node, before, after []any) ([]any, bool) {
 	return union, more
 }
 
-// merged is a value with what another one has beside it.
+// merged adds the fields of b to a where a does not have them, and returns a. If one of the two is not a
+// map, it returns b.
 func merged(a, b any) any {
 	into, isMap := a.(map[string]any)
 	from, areMaps := b.(map[string]any)
@@ -82,7 +83,7 @@ func merged(a, b any) any {
 	return into
 }
 
-// sortable is a path as text in which later elements come later.
+// sortable returns a path as a string that sorts the elements of a list by their index.
 func sortable(path *observer.Path) string {
 	var b strings.Builder
 	for _, step := range path.Chain() {

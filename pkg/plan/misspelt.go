@@ -14,14 +14,14 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Publisher is what Kinds may be, too: Published is the schema that the API server
-// publishes of a kind, or nil if nobody has asked it.
+// Publisher is an optional interface of Kinds.
 type Publisher interface {
+	// Published returns the schema that the API server publishes for a kind, or nil if it was not requested.
 	Published(gvk schema.GroupVersionKind) *kinds.Node
 }
 
-// published is the schema that says which fields a kind has: that of the API server
-// prevails, which may be newer or older than what is known here.
+// published returns the schema that defines the fields of a kind. The schema of the API server has
+// precedence, because the API server may be newer or older than the built-in schema.
 func published(known Kinds, gvk schema.GroupVersionKind) *kinds.Node {
 	if publisher, ok := known.(Publisher); ok {
 		if node := publisher.Published(gvk); node != nil {
@@ -31,13 +31,12 @@ func published(known Kinds, gvk schema.GroupVersionKind) *kinds.Node {
 	return known.Type(gvk)
 }
 
-// UnknownFields are the fields, of manifests and of the entries that a user wrote for them,
-// that their kinds do not have: a *manifest.Fault or an *observer.Fault each. A field
-// that the live object has is known to its API server, which may be newer than what is
-// known here.
+// UnknownFields returns an error for each unknown field in manifests, in spec.select, and in the schemas
+// that a user wrote: a *manifest.ValidationError or an *observer.ValidationError. It skips fields that the
+// live object has, because the API server knows them and may be newer than the schema of the kind.
 func UnknownFields(objects []manifest.Object, entries []*observer.Schema, known Kinds, live map[manifest.ID]map[string]any) []error {
 	var faults []error
-	looked := map[int]bool{} // entries of spec.select, which say the same of each object
+	looked := map[int]bool{} // items of spec.select, which are the same for each object
 	for i, o := range objects {
 		if isSelected(o) {
 			if looked[o.Position] {
@@ -64,7 +63,7 @@ func UnknownFields(objects []manifest.Object, entries []*observer.Schema, known 
 	return faults
 }
 
-// UnknownFieldsIn are those of an input that is not refused.
+// UnknownFieldsIn returns the unknown fields of an input, or nil if the input is invalid.
 func UnknownFieldsIn(in Input) []error {
 	objects, _, err := objectsOf(in)
 	e := readEntries(in)
@@ -75,8 +74,8 @@ func UnknownFieldsIn(in Input) []error {
 	return UnknownFields(objects, e.assigned, in.Kinds, in.Live)
 }
 
-// hasUnknown reports whether a manifest has any field that its kind does not have: most
-// often it has none, and no path needs to be made.
+// hasUnknown reports whether a manifest has any unknown field. Most manifests have none, so that no paths
+// are built for them.
 func hasUnknown(value any, kind *kinds.Node) bool {
 	switch v := value.(type) {
 	case map[string]any:
@@ -102,7 +101,7 @@ type unknownFieldFinder struct {
 	faults []error
 }
 
-// inManifest is a mistake in a manifest, or in what spec.select holds.
+// inManifest returns a validation error at a path of a manifest, or of the hold field of a spec.select item.
 func (m *unknownFieldFinder) inManifest(at manifest.Path, message string) error {
 	if isSelected(m.object) {
 		return selectFault(m.object.Position, message, append([]any{"hold"}, at...)...)
@@ -110,7 +109,8 @@ func (m *unknownFieldFinder) inManifest(at manifest.Path, message string) error 
 	return &manifest.ValidationError{Position: m.object.Position, ID: m.object.ID, Path: at, Message: message}
 }
 
-// manifest walks a manifest. there are the live values that may be of the same field.
+// manifest finds the unknown fields of a manifest. there has the live values that may belong to the same
+// field.
 func (m *unknownFieldFinder) manifest(path manifest.Path, value any, kind *kinds.Node, there []any) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -129,7 +129,7 @@ func (m *unknownFieldFinder) manifest(path manifest.Path, value any, kind *kinds
 	}
 }
 
-// schema walks the user's entry.
+// schema finds the unknown fields of the user's schema.
 func (m *unknownFieldFinder) schema(path *observer.Path, node *observer.Node, kind *kinds.Node, there []any) {
 	switch node.Shape {
 	case observer.Leaf:

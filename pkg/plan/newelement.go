@@ -11,20 +11,21 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// containerLists are the lists in which an element with a mistyped name runs another program in
-// the workload of another owner.
+// containerLists are the lists in which an element with a mistyped name adds a container to the workload of
+// another owner.
 var containerLists = []string{"containers", "initContainers", "ephemeralContainers"}
 
-// newElement is a list element that a shared object does not have, and would get.
+// newElement is a list element that a shared object lacks and that the next patch would add.
 type newElement struct {
 	path *observer.Path
 	name string
-	// names are those of the elements that the list has; near suggests one of them.
+	// names are the names of the elements that the list has. near suggests one of them.
 	names []string
 	near  string
 }
 
-// newElementOf returns the element that a difference would add; false for any other difference.
+// newElementOf returns the element that the correction of a difference would add. It returns false for any
+// other difference.
 func newElementOf(live map[string]any, d delta.Difference) (e newElement, is bool) {
 	e.path = d.LivePath()
 	if d.Reason != delta.Missing || !e.path.IsElement() || !strings.HasPrefix(e.path.Label(), "[name=") {
@@ -45,14 +46,14 @@ func (e newElement) isContainer() bool {
 	return slices.Contains(containerLists, e.path.Parent().Name())
 }
 
-// isDeferred reports whether the element waits until spec.fields names it: it is a container
-// whose name is near to that of another one.
+// isDeferred reports whether the element is deferred until spec.fields names it: it is a container whose
+// name is similar to the name of another container.
 // Source: docs/semantics.md, "Elements that a shared object lacks".
 func (e newElement) isDeferred(res *resource) bool {
 	return !res.policy.creates && e.near != "" && e.isContainer() && !res.entry.NamesInFields(e.path.String())
 }
 
-// isDeferred reports whether a difference would add an element that is deferred.
+// isDeferred reports whether the correction of a difference would add a deferred element.
 func (res *resource) isDeferred(live map[string]any, d delta.Difference) bool {
 	e, is := newElementOf(live, d)
 	return is && e.isDeferred(res)
@@ -65,9 +66,9 @@ func (e newElement) String() string {
 	return fmt.Sprintf("%s has no element %s, and gets it; it has %s", e.path.Parent(), e.name, some(e.names))
 }
 
-// warnOfNewElements warns of list elements that a shared object would get: containers, and those
-// with a name near to that of another one. The plan has the warning; a status has the Problem of
-// an element that is deferred, and none of one that was added.
+// warnOfNewElements adds warnings about list elements that would be added to a shared object: containers,
+// and elements whose name is similar to the name of another element. Only the plan has the warnings. The
+// status reports the Problem of a deferred element, and nothing about an added one.
 func (p *Plan) warnOfNewElements(res *resource) {
 	for _, d := range res.compared.Differences {
 		if e, is := newElementOf(res.live, d); is && (e.near != "" || e.isContainer()) {
@@ -76,7 +77,7 @@ func (p *Plan) warnOfNewElements(res *resource) {
 	}
 }
 
-// newElementProblem returns why a list element is not added to a shared object, or nil.
+// newElementProblem returns the Problem of the first deferred list element of a shared object, or nil.
 func (res *resource) newElementProblem(live map[string]any, compared delta.Comparison) *Problem {
 	for _, d := range compared.Differences {
 		if e, is := newElementOf(live, d); is && e.isDeferred(res) {

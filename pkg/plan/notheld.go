@@ -2,17 +2,17 @@ package plan
 
 import "holdfast.dev/holdfast/pkg/delta"
 
-// FreeDifference is a free field of which the manifest and the live object have different
-// values: the manifest's was written when the object was created, and is not any more.
-// Values of Secrets are masked.
+// FreeDifference is a free field with different values in the manifest and in the live object. The
+// manifest's value was written only when the object was created. Values of Secrets are masked.
 type FreeDifference struct {
 	Path           string
 	Manifest, Live delta.Value
-	// Profile is the HoldProfile that frees it; empty if that is the user.
+	// Profile is the HoldProfile that frees the field; empty if the user frees it.
 	Profile string
 }
 
-// FreeDifferences are the free fields of a resource in which it differs from its manifest.
+// FreeDifferences returns the free fields of a resource whose live value differs from the manifest. It
+// returns nil for a default schema.
 func (p *Plan) FreeDifferences(change Change) (fields []FreeDifference) {
 	res := change.resource
 	if res == nil || res.live == nil || res.entry.Default && !res.entry.FromFields() {

@@ -11,8 +11,8 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// objectsOf are the normalized manifests, wherever they are from. The error is a
-// *Problem if there are none to find fault with.
+// objectsOf returns the normalized manifests and their warnings. The manifests are from spec.manifest,
+// spec.select, or the translated source. The error is a *Problem if there are no manifests to validate.
 func objectsOf(in Input) ([]manifest.Object, []string, error) {
 	app := in.Application
 	options := manifest.Options{
@@ -41,12 +41,12 @@ func objectsOf(in Input) ([]manifest.Object, []string, error) {
 	return objects, slices.Concat(in.Source.Warnings, manifest.Messages(warnings)), err
 }
 
-// withSelected adds what spec.select means. What the manifests name is none of it.
+// withSelected adds the objects that spec.select matches. An object with a manifest is not among them.
 func withSelected(in Input, options manifest.Options, objects []manifest.Object, warnings []string, wrong error) ([]manifest.Object, []string, error) {
 	selected, more, err := selectedObjects(in, options)
 	var problem *Problem
 	if wrong != nil && errors.As(err, &problem) {
-		err = nil // there is something to find fault with
+		err = nil // the manifests have validation errors, which have precedence
 	}
 	if err = errors.Join(wrong, err); wrong == nil && problem != nil {
 		err = problem
@@ -54,8 +54,7 @@ func withSelected(in Input, options manifest.Options, objects []manifest.Object,
 	return slices.Concat(objects, selected), slices.Concat(warnings, more), err
 }
 
-// translated reports whether the manifests of an Application are made from a
-// template.
+// translated reports whether the manifests of an Application are translated from a template.
 func translated(app *v1alpha1.Application) bool {
 	return app.Spec.Tosca != nil || app.Spec.CSAR != nil
 }

@@ -11,8 +11,8 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 )
 
-// previewText says what would be done to a resource of an Application that observes; empty if that
-// is nothing but to write our marks.
+// previewText returns what would be done to a resource of an observe-only Application. It returns "" if only
+// the tracking metadata would be written.
 func (c *summarizer) previewText(res *resource) string {
 	differs := res.differences()
 	switch {
@@ -32,8 +32,8 @@ func (c *summarizer) previewText(res *resource) string {
 	return "differs, and would be corrected: " + differs
 }
 
-// otherDifferences is what differs in a resource that something is in the way of, of an Application that
-// observes.
+// otherDifferences returns the text about the drift of a resource that has a Problem. The text follows the
+// message of the Problem in the status of an observe-only Application.
 func (res *resource) otherDifferences() string {
 	also := ""
 	if len(res.observed) > 0 {
@@ -45,7 +45,8 @@ func (res *resource) otherDifferences() string {
 	return also
 }
 
-// doubt returns the paths that are not known to differ; empty if there are none.
+// doubt returns a text with the paths that may have drifted or may be in accepted form, or "" if there are
+// none.
 func (res *resource) doubt() string {
 	if len(res.doubtful) == 0 {
 		return ""
@@ -53,7 +54,7 @@ func (res *resource) doubt() string {
 	return MaybeRespelled + ": " + list(pathsOf(res.doubtful))
 }
 
-// differences are the paths of what differs.
+// differences returns the paths of the fields that have drifted.
 func (res *resource) differences() string { return list(pathsOf(res.observed)) }
 
 func pathsOf(differences []delta.Difference) []string {
@@ -64,13 +65,13 @@ func pathsOf(differences []delta.Difference) []string {
 	return paths
 }
 
-// previewText says what would become of an object that is no longer desired.
+// previewText returns what would be done to an object that is no longer desired.
 func (old *pruneCandidate) previewText() string {
 	verb := map[Action]string{Delete: "deleted", Update: "released"}[old.change.Action]
 	return old.id.String() + " is no longer desired, and would be " + cmp.Or(verb, "left alone")
 }
 
-// enablePreview is what would be done if the Application were held, in a few words.
+// enablePreview returns a summary of the changes that the Application would make in mode Hold.
 func (p *Plan) enablePreview() string {
 	n, fields := map[string]int{}, 0
 	for _, change := range p.Changes {
@@ -95,8 +96,8 @@ func (p *Plan) enablePreview() string {
 	return would
 }
 
-// previewVerb is what would be done to a resource, in one word; leave where something is in the
-// way, and empty for nothing.
+// previewVerb returns a verb for what would be done to a resource: "leave" if a Problem prevents it, and ""
+// for nothing.
 func (c Change) previewVerb() string {
 	verb, res := c.Verb(), c.resource
 	switch {
@@ -114,8 +115,7 @@ func (c Change) previewVerb() string {
 	return verb
 }
 
-// observedWaits is what would be done, beside what is in the way, by an Application that
-// observes.
+// observedWaits returns what an observe-only Application would do. A condition lists it after the Problems.
 func (c *summarizer) observedWaits() []string {
 	if !c.plan.IsObserveOnly() {
 		return nil
@@ -123,11 +123,11 @@ func (c *summarizer) observedWaits() []string {
 	return c.waits
 }
 
-// mostObserved is how many drifts the status has of an Application that observes.
+// mostObserved limits the number of drifted fields in the status of an observe-only Application.
 const mostObserved = 200
 
-// observed writes what of a resource differs and is not corrected. What was not there before is
-// in the history from now on.
+// observed adds the drift of a resource in observe-only mode to the status. It adds drift that the status
+// did not have before to the history as well.
 func (c *summarizer) observed(res *resource, before *v1alpha1.ResourceStatus) {
 	if !c.plan.IsObserveOnly() || c.preview {
 		return
@@ -167,8 +167,8 @@ func (c *summarizer) observed(res *resource, before *v1alpha1.ResourceStatus) {
 	}
 }
 
-// isKnown reports whether the status before reported a field with this very value. Values of
-// Secrets are not compared: no status has them.
+// isKnown reports whether the previous status reported a field with the same live value. Values of Secrets
+// are not compared, because no status has them.
 func (c *summarizer) isKnown(field v1alpha1.ReportedField) bool {
 	app := c.plan.in.Application
 	return app.Status.ObservedGeneration >= 0 && slices.ContainsFunc(app.Status.Watched, func(was v1alpha1.ReportedField) bool {
@@ -176,7 +176,7 @@ func (c *summarizer) isKnown(field v1alpha1.ReportedField) bool {
 	})
 }
 
-// observedText is what a field is, and was to be.
+// observedText returns the text for the live and the desired value of a field.
 func observedText(e v1alpha1.HistoryEntry) string {
 	is, desired := "absent", "absent"
 	if e.To != nil {
@@ -188,7 +188,7 @@ func observedText(e v1alpha1.HistoryEntry) string {
 	return " is " + is + bySuffix(e.Manager) + ", and " + desired + " is desired"
 }
 
-// idleReason is why nothing is done.
+// idleReason returns the reason why nothing is written: the mode, or the suspension.
 func (c *summarizer) idleReason() string {
 	if c.plan.IsObserveOnly() {
 		return v1alpha1.ReasonObserving
@@ -196,7 +196,7 @@ func (c *summarizer) idleReason() string {
 	return v1alpha1.ReasonSuspended
 }
 
-// observing is the verdict on whether an Application that observes is ready: it is not.
+// observing returns the Ready verdict of an observe-only Application, which is never ready.
 func (c *summarizer) observing() verdict {
 	message := "observed only: nothing is written until spec.mode is Hold, " + c.plan.enablePreview()
 	if c.plan.Suspended() {
@@ -205,7 +205,7 @@ func (c *summarizer) observing() verdict {
 	return no(v1alpha1.ReasonObserving, message, false)
 }
 
-// differing is the verdict on whether all is in place of what is observed.
+// differing returns the verdict on whether all objects of an observe-only Application are in sync.
 func (c *summarizer) differing() verdict {
 	if len(c.waits) > 0 {
 		return no(v1alpha1.ReasonObserving, shorten(list(c.waits), 4096), false)

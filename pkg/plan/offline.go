@@ -7,7 +7,7 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Offline is what is known of kinds without an API server: the built-in ones.
+// Offline returns the built-in kinds, which are known without an API server.
 func Offline() Kinds { return offline{manifest.BuiltinScopes()} }
 
 type offline struct{ manifest.Scopes }

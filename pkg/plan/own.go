@@ -15,8 +15,8 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// TrackingID is the value of the annotation that says whose an object is and
-// which one: a copy under another name does not match it.
+// TrackingID returns the value of the tracking annotation, which names the Application and the object. A copy
+// of the object under another name does not match it.
 func TrackingID(app *v1alpha1.Application, id manifest.ID) string {
 	return app.Namespace + "/" + app.Name + ":" + identityOf(id)
 }
@@ -25,26 +25,25 @@ func identityOf(id manifest.ID) string {
 	return id.Group + "/" + id.Kind + ":" + id.Namespace + "/" + id.Name
 }
 
-// IsTrackedBy reports whether a live object carries the marks of the Application, for
-// this very identity.
+// IsTrackedBy reports whether a live object has the tracking metadata of the Application for this identity.
 func IsTrackedBy(app *v1alpha1.Application, id manifest.ID, live map[string]any) bool {
 	return text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) == string(app.UID) &&
 		text(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID) == TrackingID(app, id)
 }
 
-// isCascadeOrphan reports whether whoever deleted an Application asked to leave its
-// objects, in this version of it or in one before.
+// isCascadeOrphan reports whether the client that deleted an Application requested to orphan its objects. The
+// finalizer shows that in this version, and the annotation shows it for an earlier version.
 func isCascadeOrphan(app *v1alpha1.Application) bool {
 	_, was := app.Annotations[v1alpha1.AnnotationOrphan]
 	return was || slices.Contains(app.Finalizers, metav1.FinalizerOrphanDependents)
 }
 
-// adoptionProblem says why an object that is not ours may not be taken over; nil if it
-// may.
+// adoptionProblem returns the Problem of an object that the Application does not own and may not adopt. It
+// returns nil if the Application may adopt it.
 func adoptionProblem(app *v1alpha1.Application, id manifest.ID, live map[string]any) *Problem {
 	owner := ownerOf(app, live)
 	if id.Kind == "Secret" && id.Group == "" && id.Name == hooks.SecretName(app) && len(hooks.Purposes(app)) > 0 {
-		// Whoever made it knows the tokens in it.
+		// The client that created it knows the tokens in it.
 		return problemf(v1alpha1.ReasonResourceConflict,
 			"%s exists already, and spec.hooks needs that name for its tokens: rename the Application", id)
 	}
@@ -66,11 +65,11 @@ func adoptionProblem(app *v1alpha1.Application, id manifest.ID, live map[string]
 		"%s exists already and it belongs to %s: %s; to take it over, set spec.adoption to Always; or use another name", id, owner, share)
 }
 
-// thisApplication begins what ownerOf returns for a copy of an object of the Application.
+// thisApplication is the prefix of the owner that ownerOf returns for a copy of an object of the Application.
 const thisApplication = "this Application"
 
-// Controller names who controls a live object, which would make it again; empty if nobody
-// does.
+// Controller returns the kind and name of the controller in the owner references of a live object, or "" if
+// there is none. This controller would create the object again.
 func Controller(live map[string]any) string {
 	for _, owner := range mapsAt(live, "metadata", "ownerReferences") {
 		if owner["controller"] == true {
@@ -80,7 +79,7 @@ func Controller(live map[string]any) string {
 	return ""
 }
 
-// ownerOf names who claims an object, or is empty.
+// ownerOf returns the owner that the metadata of a live object names, or "" if there is none.
 func ownerOf(app *v1alpha1.Application, live map[string]any) string {
 	uid := text(live, "metadata", "labels", v1alpha1.LabelApplicationUID)
 	name, _, _ := strings.Cut(text(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID), ":")
@@ -113,8 +112,8 @@ func ownerOf(app *v1alpha1.Application, live map[string]any) string {
 	return ""
 }
 
-// ownership is the test that an object with our label still has it: nobody else has
-// adopted it.
+// ownership returns a test that the object still has the tracking label of the Application, so that no other
+// Application has adopted it. It returns nil for an object without the label.
 func (p *Plan) ownership(res *resource) []delta.Op {
 	uid := p.in.Application.UID
 	if uid == "" || text(res.live, "metadata", "labels", v1alpha1.LabelApplicationUID) != string(uid) {
@@ -124,9 +123,9 @@ func (p *Plan) ownership(res *resource) []delta.Op {
 	return []delta.Op{{Op: "test", Path: path.Pointer(), Value: string(uid)}}
 }
 
-// deferTracking reports whether one of our marks must wait, on an object that is to be
-// adopted: it was refused, or another client keeps taking the object back, which is a
-// problem of its own. To adopt is to write the marks, so nothing else is written before.
+// deferTracking reports whether tracking metadata of an object that is about to be adopted is deferred. The
+// API server rejected it, or the metadata is contested because another client removes it again and again; then
+// there is a Problem. Adopting an object is writing the tracking metadata, so nothing else is written first.
 func (p *Plan) deferTracking(res *resource) (waits bool, problem *Problem) {
 	for _, d := range res.compared.Differences {
 		if !d.HeldBack || !isTrackingPath(d.Path) {
@@ -144,8 +143,7 @@ func (p *Plan) deferTracking(res *resource) (waits bool, problem *Problem) {
 	return false, nil
 }
 
-// isTrackingPath reports whether a path is that of one of our marks, or of all labels or all
-// annotations.
+// isTrackingPath reports whether tracking metadata is at or below a path, such as the path of all labels.
 func isTrackingPath(path string) bool {
 	if isSharedMark(path) {
 		return true
@@ -158,7 +156,8 @@ func isTrackingPath(path string) bool {
 	return false
 }
 
-// trackingKeys are the fields of metadata that have our marks, and their keys.
+// trackingKeys are the keys of the tracking metadata of owned objects, with the fields of metadata that have
+// them.
 var trackingKeys = []markKey{
 	{"labels", v1alpha1.LabelApplicationUID},
 	{"annotations", v1alpha1.AnnotationTrackingID},
@@ -174,20 +173,19 @@ var sharedMarkKeys = []markKey{
 	{"annotations", v1alpha1.AnnotationHolders},
 }
 
-// isSharedMark reports whether a path is that of a mark of shared objects, or of all labels
-// or all annotations.
+// isSharedMark reports whether tracking metadata of shared objects is at or below a path.
 func isSharedMark(path string) bool {
 	return slices.ContainsFunc(sharedMarkKeys, func(mark markKey) bool { return observer.IsUnder(mark.path(), path) })
 }
 
-// isMetadataMap reports whether a path is that of the labels or annotations, which have our
-// marks too.
+// isMetadataMap reports whether a path is metadata, all labels or all annotations, which have tracking
+// metadata as well.
 func isMetadataMap(path string) bool {
 	return path == "metadata" || path == "metadata.labels" || path == "metadata.annotations"
 }
 
-// formerTracking returns the removals of tracking metadata that does not fit the policy any more: the
-// object was owned and is shared now, or was shared and is owned, and no other Application shares it.
+// formerTracking returns the removals of tracking metadata that no longer fits the policy: the object was
+// owned and is shared now, or it was shared, is owned now, and no other Application shares it.
 func formerTracking(app *v1alpha1.Application, of policy, live map[string]any) []delta.Difference {
 	switch {
 	case !of.claims && isNamed(app, live) && !isHeldByOthers(app, live):
@@ -208,7 +206,7 @@ func removals(live map[string]any, marks []markKey) (fields []delta.Difference) 
 	return fields
 }
 
-// marks is the number of held leaves that are our own marks; one more on what was adopted.
+// marks returns the number of held leaves that are tracking metadata. An adopted object has one more.
 func (p *Plan) marks() int {
 	if p.in.Application.UID == "" {
 		return 0
@@ -216,9 +214,8 @@ func (p *Plan) marks() int {
 	return 2
 }
 
-// withTracking adds our marks to a desired state and observes them, so that they
-// are created, compared and corrected like any held field. Neither argument is
-// changed.
+// withTracking adds the tracking metadata to a schema and a desired state, so that it is created, compared
+// and corrected like any held field. It does not change its arguments.
 func withTracking(app *v1alpha1.Application, entry *observer.Schema, desired map[string]any) (*observer.Schema, map[string]any) {
 	if app.UID == "" {
 		return entry, desired
@@ -230,7 +227,7 @@ func withTracking(app *v1alpha1.Application, entry *observer.Schema, desired map
 	return entry.WithMetadata(marks), observer.MarkedObject(desired, marks)
 }
 
-// terminatingProblem is the Problem of an object that another client deletes.
+// terminatingProblem returns the Problem of an object that another client deletes.
 func (p *Plan) terminatingProblem(of policy, id manifest.ID, live map[string]any) *Problem {
 	message := id.String() + " is being deleted"
 	if finalizers := finalizersOf(live); len(finalizers) > 0 {
@@ -241,13 +238,13 @@ func (p *Plan) terminatingProblem(of policy, id manifest.ID, live map[string]any
 	}
 	problem := &Problem{Reason: v1alpha1.ReasonWaiting, Message: message}
 	if !of.claims && text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) != string(p.in.Application.UID) && !p.IsObserveOnly() {
-		problem.RetryAfter = recheckAfter // no watch tells that it is gone
+		problem.RetryAfter = recheckAfter // no watch reports its deletion
 	}
 	return problem
 }
 
-// NamespaceRemains is what a namespace that is being deleted says of what holds it up, behind
-// a colon; empty if it says nothing.
+// NamespaceRemains returns ": " and the condition messages of a namespace about what delays its deletion, or
+// "" if there are none.
 func NamespaceRemains(live map[string]any) string {
 	var says []string
 	for _, c := range mapsAt(live, "status", "conditions") {
@@ -261,7 +258,7 @@ func NamespaceRemains(live map[string]any) string {
 	return ": " + shorten(strings.Join(says, "; "), 1024)
 }
 
-// recheckAfter is when to look at an object again that is in no watch.
+// recheckAfter is the delay before an object that is in no watch is read again.
 const recheckAfter = 10 * time.Second
 
 func finalizersOf(live map[string]any) []string {

@@ -14,64 +14,64 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Kinds is what is known of kinds, from a table or from an API server.
+// Kinds is a source of scopes and typed schemas of kinds: the built-in table, or an API server.
 type Kinds interface {
 	manifest.Scopes
 	// Type returns the typed schema of a kind, or nil.
 	Type(gvk schema.GroupVersionKind) *kinds.Node
 }
 
-// Input is everything a plan is decided from.
+// Input is the complete input of the decisions of a plan.
 type Input struct {
-	// Application as stored. Without a UID (a file that was never submitted)
-	// live objects are taken to be its own and no marks are written.
+	// Application is the stored Application. Without a UID (a file that was never submitted) all live
+	// objects belong to it, and no tracking metadata is written.
 	Application *v1alpha1.Application
-	// Live has the objects that exist under the identities of the Application,
-	// whoever's they are, and all that carry its marks.
+	// Live has the existing objects with the identities of the Application's resources, including those of
+	// other owners, and all objects with its tracking metadata.
 	Live map[manifest.ID]map[string]any
-	// Blocked has the resources that cannot be acted on now, and why: the kind
-	// is unknown, cannot be watched, may not be read.
+	// Blocked has the resources that cannot be processed now, with the Problem: the kind is unknown, cannot
+	// be watched, or may not be read.
 	Blocked map[manifest.ID]*Problem
-	// UnresolvedSelections says, by its position, why it is not known what an entry of spec.select
-	// means: what is on record of it stays as it is.
+	// UnresolvedSelections has the Problem of each spec.select item whose matches are not known, by its
+	// position. Resources in the inventory that the item may match are kept.
 	UnresolvedSelections map[int]*Problem
-	// Precedence has, of shared objects, the older Applications that name them and may not have
-	// looked at them yet: what nobody holds is theirs to take first.
+	// Precedence has, by shared object, the older Applications that name the object and may not have
+	// processed it yet. They have the first claim on fields that no Application holds.
 	Precedence map[manifest.ID][]string
-	// Holders has the other Applications that objects name as holders of their fields, by
-	// namespace/name; nil for one that does not exist. A shared object whose holders are not
-	// all known has to wait. If the map is nil, no other Application can be asked.
+	// Holders has the other Applications that objects name as holders of their fields, by namespace/name;
+	// nil for an Application that does not exist. A shared object waits until all its holders are known.
+	// If the map is nil, no other Application can be read.
 	Holders map[string]*v1alpha1.Application
-	// StaleKinds is why nothing was heard of some objects for too long: they may not be as
-	// Live has them.
+	// StaleKinds has the Problems of watches that have delivered nothing for too long, so that Live may be
+	// stale for their objects.
 	StaleKinds []*Problem
-	// FinishedJobs has objects that are gone, in their last state, as far as a watch has shown
-	// it. Only Jobs are of interest.
+	// FinishedJobs has the last states of deleted objects that a watch has delivered. Only Jobs are used.
 	FinishedJobs map[manifest.ID]map[string]any
-	// ObservedWrites has who wrote objects of Live, as far as Live does not say so itself.
+	// ObservedWrites has the writes to objects of Live that a watch has delivered. They show the writers if
+	// the objects in Live have no managedFields.
 	ObservedWrites map[manifest.ID]ObservedWrites
-	// Users are who wrote the versions of objects that PendingUser wants to know of, as far as
-	// audit events have told; nil if there are none.
+	// Users has the users who wrote the object versions in PendingUser of history entries, if audit events
+	// have identified them; nil if there are none.
 	Users map[v1alpha1.ObjectVersion]User
 	Kinds Kinds
 	// Source has the manifests that spec.tosca or spec.csar was translated into.
 	Source *Source
-	// Profiles are what the cluster's owner wishes of default schemas.
+	// Profiles has the HoldProfiles, with which the cluster's owner changes default schemas.
 	Profiles Profiles
-	// Hooks are called beside the engine's own steps; nil for none.
+	// Hooks are called in addition to the engine's own steps; nil for none.
 	Hooks *hooks.Hooks
-	// Callback is how workloads reach the controller, if that is known.
+	// Callback describes how workloads reach the controller, if that is known.
 	Callback      hooks.Callback
 	Memory        *State
 	ContestPolicy ContestPolicy
 	// Normalize returns an object in the normal form of the API server, or nil if the kind is
 	// not built in. If it is nil, no kind is.
 	Normalize func(gvk schema.GroupVersionKind, object map[string]any) map[string]any
-	// Now is the time to decide at. It matters for contested fields only.
+	// Now is the time of the decision.
 	Now time.Time
 }
 
-// Action says what is done to a resource.
+// Action is the kind of request for a resource.
 type Action string
 
 // The four actions.
@@ -82,39 +82,39 @@ const (
 	Unchanged Action = "unchanged"
 )
 
-// Change is what is to be done to one resource.
+// Change is the planned action for one resource.
 type Change struct {
 	Action     Action
 	ID         manifest.ID
 	APIVersion string
 	// Prune is true for a resource that is no longer desired.
 	Prune bool
-	// Shared is true for an object that is another owner's: it is patched or left alone.
+	// Shared is true for a shared object. It is never created or deleted, only patched.
 	Shared bool
-	// UID and ResourceVersion of the live object; empty for a create.
+	// UID and ResourceVersion identify the version of the live object; empty for a create.
 	UID, ResourceVersion string
-	// Manifest is the body of a create. Fallback is the same without learned
-	// values, for an API server that refuses one of them; nil if none is known.
+	// Manifest is the body of a create. Fallback is the body without learned values, for an API server that
+	// rejects one of them; nil if there are no learned values.
 	Manifest, Fallback map[string]any
-	// Fields has one entry per drifted leaf, those that are held back included.
+	// Fields has one Difference per drifted leaf, including deferred ones.
 	Fields []delta.Difference
-	// Guards are the tests that stand before the operations of Patch.
+	// Guards are the test operations before the operations of Patch.
 	Guards, Patch []delta.Op
-	// Done is true for a Job that has finished and is gone: it is not created again.
+	// Done is true for a Job that has finished and was deleted: it is not created again.
 	Done bool
-	// ReadFirst asks to read the whole object, managedFields included, and to
-	// decide again with it (see Plan.Replan) before anything is sent: who wrote what
-	// matters here. It may turn an unchanged resource into an update.
+	// ReadFirst is true if the object must be read with its managedFields, and decided again (see
+	// Plan.Replan), before any request is sent, because the decision depends on the writers of its fields.
+	// An unchanged resource may become an update.
 	ReadFirst bool
-	// Problem says why the resource cannot be brought to its desired state.
+	// Problem is the reason why the resource cannot reach its desired state; nil if there is none.
 	Problem *Problem
 
-	// One of the two is what was decided: Conclude is told with the Outcome.
+	// One of the two is the decided resource. Conclude receives it with the Outcome.
 	resource *resource
 	pruned   *pruneCandidate
 }
 
-// GVK is the kind in the version that the manifest uses.
+// GVK returns the kind in the version that the manifest uses.
 func (c Change) GVK() schema.GroupVersionKind {
 	gv, err := schema.ParseGroupVersion(c.APIVersion)
 	if err != nil {
@@ -123,7 +123,7 @@ func (c Change) GVK() schema.GroupVersionKind {
 	return gv.WithKind(c.ID.Kind)
 }
 
-// Unrestored are the fields that are let go and not restored.
+// Unrestored returns the released fields whose original values are not restored.
 func (c Change) Unrestored() []Unrestored {
 	switch {
 	case c.resource != nil:
@@ -134,7 +134,7 @@ func (c Change) Unrestored() []Unrestored {
 	return nil
 }
 
-// Watched is the drift of the fields that are watched: it is not corrected.
+// Watched returns the drift of report-only fields, which is not corrected.
 func (c Change) Watched() []delta.Difference {
 	if c.resource == nil {
 		return nil
@@ -142,32 +142,32 @@ func (c Change) Watched() []delta.Difference {
 	return c.resource.compared.Watched
 }
 
-// Plan is what to do, and all that Conclude needs to say afterwards how it
-// went. It is never changed: Replan and Conclude return new values.
+// Plan is the list of planned changes, with all data that Conclude needs to report their outcomes. It is never
+// modified: Replan and Conclude return new values.
 type Plan struct {
-	// Changes has every resource of the Application, in the order of execution:
-	// creates and updates by stage, then deletes in reverse.
+	// Changes has a Change for each resource of the Application, in the order of execution: creates and
+	// updates by stage, then deletes in reverse order.
 	Changes []Change
-	// Warnings are about the input; none of them stops anything.
+	// Warnings are about the input. They do not prevent any change.
 	Warnings []string
-	// Invalid says why the input cannot be used at all; Changes is then empty
+	// Invalid is the reason why the input cannot be used; nil if it is valid. If it is set, Changes is empty
 	// and nothing may be deleted.
 	Invalid *Problem
 
-	in        Input // Rules and Memory are set
+	in        Input // ContestPolicy and Memory are set
 	hooks     *hooks.Hooks
-	given     []string // warnings about the input alone
+	given     []string // warnings about the input only
 	resources []*resource
 	pruned    []*pruneCandidate
 	gone      []*pruneCandidate
 	statuses  map[manifest.ID]*v1alpha1.ResourceStatus
-	unknown   []manifest.ID // Secrets whose values only the source has
+	unknown   []manifest.ID // Secrets whose values only the template source has
 	retiring  bool          // the Application is being deleted
-	// unrestored is what of shared objects that are forgotten stays as it is.
+	// unrestored has the unrestored fields of shared objects that are removed from the inventory.
 	unrestored []Unrestored
 }
 
-// Suspended reports whether the Application asks that nothing be written.
+// Suspended reports whether the Application is suspended, so that nothing is written.
 func (p *Plan) Suspended() bool { return p.in.Application.Spec.Suspend }
 
 // HasWork reports whether any change writes.
@@ -183,53 +183,53 @@ func (p *Plan) HasWork() bool {
 // Writes reports whether executing the change sends a request.
 func (c Change) Writes() bool { return c.Action != Unchanged }
 
-// resource is one desired resource, decided with one live object. It is not changed any
-// more once it is part of a plan: see fresh and own.
+// resource is a desired resource, decided with one live object. It is not modified after it is part of a plan:
+// see fresh.
 type resource struct {
-	object   manifest.Object  // the manifest, mangled
+	object   manifest.Object  // the manifest after hooks
 	written  map[string]any   // the manifest before hooks; nil if a hook has added the object
-	rendered *observer.Schema // as its spec has it
-	entry    *observer.Schema // with what is known of lists that the API server lengthens
+	rendered *observer.Schema // the schema of the spec
+	entry    *observer.Schema // rendered, with the server-added elements of lists
 	kind     *kinds.Node
 	desired  map[string]any
-	live     map[string]any // nil if there is none of ours
+	live     map[string]any // nil if no object of the Application exists
 	previous *record
 	accepted delta.Accepted
 	compared delta.Comparison
 	problem  *Problem
-	// seen is what the hooks made of the live object.
+	// seen is the result of the hooks for the live object.
 	seen   *hooks.ObjectEvent
 	policy policy
-	// unanswered is true if no controller saw the answer to the write that made the object.
+	// unanswered is true if no controller processed the response to the create of the object.
 	unanswered bool
-	done       bool // a Job that has finished, is gone and is not to run again
-	// drift is all that differs. Of an object whose fields get back what they had: leaves are the paths that we hold, baseline
-	// is what they were before us, and letting what becomes of those that we hold no longer.
-	// judged is true once the live object has been compared.
+	done       bool // a Job that has finished, was deleted, and must not run again
+	// drift has all differences of the live object, and judged is true once it has been compared. For an
+	// object with baselines, leaves has the paths of the held fields, baseline has their original values,
+	// and letting has the decision about the fields that are released.
 	judged        bool
 	drift         []delta.Difference
 	leaves        []string
-	claimed       []claim  // and what of it other Applications hold
-	pendingClaims []string // that is, the leaves that we wait for
-	awaitedOwner  string   // the Application that owns it, if it has not said yet what it holds
-	deferredTo    string   // an older Application that may want what nobody holds, and has not looked yet
+	claimed       []claim  // the leaves that other Applications hold
+	pendingClaims []string // the leaves with a pending claim of this Application
+	awaitedOwner  string   // the Application that owns the object, if it has not claimed its fields yet
+	deferredTo    string   // an older Application that may claim leaves without a holder, and has not processed the object yet
 	baseline      []v1alpha1.BaselineField
-	unrecorded    []string                 // leaves of which there was no room for a baseline
-	empty         []string                 // maps and lists of which nothing is held but that they are there
-	releasesNext  []v1alpha1.BaselineField // and those that are let go with the next patch
+	unrecorded    []string                 // leaves whose baseline exceeded the size limit
+	empty         []string                 // maps and lists of which only the existence is held
+	releasesNext  []v1alpha1.BaselineField // baselines of the fields that the next patch releases
 	letting       fieldRelease
-	// Of an Application that observes: observed is all that differs, but for our marks,
-	// doubtful is what may have only another spelling.
+	// observed has the drift in observe-only mode, without the tracking metadata. doubtful has the fields
+	// that may be in accepted form.
 	observed, doubtful []delta.Difference
-	// rejected is the refusal of the change that this resource waits with: what is decided here
-	// is the desired state on record. It is nil if there is none.
+	// rejected is the rejected change of this resource; nil if there is none. While it is deferred, this
+	// resource has the last-applied state as its desired state.
 	rejected *RejectedChange
-	aside    *resource // the same resource as it was before that
+	aside    *resource // the resource with the new desired state, if rejected is set
 	warnings []string
 	change   Change
 }
 
-// fresh is the resource before anything was decided.
+// fresh returns a copy of the resource from before any decision.
 func (res *resource) fresh() *resource {
 	if res.aside != nil {
 		res = res.aside
@@ -239,45 +239,45 @@ func (res *resource) fresh() *resource {
 	}
 }
 
-// pruneCandidate is a resource on record that is no longer desired.
+// pruneCandidate is a resource in the inventory, or with the tracking metadata, that is no longer desired.
 type pruneCandidate struct {
 	id     manifest.ID
 	status v1alpha1.ResourceStatus
-	// previous is what is on record; nil if nothing is.
+	// previous is the record of the resource; nil if there is none.
 	previous *record
 	live     map[string]any
 	change   Change
 	policy   policy
-	letting  fieldRelease // what becomes of its fields
+	letting  fieldRelease // the decision about its fields
 }
 
-// record is what the status remembers of one resource.
+// record is the last-applied state of one resource, with its schema and its inventory entry.
 type record struct {
 	id      manifest.ID
 	desired map[string]any
 	entry   *observer.Schema
 	status  *v1alpha1.ResourceStatus // nil if it was never created
-	// created tells that this is no record of the status, but what was written down
-	// before the object was created.
+	// created is true if the record is not from the status but from the annotation that was written before
+	// the object was created.
 	created bool
 }
 
-// stored is the desired state as the status shows it.
+// stored returns the desired state as the status has it, with redacted values.
 func (res *resource) stored() map[string]any { return manifest.RedactNested(res.desired) }
 
-// fieldRelease is what becomes of fields that are held no longer.
+// fieldRelease is a decision about the fields that are no longer held.
 type fieldRelease struct {
-	// restored are those that are restored.
+	// restored has the differences that restore original values.
 	restored []delta.Difference
-	// kept are the others.
+	// kept has the fields that should be restored, but are not.
 	kept []Unrestored
-	// metadata are the changes of our marks that say that nothing is held any more.
+	// metadata has the changes of the tracking metadata, if no field is held any more.
 	metadata []delta.Difference
-	// baseline is what is on record of all of them.
+	// baseline has the recorded baselines of all released fields.
 	baseline []v1alpha1.BaselineField
-	// unrecorded are those of which nothing is on record, for want of room.
+	// unrecorded has the released fields whose baseline exceeded the size limit.
 	unrecorded []string
-	// needsManagedFields is true if it matters who wrote what, and the object does not say it.
+	// needsManagedFields is true if the decision depends on managedFields, which the object lacks.
 	needsManagedFields bool
 }
 
@@ -287,14 +287,14 @@ func (p *Plan) warn(text string) {
 	p.Warnings = append(p.Warnings, text)
 }
 
-// claim is a leaf of a shared object that another Application holds, as the object says.
+// claim is a leaf of a shared object that another Application holds, according to the object's metadata.
 type claim struct {
 	path   string // empty for the whole object
 	holder string // namespace/name
 }
 
-// overlaps reports whether a claim is about something at, above or below a path.
+// overlaps reports whether a claim is at, above or below a path.
 func (c claim) overlaps(path string) bool { return c.path == "" || pathsOverlap(c.path, path) }
 
-// pathsOverlap reports whether two leaves are the same, or one lies above the other.
+// pathsOverlap reports whether two leaves are the same, or one is above the other.
 func pathsOverlap(a, b string) bool { return observer.IsUnder(a, b) || observer.IsUnder(b, a) }

@@ -8,47 +8,47 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// target is how an Application and an object are related.
+// target is the relation of an Application to an object.
 type target int
 
 const (
 	// created: the Application creates the object, or has created it.
 	created target = iota
-	// adopted: the object existed before the Application took it over.
+	// adopted: the object existed before the Application adopted it.
 	adopted
 	// shared: another client creates and deletes the object; the Application holds fields of it.
 	shared
-	// foreign: another client owns the object, and spec.adoption does not allow to adopt it.
+	// foreign: another client owns the object, and spec.adoption does not allow the Application to adopt it.
 	foreign
 )
 
-// policy is what an Application may do with an object. No other code asks how the two are related.
+// policy is a set of permissions: what an Application may do with an object. Other code does not depend on
+// the relation of the two.
 type policy struct {
 	target target
 	// creates is true if the manifest describes the whole object, so that it can be created.
 	creates bool
 	// writes is true if fields may be corrected.
 	writes bool
-	// removes is true if the Application may remove what it does not want: dropped fields,
-	// elements beyond a length, siblings of a held field.
+	// removes is true if the Application may remove values that are not desired: dropped fields, elements
+	// beyond a length, siblings of a held field.
 	removes bool
-	// existed is true if the object was there before the Application, with values of others.
+	// existed is true if the object existed before the Application, with values of other clients.
 	existed bool
-	// claims is true if the object names the fields that the Application holds, and false if
-	// tracking metadata marks all of it.
+	// claims is true if the object's metadata names the fields that the Application holds, and false if
+	// the tracking metadata is for the whole object.
 	claims bool
-	// begins is true if the next write is the first: it adopts the object, or begins to hold
-	// fields of it.
+	// begins is true if the next write adopts the object, or is the first to hold fields of a shared object.
 	begins bool
-	// reclaimed is true if the object belonged to this Application in a cluster that was restored.
+	// reclaimed is true if the object belonged to this Application before the cluster was restored.
 	reclaimed bool
-	// restores is true if released fields get back their original values, unless their
-	// schema says otherwise.
+	// restores is true if the original values of released fields are restored, unless their schema
+	// specifies otherwise.
 	restores bool
 }
 
-// policies is the table of what may be done with each target. Two columns are decided with the
-// object: begins and reclaimed. Another one, restores, is spec.onRelease.
+// policies is the table of the policies by target. The fields begins and reclaimed depend on the live object,
+// and restores depends on spec.onRelease.
 var policies = [...]policy{
 	created: {creates: true, writes: true, removes: true},
 	adopted: {creates: true, writes: true, removes: true, existed: true},
@@ -64,7 +64,7 @@ func policyFor(app *v1alpha1.Application, t target) policy {
 	return p
 }
 
-// policyOf returns the policy for an object of the manifest, before anything is known of the live one.
+// policyOf returns the policy for an object of the manifest, independent of its live object.
 func policyOf(app *v1alpha1.Application, o manifest.Object) policy {
 	if IsShared(app, o.Ownership) {
 		return policyFor(app, shared)
@@ -72,7 +72,7 @@ func policyOf(app *v1alpha1.Application, o manifest.Object) policy {
 	return policyFor(app, created)
 }
 
-// withLive returns the policy for an object that is in the cluster, and why it may not be written; the
+// withLive returns the policy for an object with a live object, and the Problem if it may not be written. The
 // Problem is nil if it may.
 func (p *Plan) withLive(before policy, id manifest.ID, live map[string]any) (now policy, problem *Problem) {
 	app, status := p.in.Application, p.statuses[id]
@@ -98,14 +98,14 @@ func (p *Plan) withLive(before policy, id manifest.ID, live map[string]any) (now
 	return now, nil
 }
 
-// adopts reports whether the next write takes over an object that another client owns, or owned.
+// adopts reports whether the next write adopts an object.
 func (p policy) adopts() bool { return p.begins && !p.claims }
 
 // mayRemove reports whether the next write may remove anything. Adopting an object removes nothing.
 func (p policy) mayRemove() bool { return p.removes && !p.begins }
 
-// policyOnRecord returns the policy for an object that is no longer desired. If it was shared, or is
-// shared by the spec as it is now, it is never deleted.
+// policyOnRecord returns the policy for an object that is no longer desired. An object that was shared, or that
+// the current spec shares, is never deleted.
 func (p *Plan) policyOnRecord(id manifest.ID, status v1alpha1.ResourceStatus) policy {
 	app := p.in.Application
 	switch {
@@ -116,8 +116,7 @@ func (p *Plan) policyOnRecord(id manifest.ID, status v1alpha1.ResourceStatus) po
 	return policyFor(app, created)
 }
 
-// Shared has the objects of which an Application holds fields and that are another owner's,
-// as far as its manifests can be read.
+// Shared returns the shared objects of an Application. It skips manifests that cannot be decoded.
 func Shared(in Input) map[manifest.ID]bool {
 	shared := map[manifest.ID]bool{}
 	var manifests []map[string]any
@@ -137,14 +136,15 @@ func Shared(in Input) map[manifest.ID]bool {
 	return shared
 }
 
-// IsShared reports whether an object is shared, of which the manifest says that.
+// IsShared reports whether an object is shared. The ownership in its manifest has precedence over
+// spec.ownership.
 func IsShared(app *v1alpha1.Application, says v1alpha1.Ownership) bool {
 	return cmp.Or(says, app.Spec.Ownership) == v1alpha1.OwnershipShare
 }
 
-// isOwned reports whether a live object is the Application's: it carries the marks,
-// or it is on record with its UID and has lost them. An Application without a
-// UID exists only in a file, and the live objects given with it are its own.
+// isOwned reports whether a live object belongs to the Application: it has the tracking metadata, or it has
+// lost them and the inventory has its UID. An Application without a UID exists only in a file, and all live
+// objects that are given with it belong to it.
 func isOwned(app *v1alpha1.Application, id manifest.ID, status *v1alpha1.ResourceStatus, live map[string]any) bool {
 	if app.UID == "" || IsTrackedBy(app, id, live) {
 		return true
@@ -153,24 +153,24 @@ func isOwned(app *v1alpha1.Application, id manifest.ID, status *v1alpha1.Resourc
 		return false
 	}
 	other := text(live, "metadata", "labels", v1alpha1.LabelApplicationUID)
-	return other == "" || other == string(app.UID) // or else another client has adopted it
+	return other == "" || other == string(app.UID) // otherwise another Application has adopted it
 }
 
-// isFromRestoredCluster reports whether an object that is not ours was that of an Application with
-// this namespace and name: in a restored cluster everything has another UID. It is taken
-// back, which needs nobody's leave.
+// isFromRestoredCluster reports whether an object that the Application does not own belonged to an Application
+// with this namespace and name. In a restored cluster all objects have new UIDs. The Application adopts the
+// object, whatever spec.adoption is.
 func isFromRestoredCluster(app *v1alpha1.Application, id manifest.ID, live map[string]any) bool {
 	return text(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID) == TrackingID(app, id)
 }
 
-// isMarkedAdopted reports whether an object says of itself that it was adopted.
+// isMarkedAdopted reports whether an object has the annotation of adopted objects.
 func isMarkedAdopted(live map[string]any) bool {
 	return text(live, "metadata", "annotations", v1alpha1.AnnotationAdopted) != ""
 }
 
-// wasAdopted reports whether an object of ours was there before us: it says so itself, or
-// the inventory does. An inventory that says nothing is of a version that did not know
-// the difference; what is older than the Application was adopted then.
+// wasAdopted reports whether an object of the Application existed before the Application: its annotation or
+// the inventory shows it. An inventory without the origin was written by a version that did not record it. Then
+// an object that is older than the Application counts as adopted.
 func wasAdopted(app *v1alpha1.Application, status *v1alpha1.ResourceStatus, live map[string]any) bool {
 	if isMarkedAdopted(live) {
 		return true

@@ -11,51 +11,49 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Problem is why something is not as it should be.
+// Problem is the reason why a resource is not in sync, or why the input is invalid.
 type Problem struct {
-	// Reason is a condition reason of package v1alpha1: a word for people. What follows
-	// from it says Disposition.
+	// Reason is a condition reason of package v1alpha1, for users. The controller acts on Disposition.
 	Reason string
-	// Message says what is wrong.
+	// Message describes the problem.
 	Message string
-	// Path is the field that is concerned, in the object, or in the Application where that
-	// is refused; nil if it is no single one.
+	// Path is the path of the field with the problem, in the object, or in the Application if that is
+	// invalid; nil if it is not a single field.
 	Path *observer.Path
-	// Remedy says what to do, where the message does not. Where it is the same for many
-	// resources, a condition has it once.
+	// Remedy describes what to do, if the message does not. If many resources have the same Remedy, a
+	// condition has it once.
 	Remedy v1alpha1.Remedy
-	// As is the disposition where it is not that of the reason.
+	// As overrides the disposition of the reason; empty to use that disposition.
 	As v1alpha1.Disposition
-	// Partial is true if only some leaves of the resource are concerned, and the
-	// others are held.
+	// Partial is true if only some fields of the resource have the problem, and the others are held.
 	Partial bool
-	// Namespace is the one that is not there, or is being deleted, if that is why: it is
-	// the same for all that is to be created in it.
+	// Namespace is the namespace that does not exist or is being deleted, if that is the problem. All
+	// objects that would be created in it have the same problem.
 	Namespace string
-	// RetryAfter asks to try again then; 0 leaves it to the caller.
+	// RetryAfter is the delay before the next attempt; 0 if the caller decides.
 	RetryAfter time.Duration
 
-	// compared is true if it follows from the comparison with the live object alone, so
-	// that the next comparison finds it again, or not.
+	// compared is true if the problem follows from the comparison with the live object only, so that the
+	// next comparison decides whether it still exists.
 	compared bool
 }
 
-// DispositionUnread is that of what whoever asks may not read. A status never has it.
+// DispositionUnread is the disposition of an object that the user of the CLI may not read. No status has it.
 const DispositionUnread v1alpha1.Disposition = "Unread"
 
-// Disposition is what the problem asks for.
+// Disposition returns the retry policy of the problem: As, or the disposition of its reason.
 func (p *Problem) Disposition() v1alpha1.Disposition {
 	return cmp.Or(p.As, v1alpha1.InfoForReason(p.Reason).Disposition)
 }
 
-// Compared reports whether it follows from the comparison with the live object alone, and no
-// request has failed.
+// Compared reports whether the problem follows from the comparison with the live object only, and no request
+// has failed.
 func (p *Problem) Compared() bool { return p.compared }
 
-// Stalled reports whether only a user can help.
+// Stalled reports whether only a user can solve the problem.
 func (p *Problem) Stalled() bool { return p.Disposition().Stalled() }
 
-// Error makes a Problem an error: what is wrong, and what to do.
+// Error implements the error interface. It returns the message and the remedy.
 func (p *Problem) Error() string {
 	if remedy := p.Remedy.String(); remedy != "" {
 		return p.Message + ". " + remedy
@@ -67,7 +65,7 @@ func problemf(reason, format string, args ...any) *Problem {
 	return &Problem{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// some is the first few of a list.
+// some returns the first five names, and the number of the others.
 func some(names []string) string {
 	const shown = 5
 	if len(names) <= shown {
@@ -76,7 +74,7 @@ func some(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
 }
 
-// unjoin takes apart what errors.Join has joined.
+// unjoin returns the errors that errors.Join has joined.
 func unjoin(err error) []error {
 	var joined interface{ Unwrap() []error }
 	switch {

@@ -14,17 +14,17 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Profiles are the wishes of the cluster's owner, and what has to be known for them.
+// Profiles are the HoldProfiles of the cluster, and the data that their rules need.
 // Source: docs/profiles.md.
 type Profiles struct {
-	// All are those that can be read, in the order of their names.
+	// All has the valid profiles, in the order of their names.
 	All []*Profile
-	// Autoscaled has the objects that an autoscaler targets, with its name. Those among the
-	// manifests of the Application need not be there.
+	// Autoscaled has the objects that an autoscaler targets, with its name. It does not need the targets of
+	// autoscalers in the manifests of the Application.
 	Autoscaled map[manifest.ID]string
 }
 
-// Profile is a HoldProfile, understood. It is never changed.
+// Profile is a parsed HoldProfile. It is never modified.
 type Profile struct {
 	Name  string
 	rules []profileRule
@@ -33,14 +33,14 @@ type Profile struct {
 type profileRule struct {
 	kinds      []v1alpha1.KindSelector
 	match      string
-	autoscaled bool // only what an autoscaler targets
+	autoscaled bool // the rule applies only to objects that an autoscaler targets
 	paths      []observer.ProfilePath
 }
 
-// autoscalerKind is the kind of those that write replicas.
+// autoscalerKind is the kind of the autoscalers, which write replicas.
 var autoscalerKind = schema.GroupKind{Group: "autoscaling", Kind: string(v1alpha1.TargetingAutoscaler)}
 
-// ReadProfile understands a HoldProfile, and says what is wrong with it.
+// ReadProfile parses a HoldProfile and returns its validation errors.
 func ReadProfile(from *v1alpha1.HoldProfile) (p *Profile, faults []error) {
 	p = &Profile{Name: from.Name}
 	for i, rule := range from.Spec.Rules {
@@ -79,18 +79,17 @@ func ReadProfile(from *v1alpha1.HoldProfile) (p *Profile, faults []error) {
 	return p, faults
 }
 
-// Concerns reports whether the profile may speak of resources of a kind.
+// Concerns reports whether the profile has a rule for a kind.
 func (p *Profile) Concerns(kind schema.GroupKind) bool {
 	return slices.ContainsFunc(p.rules, func(r profileRule) bool { return r.isFor(kind) })
 }
 
-// AsksForAutoscalers reports whether it matters what autoscalers target.
+// AsksForAutoscalers reports whether the profile has a rule that depends on the targets of autoscalers.
 func (p *Profile) AsksForAutoscalers() bool {
 	return slices.ContainsFunc(p.rules, func(r profileRule) bool { return r.autoscaled })
 }
 
-// AsksForAutoscalersOf reports whether it matters if an autoscaler targets an object of a
-// kind.
+// AsksForAutoscalersOf reports whether the profile has such a rule for a kind.
 func (p *Profile) AsksForAutoscalersOf(kind schema.GroupKind) bool {
 	return slices.ContainsFunc(p.rules, func(r profileRule) bool { return r.autoscaled && r.isFor(kind) })
 }
@@ -101,8 +100,8 @@ func (r profileRule) isFor(kind schema.GroupKind) bool {
 	})
 }
 
-// AutoscalerTarget is the object that a HorizontalPodAutoscaler targets; false for one that
-// says it of none, and for objects of other kinds.
+// AutoscalerTarget returns the object that a HorizontalPodAutoscaler targets. It returns false if the
+// autoscaler has no valid target, and for objects of other kinds.
 func AutoscalerTarget(object map[string]any) (target manifest.ID, ok bool) {
 	ref, _ := object["spec"].(map[string]any)
 	ref, _ = ref["scaleTargetRef"].(map[string]any)
@@ -113,14 +112,14 @@ func AutoscalerTarget(object map[string]any) (target manifest.ID, ok bool) {
 	return target, isAutoscaler && cmp.Or(err, wrong) == nil && target.Kind != "" && target.Name != ""
 }
 
-// profiler finds what profiles say of objects.
+// profiler is a resolver of the profile rules that apply to objects.
 type profiler struct {
 	profiles   []*Profile
 	autoscaled map[manifest.ID]string
 	work       int
 }
 
-// profilerOf knows the autoscalers among the manifests, too.
+// profilerOf returns the profiler of an input. It adds the autoscalers in the manifests to those of the input.
 func profilerOf(in Input, objects []manifest.Object) *profiler {
 	p := &profiler{profiles: in.Profiles.All, work: observer.MostFieldWork, autoscaled: map[manifest.ID]string{}}
 	if len(p.profiles) == 0 {
@@ -138,7 +137,7 @@ func profilerOf(in Input, objects []manifest.Object) *profiler {
 	return p
 }
 
-// pathsFor are what the profiles say of an object.
+// pathsFor returns the paths of the profile rules that apply to an object.
 func (p *profiler) pathsFor(object manifest.Object) (paths []observer.ProfilePath) {
 	var around map[string]any
 	for _, profile := range p.profiles {
@@ -164,7 +163,7 @@ func (p *profiler) pathsFor(object manifest.Object) (paths []observer.ProfilePat
 	return paths
 }
 
-// matches reports whether the rule in CEL is true. What cannot be told is not.
+// matches reports whether the CEL rule evaluates to true. A rule that fails to evaluate does not match.
 func (r profileRule) matches(object map[string]any) bool {
 	if r.match == "" {
 		return true
@@ -174,8 +173,8 @@ func (r profileRule) matches(object map[string]any) bool {
 	return holds && err == nil
 }
 
-// matched is a manifest as a rule in CEL sees it: without values of Secrets, and with
-// namespace, labels and annotations, be there any or not.
+// matched returns the manifest as CEL rules see it: without Secret values, and always with namespace, labels
+// and annotations.
 func matched(object manifest.Object) map[string]any {
 	content := observer.CopyMap(object.Content)
 	if manifest.IsSecret(object.ID.GroupKind()) {
@@ -200,12 +199,13 @@ func matched(object manifest.Object) map[string]any {
 	return content
 }
 
-// ProfileNames are profiles as messages name them: HoldProfile a, b.
+// ProfileNames returns the profiles in the form of the messages: HoldProfile a, b.
 func ProfileNames(names []string) string {
 	return v1alpha1.ProfileKind + " " + strings.Join(names, ", ")
 }
 
-// whose says of a field which profile decides about it: "; HoldProfile x frees it".
+// whose returns the text about the profile that decides about a field, such as "HoldProfile x frees it". It
+// returns "" if no profile decides about it.
 func whose(by *observer.ProfilePath) string {
 	if by == nil {
 		return ""

@@ -11,7 +11,8 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// prune finds what is on record, or carries our marks, and is not desired.
+// prune decides the resources that are no longer desired: those in the inventory, and those with the tracking
+// metadata of the Application.
 func (p *Plan) prune(inventory []v1alpha1.ResourceStatus, desired map[manifest.ID]bool, records map[manifest.ID]*record) {
 	seen := map[manifest.ID]bool{}
 	for _, status := range inventory {
@@ -58,9 +59,8 @@ func (p *Plan) pruneOne(id manifest.ID, status v1alpha1.ResourceStatus, r *recor
 	}
 }
 
-// Gone are the resources on record that are no longer desired and have gone since:
-// what comes after a deletion is still to be done. An Outcome with a Problem keeps
-// one on record.
+// Gone returns the resources in the inventory that are no longer desired and no longer exist. The steps after
+// their deletion are still pending. An Outcome with a Problem keeps a resource in the inventory.
 func (p *Plan) Gone() []manifest.ID {
 	ids := make([]manifest.ID, len(p.gone))
 	for i, old := range p.gone {
@@ -69,16 +69,16 @@ func (p *Plan) Gone() []manifest.ID {
 	return ids
 }
 
-// decideCandidate decides what becomes of a resource that is no longer desired. Without a
-// change and without a problem it is forgotten: it is gone, or not ours, or left
-// without our marks.
+// decideCandidate decides whether a resource that is no longer desired is deleted or released. Without a
+// change and without a Problem it is removed from the inventory: it does not exist, does not belong to the
+// Application, or has no tracking metadata.
 func (p *Plan) decideCandidate(old *pruneCandidate, live map[string]any) {
 	old.live = live
 	old.change = Change{Action: Unchanged, ID: old.id, APIVersion: old.status.APIVersion, Prune: true, Shared: old.policy.claims, pruned: old}
 	blocked := p.in.Blocked[old.id]
 	switch {
 	case blocked != nil && blocked.Disposition() == v1alpha1.DispositionInstall:
-		// the kind is gone, and its objects with it
+		// the kind was removed, and its objects with it
 	case blocked != nil && old.neverExisted(blocked):
 	case blocked != nil:
 		old.change.Problem = blocked
@@ -94,14 +94,14 @@ func (p *Plan) decideCandidate(old *pruneCandidate, live map[string]any) {
 	}
 }
 
-// MayExist reports whether a resource on record may be in the cluster, as far as the
-// record says: it has been seen there, or perhaps nobody has seen the answer to its create.
+// MayExist reports whether a resource in the inventory may exist, according to its inventory entry: it had a
+// live object, or the response to its create may be lost.
 func MayExist(status v1alpha1.ResourceStatus) bool {
 	return status.UID != "" || v1alpha1.InfoForReason(status.Reason).Uncertain
 }
 
-// neverExisted reports whether nothing can be there of a resource that cannot be acted on: it
-// could not be created, for a reason that is not only of that moment.
+// neverExisted reports whether a resource that cannot be processed cannot exist, because it could not be
+// created, for a permanent reason.
 func (old *pruneCandidate) neverExisted(blocked *Problem) bool {
 	if old.live != nil || !blocked.Stalled() || blocked.Disposition() == v1alpha1.DispositionGiveUp {
 		return false
@@ -109,7 +109,7 @@ func (old *pruneCandidate) neverExisted(blocked *Problem) bool {
 	return !MayExist(old.status)
 }
 
-// order lists the changes as they are executed.
+// order sets Changes, in the order of execution.
 func (p *Plan) order() {
 	p.Changes = make([]Change, 0, len(p.resources)+len(p.pruned))
 	for _, res := range manifest.InOrder(p.resources, func(res *resource) manifest.ID { return res.object.ID }) {
@@ -120,8 +120,8 @@ func (p *Plan) order() {
 	}
 }
 
-// reversed is the order in which resources are deleted. The inventory keeps its
-// own, or it would be turned round with each status.
+// reversed returns the resources in the order of deletion. It returns a copy, because the inventory keeps its
+// order: otherwise each status would reverse it.
 func reversed(resources []*pruneCandidate) []*pruneCandidate {
 	ordered := slices.Clone(resources)
 	slices.Reverse(ordered)
@@ -137,9 +137,9 @@ func sortedIDs[V any](all map[manifest.ID]V) []manifest.ID {
 	})
 }
 
-// orphaned reports whether an object that is no longer desired stays: its manifest
-// said so, or whoever deleted the Application did; or else spec.deletionPolicy does; or else
-// it was there before us, and spec.adoptedDeletionPolicy does not say otherwise.
+// orphaned reports whether an object that is no longer desired is orphaned. The client that deleted the
+// Application has precedence, then the annotation in the manifest, then spec.deletionPolicy. An adopted object
+// is orphaned unless spec.adoptedDeletionPolicy is Delete.
 func (p *Plan) orphaned(old *pruneCandidate) bool {
 	if p.retiring && isCascadeOrphan(p.in.Application) {
 		return true
@@ -159,8 +159,8 @@ func (p *Plan) orphaned(old *pruneCandidate) bool {
 	return policy == string(v1alpha1.DeletionOrphan)
 }
 
-// releaseObject plans the removal of the tracking metadata, and what released fields get back. An
-// object that is being deleted is left to that.
+// releaseObject plans the removal of the tracking metadata, and the restoration of original values. It skips an
+// object that is being deleted.
 func (p *Plan) releaseObject(old *pruneCandidate) {
 	app, live := p.in.Application, old.live
 	if text(live, "metadata", "deletionTimestamp") != "" {

@@ -18,9 +18,9 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// recordsOf reads the memory that the status is. What cannot be read is
-// forgotten: it costs learned values, never a wrong write. At rest the record is that of the
-// desired resources, which may be known already.
+// recordsOf returns the records in the status, and the inventory. It skips records that cannot be decoded:
+// learned values are lost, but no write is wrong. known has the desired resources, which usually have the same
+// state and need no decoding.
 func recordsOf(in Input, known []*resource) (records map[manifest.ID]*record, inventory []v1alpha1.ResourceStatus) {
 	app := in.Application
 	records = make(map[manifest.ID]*record, len(app.Status.LastAppliedManifest))
@@ -55,8 +55,8 @@ func recordsOf(in Input, known []*resource) (records map[manifest.ID]*record, in
 	return records, app.Status.Resources
 }
 
-// stateIn reads a desired state on record, which may well be what the manifest of the resource
-// says. res may be nil.
+// stateIn returns a last-applied state. It does not decode the state if it is the same as the manifest of the
+// resource. res may be nil.
 func (res *resource) stateIn(item runtime.RawExtension) (map[string]any, error) {
 	if res != nil && manifest.IsTextOf(item.Raw, res.object.Content) {
 		return res.object.Content, nil
@@ -64,7 +64,8 @@ func (res *resource) stateIn(item runtime.RawExtension) (map[string]any, error) 
 	return decode(item)
 }
 
-// entryIn reads an entry on record, which may well be that of the resource. res may be nil.
+// entryIn returns a schema in the status, or nil if it is not a valid schema of the object. It does not parse
+// the schema if it is the same as the schema of the resource. res may be nil.
 func (res *resource) entryIn(item runtime.RawExtension, id manifest.ID) (entry *observer.Schema) {
 	if res != nil {
 		entry = res.rendered.ReadBack(item.Raw)
@@ -86,8 +87,8 @@ func (res *resource) entryIn(item runtime.RawExtension, id manifest.ID) (entry *
 	return entry
 }
 
-// settleOrigin finds out whether the entry is a default one: the inventory says
-// so, or else it has exactly the leaves that its desired state has.
+// settleOrigin sets whether the schema is a default one: the inventory reports it, or, if it does not, the
+// schema has exactly the fields of the desired state.
 func (r *record) settleOrigin(types Kinds) {
 	if r.entry == nil {
 		return
@@ -102,8 +103,8 @@ func (r *record) settleOrigin(types Kinds) {
 	r.entry.Default = plain.SameFields(r.entry) || plain.Typed(types.Type(object.GVK())).SameFields(r.entry)
 }
 
-// nulls are the leaves that the user's entry on record had as nulls. Earlier versions
-// did not keep that, and wrote every leaf as null.
+// nulls returns the leaves that are null in the user's schema in the status. Earlier versions did not record
+// them, and wrote every leaf as null.
 func (r *record) nulls() []string {
 	if r.entry == nil || r.entry.Default {
 		return nil
@@ -114,7 +115,7 @@ func (r *record) nulls() []string {
 	return r.entry.Nulls()
 }
 
-// Identify is the identity of an object that was normalized before.
+// Identify returns the identity of a normalized object, or false if it has no valid identity.
 func Identify(content map[string]any, namespace string, scopes manifest.Scopes) (manifest.ID, bool) {
 	apiVersion, _ := content["apiVersion"].(string)
 	kind, _ := content["kind"].(string)
@@ -134,7 +135,7 @@ func Identify(content map[string]any, namespace string, scopes manifest.Scopes) 
 	return id, true
 }
 
-// IDOf is the identity that a reference names.
+// IDOf returns the identity of the object that a reference names.
 func IDOf(ref v1alpha1.ResourceReference) manifest.ID {
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {
@@ -143,12 +144,12 @@ func IDOf(ref v1alpha1.ResourceReference) manifest.ID {
 	return manifest.ID{Group: gv.Group, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}
 }
 
-// reference is the other way round.
+// reference returns the reference to an object. It is the inverse of IDOf.
 func reference(id manifest.ID, apiVersion string) v1alpha1.ResourceReference {
 	return v1alpha1.ResourceReference{APIVersion: apiVersion, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
 }
 
-// acceptedOf reads the accepted forms on record.
+// acceptedOf returns the accepted forms in the status, and those of Secrets in the memory.
 func acceptedOf(in Input) map[manifest.ID]delta.Accepted {
 	accepted := map[manifest.ID]delta.Accepted{}
 	for _, a := range in.Application.Status.Accepted {
@@ -181,8 +182,8 @@ func acceptedOf(in Input) map[manifest.ID]delta.Accepted {
 	return accepted
 }
 
-// addCreated adds what the annotation says to the records: of what the status
-// knows nothing of, or only that it could not be created.
+// addCreated adds the states in the annotation holdfast.dev/creating to the records. It adds only those of
+// resources that the status does not have, or that could not be created.
 func addCreated(records map[manifest.ID]*record, in Input) {
 	for _, state := range unpack(in.Application.Annotations[v1alpha1.AnnotationCreating]).States {
 		desired, _ := state.(map[string]any)
@@ -204,21 +205,21 @@ func addCreated(records map[manifest.ID]*record, in Input) {
 	}
 }
 
-// pendingCreates is what the annotation holdfast.dev/creating says.
+// pendingCreates is the decoded value of the annotation holdfast.dev/creating.
 type pendingCreates struct {
 	// Objects are the identities of objects: group/kind/namespace/name.
 	Objects []string `json:"objects"`
-	// States are the desired states of some of them.
+	// States are the desired states of some of these objects.
 	States []any `json:"states"`
 }
 
-// nameOf is the identity of an object as an announcement has it.
+// nameOf returns the identity of an object in the form of the annotation.
 func nameOf(id manifest.ID) string {
 	return strings.Join([]string{id.Group, id.Kind, id.Namespace, id.Name}, "/")
 }
 
-// isNamed reports whether an object that is in no inventory was announced before it was
-// created. A version that knew no names had the states alone.
+// isNamed reports whether the annotation holdfast.dev/creating names an object that is not in the inventory.
+// Earlier versions wrote only the states, without the names.
 func (p *Plan) isNamed(id manifest.ID) bool {
 	says := unpack(p.in.Application.Annotations[v1alpha1.AnnotationCreating])
 	return slices.Contains(says.Objects, nameOf(id)) || slices.ContainsFunc(says.States, func(state any) bool {
@@ -228,7 +229,8 @@ func (p *Plan) isNamed(id manifest.ID) bool {
 	})
 }
 
-// unpack reads an announcement; there is nothing in what is none.
+// unpack decodes the value of the annotation holdfast.dev/creating. It returns an empty value if it cannot be
+// decoded.
 func unpack(text string) (says pendingCreates) {
 	compressed, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || len(compressed) == 0 {
@@ -243,9 +245,9 @@ func unpack(text string) (says pendingCreates) {
 		return pendingCreates{}
 	}
 	if utiljson.Unmarshal(raw, &says.States) == nil {
-		return says // of a version that knew no names
+		return says // an earlier version wrote it, without names
 	}
-	var tree map[string]any // whole numbers are int64 in it
+	var tree map[string]any // integers are int64 in it
 	if utiljson.Unmarshal(raw, &tree) != nil {
 		return pendingCreates{}
 	}
@@ -268,9 +270,9 @@ func statusByID(inventory []v1alpha1.ResourceStatus) map[manifest.ID]*v1alpha1.R
 	return byID
 }
 
-// unrecorded reports whether an object that carries our marks is not on record: we
-// died, or lost the answer, between its create and the status. What is in it
-// then is taken for the response to the create, as far as lengths go.
+// unrecorded reports whether the inventory does not have the UID of an object. If the object has the tracking
+// metadata, the controller stopped, or did not receive the response, between the create and the status update.
+// Then the controller uses the live object as the response to the create, to find server-added elements.
 func (p *Plan) unrecorded(status *v1alpha1.ResourceStatus) bool {
 	return p.in.Application.UID != "" && (status == nil || status.UID == "")
 }

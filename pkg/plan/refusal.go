@@ -11,17 +11,17 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// The first wait of a refused leaf, which doubles each time, and the longest.
+// The first and the longest backoff of a rejected leaf. The backoff doubles with each rejection.
 const (
 	firstRefusal   = 2 * time.Minute
 	longestRefusal = 16 * time.Minute
 )
 
-// mostRefused is how many fields that are held back a message names beside the first.
+// mostRefused limits how many deferred fields a message names in addition to the first.
 const mostRefused = 32
 
-// Alters reports whether a change comes of another intent than the one on record, and not of
-// drift alone: then the object gets all of it or nothing.
+// Alters reports whether a change has a desired state or schema other than the recorded ones, and does not
+// correct drift only. Such a change is written completely or not at all.
 func (c Change) Alters() bool {
 	res := c.resource
 	if res == nil || res.rejected != nil {
@@ -31,12 +31,12 @@ func (c Change) Alters() bool {
 	return res.policy.begins || r == nil || r.entry == nil || !res.entry.SameFields(r.entry) || !observer.Equal(res.stored(), r.desired)
 }
 
-// RejectedLeaf is what has been found out about the patch that an API server has refused:
-// Replan is given it, and the Outcome of its resource.
+// RejectedLeaf is a part of a patch that the API server has rejected. It is an argument of Replan, and part of
+// the Outcome of its resource.
 type RejectedLeaf struct {
-	// Leaf is what is held back: a leaf, a unit, or, if the whole change is refused, nothing.
+	// Leaf is the deferred leaf or unit. Its path is empty if the API server rejected the whole change.
 	Leaf Leaf
-	// Problem is that of the resource from now on.
+	// Problem is the Problem of the resource from now on.
 	Problem *Problem
 
 	refusal   Rejection
@@ -44,27 +44,26 @@ type RejectedLeaf struct {
 	conflicts []string
 }
 
-// RecordRejection is a leaf, or a unit, that the API server has refused to change: it is held back for
-// a while. The other leaves of its resource can be decided again with Replan.
+// RecordRejection defers a leaf or a unit whose change the API server rejected. The other leaves of its
+// resource can be decided again with Replan.
 func (p *Plan) RecordRejection(leaf Leaf, problem *Problem) RejectedLeaf {
 	refusal := Rejection{}
 	if before := p.in.Memory.Rejections[leaf]; before != nil {
 		refusal = *before
 	}
 	located := *problem
-	located.Path, _ = observer.ParsePath(leaf.Path) // nil for what is no path
+	located.Path, _ = observer.ParsePath(leaf.Path) // nil if it is not a valid path
 	refusal.again(&located, p.in.Now)
 	return RejectedLeaf{Leaf: leaf, Problem: refusal.problem(p.in.Now), refusal: refusal}
 }
 
-// again notes one more refusal.
+// again counts a rejection and sets the time of the next attempt.
 func (r *Rejection) again(problem *Problem, now time.Time) {
 	r.Until = now.Add(min(firstRefusal<<min(r.Times, 8), longestRefusal))
 	r.Problem, r.Times = problem, r.Times+1
 }
 
-// with is the memory with what an API server has refused since. The receiver is not
-// changed.
+// with returns the memory with the rejected leaves added. It does not modify the receiver.
 func (m *State) with(refused []RejectedLeaf) *State {
 	if len(refused) == 0 {
 		return m
@@ -84,7 +83,7 @@ func (m *State) with(refused []RejectedLeaf) *State {
 	return &more
 }
 
-// put makes a map when the first is put into it.
+// put sets a value in a map. It allocates the map if it is nil.
 func put[K comparable, V any](to *map[K]V, key K, value V) {
 	if *to == nil {
 		*to = map[K]V{}
@@ -92,16 +91,16 @@ func put[K comparable, V any](to *map[K]V, key K, value V) {
 	(*to)[key] = value
 }
 
-// problem is that of the resource, with the time until the leaf is tried again; 0 if
-// it only waits for another reason to be tried.
+// problem returns the Problem of the resource, with the time until the next attempt to change the leaf. The
+// time is 0 if the backoff has ended.
 func (r *Rejection) problem(now time.Time) *Problem {
 	problem := *r.Problem
 	problem.Partial, problem.RetryAfter = true, max(r.Until.Sub(now), 0)
 	return &problem
 }
 
-// refusal is the Problem of the leaves that are held back because they were refused, or nil:
-// that of the first, which names the others.
+// refusal returns the Problem of the leaves that are deferred because of a rejection, or nil if there are
+// none. It is the Problem of the first leaf, and its message names the others.
 func (p *Plan) refusal(id manifest.ID, compared delta.Comparison) (problem *Problem) {
 	var others []string
 	for _, d := range compared.Differences {
@@ -120,7 +119,7 @@ func (p *Plan) refusal(id manifest.ID, compared delta.Comparison) (problem *Prob
 	return problem
 }
 
-// refusalOf returns the refusal of a leaf or of its unit, or nil.
+// refusalOf returns the rejection of a leaf or of its unit, or nil.
 func (m *State) refusalOf(id manifest.ID, d delta.Difference) *Rejection {
 	if r := m.Rejections[Leaf{id, d.Path}]; r != nil || d.Unit == "" {
 		return r
@@ -128,11 +127,11 @@ func (m *State) refusalOf(id manifest.ID, d delta.Difference) *Rejection {
 	return m.Rejections[Leaf{id, d.Unit}]
 }
 
-// hasRefused reports whether an API server has refused to change a leaf that is still not
-// in place, however long ago.
+// hasRefused reports whether the API server has rejected the change of a leaf that is still not in sync. The
+// backoff may have ended.
 func (m *State) hasRefused(leaf Leaf) bool { return m != nil && m.Rejections[leaf] != nil }
 
-// accepts forgets the refusals of leaves that are in place, and have no drift below them.
+// accepts deletes the rejections of leaves that are in sync and have no drift below them.
 func (m *State) accepts(drifted map[Leaf]bool) {
 	for leaf := range m.Rejections {
 		if !drifted[leaf] && !hasDriftBelow(leaf, drifted) {
@@ -150,7 +149,7 @@ func hasDriftBelow(leaf Leaf, drifted map[Leaf]bool) bool {
 	return false
 }
 
-// EachRefusal calls a function with everything that the API server has refused.
+// EachRefusal calls a function with the rejection of each leaf and of each change.
 func (m *State) EachRefusal(do func(*Rejection)) {
 	for _, r := range m.Rejections {
 		do(r)
@@ -160,7 +159,7 @@ func (m *State) EachRefusal(do func(*Rejection)) {
 	}
 }
 
-// Live returns the object that a change was decided with; nil if there is none.
+// Live returns the live object of the decision of a change, or nil if there is none.
 func (c Change) Live() map[string]any {
 	if c.resource == nil {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Reject holds back a whole change that the API server has refused: the desired state on
-// record stays in force for a while. It is false if there is none.
+// Reject defers a whole change that the API server has rejected. Until the next attempt, the controller holds
+// the last-applied state. Reject returns false if there is none that can be held.
 func (p *Plan) Reject(c Change, problem *Problem) (RejectedLeaf, bool) {
 	res := c.resource
 	if res == nil || !res.hasLast(p.in.Memory.RejectedChanges[c.ID] != nil) {
@@ -24,8 +24,7 @@ func (p *Plan) Reject(c Change, problem *Problem) (RejectedLeaf, bool) {
 	return RejectedLeaf{Leaf: Leaf{ID: c.ID}, Problem: rejection.problem(p.in.Now), rejection: &rejection}, true
 }
 
-// keepLast has a resource be decided by the desired state on record, as long as the API server
-// refuses the change of it.
+// keepLast makes the last-applied state the desired state of a resource while its rejected change is deferred.
 // Source: docs/semantics.md, "What the API server refuses".
 func (p *Plan) keepLast(res *resource, live map[string]any) {
 	r := p.in.Memory.RejectedChanges[res.object.ID]
@@ -37,15 +36,14 @@ func (p *Plan) keepLast(res *resource, live map[string]any) {
 	res.object.Content = visibleOf(res.object.ID, last.desired)
 	res.written = res.object.Content
 	entry := last.entry.Copy()
-	entry.ID = res.rendered.ID // a record may leave the namespace out
+	entry.ID = res.rendered.ID // a record may omit the namespace
 	entry.Align()
 	res.rendered = entry
 }
 
-// hasLast reports whether a desired state is on record that can stay in force: the object has
-// it, it is read in the same version, and no values of Secrets are missing in a list of it. A
-// default entry goes on record with the write; one of the user's may be there before, unless
-// its change waits already.
+// hasLast reports whether the controller can hold the last-applied state: the object has it, it has the same
+// API version, and its lists lack no values of Secrets. A default schema is recorded with the write. A schema
+// of the user may be recorded before the write, unless its change is already deferred.
 func (res *resource) hasLast(waits bool) bool {
 	r := res.previous
 	if r == nil || r.status == nil || !waits && r.entry != nil && !r.entry.Default && r.status.Reason != "" {
@@ -54,7 +52,7 @@ func (res *resource) hasLast(waits bool) bool {
 	return !manifest.HasManifests(res.object.ID.GroupKind()) && r.entry != nil && !r.created && res.policy.creates && r.entry.APIVersion == res.object.APIVersion && r.status.UID != ""
 }
 
-// intent identifies what is desired of a resource: its manifest and its entry.
+// intent returns a hash of the manifest and the schema of a resource.
 func (res *resource) intent() string {
 	raw, err := json.Marshal([]any{res.object.Content, res.rendered.Raw()})
 	if err != nil {
@@ -63,7 +61,7 @@ func (res *resource) intent() string {
 	return fmt.Sprintf("%x", sha256.Sum256(raw))
 }
 
-// rejected is the Problem of a change that waits, or nil.
+// rejected returns the Problem of a resource whose change is rejected and deferred, or nil.
 func (p *Plan) rejected(res *resource, compared delta.Comparison) *Problem {
 	if res.rejected == nil {
 		return nil
@@ -79,9 +77,9 @@ func (p *Plan) rejected(res *resource, compared delta.Comparison) *Problem {
 	return problem
 }
 
-// rejected forgets a refused change that is made now, or is not wanted any more. Once drift
-// from the desired state on record is corrected, it is tried again at once: the drift may have
-// been why it was refused.
+// rejected deletes a rejected change from the memory if it was made now or is no longer desired. If drift from
+// the last-applied state was corrected, the change is tried again immediately, because the drift may have been
+// the reason of the rejection.
 func (c *summarizer) rejected(res *resource, o resourceResult) {
 	memory := c.plan.in.Memory
 	r := memory.RejectedChanges[res.object.ID]

@@ -12,41 +12,43 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// fieldReleaser finds out what becomes of the fields of one object.
+// fieldReleaser is the input and the result of the decision about the released fields of one object.
 type fieldReleaser struct {
 	fieldRelease
 
 	app              *v1alpha1.Application
 	policy           policy
-	entry            *observer.Schema // nil if the object is not among the manifests any more
+	entry            *observer.Schema // nil if the object is no longer in the manifests
 	id               manifest.ID
 	kind             *kinds.Node
 	live             map[string]any
 	held             []string   // leaves that are still held
-	unrecordedLeaves []string   // leaves of which there was no room to record what they were
-	others           []claim    // and those that other Applications hold, keys of elements among them
-	additions        []addition // what was not there before us, and goes
-	keptPaths        []string   // paths that stay, or have another value from before
-	// removesTracking is true if nothing is held any more, and our name goes.
+	unrecordedLeaves []string   // leaves whose baseline exceeded the size limit
+	others           []claim    // claims of other Applications, including keys of elements
+	additions        []addition // fields to remove, because they did not exist before the first hold
+	keptPaths        []string   // paths that are not removed: left, or restored to another value
+	// removesTracking is true if no field is held any more, so that the Application is removed from the
+	// tracking metadata.
 	removesTracking bool
 }
 
-// addition is what was not there before us. root is the path of the first above it that was
-// not there either.
+// addition is a field that did not exist before the first hold. root is the path of the topmost parent that
+// did not exist either.
 type addition struct {
 	at   delta.Location
 	root string
 }
 
-// releaseFields says what becomes of the leaves of an object that are on record and not held
-// any more. One is restored if its live value is still ours:
+// releaseFields decides whether the leaves of an object that have a baseline and are no longer held are
+// restored. A leaf is restored if its live value is still the held value:
 //
-//	live value                     before us    then
-//	as before us                                nothing is to be done
-//	the one that we hold           a value      it is written back
-//	the one that we hold           absent       it is removed, and what we made around it with
-//	                                            the last of ours, if nobody else wrote in it
-//	another one, or none                        it stays, and that is told
+//	live value                     original value   result
+//	the original value                              no change
+//	the held value                 a value          the original value is written
+//	the held value                 absent           the leaf is removed. The parents that the Application
+//	                                                created are removed with the last of its leaves, unless
+//	                                                another client wrote in them
+//	another value, or absent                        the leaf is left, and reported as not restored
 func (p *Plan) releaseFields(res fieldReleaser, baseline []v1alpha1.BaselineField) fieldRelease {
 	r := &res
 	r.app = p.in.Application
@@ -57,13 +59,13 @@ func (p *Plan) releaseFields(res fieldReleaser, baseline []v1alpha1.BaselineFiel
 	}
 	for _, b := range baseline {
 		if slices.ContainsFunc(r.held, func(leaf string) bool { return observer.IsUnder(leaf, b.Path) }) {
-			continue // it is held, or something in it is
+			continue // the leaf, or a leaf below it, is held
 		}
 		r.baseline = append(r.baseline, b)
 		i := slices.IndexFunc(r.others, func(c claim) bool { return !observer.IsKey(c.path) && c.overlaps(b.Path) })
 		switch {
 		case slices.ContainsFunc(r.others, func(c claim) bool { return c.path == b.Path && observer.IsKey(b.Path) }):
-			r.keptPaths = append(r.keptPaths, b.Path) // the key of an element that another one holds fields of
+			r.keptPaths = append(r.keptPaths, b.Path) // the key of an element of which another Application holds fields
 		case !r.restores(b.Path):
 			r.keptPaths = append(r.keptPaths, b.Path)
 		case i >= 0:
@@ -87,8 +89,8 @@ func (p *Plan) releaseFields(res fieldReleaser, baseline []v1alpha1.BaselineFiel
 	return r.fieldRelease
 }
 
-// releaseUnrecorded says of the leaves that are let go and of which nothing is on record, for want
-// of room, that they stay.
+// releaseUnrecorded leaves the released leaves whose baseline exceeded the size limit. It reports them as not
+// restored if they should be.
 func (r *fieldReleaser) releaseUnrecorded() {
 	for _, path := range r.unrecordedLeaves {
 		if slices.ContainsFunc(r.held, func(leaf string) bool { return observer.IsUnder(leaf, path) }) {
@@ -101,8 +103,8 @@ func (r *fieldReleaser) releaseUnrecorded() {
 	}
 }
 
-// restores reports whether a leaf gets back what it had: what its entry says of it prevails
-// over spec.onRelease.
+// restores reports whether the original value of a leaf is restored. Its schema has precedence over
+// spec.onRelease.
 func (r *fieldReleaser) restores(path string) bool {
 	switch r.entry.Released(path) {
 	case observer.ReleasedLeave:
@@ -113,7 +115,7 @@ func (r *fieldReleaser) restores(path string) bool {
 	return r.policy.restores
 }
 
-// judgeField decides about one leaf.
+// judgeField decides whether a leaf is restored, removed or left.
 func (r *fieldReleaser) judgeField(b v1alpha1.BaselineField) {
 	before := baselineValue(b)
 	at, ok := delta.Locate(r.kind, r.live, b.Path)
@@ -135,7 +137,7 @@ func (r *fieldReleaser) judgeField(b v1alpha1.BaselineField) {
 	}
 }
 
-// restoreRemoved gives a field back that was removed, with the maps around it that were empty
+// restoreRemoved restores a removed field, with the maps around it that are missing because they were empty
 // without it.
 func (r *fieldReleaser) restoreRemoved(b v1alpha1.BaselineField, before delta.Value) {
 	at, ok := delta.Locate(r.kind, r.live, b.Path)
@@ -173,8 +175,8 @@ func (r *fieldReleaser) keep(path, why string) {
 	r.keptPaths = append(r.keptPaths, path)
 }
 
-// remove takes away what was not there before us: the topmost places that we made, whole,
-// where nobody else has anything in them; and else what of them is ours.
+// remove removes the additions. It removes a root as one value if no other client has a value in it, and
+// otherwise only the Application's fields below it.
 func (r *fieldReleaser) remove() {
 	slices.SortStableFunc(r.additions, func(a, b addition) int { return cmp.Compare(len(a.root), len(b.root)) })
 	var done []string
@@ -199,13 +201,13 @@ func (r *fieldReleaser) remove() {
 		}
 		r.removeParts(root, ours)
 	}
-	slices.SortStableFunc(r.restored, func(a, b delta.Difference) int { // the last elements of a list first: indices stay valid
+	slices.SortStableFunc(r.restored, func(a, b delta.Difference) int { // the last elements of a list first, so that the indexes remain valid
 		return cmp.Compare(sortable(b.LivePath()), sortable(a.LivePath()))
 	})
 }
 
-// isExclusive reports whether a place that we made can go whole: nothing in it is held, or
-// stays, or was written by another client. What the API server has filled in goes with it.
+// isExclusive reports whether a map or list that the Application created can be removed as one value: no field
+// in it is held, left, or written by another client. Defaults of the API server are removed with it.
 func (r *fieldReleaser) isExclusive(root delta.Location, ours []delta.Location) bool {
 	path := root.Path.String()
 	under := func(other string) bool { return observer.IsUnder(other, path) }
@@ -224,8 +226,8 @@ func (r *fieldReleaser) isExclusive(root delta.Location, ours []delta.Location) 
 	return !r.isForeign(root.Path, root.Value.Any, mine)
 }
 
-// isForeign reports whether another client has written in a value, beside what is ours. Of
-// what nobody is known to have written it is taken to be so.
+// isForeign reports whether another client has written in a value, except for the locations in mine. If the
+// object has no managedFields, it returns true.
 func (r *fieldReleaser) isForeign(path *observer.Path, value any, mine map[string]bool) bool {
 	if mine[path.Pointer()] {
 		return false
@@ -254,8 +256,8 @@ func (r *fieldReleaser) isForeign(path *observer.Path, value any, mine map[strin
 	return foreign(path) && (!observer.IsKey(path.String()) || !onlyApplicationsWrote(r.live, path))
 }
 
-// removeParts removes what is ours below a place, with the maps and lists that would be
-// empty without it. The keys of an element that stays, stay.
+// removeParts removes the Application's fields below a location, with the maps and lists that would be empty
+// without them. It keeps the keys of an element that is not removed.
 func (r *fieldReleaser) removeParts(root delta.Location, ours []delta.Location) {
 	tree := &ownedTree{path: root.Path}
 	for i := range ours {
@@ -288,20 +290,20 @@ func (r *fieldReleaser) prune(b *ownedTree, value any) {
 	}
 }
 
-// keysOf are the fields by which an element is known.
+// keysOf returns the names of the key fields of a list element.
 func keysOf(element *observer.Path, live map[string]any) []string {
 	steps := element.Steps(live)
 	_, keys := element.In(nil, []any{steps[len(steps)-1].Element})
 	return keys
 }
 
-// restoresRemovedFields reports whether fields that leave the manifest get back their original values,
-// and are not removed for that: the object existed before the Application.
+// restoresRemovedFields reports whether the original values of fields that were removed from the manifest are
+// restored, instead of removing the fields. This requires that the object existed before the Application.
 func (p *Plan) restoresRemovedFields(res *resource) bool {
 	return res.policy.existed && p.recordsBaselines(res)
 }
 
-// releasesFields reports whether fields are released that get back their original values.
+// releasesFields reports whether fields are released whose original values are restored.
 func (p *Plan) releasesFields(res *resource) bool {
 	if !p.restoresRemovedFields(res) {
 		return false
@@ -311,8 +313,8 @@ func (p *Plan) releasesFields(res *resource) bool {
 	return slices.ContainsFunc(held, func(leaf string) bool { return !slices.Contains(now, leaf) })
 }
 
-// releasedPointers returns the JSON pointers of the released fields of an owned object: they get back
-// their original values, and nothing else is done about them.
+// releasedPointers returns the JSON pointers of the released fields of an owned object. Only the release changes
+// these fields: it restores their original values.
 func (res *resource) releasedPointers(live map[string]any) (pointers []string) {
 	if !res.policy.removes {
 		return nil
@@ -325,8 +327,8 @@ func (res *resource) releasedPointers(live map[string]any) (pointers []string) {
 	return pointers
 }
 
-// release decides what becomes of the fields that are on record and no longer held. If that waits for
-// the next patch, it stays on record.
+// release decides whether the fields that have a baseline and are no longer held are restored. If the release
+// waits for the next patch, their baselines are kept.
 func (p *Plan) release(res *resource, waits bool) []delta.Difference {
 	id, status := res.object.ID, p.statuses[res.object.ID]
 	was, lost := recordedBaseline(status, res.live), unrecordedPaths(status, res.live)
@@ -357,12 +359,12 @@ func (p *Plan) release(res *resource, waits bool) []delta.Difference {
 	return slices.Concat(letting.restored, letting.metadata)
 }
 
-// holdsNothing reports whether nothing of a shared object is to be held: all of it is free.
+// holdsNothing reports whether the Application has no fields of a shared object to hold: all of them are free.
 func (res *resource) holdsNothing() bool { return len(res.leaves)+len(res.claimed) == 0 }
 
-// keepParentBaseline hands on, of a leaf that is let go, the topmost place that we made for it, to what
-// is still held in there: it goes with the last of them. A leaf that is left as it is keeps
-// the place that it is in.
+// keepParentBaseline copies the topmost parent that the Application created for a released leaf to the
+// baselines of the held leaves below that parent, so that the parent is removed with the last of them. If the
+// leaf is left in the object, its parents are not removed.
 func (res *resource) keepParentBaseline(left v1alpha1.BaselineField, stays bool) {
 	root := left.From
 	for i, b := range res.baseline {
@@ -383,8 +385,7 @@ func (res *resource) keepParentBaseline(left v1alpha1.BaselineField, stays bool)
 	}
 }
 
-// Unrestored is a released field that keeps its live value although it should get back its original
-// one.
+// Unrestored is a released field that keeps its live value although its original value should be restored.
 type Unrestored struct {
 	ID        manifest.ID
 	Path, Why string
@@ -394,8 +395,7 @@ func (u Unrestored) String() string { return "not restored: " + u.about() }
 
 func (u Unrestored) about() string { return fmt.Sprintf("%s of %s: %s", u.Path, u.ID, u.Why) }
 
-// ReleasedFields returns the fields of desired resources that a plan releases and whose original values
-// are on record.
+// ReleasedFields returns the fields of desired resources that a plan releases and that have a baseline.
 func (p *Plan) ReleasedFields() map[manifest.ID][]string {
 	fields := map[manifest.ID][]string{}
 	for _, res := range p.resources {
@@ -406,8 +406,8 @@ func (p *Plan) ReleasedFields() map[manifest.ID][]string {
 	return fields
 }
 
-// StillHeld returns the first of these fields that is still on record, and why its resource has not
-// released it; empty if there is none.
+// StillHeld returns the first of these fields that still has a baseline in the status, and the message of its
+// resource about why it is not released. It returns "" if there is none.
 func StillHeld(app *v1alpha1.Application, fields map[manifest.ID][]string) (field, why string) {
 	for _, r := range app.Status.Resources {
 		id := IDOf(r.ResourceReference)
