@@ -15,8 +15,8 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// record writes the schema and the desired state, or keeps those on record as
-// long as what they say is not yet done.
+// record writes the schema and the last-applied state of a resource to the status. It keeps the recorded ones
+// while the changes they require are not complete.
 func (c *summarizer) record(res *resource, o resourceResult) {
 	s := &c.result.Status
 	entry, desired := res.entry.Raw(), res.stored()
@@ -38,8 +38,8 @@ func (c *summarizer) record(res *resource, o resourceResult) {
 	s.LastAppliedManifest = append(s.LastAppliedManifest, encode(desired))
 }
 
-// remember writes the records for which there is room: what a request that has not
-// succeeded may have added all the same, and what is to be deleted and is not yet.
+// remember writes the additional records that fit into the status: fields that a failed request may have
+// added, and objects that are not deleted yet.
 func (c *summarizer) remember() {
 	if len(c.extra) == 0 {
 		return
@@ -50,25 +50,25 @@ func (c *summarizer) remember() {
 	}
 }
 
-// isStillOnRecord reports whether what was on record stays there, since what the manifest
-// says is not yet done.
+// isStillOnRecord reports whether the status keeps the previous record, because the manifest is not fully
+// applied yet.
 func (c *summarizer) isStillOnRecord(res *resource, o resourceResult) bool {
 	if res.policy.claims {
-		return false // what is to be let go is in its baseline
+		return false // its baseline has the fields to release
 	}
 	outcome := c.outcomes[res.object.ID]
 	return !c.preview && !outcome.WithoutLearned && (res.isPending(o) || !o.wrote && res.isUnwritten())
 }
 
-// isUnwritten reports whether a change that was not made would put a default entry on record
-// that the object does not have: what it has is what stays in force if the change is refused.
+// isUnwritten reports whether a pending change would record a default schema that is not applied to the
+// object. If the change is rejected, the previous schema still applies.
 func (res *resource) isUnwritten() bool {
 	r := res.previous
 	return res.change.Writes() && res.entry.Default && r != nil && r.entry != nil
 }
 
-// isPending reports whether the record is still needed: it says what we wrote and
-// is to go, and that is still there, or nothing is known of the live object.
+// isPending reports whether the previous record is still needed. It is needed if the live object still has
+// written values that must be removed, or if the live object is unknown.
 func (res *resource) isPending(o resourceResult) bool {
 	r := res.previous
 	if r == nil || r.entry == nil || r.entry.Default != res.entry.Default {
@@ -110,7 +110,7 @@ func (c *summarizer) inventory(res *resource, before *v1alpha1.ResourceStatus, o
 	c.ownership(res, before, o, &status)
 	c.baselineStatus(res, before, o, &status)
 	if res.isCorrected(o) {
-		now := c.now // a report may wait, and must not keep what it was made of
+		now := c.now // a copy, because a postponed report must not keep c in memory
 		status.LastCorrection = &now
 	}
 	if before != nil && before.Schema != "" && (res.rejected != nil || c.isStillOnRecord(res, o)) {
@@ -120,11 +120,11 @@ func (c *summarizer) inventory(res *resource, before *v1alpha1.ResourceStatus, o
 	c.result.Status.Resources = append(c.result.Status.Resources, status)
 }
 
-// report says how a resource is, and why it is not as it should be.
+// report sets the health of a resource, and the reason why it is not in sync or not healthy.
 func (c *summarizer) report(res *resource, before *v1alpha1.ResourceStatus, o resourceResult, status *v1alpha1.ResourceStatus) {
 	health, unhealthy := healthOf(o.live)
 	if c.plan.IsObserveOnly() {
-		health, unhealthy = healthOf(res.live) // whoever's it is
+		health, unhealthy = healthOf(res.live) // regardless of its owner
 	}
 	if res.done {
 		health, unhealthy = healthOfDone(before, c.plan.in.FinishedJobs[res.object.ID])
@@ -146,27 +146,27 @@ func (c *summarizer) report(res *resource, before *v1alpha1.ResourceStatus, o re
 	}
 }
 
-// isCorrected reports whether what was held before was put right.
+// isCorrected reports whether the update corrected drift of fields that were already held.
 func (res *resource) isCorrected(o resourceResult) bool {
 	return o.wrote && o.action == Update && !res.policy.begins && slices.ContainsFunc(res.change.Fields, res.isReportable)
 }
 
-// ownership says whose an object is.
+// ownership sets whether the Application owns or shares an object.
 func (c *summarizer) ownership(res *resource, before *v1alpha1.ResourceStatus, o resourceResult, status *v1alpha1.ResourceStatus) {
 	if res.policy.claims {
 		status.Ownership, status.Origin = v1alpha1.OwnershipShare, ""
 		return
 	}
 	if o.live == nil && before != nil && before.Ownership == v1alpha1.OwnershipShare {
-		status.UID = "" // it is not ours before it is adopted
+		status.UID = "" // the Application does not own it before it is adopted
 	}
 	if c.plan.in.Application.Spec.Ownership == v1alpha1.OwnershipShare {
 		status.Ownership = v1alpha1.OwnershipOwn
 	}
 }
 
-// baselineStatus says what of an object is on record from before us: of what is held, and of what was
-// to be let go and is not yet.
+// baselineStatus sets the baseline of an object: the original values of held fields, and of fields that are
+// not released yet.
 func (c *summarizer) baselineStatus(res *resource, before *v1alpha1.ResourceStatus, o resourceResult, status *v1alpha1.ResourceStatus) {
 	_, attempted := c.outcomes[res.object.ID]
 	if o.live == nil || res.live != nil && !res.judged {
@@ -190,10 +190,11 @@ func (c *summarizer) baselineStatus(res *resource, before *v1alpha1.ResourceStat
 	c.unrestored = append(c.unrestored, res.letting.kept...)
 }
 
-// stillBefore is before for an object that was not seen, or not compared since a hook has failed.
+// stillBefore keeps the previous baseline of an object that was not found, or that was not compared because a
+// hook failed.
 func (c *summarizer) stillBefore(res *resource, before *v1alpha1.ResourceStatus, attempted bool, status *v1alpha1.ResourceStatus) {
 	switch {
-	case attempted && res.isFirstAdoption(): // it may be ours, whatever the answer was
+	case attempted && res.isFirstAdoption(): // the adoption may have succeeded, even if the request failed
 		if status.Baseline, status.Unrecorded = res.baseline, res.unrecorded; len(res.baseline)+len(res.unrecorded) > 0 {
 			status.BaselineUID = types.UID(res.change.UID)
 		}
@@ -202,8 +203,8 @@ func (c *summarizer) stillBefore(res *resource, before *v1alpha1.ResourceStatus,
 	}
 }
 
-// waitsOf returns the fields of a shared object that are not held: those of other Applications, and
-// those that were not held before and were neither written nor claimed.
+// waitsOf returns the fields of a shared object that are not held yet. Another Application holds them, or
+// they were not held before and were neither written nor claimed now.
 func (c *summarizer) waitsOf(res *resource, o resourceResult) (paths []string) {
 	for _, claimed := range res.claimed {
 		paths = append(paths, claimed.path)
@@ -225,16 +226,16 @@ func (c *summarizer) waitsOf(res *resource, o resourceResult) (paths []string) {
 	return slices.Compact(paths)
 }
 
-// onRecord are the baselines of a resource that are on record already: the others are of
-// fields that are not written yet.
+// onRecord returns the baselines of a resource that are already recorded. The others belong to fields that
+// are not written yet.
 func (res *resource) onRecord(before []v1alpha1.BaselineField) []v1alpha1.BaselineField {
 	return slices.DeleteFunc(slices.Clone(res.baseline), func(b v1alpha1.BaselineField) bool {
 		return !slices.ContainsFunc(before, func(was v1alpha1.BaselineField) bool { return was.Path == b.Path })
 	})
 }
 
-// pendingWork says what is not done to a resource because the Application is suspended, or
-// only observes; empty if that is nothing.
+// pendingWork describes the change that is not made because the Application is suspended or observe-only. It
+// returns "" if there is none.
 func (c *summarizer) pendingWork(res *resource) string {
 	switch {
 	case !c.plan.IsNoOp() || c.preview:
@@ -255,8 +256,8 @@ func (c *summarizer) pendingWork(res *resource) string {
 	return "has drifted, and is not corrected while suspended: " + list(paths)
 }
 
-// accepted writes the accepted forms that still count: those whose desired
-// value the last comparison still asked for, or all if there was none.
+// accepted writes the accepted forms that still apply: those that the last comparison used, or all if there
+// was no comparison.
 func (c *summarizer) accepted(res *resource, compared delta.Comparison) {
 	id := res.object.ID
 	delete(c.plan.in.Memory.Secrets, id)
@@ -282,7 +283,7 @@ func (c *summarizer) accepted(res *resource, compared delta.Comparison) {
 	}
 }
 
-// withForms returns accepted forms with more of them. Neither argument is changed.
+// withForms merges two sets of accepted forms. Forms in more take precedence. It changes neither argument.
 func withForms(forms, more delta.Accepted) delta.Accepted {
 	if len(more) == 0 {
 		return forms
@@ -293,7 +294,7 @@ func withForms(forms, more delta.Accepted) delta.Accepted {
 	return all
 }
 
-// watched writes the drift that nobody corrects.
+// watched writes the drift of report-only fields.
 func (c *summarizer) watched(res *resource, compared delta.Comparison) {
 	for _, d := range compared.Watched {
 		field := v1alpha1.ReportedField{Resource: reference(res.object.ID, res.object.APIVersion), Path: d.Path}
@@ -316,7 +317,7 @@ func (m *State) acceptSecret(id manifest.ID, path string, form delta.Form) {
 	m.Secrets[id][path] = form
 }
 
-// contested writes the leaves that back off.
+// contested writes the contested leaves of a resource.
 func (c *summarizer) contested(res *resource) {
 	id := res.object.ID
 	for _, leaf := range c.plan.in.Memory.leaves(id) {
@@ -335,7 +336,7 @@ func (c *summarizer) contested(res *resource) {
 	}
 }
 
-// optional is a value that may be absent.
+// optional returns the JSON of a value, or nil if the value is absent.
 func optional(v delta.Value) *runtime.RawExtension {
 	if !v.Set {
 		return nil
@@ -344,7 +345,7 @@ func optional(v delta.Value) *runtime.RawExtension {
 	return &raw
 }
 
-// leaves are the leaves of a resource that have a history, in order.
+// leaves returns the leaves of a resource that have a contest record, sorted by path.
 func (m *State) leaves(id manifest.ID) []Leaf {
 	var leaves []Leaf
 	for leaf := range m.Contests {

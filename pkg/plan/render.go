@@ -16,8 +16,7 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// renderedInput is the input, understood: the objects after hooks, the objects
-// before them, and the entry of each.
+// renderedInput is the result of rendering: the objects after and before hooks, and the schema of each.
 type renderedInput struct {
 	objects  []manifest.Object
 	entries  []*observer.Schema
@@ -25,9 +24,9 @@ type renderedInput struct {
 	warnings []string
 }
 
-// render turns the source and the schema of an Application into objects and
-// their entries. It is all or nothing: one fault refuses the whole input, so
-// that nothing is applied by halves and nothing is deleted by mistake.
+// render converts the source and the observer schema of an Application into objects and their schemas. One
+// validation error makes the whole input invalid, so that the controller applies no partial input and deletes
+// nothing by mistake.
 func (p *Plan) render() (renderedInput, *Problem) {
 	app := p.in.Application
 	if problem := nullsDropped(app); problem != nil {
@@ -62,9 +61,8 @@ func (p *Plan) render() (renderedInput, *Problem) {
 	return r, nil
 }
 
-// shareEntries gives the shared objects their entries: one without an entry of the user is
-// held in what its manifest sets. It returns what is wrong with those of the user, and with
-// the manifests.
+// shareEntries sets the schemas of shared objects. Without a user's schema, the fields that the manifest sets
+// are held. It returns the validation errors of the user's schemas and of the manifests.
 func (p *Plan) shareEntries(r *renderedInput) (faults []error) {
 	for i, o := range r.objects {
 		if !IsShared(p.in.Application, o.Ownership) {
@@ -84,8 +82,8 @@ func (p *Plan) shareEntries(r *renderedInput) (faults []error) {
 	return faults
 }
 
-// namelessFaults returns what to do about list elements of a shared object that nothing but their
-// position identifies.
+// namelessFaults returns a validation error, with its remedy, for list elements of a shared object that only
+// their position identifies.
 func namelessFaults(id manifest.ID, nameless []observer.Nameless) (faults []error) {
 	var lists []string
 	for _, of := range nameless {
@@ -102,8 +100,8 @@ func namelessFaults(id manifest.ID, nameless []observer.Nameless) (faults []erro
 	return faults
 }
 
-// mangle runs the hooks. What they add is observed, too; an object that they add
-// is held by default. Shared objects are not theirs to change.
+// mangle runs the hooks. Fields that hooks add or change are observed, too. Objects that hooks add get a
+// default schema. Hooks cannot change shared objects.
 func (p *Plan) mangle(r *renderedInput) error {
 	m := &hooks.Mangling{
 		Application: p.in.Application, Live: p.in.Live,
@@ -131,7 +129,7 @@ func (p *Plan) mangle(r *renderedInput) error {
 		}
 		switch {
 		case !had:
-			m.Objects[i].Ownership = v1alpha1.OwnershipOwn // we make it, whatever the manifests are
+			m.Objects[i].Ownership = v1alpha1.OwnershipOwn // the controller creates it, even if the manifests are shared
 			entries[i] = observer.DefaultEntry(o)
 		case sameContent(r.objects[k].Content, o.Content):
 			entries[i] = r.entries[k]
@@ -143,13 +141,13 @@ func (p *Plan) mangle(r *renderedInput) error {
 	return nil
 }
 
-// positions are those of objects in a list.
+// positions finds objects in a list by their ID.
 type positions struct {
 	objects []manifest.Object
-	byID    map[manifest.ID]int // when it was asked for
+	byID    map[manifest.ID]int // built when it is first needed
 }
 
-// of is the position of an object: most likely the one that is asked for.
+// of returns the position of an object. It checks the likely position first.
 func (p *positions) of(id manifest.ID, likely int) (position int, there bool) {
 	if likely < len(p.objects) && p.objects[likely].ID == id {
 		return likely, true
@@ -164,14 +162,13 @@ func (p *positions) of(id manifest.ID, likely int) (position int, there bool) {
 	return position, there
 }
 
-// sameContent reports whether a hook has left the content alone: it is the very
-// same map.
+// sameContent reports whether two contents are the same map, that is, whether no hook replaced it.
 func sameContent(a, b map[string]any) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
 
-// nullsDropped refuses a schema that arrived with fewer leaves than the user
-// wrote: nothing is held by half in silence.
+// nullsDropped returns a Problem if a schema was stored with fewer leaves than the user wrote. Otherwise, part
+// of the fields would silently not be held.
 func nullsDropped(app *v1alpha1.Application) *Problem {
 	text, ok := app.Annotations[lastAppliedAnnotation]
 	if !ok {
@@ -187,9 +184,8 @@ func nullsDropped(app *v1alpha1.Application) *Problem {
 		some(lost), observer.LeafText)
 }
 
-// nullsLost refuses a schema of which one entry has no leaf any more that was written
-// as null: that is what a client makes of it that drops nulls, and what hardly anybody
-// means.
+// nullsLost returns a Problem if the schema of an object has lost all leaves that were written as null. A
+// client that drops nulls causes this, and users hardly ever intend it.
 func nullsLost(r renderedInput, records map[manifest.ID]*record) *Problem {
 	var lost []string
 	for i, object := range r.objects {
@@ -210,7 +206,7 @@ func nullsLost(r renderedInput, records map[manifest.ID]*record) *Problem {
 		strings.Join(lost, "; "), observer.LeafText, observer.FreeText)
 }
 
-// freed warns about leaves that have done their work.
+// freed returns a warning for each schema with FreeText leaves, which can be removed with its next change.
 func freed(entries []*observer.Schema) (warnings []string) {
 	for i, entry := range entries {
 		if paths := entry.Freed(); len(paths) > 0 {
@@ -221,9 +217,9 @@ func freed(entries []*observer.Schema) (warnings []string) {
 	return warnings
 }
 
-// lostLeaves compares the schema of an Application, and those of Applications among
-// its manifests, with what kubectl apply was given. An annotation that cannot be
-// read says nothing.
+// lostLeaves returns the leaves that kubectl apply dropped from the schema of an Application, and from the
+// schemas of Applications among its manifests. It compares them with text, the last-applied annotation. It
+// returns nil if the annotation cannot be parsed.
 func lostLeaves(text string, app *v1alpha1.Application) []string {
 	var sent struct {
 		Spec struct {
@@ -236,7 +232,7 @@ func lostLeaves(text string, app *v1alpha1.Application) []string {
 	}
 	lost := prefixed("spec.observerSchema", observer.DroppedNulls(sent.Spec.ObserverSchema, values(app.Spec.ObserverSchema)))
 	for i, inner := range sent.Spec.Manifest {
-		if inner["kind"] != v1alpha1.Kind || len(sent.Spec.Manifest) != len(app.Spec.Manifest) { // or others stand there
+		if inner["kind"] != v1alpha1.Kind || len(sent.Spec.Manifest) != len(app.Spec.Manifest) { // or the positions may have changed
 			continue
 		}
 		stored, err := decode(app.Spec.Manifest[i])
@@ -257,7 +253,7 @@ func prefixed(field string, paths []string) []string {
 	return paths
 }
 
-// Summary is the text of an error, short enough for a condition.
+// Summary returns the text of an error, truncated to the length of a condition message.
 func Summary(err error) string {
 	const limit = 4096
 	text := err.Error()

@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// observe puts together what the plan knew and what came of its change.
+// observe combines the planned state of a resource with the outcome of its change.
 func (c *summarizer) observe(res *resource, before *v1alpha1.ResourceStatus) resourceResult {
 	o := resourceResult{live: res.live, compared: res.compared, problem: res.problem}
 	outcome, attempted := c.outcomes[res.object.ID]
@@ -35,7 +35,7 @@ func (c *summarizer) observe(res *resource, before *v1alpha1.ResourceStatus) res
 		}
 	}
 	if res.policy.adopts() && !o.wrote && !c.preview || !res.policy.writes {
-		// It is another owner's still: nothing of it goes on record.
+		// Another owner still owns the object, so the status records nothing of it.
 		o.live, o.compared.Held = nil, 0
 		res.computeDesired(false)
 	}
@@ -49,7 +49,8 @@ func (c *summarizer) observe(res *resource, before *v1alpha1.ResourceStatus) res
 	return o
 }
 
-// waitProblem is why a resource is not yet as it should be although nothing failed.
+// waitProblem returns the Problem of a resource whose change was not attempted: its own Problem, or that the
+// change is still pending. It returns nil if the resource needs no write.
 func (c *summarizer) waitProblem(res *resource) *Problem {
 	if res.problem != nil || c.preview || c.plan.IsNoOp() || !res.change.Writes() {
 		return res.problem
@@ -61,9 +62,9 @@ func (c *summarizer) waitProblem(res *resource) *Problem {
 	return &Problem{Reason: v1alpha1.ReasonWaiting, Message: res.object.ID.String() + " is still to be " + verb}
 }
 
-// isOurs reports whether the object of an outcome may be taken for the resource.
-// What answers our own write is; what was found in its place is checked, since
-// an object that gets into the inventory will be deleted one day.
+// isOurs reports whether the object of an outcome belongs to the resource. The response to the controller's
+// write does. An object that was found instead is checked, because objects in the inventory can be deleted
+// later.
 func (c *summarizer) isOurs(res *resource, outcome Outcome, before *v1alpha1.ResourceStatus) bool {
 	if outcome.Object == nil {
 		return false
@@ -74,9 +75,8 @@ func (c *summarizer) isOurs(res *resource, outcome Outcome, before *v1alpha1.Res
 	return isOwned(c.plan.in.Application, res.object.ID, before, outcome.Object)
 }
 
-// responded takes in an API server's response: what it lengthened, what it
-// accepted in another form, and what is to be learned from it.
-// It returns the comparison with the response.
+// responded processes a response of the API server: lists that the API server lengthened, accepted forms, and
+// values to learn. It returns the comparison with the response.
 func (c *summarizer) responded(res *resource, outcome Outcome, o *resourceResult) delta.Comparison {
 	live, point := outcome.Object, &c.plan.hooks.ResourceObserved
 	res.entry, res.desired, res.accepted = res.entry.Copy(), observer.CopyMap(res.desired), maps.Clone(res.accepted)
@@ -106,15 +106,15 @@ func (c *summarizer) responded(res *resource, outcome Outcome, o *resourceResult
 	return after
 }
 
-// keepRefused leaves of the record what the manifest has no longer and the API
-// server has refused to remove. The rest is removed now.
+// keepRefused reduces the previous record to the values that the manifest dropped and whose removal is
+// deferred. All other dropped values are removed now.
 func (res *resource) keepRefused(app *v1alpha1.Application, live map[string]any) {
 	kept := res.compared.Kept(res.stored())
 	switch {
 	case !res.entry.Default:
-		return // nothing is removed, but what was held before is known
+		return // no field is removed, and the record still shows which fields were held
 	case kept == nil && res.compared.NeedsManagedFields && foreignTo(app, live) != nil:
-		return // the response tells who wrote what: there may be more to remove
+		return // the response has managedFields, so the next comparison may find more to remove
 	case kept == nil:
 		res.previous = nil
 		return
@@ -128,8 +128,8 @@ func (res *resource) keepRefused(app *v1alpha1.Application, live map[string]any)
 	res.previous = &previous
 }
 
-// leftExtra reports whether the patch left elements in a list that is too long,
-// because they are contested. The API server did not add those.
+// leftExtra reports whether the patch left elements in a list that is too long, because their removal is
+// deferred. The API server did not add those elements.
 func (res *resource) leftExtra() bool {
 	for _, d := range res.change.Fields {
 		if d.Reason == delta.Extra && d.HeldBack {
@@ -139,7 +139,8 @@ func (res *resource) leftExtra() bool {
 	return false
 }
 
-// accept records what the API server made of our write.
+// accept records the accepted forms of the written values. It also records removals that the API server undid,
+// and marks lists as contested that another client extends at each write.
 func (c *summarizer) accept(res *resource, live map[string]any, action Action) {
 	after := c.plan.compare(res, live)
 	forms := delta.Accept(after, func(d delta.Difference) bool { return res.wroteValue(d, action) })
@@ -159,7 +160,7 @@ func (c *summarizer) accept(res *resource, live map[string]any, action Action) {
 			c.plan.in.Memory = c.plan.in.Memory.with([]RejectedLeaf{c.plan.RecordRejection(Leaf{res.object.ID, d.Path}, filledIn(res.object.ID, d.Path))})
 		}
 		if d.Reason == delta.Extra && !d.HeldBack && res.wrote(d.Path, action) {
-			// Another client on the way to the API server adds it to whatever we write.
+			// A client between the controller and the API server, such as a webhook, adds it to every write.
 			leaf := Leaf{res.object.ID, d.Path}
 			if c.plan.in.Memory.markContested(leaf, d, c.now.Time, c.plan.in.ContestPolicy) {
 				c.warnContested(leaf)
@@ -169,15 +170,15 @@ func (c *summarizer) accept(res *resource, live map[string]any, action Action) {
 	}
 }
 
-// filledIn is the Problem of a field that is to be absent, and is in the answer to its
-// removal.
+// filledIn returns the Problem of a field that must be absent, but that the response to its removal still
+// contains.
 func filledIn(id manifest.ID, path string) *Problem {
 	return problemf(v1alpha1.ReasonRejected,
 		"%s: %s cannot be absent, because the API server fills it in again: hold a value of it, or take the rule out of the observer schema", id, path)
 }
 
-// wroteValue reports whether the desired value of a difference was part of what we sent. A
-// bound of a rule is not what was sent because another value was desired.
+// wroteValue reports whether the controller sent the desired value of a difference. If that value is a bound
+// of a rule, it checks the value as well as the path, because another value may have been sent.
 func (res *resource) wroteValue(d delta.Difference, action Action) bool {
 	if !d.Bound {
 		return res.wrote(d.Path, action)
@@ -187,7 +188,7 @@ func (res *resource) wroteValue(d delta.Difference, action Action) bool {
 	})
 }
 
-// wrote reports whether a path was part of what we sent.
+// wrote reports whether the controller's request wrote a path.
 func (res *resource) wrote(path string, action Action) bool {
 	if action == Create {
 		return true
@@ -200,8 +201,8 @@ func (res *resource) wrote(path string, action Action) bool {
 	return false
 }
 
-// losesTracking reports whether a form lacks one of our own marks, or changes it.
-// Without them the object would not be known as ours: that is never accepted.
+// losesTracking reports whether a form drops or changes tracking metadata. Such a form is never accepted,
+// because the Application could no longer recognize the object as its own.
 func losesTracking(path string, form delta.Form) bool {
 	for _, mark := range trackingKeys {
 		if path == mark.path() {
@@ -219,7 +220,7 @@ func losesTracking(path string, form delta.Form) bool {
 // adoptsFromOther reports whether a correction takes an object from another Application.
 func adoptsFromOther(d delta.Difference) bool { return isTrackingPath(d.Path) && d.Live.Set }
 
-// updated is what an update of a resource is in an event.
+// updated returns the action that an event shows for an update of a resource.
 func (res *resource) updated() Action {
 	switch {
 	case res.policy.adopts():
@@ -230,14 +231,14 @@ func (res *resource) updated() Action {
 	return Update
 }
 
-// corrects reports whether a change of a leaf may be one of a fight: what is given up, or
-// held for the first time, is none.
+// corrects reports whether a change of a leaf counts toward a contest. Changes of released leaves, and of
+// leaves that are held for the first time, do not count.
 func (res *resource) corrects(d delta.Difference) bool {
 	return d.Reason != delta.Removed && d.Reason != delta.Restored && (!res.policy.begins || res.policy.adopts() && adoptsFromOther(d))
 }
 
-// corrected remembers the corrections that were made, for fights and, of what has drifted,
-// for the history. To create an object again that was there is one, too.
+// corrected records the corrections that were made, to detect contests. It adds corrected drift to the
+// history. Creating a deleted object again counts as a correction, too.
 func (c *summarizer) corrected(res *resource, before *v1alpha1.ResourceStatus, drifted map[string]bool) {
 	done := doneChange{action: res.updated(), id: res.object.ID}
 	if res.change.Action == Create {
@@ -269,7 +270,7 @@ func (c *summarizer) corrected(res *resource, before *v1alpha1.ResourceStatus, d
 	}
 }
 
-// created remembers that an object was created, or created again.
+// created records that an object was created, or created again.
 func (c *summarizer) created(res *resource, before *v1alpha1.ResourceStatus) {
 	if before == nil || before.UID == "" {
 		c.addHistory(res, v1alpha1.OutcomeCreated, drift{})

@@ -11,10 +11,10 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Restored is the last translation as far as the status has it, for a controller that
-// was started while the source cannot be had. It is nil unless the status has all of
-// it: this very spec was held, and nothing was left to be done. What came of a later
-// translation is not deleted by it, and values of Secrets are those of the live ones.
+// Restored returns the last translation from the status, for a controller that starts while the source is not
+// available. It returns nil unless the status has the complete translation: the current spec was held, and no
+// change was pending. Objects of a later translation are not deleted because of it. Values of Secrets are
+// taken from the live objects.
 func Restored(app *v1alpha1.Application) *Source {
 	held := apimeta.FindStatusCondition(app.Status.Conditions, v1alpha1.ConditionHeld)
 	if held == nil || held.Status != "True" || held.ObservedGeneration != app.Generation ||
@@ -38,9 +38,9 @@ func Restored(app *v1alpha1.Application) *Source {
 
 func (p *Plan) restored() bool { return p.in.Source != nil && p.in.Source.Restored }
 
-// unmask gives the Secrets of a restored translation, and those among the manifests of its
-// Applications, the values that the live ones have: the status masks them. Where there are none, nothing can be done with a Secret
-// until the source can be had.
+// unmask replaces the masked values of Secrets in a restored translation, and in the manifests of its
+// Applications, by the live values. The status masks them. A Secret without live values cannot be applied
+// until the source is available.
 func (p *Plan) unmask() {
 	if !p.restored() {
 		return
@@ -66,7 +66,7 @@ func (p *Plan) unmask() {
 	}
 }
 
-// sourceProblem is the Problem of a Secret without known values.
+// sourceProblem returns the Problem of an object with unknown Secret values, or nil if the values are known.
 func (p *Plan) sourceProblem(id manifest.ID) *Problem {
 	if !slices.Contains(p.unknown, id) {
 		return nil
@@ -74,8 +74,8 @@ func (p *Plan) sourceProblem(id manifest.ID) *Problem {
 	return &Problem{Reason: v1alpha1.ReasonFetchFailed, Message: fmt.Sprintf("%s has values that are known only when the source can be had again", id)}
 }
 
-// unmasked is a value with what is masked in it taken from another one. It is not
-// known if that has nothing there.
+// unmasked returns a value with its masked parts replaced by those of the live value. known is false if the
+// live value lacks one of them.
 func unmasked(value, live any) (whole any, known bool) {
 	switch value := value.(type) {
 	case map[string]any:
@@ -111,7 +111,7 @@ func unmasked(value, live any) (whole any, known bool) {
 	return value, true
 }
 
-// sameName reports whether two manifests are of the same object, as far as they say.
+// sameName reports whether two manifests have the same kind and name.
 func sameName(a, b any) bool {
 	x, _ := a.(map[string]any)
 	y, _ := b.(map[string]any)

@@ -9,9 +9,8 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// DecideDeletion says what to do about the resources of an Application that is being
-// deleted: delete them all in reverse order, or, where they are to stay, take our marks
-// off and leave them.
+// DecideDeletion plans the deletion of an Application: delete its objects in reverse order, or remove the
+// tracking metadata of objects that are orphaned.
 func DecideDeletion(in Input) *Plan {
 	p := newPlan(in)
 	p.retiring = true
@@ -23,14 +22,15 @@ func DecideDeletion(in Input) *Plan {
 	return p
 }
 
-// Orphans reports whether all objects of an Application stay when it is deleted: its
-// spec says so, or whoever deleted it did.
+// Orphans reports whether all objects of an Application are orphaned when it is deleted, because of its spec
+// or because the client requested it with the deletion.
 func Orphans(app *v1alpha1.Application) bool {
 	return app.Spec.DeletionPolicy == v1alpha1.DeletionOrphan || isCascadeOrphan(app)
 }
 
-// RetainedObjects has the objects on record that stay when an Application is deleted, as far as its
-// record says: all (see Orphans), or those that were adopted, or whose manifest says so.
+// RetainedObjects returns the objects of the inventory that are orphaned when an Application is deleted,
+// according to its status. These are all objects (see Orphans), or those that were adopted or whose manifest
+// sets the deletion policy.
 func RetainedObjects(app *v1alpha1.Application) map[manifest.ID]bool {
 	p := &Plan{in: Input{Application: app, Kinds: Offline()}, retiring: true}
 	records, inventory := recordsOf(p.in, nil)
@@ -45,9 +45,9 @@ func RetainedObjects(app *v1alpha1.Application) map[manifest.ID]bool {
 	return stays
 }
 
-// RequestsOrphan reports whether this version of an Application shows that whoever deleted
-// it asked to leave its objects. The garbage collector may take that finalizer off before
-// anybody looks again: AnnotationOrphan is to be written before anything else.
+// RequestsOrphan reports whether this version of an Application shows that the client that deleted it
+// requested to orphan its objects. The garbage collector may remove that finalizer before the next reconcile,
+// so AnnotationOrphan must be written before anything else.
 func RequestsOrphan(app *v1alpha1.Application) bool {
 	return app.DeletionTimestamp != nil && slices.Contains(app.Finalizers, metav1.FinalizerOrphanDependents)
 }

@@ -13,9 +13,8 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// selectedObjects are the manifests that a user would have to write in the place of
-// spec.select: what is held of each object that it means, as one that is shared. The error
-// is a *Problem if they are too many.
+// selectedObjects returns the manifests that are equivalent to spec.select: for each matched object, the held
+// fields, as a shared object. The error is a *Problem if too many objects match.
 func selectedObjects(in Input, options manifest.Options) (objects []manifest.Object, warnings []string, err error) {
 	app := in.Application
 	entries, faults := Selections(app)
@@ -45,12 +44,12 @@ func selectedObjects(in Input, options manifest.Options) (objects []manifest.Obj
 	return objects, warnings, err
 }
 
-// isSelected reports whether an object is one that spec.select means. Its position is then
-// that of the first entry that does.
+// isSelected reports whether an object is matched by spec.select. Its position is then the index of the first
+// spec.select item that matches it.
 func isSelected(o manifest.Object) bool { return len(o.Field) > 1 && o.Field[1] == "select" }
 
-// validateSelection finds what is wrong with what is held, and what is dropped of it, whether or not
-// there is an object.
+// validateSelection validates the hold field of each spec.select item, whether or not an object matches. It
+// returns warnings about dropped fields.
 func validateSelection(entries []Selection, options manifest.Options) (warnings []string, faults []error) {
 	for _, s := range entries {
 		raw := s.manifestOf(manifest.ID{Group: s.Group, Kind: s.Kind, Name: "name"}, map[string]any{"metadata": map[string]any{"name": "name", "namespace": "name", "uid": "uid"}})
@@ -73,7 +72,7 @@ func validateSelection(entries []Selection, options manifest.Options) (warnings 
 	return warnings, faults
 }
 
-// tooMany refuses more objects than spec.maxObjects.
+// tooMany returns a *Problem if spec.select matches more objects than spec.maxObjects.
 func tooMany(app *v1alpha1.Application, entries []Selection, selected map[manifest.ID][]Selection) error {
 	if len(selected) <= mostObjects(app) {
 		return nil
@@ -93,8 +92,8 @@ func tooMany(app *v1alpha1.Application, entries []Selection, selected map[manife
 		len(selected), mostObjects(app), some(counts))
 }
 
-// selected says how many objects each entry means, and why of some that is not known. It
-// comes after the resources.
+// selected sets the number of objects that each spec.select item matches, and adds the problems of items that
+// could not be resolved. It uses the status of the resources, so these must be complete.
 func (c *summarizer) selected() {
 	entries := c.plan.in.Application.Spec.Select
 	c.result.Status.Selected = nil
@@ -124,8 +123,8 @@ func (c *summarizer) selected() {
 	c.result.Status.Selected = counts
 }
 
-// Selected says how many objects each entry of spec.select means, and which these are. That of
-// one that is refused is told by the refusal.
+// Selected returns the number of objects that each spec.select item matches, and the IDs of all matched
+// objects. It returns nil if the spec is invalid; the Problem of the plan then explains why.
 func (p *Plan) Selected() (views []ViewSelection, ids map[manifest.ID]bool) {
 	if p.in.Application == nil || p.retiring || p.Invalid != nil {
 		return nil, nil
@@ -153,11 +152,10 @@ func (p *Plan) Selected() (views []ViewSelection, ids map[manifest.ID]bool) {
 	return views, ids
 }
 
-// isReady reports whether a resource is as it should be.
+// isReady reports whether a resource is in sync and healthy.
 func isReady(r v1alpha1.ResourceStatus) bool { return r.Reason == "" && r.Health == healthCurrent }
 
-// isUnselected reports whether a problem is that of an entry of spec.select, which is told
-// once.
+// isUnselected reports whether a problem belongs to a spec.select item. Such a problem is reported only once.
 func (p *Plan) isUnselected(problem *Problem) bool {
 	for _, known := range p.in.UnresolvedSelections {
 		if known == problem {
@@ -167,13 +165,13 @@ func (p *Plan) isUnselected(problem *Problem) bool {
 	return false
 }
 
-// manifestOf is what an entry holds of one object, as its manifest.
+// manifestOf returns the manifest of one object, with the fields that the selection holds.
 func (s Selection) manifestOf(id manifest.ID, live map[string]any) map[string]any {
 	content, _ := resolve(s.hold, live).(map[string]any)
 	content["apiVersion"], content["kind"] = s.GroupVersion().String(), s.Kind
 	metadata, isMap := content["metadata"].(map[string]any)
 	if !isMap && content["metadata"] != nil {
-		return content // it is refused
+		return content // validation rejects it
 	}
 	if metadata == nil {
 		metadata = map[string]any{}
@@ -195,7 +193,7 @@ func (s Selection) manifestOf(id manifest.ID, live map[string]any) map[string]an
 	return content
 }
 
-// mergeSelections is what several entries hold of one object.
+// mergeSelections returns the manifest of an object that several spec.select items match.
 func mergeSelections(id manifest.ID, live map[string]any, by []Selection, known Kinds) (content map[string]any, faults []error) {
 	content = by[0].manifestOf(id, live)
 	for i, s := range by[1:] {
@@ -224,7 +222,7 @@ func mergeSelections(id manifest.ID, live map[string]any, by []Selection, known 
 	return content, faults
 }
 
-// union puts parts of one object together. What both set overlaps.
+// union merges parts of one object. Fields that both parts set are overlaps.
 type union struct {
 	kind     *kinds.Node
 	overlaps []string
@@ -253,7 +251,7 @@ func (u *union) maps(path *observer.Path, t *kinds.Node, into, from map[string]a
 	}
 }
 
-// lists puts elements with keys together, and adds the others.
+// lists merges elements with the same keys, and appends the others.
 func (u *union) lists(path *observer.Path, t *kinds.Node, into, from []any) []any {
 	list := observer.List{}
 	list.ByValue = !list.ByIdentity(t)
@@ -279,11 +277,11 @@ func (u *union) lists(path *observer.Path, t *kinds.Node, into, from []any) []an
 	return into
 }
 
-// referable are the fields of an object that values may be taken from. They never change: a
-// value from a field that another client may write could chase one that is made of it.
+// referable are the fields of an object that references can name. They never change. If another client could
+// write a referenced field, it could derive that field from the held value, so that both change without end.
 var referable = []string{"metadata.name", "metadata.namespace", "metadata.uid"}
 
-// resolve is a copy of a value in whose texts references stand for fields of an object.
+// resolve returns a copy of a value in which references to fields of the object are replaced.
 func resolve(value any, object map[string]any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -308,7 +306,8 @@ func resolve(value any, object map[string]any) any {
 	return value
 }
 
-// references takes a text apart. $$( is the text $(.
+// references splits a string into plain text and references, and calls the functions for them in order. $$(
+// escapes $(.
 func references(value string, plain, reference func(string)) {
 	for value != "" {
 		before, rest, found := strings.Cut(value, "$(")
@@ -333,7 +332,7 @@ func hasReference(value string) (has bool) {
 	return has
 }
 
-// unknownReferences are those that no value may be taken from.
+// unknownReferences returns the references that are not allowed.
 func unknownReferences(value any) (unknown []string) {
 	switch value := value.(type) {
 	case map[string]any:

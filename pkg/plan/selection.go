@@ -14,25 +14,23 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Selection is an entry of spec.select: objects of one kind, and what is held of each.
+// Selection is an item of spec.select: objects of one kind, and the fields to hold of each.
 type Selection struct {
 	Position int
 	schema.GroupVersionKind
-	// Namespaces and Names are patterns; nil for the Application's namespace, and for any
-	// name.
+	// Namespaces and Names are patterns. By default, only the Application's namespace and all names match.
 	Namespaces, Names []string
 	Labels            labels.Selector
 
 	hold map[string]any
 }
 
-// AllNamespaces reports whether objects may be in namespaces that the entry does not name.
+// AllNamespaces reports whether a namespace pattern has a wildcard, so that all namespaces must be searched.
 func (s Selection) AllNamespaces() bool { return slices.ContainsFunc(s.Namespaces, isPattern) }
 
 func isPattern(text string) bool { return strings.Contains(text, "*") }
 
-// Name is that of the only object that can be meant, in one namespace; empty if there may be
-// others.
+// Name returns the only name that can match, or "" if several names can.
 func (s Selection) Name() string {
 	if len(s.Names) == 1 && !isPattern(s.Names[0]) {
 		return s.Names[0]
@@ -40,7 +38,7 @@ func (s Selection) Name() string {
 	return ""
 }
 
-// Covers reports whether an entry speaks of objects of that identity, with the right labels.
+// Covers reports whether the kind, namespace and name of an object match. It does not check labels.
 func (s Selection) Covers(id manifest.ID) bool {
 	return id.GroupKind() == s.GroupKind() && matchesAny(s.Names, id.Name) &&
 		(id.Namespace == "" || matchesAny(s.Namespaces, id.Namespace))
@@ -50,8 +48,8 @@ func matchesAny(patterns []string, text string) bool {
 	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(pattern string) bool { return observer.MatchesPattern(pattern, text) })
 }
 
-// Selections are the entries of spec.select that can be read, and what is wrong with the
-// others, or with all of them together.
+// Selections returns the valid items of spec.select. faults has the validation errors of the others, and of
+// combinations of items.
 func Selections(app *v1alpha1.Application) (all []Selection, faults []error) {
 	for i := range app.Spec.Select {
 		s, err := readSelection(i, &app.Spec.Select[i])
@@ -115,9 +113,9 @@ func readSelection(position int, item *v1alpha1.ObjectSelection) (s Selection, f
 	return s, faults
 }
 
-// unstableSelections are the entries that would never rest: what they hold makes objects leave an
-// entry, this one or another, which are then let go and have again what they had, and are
-// selected again.
+// unstableSelections returns a validation error for each held label that makes objects stop matching a
+// selection, the same or another one. The objects would be released and restored, and then match again,
+// without end.
 func unstableSelections(all []Selection) (faults []error) {
 	for _, s := range all {
 		metadata, _ := s.hold["metadata"].(map[string]any)
@@ -150,9 +148,8 @@ func entryName(s, other Selection) string {
 	return manifest.Path{"spec", "select", other.Position}.String()
 }
 
-// Selected are the objects, of those that are live, that entries of spec.select mean, and
-// the positions of these. What the manifests name, and what the Application owns, is none of
-// them; nor is what is being deleted.
+// Selected returns the live objects that spec.select matches, each with the items that match it. It omits
+// objects that the manifests name, that the Application owns, or that are being deleted.
 func Selected(in Input, entries []Selection) map[manifest.ID][]Selection {
 	selected := map[manifest.ID][]Selection{}
 	if len(entries) == 0 {
@@ -191,7 +188,7 @@ func labelsOf(live map[string]any) labels.Set {
 	return set
 }
 
-// mostObjects is how many objects spec.select may mean.
+// mostObjects returns the maximum number of objects that spec.select can match.
 func mostObjects(app *v1alpha1.Application) int {
 	return int(cmp.Or(app.Spec.MaxObjects, v1alpha1.DefaultMaxObjects))
 }

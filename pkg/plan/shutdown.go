@@ -10,10 +10,9 @@ import (
 	"holdfast.dev/holdfast/pkg/hooks"
 )
 
-// ShuttingDown is the status of an Application whose workload is asked to shut
-// down, before anything of it is deleted. In the step ShutdownCall it is the
-// status to write before the workload is called: a call that nobody remembers
-// would be made again.
+// ShuttingDown returns the status of an Application whose workload is asked to shut down before any object is
+// deleted. In the step ShutdownCall, this status must be written before the workload is called. A call that is
+// not recorded would be repeated.
 func ShuttingDown(app *v1alpha1.Application, step hooks.ShutdownStep, lastError string, now time.Time) Result {
 	at := metav1.NewTime(now.UTC().Truncate(time.Second))
 	c := &summarizer{plan: &Plan{in: Input{Application: app}, retiring: true}, now: at}
@@ -30,7 +29,7 @@ func ShuttingDown(app *v1alpha1.Application, step hooks.ShutdownStep, lastError 
 	}
 	state.LastError = lastError
 	if step == hooks.ShutdownCall {
-		// Rounded up, so that nobody's time is cut short.
+		// Rounded up, so that the workload gets its full timeout.
 		called := metav1.NewTime(now.UTC().Add(time.Second - time.Nanosecond).Truncate(time.Second))
 		state.Attempts, state.LastAttempt, state.LastError = state.Attempts+1, &called, ""
 	}

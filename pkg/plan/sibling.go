@@ -11,21 +11,21 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Sibling is a field beside a held one that neither the schema nor the manifest names: where
-// an API allows one of several fields, it may be why the API server refuses ours.
+// Sibling is a live field next to a held field that neither the schema nor the manifest names. If an API allows
+// only one of several fields, the sibling may cause the API server to reject the held field.
 type Sibling struct {
 	path  *observer.Path
 	value any
 }
 
-// Path returns the path of the field, as people read it.
+// Path returns the readable path of the field.
 func (s Sibling) Path() string { return s.path.String() }
 
-// Siblings returns the fields that may be in the way of a unit, the nearest ones first. The
-// live object must have its managedFields. If only drift is corrected, they are those that
-// another client wrote; if the intent changes, also those that the API server added to our own
-// write. Of an object that is about to be adopted, they are all: none of them may go, but see
-// InTheWay. Of a shared object, there are none.
+// Siblings returns the fields that may conflict with a unit, the nearest ones first. The live object must have
+// its managedFields. If the change only corrects drift, Siblings returns the fields that another client wrote.
+// If the desired state changes, it also returns the fields that the API server added to the controller's own
+// write. For an object that is being adopted, it returns all siblings. None of them may be removed, but
+// InTheWay reports them. A shared object has no siblings.
 // Source: docs/semantics.md, "One of several fields".
 func (p *Plan) Siblings(c Change, u Unit) []Sibling {
 	res := c.resource
@@ -50,17 +50,16 @@ func (p *Plan) Siblings(c Change, u Unit) []Sibling {
 	})
 }
 
-// HasSiblings reports whether anything at all is beside the fields of a unit.
+// HasSiblings reports whether the fields of a unit have any siblings, regardless of who wrote them.
 func (c Change) HasSiblings(u Unit) bool {
 	return c.resource != nil && c.resource.policy.removes && len(c.resource.beside(u)) > 0
 }
 
-// Adopts reports whether the change takes over an object that was there before: nothing of it
-// is removed.
+// Adopts reports whether the change adopts an existing object. Adoption removes no fields.
 func (c Change) Adopts() bool { return c.resource != nil && c.resource.policy.adopts() }
 
-// InTheWay returns what a message says about the fields without which the API server would
-// take a refused adoption. It is empty if there are none.
+// InTheWay returns the text that is appended to the message of a rejected adoption. It lists the fields without
+// which the API server would accept the adoption, and the remedy. It returns "" if there are no such fields.
 func InTheWay(siblings []Sibling) string {
 	if len(siblings) == 0 {
 		return ""
@@ -74,7 +73,8 @@ func InTheWay(siblings []Sibling) string {
 		strings.Join(paths, ", "), strings.Join(items, ", "))
 }
 
-// beside returns the free fields on the way from the fields of a unit up to it.
+// beside returns the free fields in the maps from the fields of a unit up to the unit itself, the nearest ones
+// first.
 func (res *resource) beside(u Unit) (siblings []Sibling) {
 	seen := map[string]bool{}
 	for _, d := range u.Fields {
@@ -103,7 +103,7 @@ func (res *resource) beside(u Unit) (siblings []Sibling) {
 	return siblings
 }
 
-// valueAt returns what a live object has at a path, or nil.
+// valueAt returns the value of a live object at a path, or nil.
 func valueAt(live any, path *observer.Path) any {
 	for _, step := range path.Chain() {
 		switch at := live.(type) {
@@ -121,11 +121,11 @@ func valueAt(live any, path *observer.Path) any {
 	return live
 }
 
-// IsNamed reports whether the API server means the field, or one below it.
+// IsNamed reports whether the cause of an API server error names the field, or one below it.
 func (s Sibling) IsNamed(cause string) bool { return isBelow(cause, causeOf(s.path)) }
 
-// Distance returns how many steps a field is away from the one that the API server means: it
-// lies in it, or beside it. It is negative if it does neither.
+// Distance returns the number of path elements between the sibling and the field that the cause of an API
+// server error names. The sibling is in that field or next to it; otherwise, the distance is negative.
 func (s Sibling) Distance(cause string) int {
 	field := causeOf(s.path)
 	if around := cause[:max(0, strings.LastIndexByte(cause, '.'))]; isBelow(field, cause) {
@@ -136,8 +136,7 @@ func (s Sibling) Distance(cause string) int {
 	return -1
 }
 
-// PatchOf returns the patch that writes only some of the differences of a change, and removes
-// fields beside them.
+// PatchOf returns a patch that writes only the given units of a change, and removes the given siblings.
 func (c Change) PatchOf(units []Unit, siblings []Sibling) []delta.Op {
 	var some delta.Comparison
 	for _, u := range units {
@@ -150,7 +149,8 @@ func (c Change) PatchOf(units []Unit, siblings []Sibling) []delta.Op {
 	return slices.Concat(guards, ops)
 }
 
-// Clear removes fields beside those that the API server refuses.
+// Clear returns a RejectedLeaf with which Replan removes siblings: fields that conflict with a rejected field,
+// or aliases of a written field that did not change.
 func (p *Plan) Clear(id manifest.ID, siblings []Sibling) RejectedLeaf {
 	cleared := RejectedLeaf{Leaf: Leaf{ID: id}, conflicts: []string{}}
 	for _, s := range siblings {

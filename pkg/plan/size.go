@@ -12,17 +12,17 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// maxApplicationBytes is what an Application may take with its status. etcd
-// refuses requests of more than 1.5 MiB; the rest is for managedFields and for
-// what is learned later. What is more is put into slices, as far as that can be.
+// maxApplicationBytes limits the size of an Application with its status. etcd rejects requests of more than
+// 1.5 MiB. The difference is reserved for managedFields and for values that are learned later. The excess is
+// moved to slices if possible.
 const maxApplicationBytes = v1alpha1.MaxApplicationBytes
 
-// schemaFactor is how much longer the default schema of a manifest can be, at most: that of
-// an empty list is its two lengths.
+// schemaFactor limits how many times longer than a manifest its default schema can be. The worst case is an
+// empty list, whose schema is its two lengths.
 const schemaFactor = 40
 
-// sizeProblem refuses an Application that slices do not help, before anything is created:
-// without its status nothing could be learned, corrected or deleted.
+// sizeProblem returns a Problem if an Application is too large even with slices. It is checked before any object
+// is created, because without its status the controller could not learn, correct or delete.
 func sizeProblem(p *Plan) *Problem {
 	app := p.in.Application
 	fixed := sourceSize(app) + fieldsSize(app)
@@ -35,12 +35,12 @@ func sizeProblem(p *Plan) *Problem {
 	written := rawSize(app.Spec.Manifest) + rawSize(app.Spec.ObserverSchema)
 	atMost, records := written*(1+schemaFactor), written
 	for _, res := range p.resources {
-		if n := len(encode(res.baseline).Raw); isSelected(res.object) { // the inventory of many objects is in slices
+		if n := len(encode(res.baseline).Raw); isSelected(res.object) { // the inventory of selected objects is in slices
 			atMost, records = atMost+n, records+n
 		} else if len(res.baseline) > 0 {
 			fixed += n
 		}
-		if manifest.IsSecret(res.object.ID.GroupKind()) { // it is in no slice
+		if manifest.IsSecret(res.object.ID.GroupKind()) { // Secrets are not in slices
 			fixed += size(res.object.Content)
 		}
 		atMost += size(res.desired)*(1+schemaFactor) + size(res.live)
@@ -67,8 +67,8 @@ func sizeProblem(p *Plan) *Problem {
 		"the Application and its record would take %d MiB of the %d MiB that are read: %s", records>>20, v1alpha1.MaxUnpacked>>20, remedy)
 }
 
-// isSmall reports whether the spec is so short that no record of it can be too large: what is
-// held is as a rule what the spec says, and then nothing needs to be counted.
+// isSmall reports whether the spec is so short that its record cannot be too large. The held values usually
+// equal those of the spec, and then the resources do not need to be measured.
 func (p *Plan) isSmall() bool {
 	n := 0
 	for _, items := range [][]runtime.RawExtension{p.in.Application.Spec.Manifest, p.in.Application.Spec.ObserverSchema} {
@@ -88,7 +88,7 @@ func (p *Plan) isSmall() bool {
 	return n*2*(1+schemaFactor) <= v1alpha1.MaxUnpacked
 }
 
-// longest is how long a text of JSON is at most when it is written as here.
+// longest returns the maximum length of JSON text after it is encoded again, with HTML escaping.
 func longest(raw []byte) int {
 	n := len(raw) + len(",")
 	for _, c := range []byte{'<', '>', '&', 0xe2} {
@@ -97,13 +97,12 @@ func longest(raw []byte) int {
 	return n
 }
 
-// fieldsSize is what spec.fields takes.
 func fieldsSize(app *v1alpha1.Application) int {
 	raw, _ := json.Marshal(app.Spec.Fields)
 	return len(raw)
 }
 
-// projected is what of a resource will be lastObservedManifest, about.
+// projected returns the approximate lastObservedManifest item of a resource.
 func (res *resource) projected() any {
 	if res.live != nil {
 		return res.entry.Project(res.kind, res.desired, res.live)
@@ -111,8 +110,8 @@ func (res *resource) projected() any {
 	return res.entry.Project(res.kind, res.desired, res.desired)
 }
 
-// spare puts into a status what is only needed should the spec change before its work is
-// done, as long as there is room. Whatever does not fit stays should that happen.
+// spare adds records to a status while they fit. These records are only needed if the spec changes before its
+// changes are complete. Without its record, a dropped field or object is then not removed.
 type spare struct {
 	status *v1alpha1.ApplicationStatus
 	room   int
@@ -123,7 +122,8 @@ func spareIn(status *v1alpha1.ApplicationStatus) *spare {
 	return &spare{status: status, room: v1alpha1.MaxUnpacked - taken}
 }
 
-// put puts a record in the place of another one, or at the end if i is that of none.
+// put replaces record i of the status, or appends the record if i is out of range. It does nothing if the
+// record does not fit.
 func (s *spare) put(i int, r *record) {
 	entry, desired := encode(r.entry.Raw()), encode(r.desired)
 	atEnd := i >= len(s.status.LastAppliedManifest)
@@ -143,7 +143,7 @@ func (s *spare) put(i int, r *record) {
 	s.room -= more
 }
 
-// sourceSize is that of a template and its inputs.
+// sourceSize returns the size of the template and of the inputs.
 func sourceSize(app *v1alpha1.Application) int {
 	n := 0
 	if t := app.Spec.Tosca; t != nil {
@@ -170,8 +170,8 @@ func rawSize(items []runtime.RawExtension) int {
 	return n
 }
 
-// size is the length of a value as JSON, without writing it: this is asked of
-// every resource each time.
+// size returns the length of a value as JSON. It does not encode the value, because it can run for every resource
+// in every reconcile.
 func size(v any) int {
 	switch v := v.(type) {
 	case map[string]any:
@@ -206,8 +206,7 @@ func size(v any) int {
 	return len(raw)
 }
 
-// textSize is the length of a string with its quotes; what is escaped takes two bytes,
-// or six.
+// textSize returns the length of a string as JSON, with quotes. An escaped character takes two or six bytes.
 func textSize(s string) int {
 	n := len(s) + len(`""`)
 	for i := range len(s) {

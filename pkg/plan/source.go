@@ -8,26 +8,24 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Source is what a template or archive was translated into.
+// Source is the translation of a template or archive.
 type Source struct {
-	// Objects are the manifests, in their order; those of the last good
-	// translation if Problem is set, nil if there never was one.
+	// Objects are the manifests, in order. If Problem is set, they are the result of the last successful
+	// translation, or nil if there was none.
 	Objects []map[string]any
-	// Outputs are those of the template that can be evaluated.
+	// Outputs are the template outputs that can be evaluated.
 	Outputs map[string]any
-	// Digest is that of what was translated, inputs included: SHA-256 in
-	// hexadecimal.
+	// Digest is the SHA-256 digest of the template or archive and its inputs, in hexadecimal.
 	Digest   string
 	Warnings []string
-	// Problem is why the source could not be fetched or translated now.
+	// Problem is set if the source could not be fetched or translated.
 	Problem *Problem
-	// Restored tells that Objects are from the status: see Restored.
+	// Restored is true if Objects are from the status: see the function Restored.
 	Restored bool
 }
 
-// ManifestDigest is the SHA-256 digest of the manifests as JSON, in hexadecimal.
-// Values of Secrets are not part of it: a digest of what is easy to guess tells
-// it.
+// ManifestDigest returns the SHA-256 digest of the manifests as JSON, in hexadecimal. It excludes values of
+// Secrets, because a digest reveals a value that is easy to guess.
 func (s *Source) ManifestDigest() string {
 	shown := make([]map[string]any, len(s.Objects))
 	for i, object := range s.Objects {

@@ -11,9 +11,8 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// withoutRespelling is the next status; or the one before, if they differ in nothing but in
-// how leaves are written. Earlier versions wrote them as null: an upgrade writes no
-// status for that alone.
+// withoutRespelling returns the next status, or the previous one if they differ only in how leaves are written.
+// Earlier versions of Holdfast wrote leaves as null. An upgrade does not write a status only for that.
 func withoutRespelling(before, next v1alpha1.ApplicationStatus) v1alpha1.ApplicationStatus {
 	if !slices.ContainsFunc(before.MangledObserverSchema, hasNulls) {
 		return next

@@ -13,25 +13,24 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Suggestion is what to hold of a live object that nobody has written a manifest or a
-// schema for.
+// Suggestion is a proposed manifest and schema for a live object that has neither.
 type Suggestion struct {
 	// Entry is an observer schema, as a JSON object.
 	Entry map[string]any
-	// Manifest has the values of what the schema holds, and no more than is needed to
-	// create the object again: under the default schema the same is held.
+	// Manifest has the values of the held fields, and the other values that are needed to create the object
+	// again. With Free, its default schema holds the same fields as Entry.
 	Manifest map[string]any
-	// Free are paths in the manifest that are not to be held: a create needs a value to
-	// begin with.
+	// Free lists the paths in the manifest that must not be held. They are in the manifest because a create
+	// needs an initial value.
 	Free []string
-	// LeftOut are the fields that are not in the schema, because others write them.
+	// LeftOut lists the fields that are not in the schema, because controllers write them.
 	LeftOut []Field
 }
 
-// Empty reports whether others write all that the object has.
+// Empty reports whether the suggestion holds no field, because controllers write all fields of the object.
 func (s Suggestion) Empty() bool {
 	if len(s.LeftOut) == 0 {
-		return false // a name is all that it has
+		return false // the object has only a name
 	}
 	for name, value := range s.Entry {
 		metadata, _ := value.(map[string]any)
@@ -42,10 +41,9 @@ func (s Suggestion) Empty() bool {
 	return true
 }
 
-// Suggest proposes an observer schema from an object's managedFields, and a manifest: the
-// fields that people and their tools wrote, without those that controllers and
-// autoscalers write, without defaults, and without what nobody is on record for. The kind
-// may be nil. An object without managedFields gets a schema without fields.
+// Suggest proposes an observer schema and a manifest from an object's managedFields. It includes the fields that
+// users and their tools wrote. It excludes fields that controllers and autoscalers write, defaults, and fields
+// without a field manager. kind may be nil. An object without managedFields gets a schema without fields.
 func Suggest(live map[string]any, kind *kinds.Node) Suggestion {
 	s := &suggester{live: live, writers: managersOf(live)}
 	apiVersion, _ := live["apiVersion"].(string)
@@ -77,31 +75,29 @@ func Suggest(live map[string]any, kind *kinds.Node) Suggestion {
 
 type suggester struct {
 	live       map[string]any
-	kubernetes bool // it is a kind of Kubernetes itself
+	kubernetes bool // the kind is built into Kubernetes
 	writers    []managerEntry
 	suggestion Suggestion
 }
 
-// suggestionNode is one place of the walk: in the live object, in what kubectl apply
-// was given, in the schema of the kind.
+// suggestionNode is a value of the live object, with the value from kubectl apply and the type at its path.
 type suggestionNode struct {
 	live    any
 	applied delta.Value
 	t       *kinds.Node
 	path    *observer.Path
-	// parent is the name of the map that it is in, and siblings that map.
+	// parent is the name of the map that contains the value, and siblings is that map.
 	parent   string
 	siblings map[string]any
 }
 
-// proposal is what is held at one place, and the value that it has.
+// proposal is the proposed schema at one path, and the value for the manifest.
 type proposal struct{ schema, value any }
 
-// clientSideApply is the field manager of kubectl apply, which keeps what it was
-// given in an annotation.
+// clientSideApply is the field manager of kubectl apply, which stores its input in an annotation.
 const clientSideApply = "kubectl-client-side-apply"
 
-// appliedOf is what kubectl apply was given, or nil.
+// appliedOf returns the last input of kubectl apply, or nil.
 func appliedOf(live map[string]any) map[string]any {
 	var applied map[string]any
 	if json.Unmarshal([]byte(text(live, "metadata", "annotations", lastAppliedAnnotation)), &applied) != nil {
@@ -110,8 +106,8 @@ func appliedOf(live map[string]any) map[string]any {
 	return applied
 }
 
-// metadata keeps the name, the labels and the annotations. In the schema the namespace is
-// left out: it is the Application's, most often.
+// metadata proposes the name, the labels and the annotations. The schema omits the namespace, because it is
+// usually that of the Application.
 func (s *suggester) metadata(value any, written delta.Value) proposal {
 	metadata, _ := value.(map[string]any)
 	applied, _ := written.Any.(map[string]any)
@@ -129,7 +125,7 @@ func (s *suggester) metadata(value any, written delta.Value) proposal {
 	return proposal{schema, values}
 }
 
-// node is what is proposed of a value; false if nothing of it is.
+// node returns the proposal for a value, and false if no part of it is proposed.
 func (s *suggester) node(at suggestionNode) (proposal, bool) {
 	switch v := at.live.(type) {
 	case map[string]any:
@@ -144,8 +140,8 @@ func (s *suggester) node(at suggestionNode) (proposal, bool) {
 	}
 }
 
-// fields proposes those fields of a map that hold something. What is one value, such as a
-// selector, is in the manifest as a whole.
+// fields proposes those fields of a map that have a proposal. The manifest contains an atomic map, such as a
+// selector, as a whole.
 func (s *suggester) fields(m map[string]any, at suggestionNode) (proposal, bool) {
 	applied, _ := at.applied.Any.(map[string]any)
 	schema, values := map[string]any{}, map[string]any{}
@@ -171,16 +167,16 @@ func (s *suggester) fields(m map[string]any, at suggestionNode) (proposal, bool)
 	return proposal{schema, values}, len(schema) > 0
 }
 
-// list proposes the elements that hold something, and no upper limit, so that
-// others may add theirs. A list of which only positions tell elements apart is
-// proposed up to the last element that holds something; what keeps a place there is free.
+// list proposes the elements that have a proposal, and no upper limit, so that other clients can add elements.
+// If only their positions identify elements, it proposes all elements up to the last one with a proposal. The
+// placeholders among them are free.
 func (s *suggester) list(elements []any, at suggestionNode) (proposal, bool) {
 	list := &observer.List{}
 	byIdentity, labels := list.ByIdentity(at.t), list.Labels(at.t, elements)
 	applied, _ := at.applied.Any.([]any)
 	sameAs := list.Identities(at.t, elements, applied)
 	var nodes, values []any
-	var placeholders []string // that only keep a position, since the last element that holds something
+	var placeholders []string // elements without a proposal, after the last one with a proposal
 	kept := 0
 	for i, element := range elements {
 		below := suggestionNode{element, item(applied, sameAs[i]), at.t.Elem(), at.path.Element(labels[i], i), at.path.Name(), at.siblings}
@@ -203,8 +199,8 @@ func (s *suggester) list(elements []any, at suggestionNode) (proposal, bool) {
 	}), values[:kept:kept]}, true
 }
 
-// withKeys is an element of a manifest with what tells it apart, but for a key that has its
-// default.
+// withKeys returns a list element for the manifest with its list-map keys. It omits keys that have their default
+// values.
 func withKeys(value, element any, t *kinds.Node) any {
 	fields, isMap := value.(map[string]any)
 	live, _ := element.(map[string]any)
@@ -219,7 +215,7 @@ func withKeys(value, element any, t *kinds.Node) any {
 	return fields
 }
 
-// take reports whether a field is one to hold, and notes one that is left out.
+// take reports whether to hold a field. It adds a field to LeftOut if a controller writes it.
 func (s *suggester) take(at suggestionNode) bool {
 	writer := s.writer(at.path)
 	applied := at.applied.Set || s.hasApplied(writer, at.path)
@@ -227,7 +223,7 @@ func (s *suggester) take(at suggestionNode) bool {
 	case writer.Manager == "" || at.live == nil:
 		return false
 	case writer.Manager == clientSideApply && !at.applied.Set:
-		return false // a default, which is on record for whoever created the object
+		return false // a default; managedFields attributes it to the client that created the object
 	case !applied && s.kubernetes && isDefault(at.parent, at.path.Name(), at.siblings):
 		return false
 	case !isController(writer) && !isAct(at.path):
@@ -238,14 +234,14 @@ func (s *suggester) take(at suggestionNode) bool {
 	return false
 }
 
-// writer returns who wrote a field.
+// writer returns the last writer of a field.
 func (s *suggester) writer(path *observer.Path) Writer {
 	writer, _ := (&writerIndex{live: s.live, entries: s.writers}).managerOfValue(path)
 	return writer
 }
 
-// hasApplied reports whether another client has applied this very field. Of what was applied as
-// one value, such as a list without keys, the API server has filled in defaults.
+// hasApplied reports whether writer applied exactly this field. If it applied a field around it as one value,
+// such as a list without keys, this field may be a default of the API server.
 func (s *suggester) hasApplied(writer Writer, path *observer.Path) bool {
 	if writer.Operation != metav1.ManagedFieldsOperationApply {
 		return false
@@ -254,7 +250,7 @@ func (s *suggester) hasApplied(writer Writer, path *observer.Path) bool {
 	return slices.ContainsFunc(s.writers, func(m managerEntry) bool { return m.Writer == writer && reachOf(m.leaves, steps) == reachSelf })
 }
 
-// isOurs leaves out the marks of Holdfast, and what tools and API servers write of themselves.
+// isOurs reports whether a field is tracking metadata of Holdfast, or bookkeeping of a tool or the API server.
 func isOurs(path *observer.Path) bool {
 	name := path.String()
 	for _, own := range []string{
@@ -267,17 +263,16 @@ func isOurs(path *observer.Path) bool {
 	return false
 }
 
-// isAct reports whether a field says that another client has done something, which is over.
+// isAct reports whether a field only records a completed action, such as a restart.
 func isAct(path *observer.Path) bool {
 	return strings.HasSuffix(path.String(), "annotations['kubectl.kubernetes.io/restartedAt']")
 }
 
-// appliers are parts of the names of programs that write what people have written
-// elsewhere.
+// appliers are parts of the names of controllers that apply manifests that users wrote.
 var appliers = []string{"argocd", "kustomize-controller", "helm-controller", "fleet"}
 
-// isController reports whether a field is written by a program that keeps writing
-// it: by its name, or because it wrote through a subresource such as scale.
+// isController reports whether a writer is a program that writes the field continuously. It decides by the
+// field manager's name, or by a write through a subresource such as scale.
 func isController(w Writer) bool {
 	if w.Subresource != "" {
 		return true

@@ -7,7 +7,7 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 )
 
-// IsTrackingOnly reports whether a change leaves an object as it is, but for our marks.
+// IsTrackingOnly reports whether a change writes at most the tracking metadata of an object.
 func (c Change) IsTrackingOnly() bool {
 	if c.Problem != nil || c.Action != Update && c.Action != Unchanged {
 		return false
@@ -20,8 +20,8 @@ func (c Change) IsTrackingOnly() bool {
 	return true
 }
 
-// isOnlyMarks reports whether a difference is one of our marks, or a map of nothing else
-// where there is none yet.
+// isOnlyMarks reports whether a difference is tracking metadata, or adds a map that contains only tracking
+// metadata.
 func isOnlyMarks(d delta.Difference) bool {
 	if d.Path != "metadata.labels" && d.Path != "metadata.annotations" {
 		return isTrackingPath(d.Path)

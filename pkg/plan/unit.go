@@ -9,14 +9,13 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Unit is what of an update is corrected together, or not at all.
+// Unit is a set of fields of an update that are corrected together or not at all.
 type Unit struct {
 	Path   string
 	Fields []delta.Difference
 }
 
-// Units returns the parts of an update: an API server that refuses one of them may take the
-// others.
+// Units returns the units of an update. If the API server rejects one unit, it may accept the others.
 func (c Change) Units() []Unit {
 	var units []Unit
 	for _, d := range c.Fields {
@@ -32,8 +31,8 @@ func (c Change) Units() []Unit {
 	return units
 }
 
-// IsNamed reports whether the API server means a field of the unit, one below it, or the map
-// or list around it. It often names no more than the spec, which says nothing.
+// IsNamed reports whether the cause of an API server error names a field of the unit, a field below it, or a map
+// or list around it. The API server often names only the spec, which does not identify a unit.
 func (u Unit) IsNamed(cause string) bool {
 	if cause == "" || cause == "spec" || cause == "metadata" || cause == "status" {
 		return false
@@ -41,8 +40,8 @@ func (u Unit) IsNamed(cause string) bool {
 	return slices.ContainsFunc(u.causes(), func(field string) bool { return isBelow(cause, field) || isBelow(field, cause) })
 }
 
-// Around returns the unit of the map that has what the API server means, where that is more
-// than the unit: one field of a binding's roleRef is not worth more than its subjects.
+// Around returns the unit that a map belongs to, if a cause names the map and the map contains the whole unit
+// u. For example, if the API server rejects a binding's roleRef, the subjects are in the unit around it.
 func (u Unit) Around(causes []string) (unit string, ok bool) {
 	for _, cause := range causes {
 		if !u.IsNamed(cause) || strings.Contains(cause, "[") || slices.Contains(u.causes(), cause) || !isBelow(u.Path, cause) {
@@ -65,7 +64,7 @@ func (u Unit) causes() (fields []string) {
 	return fields
 }
 
-// causeOf returns a path as API servers write it in the causes of an error:
+// causeOf returns a path in the form of error causes from the API server:
 // spec.containers[0].env[1].value.
 func causeOf(path *observer.Path) string {
 	var b strings.Builder
@@ -82,7 +81,7 @@ func causeOf(path *observer.Path) string {
 	return b.String()
 }
 
-// isBelow reports whether a field is another one, or lies in it.
+// isBelow reports whether a field is the same as another one, or is inside it.
 func isBelow(field, other string) bool {
 	rest, ok := strings.CutPrefix(field, other)
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')

@@ -11,11 +11,11 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// nameWait is for how long the name of a user may come. The API server sends a batch of
-// audit events every 30 seconds, and tries again for a minute or two.
+// nameWait is how long to wait for the name of a user. The API server sends a batch of audit events every 30
+// seconds, and retries for a minute or two.
 const nameWait = 5 * time.Minute
 
-// UnattributedWrites are the writes of which a plan wants to know the users.
+// UnattributedWrites returns the object versions whose users a plan needs.
 func UnattributedWrites(in Input) []v1alpha1.ObjectVersion {
 	wanted := map[v1alpha1.ObjectVersion]bool{}
 	for id, live := range in.Live {
@@ -42,7 +42,7 @@ func UnattributedWrites(in Input) []v1alpha1.ObjectVersion {
 	return slices.Collect(maps.Keys(wanted))
 }
 
-// history has the entries of the status, and those that are in no slice yet.
+// history returns the history entries of the status, and those that are not in a slice yet.
 func (in Input) history() []v1alpha1.HistoryEntry {
 	if in.Memory == nil {
 		return in.Application.Status.History
@@ -50,9 +50,10 @@ func (in Input) history() []v1alpha1.HistoryEntry {
 	return slices.Concat(in.Application.Status.History, in.Memory.Older)
 }
 
-// versionOf is what a write has made of a live object, if it was one write since the object
-// was looked at. Of several, nobody knows which has changed what. Whoever writes Secrets is
-// never asked for.
+// versionOf returns the version of a live object that the last write created. It returns the zero version unless
+// there was exactly one write since the Application last processed or wrote the object, because changes cannot
+// be attributed to one of several writes. It also returns the zero version for Secrets, because the controller
+// never looks up the users who write them.
 func (in Input) versionOf(id manifest.ID, live map[string]any) (v v1alpha1.ObjectVersion) {
 	w := in.ObservedWrites[id]
 	if live == nil || w.Writes != 1 || manifest.IsSecret(id.GroupKind()) || text(live, "metadata", "resourceVersion") != w.ResourceVersion {
@@ -61,10 +62,10 @@ func (in Input) versionOf(id manifest.ID, live map[string]any) (v v1alpha1.Objec
 	return v1alpha1.ObjectVersion{UID: types.UID(text(live, "metadata", "uid")), ResourceVersion: w.Write}
 }
 
-// author is who made a version, as far as that is known now.
+// author returns the origin of an object version. Its user is empty if no audit event has identified it yet.
 func (p *Plan) author(v v1alpha1.ObjectVersion) WriteOrigin { return WriteOrigin{v, p.in.Users[v]} }
 
-// deleter is who deleted the object that a resource had, if it is gone.
+// deleter returns the origin of the deletion of a resource's object.
 func (p *Plan) deleter(res *resource, before *v1alpha1.ResourceStatus) WriteOrigin {
 	if standing, stood := p.in.Memory.PendingDrift[res.leaf()]; stood && standing.User != (User{}) {
 		return standing.WriteOrigin
@@ -75,7 +76,7 @@ func (p *Plan) deleter(res *resource, before *v1alpha1.ResourceStatus) WriteOrig
 	return p.author(v1alpha1.ObjectVersion{UID: before.UID})
 }
 
-// attribute adds the user to an entry of the history, or that the name may still come.
+// attribute adds the user to a history entry. If the user is not known yet, it sets PendingUser.
 func (p *Plan) attribute(entry *v1alpha1.HistoryEntry, by WriteOrigin) {
 	switch {
 	case by.User != (User{}):

@@ -15,14 +15,13 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// View is a plan as it is printed: `holdfast plan` and the golden files. Values
-// of Secrets are masked.
+// View is the printed form of a plan, for `holdfast plan` and the golden files. Values of Secrets are masked.
 type View struct {
 	APIVersion  string       `json:"apiVersion" yaml:"apiVersion"`
 	Kind        string       `json:"kind" yaml:"kind"`
 	Application ViewOwner    `json:"application" yaml:"application"`
 	Refused     *ViewProblem `json:"refused,omitempty" yaml:"refused,omitempty"`
-	// Selected says how many objects each entry of spec.select means.
+	// Selected lists the number of objects that each spec.select item matches.
 	Selected []ViewSelection `json:"selected,omitempty" yaml:"selected,omitempty"`
 	Changes  []ViewChange    `json:"changes" yaml:"changes"`
 	Warnings []string        `json:"warnings" yaml:"warnings"`
@@ -33,44 +32,44 @@ type View struct {
 type ViewOwner struct {
 	Namespace string `json:"namespace" yaml:"namespace"`
 	Name      string `json:"name" yaml:"name"`
-	// Mode is Observe for one that only observes: nothing of the plan is done.
+	// Mode is Observe for an observe-only Application, whose plan is not executed. Otherwise, it is empty.
 	Mode v1alpha1.Mode `json:"mode,omitempty" yaml:"mode,omitempty"`
 }
 
-// ViewSelection is what an entry of spec.select means.
+// ViewSelection is the number of objects that a spec.select item matches.
 type ViewSelection struct {
-	// Entry is spec.select[0].
+	// Entry is the path of the item, for example spec.select[0].
 	Entry string `json:"entry" yaml:"entry"`
 	Kind  string `json:"kind" yaml:"kind"`
-	// Objects is how many it means, Changes how many of them are written.
+	// Objects is the number of matched objects. Changes is how many of them the plan writes.
 	Objects int `json:"objects" yaml:"objects"`
 	Changes int `json:"changes" yaml:"changes"`
 }
 
-// ViewProblem is why something cannot be done.
+// ViewProblem is the reason why a plan or a change cannot be executed.
 type ViewProblem struct {
 	Reason  string `json:"reason" yaml:"reason"`
 	Message string `json:"message" yaml:"message"`
 }
 
-// ViewChange is one change.
+// ViewChange is a planned change of one object.
 type ViewChange struct {
 	Action   Action         `json:"action" yaml:"action"`
 	Resource ViewResource   `json:"resource" yaml:"resource"`
 	Problem  *ViewProblem   `json:"problem,omitempty" yaml:"problem,omitempty"`
 	Manifest map[string]any `json:"manifest,omitempty" yaml:"manifest,omitempty"`
 	Fields   []ViewField    `json:"fields,omitempty" yaml:"fields,omitempty"`
-	// Patch is without its guards.
+	// Patch has the operations without the guards.
 	Patch []ViewOp `json:"patch,omitempty" yaml:"patch,omitempty"`
-	// NotHeld are free fields in which the object differs from its manifest.
+	// NotHeld lists the free fields whose live values differ from the manifest.
 	NotHeld []ViewNotHeld `json:"notHeld,omitempty" yaml:"notHeld,omitempty"`
-	// Watched is the drift of fields that are watched: it is not corrected.
+	// Watched is the drift of report-only fields. It is not corrected.
 	Watched []ViewField `json:"watched,omitempty" yaml:"watched,omitempty"`
-	// Profiles are the HoldProfiles that decide about fields of the resource.
+	// Profiles lists the HoldProfiles that apply to fields of the resource.
 	Profiles []string `json:"profiles,omitempty" yaml:"profiles,omitempty"`
 }
 
-// ViewNotHeld is a free field. A value that is absent is not printed.
+// ViewNotHeld is a free field. An absent live value is omitted.
 type ViewNotHeld struct {
 	Path     string     `json:"path" yaml:"path"`
 	Manifest *ViewValue `json:"manifest" yaml:"manifest"`
@@ -78,7 +77,7 @@ type ViewNotHeld struct {
 	Profile  string     `json:"profile,omitempty" yaml:"profile,omitempty"`
 }
 
-// ViewResource is a reference with its fields in reading order.
+// ViewResource is a reference to an object. Its fields are in reading order.
 type ViewResource struct {
 	APIVersion string `json:"apiVersion" yaml:"apiVersion"`
 	Kind       string `json:"kind" yaml:"kind"`
@@ -86,14 +85,14 @@ type ViewResource struct {
 	Name       string `json:"name" yaml:"name"`
 }
 
-// ViewField is one drifted leaf. A value that is absent is not printed; null is.
+// ViewField is one drifted field. Absent values are omitted, null values are not.
 type ViewField struct {
 	Path     string       `json:"path" yaml:"path"`
 	Reason   delta.Reason `json:"reason" yaml:"reason"`
 	Desired  *ViewValue   `json:"desired,omitempty" yaml:"desired,omitempty"`
 	Observed *ViewValue   `json:"observed,omitempty" yaml:"observed,omitempty"`
 	HeldBack bool         `json:"heldBack,omitempty" yaml:"heldBack,omitempty"`
-	// Rule is what the observer schema allows.
+	// Rule is the text of the field's rule in the observer schema.
 	Rule string `json:"rule,omitempty" yaml:"rule,omitempty"`
 }
 
@@ -104,7 +103,7 @@ type ViewOp struct {
 	Value *ViewValue `json:"value,omitempty" yaml:"value,omitempty"`
 }
 
-// ViewValue is any JSON value, null included.
+// ViewValue is any JSON value, including null.
 type ViewValue struct{ Any any }
 
 // MarshalJSON writes the value itself.
@@ -113,7 +112,7 @@ func (v ViewValue) MarshalJSON() ([]byte, error) { return json.Marshal(v.Any) }
 // MarshalYAML writes the value itself.
 func (v ViewValue) MarshalYAML() (any, error) { return v.Any, nil }
 
-// ViewStatus is the part of the status that the engine decides.
+// ViewStatus is the planned status. YAML has only the exported fields, and JSON has the whole status.
 type ViewStatus struct {
 	MangledObserverSchema []any `json:"mangledObserverSchema" yaml:"mangledObserverSchema"`
 	LastAppliedManifest   []any `json:"lastAppliedManifest" yaml:"lastAppliedManifest"`
@@ -122,8 +121,8 @@ type ViewStatus struct {
 	whole v1alpha1.ApplicationStatus
 }
 
-// MarshalJSON writes the whole status that the plan leads to, times of conditions left
-// out. Whoever gives it to the Application, in a file, has the next plan from there.
+// MarshalJSON writes the whole planned status, without the transition times of conditions. A user can put it
+// into an Application file to compute the next plan.
 func (s ViewStatus) MarshalJSON() ([]byte, error) {
 	raw, err := json.Marshal(v1alpha1.WholeStatus(s.whole))
 	if err != nil {
@@ -146,13 +145,12 @@ func (s ViewStatus) MarshalJSON() ([]byte, error) {
 	}
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false) // the raw parts were written with it
+	encoder.SetEscapeHTML(false) // the raw parts are escaped already
 	err = encoder.Encode(tree)
 	return b.Bytes(), err
 }
 
-// View is the plan as it is printed, with the status that follows from the live
-// objects it was decided from.
+// View returns the printed form of the plan. Its status is the one after all changes of the plan succeed.
 func (p *Plan) View() View {
 	app := p.in.Application
 	v := View{
@@ -186,12 +184,12 @@ func (p *Plan) View() View {
 	return v
 }
 
-// preview is the status that the plan leads to.
+// preview returns the status after all changes of the plan succeed.
 func (p *Plan) preview() v1alpha1.ApplicationStatus {
 	return p.conclude(&summarizer{preview: true}).Status
 }
 
-// YAML is the view as YAML, keys of the plan in reading order.
+// YAML returns the view as YAML, with the keys of the plan in reading order.
 func (v View) YAML() ([]byte, error) {
 	var b bytes.Buffer
 	encoder := yaml.NewEncoder(&b)
@@ -203,7 +201,7 @@ func (v View) YAML() ([]byte, error) {
 	return b.Bytes(), encoder.Close()
 }
 
-// shown are objects as people may see them.
+// shown masks the values of Secrets in objects. It changes the slice, but not the objects in it.
 func shown(objects []any) []any {
 	for i, object := range objects {
 		if content, is := object.(map[string]any); is {
@@ -236,7 +234,7 @@ func viewChange(c Change) ViewChange {
 	return v
 }
 
-// withGenerated shows that a Secret gets random values when it is created.
+// withGenerated returns a Secret with a placeholder for each value that is generated when it is created.
 func withGenerated(object map[string]any) map[string]any {
 	keys, err := hooks.GeneratedKeys(object)
 	if err != nil || len(keys) == 0 {
@@ -291,8 +289,8 @@ func viewProblem(p *Problem) *ViewProblem {
 	return &ViewProblem{Reason: p.Reason, Message: p.Message}
 }
 
-// Verb is what is done, in the word that people read: of a shared object that is hold,
-// restore, release or wait.
+// Verb returns the action in the form that users read. For a shared object, it can be hold, restore, release or
+// wait.
 func (c Change) Verb() string {
 	restores := slices.ContainsFunc(c.Fields, func(d delta.Difference) bool {
 		return d.Reason == delta.Restored && !d.HeldBack && !isSharedMark(d.Path)

@@ -7,14 +7,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// WriterClass is what kind of client has written something, for metrics: one word of a few.
+// WriterClass returns the class of a writer, for metrics. It is one of:
 //
-//	person       kubectl, or another tool that people type into or click on
-//	autoscaler   one of those that follow the load
-//	controller   another program that follows a cluster, by its name
-//	apply        server-side apply, by whatever else
-//	other        what has a name that says nothing
-//	unknown      nobody knows
+//	person       kubectl, or another interactive tool
+//	autoscaler   an autoscaler
+//	controller   another controller, by its name
+//	apply        another client that uses server-side apply
+//	other        any other client with a name
+//	unknown      the field manager is not known
 func WriterClass(manager string, operation metav1.ManagedFieldsOperationType) string {
 	name := strings.ToLower(manager)
 	has := func(parts ...string) bool {
@@ -35,8 +35,7 @@ func WriterClass(manager string, operation metav1.ManagedFieldsOperationType) st
 	return "other"
 }
 
-// controllerNames are parts of the names of field managers that are programs
-// which follow a cluster, and not people and their tools.
+// controllerNames are parts of field manager names that identify controllers, not interactive tools.
 var controllerNames = []string{
 	"controller", "autoscaler", "operator", "kubelet", "scheduler", "injector", "webhook", "recommender", "admission",
 }
