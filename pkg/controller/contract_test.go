@@ -18,7 +18,7 @@ import (
 )
 
 // Nobody has recorded what a process that died had created; the next spec has less.
-func TestObjectOfCrashedCreateIsDeletedWithManifest(t *testing.T) {
+func TestObjectOfCrashedCreateGoesWithManifest(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	for _, when := range []moment{beforeResponse, afterResponse} {
 		t.Run("of one that dies "+string(when), func(t *testing.T) {

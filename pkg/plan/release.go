@@ -45,6 +45,7 @@ type addition struct {
 //	live value                     original value   result
 //	the original value                              no change
 //	the held value                 a value          the original value is written
+//	absent, as held                a value          the original value is written
 //	the held value                 absent           the leaf is removed. The parents that the Application
 //	                                                created are removed with the last of its leaves, unless
 //	                                                another client wrote in them
