@@ -91,7 +91,7 @@ func (o deleteOptions) run(ctx context.Context) error {
 	if err := o.printf(word); err != nil || !o.wait.Wait {
 		return err
 	}
-	return o.gone(ctx, c, app.UID)
+	return o.waitUntilDeleted(ctx, c, app.UID)
 }
 
 // mostTold is the maximum number of messages about single objects that are printed before the question.
@@ -104,10 +104,10 @@ func (o deleteOptions) confirm(app *v1alpha1.Application) error {
 	told := becomes(app, stays)
 	for i, lines := range told {
 		if i == mostTold {
-			o.tell(fmt.Sprintf("… and %d more, which explain shows", len(told)-i))
+			o.printLines(fmt.Sprintf("… and %d more, which explain shows", len(told)-i))
 			break
 		}
-		o.tell(lines...)
+		o.printLines(lines...)
 	}
 	if o.yes {
 		return nil
@@ -132,17 +132,17 @@ func becomes(app *v1alpha1.Application, stays map[manifest.ID]bool) (told [][]st
 		}
 		told = append(told, []string{fmt.Sprintf("%s was there before the Application, and %s", plan.IDOf(r.ResourceReference), what)})
 	}
-	told = append(told, givenBack(app, stays)...)
+	told = append(told, restoredFields(app, stays)...)
 	for _, r := range app.Status.Resources {
 		if r.Ownership == v1alpha1.OwnershipShare {
-			told = append(told, letGo(app, r))
+			told = append(told, releasedFields(app, r))
 		}
 	}
 	return told
 }
 
-// givenBack returns messages about the fields that are restored in owned objects that are not deleted.
-func givenBack(app *v1alpha1.Application, stays map[manifest.ID]bool) (told [][]string) {
+// restoredFields returns messages about the fields that are restored in owned objects that are not deleted.
+func restoredFields(app *v1alpha1.Application, stays map[manifest.ID]bool) (told [][]string) {
 	for _, r := range app.Status.Resources {
 		id := plan.IDOf(r.ResourceReference)
 		if r.Ownership == v1alpha1.OwnershipShare || !stays[id] || len(r.Baseline) == 0 || app.Spec.OnRelease != v1alpha1.ReleaseRestore {
@@ -153,8 +153,8 @@ func givenBack(app *v1alpha1.Application, stays map[manifest.ID]bool) (told [][]
 	return told
 }
 
-// tell prints lines. It wraps sentences at the width of the terminal, but not fields, which are indented.
-func (o deleteOptions) tell(lines ...string) {
+// printLines prints lines. It wraps sentences at the width of the terminal, but not fields, which are indented.
+func (o deleteOptions) printLines(lines ...string) {
 	for _, line := range lines {
 		parts := []string{terminal.Visible(line)}
 		if !strings.HasPrefix(line, " ") {
@@ -189,8 +189,8 @@ func whatGoes(app *v1alpha1.Application, stays map[manifest.ID]bool) string {
 	return "and its " + all
 }
 
-// letGo describes what happens to a shared object.
-func letGo(app *v1alpha1.Application, r v1alpha1.ResourceStatus) []string {
+// releasedFields describes what happens to a shared object.
+func releasedFields(app *v1alpha1.Application, r v1alpha1.ResourceStatus) []string {
 	text := plan.IDOf(r.ResourceReference).String() + " is shared, and stays"
 	switch {
 	case app.Spec.OnRelease == v1alpha1.ReleaseLeave:
@@ -235,8 +235,8 @@ func ask(streams Streams, question, otherwise string) error {
 	return &terminal.Exit{Status: terminal.StatusDifferent, Err: errors.New(otherwise)}
 }
 
-// gone waits until the Application and its resources are deleted.
-func (o deleteOptions) gone(ctx context.Context, c *connection.Cluster, uid types.UID) error {
+// waitUntilDeleted waits until the Application and its resources are deleted.
+func (o deleteOptions) waitUntilDeleted(ctx context.Context, c *connection.Cluster, uid types.UID) error {
 	shown := connection.NewProgress(o.streams)
 	message := connection.NoController("takes its finalizer off")
 	late := func() error {
@@ -245,7 +245,7 @@ func (o deleteOptions) gone(ctx context.Context, c *connection.Cluster, uid type
 	return o.wait.Follow(ctx, c, c.Namespace, o.name, late, func(app *v1alpha1.Application) (bool, error) {
 		if app == nil || app.UID != uid {
 			shown.Show(&v1alpha1.Application{}) // none of its resources remains
-			shown.Say("gone")
+			shown.WriteLine("gone")
 			return true, nil
 		}
 		if ready := connection.ReadyIn(app); app.DeletionTimestamp != nil && ready.Status == "False" {

@@ -83,7 +83,7 @@ func newGetCommand(name string, streams Streams) *cobra.Command {
 		long: getLong, example: getExample,
 		flags:         f.add,
 		options:       func(args []string) (runner, error) { return f.options(streams, args) },
-		complete:      f.connection.Others,
+		complete:      f.connection.CompleteMore,
 		connection:    f.connection,
 		completeFlags: map[string]completer{"output": oneOf("wide", "yaml", "json", "name", "jsonpath=", "custom-columns=")},
 	}.build(name)

@@ -111,7 +111,7 @@ func (f *historyFlags) options(streams Streams, args []string) (runner, error) {
 	case o.filter.Resource != "" && !strings.Contains(o.filter.Resource, "/"):
 		return o, fmt.Errorf("%q is not KIND/NAME, as deployment/web is", o.filter.Resource)
 	}
-	if _, err := o.filter.Of(nil); err != nil || f.output == "" {
+	if _, err := o.filter.Select(nil); err != nil || f.output == "" {
 		return o, err
 	}
 	var err error
@@ -175,7 +175,7 @@ func (o historyOptions) entries(ctx context.Context, c *connection.Cluster, u *u
 		}
 		app.Status.History = slices.Concat(history, older)
 	}
-	return o.filter.Of(report.HistoryOf(app))
+	return o.filter.Select(report.HistoryOf(app))
 }
 
 // follow prints the existing history entries, and then new ones.

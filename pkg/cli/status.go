@@ -106,12 +106,12 @@ func (f *statusFlags) options(program string, streams Streams, args []string) (r
 
 func (o statusOptions) run(ctx context.Context) error {
 	if o.watch {
-		return shownAgain(ctx, o.target, o.streams, o.once)
+		return shownAgain(ctx, o.target, o.streams, o.printOnce)
 	}
-	return o.once(ctx)
+	return o.printOnce(ctx)
 }
 
-func (o statusOptions) once(ctx context.Context) error {
+func (o statusOptions) printOnce(ctx context.Context) error {
 	d, c, err := o.target.Decided(ctx)
 	if err != nil {
 		return err

@@ -77,7 +77,7 @@ func (f *toscaValidateFlags) add(flags *pflag.FlagSet) {
 }
 
 func (f *toscaValidateFlags) options(streams Streams, args []string) (runner, error) {
-	o := toscaValidateOptions{streams: streams, files: files.Once(args)}
+	o := toscaValidateOptions{streams: streams, files: files.Unique(args)}
 	var err error
 	if f.output != "" {
 		if o.print, err = terminal.PrinterFor(f.output); err != nil {

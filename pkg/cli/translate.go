@@ -133,7 +133,7 @@ func (o translateOptions) tellOutputs(outputs []tosca.Output) {
 func outputText(output tosca.Output) string {
 	switch output.State {
 	case tosca.Available:
-		if line, ok := terminal.Inline(delta.Some(output.Value)); ok {
+		if line, ok := terminal.Inline(delta.NewValue(output.Value)); ok {
 			return line
 		}
 		return fmt.Sprintf("%q", output.Value)

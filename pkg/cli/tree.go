@@ -101,12 +101,12 @@ func treePrinter(output string) (func(io.Writer, *report.Branch) error, error) {
 
 func (o treeOptions) run(ctx context.Context) error {
 	if o.watch {
-		return shownAgain(ctx, o.target, o.streams, o.once)
+		return shownAgain(ctx, o.target, o.streams, o.printOnce)
 	}
-	return o.once(ctx)
+	return o.printOnce(ctx)
 }
 
-func (o treeOptions) once(ctx context.Context) error {
+func (o treeOptions) printOnce(ctx context.Context) error {
 	d, c, err := o.target.Decided(ctx)
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ type callbackCache struct {
 	apps map[types.NamespacedName]*v1alpha1.Application
 }
 
-func (s *callbackCache) of(object *cluster.Object) *v1alpha1.Application {
+func (s *callbackCache) applicationOf(object *cluster.Object) *v1alpha1.Application {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	app := s.apps[object.Key]

@@ -97,8 +97,8 @@ func sameAddress(text any, ip netip.Addr) bool {
 	return err == nil && parsed == ip
 }
 
-// said returns the error of the last call: the one that this process knows, or else the one in the status.
-func (s *shutdownCaller) said(application types.UID, state *v1alpha1.ShutdownStatus) string {
+// messageOf returns the error of the last call: the one that this process knows, or else the one in the status.
+func (s *shutdownCaller) messageOf(application types.UID, state *v1alpha1.ShutdownStatus) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	err, known := s.last[application]

@@ -21,11 +21,11 @@ func (greetings) Kind() template.Kind {
 }
 
 // Render implements template.Template.
-func (greetings) Render(in template.Input) (template.Rendered, error) {
+func (greetings) Render(in template.Input) (template.RenderedTemplate, error) {
 	object := unstructured.Unstructured{Object: in.Object}
 	text, _, _ := unstructured.NestedString(in.Object, "spec", "text")
 	if text == "" {
-		return template.Rendered{}, &template.ValidationError{
+		return template.RenderedTemplate{}, &template.ValidationError{
 			Path: manifest.Path{"spec", "text"}, Reason: template.ReasonSpecInvalid, Message: "is empty: say something",
 		}
 	}
@@ -34,7 +34,7 @@ func (greetings) Render(in template.Input) (template.Rendered, error) {
 		"metadata": map[string]any{"name": object.GetName(), "namespace": object.GetNamespace()},
 		"data":     map[string]any{"text": text},
 	}
-	return template.Rendered{
+	return template.RenderedTemplate{
 		Manifests: []map[string]any{config},
 		Schema:    []map[string]any{template.Observe(config)},
 	}, nil

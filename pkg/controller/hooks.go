@@ -33,7 +33,7 @@ func (c *Controller) Application(namespace, name string) *v1alpha1.Application {
 	if object == nil {
 		return nil
 	}
-	return c.called.of(object)
+	return c.called.applicationOf(object)
 }
 
 // CallbackChanged queues the Applications with hooks after the address of the callback server, or its

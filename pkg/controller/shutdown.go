@@ -37,7 +37,7 @@ func (c *Controller) shutDown(ctx context.Context, app *v1alpha1.Application, ta
 	if step == hooks.ShutdownDone || step == hooks.ShutdownFailed {
 		return true, 0, nil
 	}
-	result := plan.ShuttingDown(app, step, c.calls.said(app.UID, state), now)
+	result := plan.ShuttingDown(app, step, c.calls.messageOf(app.UID, state), now)
 	if err := c.turns.WriteStatus(ctx, app, result.Status); err != nil {
 		after, err = turn.Again(err)
 		return false, after, err

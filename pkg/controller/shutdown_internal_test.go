@@ -104,9 +104,9 @@ func TestACallIsForgottenWithItsApplication(t *testing.T) {
 	calls := newCalls(nil)
 	calls.begin("one")
 	calls.note("one", errors.New("refused"))
-	assert.Equal(t, "refused", calls.said("one", nil))
+	assert.Equal(t, "refused", calls.messageOf("one", nil))
 	calls.forget("one")
 	calls.note("one", errors.New("late"))
 	assert.Empty(t, calls.last)
-	assert.Equal(t, "as it was", calls.said("one", &v1alpha1.ShutdownStatus{LastError: "as it was"}))
+	assert.Equal(t, "as it was", calls.messageOf("one", &v1alpha1.ShutdownStatus{LastError: "as it was"}))
 }

@@ -39,9 +39,9 @@ func newSlots(applications *cluster.ApplicationStore, n int) *slots {
 	return &slots{applications: applications, n: n, begun: make(chan struct{}), held: map[int]*slot{}}
 }
 
-// of returns the slot of an Application. A missing Application has a slot, too, because its slices must be
+// slotOf returns the slot of an Application. A missing Application has a slot, too, because its slices must be
 // deleted, or because it must be created from a custom resource.
-func (s *slots) of(key types.NamespacedName) int {
+func (s *slots) slotOf(key types.NamespacedName) int {
 	if object := s.applications.Get(key); object != nil {
 		return shard.SlotForUID(string(object.UID), s.n)
 	}
@@ -49,7 +49,7 @@ func (s *slots) of(key types.NamespacedName) int {
 }
 
 // isAssigned reports whether this process handles an Application.
-func (s *slots) isAssigned(key types.NamespacedName) bool { return s.n <= 1 || s.holds(s.of(key)) }
+func (s *slots) isAssigned(key types.NamespacedName) bool { return s.n <= 1 || s.holds(s.slotOf(key)) }
 
 // has reports whether this process handles the Application with a UID.
 func (s *slots) has(uid types.UID) bool {
@@ -68,7 +68,7 @@ func (s *slots) enter(ctx context.Context, key types.NamespacedName) (turn conte
 	if s.n <= 1 {
 		return ctx, func() {}, true
 	}
-	of := s.of(key)
+	of := s.slotOf(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.held[of]

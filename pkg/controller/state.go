@@ -11,8 +11,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// of registers the metrics of the state of a controller.
-func (m *Metrics) of(c *Controller) { m.registry.MustRegister(state{c}) }
+// register registers the metrics of the state of a controller.
+func (m *Metrics) register(c *Controller) { m.registry.MustRegister(state{c}) }
 
 // observe counts the corrections of a plan, updates the state of the Application that the metrics report,
 // and sends notifications.

@@ -407,7 +407,7 @@ func shownOn(value *plan.ViewValue) string {
 	if value == nil {
 		return "(absent)"
 	}
-	text, _ := terminal.Inline(delta.Some(value.Any))
+	text, _ := terminal.Inline(delta.NewValue(value.Any))
 	return text
 }
 

@@ -42,7 +42,7 @@ func (c *comparer) completed(s cursor, value any) bool {
 	if c.out.Found == nil {
 		c.out.Found = Accepted{}
 	}
-	c.out.Found[s.path.String()] = Form{Desired: Some(value), Accepted: s.live}
+	c.out.Found[s.path.String()] = Form{Desired: NewValue(value), Accepted: s.live}
 	return true
 }
 
@@ -92,7 +92,7 @@ func (c *comparer) keepForm(s cursor) {
 		return
 	}
 	if value, ok := observed(s); ok {
-		c.acceptedForm(s.path, Some(value))
+		c.acceptedForm(s.path, NewValue(value))
 	}
 }
 

@@ -252,7 +252,7 @@ func (c *comparer) changed(s cursor) {
 		c.inPlace(s, s.state())
 		return
 	}
-	if c.accepted(s.path, s.t, Some(value), s.live) || c.completed(s, value) {
+	if c.accepted(s.path, s.t, NewValue(value), s.live) || c.completed(s, value) {
 		c.inPlace(s, StateAccepted)
 		return
 	}
@@ -277,7 +277,7 @@ func (c *comparer) missing(s cursor) {
 	case !ok:
 		c.compareMap(s, false)
 		return
-	case c.accepted(s.path, s.t, Some(value), Value{}):
+	case c.accepted(s.path, s.t, NewValue(value), Value{}):
 		c.inPlace(s, StateAccepted)
 		return
 	}
@@ -295,7 +295,7 @@ func (c *comparer) missing(s cursor) {
 func addition(s cursor, value any) Difference {
 	pointer := s.path.Pointer()
 	return Difference{
-		Reason: Missing, Desired: Some(value),
+		Reason: Missing, Desired: NewValue(value),
 		ops: []Op{{Op: "add", Path: pointer, Value: value}},
 		// A test for null succeeds only while the field is missing, so that no value of another client is
 		// overwritten.
@@ -309,7 +309,7 @@ func addition(s cursor, value any) Difference {
 func replacement(s cursor, value any) Difference {
 	pointer := s.path.Pointer()
 	return Difference{
-		Reason: Changed, Desired: Some(value), Live: s.live,
+		Reason: Changed, Desired: NewValue(value), Live: s.live,
 		ops:    []Op{{Op: "replace", Path: pointer, Value: value}},
 		guards: withGuard(s.guards, Op{Op: "test", Path: pointer, Value: s.live.Any}), versioned: s.exact,
 	}
@@ -376,7 +376,7 @@ func observedFields(s cursor, want map[string]any) (any, bool) {
 	out, seen := map[string]any{}, 0
 	for _, f := range s.node.Fields {
 		v, ok := want[f.Name]
-		at := cursor{node: f.Node, t: s.t.Field(f.Name), desired: Some(v), written: member(written, f.Name), previous: fieldOf(s.previous, f.Name)}
+		at := cursor{node: f.Node, t: s.t.Field(f.Name), desired: NewValue(v), written: member(written, f.Name), previous: fieldOf(s.previous, f.Name)}
 		if !ok || !at.restored() {
 			continue
 		}

@@ -116,7 +116,7 @@ func TestFormsBelowWhatIsRemovedAreNotKept(t *testing.T) {
 	in := given(t, "{v: observed}", "{v: 1}", "{v: 2, m: {a: x}}")
 	in.Previous, in.Prune = object(t, "{v: 1, m: {a: y}}"), true
 	in.Foreign = func(*observer.Path) bool { return false }
-	form := delta.Form{Desired: delta.Some("y"), Accepted: delta.Some("x")}
+	form := delta.Form{Desired: delta.NewValue("y"), Accepted: delta.NewValue("x")}
 	in.Accepted = delta.Accepted{"m.a": form, "v.below": form}
 	assert.Equal(t, map[string]bool{"v.below": true}, delta.Compare(in).AcceptedUsed)
 }
@@ -168,11 +168,11 @@ func TestAnAcceptedFormInALength(t *testing.T) {
 
 func TestDroppedFieldWarning(t *testing.T) {
 	for _, empty := range []any{nil, "", false, int64(0), 0.0, []any{}, map[string]any{}, map[string]any{"a": ""}} {
-		assert.False(t, delta.Form{Desired: delta.Some(empty)}.Dropped(), "%v", empty)
+		assert.False(t, delta.Form{Desired: delta.NewValue(empty)}.Dropped(), "%v", empty)
 	}
 	for _, full := range []any{"x", true, int64(1), []any{""}, map[string]any{"a": "x"}} {
-		assert.True(t, delta.Form{Desired: delta.Some(full)}.Dropped(), "%v", full)
-		assert.False(t, delta.Form{Desired: delta.Some(full), Accepted: delta.Some("y")}.Dropped())
+		assert.True(t, delta.Form{Desired: delta.NewValue(full)}.Dropped(), "%v", full)
+		assert.False(t, delta.Form{Desired: delta.NewValue(full), Accepted: delta.NewValue("y")}.Dropped())
 	}
 }
 

@@ -34,8 +34,8 @@ type Value struct {
 	Any any
 }
 
-// Some returns a Value that is set.
-func Some(v any) Value { return Value{Set: true, Any: v} }
+// NewValue returns a Value that is set.
+func NewValue(v any) Value { return Value{Set: true, Any: v} }
 
 // Equal reports whether both values are absent, or both are set and equal.
 func (v Value) Equal(w Value) bool {
@@ -80,7 +80,7 @@ func (d Difference) Was() Value {
 	if d.was == nil {
 		return Value{}
 	}
-	return Some(d.was.value)
+	return NewValue(d.was.value)
 }
 
 // Op is one operation of a JSON Patch (RFC 6902).
@@ -217,7 +217,7 @@ func (c Comparison) Unmade(desired map[string]any, attempted bool) map[string]an
 	applied, copied := desired, false
 	for _, d := range c.Differences {
 		isUnknown := d.pushed && (attempted || d.was == nil)
-		isKnown := (d.Reason == Changed || d.Reason == Missing) && d.was != nil && !d.Desired.Equal(Some(d.was.value))
+		isKnown := (d.Reason == Changed || d.Reason == Missing) && d.was != nil && !d.Desired.Equal(NewValue(d.was.value))
 		if !isUnknown && !isKnown {
 			continue
 		}
@@ -303,7 +303,7 @@ func lengthOf(v any) int {
 func Remove(path *observer.Path, value any) Difference {
 	pointer := path.Pointer()
 	return Difference{
-		Path: path.String(), Reason: Removed, Live: Some(value), livePath: path,
+		Path: path.String(), Reason: Removed, Live: NewValue(value), livePath: path,
 		ops:    []Op{{Op: "remove", Path: pointer}},
 		guards: []Op{{Op: "test", Path: pointer, Value: value}},
 	}

@@ -83,7 +83,7 @@ func (c *comparer) removeVictims(l *listCursor, victims []removal) {
 		if v.reason == Extra && slices.Contains(c.prunable(l), k) {
 			was = &previous{l.path, l.beforeList}
 		}
-		at := cursor{path: l.path.Element(l.pairing.LiveLabel(k), k), live: Some(l.liveList[k])}
+		at := cursor{path: l.path.Element(l.pairing.LiveLabel(k), k), live: NewValue(l.liveList[k])}
 		guards := l.keyGuards(at.path, k)
 		d := c.add(at.path, Difference{
 			Reason: v.reason, Live: at.live, was: was,
@@ -149,7 +149,7 @@ func (c *comparer) tooShort(l *listCursor, absent []int) {
 		if present {
 			continue
 		}
-		if c.accepted(l.path.Element(l.pairing.Label(i), -1), l.t.Elem(), Some(l.wantList[i]), Value{}) {
+		if c.accepted(l.path.Element(l.pairing.Label(i), -1), l.t.Elem(), NewValue(l.wantList[i]), Value{}) {
 			length++ // it counts, because the API server would drop it again
 			continue
 		}

@@ -132,7 +132,7 @@ func (c *comparer) compareSurplus(l *listCursor, victims []removal) {
 		path := l.path.Element(l.pairing.LiveLabel(s.Live), s.Live)
 		c.compare(cursor{
 			node: l.list.Elements[s.Of], t: l.t.Elem(), path: path,
-			desired: Some(l.wantList[s.Of]), live: Some(l.liveList[s.Live]), written: item(l.writtenList, s.Of),
+			desired: NewValue(l.wantList[s.Of]), live: NewValue(l.liveList[s.Live]), written: item(l.writtenList, s.Of),
 			guards: withGuard(l.guards, l.keyGuards(path, s.Live)...), loose: l.loose, exact: true,
 		})
 	}
@@ -151,7 +151,7 @@ func (c *comparer) visitFree(l *listCursor, victims []removal) {
 		if isVictim(victims, k) {
 			continue
 		}
-		at := cursor{t: l.t.Elem(), path: l.path.Element(l.pairing.LiveLabel(k), k), live: Some(l.liveList[k])}
+		at := cursor{t: l.t.Elem(), path: l.path.Element(l.pairing.LiveLabel(k), k), live: NewValue(l.liveList[k])}
 		if i, ok := written[k]; ok {
 			at.written = item(l.writtenList, i)
 		}
@@ -166,7 +166,7 @@ func (c *comparer) visitMissing(l *listCursor) {
 	}
 	for i := len(l.list.Elements); i < len(l.writtenList); i++ {
 		if i < len(l.at) && l.at[i] < 0 && !l.added[i] {
-			c.free(cursor{t: l.t.Elem(), path: l.path.Element(l.pairing.Label(i), -1).Desired(i), written: Some(l.writtenList[i])})
+			c.free(cursor{t: l.t.Elem(), path: l.path.Element(l.pairing.Label(i), -1).Desired(i), written: NewValue(l.writtenList[i])})
 		}
 	}
 }

@@ -66,7 +66,7 @@ func (l *listCursor) indexAmong(i int) int {
 func (c *comparer) addElements(l *listCursor, indices []int, reason Reason) {
 	for _, i := range indices {
 		path := l.path.Element(l.pairing.Label(i), -1).Desired(i)
-		d := Difference{Reason: reason, Desired: Some(l.wantList[i]), guards: l.guards, structural: true, versioned: true}
+		d := Difference{Reason: reason, Desired: NewValue(l.wantList[i]), guards: l.guards, structural: true, versioned: true}
 		if l.pairing.ByPosition {
 			for next := true; next; next = l.length <= i {
 				d.ops = append(d.ops, l.insert(i, l.length, min(i, l.length)))

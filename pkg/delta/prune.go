@@ -56,7 +56,7 @@ func (c *comparer) emptied(s cursor, before, live []any) {
 	default:
 		pointer := s.path.Pointer()
 		d := c.add(s.path, Difference{
-			Reason: Removed, Desired: Some([]any{}), Live: s.live, was: &previous{s.path, s.previous},
+			Reason: Removed, Desired: NewValue([]any{}), Live: s.live, was: &previous{s.path, s.previous},
 			ops:    []Op{{Op: "replace", Path: pointer, Value: []any{}}},
 			guards: withGuard(s.guards, Op{Op: "test", Path: pointer, Value: s.live.Any}),
 		})
@@ -66,9 +66,9 @@ func (c *comparer) emptied(s cursor, before, live []any) {
 
 func (c *comparer) removeElements(s cursor, before, live []any) {
 	list := &observer.List{}
-	mine, labels := ours(list, s, before, live), list.Labels(s.t, live)
+	mine, labels := findOwn(list, s, before, live), list.Labels(s.t, live)
 	for k, element := range slices.Backward(live) { // the last one first, so that indices remain valid
-		at := cursor{t: s.t.Elem(), path: s.path.Element(labels[k], k), live: Some(element)}
+		at := cursor{t: s.t.Elem(), path: s.path.Element(labels[k], k), live: NewValue(element)}
 		if !mine[k] || c.claimed(at.path) {
 			c.free(at)
 			continue
@@ -85,12 +85,12 @@ func (c *comparer) removeElements(s cursor, before, live []any) {
 // freeElements visits the elements of a free list.
 func (c *comparer) freeElements(s cursor, live []any) {
 	if len(live) > 0 {
-		c.free(cursor{t: s.t, path: s.path, live: Some(live)})
+		c.free(cursor{t: s.t, path: s.path, live: NewValue(live)})
 	}
 }
 
-// ours reports for each live element whether the previous manifest had it.
-func ours(list *observer.List, s cursor, before, live []any) []bool {
+// findOwn reports for each live element whether the previous manifest had it.
+func findOwn(list *observer.List, s cursor, before, live []any) []bool {
 	mine := make([]bool, len(live))
 	byIdentity := list.ByIdentity(s.t)
 	for k, b := range list.Identities(s.t, live, before) {
@@ -114,7 +114,7 @@ func (c *comparer) hasOtherWriters(s cursor) bool {
 				}
 				continue
 			}
-			if c.hasOtherWriters(cursor{t: s.t.Field(name), path: path, live: Some(now), previous: was}) {
+			if c.hasOtherWriters(cursor{t: s.t.Field(name), path: path, live: NewValue(now), previous: was}) {
 				return true
 			}
 		}
@@ -122,7 +122,7 @@ func (c *comparer) hasOtherWriters(s cursor) bool {
 		list := &observer.List{}
 		before, _ := s.previous.([]any)
 		labels := list.Labels(s.t, live)
-		for k, mine := range ours(list, s, before, live) {
+		for k, mine := range findOwn(list, s, before, live) {
 			if !mine && c.wroteAt(s.path.Element(labels[k], k)) {
 				return true
 			}

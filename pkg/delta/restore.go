@@ -22,7 +22,7 @@ func Locate(t *kinds.Node, live map[string]any, text string) (Location, bool) {
 	if err != nil || typed == nil {
 		return Location{}, false
 	}
-	at := Location{Value: Some(live)}
+	at := Location{Value: NewValue(live)}
 	for _, step := range typed.Chain() {
 		if !at.Value.Set {
 			return Location{}, false
@@ -57,12 +57,12 @@ func (p Location) Restore(value any) Difference {
 	pointer := p.Path.Pointer()
 	if !p.Value.Set {
 		return Difference{
-			Path: p.Path.String(), Reason: Restored, Desired: Some(value), livePath: p.Path,
+			Path: p.Path.String(), Reason: Restored, Desired: NewValue(value), livePath: p.Path,
 			ops: []Op{{Op: "add", Path: pointer, Value: value}}, guards: p.guards, versioned: true,
 		}
 	}
 	return Difference{
-		Path: p.Path.String(), Reason: Restored, Desired: Some(value), Live: p.Value, livePath: p.Path,
+		Path: p.Path.String(), Reason: Restored, Desired: NewValue(value), Live: p.Value, livePath: p.Path,
 		ops:    []Op{{Op: "replace", Path: pointer, Value: value}},
 		guards: withGuard(p.guards, Op{Op: "test", Path: pointer, Value: p.Value.Any}), versioned: p.versioned,
 	}

@@ -28,7 +28,7 @@ func (c *comparer) compareRule(s cursor) {
 		c.acceptedForm(s.path, s.desired)
 	}
 	for _, bound := range rule.Bounds() {
-		c.acceptedForm(s.path, Some(bound))
+		c.acceptedForm(s.path, NewValue(bound))
 	}
 	switch rule.Mode {
 	case observer.ModeSeed:
@@ -72,10 +72,10 @@ func (c *comparer) compareAllowed(s cursor) {
 	}
 	value, known := rule.Correction(s.live.Any, s.live.Set, s.desired.Any, s.desired.Set)
 	switch {
-	case known && c.accepted(s.path, s.t, Some(value), s.live):
+	case known && c.accepted(s.path, s.t, NewValue(value), s.live):
 		c.inPlace(s, StateAccepted)
-	case known && !s.orphan && !Some(value).Equal(s.live):
-		c.correct(s, value, Difference{Bound: !Some(value).Equal(s.desired)})
+	case known && !s.orphan && !NewValue(value).Equal(s.live):
+		c.correct(s, value, Difference{Bound: !NewValue(value).Equal(s.desired)})
 	default:
 		c.outside(s)
 	}

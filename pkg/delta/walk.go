@@ -59,7 +59,7 @@ func Walk(in Input, visit func(Field)) Comparison {
 	c.out.AcceptedUsed = map[string]bool{}
 	c.compareMap(cursor{
 		node: in.Entry.Root, t: in.Type,
-		desired: Some(in.Desired), live: Value{in.Live != nil, in.Live}, written: Some(in.Manifest), previous: in.Previous,
+		desired: NewValue(in.Desired), live: Value{in.Live != nil, in.Live}, written: NewValue(in.Manifest), previous: in.Previous,
 	}, true)
 	c.keepHidden()
 	c.out.holdBackRest()
@@ -69,7 +69,7 @@ func Walk(in Input, visit func(Field)) Comparison {
 // WalkFree visits every field of an object that has no observed fields.
 func WalkFree(t *kinds.Node, live map[string]any, visit func(Field)) {
 	c := &comparer{visit: visit}
-	c.free(cursor{t: t, live: Some(live)})
+	c.free(cursor{t: t, live: NewValue(live)})
 }
 
 func (c *comparer) visitField(s cursor, state State, d *Difference) {
@@ -187,7 +187,7 @@ func (c *comparer) free(s cursor) {
 		list := &observer.List{}
 		labels := list.Labels(s.t, liveList)
 		for k, w := range list.Identities(s.t, liveList, writtenList) {
-			c.free(cursor{t: s.t.Elem(), path: s.path.Element(labels[k], k), live: Some(liveList[k]), written: item(writtenList, w)})
+			c.free(cursor{t: s.t.Elem(), path: s.path.Element(labels[k], k), live: NewValue(liveList[k]), written: item(writtenList, w)})
 		}
 		return
 	}
@@ -232,5 +232,5 @@ func item(l []any, i int) Value {
 	if i < 0 || i >= len(l) {
 		return Value{}
 	}
-	return Some(l[i])
+	return NewValue(l[i])
 }

@@ -17,19 +17,19 @@ func (Template) Kind() template.Kind {
 }
 
 // Render implements template.Template. It rejects a spec that would shrink the existing volume.
-func (Template) Render(in template.Input) (template.Rendered, error) {
+func (Template) Render(in template.Input) (template.RenderedTemplate, error) {
 	object, unknown, err := decode(in.Object)
 	if err != nil {
-		return template.Rendered{}, err
+		return template.RenderedTemplate{}, err
 	}
 	d, err := newDatabase(object)
 	if err != nil {
-		return template.Rendered{}, err
+		return template.RenderedTemplate{}, err
 	}
 	if err := d.checkVolume(in.Live); err != nil {
-		return template.Rendered{}, err
+		return template.RenderedTemplate{}, err
 	}
-	rendered := template.Rendered{
+	rendered := template.RenderedTemplate{
 		Labels:             stringMap(d.labels()),
 		Unknown:            unknown,
 		ServiceAccountName: object.Spec.ServiceAccountName,

@@ -150,7 +150,7 @@ func learnList(list *List, t *kinds.Node, known, written, live []any) (any, bool
 			continue
 		}
 		if i < len(known) {
-			value, more := learn(list.Elements[i], t.Elem(), known[i], at(written, i), live[k])
+			value, more := learn(list.Elements[i], t.Elem(), known[i], elementAt(written, i), live[k])
 			known[i] = value
 			learned = learned || more
 			continue

@@ -85,7 +85,7 @@ func elementsOf(p cursor, l []any, step pathStep) ([]int, error) {
 	}
 	var found []int
 	for i, element := range l {
-		if name.means(element, p.t) {
+		if name.matches(element, p.t) {
 			found = append(found, i)
 		}
 	}
@@ -106,8 +106,8 @@ func upTo(n int) []int {
 	return all
 }
 
-// means reports whether an element has the keys in a name, or equals the value in it.
-func (n elementName) means(element any, t *kinds.Node) bool {
+// matches reports whether an element has the keys in a name, or equals the value in it.
+func (n elementName) matches(element any, t *kinds.Node) bool {
 	m, isMap := element.(map[string]any)
 	for _, key := range n.keys {
 		value := element
@@ -151,10 +151,10 @@ func elementIn(list any, path *Path) (any, bool) {
 		return nil, false
 	}
 	if len(name.keys) == 0 {
-		return at(l, name.position), name.position < len(l)
+		return elementAt(l, name.position), name.position < len(l)
 	}
-	i := slices.IndexFunc(l, func(element any) bool { return name.means(element, nil) })
-	return at(l, i), i >= 0
+	i := slices.IndexFunc(l, func(element any) bool { return name.matches(element, nil) })
+	return elementAt(l, i), i >= 0
 }
 
 func isContainer(v any) bool {

@@ -55,7 +55,7 @@ func (e *Schema) Recorded(t *kinds.Node, before *Schema, previous map[string]any
 
 // observesAll reports whether a node observes all of a value, except for fields that identify an object.
 func (n *Node) observesAll(value any) bool {
-	if n.letsGo() {
+	if n.releases() {
 		return false
 	}
 	switch v := value.(type) {
@@ -75,8 +75,8 @@ func (n *Node) observesAll(value any) bool {
 	return true
 }
 
-// letsGo reports whether a node has a rule that keeps the live value when the manifest drops the field.
-func (n *Node) letsGo() bool { return n.Rule != nil && n.Rule.Mode != ModePush }
+// releases reports whether a node has a rule that keeps the live value when the manifest drops the field.
+func (n *Node) releases() bool { return n.Rule != nil && n.Rule.Mode != ModePush }
 
 // identity reports whether a field of that name identifies an object, at any depth.
 func identity(name string) bool {
@@ -103,7 +103,7 @@ func (n *Node) element(i int) *Node {
 
 // observedByBoth returns the part of a value that two nodes observe. It returns false if there is none.
 func observedByBoth(a, b *Node, t *kinds.Node, value any) (any, bool) {
-	if a == nil || b == nil || a.letsGo() || b.letsGo() {
+	if a == nil || b == nil || a.releases() || b.releases() {
 		return nil, false
 	}
 	switch v := value.(type) {

@@ -166,7 +166,7 @@ func (n *Node) closeOver(value any) {
 	case Sequence:
 		l, _ := value.([]any)
 		for i, element := range n.List.Elements {
-			element.closeOver(at(l, i))
+			element.closeOver(elementAt(l, i))
 		}
 	}
 }
@@ -199,7 +199,7 @@ func keepAnswer(n *Node, t *kinds.Node, path *Path, desired, answer any, added f
 		pairing := n.List.Pair(t, d, a, len(d))
 		for i, k := range pairing.Live {
 			if k >= 0 {
-				kept = keepAnswer(n.List.Elements[i], t.Elem(), path.Element(pairing.Label(i), k), at(d, i), a[k], added) || kept
+				kept = keepAnswer(n.List.Elements[i], t.Elem(), path.Element(pairing.Label(i), k), elementAt(d, i), a[k], added) || kept
 			}
 		}
 	}
@@ -237,7 +237,7 @@ func keepKeys(n, before *Node, t *kinds.Node, desired, previous any) {
 		p, _ := previous.([]any)
 		for i, k := range n.List.Identities(t, d, p) {
 			if k >= 0 && i < len(n.List.Elements) && k < len(before.List.Elements) {
-				keepKeys(n.List.Elements[i], before.List.Elements[k], t.Elem(), at(d, i), at(p, k))
+				keepKeys(n.List.Elements[i], before.List.Elements[k], t.Elem(), elementAt(d, i), elementAt(p, k))
 			}
 		}
 	}

@@ -119,7 +119,7 @@ func (c *checker) node(path *Path, node *Node, value any, set bool) {
 		}
 		for i, element := range node.List.Elements {
 			if !element.IsPlaceholder() {
-				c.node(path.Element(positionLabel(i), -1), element, at(l, i), i < len(l))
+				c.node(path.Element(positionLabel(i), -1), element, elementAt(l, i), i < len(l))
 			}
 		}
 	}

@@ -30,7 +30,7 @@ func findLost(path *Path, sent, stored any, lost *[]string) {
 	case []any:
 		l, _ := stored.([]any)
 		for i := range s {
-			findLost(path.Element(positionLabel(i), -1), s[i], at(l, i), lost)
+			findLost(path.Element(positionLabel(i), -1), s[i], elementAt(l, i), lost)
 		}
 	}
 }

@@ -117,7 +117,7 @@ func (n *Node) nameless(path *Path, t *kinds.Node, content any) (found []Nameles
 			return found
 		}
 		for i, element := range n.List.Elements {
-			found = append(found, element.nameless(path.Element(positionLabel(i), -1), t.Elem(), at(l, i))...)
+			found = append(found, element.nameless(path.Element(positionLabel(i), -1), t.Elem(), elementAt(l, i))...)
 		}
 	}
 	return found

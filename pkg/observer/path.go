@@ -50,14 +50,14 @@ func (p *Path) DesiredIndex() int { return p.nth }
 // Set sets the value of a field in a desired state. It adds missing maps above the field. List elements
 // above the field must exist.
 func (p *Path) Set(desired map[string]any, value any) {
-	if m, ok := p.parent.in(desired).(map[string]any); ok {
+	if m, ok := p.parent.lookup(desired).(map[string]any); ok {
 		m[p.field] = value
 	}
 }
 
 // Delete removes a field from a desired state, if it exists.
 func (p *Path) Delete(desired map[string]any) {
-	if m, ok := p.parent.in(desired).(map[string]any); ok {
+	if m, ok := p.parent.lookup(desired).(map[string]any); ok {
 		delete(m, p.field)
 	}
 }
@@ -70,21 +70,21 @@ func (p *Path) Of(desired any) (value any, ok bool) {
 	parent, _ := p.parent.Of(desired)
 	if p.label != "" {
 		l, _ := parent.([]any)
-		return at(l, p.nth), p.nth >= 0 && p.nth < len(l)
+		return elementAt(l, p.nth), p.nth >= 0 && p.nth < len(l)
 	}
 	m, _ := parent.(map[string]any)
 	value, ok = m[p.field]
 	return value, ok
 }
 
-func (p *Path) in(desired map[string]any) any {
+func (p *Path) lookup(desired map[string]any) any {
 	if p == nil {
 		return desired
 	}
-	parent := p.parent.in(desired)
+	parent := p.parent.lookup(desired)
 	if p.label != "" {
 		l, _ := parent.([]any)
-		return at(l, p.nth)
+		return elementAt(l, p.nth)
 	}
 	m, ok := parent.(map[string]any)
 	if !ok {
@@ -206,6 +206,6 @@ func (p *Path) steps(live any) ([]Step, any) {
 		return append(steps, Step{Field: p.field}), m[p.field]
 	}
 	l, _ := parent.([]any)
-	element := at(l, p.index)
+	element := elementAt(l, p.index)
 	return append(steps, Step{IsElement: true, Index: p.index, Element: element}), element
 }

@@ -80,7 +80,7 @@ func (p projector) project(node *Node, t *kinds.Node, desired, live any) any {
 			case element.IsPlaceholder():
 				out = append(out, map[string]any{})
 			default:
-				out = append(out, p.project(element, t.Elem(), at(want, i), l[k]))
+				out = append(out, p.project(element, t.Elem(), elementAt(want, i), l[k]))
 			}
 		}
 		if p.whole {
@@ -105,8 +105,8 @@ func withoutLength(l []any) ([]any, int64) {
 	return l, int64(len(l))
 }
 
-// at returns the element with index i, or nil if there is none.
-func at(l []any, i int) any {
+// elementAt returns the element with index i, or nil if there is none.
+func elementAt(l []any, i int) any {
 	if i < 0 || i >= len(l) {
 		return nil
 	}

@@ -47,7 +47,7 @@ func (r raiser) raise(node *Node, t *kinds.Node, desired, live any) bool {
 			raised = true
 		}
 		for i, k := range pairing.Live {
-			if k >= 0 && r.raise(list.Elements[i], t.Elem(), at(d, i), l[k]) {
+			if k >= 0 && r.raise(list.Elements[i], t.Elem(), elementAt(d, i), l[k]) {
 				raised = true
 			}
 		}
@@ -85,7 +85,7 @@ func keep(node, before *Node, t *kinds.Node, desired, previous any) {
 		}
 		for i, k := range node.List.Identities(t, d, p) {
 			if k >= 0 && i < len(node.List.Elements) && k < len(before.List.Elements) {
-				keep(node.List.Elements[i], before.List.Elements[k], t.Elem(), at(d, i), at(p, k))
+				keep(node.List.Elements[i], before.List.Elements[k], t.Elem(), elementAt(d, i), elementAt(p, k))
 			}
 		}
 	}

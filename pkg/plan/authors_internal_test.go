@@ -119,7 +119,7 @@ func TestAuthors(t *testing.T) {
 			}
 			in := Input{Application: app, ObservedWrites: map[manifest.ID]ObservedWrites{id: {ManagedFields: managedJSON(t, row.managed), Events: row.events, ChangedEntries: row.moved}}}
 			path := (*observer.Path)(nil).Field("data").Field(row.path)
-			d := differenceAt(t, path, delta.Some(row.desired), delta.Value{Set: !row.absent, Any: row.observed})
+			d := differenceAt(t, path, delta.NewValue(row.desired), delta.Value{Set: !row.absent, Any: row.observed})
 			assert.Equal(t, row.want, in.authorsOf(id, map[string]any{"data": data}).writerOf(d).Manager)
 		})
 	}

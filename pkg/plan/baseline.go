@@ -309,7 +309,7 @@ func (p *Plan) limitBaselines() {
 		})
 		if len(res.unrecorded) > 0 {
 			p.warn(fmt.Sprintf("%s: what %s was before does not fit into the %d KiB that there are for that: it is held, and not restored",
-				res.object.ID, some(res.unrecorded), most/1024))
+				res.object.ID, firstNames(res.unrecorded), most/1024))
 		}
 	}
 }
@@ -348,7 +348,7 @@ func (p *Plan) warnUnrestorable() {
 			}
 		}
 		if len(lost) > 0 {
-			p.Warnings = append(p.Warnings, fmt.Sprintf("%s: what a rule removes is not on record, and not restored: %s", res.object.ID, some(lost)))
+			p.Warnings = append(p.Warnings, fmt.Sprintf("%s: what a rule removes is not on record, and not restored: %s", res.object.ID, firstNames(lost)))
 		}
 	}
 }

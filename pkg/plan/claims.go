@@ -194,7 +194,7 @@ func (res *resource) claimProblem() *Problem {
 	for _, c := range res.claimed {
 		told = append(told, c.path+" is held by Application "+c.holder)
 	}
-	problem := problemf(v1alpha1.ReasonFieldClaimed, "%s: %s", res.object.ID, some(told))
+	problem := problemf(v1alpha1.ReasonFieldClaimed, "%s: %s", res.object.ID, firstNames(told))
 	problem.Remedy = v1alpha1.Remedy{
 		Text:    "Let one of the two let go of it. If the other one does not exist any more, this has those that do say anew what they hold",
 		Command: forgetHolders(res.object.ID),

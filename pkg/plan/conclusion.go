@@ -82,7 +82,7 @@ type summarizer struct {
 	// newlyContested is true if a warning reports a newly contested field.
 	newlyContested bool
 	notes          []string // further text for the event
-	unrestored     []Unrestored
+	unrestored     []UnrestoredField
 	done           []doneChange
 	drifted        map[Leaf]bool
 	pendingDrift   map[Leaf]PendingDrift

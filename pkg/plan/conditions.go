@@ -19,11 +19,11 @@ type verdict struct {
 	stalled bool
 }
 
-func yes(reason, message string) verdict {
+func trueVerdict(reason, message string) verdict {
 	return verdict{status: metav1.ConditionTrue, reason: reason, message: message}
 }
 
-func no(reason, message string, stalled bool) verdict {
+func falseVerdict(reason, message string, stalled bool) verdict {
 	return verdict{status: metav1.ConditionFalse, reason: reason, message: message, stalled: stalled}
 }
 
@@ -35,7 +35,7 @@ func (c *summarizer) conditions() {
 		return
 	}
 	rendered, held, healthy := c.rendered(), c.heldVerdict(), c.healthy()
-	ready := yes(v1alpha1.ReasonReady, fmt.Sprintf("%s, %s in place",
+	ready := trueVerdict(v1alpha1.ReasonReady, fmt.Sprintf("%s, %s in place",
 		count(len(c.plan.resources), "resource"), count(c.held, "held field")))
 	switch {
 	case rendered.status != metav1.ConditionTrue:
@@ -47,7 +47,7 @@ func (c *summarizer) conditions() {
 		if len(c.waits) > 0 {
 			message += fmt.Sprintf("; %d of %s differ from what is desired", len(c.waits), count(len(c.plan.resources), "resource"))
 		}
-		ready = no(v1alpha1.ReasonSuspended, message, false)
+		ready = falseVerdict(v1alpha1.ReasonSuspended, message, false)
 	case held.status != metav1.ConditionTrue:
 		ready = held
 	case healthy.status != metav1.ConditionTrue:
@@ -76,7 +76,7 @@ func (c *summarizer) completed() {
 		apimeta.RemoveStatusCondition(&c.result.Status.Conditions, v1alpha1.ConditionCompleted)
 		return
 	}
-	v := yes(v1alpha1.ReasonCompleted, "the workload said at "+at+" that its work is done")
+	v := trueVerdict(v1alpha1.ReasonCompleted, "the workload said at "+at+" that its work is done")
 	if apimeta.FindStatusCondition(app.Status.Conditions, v1alpha1.ConditionCompleted) == nil {
 		c.notes = append(c.notes, v.message)
 	}
@@ -85,7 +85,7 @@ func (c *summarizer) completed() {
 
 // deleting sets the conditions of an Application that is being deleted.
 func (c *summarizer) deleting() {
-	ready := no(v1alpha1.ReasonDeleting, "being deleted", false)
+	ready := falseVerdict(v1alpha1.ReasonDeleting, "being deleted", false)
 	if len(c.problems) > 0 {
 		ready = c.heldVerdict()
 		ready.message = "being deleted: " + ready.message
@@ -97,17 +97,17 @@ func (c *summarizer) deleting() {
 
 func (c *summarizer) rendered() verdict {
 	if p := c.plan.Invalid; p != nil {
-		return no(p.Reason, p.Error(), p.Stalled())
+		return falseVerdict(p.Reason, p.Error(), p.Stalled())
 	}
 	if source := c.plan.in.Source; source != nil && source.Problem != nil {
 		p := source.Problem
-		return no(p.Reason, p.Error()+"; the manifests of the last translation stay in force", p.Stalled())
+		return falseVerdict(p.Reason, p.Error()+"; the manifests of the last translation stay in force", p.Stalled())
 	}
 	message := count(len(c.plan.resources), "resource")
 	if n := len(c.plan.Warnings); n > 0 {
 		message += "; " + count(n, "warning") + ": " + list(c.plan.Warnings)
 	}
-	return yes(v1alpha1.ReasonRendered, shorten(message, 4096))
+	return trueVerdict(v1alpha1.ReasonRendered, shorten(message, 4096))
 }
 
 // staleVerdict returns the verdict while the state of the cluster is not known.
@@ -133,7 +133,7 @@ func contestedVerdict(contested []v1alpha1.ContestedField) verdict {
 		}
 		messages[i] = fmt.Sprintf("%s of %s %s is changed back%s again and again", f.Path, f.Resource.Kind, f.Resource.Name, by)
 	}
-	return no(v1alpha1.ReasonContested, shorten(list(messages), 4096), false)
+	return falseVerdict(v1alpha1.ReasonContested, shorten(list(messages), 4096), false)
 }
 
 func (c *summarizer) heldVerdict() verdict {
@@ -150,7 +150,7 @@ func (c *summarizer) heldVerdict() verdict {
 			}
 		}
 		message := strings.Join(append([]string{list(slices.Concat(messages, c.observedWaits()))}, remedies...), ". ")
-		return no(worst.Reason, shorten(message, 4096), worst.Stalled())
+		return falseVerdict(worst.Reason, shorten(message, 4096), worst.Stalled())
 	}
 	if len(c.plan.in.StaleKinds) > 0 {
 		return staleVerdict(c.plan.in.StaleKinds)
@@ -166,14 +166,14 @@ func (c *summarizer) heldVerdict() verdict {
 		if len(waits) == 0 {
 			waits = []string{"something is to be deleted, and is not while suspended"}
 		}
-		return no(v1alpha1.ReasonSuspended, shorten(list(waits), 4096), false)
+		return falseVerdict(v1alpha1.ReasonSuspended, shorten(list(waits), 4096), false)
 	}
-	return yes(v1alpha1.ReasonHeld, count(c.held, "field")+" in place")
+	return trueVerdict(v1alpha1.ReasonHeld, count(c.held, "field")+" in place")
 }
 
 func (c *summarizer) healthy() verdict {
 	if len(c.unhealthy) == 0 {
-		return yes(v1alpha1.ReasonHealthy, count(len(c.plan.resources), "resource")+" current")
+		return trueVerdict(v1alpha1.ReasonHealthy, count(len(c.plan.resources), "resource")+" current")
 	}
 	worst := c.unhealthy[0]
 	messages := make([]string, len(c.unhealthy))
@@ -183,7 +183,7 @@ func (c *summarizer) healthy() verdict {
 			worst = p
 		}
 	}
-	return no(worst.Reason, shorten(list(messages), 4096), false)
+	return falseVerdict(worst.Reason, shorten(list(messages), 4096), false)
 }
 
 func (c *summarizer) set(kind string, v verdict) {

@@ -37,7 +37,7 @@ func (p *Plan) EditFields(id manifest.ID, edit Edit) (fields []v1alpha1.Resource
 	e := &fieldsEditor{plan: p, object: object, edit: edit, at: -1, profiles: p.profiled(object)}
 	for _, f := range fieldsIn(p.in.Application) {
 		switch {
-		case !means(f, object):
+		case !matchesObject(f, object):
 		case !hasWildcard(f):
 			e.at = f.Position
 		default:

@@ -38,7 +38,7 @@ func (e *explainer) field(from delta.Field) {
 	if fight := e.fight(f.Path); fight.Contested() {
 		f.Corrections, f.Next = fight.Corrections, fight.Next
 	}
-	f.Why = e.why(f, d)
+	f.Why = e.reasonOf(f, d)
 	f.OnRelease, f.Unrestorable = e.onRelease(f)
 	if e.res != nil {
 		f.settleProfile(e.res.entry.ProfileOf(f.Path))
@@ -63,11 +63,11 @@ func (f *Field) settleProfile(by *observer.ProfilePath) {
 	switch {
 	case by == nil, f.State == FieldMark, by.Free != (f.State == FieldFree):
 	case by.Free && f.Manifest.Set:
-		f.Profile, f.Why = by.Profile, "not held: "+whose(by)+"; hold it with `holdfast hold`"
+		f.Profile, f.Why = by.Profile, "not held: "+profileNote(by)+"; hold it with `holdfast hold`"
 	case by.Free:
-		f.Profile, f.Why = by.Profile, "free: "+whose(by)
+		f.Profile, f.Why = by.Profile, "free: "+profileNote(by)
 	default:
-		f.Profile, f.Why = by.Profile, f.Why+"; "+whose(by)
+		f.Profile, f.Why = by.Profile, f.Why+"; "+profileNote(by)
 	}
 }
 
@@ -160,9 +160,9 @@ func (e *explainer) writer(of delta.Field) (writer Writer) {
 	return writer
 }
 
-// why returns the reason why the field is corrected or not. The text has no values and no times, because
+// reasonOf returns the reason why the field is corrected or not. The text has no values and no times, because
 // the Field has them.
-func (e *explainer) why(f Field, d *delta.Difference) string {
+func (e *explainer) reasonOf(f Field, d *delta.Difference) string {
 	switch {
 	case d != nil && d.ReportOnly:
 		return reportedWhy(f)

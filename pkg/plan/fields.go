@@ -115,7 +115,7 @@ func (e *entries) compile(in Input, objects []manifest.Object) {
 		}
 		shared := IsShared(in.Application, object.Ownership)
 		if e.assigned[k].Default && !shared {
-			f = under(f, profiles.pathsFor(object))
+			f = fieldsUnder(f, profiles.pathsFor(object))
 		}
 		if f == nil {
 			continue
@@ -153,8 +153,8 @@ func (e *entries) judgeUse(app *v1alpha1.Application, objects []manifest.Object,
 	}
 }
 
-// under returns an item, which may be nil, with the paths of profiles that apply before it.
-func under(f *observer.Fields, paths []observer.ProfilePath) *observer.Fields {
+// fieldsUnder returns an item, which may be nil, with the paths of profiles that apply before it.
+func fieldsUnder(f *observer.Fields, paths []observer.ProfilePath) *observer.Fields {
 	switch {
 	case len(paths) == 0:
 		return f
@@ -183,7 +183,7 @@ func inAll(before map[string]*observer.FieldPathError, now []*observer.FieldPath
 func fieldsFor(fields []*observer.Fields, object manifest.Object) (best *observer.Fields, fault *observer.FieldPathError) {
 	for _, f := range fields {
 		switch {
-		case !means(f, object):
+		case !matchesObject(f, object):
 		case best == nil, hasWildcard(best) && !hasWildcard(f):
 			best = f
 		case hasWildcard(best) == hasWildcard(f):
@@ -198,8 +198,8 @@ func fieldsFor(fields []*observer.Fields, object manifest.Object) (best *observe
 
 func hasWildcard(f *observer.Fields) bool { return strings.Contains(f.Name, "*") }
 
-// means reports whether an item matches an object.
-func means(f *observer.Fields, object manifest.Object) bool {
+// matchesObject reports whether an item matches an object.
+func matchesObject(f *observer.Fields, object manifest.Object) bool {
 	if f.Kind != object.ID.Kind || !observer.MatchesPattern(f.Name, object.ID.Name) || f.Namespace != "" && object.ID.Namespace != "" && f.Namespace != object.ID.Namespace {
 		return false
 	}
@@ -210,7 +210,7 @@ func means(f *observer.Fields, object manifest.Object) bool {
 // isShadowed reports whether an item matches resources that all have a more specific item.
 func isShadowed(f *observer.Fields, objects []manifest.Object) bool {
 	for _, object := range objects {
-		if means(f, object) {
+		if matchesObject(f, object) {
 			return true
 		}
 	}

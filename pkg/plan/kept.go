@@ -20,11 +20,11 @@ func (p *Plan) Aliases(c Change, answer map[string]any) (aliases []Sibling) {
 		return nil
 	}
 	for _, d := range c.Fields {
-		if !stays(d, answer) {
+		if !isKept(d, answer) {
 			continue
 		}
 		own := strings.ToLower(d.LivePath().Name())
-		for _, s := range res.beside(Unit{Path: pathOf(d.LivePath().Parent()), Fields: []delta.Difference{d}}) {
+		for _, s := range res.freeSiblings(Unit{Path: pathOf(d.LivePath().Parent()), Fields: []delta.Difference{d}}) {
 			name := strings.ToLower(s.path.Name())
 			now := valueIn(answer, s.path)
 			if (strings.Contains(name, own) || strings.Contains(own, name)) && now.Equal(d.Live) {
@@ -35,8 +35,8 @@ func (p *Plan) Aliases(c Change, answer map[string]any) (aliases []Sibling) {
 	return aliases
 }
 
-// stays reports whether the value in a response is the value from before the field was written or removed.
-func stays(d delta.Difference, answer map[string]any) bool {
+// isKept reports whether the value in a response is the value from before the field was written or removed.
+func isKept(d delta.Difference, answer map[string]any) bool {
 	at := d.LivePath()
 	if d.HeldBack || at == nil || at.IsElement() || !d.Live.Set || d.Reason != delta.Removed && d.Reason != delta.Changed {
 		return false
@@ -62,7 +62,7 @@ func (c *summarizer) kept(res *resource, o resourceResult) {
 	}
 	if o.wrote {
 		for _, d := range res.change.Fields {
-			if d.Reason == delta.Removed && stays(d, o.live) && !secretPath(id, d.Path) {
+			if d.Reason == delta.Removed && isKept(d, o.live) && !secretPath(id, d.Path) {
 				values[d.Path] = d.Live.Any
 			}
 		}

@@ -202,13 +202,13 @@ func (c *summarizer) observing() verdict {
 	if c.plan.Suspended() {
 		message += "; spec.suspend is set, too"
 	}
-	return no(v1alpha1.ReasonObserving, message, false)
+	return falseVerdict(v1alpha1.ReasonObserving, message, false)
 }
 
 // differing returns the verdict on whether all objects of an observe-only Application are in sync.
 func (c *summarizer) differing() verdict {
 	if len(c.waits) > 0 {
-		return no(v1alpha1.ReasonObserving, shorten(list(c.waits), 4096), false)
+		return falseVerdict(v1alpha1.ReasonObserving, shorten(list(c.waits), 4096), false)
 	}
-	return yes(v1alpha1.ReasonObserving, "nothing differs from what is desired, and nothing is held")
+	return trueVerdict(v1alpha1.ReasonObserving, "nothing differs from what is desired, and nothing is held")
 }

@@ -124,7 +124,7 @@ func (c Change) GVK() schema.GroupVersionKind {
 }
 
 // Unrestored returns the released fields whose original values are not restored.
-func (c Change) Unrestored() []Unrestored {
+func (c Change) Unrestored() []UnrestoredField {
 	switch {
 	case c.resource != nil:
 		return c.resource.letting.kept
@@ -164,7 +164,7 @@ type Plan struct {
 	unknown   []manifest.ID // Secrets whose values only the template source has
 	retiring  bool          // the Application is being deleted
 	// unrestored has the unrestored fields of shared objects that are removed from the inventory.
-	unrestored []Unrestored
+	unrestored []UnrestoredField
 }
 
 // Suspended reports whether the Application is suspended, so that nothing is written.
@@ -270,7 +270,7 @@ type fieldRelease struct {
 	// restored has the differences that restore original values.
 	restored []delta.Difference
 	// kept has the fields that should be restored, but are not.
-	kept []Unrestored
+	kept []UnrestoredField
 	// metadata has the changes of the tracking metadata, if no field is held any more.
 	metadata []delta.Difference
 	// baseline has the recorded baselines of all released fields.

@@ -65,8 +65,8 @@ func problemf(reason, format string, args ...any) *Problem {
 	return &Problem{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// some returns the first five names, and the number of the others.
-func some(names []string) string {
+// firstNames returns the first five names, and the number of the others.
+func firstNames(names []string) string {
 	const shown = 5
 	if len(names) <= shown {
 		return strings.Join(names, ", ")

@@ -204,9 +204,9 @@ func ProfileNames(names []string) string {
 	return v1alpha1.ProfileKind + " " + strings.Join(names, ", ")
 }
 
-// whose returns the text about the profile that decides about a field, such as "HoldProfile x frees it". It
+// profileNote returns the text about the profile that decides about a field, such as "HoldProfile x frees it". It
 // returns "" if no profile decides about it.
-func whose(by *observer.ProfilePath) string {
+func profileNote(by *observer.ProfilePath) string {
 	if by == nil {
 		return ""
 	}

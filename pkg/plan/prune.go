@@ -59,9 +59,9 @@ func (p *Plan) pruneOne(id manifest.ID, status v1alpha1.ResourceStatus, r *recor
 	}
 }
 
-// Gone returns the resources in the inventory that are no longer desired and no longer exist. The steps after
+// Removed returns the resources in the inventory that are no longer desired and no longer exist. The steps after
 // their deletion are still pending. An Outcome with a Problem keeps a resource in the inventory.
-func (p *Plan) Gone() []manifest.ID {
+func (p *Plan) Removed() []manifest.ID {
 	ids := make([]manifest.ID, len(p.gone))
 	for i, old := range p.gone {
 		ids[i] = old.id

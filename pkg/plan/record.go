@@ -157,10 +157,10 @@ func acceptedOf(in Input) map[manifest.ID]delta.Accepted {
 		if !ok || a.Kept {
 			continue
 		}
-		form := delta.Form{Desired: delta.Some(desired)}
+		form := delta.Form{Desired: delta.NewValue(desired)}
 		if a.Accepted != nil {
 			if value, ok := decodeValue(a.Accepted); ok {
-				form.Accepted = delta.Some(value)
+				form.Accepted = delta.NewValue(value)
 			}
 		}
 		id := IDOf(a.Resource)

@@ -172,7 +172,7 @@ func (r *fieldReleaser) restoreRemoved(b v1alpha1.BaselineField, before delta.Va
 }
 
 func (r *fieldReleaser) keep(path, why string) {
-	r.kept = append(r.kept, Unrestored{r.id, path, why})
+	r.kept = append(r.kept, UnrestoredField{r.id, path, why})
 	r.keptPaths = append(r.keptPaths, path)
 }
 
@@ -386,15 +386,15 @@ func (res *resource) keepParentBaseline(left v1alpha1.BaselineField, stays bool)
 	}
 }
 
-// Unrestored is a released field that keeps its live value although its original value should be restored.
-type Unrestored struct {
+// UnrestoredField is a released field that keeps its live value although its original value should be restored.
+type UnrestoredField struct {
 	ID        manifest.ID
 	Path, Why string
 }
 
-func (u Unrestored) String() string { return "not restored: " + u.about() }
+func (u UnrestoredField) String() string { return "not restored: " + u.about() }
 
-func (u Unrestored) about() string { return fmt.Sprintf("%s of %s: %s", u.Path, u.ID, u.Why) }
+func (u UnrestoredField) about() string { return fmt.Sprintf("%s of %s: %s", u.Path, u.ID, u.Why) }
 
 // ReleasedFields returns the fields of desired resources that a plan releases and that have a baseline.
 func (p *Plan) ReleasedFields() map[manifest.ID][]string {

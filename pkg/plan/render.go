@@ -75,7 +75,7 @@ func (p *Plan) shareEntries(r *renderedInput) (faults []error) {
 		r.entries[i].FindByAllKeys()
 		if cuts := r.entries[i].TruncatedLists(); len(cuts) > 0 {
 			faults = append(faults, fmt.Errorf("%s is shared, and the observer schema would cut what is another owner's of %s: "+
-				"give lists the minimum 0 and the maximum 0, and name labels and annotations one by one", o.ID, some(cuts)))
+				"give lists the minimum 0 and the maximum 0, and name labels and annotations one by one", o.ID, firstNames(cuts)))
 		}
 		faults = append(faults, namelessFaults(o.ID, r.entries[i].UnkeyedLists(kind, o.Content))...)
 	}
@@ -95,7 +95,7 @@ func namelessFaults(id manifest.ID, nameless []observer.Nameless) (faults []erro
 	}
 	if len(lists) > 0 {
 		faults = append(faults, fmt.Errorf("%s is shared, and the elements of %s have no keys that identify them: "+
-			"name their keys in an entry of spec.observerSchema (%s), or hold the list as a whole there", id, some(lists), observer.KeyMapKeys))
+			"name their keys in an entry of spec.observerSchema (%s), or hold the list as a whole there", id, firstNames(lists), observer.KeyMapKeys))
 	}
 	return faults
 }
@@ -123,7 +123,7 @@ func (p *Plan) mangle(r *renderedInput) error {
 	entries, written := make([]*observer.Schema, len(m.Objects)), make([]map[string]any, len(m.Objects))
 	before := positions{objects: r.objects}
 	for i, o := range m.Objects {
-		k, had := before.of(o.ID, i)
+		k, had := before.find(o.ID, i)
 		if had {
 			written[i] = r.objects[k].Content
 		}
@@ -147,8 +147,8 @@ type positions struct {
 	byID    map[manifest.ID]int // built when it is first needed
 }
 
-// of returns the position of an object. It checks the likely position first.
-func (p *positions) of(id manifest.ID, likely int) (position int, there bool) {
+// find returns the position of an object. It checks the likely position first.
+func (p *positions) find(id manifest.ID, likely int) (position int, there bool) {
 	if likely < len(p.objects) && p.objects[likely].ID == id {
 		return likely, true
 	}
@@ -181,7 +181,7 @@ func nullsDropped(app *v1alpha1.Application) *Problem {
 	return problemf(v1alpha1.ReasonObserverSchemaNullsDropped,
 		"kubectl apply dropped nulls (%s), so these fields would not be held: "+
 			"write %q in place of null, or submit with `kubectl apply --server-side --force-conflicts`",
-		some(lost), observer.LeafText)
+		firstNames(lost), observer.LeafText)
 }
 
 // nullsLost returns a Problem if the schema of an object has lost all leaves that were written as null. A
@@ -194,7 +194,7 @@ func nullsLost(r renderedInput, records map[manifest.ID]*record) *Problem {
 			continue
 		}
 		if leaves := r.entries[i].Lost(before.nulls()); len(leaves) > 0 {
-			lost = append(lost, fmt.Sprintf("%s: %s", object.ID, some(leaves)))
+			lost = append(lost, fmt.Sprintf("%s: %s", object.ID, firstNames(leaves)))
 		}
 	}
 	if len(lost) == 0 {
@@ -211,7 +211,7 @@ func freed(entries []*observer.Schema) (warnings []string) {
 	for i, entry := range entries {
 		if paths := entry.Freed(); len(paths) > 0 {
 			warnings = append(warnings, fmt.Sprintf("observerSchema[%d] (%s %s): %q has released %s: take it out when you change the schema next",
-				i, entry.ID.Kind, entry.ID.Name, observer.FreeText, some(paths)))
+				i, entry.ID.Kind, entry.ID.Name, observer.FreeText, firstNames(paths)))
 		}
 	}
 	return warnings

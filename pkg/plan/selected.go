@@ -89,7 +89,7 @@ func tooMany(app *v1alpha1.Application, entries []Selection, selected map[manife
 	}
 	return problemf(v1alpha1.ReasonTooManyObjects,
 		"spec.select means %d objects, and spec.maxObjects allows %d, so nothing is written and nothing is let go: select fewer, or allow more (%s)",
-		len(selected), mostObjects(app), some(counts))
+		len(selected), mostObjects(app), firstNames(counts))
 }
 
 // selected sets the number of objects that each spec.select item matches, and adds the problems of items that

@@ -47,11 +47,11 @@ func shutdownVerdict(hook v1alpha1.ShutdownHook, step hooks.ShutdownStep, state 
 		said = ": " + state.LastError
 	}
 	if step == hooks.ShutdownStuck {
-		return no(v1alpha1.ReasonShutdownFailed, fmt.Sprintf(
+		return falseVerdict(v1alpha1.ReasonShutdownFailed, fmt.Sprintf(
 			"the workload did not call back after Service %s was called %s%s. Nothing is deleted: set the annotation %s to try again, "+
 				"or spec.hooks.shutdown.onFailure to Delete, or remove spec.hooks.shutdown to delete everything now",
 			hook.Service, count(int(state.Attempts), "time"), said, v1alpha1.AnnotationReconcile), true)
 	}
-	return no(v1alpha1.ReasonShuttingDown, fmt.Sprintf("Service %s was asked to shut down (attempt %d of %d)%s",
+	return falseVerdict(v1alpha1.ReasonShuttingDown, fmt.Sprintf("Service %s was asked to shut down (attempt %d of %d)%s",
 		hook.Service, state.Attempts, hooks.Retries(hook)+1, said), false)
 }

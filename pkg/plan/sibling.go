@@ -33,13 +33,13 @@ func (p *Plan) Siblings(c Change, u Unit) []Sibling {
 	case res == nil || !res.policy.removes:
 		return nil
 	case res.policy.adopts():
-		return res.beside(u)
+		return res.freeSiblings(u)
 	}
 	foreign := foreignTo(p.in.Application, res.live)
 	if foreign == nil {
 		return nil
 	}
-	return slices.DeleteFunc(res.beside(u), func(s Sibling) bool {
+	return slices.DeleteFunc(res.freeSiblings(u), func(s Sibling) bool {
 		switch theirs := foreign(s.path); {
 		case !c.Alters():
 			return !theirs
@@ -52,7 +52,7 @@ func (p *Plan) Siblings(c Change, u Unit) []Sibling {
 
 // HasSiblings reports whether the fields of a unit have any siblings, regardless of who wrote them.
 func (c Change) HasSiblings(u Unit) bool {
-	return c.resource != nil && c.resource.policy.removes && len(c.resource.beside(u)) > 0
+	return c.resource != nil && c.resource.policy.removes && len(c.resource.freeSiblings(u)) > 0
 }
 
 // Adopts reports whether the change adopts an existing object. Adoption removes no fields.
@@ -73,9 +73,9 @@ func InTheWay(siblings []Sibling) string {
 		strings.Join(paths, ", "), strings.Join(items, ", "))
 }
 
-// beside returns the free fields in the maps from the fields of a unit up to the unit itself, the nearest ones
+// freeSiblings returns the free fields in the maps from the fields of a unit up to the unit itself, the nearest ones
 // first.
-func (res *resource) beside(u Unit) (siblings []Sibling) {
+func (res *resource) freeSiblings(u Unit) (siblings []Sibling) {
 	seen := map[string]bool{}
 	for _, d := range u.Fields {
 		if d.LivePath() == nil {

@@ -294,5 +294,5 @@ func item(l []any, i int) delta.Value {
 	if i < 0 || i >= len(l) {
 		return delta.Value{}
 	}
-	return delta.Some(l[i])
+	return delta.NewValue(l[i])
 }

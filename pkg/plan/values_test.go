@@ -171,7 +171,7 @@ func drawMemory(r *rapid.T, p *plan.Plan, now time.Time) *plan.State {
 			}
 		}
 		if manifest.IsSecret(change.ID.GroupKind()) {
-			m.Secrets[change.ID] = delta.Accepted{"data.gone": {Desired: delta.Some("eA=="), Accepted: delta.Some("eQ==")}}
+			m.Secrets[change.ID] = delta.Accepted{"data.gone": {Desired: delta.NewValue("eA=="), Accepted: delta.NewValue("eQ==")}}
 		}
 	}
 	return m

@@ -20,7 +20,7 @@ const FieldManager = "holdfast-templates"
 // Application returns the Application of a custom resource. It has the same name and namespace, and if the
 // resource has a UID, a controller reference to it. It also has the labels of the resource, so that a
 // controller with a label selector sees both or none.
-func (r Rendered) Application(object map[string]any) (*v1alpha1.Application, error) {
+func (r RenderedTemplate) Application(object map[string]any) (*v1alpha1.Application, error) {
 	owner := unstructured.Unstructured{Object: object}
 	app := &v1alpha1.Application{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind},
@@ -46,7 +46,7 @@ func (r Rendered) Application(object map[string]any) (*v1alpha1.Application, err
 
 // labels returns the labels of the custom resource and the rendered labels. Rendered labels have
 // precedence.
-func (r Rendered) labels(inherited map[string]string) map[string]string {
+func (r RenderedTemplate) labels(inherited map[string]string) map[string]string {
 	all := make(map[string]string, len(inherited)+len(r.Labels))
 	maps.Copy(all, inherited)
 	maps.Copy(all, r.Labels)

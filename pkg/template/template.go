@@ -15,7 +15,7 @@ type Template interface {
 	Kind() Kind
 	// Render returns the content of the Application. The error joins one *ValidationError for each problem;
 	// then the Application is left unchanged.
-	Render(Input) (Rendered, error)
+	Render(Input) (RenderedTemplate, error)
 	// Status returns the status of the custom resource. It is written if it differs from the current one.
 	Status(Seen) (map[string]any, error)
 }
@@ -43,8 +43,8 @@ type Input struct {
 	Live Live
 }
 
-// Rendered is the content of an Application.
-type Rendered struct {
+// RenderedTemplate is the content of an Application.
+type RenderedTemplate struct {
 	// Manifests are complete objects in the namespace of the custom resource. Schema contains their
 	// observer schemas.
 	Manifests, Schema []map[string]any

@@ -59,8 +59,8 @@ func TestObserveListTypes(t *testing.T) {
 	  "none": [{"observer_schema_list_min_length": 0, "observer_schema_list_max_length": 0}]}}`, string(text))
 }
 
-func rendered() template.Rendered {
-	return template.Rendered{
+func rendered() template.RenderedTemplate {
+	return template.RenderedTemplate{
 		Manifests: []map[string]any{parse(`{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {b: c}}`)},
 		Schema:    []map[string]any{parse(`{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {b: observed}}`)},
 		Labels:    map[string]string{"example.com/kind": "a"},

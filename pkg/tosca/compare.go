@@ -17,10 +17,10 @@ func compare(a, b any, base basis) (order int, ok bool) {
 	if base.name == "version" {
 		return compareVersions(value{any: a}.text(), value{any: b}.text()), true
 	}
-	if x, y, both := both[int64](a, b); both {
+	if x, y, both := bothOf[int64](a, b); both {
 		return cmp.Compare(x, y), true
 	}
-	if x, y, both := both[string](a, b); both {
+	if x, y, both := bothOf[string](a, b); both {
 		return strings.Compare(x, y), true
 	}
 	if isNumber(a) && isNumber(b) {
@@ -29,7 +29,7 @@ func compare(a, b any, base basis) (order int, ok bool) {
 	return 0, false
 }
 
-func both[T any](a, b any) (x, y T, ok bool) {
+func bothOf[T any](a, b any) (x, y T, ok bool) {
 	x, xOK := a.(T)
 	y, yOK := b.(T)
 	return x, y, xOK && yOK

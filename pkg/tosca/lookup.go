@@ -13,11 +13,11 @@ func (f *file) lookup(kind kind, name string) *definition {
 	if f.profile {
 		return nil
 	}
-	return builtIn().own(kind, name)
+	return builtIn().definition(kind, name)
 }
 
-// own returns a type that the file declares. In a profile, the namespace of the name can be missing.
-func (f *file) own(kind kind, name string) *definition {
+// definition returns a type that the file declares. In a profile, the namespace of the name can be missing.
+func (f *file) definition(kind kind, name string) *definition {
 	found := f.types[kind][name]
 	if found != nil || !f.profile {
 		return found
@@ -55,7 +55,7 @@ func (f *file) declared(kind kind, name string, seen map[lookup]bool) *definitio
 		return nil
 	}
 	seen[lookup{f, name}] = true
-	if found := f.own(kind, name); found != nil {
+	if found := f.definition(kind, name); found != nil {
 		return found
 	}
 	for _, imported := range f.imports {

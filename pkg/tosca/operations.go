@@ -96,10 +96,10 @@ func length(args []any, _ basis) (any, string) {
 // texts returns an operation on two texts or two lists.
 func texts(ofTexts func(text, part string) bool, ofLists func(list, part []any) bool) func([]any, basis) (any, string) {
 	return func(args []any, _ basis) (any, string) {
-		if text, part, ok := both[string](args[0], args[1]); ok {
+		if text, part, ok := bothOf[string](args[0], args[1]); ok {
 			return ofTexts(text, part), ""
 		}
-		if list, part, ok := both[[]any](args[0], args[1]); ok {
+		if list, part, ok := bothOf[[]any](args[0], args[1]); ok {
 			return ofLists(list, part), ""
 		}
 		return nil, "needs two texts or two lists"

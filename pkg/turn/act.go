@@ -19,7 +19,7 @@ import (
 // manifest order. Deletes are last, and run only if everything else succeeded. A failing resource does not
 // stop the others.
 func (t *Reconciler) act(ctx context.Context, target Target, s *Snapshot, p *plan.Plan) *executor {
-	a := &executor{turns: t, target: target, s: s, plan: p, now: t.now(), result: map[manifest.ID]plan.Outcome{}, refused: map[manifest.ID][]plan.RejectedLeaf{}, doors: map[string]*namespaceGate{}}
+	a := &executor{turns: t, target: target, s: s, plan: p, now: t.currentTime(), result: map[manifest.ID]plan.Outcome{}, refused: map[manifest.ID][]plan.RejectedLeaf{}, doors: map[string]*namespaceGate{}}
 	var stage, deletes []plan.Change
 	for _, change := range p.Changes {
 		if change.Prune && change.Action != plan.Update {
@@ -36,7 +36,7 @@ func (t *Reconciler) act(ctx context.Context, target Target, s *Snapshot, p *pla
 	if a.tokensErr == nil && !a.hasFailures() {
 		a.runDeletes(ctx, deletes)
 	}
-	for _, id := range p.Gone() {
+	for _, id := range p.Removed() {
 		a.record(plan.Change{ID: id}, plan.Outcome{Action: plan.Delete, Gone: true, Problem: a.postDelete(id)})
 	}
 	return a
@@ -178,7 +178,7 @@ func (a *executor) readFirst(ctx context.Context, at cluster.Location) (map[stri
 }
 
 func (a *executor) locate(change plan.Change) (cluster.Location, *plan.Problem) {
-	kind := a.s.kinds.of(change.GVK())
+	kind := a.s.kinds.find(change.GVK())
 	if kind == nil {
 		return cluster.Location{}, &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: "the kind of " + change.ID.String() + " is not known yet"}
 	}

@@ -65,15 +65,15 @@ func (a *executor) namespaceGate(namespace string) *namespaceGate {
 	defer a.mu.Unlock()
 	d := a.doors[namespace]
 	if d == nil {
-		d = &namespaceGate{open: a.knows(namespace)}
+		d = &namespaceGate{open: a.knowsNamespace(namespace)}
 		a.doors[namespace] = d
 	}
 	return d
 }
 
-// knows reports whether a namespace existed a moment ago: it is the Application's namespace, it has objects,
+// knowsNamespace reports whether a namespace existed a moment ago: it is the Application's namespace, it has objects,
 // or it is itself a held object. The caller must hold the lock.
-func (a *executor) knows(namespace string) bool {
+func (a *executor) knowsNamespace(namespace string) bool {
 	if namespace == a.s.Input.Application.Namespace {
 		return true
 	}

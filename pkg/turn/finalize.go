@@ -54,7 +54,7 @@ func (t *Reconciler) finalize(ctx context.Context, app *v1alpha1.Application, m 
 	if err != nil {
 		return Again(err)
 	}
-	t.home().Announce(app, p.Summarize(a.result, t.now()).Event)
+	t.home().Announce(app, p.Summarize(a.result, t.currentTime()).Event)
 	t.deleted(ctx, app)
 	return 0, t.home().LetGo(written)
 }
@@ -91,7 +91,7 @@ func (s *Snapshot) leaveToNamespace(namespace string) {
 
 // released reports whether all objects of the Application are deleted or released.
 func released(p *plan.Plan, outcomes map[manifest.ID]plan.Outcome) bool {
-	for _, id := range p.Gone() {
+	for _, id := range p.Removed() {
 		if outcomes[id].Problem != nil {
 			return false
 		}

@@ -88,7 +88,7 @@ func (m *State) historyIn(now time.Time) (wait time.Duration, waits bool) {
 // fails, it returns the status unchanged and the entries wait, because the history is not worth a failure.
 // done drops the entries that were written.
 func (t *Reconciler) withHistory(ctx context.Context, app *v1alpha1.Application, m *State, status v1alpha1.ApplicationStatus) (named v1alpha1.ApplicationStatus, done func()) {
-	m.olderWritten = t.now()
+	m.olderWritten = t.currentTime()
 	names, err := t.writeHistory(ctx, app, m.plan.Older)
 	if err != nil {
 		klog.FromContext(ctx).V(1).Info("The older history is left for later", "reason", err.Error())

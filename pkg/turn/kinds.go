@@ -41,9 +41,9 @@ func (k *knownKind) cause() *plan.Problem { return cmp.Or(k.problem, k.unserved)
 
 func (k *knownKind) GroupKind() schema.GroupKind { return k.gvk.GroupKind() }
 
-// of returns the kind in the given version if manifests name it, else in its first version. It returns nil if
+// find returns the kind in the given version if manifests name it, else in its first version. It returns nil if
 // the kind is not named.
-func (k *knownKinds) of(gvk schema.GroupVersionKind) *knownKind {
+func (k *knownKinds) find(gvk schema.GroupVersionKind) *knownKind {
 	return cmp.Or(k.others[gvk], k.first[gvk.GroupKind()])
 }
 
@@ -65,7 +65,7 @@ func (k *knownKinds) Namespaced(gk schema.GroupKind) (namespaced, known bool) {
 
 // Type returns the typed schema of a kind, or nil.
 func (k *knownKinds) Type(gvk schema.GroupVersionKind) *kinds.Node {
-	if kind := k.of(gvk); kind != nil && kind.Resource.Resource != "" && kind.Resource.Version == gvk.Version {
+	if kind := k.find(gvk); kind != nil && kind.Resource.Resource != "" && kind.Resource.Version == gvk.Version {
 		return kind.Mapping.Type
 	}
 	return k.Kinds.Type(gvk)
@@ -74,7 +74,7 @@ func (k *knownKinds) Type(gvk schema.GroupVersionKind) *kinds.Node {
 // Published returns the schema that the API server publishes for a kind; nil if the Reader does not request
 // it. It implements plan.Publisher.
 func (k *knownKinds) Published(gvk schema.GroupVersionKind) *kinds.Node {
-	if kind := k.of(gvk); kind != nil && kind.Resource.Version == gvk.Version {
+	if kind := k.find(gvk); kind != nil && kind.Resource.Version == gvk.Version {
 		return kind.Mapping.Published
 	}
 	return nil

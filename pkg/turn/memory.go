@@ -185,8 +185,8 @@ func (m *State) PendingStatus() *v1alpha1.ApplicationStatus {
 	return m.postponed.whole()
 }
 
-// knows reports whether a kind that hooks add is already resolved.
-func (m *State) knows(gvk schema.GroupVersionKind) bool { return slices.Contains(m.kinds, gvk) }
+// knowsKind reports whether a kind that hooks add is already resolved.
+func (m *State) knowsKind(gvk schema.GroupVersionKind) bool { return slices.Contains(m.kinds, gvk) }
 
 // remembered returns the contests that the status preserved over a restart.
 func remembered(app *v1alpha1.Application) plan.State {
@@ -207,7 +207,7 @@ func valueOf(raw *runtime.RawExtension) delta.Value {
 	if raw == nil || utiljson.Unmarshal(raw.Raw, &value) != nil {
 		return delta.Value{}
 	}
-	return delta.Some(value)
+	return delta.NewValue(value)
 }
 
 // failed records that the desired state of a resource cannot be applied now. It returns the problem with the

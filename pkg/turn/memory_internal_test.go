@@ -28,7 +28,7 @@ func TestAContestedFieldIsRememberedWithItsValues(t *testing.T) {
 	fight := remembered(app).Contests[plan.Leaf{ID: manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "config"}, Path: "data.key"}]
 	require.NotNil(t, fight)
 	assert.Equal(t, &plan.Contest{
-		Corrections: 5, Next: next.Time, Manager: "mallory", Desired: delta.Some(map[string]any{"n": int64(1)}),
+		Corrections: 5, Next: next.Time, Manager: "mallory", Desired: delta.NewValue(map[string]any{"n": int64(1)}),
 	}, fight)
 }
 

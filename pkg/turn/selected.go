@@ -18,7 +18,7 @@ import (
 func (s *Snapshot) ranges() cluster.Ranges {
 	ranges := cluster.Ranges{}
 	for _, entry := range s.selections {
-		kind := s.kinds.of(entry.GroupVersionKind)
+		kind := s.kinds.find(entry.GroupVersionKind)
 		if kind == nil || kind.cause() != nil {
 			continue
 		}
@@ -98,7 +98,7 @@ func (s *Snapshot) addSelected(ctx context.Context, r Request) error {
 // matchingObjects returns the objects that an item may match, or why they are unknown. The error is
 // ErrNotSeen.
 func (s *Snapshot) matchingObjects(ctx context.Context, r Request, entry plan.Selection) (found map[manifest.ID]map[string]any, problem *plan.Problem, waiting error) {
-	kind := s.kinds.of(entry.GroupVersionKind)
+	kind := s.kinds.find(entry.GroupVersionKind)
 	if kind == nil {
 		return nil, nil, nil
 	}

@@ -52,7 +52,7 @@ func (s *Snapshot) byName() []manifest.ID {
 func (s *Snapshot) named() cluster.Named {
 	named := cluster.Named{}
 	for _, id := range s.byName() {
-		if kind := s.kinds.of(s.desired[id]); kind != nil && kind.cause() == nil {
+		if kind := s.kinds.find(s.desired[id]); kind != nil && kind.cause() == nil {
 			named[kind.Resource] = append(named[kind.Resource], types.NamespacedName{Namespace: id.Namespace, Name: id.Name})
 		}
 	}
@@ -70,7 +70,7 @@ func (s *Snapshot) addNamed(ctx context.Context, r Request) error {
 	shown := map[manifest.ID]map[string]any{}
 	ids := s.byName()
 	for _, id := range ids {
-		kind := s.kinds.of(s.desired[id])
+		kind := s.kinds.find(s.desired[id])
 		delete(s.memory.unwatched, id)
 		delete(s.Input.Live, id)
 		if kind == nil || kind.cause() != nil {
@@ -104,7 +104,7 @@ func (s *Snapshot) addNamed(ctx context.Context, r Request) error {
 
 // locationOf returns the location of an object that is watched by name and whose kind is known.
 func (s *Snapshot) locationOf(r Request, id manifest.ID) cluster.Location {
-	return cluster.Location{ID: id, Mapping: s.kinds.of(s.desired[id]).Mapping, Shared: s.shared[id], ReadOnly: observes(r.Application)}
+	return cluster.Location{ID: id, Mapping: s.kinds.find(s.desired[id]).Mapping, Shared: s.shared[id], ReadOnly: observes(r.Application)}
 }
 
 // permitted returns the object if the ServiceAccount may read it; nil if it does not exist or may not be

@@ -206,7 +206,7 @@ func (t *Reconciler) Collect(ctx context.Context, application types.NamespacedNa
 	seen = slices.DeleteFunc(seen, func(s Slice) bool { return slices.Contains(named, s.Name) })
 	var after time.Duration
 	seen = slices.DeleteFunc(seen, func(s Slice) bool {
-		left := s.Since.Add(SliceGrace).Sub(t.now())
+		left := s.Since.Add(SliceGrace).Sub(t.currentTime())
 		if s.Deleting || left <= 0 || slices.Contains(formerly, s.Name) {
 			return false
 		}

@@ -129,7 +129,7 @@ func (s *Snapshot) addHookKinds(p *plan.Plan) bool {
 	learned := false
 	for _, change := range p.Changes {
 		gvk := change.GVK()
-		if s.kinds.first[gvk.GroupKind()] == nil && !s.memory.knows(gvk) {
+		if s.kinds.first[gvk.GroupKind()] == nil && !s.memory.knowsKind(gvk) {
 			s.memory.kinds = append(s.memory.kinds, gvk)
 			learned = true
 		}
@@ -268,7 +268,7 @@ func (s *Snapshot) addUnwatchedCache() {
 // addKindProblems adds the problems of kinds to all objects of these kinds.
 func (s *Snapshot) addKindProblems() {
 	for id, gvk := range s.desired {
-		if kind := s.kinds.of(gvk); kind != nil && kind.cause() != nil {
+		if kind := s.kinds.find(gvk); kind != nil && kind.cause() != nil {
 			s.Input.Blocked[id] = kind.cause()
 		}
 	}
@@ -289,7 +289,7 @@ func (s *Snapshot) addDesired(ctx context.Context) {
 	var reads errgroup.Group
 	reads.SetLimit(ReadsAtOnce)
 	for id, gvk := range s.desired {
-		kind := s.kinds.of(gvk)
+		kind := s.kinds.find(gvk)
 		if s.Input.Live[id] != nil || s.Input.Blocked[id] != nil || kind == nil || kind.cause() != nil {
 			continue
 		}

@@ -54,7 +54,7 @@ func (t *Reconciler) takeSafely(ctx context.Context, app *v1alpha1.Application, 
 }
 
 func (t *Reconciler) take(ctx context.Context, app *v1alpha1.Application, m *State, news News) (time.Duration, error) {
-	m.startReconcile(app, news, t.now())
+	m.startReconcile(app, news, t.currentTime())
 	app, err := t.rememberOrphan(ctx, app, news)
 	if err != nil {
 		return Again(err)
@@ -96,7 +96,7 @@ func (t *Reconciler) take(ctx context.Context, app *v1alpha1.Application, m *Sta
 		return 0, err
 	}
 	if !source.Poll.IsZero() {
-		after = MinWait(after, max(source.Poll.Sub(t.now()), time.Millisecond))
+		after = MinWait(after, max(source.Poll.Sub(t.currentTime()), time.Millisecond))
 	}
 	if problem := s.unannounced(); problem != nil && problem.RetryAfter > 0 {
 		after = MinWait(after, problem.RetryAfter)
@@ -148,7 +148,7 @@ func (t *Reconciler) protect(ctx context.Context, app *v1alpha1.Application, p *
 	if !p.HasWork() {
 		return app, nil
 	}
-	early := t.now().Before(s.memory.since.Add(longestUnseen)) || s.unannounced() != nil
+	early := t.currentTime().Before(s.memory.since.Add(longestUnseen)) || s.unannounced() != nil
 	marks := ahead(app, p, early, early || s.memory.postponed != nil)
 	finalizers := app.Finalizers
 	if !slices.Contains(finalizers, v1alpha1.Finalizer) {

@@ -65,7 +65,7 @@ func (t *Reconciler) source(ctx context.Context, app *v1alpha1.Application, targ
 }
 
 func (t *Reconciler) request(app *v1alpha1.Application, m *State, target Target, source *plan.Source) Request {
-	r := Request{Application: app, Source: source, Memory: m, Hooks: t.Hooks, Rules: t.Rules, Now: t.now(), Shared: target.Shared, MayList: target.MayList}
+	r := Request{Application: app, Source: source, Memory: m, Hooks: t.Hooks, Rules: t.Rules, Now: t.currentTime(), Shared: target.Shared, MayList: target.MayList}
 	if t.Callback != nil {
 		r.Callback = t.Callback()
 	}
@@ -98,7 +98,7 @@ func (t *Reconciler) holder(ctx context.Context, name string, read bool) (*v1alp
 	return holder, err
 }
 
-func (t *Reconciler) now() time.Time { return t.Now() }
+func (t *Reconciler) currentTime() time.Time { return t.Now() }
 
 // inFlight returns the number of parallel requests for one Application.
 func (t *Reconciler) inFlight() int {

@@ -130,7 +130,7 @@ const (
 	elsewhere
 )
 
-func (s scope) of(name []byte) scope {
+func (s scope) child(name []byte) scope {
 	switch {
 	case s == inRoot && string(name) == `"metadata"`:
 		return inMetadata
@@ -170,7 +170,7 @@ func (f *recordDeriver) object(at scope) bool {
 			return false
 		}
 		name := f.text()
-		if f.to = append(f.to, name...); name == nil || !f.copy(':') || !f.value(at.of(name)) {
+		if f.to = append(f.to, name...); name == nil || !f.copy(':') || !f.value(at.child(name)) {
 			return false
 		}
 	}

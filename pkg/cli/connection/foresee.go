@@ -30,7 +30,7 @@ func (c *Cluster) Preview(ctx context.Context, s *files.Submission, now time.Tim
 	}
 	d, unreadable := c.decide(ctx, subject, now)
 	if stored != nil {
-		before = d.Of(stored)
+		before = d.ForApplication(stored)
 	}
 	return &d, before, unreadable, nil
 }

@@ -111,5 +111,5 @@ func countsOf(resources []v1alpha1.ResourceStatus) string {
 	return fmt.Sprintf("%d resources: %s", len(resources), strings.Join(parts, ", "))
 }
 
-// Say writes a line after the list.
-func (p *Progress) Say(text string) { fmt.Fprintln(p.out, terminal.Visible(text)) }
+// WriteLine writes a line after the list.
+func (p *Progress) WriteLine(text string) { fmt.Fprintln(p.out, terminal.Visible(text)) }

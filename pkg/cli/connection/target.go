@@ -262,8 +262,8 @@ func (f Flags) Named(ctx context.Context, args []string, _ string) []string {
 	return f.names(ctx)
 }
 
-// Others completes names of Applications that are not among the arguments yet.
-func (f Flags) Others(ctx context.Context, args []string, _ string) []string {
+// CompleteMore completes names of Applications that are not among the arguments yet.
+func (f Flags) CompleteMore(ctx context.Context, args []string, _ string) []string {
 	return slices.DeleteFunc(f.names(ctx), func(name string) bool { return slices.Contains(args, name) })
 }
 

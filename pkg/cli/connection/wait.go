@@ -173,7 +173,7 @@ func (w *readyWait) visit(app *v1alpha1.Application) (done bool, err error) {
 	w.shown.Show(app)
 	switch {
 	case w.last.Status == "True":
-		w.shown.Say("ready: " + w.last.Message)
+		w.shown.WriteLine("ready: " + w.last.Message)
 		return true, nil
 	case apimeta.IsStatusConditionTrue(app.Status.Conditions, v1alpha1.ConditionStalled), app.Spec.Suspend, app.Spec.Mode == v1alpha1.ModeObserve:
 		return true, &terminal.Exit{Status: terminal.StatusDifferent, Err: fmt.Errorf("%s/%s is not ready, and waiting does not help: %s: %s", w.namespace, w.name, w.last.Reason, w.last.Message)}

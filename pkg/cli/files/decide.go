@@ -91,9 +91,9 @@ func (app Subject) DecideIn(ctx context.Context, view View, translation *plan.So
 	return d, nil
 }
 
-// Of decides about another version of the Application, with the input that was gathered for this one. It
+// ForApplication decides about another version of the Application, with the input that was gathered for this one. It
 // returns nil if there is no such input.
-func (d Decision) Of(other *v1alpha1.Application) *Decision {
+func (d Decision) ForApplication(other *v1alpha1.Application) *Decision {
 	input := d.gathered
 	if input.Application == nil {
 		return nil

@@ -64,7 +64,7 @@ func (f ManifestFlags) Names() []string {
 // Read returns the documents in the order of the flags.
 func (f ManifestFlags) Read(ctx context.Context, in Input) ([]manifest.Document, error) {
 	in.Recursive = f.recursive != nil && *f.recursive
-	documents, err := in.Read(ctx, Once(f.files))
+	documents, err := in.Read(ctx, Unique(f.files))
 	if f.kustomization == "" {
 		return documents, err
 	}

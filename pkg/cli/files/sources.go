@@ -71,7 +71,7 @@ func (f SourceFlags) Options(streams terminal.Streams) (Sources, error) {
 	case len(validation.IsDNS1123Label(s.Namespace)) > 0:
 		return s, fmt.Errorf("-n %q is not the name of a namespace: lower-case letters, digits and '-'", s.Namespace)
 	}
-	s.Files, s.Live = Once(s.Files), Once(s.Live)
+	s.Files, s.Live = Unique(s.Files), Unique(s.Live)
 	return s, nil
 }
 
@@ -81,8 +81,8 @@ func IsEmpty(set *pflag.FlagSet, flag string, files []string) bool {
 	return set.Changed(flag) && (len(files) == 0 || slices.Contains(files, ""))
 }
 
-// Once returns the files without duplicates.
-func Once(files []string) []string {
+// Unique returns the files without duplicates.
+func Unique(files []string) []string {
 	var different []string
 	for _, file := range files {
 		if !slices.Contains(different, file) {

@@ -147,7 +147,7 @@ func viewText(id manifest.ID, value *plan.ViewValue) string {
 	case isApplication(id): // its manifests may contain Secrets
 		return manifest.Masked
 	}
-	text, whole := terminal.Inline(delta.Some(value.Any))
+	text, whole := terminal.Inline(delta.NewValue(value.Any))
 	if !whole {
 		return "(several lines)"
 	}

@@ -302,7 +302,7 @@ func (v *objectRows) detail(f plan.Field, r Row) Detail {
 		state += ", " + r.Badge.Word
 	}
 	d := Detail{
-		Path: f.Path, Class: r.Badge.Class, State: state, Why: report.Why(f, v.now),
+		Path: f.Path, Class: r.Badge.Class, State: state, Why: report.FieldReason(f, v.now),
 		Live: valueText(f.Live), Desired: valueText(f.Desired), Manifest: valueText(f.Manifest), Writer: r.Writer.Name,
 		Quote: report.ShellPath(f.Path), Entry: entryLine(v.entry, f),
 	}

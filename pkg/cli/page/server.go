@@ -189,7 +189,7 @@ func (s *Server) decided(r *http.Request) (files.Decision, *connection.Cluster, 
 }
 
 func (s *Server) application(w http.ResponseWriter, r *http.Request) {
-	revision := s.applications.now()
+	revision := s.applications.currentRevision()
 	d, c, err := s.decided(r)
 	if err != nil {
 		s.problem(w, statusOf(err), err)
@@ -215,7 +215,7 @@ func (s *Server) application(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) history(w http.ResponseWriter, r *http.Request) {
-	revision := s.applications.now()
+	revision := s.applications.currentRevision()
 	d, c, err := s.decided(r)
 	if err != nil {
 		s.problem(w, statusOf(err), err)
@@ -233,7 +233,7 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) object(w http.ResponseWriter, r *http.Request) {
-	revision := s.applications.now()
+	revision := s.applications.currentRevision()
 	d, _, err := s.decided(r)
 	var id manifest.ID
 	if err == nil {

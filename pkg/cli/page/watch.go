@@ -93,7 +93,7 @@ func (a *applications) heard(err error) {
 	}
 	if text != a.trouble {
 		a.trouble = text
-		a.tell()
+		a.broadcast()
 	}
 }
 
@@ -104,10 +104,10 @@ func (a *applications) note(key string) {
 	if a.log = append(a.log, change{a.revision, key}); len(a.log) > kept {
 		a.log = slices.Clone(a.log[kept/2:])
 	}
-	a.tell()
+	a.broadcast()
 }
 
-func (a *applications) tell() {
+func (a *applications) broadcast() {
 	close(a.news)
 	a.news = make(chan struct{})
 }
@@ -157,8 +157,8 @@ func (a *applications) troubled() string {
 	return a.trouble
 }
 
-// now returns the current revision.
-func (a *applications) now() int64 {
+// currentRevision returns the current revision.
+func (a *applications) currentRevision() int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.revision

@@ -31,7 +31,7 @@ func Edited(out io.Writer, namespace string, id manifest.ID, before, after *plan
 		}
 		if what := becomes(was[f.Path], f, now.Missing); what != "" {
 			if !isHeld(f) {
-				what = cmp.Or(letGo(after, id, was[f.Path]), what)
+				what = cmp.Or(releaseEffect(after, id, was[f.Path]), what)
 			}
 			rows = append(rows, []string{"  " + terminal.Visible(f.Path), what})
 		}
@@ -41,7 +41,7 @@ func Edited(out io.Writer, namespace string, id manifest.ID, before, after *plan
 			continue
 		}
 		if what := becomes(f, plan.Field{State: plan.FieldFree, Live: f.Live}, now.Missing); !isAmong(is, f.Path) && what != "" {
-			what = cmp.Or(letGo(after, id, f), what)
+			what = cmp.Or(releaseEffect(after, id, f), what)
 			rows = append(rows, []string{"  " + terminal.Visible(f.Path), what})
 		}
 	}
@@ -59,9 +59,9 @@ func Edited(out io.Writer, namespace string, id manifest.ID, before, after *plan
 	}
 }
 
-// letGo describes what happens to a released field of a shared object: it is restored, or it keeps its live
+// releaseEffect describes what happens to a released field of a shared object: it is restored, or it keeps its live
 // value for a reason. It returns "" if there is nothing to add.
-func letGo(after *plan.Plan, id manifest.ID, was plan.Field) string {
+func releaseEffect(after *plan.Plan, id manifest.ID, was plan.Field) string {
 	live, _ := terminal.Inline(was.Live)
 	for _, change := range after.Changes {
 		if change.ID != id || !change.Shared {

@@ -214,7 +214,7 @@ func (t *Explanation) paintState(f plan.Field, text string) string {
 
 // more prints the reason, unless the sign and the state already express it.
 func (t *Explanation) more(f plan.Field) {
-	why := t.whyOf(f)
+	why := t.reasonOf(f)
 	if t.Missing {
 		return
 	}
@@ -231,10 +231,10 @@ func (t *Explanation) more(f plan.Field) {
 	t.below(terminal.Dim, f.OnRelease)
 }
 
-func (t *Explanation) whyOf(f plan.Field) string { return Why(f, t.Now) }
+func (t *Explanation) reasonOf(f plan.Field) string { return FieldReason(f, t.Now) }
 
-// Why returns why a field is, or is not, corrected, and how often it was corrected.
-func Why(f plan.Field, now time.Time) string {
+// FieldReason returns why a field is, or is not, corrected, and how often it was corrected.
+func FieldReason(f plan.Field, now time.Time) string {
 	switch {
 	case f.Next.IsZero():
 		return f.Why

@@ -96,8 +96,8 @@ type HistoryFilter struct {
 	Resource, Path string
 }
 
-// Of returns the entries that match the filter. It returns an error if Path is invalid.
-func (f HistoryFilter) Of(entries []EntryView) ([]EntryView, error) {
+// Select returns the entries that match the filter. It returns an error if Path is invalid.
+func (f HistoryFilter) Select(entries []EntryView) ([]EntryView, error) {
 	path, err := observer.ParsePath(strings.TrimPrefix(f.Path, "."))
 	if err != nil {
 		return nil, err
@@ -204,7 +204,7 @@ func inlineView(v *plan.ViewValue) string {
 	if v == nil {
 		return "absent"
 	}
-	text, whole := terminal.Inline(delta.Some(v.Any))
+	text, whole := terminal.Inline(delta.NewValue(v.Any))
 	if !whole {
 		return "(several lines)"
 	}

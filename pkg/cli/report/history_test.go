@@ -37,7 +37,7 @@ func TestUsersInTheHistory(t *testing.T) {
 		"Corrected ConfigMap web data.a: absent → absent by kubectl-edit (Update)",
 	}, lines)
 	for by, want := range map[string]int{"alice": 1, "admin": 1, "bob": 1, "kubectl-edit": 3, "": 4, "nobody": 0} {
-		found, err := report.HistoryFilter{By: by}.Of(all)
+		found, err := report.HistoryFilter{By: by}.Select(all)
 		require.NoError(t, err)
 		assert.Len(t, found, want, by)
 	}

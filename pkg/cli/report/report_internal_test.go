@@ -29,7 +29,7 @@ func palette(t *testing.T, color string) terminal.Palette {
 // field is a free field that somebody wrote a minute ago.
 func field(parent, name, value, manager string) plan.Field {
 	return plan.Field{
-		Path: parent + "." + name, Parent: parent, State: plan.FieldFree, Live: delta.Some(value),
+		Path: parent + "." + name, Parent: parent, State: plan.FieldFree, Live: delta.NewValue(value),
 		Writer: plan.Writer{Manager: manager, At: now.Add(-time.Minute)}, Why: "free: nobody named it",
 	}
 }
@@ -91,10 +91,10 @@ func TestLongValuesWrap(t *testing.T) {
 	long := field("data", "text", strings.Repeat("x", 50), "a-manager-with-a-name")
 	text := explanation(t, 80, "never", nil, long)
 	assert.Contains(t, text, "\n    free      text: "+strings.Repeat("x", 50)+"\n                written by a-manager-with-a-name, 60s ago\n")
-	long.Live = delta.Some(strings.Repeat("x", 75))
+	long.Live = delta.NewValue(strings.Repeat("x", 75))
 	text = explanation(t, 80, "never", nil, long)
 	assert.Contains(t, text, "\n    free      text:\n                "+strings.Repeat("x", 75)+"\n", "a word is never broken")
-	long.Live = delta.Some("1\n2\n3\n4\n5\n6\n7\n8\n")
+	long.Live = delta.NewValue("1\n2\n3\n4\n5\n6\n7\n8\n")
 	text = explanation(t, 80, "never", nil, long)
 	assert.Contains(t, text, "\n                6\n                … 2 more lines\n")
 	text = explanation(t, 80, "never", func(e *Explanation) { e.Detailed = true }, long)
@@ -115,7 +115,7 @@ func TestWhyAFieldIsFreeIsSaidOnce(t *testing.T) {
 
 func TestOfAnObjectThatIsNotThereOneThingIsSaid(t *testing.T) {
 	learned := plan.Field{Path: "spec.paused", Parent: "spec", State: plan.FieldLearned, Why: "not known yet"}
-	held := plan.Field{Path: "spec.mode", Parent: "spec", State: plan.FieldHeld, Desired: delta.Some("live"), Drift: delta.Missing, Corrected: true, Why: "drift: it is created"}
+	held := plan.Field{Path: "spec.mode", Parent: "spec", State: plan.FieldHeld, Desired: delta.NewValue("live"), Drift: delta.Missing, Corrected: true, Why: "drift: it is created"}
 	missing := func(e *Explanation) { e.Missing = true }
 	assert.Contains(t, explanation(t, 80, "never", missing, learned, held), "\n! drift: it is created\n")
 	assert.Contains(t, explanation(t, 80, "never", missing), "\n! the object is not there\n")
@@ -135,11 +135,11 @@ var escapes = regexp.MustCompile("\x1b\\[\\d+m")
 
 func TestColoursAddNothingToTheWords(t *testing.T) {
 	drifted := field("data", "mode", "test", "kubectl")
-	drifted.State, drifted.Desired, drifted.Drift, drifted.Why = plan.FieldHeld, delta.Some("live"), delta.Changed, "drift: not corrected"
+	drifted.State, drifted.Desired, drifted.Drift, drifted.Why = plan.FieldHeld, delta.NewValue("live"), delta.Changed, "drift: not corrected"
 	contested := drifted
 	contested.Path, contested.State = "data.contested", plan.FieldContested
 	several := drifted
-	several.Path, several.Live, several.Desired = "data.several", delta.Some("a\nb\n"), delta.Some("a\nc\n")
+	several.Path, several.Live, several.Desired = "data.several", delta.NewValue("a\nb\n"), delta.NewValue("a\nc\n")
 	fields := []plan.Field{field("data", "free", "1", "kubectl"), drifted, contested, several}
 	plain := explanation(t, 80, "never", nil, fields...)
 	painted := explanation(t, 80, "always", nil, fields...)

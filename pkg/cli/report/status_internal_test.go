@@ -86,7 +86,7 @@ func TestWhatIsWrongIsSaidOnce(t *testing.T) {
 }
 
 func TestReadyMatchesObservedGeneration(t *testing.T) {
-	drifted := plan.Field{Path: "data.mode", State: plan.FieldHeld, Drift: delta.Changed, Live: delta.Some("a"), Desired: delta.Some("b")}
+	drifted := plan.Field{Path: "data.mode", State: plan.FieldHeld, Drift: delta.Changed, Live: delta.NewValue("a"), Desired: delta.NewValue("b")}
 	for _, row := range []struct {
 		name, want string
 		resource   ResourceView
@@ -142,7 +142,7 @@ func TestForEveryReasonThereIsSomethingToDo(t *testing.T) {
 func TestAdvice(t *testing.T) {
 	contested := plan.Field{Path: "spec.template.spec.containers[name=web].image", State: plan.FieldContested, Drift: delta.Changed, Writer: plan.Writer{Manager: "rival"}}
 	lasting := plan.Field{Path: "data.a", State: plan.FieldHeld, Drift: delta.Changed, Corrected: true}
-	dropped := plan.Field{Path: "spec.replcas", State: plan.FieldAccepted, Desired: delta.Some(int64(2))}
+	dropped := plan.Field{Path: "spec.replcas", State: plan.FieldAccepted, Desired: delta.NewValue(int64(2))}
 	grant := func(name string) ResourceView {
 		return resource("ConfigMap", name, func(r *ResourceView) {
 			r.Reason, r.Message, r.remedy = v1alpha1.ReasonForbidden, "may not create it", &v1alpha1.Remedy{Text: "Grant it", Command: "kubectl create rolebinding x"}

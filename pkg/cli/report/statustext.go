@@ -157,7 +157,7 @@ func (t *StatusText) shown() []ResourceView {
 	case t.All, len(t.Resources) <= mostSelected:
 		return t.Resources
 	case len(t.Resources) > mostListed:
-		return slices.DeleteFunc(slices.Clone(t.Resources), func(r ResourceView) bool { return !r.tells(t.Now) })
+		return slices.DeleteFunc(slices.Clone(t.Resources), func(r ResourceView) bool { return !r.isNotable(t.Now) })
 	}
 	return slices.DeleteFunc(slices.Clone(t.Resources), isQuiet)
 }
@@ -168,7 +168,7 @@ func (t *StatusText) notListed(told, listed int) string {
 	quiet := 0
 	if len(t.Resources) > mostListed && !t.All {
 		for _, r := range t.Resources {
-			if !r.selected && !r.tells(t.Now) {
+			if !r.selected && !r.isNotable(t.Now) {
 				quiet++
 			}
 		}
@@ -333,7 +333,7 @@ func (t *StatusText) field(f plan.Field) {
 	why := ""
 	switch {
 	case f.State == plan.FieldContested, f.State == plan.FieldClaimed:
-		why = e.whyOf(f)
+		why = e.reasonOf(f)
 	case f.Drift != "" && f.State != plan.FieldWatched:
 		why = cmp.Or(writerLine(e.Writer(f.Writer)), f.Why)
 	case f.State == plan.FieldAccepted && !f.Live.Set:

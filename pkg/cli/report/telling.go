@@ -11,9 +11,9 @@ import (
 // lately is how long a correction counts as recent.
 const lately = time.Hour
 
-// tells reports whether there is something to report about a resource: it has trouble, a field needs
+// isNotable reports whether there is something to report about a resource: it has trouble, a field needs
 // attention, or a field was corrected recently. In a large Application such resources are listed first.
-func (r ResourceView) tells(now time.Time) bool {
+func (r ResourceView) isNotable(now time.Time) bool {
 	corrected, err := time.Parse(time.RFC3339, r.LastCorrection)
 	return trouble(r) != 0 || err == nil && now.Sub(corrected) < lately || slices.ContainsFunc(r.fields, tellsField)
 }
@@ -49,7 +49,7 @@ func notListed(listed, told, quiet int) string {
 func (v StatusView) First(n int, now time.Time) []ResourceView {
 	var telling, quiet []ResourceView
 	for _, r := range v.Resources {
-		if r.tells(now) {
+		if r.isNotable(now) {
 			telling = append(telling, r)
 		} else {
 			quiet = append(quiet, r)

@@ -63,17 +63,17 @@ func Finish(err error, program string, w io.Writer) int {
 	var exit *Exit
 	if errors.As(err, &exit) {
 		if exit.Err != nil {
-			tell(exit.Err, program, w)
+			printError(exit.Err, program, w)
 		}
 		return exit.Status
 	}
-	tell(err, program, w)
+	printError(err, program, w)
 	return StatusFailed
 }
 
-// tell prints an error for users. Each joined error has a line of its own, and commands start with the name
+// printError prints an error for users. Each joined error has a line of its own, and commands start with the name
 // of this program.
-func tell(err error, program string, w io.Writer) {
+func printError(err error, program string, w io.Writer) {
 	for _, one := range Each(err) {
 		text := strings.ReplaceAll(one.Error(), "`holdfast ", "`"+program+" ")
 		fmt.Fprintln(w, "error: "+Visible(strings.TrimRight(text, "\n")))

@@ -35,18 +35,18 @@ func TestInline(t *testing.T) {
 		want  string
 	}{
 		{"nothing is said to be absent", delta.Value{}, "(absent)"},
-		{"a text that says so is in quotes", delta.Some("(absent)"), `"(absent)"`},
-		{"null is not absence", delta.Some(nil), "null"},
-		{"a word", delta.Some("live"), "live"},
-		{"a text that looks like a number", delta.Some("1"), `"1"`},
-		{"a text that kubectl takes for a boolean", delta.Some("yes"), `"yes"`},
-		{"an empty text", delta.Some(""), `""`},
-		{"a number", delta.Some(int64(1)), "1"},
-		{"a fraction", delta.Some(0.5), "0.5"},
-		{"a boolean", delta.Some(false), "false"},
-		{"a map", delta.Some(map[string]any{"value": "x", "name": "web", "a": []any{}}), "{name: web, a: [], value: x}"},
-		{"a masked value has no quotes", delta.Some("*** (desired)"), "*** (desired)"},
-		{"an image", delta.Some("web:1.2@sha256:0"), "web:1.2@sha256:0"},
+		{"a text that says so is in quotes", delta.NewValue("(absent)"), `"(absent)"`},
+		{"null is not absence", delta.NewValue(nil), "null"},
+		{"a word", delta.NewValue("live"), "live"},
+		{"a text that looks like a number", delta.NewValue("1"), `"1"`},
+		{"a text that kubectl takes for a boolean", delta.NewValue("yes"), `"yes"`},
+		{"an empty text", delta.NewValue(""), `""`},
+		{"a number", delta.NewValue(int64(1)), "1"},
+		{"a fraction", delta.NewValue(0.5), "0.5"},
+		{"a boolean", delta.NewValue(false), "false"},
+		{"a map", delta.NewValue(map[string]any{"value": "x", "name": "web", "a": []any{}}), "{name: web, a: [], value: x}"},
+		{"a masked value has no quotes", delta.NewValue("*** (desired)"), "*** (desired)"},
+		{"an image", delta.NewValue("web:1.2@sha256:0"), "web:1.2@sha256:0"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			got, ok := Inline(row.value)
@@ -54,7 +54,7 @@ func TestInline(t *testing.T) {
 			assert.Equal(t, row.want, got)
 		})
 	}
-	_, ok := Inline(delta.Some("two\nlines"))
+	_, ok := Inline(delta.NewValue("two\nlines"))
 	assert.False(t, ok, "a text of two lines does not go on one")
 }
 
@@ -91,7 +91,7 @@ func TestChangedLines(t *testing.T) {
 }
 
 func TestTextDiffersFromMapWithSameSpelling(t *testing.T) {
-	text, object := delta.Some("a: 1\n"), delta.Some(map[string]any{"a": int64(1)})
+	text, object := delta.NewValue("a: 1\n"), delta.NewValue(map[string]any{"a": int64(1)})
 	assert.Equal(t, []MarkedLine{{"-", "|"}, {"-", "  a: 1"}, {"+", "a: 1"}}, BlockLines(text, object))
 	assert.Empty(t, BlockLines(text, text))
 }

@@ -257,7 +257,7 @@ func (p *Profiles) all() (all []*plan.Profile) {
 func (p *Profiles) For(application types.UID, objects []manifest.ID) (of plan.Profiles, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.wanted[application] = p.wants(objects)
+	p.wanted[application] = p.interestIn(objects)
 	if !p.settled {
 		return of, turn.ErrNotSeen
 	}
@@ -282,8 +282,8 @@ func (p *Profiles) For(application types.UID, objects []manifest.ID) (of plan.Pr
 	return of, nil
 }
 
-// wants returns the interest of an Application with these objects. The caller holds the lock.
-func (p *Profiles) wants(objects []manifest.ID) (of interest) {
+// interestIn returns the interest of an Application with these objects. The caller holds the lock.
+func (p *Profiles) interestIn(objects []manifest.ID) (of interest) {
 	for _, id := range objects {
 		if kind := id.GroupKind(); !slices.Contains(of.kinds, kind) {
 			of.kinds = append(of.kinds, kind)
