@@ -44,6 +44,11 @@ func TestSeveralHoldThenReleaseWhateverHappens(t *testing.T) {
 		})
 		restAll(all...)
 		one.checkClaims()
+		for range rapid.IntRange(0, 3).Draw(r, "drifts") {
+			pick().drift(rapid.SampledFrom(one.names).Draw(r, "name"))
+			restAll(all...)
+			one.checkClaims()
+		}
 
 		left := rapid.Permutation(all).Draw(r, "order")
 		for len(left) > 0 {
