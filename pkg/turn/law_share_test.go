@@ -122,8 +122,9 @@ func (s *sharing) drift(id manifest.ID) {
 		marks = rapid.SampledFrom([]string{"stay", "are taken off", "are forged"}).Draw(s.r, "marks")
 	}
 	s.server.edit(id, func(o map[string]any) {
-		if path := s.heldValue(part); value && path != nil {
-			set(o, "drifted", append([]string{"spec"}, path...)...)
+		path := append([]string{"spec"}, s.heldValue(part)...)
+		if _, isText := get(o, path...).(string); value && isText { // or else another Application holds a map there
+			set(o, "drifted", path...)
 		}
 		annotations, _ := get(o, "metadata", "annotations").(map[string]any)
 		if _, marked := annotations[v1alpha1.AnnotationHolders]; !marked || s.owns {
