@@ -130,7 +130,7 @@ func needsBaseline(res *resource, b v1alpha1.BaselineField) bool {
 // is trusted, because any client may write the tracking metadata of the object.
 func (p *Plan) wasHeld(res *resource, path string) bool {
 	status := p.statuses[res.object.ID]
-	if status == nil || !p.wasShared(res) || status.UID == "" || string(status.UID) != text(res.live, "metadata", "uid") {
+	if !p.wasShared(res) || !isStatusOf(status, res.live) {
 		return false
 	}
 	same := func(other string) bool { return pathsOverlap(other, path) }

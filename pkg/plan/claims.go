@@ -19,13 +19,12 @@ import (
 // claimsOf returns the claims of other Applications on a live object, sorted, without the keys of list
 // elements: several Applications may hold different fields of one element.
 func claimsOf(app *v1alpha1.Application, live map[string]any) []claim {
-	return slices.DeleteFunc(claimsAndKeysOf(app, live), func(c claim) bool { return c.path != "" && observer.IsKey(c.path) })
+	return slices.DeleteFunc(claimsAndKeysOf(app, holdersOf(live)), func(c claim) bool { return c.path != "" && observer.IsKey(c.path) })
 }
 
-// claimsAndKeysOf returns the claims of other Applications on a live object, sorted. If the object names
-// two holders of the same leaf, or of the whole object, the older Application has precedence.
-func claimsAndKeysOf(app *v1alpha1.Application, live map[string]any) (claims []claim) {
-	all := holdersOf(live)
+// claimsAndKeysOf returns the claims of other Applications, sorted. If there are two holders of the same
+// leaf, or of the whole object, the older Application has precedence.
+func claimsAndKeysOf(app *v1alpha1.Application, all holders) (claims []claim) {
 	own, isHolder := all.get(app)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		other, ok := all.entry(name)
@@ -51,36 +50,54 @@ func claimsAndKeysOf(app *v1alpha1.Application, live map[string]any) (claims []c
 // excludeClaimed removes the leaves that other Applications hold from the leaves of a resource:
 //
 //	holder in the annotation    result
-//	none                        this Application holds the leaf with the patch that claims it
-//	another Application         the other one holds it
-//	this Application            this Application holds it
+//	none                        the Application whose status holds the leaf. If there is none, this Application
+//	                            holds the leaf with the patch that claims it
+//	another Application         the other one holds it, unless only the status of this Application holds it
+//	this Application            this Application holds it, unless only the status of another one holds it
 //	both                        the older one holds it; of two nested leaves, the holder of the lower one
+//
+// The annotation is for other clients, and any of them may change it. Therefore a status has precedence. The
+// statuses of the Applications in the annotation, and of those that this Application waits for, are known.
 //
 // An owner that is an Application claims its fields first: until then, other Applications wait and claim
 // nothing. A leaf without a holder is left to an older Application that has not processed the object yet.
-// The exception is a leaf in recorded: this Application held it, and another client removed the tracking
-// metadata. An owner holds everything around the claims of other Applications.
-func (res *resource) excludeClaimed(app *v1alpha1.Application, leaves, recorded []string) {
-	all := holdersOf(res.live)
+// The exception is a leaf that this Application held: another client removed the tracking metadata. An owner
+// holds everything around the claims of other Applications.
+func (p *Plan) excludeClaimed(res *resource, leaves []string) {
+	app, status := p.in.Application, p.statuses[res.object.ID]
+	all := p.holdersOf(res.object.ID, res.live)
 	own, isHolder := all.get(app)
 	named := func(leaf string) bool { return isHolder && slices.Contains(own.Leaves, leaf) }
-	claims, owner := claimsAndKeysOf(app, res.live), ownerWithoutClaims(app, res.object.ID, res.live, all)
-	res.leaves, res.claimed, res.pendingClaims, res.awaitedOwner = nil, nil, nil, owner
+	held, baselines := res.leavesInStatus(status), baselinePaths(status, res.live)
+	claims, owner := claimsAndKeysOf(app, all), ownerWithoutClaims(app, res.object.ID, res.live, all)
+	recorded := p.recordedClaims(res, all, status)
+	res.leaves, res.claimed, res.pendingClaims, res.awaitedOwner, res.waitsFor = nil, nil, nil, owner, nil
 	yields := ""
 	for _, leaf := range leaves {
-		i := slices.IndexFunc(claims, func(c claim) bool { return c.conflictsWith(leaf, named(leaf), res.policy.claims) })
+		conflicts := func(c claim) bool { return c.conflictsWith(leaf, named(leaf), res.policy.claims) }
+		holder := ""
+		if i := slices.IndexFunc(claims, conflicts); i >= 0 {
+			holder = claims[i].holder
+		}
 		switch {
-		case i >= 0:
-			res.claimed, res.pendingClaims = append(res.claimed, claim{leaf, claims[i].holder}), append(res.pendingClaims, leaf)
+		case holder != "" && held[leaf] && recorded.denies(holder, leaf):
+			holder = ""
+		case holder == "" && !held[leaf]:
+			holder = recorded.holderOf(leaf)
+		}
+		switch {
+		case holder != "":
+			res.claimed, res.pendingClaims = append(res.claimed, claim{leaf, holder}), append(res.pendingClaims, leaf)
+			res.waitsFor = recorded.addTo(res.waitsFor, holder)
 		case owner != "" && !named(leaf):
 			res.claimed = append(res.claimed, claim{leaf, owner})
-		case res.deferredTo != "" && !named(leaf) && !slices.Contains(recorded, leaf):
+		case res.deferredTo != "" && !named(leaf) && !slices.Contains(baselines, leaf):
 			res.claimed, yields = append(res.claimed, claim{leaf, res.deferredTo}), res.deferredTo
 		default:
 			res.leaves = append(res.leaves, leaf)
 		}
 	}
-	res.deferredTo = yields
+	res.deferredTo, res.recheckAfter = yields, recorded.recheckAfter
 }
 
 // firstUnnamed returns the first of some Applications that a live object does not name among its holders,
@@ -199,7 +216,7 @@ func (res *resource) claimProblem() *Problem {
 		Text:    "Let one of the two let go of it. If the other one does not exist any more, this has those that do say anew what they hold",
 		Command: forgetHolders(res.object.ID),
 	}
-	problem.compared = true
+	problem.RetryAfter, problem.compared = res.recheckAfter, true
 	return problem
 }
 
@@ -228,14 +245,19 @@ func (res *resource) withoutClaimed(c delta.Comparison) delta.Comparison {
 	return c
 }
 
+// IsInNamespaceOf reports whether a namespace/name is in the namespace of an Application. Only Applications of
+// one namespace trust the original values in the status of another.
+func IsInNamespaceOf(app *v1alpha1.Application, name string) bool {
+	return strings.HasPrefix(name, app.Namespace+"/")
+}
+
 // OtherHolders returns the UIDs of the other Applications that a live object names as holders of its
-// fields, by namespace/name. It omits Applications of other namespaces, because their status is not
-// trusted.
+// fields, by namespace/name.
 func OtherHolders(app *v1alpha1.Application, live map[string]any) map[string]types.UID {
 	var others map[string]types.UID
 	all := holdersOf(live)
 	for name := range all {
-		if namespace, _, _ := strings.Cut(name, "/"); namespace == app.Namespace && name != holderName(app) {
+		if name != holderName(app) {
 			entry, _ := all.entry(name)
 			if others == nil {
 				others = map[string]types.UID{}
@@ -246,14 +268,14 @@ func OtherHolders(app *v1alpha1.Application, live map[string]any) map[string]typ
 	return others
 }
 
-// unknownHolder returns the name of a holder of the live object whose status was not looked up; empty if
-// there is none.
+// unknownHolder returns the name of a holder of the live object whose status could not be read; empty if
+// there is none. A controller may be unable to read the Applications of other namespaces.
 func (p *Plan) unknownHolder(live map[string]any) string {
 	if p.in.Holders == nil {
 		return ""
 	}
 	for _, name := range slices.Sorted(maps.Keys(OtherHolders(p.in.Application, live))) {
-		if _, known := p.in.Holders[name]; !known {
+		if _, known := p.in.Holders[name]; !known && IsInNamespaceOf(p.in.Application, name) {
 			return name
 		}
 	}
@@ -268,7 +290,7 @@ func (p *Plan) createdByHolders(res *resource) (roots []string) {
 	}
 	for name, uid := range OtherHolders(p.in.Application, res.live) {
 		other := p.in.Holders[name]
-		if other == nil || other.UID != uid {
+		if other == nil || other.UID != uid || !IsInNamespaceOf(p.in.Application, name) {
 			continue
 		}
 		for i := range other.Status.Resources {

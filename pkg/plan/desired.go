@@ -215,10 +215,10 @@ func (p *Plan) assignFields(res *resource) {
 	switch {
 	case res.policy.claims:
 		res.deferredTo = firstUnnamed(p.in.Precedence[id], res.live)
-		res.excludeClaimed(app, res.entry.Leaves(res.kind, res.desired), baselinePaths(p.statuses[id], res.live))
+		p.excludeClaimed(res, res.entry.Leaves(res.kind, res.desired))
 		res.policy.begins = !holds(app, res.live) && !slices.ContainsFunc(res.leaves, func(path string) bool { return p.wasHeld(res, path) })
-	case isHeldByOthers(app, res.live):
-		res.excludeClaimed(app, res.entry.Leaves(res.kind, res.desired), nil)
+	case isHeldByOthers(app, res.live), p.statuses[id] != nil && len(p.statuses[id].WaitsFor) > 0:
+		p.excludeClaimed(res, res.entry.Leaves(res.kind, res.desired))
 	}
 }
 
@@ -265,7 +265,7 @@ func (p *Plan) isInSync(res *resource, live map[string]any) (compared delta.Comp
 
 // comparison returns the input to compare a resource with an object.
 func (p *Plan) comparison(res *resource, live map[string]any) delta.Input {
-	entry, desired := res.marked(p.in.Application)
+	entry, desired := p.marked(res)
 	return p.comparisonOf(res, live, entry, desired)
 }
 

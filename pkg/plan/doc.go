@@ -41,9 +41,10 @@
 //	             among the hooks; record.go reads the last-applied state, baseline.go the
 //	             original values of fields, heldvalue.go their values while they are held,
 //	             own.go the tracking metadata, holders.go the holders of fields, claims.go the
-//	             claims of other Applications, managers.go the field managers, authors.go the
-//	             writer of a change, users.go the user; size.go checks whether the status will
-//	             fit, incomplete.go whether parts of the Application are still in slices
+//	             claims of other Applications, recordedclaims.go those in their statuses,
+//	             managers.go the field managers, authors.go the writer of a change, users.go the
+//	             user; size.go checks whether the status will fit, incomplete.go whether parts of
+//	             the Application are still in slices
 //	contests     memory.go has the contested leaves, refusal.go the rejected leaves,
 //	             rejection.go the rejected changes, unit.go the fields that are written
 //	             together, sibling.go the fields that may cause a rejection, kept.go the fields

@@ -113,7 +113,7 @@ func isHeldByOthers(app *v1alpha1.Application, live map[string]any) bool {
 func (h holders) withApplication(app *v1alpha1.Application, leaves, wants []string) string {
 	own := holder{UID: string(app.UID), Created: createdAt(app), Leaves: append([]string{}, leaves...), PendingClaims: wants}
 	slices.Sort(own.Leaves)
-	if h == nil {
+	if h = maps.Clone(h); h == nil {
 		h = holders{}
 	}
 	h[holderName(app)] = marshal(own)
@@ -160,20 +160,21 @@ func marshal(v any) []byte {
 }
 
 // sharedMarks returns the tracking metadata of a shared object, as this Application needs it.
-func (res *resource) sharedMarks(app *v1alpha1.Application) map[string]map[string]string {
+func (p *Plan) sharedMarks(res *resource) map[string]map[string]string {
 	return map[string]map[string]string{
 		"labels":      {v1alpha1.LabelHeld: "true"},
-		"annotations": {v1alpha1.AnnotationHolders: holdersOf(res.live).withApplication(app, res.leaves, res.pendingClaims)},
+		"annotations": {v1alpha1.AnnotationHolders: p.holdersOf(res.object.ID, res.live).withApplication(p.in.Application, res.leaves, res.pendingClaims)},
 	}
 }
 
 // marked returns the schema and the desired state with the tracking metadata.
-func (res *resource) marked(app *v1alpha1.Application) (*observer.Schema, map[string]any) {
+func (p *Plan) marked(res *resource) (*observer.Schema, map[string]any) {
+	app := p.in.Application
 	if res.policy.claims {
 		if app.UID == "" || res.holdsNothing() || len(res.leaves)+len(res.pendingClaims) == 0 && res.awaitedOwner == "" && !isNamed(app, res.live) {
 			return res.entry, res.desired // the object waits for an older Application, or no field is held
 		}
-		marks := res.sharedMarks(app)
+		marks := p.sharedMarks(res)
 		return res.entry.WithMetadata(marks), observer.MarkedObject(res.desired, marks)
 	}
 	entry, desired := withTracking(app, res.entry, res.desired)
@@ -185,7 +186,7 @@ func (res *resource) marked(app *v1alpha1.Application) (*observer.Schema, map[st
 		more[v1alpha1.AnnotationAdopted] = "true"
 	}
 	if isHeldByOthers(app, res.live) {
-		more[v1alpha1.AnnotationHolders] = holdersOf(res.live).withApplication(app, res.leaves, res.pendingClaims)
+		more[v1alpha1.AnnotationHolders] = p.holdersOf(res.object.ID, res.live).withApplication(app, res.leaves, res.pendingClaims)
 	}
 	if len(more) == 0 {
 		return entry, desired
@@ -196,11 +197,11 @@ func (res *resource) marked(app *v1alpha1.Application) (*observer.Schema, map[st
 
 // withoutApplication removes an Application from the tracking metadata of a shared object. fields has the
 // change of the holders. gone has the tracking metadata to remove, if no holder other than the owner is
-// left.
-func withoutApplication(app *v1alpha1.Application, id manifest.ID, live map[string]any) (fields []delta.Difference, gone []delta.Location) {
-	h := holdersOf(live)
-	_, named := h[holderName(app)]
+// left. all has the valid holders of the object.
+func withoutApplication(app *v1alpha1.Application, id manifest.ID, live map[string]any, all holders) (fields []delta.Difference, gone []delta.Location) {
+	h := maps.Clone(all)
 	delete(h, holderName(app))
+	changes := len(h) < len(holdersOf(live))
 	if _, says := h[ownerApplication(live, id)]; says && len(h) == 1 {
 		h = nil
 	}
@@ -210,7 +211,7 @@ func withoutApplication(app *v1alpha1.Application, id manifest.ID, live map[stri
 		case !ok || !at.Value.Set:
 		case len(h) == 0:
 			gone = append(gone, at)
-		case named && mark.key == v1alpha1.AnnotationHolders:
+		case changes && mark.key == v1alpha1.AnnotationHolders:
 			fields = append(fields, at.Restore(string(marshal(h))))
 		}
 	}

@@ -43,7 +43,7 @@ func TestWhatIsInPlaceIsCompared(t *testing.T) {
 					whole++
 				}
 				if _, live = withTracking(in.Application, res.entry, res.desired); res.policy.claims {
-					_, live = res.marked(in.Application)
+					_, live = p.marked(res)
 				}
 				in.Live[res.object.ID] = live
 			}

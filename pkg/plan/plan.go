@@ -209,10 +209,12 @@ type resource struct {
 	judged        bool
 	drift         []delta.Difference
 	leaves        []string
-	claimed       []claim  // the leaves that other Applications hold
-	pendingClaims []string // the leaves with a pending claim of this Application
-	awaitedOwner  string   // the Application that owns the object, if it has not claimed its fields yet
-	deferredTo    string   // an older Application that may claim leaves without a holder, and has not processed the object yet
+	claimed       []claim                    // the leaves that other Applications hold
+	pendingClaims []string                   // the leaves with a pending claim of this Application
+	waitsFor      []v1alpha1.HolderReference // the Applications in claimed
+	recheckAfter  time.Duration              // the delay before the next check of the statuses of waitsFor; 0 if a change of the object is enough
+	awaitedOwner  string                     // the Application that owns the object, if it has not claimed its fields yet
+	deferredTo    string                     // an older Application that may claim leaves without a holder, and has not processed the object yet
 	baseline      []v1alpha1.BaselineField
 	unrecorded    []string                 // leaves whose baseline exceeded the size limit
 	empty         []string                 // maps and lists of which only the existence is held

@@ -53,10 +53,11 @@ type addition struct {
 func (p *Plan) releaseFields(res fieldReleaser, baseline []v1alpha1.BaselineField) fieldRelease {
 	r := &res
 	r.app = p.in.Application
-	r.others = claimsAndKeysOf(r.app, r.live)
+	all := p.holdersOf(r.id, r.live)
+	r.others = claimsAndKeysOf(r.app, all)
 	var marks []delta.Location
 	if r.removesTracking {
-		r.metadata, marks = withoutApplication(r.app, r.id, r.live)
+		r.metadata, marks = withoutApplication(r.app, r.id, r.live, all)
 	}
 	for _, b := range baseline {
 		if slices.ContainsFunc(r.held, func(leaf string) bool { return observer.IsUnder(leaf, b.Path) }) {

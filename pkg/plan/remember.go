@@ -173,9 +173,7 @@ func (c *summarizer) baselineStatus(res *resource, before *v1alpha1.ResourceStat
 		c.stillBefore(res, before, o.live == nil && attempted, status)
 		return
 	}
-	if res.policy.claims {
-		status.Waits = c.waitsOf(res, o)
-	}
+	status.Waits, status.WaitsFor = c.waitsOf(res, o), res.waitsFor
 	status.Baseline, status.Unrecorded = res.baseline, res.unrecorded
 	if !attempted && !c.preview {
 		status.Baseline = res.onRecord(recordedBaseline(before, o.live))
@@ -200,6 +198,7 @@ func (c *summarizer) stillBefore(res *resource, before *v1alpha1.ResourceStatus,
 		}
 	case before != nil && (res.live != nil || c.plan.recordsBaselines(res)):
 		status.Baseline, status.Unrecorded, status.BaselineUID, status.Waits = before.Baseline, before.Unrecorded, before.BaselineUID, before.Waits
+		status.WaitsFor = before.WaitsFor
 	}
 }
 
@@ -208,6 +207,10 @@ func (c *summarizer) stillBefore(res *resource, before *v1alpha1.ResourceStatus,
 func (c *summarizer) waitsOf(res *resource, o resourceResult) (paths []string) {
 	for _, claimed := range res.claimed {
 		paths = append(paths, claimed.path)
+	}
+	if !res.policy.claims {
+		slices.Sort(paths)
+		return paths
 	}
 	if !o.wrote && !c.preview && !c.plan.IsNoOp() && slices.ContainsFunc(res.drift, func(d delta.Difference) bool { return isSharedMark(d.Path) }) {
 		for _, leaf := range res.leaves {

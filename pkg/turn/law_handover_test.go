@@ -98,14 +98,19 @@ func restAll(all ...*sharing) {
 	for _, s := range all {
 		s.calm()
 	}
+	before := ""
 	for range 20 {
-		writes := all[0].server.writes
 		for _, s := range all {
 			s.rest()
 		}
-		if writes == all[0].server.writes {
+		after := fmt.Sprint(all[0].server.writes)
+		for _, s := range all {
+			after += fmt.Sprint(" ", s.app.ResourceVersion, s.over)
+		}
+		if after == before {
 			return
 		}
+		before = after
 	}
 	all[0].fail("no rest")
 }

@@ -117,10 +117,7 @@ func (s *sharing) drift(id manifest.ID) {
 	}
 	part := s.partOf(id)
 	value := rapid.Bool().Draw(s.r, "a value")
-	marks := "stay"
-	if len(s.others) == 0 { // with others, the Application that waits for a field takes it when the claim is gone
-		marks = rapid.SampledFrom([]string{"stay", "are taken off", "are forged"}).Draw(s.r, "marks")
-	}
+	marks := rapid.SampledFrom([]string{"stay", "are taken off", "are forged"}).Draw(s.r, "marks")
 	s.server.edit(id, func(o map[string]any) {
 		path := append([]string{"spec"}, s.heldValue(part)...)
 		if _, isText := get(o, path...).(string); value && isText { // or else another Application holds a map there

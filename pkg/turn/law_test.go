@@ -210,7 +210,8 @@ func (c *cluster) rest() {
 	c.fail("no rest")
 }
 
-// idle reports whether a round has done nothing.
+// idle reports whether a round has done nothing. An Application may check again and again whether another one
+// has made the next step.
 func (c *cluster) idle() bool {
 	if c.over {
 		c.collect()
@@ -218,7 +219,7 @@ func (c *cluster) idle() bool {
 	}
 	c.note("quiet round of %s", c.app.Name)
 	writes, status := c.server.writes, jsonOf(c.status())
-	again := c.reconcile()
+	again := c.reconcile() && len(c.others) == 0
 	return !again && writes == c.server.writes && (c.over || status == jsonOf(c.status()))
 }
 

@@ -139,7 +139,7 @@ func (s *Snapshot) permitted(ctx context.Context, at cluster.Location, object ma
 
 // addHolders adds the other Applications that hold fields of the same objects. The cache may lack an
 // Application that was just created, so they are read from the API server when this Application begins to
-// hold fields.
+// hold fields, and before a claim is ignored.
 func (s *Snapshot) addHolders(ctx context.Context, r Request) {
 	app := s.Input.Application
 	if r.Holder == nil || r.Application.DeletionTimestamp != nil {
@@ -148,12 +148,19 @@ func (s *Snapshot) addHolders(ctx context.Context, r Request) {
 	s.Input.Holders = map[string]*v1alpha1.Application{}
 	begins := map[string]bool{}
 	for id, live := range s.Input.Live {
-		for name := range plan.OtherHolders(app, live) {
-			begins[name] = begins[name] || app.Generation != app.Status.ObservedGeneration || !isHeld(app, id, uidOf(live))
+		for name, uid := range plan.OtherHolders(app, live) {
+			holder, _ := r.Holder(ctx, name, false)
+			begins[name] = begins[name] || app.Generation != app.Status.ObservedGeneration || !isHeld(app, id, uidOf(live)) || plan.HoldsNothing(holder, uid, id)
+		}
+	}
+	for _, status := range app.Status.Resources {
+		for _, holder := range status.WaitsFor {
+			begins[holder.Application] = begins[holder.Application] || false
 		}
 	}
 	for name, read := range begins {
-		if holder, err := r.Holder(ctx, name, read); err == nil {
+		near := plan.IsInNamespaceOf(app, name)
+		if holder, err := r.Holder(ctx, name, read && near); err == nil && (holder != nil || near) {
 			s.Input.Holders[name] = holder
 		}
 	}

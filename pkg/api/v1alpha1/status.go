@@ -138,6 +138,13 @@ type ResourceReference struct {
 	Name      string `json:"name"`
 }
 
+// HolderReference identifies an Application that holds fields of an object.
+type HolderReference struct {
+	// Application is its namespace/name.
+	Application string    `json:"application"`
+	UID         types.UID `json:"uid"`
+}
+
 // ResourceStatus is one inventory entry.
 type ResourceStatus struct {
 	ResourceReference `json:",inline"`
@@ -172,6 +179,11 @@ type ResourceStatus struct {
 	// +optional
 	// +listType=atomic
 	Waits []string `json:"waits,omitempty"`
+	// WaitsFor lists the Applications that hold fields of Waits. The Application waits until their statuses
+	// show that they hold these fields no longer, even if another client removes the annotation of the object.
+	// +optional
+	// +listType=atomic
+	WaitsFor []HolderReference `json:"waitsFor,omitempty"`
 	// Schema is the source of the observer schema that applies to the resource.
 	// +optional
 	Schema SchemaOrigin `json:"schema,omitempty"`

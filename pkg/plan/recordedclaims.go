@@ -1,0 +1,173 @@
+package plan
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// recordedClaims are the claims of other Applications on one object according to their statuses, which other
+// clients do not write. A status is decoded only when a leaf depends on it.
+type recordedClaims struct {
+	plan *Plan
+	res  *resource
+	// uids has the UIDs of the other Applications that the object names or the status waits for, by
+	// namespace/name.
+	uids map[string]types.UID
+	// leaves has the held leaves of the decoded statuses; nil for a status without the record of the object.
+	leaves map[string]map[string]bool
+	// recheckAfter is the shortest delay before the next check of a claim that only a status has.
+	recheckAfter time.Duration
+}
+
+// recordedClaims returns the claims of the Applications in the holders annotation, and of those that the
+// status of the resource waits for.
+func (p *Plan) recordedClaims(res *resource, all holders, status *v1alpha1.ResourceStatus) *recordedClaims {
+	c := &recordedClaims{plan: p, res: res, uids: map[string]types.UID{}, leaves: map[string]map[string]bool{}}
+	for name := range all {
+		if entry, ok := all.entry(name); ok && name != holderName(p.in.Application) {
+			c.uids[name] = types.UID(entry.UID)
+		}
+	}
+	if isStatusOf(status, res.live) {
+		for _, holder := range status.WaitsFor {
+			c.uids[holder.Application] = holder.UID // the annotation may be wrong
+		}
+	}
+	return c
+}
+
+// holdersOf returns the holders in the annotation of an object, without those that do not hold anything of it:
+// another client has written their entries, or they were not removed. The status of a holder lists the object.
+func (p *Plan) holdersOf(id manifest.ID, live map[string]any) holders {
+	all := holdersOf(live)
+	maps.DeleteFunc(all, func(name string, _ json.RawMessage) bool {
+		entry, _ := all.entry(name)
+		other, known := p.in.Holders[name]
+		return known && HoldsNothing(other, types.UID(entry.UID), id)
+	})
+	return all
+}
+
+// HoldsNothing reports whether the status of an Application shows that it holds nothing of an object. other is
+// nil if the Application does not exist. uid is its UID in the annotation of the object.
+func HoldsNothing(other *v1alpha1.Application, uid types.UID, id manifest.ID) bool {
+	if other == nil || other.UID != uid {
+		return true
+	}
+	return other.Status.ObservedGeneration == other.Generation && statusByID(other.Status.Resources)[id] == nil
+}
+
+// isStatusOf reports whether an inventory entry is about a live object, and not about another one of the same
+// name.
+func isStatusOf(status *v1alpha1.ResourceStatus, live map[string]any) bool {
+	return status != nil && status.UID != "" && string(status.UID) == text(live, "metadata", "uid")
+}
+
+// of returns the leaves that an Application holds according to its status. known is false if the Application
+// or the record of the object cannot be read.
+func (c *recordedClaims) of(name string) (leaves map[string]bool, known bool) {
+	if leaves, known = c.leaves[name]; known {
+		return leaves, leaves != nil
+	}
+	other, read := c.plan.in.Holders[name]
+	switch {
+	case !read:
+		return nil, false
+	case other == nil, other.UID != c.uids[name]:
+		leaves = map[string]bool{} // it does not exist any more
+	default:
+		leaves = c.leavesOf(other)
+	}
+	c.leaves[name] = leaves
+	return leaves, leaves != nil
+}
+
+// leavesOf returns the leaves of the shared object that the status of an existing Application holds; nil if
+// the status does not contain the record.
+func (c *recordedClaims) leavesOf(other *v1alpha1.Application) map[string]bool {
+	status := statusByID(other.Status.Resources)[c.res.object.ID]
+	if status == nil || status.Ownership != v1alpha1.OwnershipShare || !isStatusOf(status, c.res.live) {
+		return map[string]bool{}
+	}
+	records, _ := recordsOf(Input{Application: other, Kinds: c.plan.in.Kinds}, nil)
+	previous := records[c.res.object.ID]
+	if previous == nil || previous.entry == nil {
+		return nil
+	}
+	return (&resource{kind: c.res.kind, live: c.res.live, previous: previous}).leavesInStatus(status)
+}
+
+// leavesInStatus returns the leaves that the Application holds according to its status: those on the record
+// that it does not wait for.
+func (res *resource) leavesInStatus(status *v1alpha1.ResourceStatus) map[string]bool {
+	held := map[string]bool{}
+	if !isStatusOf(status, res.live) {
+		return held
+	}
+	leaves, _ := res.previousLeaves()
+	for _, leaf := range leaves {
+		held[leaf] = true
+	}
+	for _, waits := range status.Waits {
+		delete(held, waits)
+	}
+	return held
+}
+
+// denies reports whether the status of an Application shows that it does not hold a leaf, nor one above or
+// below it.
+func (c *recordedClaims) denies(name, leaf string) bool {
+	leaves, known := c.of(name)
+	return known && c.conflict(leaves, name, leaf) == ""
+}
+
+// holderOf returns the Application whose status holds a leaf, or one above or below it; empty if there is
+// none.
+func (c *recordedClaims) holderOf(leaf string) string {
+	for _, name := range slices.Sorted(maps.Keys(c.uids)) {
+		leaves, _ := c.of(name)
+		if c.conflict(leaves, name, leaf) == "" {
+			continue
+		}
+		c.recheckAfter = precedenceRecheckInterval
+		if other := c.plan.in.Holders[name]; other.DeletionTimestamp == nil && other.Status.ObservedGeneration == other.Generation {
+			c.recheckAfter = holderRecheckInterval
+		}
+		return name
+	}
+	return ""
+}
+
+// holderRecheckInterval is the delay before the next check whether an Application that is not about to change
+// still holds a field that the object does not name any more.
+const holderRecheckInterval = time.Second
+
+// conflict returns the first of some leaves of another Application that prevents this one from holding a leaf.
+func (c *recordedClaims) conflict(leaves map[string]bool, name, leaf string) string {
+	if leaves[leaf] && !observer.IsKey(leaf) {
+		return leaf
+	}
+	for _, other := range slices.Sorted(maps.Keys(leaves)) {
+		if (claim{other, name}).conflictsWith(leaf, false, c.res.policy.claims) {
+			return other
+		}
+	}
+	return ""
+}
+
+// addTo adds an Application with its UID to the Applications that the resource waits for.
+func (c *recordedClaims) addTo(waitsFor []v1alpha1.HolderReference, name string) []v1alpha1.HolderReference {
+	holder := v1alpha1.HolderReference{Application: name, UID: c.uids[name]}
+	if holder.UID == "" || slices.Contains(waitsFor, holder) {
+		return waitsFor
+	}
+	return append(waitsFor, holder)
+}
