@@ -79,16 +79,12 @@ func (p *Plan) excludeClaimed(res *resource, leaves []string) {
 		if i := slices.IndexFunc(claims, conflicts); i >= 0 {
 			holder = claims[i].holder
 		}
-		switch {
-		case holder != "" && held[leaf] && recorded.denies(holder, leaf):
-			holder = ""
-		case holder == "" && !held[leaf]:
-			holder = recorded.holderOf(leaf)
-		}
-		switch {
-		case holder != "":
+		if holder = recorded.decide(holder, leaf, held[leaf]); holder != "" {
 			res.claimed, res.pendingClaims = append(res.claimed, claim{leaf, holder}), append(res.pendingClaims, leaf)
 			res.waitsFor = recorded.addTo(res.waitsFor, holder)
+			continue
+		}
+		switch {
 		case owner != "" && !named(leaf):
 			res.claimed = append(res.claimed, claim{leaf, owner})
 		case res.deferredTo != "" && !named(leaf) && !slices.Contains(baselines, leaf):

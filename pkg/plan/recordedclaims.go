@@ -122,6 +122,18 @@ func (res *resource) leavesInStatus(status *v1alpha1.ResourceStatus) map[string]
 	return held
 }
 
+// decide returns the other Application that holds a leaf; empty if there is none. annotated is the holder in the
+// annotation, and held is true if the status of this Application holds the leaf.
+func (c *recordedClaims) decide(annotated, leaf string, held bool) string {
+	switch {
+	case annotated != "" && held && c.denies(annotated, leaf):
+		return ""
+	case annotated == "" && !held:
+		return c.holderOf(leaf)
+	}
+	return annotated
+}
+
 // denies reports whether the status of an Application shows that it does not hold a leaf, nor one above or
 // below it.
 func (c *recordedClaims) denies(name, leaf string) bool {

@@ -146,24 +146,31 @@ func (s *Snapshot) addHolders(ctx context.Context, r Request) {
 		return
 	}
 	s.Input.Holders = map[string]*v1alpha1.Application{}
-	begins := map[string]bool{}
-	for id, live := range s.Input.Live {
-		for name, uid := range plan.OtherHolders(app, live) {
-			holder, _ := r.Holder(ctx, name, false)
-			begins[name] = begins[name] || app.Generation != app.Status.ObservedGeneration || !isHeld(app, id, uidOf(live)) || plan.HoldsNothing(holder, uid, id)
-		}
-	}
-	for _, status := range app.Status.Resources {
-		for _, holder := range status.WaitsFor {
-			begins[holder.Application] = begins[holder.Application] || false
-		}
-	}
-	for name, read := range begins {
+	for name, read := range s.holderNames(ctx, r) {
 		near := plan.IsInNamespaceOf(app, name)
 		if holder, err := r.Holder(ctx, name, read && near); err == nil && (holder != nil || near) {
 			s.Input.Holders[name] = holder
 		}
 	}
+}
+
+// holderNames returns the other Applications that objects name as holders or that the status waits for, by
+// namespace/name. The value is true for those to read from the API server.
+func (s *Snapshot) holderNames(ctx context.Context, r Request) map[string]bool {
+	app, names := s.Input.Application, map[string]bool{}
+	isNew := app.Generation != app.Status.ObservedGeneration
+	for id, live := range s.Input.Live {
+		for name, uid := range plan.OtherHolders(app, live) {
+			holder, _ := r.Holder(ctx, name, false)
+			names[name] = names[name] || isNew || !isHeld(app, id, uidOf(live)) || plan.HoldsNothing(holder, uid, id)
+		}
+	}
+	for _, status := range app.Status.Resources {
+		for _, holder := range status.WaitsFor {
+			names[holder.Application] = names[holder.Application] || false
+		}
+	}
+	return names
 }
 
 // longestYield is the maximum time for which unclaimed fields are left to an older Application. That
