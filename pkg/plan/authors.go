@@ -153,3 +153,8 @@ func bySuffix(manager string) string {
 	}
 	return " by " + manager
 }
+
+func member(m map[string]any, name string) delta.Value {
+	v, has := m[name]
+	return delta.Value{Set: has, Any: v}
+}

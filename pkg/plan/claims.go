@@ -156,16 +156,6 @@ func ownerWithoutClaims(app *v1alpha1.Application, id manifest.ID, live map[stri
 	return owner
 }
 
-// ownerApplication returns the Application that owns a live object according to the tracking metadata, or
-// "" if there is none. The tracking metadata in a copy of another object is ignored.
-func ownerApplication(live map[string]any, id manifest.ID) string {
-	owner, identity, _ := strings.Cut(text(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID), ":")
-	if text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) == "" || identity != identityOf(id) {
-		return ""
-	}
-	return owner
-}
-
 // claimedPointers returns the JSON pointers of all fields of a live object that other Applications hold,
 // and of the tracking metadata that records the claims.
 func (res *resource) claimedPointers(app *v1alpha1.Application, live map[string]any) (pointers []string) {
@@ -328,3 +318,51 @@ func topmost(b v1alpha1.BaselineField, parents []string) string {
 	}
 	return from
 }
+
+// sharedMarks returns the tracking metadata of a shared object, as this Application needs it.
+func (p *Plan) sharedMarks(res *resource) map[string]map[string]string {
+	return map[string]map[string]string{
+		"labels":      {v1alpha1.LabelHeld: "true"},
+		"annotations": {v1alpha1.AnnotationHolders: p.holdersOf(res.object.ID, res.live).withApplication(p.in.Application, res.leaves, res.pendingClaims)},
+	}
+}
+
+// marked returns the schema and the desired state with the tracking metadata.
+func (p *Plan) marked(res *resource) (*observer.Schema, map[string]any) {
+	app := p.in.Application
+	if res.policy.claims {
+		if app.UID == "" || res.holdsNothing() || len(res.leaves)+len(res.pendingClaims) == 0 && res.awaitedOwner == "" && !isNamed(app, res.live) {
+			return res.entry, res.desired // the object waits for an older Application, or no field is held
+		}
+		marks := p.sharedMarks(res)
+		return res.entry.WithMetadata(marks), observer.MarkedObject(res.desired, marks)
+	}
+	entry, desired := withTracking(app, res.entry, res.desired)
+	if app.UID == "" {
+		return entry, desired
+	}
+	more := map[string]string{}
+	if res.policy.existed {
+		more[v1alpha1.AnnotationAdopted] = "true"
+	}
+	if isHeldByOthers(app, res.live) {
+		more[v1alpha1.AnnotationHolders] = p.holdersOf(res.object.ID, res.live).withApplication(app, res.leaves, res.pendingClaims)
+	}
+	if len(more) == 0 {
+		return entry, desired
+	}
+	marks := map[string]map[string]string{"annotations": more}
+	return entry.WithMetadata(marks), observer.MarkedObject(desired, marks)
+}
+
+// isReportable reports whether a difference is worth an event. The claims on a shared object are not.
+func (res *resource) isReportable(d delta.Difference) bool {
+	if res.policy.claims {
+		_, isShown := WithoutTracking(d)
+		return isShown
+	}
+	return !isSharedMark(d.Path) || isMetadataMap(d.Path)
+}
+
+// holdsNothing reports whether the Application has no fields of a shared object to hold: all of them are free.
+func (res *resource) holdsNothing() bool { return len(res.leaves)+len(res.claimed) == 0 }

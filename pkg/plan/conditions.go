@@ -203,16 +203,6 @@ func (c *summarizer) setWhile(kind string, holds bool, v verdict) {
 	c.set(kind, v)
 }
 
-// list joins the first five messages, with the number of the others.
-func list(messages []string) string { return listed(messages, 5) }
-
-func listed(messages []string, shown int) string {
-	if len(messages) <= shown {
-		return strings.Join(messages, "; ")
-	}
-	return fmt.Sprintf("%s; and %d more", strings.Join(messages[:shown], "; "), len(messages)-shown)
-}
-
 func count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

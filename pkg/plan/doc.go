@@ -23,34 +23,36 @@
 //	summarize    conclude.go writes the parts of the status, one after the other:
 //	             response.go interprets responses of the API server,
 //	             remember.go writes the last-applied state,
+//	             selectionstatus.go counts the selected objects,
 //	             spelling.go keeps a status that has not changed,
 //	             conditions.go sets the conditions, event.go the event, history.go the
 //	             history, observe.go the drift of an observe-only Application;
 //	             conclusion.go has its types. shutdown.go returns a status without a plan
-//	the plan     policy.go has the table of what may be done with an object; decide.go decides
-//	             an Application, retire.go one that is deleted: desired.go one resource,
-//	             gone.go one whose object is gone, prune.go one that is no longer desired,
-//	             release.go (branch.go, merge.go) the values of released fields; newelement.go
-//	             finds elements that a shared object lacks; compareonly.go compares the objects
-//	             of observe-only Applications; again.go decides a resource again; ahead.go and
-//	             creating.go return the write-ahead records
+//	the plan     decide.go decides an Application, retire.go one that is deleted:
+//	             desired.go one resource, gone.go one whose object is gone, prune.go one that is
+//	             no longer desired, own.go which policy applies to an object, rejection.go a
+//	             rejected change; newelement.go finds elements that a shared object lacks;
+//	             compareonly.go compares the objects of observe-only Applications; again.go
+//	             decides a resource again; ahead.go and creating.go return the write-ahead
+//	             records; restored.go renders from the status if a template is not available
+//	fields       claims.go assigns the fields of shared objects, recordedclaims.go has the claims
+//	             in statuses, baseline.go the original values, heldvalue.go the values while
+//	             fields are held, release.go (branch.go, merge.go) the values of released fields
 //	the input    render.go makes the objects (objects.go, and selected.go for those that
 //	             selection.go selects) and schemas of the spec, fields.go the schemas of
-//	             spec.fields, profiles.go those of HoldProfiles; restored.go renders from the
-//	             status if a template is not available; listeners.go has the engine's own steps
-//	             among the hooks; record.go reads the last-applied state, baseline.go the
-//	             original values of fields, heldvalue.go their values while they are held,
-//	             own.go the tracking metadata, holders.go the holders of fields, claims.go the
-//	             claims of other Applications, recordedclaims.go those in their statuses,
-//	             managers.go the field managers, authors.go the writer of a change, users.go the
-//	             user; size.go checks whether the status will fit, incomplete.go whether parts of
-//	             the Application are still in slices
-//	contests     memory.go has the contested leaves, refusal.go the rejected leaves,
-//	             rejection.go the rejected changes, unit.go the fields that are written
-//	             together, sibling.go the fields that may cause a rejection, kept.go the fields
-//	             that the API server does not remove
-//	types        plan.go, problem.go, source.go
+//	             spec.fields, profiles.go those of HoldProfiles; listeners.go has the engine's
+//	             own steps among the hooks; record.go reads the last-applied state, users.go the
+//	             user of a change; misspelt.go finds unknown fields, faults.go invalid parts;
+//	             size.go checks whether the status will fit, incomplete.go whether parts of the
+//	             Application are still in slices
+//	contests     refusal.go has the rejected leaves, unit.go the fields that are written together,
+//	             sibling.go the fields that may cause a rejection, kept.go the fields that the
+//	             API server does not remove
+//	objects      tracking.go has the tracking metadata, holders.go the holders annotation,
+//	             managers.go the field managers, authors.go the writer of a change
+//	types        policy.go has the table of what may be done with an object; plan.go, problem.go,
+//	             source.go, memory.go, identity.go
 //
-// mask.go masks values of Secrets, writerclass.go distinguishes users from programs, misspelt.go finds
-// unknown fields. faults.go, health.go, json.go and offline.go have small helpers.
+// mask.go masks values of Secrets, writerclass.go distinguishes users from programs. health.go,
+// json.go, text.go and offline.go have small helpers.
 package plan

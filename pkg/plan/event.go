@@ -117,13 +117,6 @@ func describeDone(done []doneChange, action Action, word string, whole bool) str
 	return word + " " + strings.Join(names, ", ")
 }
 
-func shorten(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit-len("…")], "") + "…"
-}
-
 // warnContested adds the warning that a leaf is newly contested.
 func (c *summarizer) warnContested(leaf Leaf) {
 	c.newlyContested = true

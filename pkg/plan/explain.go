@@ -4,8 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
@@ -156,9 +154,4 @@ func (p *Plan) ExplainChange(change Change, showSecrets bool) Explanation {
 	e.addRestored()
 	explained.Fields = inOrder(e.fields)
 	return explained
-}
-
-func gvkOf(id manifest.ID, apiVersion string) schema.GroupVersionKind {
-	gv, _ := schema.ParseGroupVersion(apiVersion)
-	return gv.WithKind(id.Kind)
 }

@@ -159,42 +159,6 @@ func marshal(v any) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// sharedMarks returns the tracking metadata of a shared object, as this Application needs it.
-func (p *Plan) sharedMarks(res *resource) map[string]map[string]string {
-	return map[string]map[string]string{
-		"labels":      {v1alpha1.LabelHeld: "true"},
-		"annotations": {v1alpha1.AnnotationHolders: p.holdersOf(res.object.ID, res.live).withApplication(p.in.Application, res.leaves, res.pendingClaims)},
-	}
-}
-
-// marked returns the schema and the desired state with the tracking metadata.
-func (p *Plan) marked(res *resource) (*observer.Schema, map[string]any) {
-	app := p.in.Application
-	if res.policy.claims {
-		if app.UID == "" || res.holdsNothing() || len(res.leaves)+len(res.pendingClaims) == 0 && res.awaitedOwner == "" && !isNamed(app, res.live) {
-			return res.entry, res.desired // the object waits for an older Application, or no field is held
-		}
-		marks := p.sharedMarks(res)
-		return res.entry.WithMetadata(marks), observer.MarkedObject(res.desired, marks)
-	}
-	entry, desired := withTracking(app, res.entry, res.desired)
-	if app.UID == "" {
-		return entry, desired
-	}
-	more := map[string]string{}
-	if res.policy.existed {
-		more[v1alpha1.AnnotationAdopted] = "true"
-	}
-	if isHeldByOthers(app, res.live) {
-		more[v1alpha1.AnnotationHolders] = p.holdersOf(res.object.ID, res.live).withApplication(app, res.leaves, res.pendingClaims)
-	}
-	if len(more) == 0 {
-		return entry, desired
-	}
-	marks := map[string]map[string]string{"annotations": more}
-	return entry.WithMetadata(marks), observer.MarkedObject(desired, marks)
-}
-
 // withoutApplication removes an Application from the tracking metadata of a shared object. fields has the
 // change of the holders. gone has the tracking metadata to remove, if no holder other than the owner is
 // left. all has the valid holders of the object.
@@ -216,45 +180,6 @@ func withoutApplication(app *v1alpha1.Application, id manifest.ID, live map[stri
 		}
 	}
 	return fields, gone
-}
-
-// isReportable reports whether a difference is worth an event. The claims on a shared object are not.
-func (res *resource) isReportable(d delta.Difference) bool {
-	if res.policy.claims {
-		_, isShown := WithoutTracking(d)
-		return isShown
-	}
-	return !isSharedMark(d.Path) || isMetadataMap(d.Path)
-}
-
-// WithoutTracking returns a difference of a shared object for display, without the tracking metadata, which
-// has no meaning for users. It returns false if nothing is left.
-func WithoutTracking(d delta.Difference) (delta.Difference, bool) {
-	for _, mark := range sharedMarkKeys {
-		switch d.Path {
-		case mark.path():
-			return d, false
-		case "metadata." + mark.field:
-			var left bool
-			d.Desired, left = withoutKey(d.Desired, mark.key)
-			d.Live, _ = withoutKey(d.Live, mark.key)
-			if !left && !d.Live.Set {
-				return d, false
-			}
-		}
-	}
-	return d, true
-}
-
-// withoutKey returns a map without a key. The value is not set if the map has no other key.
-func withoutKey(v delta.Value, key string) (without delta.Value, left bool) {
-	m, isMap := v.Any.(map[string]any)
-	if !isMap {
-		return v, v.Set
-	}
-	m = maps.Clone(m)
-	delete(m, key)
-	return delta.Value{Set: len(m) > 0, Any: m}, len(m) > 0
 }
 
 // Holder is one Application that holds fields of an object, according to the object.
@@ -292,4 +217,14 @@ func HoldersOf(id manifest.ID, live map[string]any) (found []Holder) {
 		return 1
 	})
 	return found
+}
+
+// ownerApplication returns the Application that owns a live object according to the tracking metadata, or
+// "" if there is none. The tracking metadata in a copy of another object is ignored.
+func ownerApplication(live map[string]any, id manifest.ID) string {
+	owner, identity, _ := strings.Cut(text(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID), ":")
+	if text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) == "" || identity != identityOf(id) {
+		return ""
+	}
+	return owner
 }

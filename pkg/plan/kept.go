@@ -1,12 +1,8 @@
 package plan
 
 import (
-	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
-	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/observer"
 )
@@ -48,40 +44,6 @@ func isKept(d delta.Difference, answer map[string]any) bool {
 func valueIn(answer map[string]any, path *observer.Path) delta.Value {
 	value, is := observer.ValueAt(answer, path)
 	return delta.Value{Set: is, Any: value}
-}
-
-// kept adds the fields that the API server keeps although they were removed from the manifest to the
-// status.
-func (c *summarizer) kept(res *resource, o resourceResult) {
-	id := res.object.ID
-	values := map[string]any{}
-	for _, a := range c.plan.in.Application.Status.Accepted {
-		if value, ok := decodeValue(&a.Desired); ok && a.Kept && IDOf(a.Resource) == id {
-			values[a.Path] = value
-		}
-	}
-	if o.wrote {
-		for _, d := range res.change.Fields {
-			if d.Reason == delta.Removed && isKept(d, o.live) && !secretPath(id, d.Path) {
-				values[d.Path] = d.Live.Any
-			}
-		}
-	}
-	for _, text := range slices.Sorted(maps.Keys(values)) {
-		path, err := observer.ParsePath(text)
-		if err != nil {
-			continue
-		}
-		live, is := observer.ValueAt(o.live, path)
-		_, wanted := observer.ValueAt(res.desired, path)
-		if !is || wanted || !observer.Equal(live, values[text]) {
-			continue
-		}
-		c.result.Status.Accepted = append(c.result.Status.Accepted, v1alpha1.AcceptedField{
-			Resource: reference(id, res.object.APIVersion), Path: text, Desired: encode(values[text]), Kept: true,
-		})
-		c.plan.Warnings = append(c.plan.Warnings, fmt.Sprintf("%s: %s has left the manifest, and is kept by the API server", id, text))
-	}
 }
 
 func pathOf(path *observer.Path) string {

@@ -1,14 +1,14 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // objectsOf returns the normalized manifests and their warnings. The manifests are from spec.manifest,
@@ -71,4 +71,30 @@ func manifestsOf(app *v1alpha1.Application) ([]map[string]any, error) {
 		raw[i] = content
 	}
 	return raw, errors.Join(faults...)
+}
+
+// IsShared reports whether an object is shared. The ownership in its manifest has precedence over
+// spec.ownership.
+func IsShared(app *v1alpha1.Application, says v1alpha1.Ownership) bool {
+	return cmp.Or(says, app.Spec.Ownership) == v1alpha1.OwnershipShare
+}
+
+// Shared returns the shared objects of an Application. It skips manifests that cannot be decoded.
+func Shared(in Input) map[manifest.ID]bool {
+	shared := map[manifest.ID]bool{}
+	var manifests []map[string]any
+	if in.Source != nil {
+		manifests = in.Source.Objects
+	}
+	for _, item := range in.Application.Spec.Manifest {
+		if content, err := manifest.DecodeJSON(item.Raw); err == nil {
+			manifests = append(manifests, content)
+		}
+	}
+	for _, content := range manifests {
+		if id, ok := Identify(content, in.Application.Namespace, in.Kinds); ok && IsShared(in.Application, manifest.OwnershipIn(content)) {
+			shared[id] = true
+		}
+	}
+	return shared
 }

@@ -15,22 +15,6 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// TrackingID returns the value of the tracking annotation, which names the Application and the object. A copy
-// of the object under another name does not match it.
-func TrackingID(app *v1alpha1.Application, id manifest.ID) string {
-	return app.Namespace + "/" + app.Name + ":" + identityOf(id)
-}
-
-func identityOf(id manifest.ID) string {
-	return id.Group + "/" + id.Kind + ":" + id.Namespace + "/" + id.Name
-}
-
-// IsTrackedBy reports whether a live object has the tracking metadata of the Application for this identity.
-func IsTrackedBy(app *v1alpha1.Application, id manifest.ID, live map[string]any) bool {
-	return text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) == string(app.UID) &&
-		text(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID) == TrackingID(app, id)
-}
-
 // isCascadeOrphan reports whether the client that deleted an Application requested to orphan its objects. The
 // finalizer shows that in this version, and the annotation shows it for an earlier version.
 func isCascadeOrphan(app *v1alpha1.Application) bool {
@@ -143,47 +127,6 @@ func (p *Plan) deferTracking(res *resource) (waits bool, problem *Problem) {
 	return false, nil
 }
 
-// isTrackingPath reports whether tracking metadata is at or below a path, such as the path of all labels.
-func isTrackingPath(path string) bool {
-	if isSharedMark(path) {
-		return true
-	}
-	for _, mark := range trackingKeys {
-		if observer.IsUnder(mark.path(), path) {
-			return true
-		}
-	}
-	return false
-}
-
-// trackingKeys are the keys of the tracking metadata of owned objects, with the fields of metadata that have
-// them.
-var trackingKeys = []markKey{
-	{"labels", v1alpha1.LabelApplicationUID},
-	{"annotations", v1alpha1.AnnotationTrackingID},
-	{"annotations", v1alpha1.AnnotationAdopted},
-}
-
-type markKey struct{ field, key string }
-
-func (m markKey) path() string { return "metadata." + m.field + "['" + m.key + "']" }
-
-var sharedMarkKeys = []markKey{
-	{"labels", v1alpha1.LabelHeld},
-	{"annotations", v1alpha1.AnnotationHolders},
-}
-
-// isSharedMark reports whether tracking metadata of shared objects is at or below a path.
-func isSharedMark(path string) bool {
-	return slices.ContainsFunc(sharedMarkKeys, func(mark markKey) bool { return observer.IsUnder(mark.path(), path) })
-}
-
-// isMetadataMap reports whether a path is metadata, all labels or all annotations, which have tracking
-// metadata as well.
-func isMetadataMap(path string) bool {
-	return path == "metadata" || path == "metadata.labels" || path == "metadata.annotations"
-}
-
 // formerTracking returns the removals of tracking metadata that no longer fits the policy: the object was
 // owned and is shared now, or it was shared, is owned now, and no other Application shares it.
 func formerTracking(app *v1alpha1.Application, of policy, live map[string]any) []delta.Difference {
@@ -196,35 +139,12 @@ func formerTracking(app *v1alpha1.Application, of policy, live map[string]any) [
 	return nil
 }
 
-func removals(live map[string]any, marks []markKey) (fields []delta.Difference) {
-	for _, mark := range marks {
-		if value := text(live, "metadata", mark.field, mark.key); value != "" {
-			path := (*observer.Path)(nil).Field("metadata").Field(mark.field).Field(mark.key)
-			fields = append(fields, delta.Remove(path, value))
-		}
-	}
-	return fields
-}
-
 // marks returns the number of held leaves that are tracking metadata. An adopted object has one more.
 func (p *Plan) marks() int {
 	if p.in.Application.UID == "" {
 		return 0
 	}
 	return 2
-}
-
-// withTracking adds the tracking metadata to a schema and a desired state, so that it is created, compared
-// and corrected like any held field. It does not change its arguments.
-func withTracking(app *v1alpha1.Application, entry *observer.Schema, desired map[string]any) (*observer.Schema, map[string]any) {
-	if app.UID == "" {
-		return entry, desired
-	}
-	marks := map[string]map[string]string{
-		"labels":      {v1alpha1.LabelApplicationUID: string(app.UID)},
-		"annotations": {v1alpha1.AnnotationTrackingID: TrackingID(app, entry.ID)},
-	}
-	return entry.WithMetadata(marks), observer.MarkedObject(desired, marks)
 }
 
 // terminatingProblem returns the Problem of an object that another client deletes.
@@ -271,4 +191,90 @@ func finalizersOf(live map[string]any) []string {
 		}
 	}
 	return names
+}
+
+// policyOf returns the policy for an object of the manifest, independent of its live object.
+func policyOf(app *v1alpha1.Application, o manifest.Object) policy {
+	if IsShared(app, o.Ownership) {
+		return policyFor(app, shared)
+	}
+	return policyFor(app, created)
+}
+
+// withLive returns the policy for an object with a live object, and the Problem if it may not be written. The
+// Problem is nil if it may.
+func (p *Plan) withLive(before policy, id manifest.ID, live map[string]any) (now policy, problem *Problem) {
+	app, status := p.in.Application, p.statuses[id]
+	if before.claims || live == nil {
+		return before, nil
+	}
+	if isOwned(app, id, status, live) {
+		if wasAdopted(app, status, live) {
+			return policyFor(app, adopted), nil
+		}
+		return policyFor(app, created), nil
+	}
+	reclaimed := isFromRestoredCluster(app, id, live)
+	switch problem = adoptionProblem(app, id, live); {
+	case problem == nil && reclaimed && !isMarkedAdopted(live):
+		now = policyFor(app, created)
+	case problem == nil:
+		now = policyFor(app, adopted)
+	default:
+		return policyFor(app, foreign), problem
+	}
+	now.begins, now.reclaimed = true, reclaimed
+	return now, nil
+}
+
+// policyOnRecord returns the policy for an object that is no longer desired. An object that was shared, or that
+// the current spec shares, is never deleted.
+func (p *Plan) policyOnRecord(id manifest.ID, status v1alpha1.ResourceStatus) policy {
+	app := p.in.Application
+	switch {
+	case status.Ownership == v1alpha1.OwnershipShare, Shared(p.in)[id],
+		status.Ownership == "" && app.Spec.Ownership == v1alpha1.OwnershipShare:
+		return policyFor(app, shared)
+	}
+	return policyFor(app, created)
+}
+
+// isOwned reports whether a live object belongs to the Application: it has the tracking metadata, or it has
+// lost them and the inventory has its UID. An Application without a UID exists only in a file, and all live
+// objects that are given with it belong to it.
+func isOwned(app *v1alpha1.Application, id manifest.ID, status *v1alpha1.ResourceStatus, live map[string]any) bool {
+	if app.UID == "" || IsTrackedBy(app, id, live) {
+		return true
+	}
+	if status == nil || status.Ownership == v1alpha1.OwnershipShare || status.UID == "" || string(status.UID) != text(live, "metadata", "uid") {
+		return false
+	}
+	other := text(live, "metadata", "labels", v1alpha1.LabelApplicationUID)
+	return other == "" || other == string(app.UID) // otherwise another Application has adopted it
+}
+
+// isFromRestoredCluster reports whether an object that the Application does not own belonged to an Application
+// with this namespace and name. In a restored cluster all objects have new UIDs. The Application adopts the
+// object, whatever spec.adoption is.
+func isFromRestoredCluster(app *v1alpha1.Application, id manifest.ID, live map[string]any) bool {
+	return text(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID) == TrackingID(app, id)
+}
+
+// isMarkedAdopted reports whether an object has the annotation of adopted objects.
+func isMarkedAdopted(live map[string]any) bool {
+	return text(live, "metadata", "annotations", v1alpha1.AnnotationAdopted) != ""
+}
+
+// wasAdopted reports whether an object of the Application existed before the Application: its annotation or
+// the inventory shows it. An inventory without the origin was written by a version that did not record it. Then
+// an object that is older than the Application counts as adopted.
+func wasAdopted(app *v1alpha1.Application, status *v1alpha1.ResourceStatus, live map[string]any) bool {
+	if isMarkedAdopted(live) {
+		return true
+	}
+	if status != nil && status.Origin != "" && string(status.UID) == text(live, "metadata", "uid") {
+		return status.Origin == v1alpha1.OriginAdopted
+	}
+	created, err := time.Parse(time.RFC3339, text(live, "metadata", "creationTimestamp"))
+	return err == nil && created.Before(app.CreationTimestamp.Time)
 }

@@ -1,10 +1,9 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"time"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
@@ -12,6 +11,7 @@ import (
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Kinds is a source of scopes and typed schemas of kinds: the built-in table, or an API server.
@@ -300,3 +300,39 @@ func (c claim) overlaps(path string) bool { return c.path == "" || pathsOverlap(
 
 // pathsOverlap reports whether two leaves are the same, or one is above the other.
 func pathsOverlap(a, b string) bool { return observer.IsUnder(a, b) || observer.IsUnder(b, a) }
+
+// Verb returns the action in the form that users read. For a shared object, it can be hold, restore, release or
+// wait.
+func (c Change) Verb() string {
+	restores := slices.ContainsFunc(c.Fields, func(d delta.Difference) bool {
+		return d.Reason == delta.Restored && !d.HeldBack && !isSharedMark(d.Path)
+	})
+	switch {
+	case !c.Shared:
+	case c.Writes() && restores:
+		return "restore"
+	case c.Writes() && c.Prune:
+		return "release"
+	case c.Writes():
+		return "hold"
+	case c.UID == "" && c.Problem != nil && c.Problem.Disposition() == v1alpha1.DispositionWait:
+		return "wait"
+	}
+	return string(c.Action)
+}
+
+// leaf returns the leaf that represents the object itself in a contest: another client deletes it again and
+// again.
+func (res *resource) leaf() Leaf { return Leaf{ID: res.object.ID} }
+
+func (p *Plan) restored() bool { return p.in.Source != nil && p.in.Source.Restored }
+
+// UnrestoredField is a released field that keeps its live value although its original value should be restored.
+type UnrestoredField struct {
+	ID        manifest.ID
+	Path, Why string
+}
+
+func (u UnrestoredField) String() string { return "not restored: " + u.about() }
+
+func (u UnrestoredField) about() string { return fmt.Sprintf("%s of %s: %s", u.Path, u.ID, u.Why) }

@@ -2,9 +2,7 @@ package plan
 
 import (
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
@@ -129,12 +127,6 @@ func reversed(resources []*pruneCandidate) []*pruneCandidate {
 		return manifest.Stage(b.id.GroupKind()) - manifest.Stage(a.id.GroupKind())
 	})
 	return ordered
-}
-
-func sortedIDs[V any](all map[manifest.ID]V) []manifest.ID {
-	return slices.SortedFunc(maps.Keys(all), func(a, b manifest.ID) int {
-		return strings.Compare(a.String(), b.String())
-	})
 }
 
 // orphaned reports whether an object that is no longer desired is orphaned. The client that deleted the

@@ -6,10 +6,8 @@ import (
 	"encoding/base64"
 	"io"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -115,40 +113,6 @@ func (r *record) nulls() []string {
 	return r.entry.Nulls()
 }
 
-// Identify returns the identity of a normalized object, or false if it has no valid identity.
-func Identify(content map[string]any, namespace string, scopes manifest.Scopes) (manifest.ID, bool) {
-	apiVersion, _ := content["apiVersion"].(string)
-	kind, _ := content["kind"].(string)
-	metadata, _ := content["metadata"].(map[string]any)
-	name, _ := metadata["name"].(string)
-	gv, err := schema.ParseGroupVersion(apiVersion)
-	if err != nil || kind == "" || name == "" {
-		return manifest.ID{}, false
-	}
-	id := manifest.ID{Group: gv.Group, Kind: kind, Name: name}
-	if namespaced, known := scopes.Namespaced(id.GroupKind()); namespaced || !known {
-		id.Namespace = namespace
-		if own, ok := metadata["namespace"].(string); ok && own != "" {
-			id.Namespace = own
-		}
-	}
-	return id, true
-}
-
-// IDOf returns the identity of the object that a reference names.
-func IDOf(ref v1alpha1.ResourceReference) manifest.ID {
-	gv, err := schema.ParseGroupVersion(ref.APIVersion)
-	if err != nil {
-		return manifest.ID{}
-	}
-	return manifest.ID{Group: gv.Group, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}
-}
-
-// reference returns the reference to an object. It is the inverse of IDOf.
-func reference(id manifest.ID, apiVersion string) v1alpha1.ResourceReference {
-	return v1alpha1.ResourceReference{APIVersion: apiVersion, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
-}
-
 // acceptedOf returns the accepted forms in the status, and those of Secrets in the memory.
 func acceptedOf(in Input) map[manifest.ID]delta.Accepted {
 	accepted := map[manifest.ID]delta.Accepted{}
@@ -211,11 +175,6 @@ type pendingCreates struct {
 	Objects []string `json:"objects"`
 	// States are the desired states of some of these objects.
 	States []any `json:"states"`
-}
-
-// nameOf returns the identity of an object in the form of the annotation.
-func nameOf(id manifest.ID) string {
-	return strings.Join([]string{id.Group, id.Kind, id.Namespace, id.Name}, "/")
 }
 
 // isNamed reports whether the annotation holdfast.dev/creating names an object that is not in the inventory.

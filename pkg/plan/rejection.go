@@ -76,18 +76,3 @@ func (p *Plan) rejected(res *resource, compared delta.Comparison) *Problem {
 	}
 	return problem
 }
-
-// rejected deletes a rejected change from the memory if it was made now or is no longer desired. If drift from
-// the last-applied state was corrected, the change is tried again immediately, because the drift may have been
-// the reason of the rejection.
-func (c *summarizer) rejected(res *resource, o resourceResult) {
-	memory := c.plan.in.Memory
-	r := memory.RejectedChanges[res.object.ID]
-	switch {
-	case r == nil:
-	case res.rejected == nil && !c.preview:
-		delete(memory.RejectedChanges, res.object.ID)
-	case o.wrote:
-		r.Until, c.result.Again = c.now.Time, true
-	}
-}

@@ -361,9 +361,6 @@ func (p *Plan) release(res *resource, waits bool) []delta.Difference {
 	return slices.Concat(letting.restored, letting.metadata)
 }
 
-// holdsNothing reports whether the Application has no fields of a shared object to hold: all of them are free.
-func (res *resource) holdsNothing() bool { return len(res.leaves)+len(res.claimed) == 0 }
-
 // keepParentBaseline copies the topmost parent that the Application created for a released leaf to the
 // baselines of the held leaves below that parent, so that the parent is removed with the last of them. If the
 // leaf is left in the object, its parents are not removed.
@@ -386,16 +383,6 @@ func (res *resource) keepParentBaseline(left v1alpha1.BaselineField, stays bool)
 		}
 	}
 }
-
-// UnrestoredField is a released field that keeps its live value although its original value should be restored.
-type UnrestoredField struct {
-	ID        manifest.ID
-	Path, Why string
-}
-
-func (u UnrestoredField) String() string { return "not restored: " + u.about() }
-
-func (u UnrestoredField) about() string { return fmt.Sprintf("%s of %s: %s", u.Path, u.ID, u.Why) }
 
 // ReleasedFields returns the fields of desired resources that a plan releases and that have a baseline.
 func (p *Plan) ReleasedFields() map[manifest.ID][]string {

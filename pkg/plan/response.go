@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // observe combines the planned state of a resource with the outcome of its change.
@@ -288,4 +289,83 @@ func (c *summarizer) created(res *resource, before *v1alpha1.ResourceStatus) {
 		since = standing.Since
 	}
 	c.addHistory(res, outcome, drift{since: since, WriteOrigin: c.plan.deleter(res, before)})
+}
+
+// kept adds the fields that the API server keeps although they were removed from the manifest to the
+// status.
+func (c *summarizer) kept(res *resource, o resourceResult) {
+	id := res.object.ID
+	values := map[string]any{}
+	for _, a := range c.plan.in.Application.Status.Accepted {
+		if value, ok := decodeValue(&a.Desired); ok && a.Kept && IDOf(a.Resource) == id {
+			values[a.Path] = value
+		}
+	}
+	if o.wrote {
+		for _, d := range res.change.Fields {
+			if d.Reason == delta.Removed && isKept(d, o.live) && !secretPath(id, d.Path) {
+				values[d.Path] = d.Live.Any
+			}
+		}
+	}
+	for _, text := range slices.Sorted(maps.Keys(values)) {
+		path, err := observer.ParsePath(text)
+		if err != nil {
+			continue
+		}
+		live, is := observer.ValueAt(o.live, path)
+		_, wanted := observer.ValueAt(res.desired, path)
+		if !is || wanted || !observer.Equal(live, values[text]) {
+			continue
+		}
+		c.result.Status.Accepted = append(c.result.Status.Accepted, v1alpha1.AcceptedField{
+			Resource: reference(id, res.object.APIVersion), Path: text, Desired: encode(values[text]), Kept: true,
+		})
+		c.plan.Warnings = append(c.plan.Warnings, fmt.Sprintf("%s: %s has left the manifest, and is kept by the API server", id, text))
+	}
+}
+
+// rejected deletes a rejected change from the memory if it was made now or is no longer desired. If drift from
+// the last-applied state was corrected, the change is tried again immediately, because the drift may have been
+// the reason of the rejection.
+func (c *summarizer) rejected(res *resource, o resourceResult) {
+	memory := c.plan.in.Memory
+	r := memory.RejectedChanges[res.object.ID]
+	switch {
+	case r == nil:
+	case res.rejected == nil && !c.preview:
+		delete(memory.RejectedChanges, res.object.ID)
+	case o.wrote:
+		r.Until, c.result.Again = c.now.Time, true
+	}
+}
+
+// run returns the JobRun of a resource for the inventory; nil if it is not a Job.
+func (res *resource) run(before *v1alpha1.ResourceStatus, o resourceResult) *v1alpha1.JobRun {
+	var known *v1alpha1.JobRun
+	if before != nil {
+		known = before.Job
+	}
+	created := o.live != nil && (o.action == Create || known == nil || string(before.UID) != text(o.live, "metadata", "uid"))
+	switch {
+	case !res.policy.creates, !isJob(res.object.ID), o.live == nil && known == nil && !res.done:
+		return nil
+	case created, known == nil:
+		return &v1alpha1.JobRun{Manifest: res.digest(), Finished: res.done || hasFinished(o.live)}
+	}
+	return &v1alpha1.JobRun{Manifest: known.Manifest, Finished: res.done || hasFinished(o.live)}
+}
+
+// healthOfDone returns the last health of a Job that is gone. The object in the deletion event has a
+// deletionTimestamp, with which it would be terminating forever.
+func healthOfDone(before *v1alpha1.ResourceStatus, ended map[string]any) (string, *Problem) {
+	if ended != nil {
+		ended = observer.CopyMap(ended)
+		unstructured.RemoveNestedField(ended, "metadata", "deletionTimestamp")
+		return healthOf(ended)
+	}
+	if m := v1alpha1.InfoForReason(before.Reason); m.Health && !m.Progressing() {
+		return before.Health, &Problem{Reason: before.Reason, Message: before.Message}
+	}
+	return healthCurrent, nil
 }

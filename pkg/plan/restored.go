@@ -36,8 +36,6 @@ func Restored(app *v1alpha1.Application) *Source {
 	return source
 }
 
-func (p *Plan) restored() bool { return p.in.Source != nil && p.in.Source.Restored }
-
 // unmask replaces the masked values of Secrets in a restored translation, and in the manifests of its
 // Applications, by the live values. The status masks them. A Secret without live values cannot be applied
 // until the source is available.

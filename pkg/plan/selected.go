@@ -92,69 +92,6 @@ func tooMany(app *v1alpha1.Application, entries []Selection, selected map[manife
 		len(selected), mostObjects(app), firstNames(counts))
 }
 
-// selected sets the number of objects that each spec.select item matches, and adds the problems of items that
-// could not be resolved. It uses the status of the resources, so these must be complete.
-func (c *summarizer) selected() {
-	entries := c.plan.in.Application.Spec.Select
-	c.result.Status.Selected = nil
-	if len(entries) == 0 {
-		return
-	}
-	counts := make([]v1alpha1.SelectedObjects, len(entries))
-	for i := range entries {
-		counts[i].APIVersion, counts[i].Kind = entries[i].APIVersion, entries[i].Kind
-		if problem := c.plan.in.UnresolvedSelections[i]; problem != nil {
-			c.problems = append(c.problems, resourceProblem{Problem: problem})
-		}
-	}
-	ready := map[manifest.ID]bool{}
-	for _, r := range c.result.Status.Resources {
-		ready[IDOf(r.ResourceReference)] = isReady(r)
-	}
-	read, _ := Selections(c.plan.in.Application)
-	for id, by := range Selected(c.plan.in, read) {
-		for _, s := range by {
-			counts[s.Position].Objects++
-			if ready[id] {
-				counts[s.Position].Ready++
-			}
-		}
-	}
-	c.result.Status.Selected = counts
-}
-
-// Selected returns the number of objects that each spec.select item matches, and the IDs of all matched
-// objects. It returns nil if the spec is invalid; the Problem of the plan then explains why.
-func (p *Plan) Selected() (views []ViewSelection, ids map[manifest.ID]bool) {
-	if p.in.Application == nil || p.retiring || p.Invalid != nil {
-		return nil, nil
-	}
-	entries, _ := Selections(p.in.Application)
-	writes, counts := map[manifest.ID]bool{}, make(map[int]int, len(entries))
-	for _, c := range p.Changes {
-		writes[c.ID] = c.Writes()
-	}
-	selected, changes := Selected(p.in, entries), map[int]int{}
-	ids = make(map[manifest.ID]bool, len(selected))
-	for id, by := range selected {
-		ids[id] = true
-		for _, s := range by {
-			if counts[s.Position]++; writes[id] {
-				changes[s.Position]++
-			}
-		}
-	}
-	for _, s := range entries {
-		views = append(views, ViewSelection{
-			Entry: manifest.Path{"spec", "select", s.Position}.String(), Kind: s.Kind, Objects: counts[s.Position], Changes: changes[s.Position],
-		})
-	}
-	return views, ids
-}
-
-// isReady reports whether a resource is in sync and healthy.
-func isReady(r v1alpha1.ResourceStatus) bool { return r.Reason == "" && r.Health == healthCurrent }
-
 // isUnselected reports whether a problem belongs to a spec.select item. Such a problem is reported only once.
 func (p *Plan) isUnselected(problem *Problem) bool {
 	for _, known := range p.in.UnresolvedSelections {

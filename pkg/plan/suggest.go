@@ -285,11 +285,6 @@ func isController(w Writer) bool {
 	return slices.ContainsFunc(controllerNames, has) || name == "manager" || name == "kube-apiserver"
 }
 
-func member(m map[string]any, name string) delta.Value {
-	v, has := m[name]
-	return delta.Value{Set: has, Any: v}
-}
-
 func item(l []any, i int) delta.Value {
 	if i < 0 || i >= len(l) {
 		return delta.Value{}

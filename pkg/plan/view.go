@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
-	"slices"
 
 	"go.yaml.in/yaml/v3"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -34,16 +33,6 @@ type ViewOwner struct {
 	Name      string `json:"name" yaml:"name"`
 	// Mode is Observe for an observe-only Application, whose plan is not executed. Otherwise, it is empty.
 	Mode v1alpha1.Mode `json:"mode,omitempty" yaml:"mode,omitempty"`
-}
-
-// ViewSelection is the number of objects that a spec.select item matches.
-type ViewSelection struct {
-	// Entry is the path of the item, for example spec.select[0].
-	Entry string `json:"entry" yaml:"entry"`
-	Kind  string `json:"kind" yaml:"kind"`
-	// Objects is the number of matched objects. Changes is how many of them the plan writes.
-	Objects int `json:"objects" yaml:"objects"`
-	Changes int `json:"changes" yaml:"changes"`
 }
 
 // ViewProblem is the reason why a plan or a change cannot be executed.
@@ -287,24 +276,4 @@ func viewProblem(p *Problem) *ViewProblem {
 		return nil
 	}
 	return &ViewProblem{Reason: p.Reason, Message: p.Message}
-}
-
-// Verb returns the action in the form that users read. For a shared object, it can be hold, restore, release or
-// wait.
-func (c Change) Verb() string {
-	restores := slices.ContainsFunc(c.Fields, func(d delta.Difference) bool {
-		return d.Reason == delta.Restored && !d.HeldBack && !isSharedMark(d.Path)
-	})
-	switch {
-	case !c.Shared:
-	case c.Writes() && restores:
-		return "restore"
-	case c.Writes() && c.Prune:
-		return "release"
-	case c.Writes():
-		return "hold"
-	case c.UID == "" && c.Problem != nil && c.Problem.Disposition() == v1alpha1.DispositionWait:
-		return "wait"
-	}
-	return string(c.Action)
 }

@@ -1,0 +1,137 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// isOnlyMarks reports whether a difference is tracking metadata, or adds a map that contains only tracking
+// metadata.
+func isOnlyMarks(d delta.Difference) bool {
+	if d.Path != "metadata.labels" && d.Path != "metadata.annotations" {
+		return isTrackingPath(d.Path)
+	}
+	marks, _ := d.Desired.Any.(map[string]any)
+	for key := range marks {
+		if !strings.HasPrefix(key, v1alpha1.GroupVersion.Group+"/") {
+			return false
+		}
+	}
+	return d.Live.Any == nil && len(marks) > 0
+}
+
+// TrackingID returns the value of the tracking annotation, which names the Application and the object. A copy
+// of the object under another name does not match it.
+func TrackingID(app *v1alpha1.Application, id manifest.ID) string {
+	return app.Namespace + "/" + app.Name + ":" + identityOf(id)
+}
+
+func identityOf(id manifest.ID) string {
+	return id.Group + "/" + id.Kind + ":" + id.Namespace + "/" + id.Name
+}
+
+// IsTrackedBy reports whether a live object has the tracking metadata of the Application for this identity.
+func IsTrackedBy(app *v1alpha1.Application, id manifest.ID, live map[string]any) bool {
+	return text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) == string(app.UID) &&
+		text(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID) == TrackingID(app, id)
+}
+
+// isTrackingPath reports whether tracking metadata is at or below a path, such as the path of all labels.
+func isTrackingPath(path string) bool {
+	if isSharedMark(path) {
+		return true
+	}
+	for _, mark := range trackingKeys {
+		if observer.IsUnder(mark.path(), path) {
+			return true
+		}
+	}
+	return false
+}
+
+// trackingKeys are the keys of the tracking metadata of owned objects, with the fields of metadata that have
+// them.
+var trackingKeys = []markKey{
+	{"labels", v1alpha1.LabelApplicationUID},
+	{"annotations", v1alpha1.AnnotationTrackingID},
+	{"annotations", v1alpha1.AnnotationAdopted},
+}
+
+type markKey struct{ field, key string }
+
+func (m markKey) path() string { return "metadata." + m.field + "['" + m.key + "']" }
+
+var sharedMarkKeys = []markKey{
+	{"labels", v1alpha1.LabelHeld},
+	{"annotations", v1alpha1.AnnotationHolders},
+}
+
+// isSharedMark reports whether tracking metadata of shared objects is at or below a path.
+func isSharedMark(path string) bool {
+	return slices.ContainsFunc(sharedMarkKeys, func(mark markKey) bool { return observer.IsUnder(mark.path(), path) })
+}
+
+// isMetadataMap reports whether a path is metadata, all labels or all annotations, which have tracking
+// metadata as well.
+func isMetadataMap(path string) bool {
+	return path == "metadata" || path == "metadata.labels" || path == "metadata.annotations"
+}
+
+func removals(live map[string]any, marks []markKey) (fields []delta.Difference) {
+	for _, mark := range marks {
+		if value := text(live, "metadata", mark.field, mark.key); value != "" {
+			path := (*observer.Path)(nil).Field("metadata").Field(mark.field).Field(mark.key)
+			fields = append(fields, delta.Remove(path, value))
+		}
+	}
+	return fields
+}
+
+// withTracking adds the tracking metadata to a schema and a desired state, so that it is created, compared
+// and corrected like any held field. It does not change its arguments.
+func withTracking(app *v1alpha1.Application, entry *observer.Schema, desired map[string]any) (*observer.Schema, map[string]any) {
+	if app.UID == "" {
+		return entry, desired
+	}
+	marks := map[string]map[string]string{
+		"labels":      {v1alpha1.LabelApplicationUID: string(app.UID)},
+		"annotations": {v1alpha1.AnnotationTrackingID: TrackingID(app, entry.ID)},
+	}
+	return entry.WithMetadata(marks), observer.MarkedObject(desired, marks)
+}
+
+// WithoutTracking returns a difference of a shared object for display, without the tracking metadata, which
+// has no meaning for users. It returns false if nothing is left.
+func WithoutTracking(d delta.Difference) (delta.Difference, bool) {
+	for _, mark := range sharedMarkKeys {
+		switch d.Path {
+		case mark.path():
+			return d, false
+		case "metadata." + mark.field:
+			var left bool
+			d.Desired, left = withoutKey(d.Desired, mark.key)
+			d.Live, _ = withoutKey(d.Live, mark.key)
+			if !left && !d.Live.Set {
+				return d, false
+			}
+		}
+	}
+	return d, true
+}
+
+// withoutKey returns a map without a key. The value is not set if the map has no other key.
+func withoutKey(v delta.Value, key string) (without delta.Value, left bool) {
+	m, isMap := v.Any.(map[string]any)
+	if !isMap {
+		return v, v.Set
+	}
+	m = maps.Clone(m)
+	delete(m, key)
+	return delta.Value{Set: len(m) > 0, Any: m}, len(m) > 0
+}
