@@ -22,18 +22,10 @@ const maxCycle = 1500
 var largerCycles = map[string]int{
 	// Schema, fields, profiles and default are separate compilers that call each other.
 	"pkg/observer": 5150,
-	// Gathering, acting and reporting share one memory.
-	"pkg/turn": 3500,
-	// One parser for applications, manifests, schemas and the fields that commands edit.
-	"pkg/cli/files": 2800,
 	// One comparer has methods for maps, lists, rules and lengths.
 	"pkg/delta": 2300,
-	// Turns, state and reports refer to the controller.
-	"pkg/controller": 1650,
 	// Each row of the benchmark uses the fixture, and the command lists the rows.
 	"internal/bench": 2300,
-	// One client has methods for all commands.
-	"pkg/cli/connection": 1750,
 }
 
 const slack = 250

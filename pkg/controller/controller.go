@@ -251,3 +251,8 @@ func (c *Controller) taken(uid types.UID) {
 		c.queue.Add(next)
 	}
 }
+
+// Notifier sends notifications to another system. It must not block. data is a JSON value without secrets.
+type Notifier interface {
+	Send(kind, source, subject string, data any)
+}

@@ -8,11 +8,6 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// Notifier sends notifications to another system. It must not block. data is a JSON value without secrets.
-type Notifier interface {
-	Send(kind, source, subject string, data any)
-}
-
 // Kinds of notifications.
 const (
 	noteCorrected = "dev.holdfast.corrected"

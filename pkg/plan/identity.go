@@ -5,9 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func gvkOf(id manifest.ID, apiVersion string) schema.GroupVersionKind {

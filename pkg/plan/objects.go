@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
-	"k8s.io/apimachinery/pkg/types"
 )
 
 // objectsOf returns the normalized manifests and their warnings. The manifests are from spec.manifest,

@@ -6,12 +6,13 @@ import (
 	"strings"
 	"time"
 
-	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/delta"
-	"holdfast.dev/holdfast/pkg/manifest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // record writes the schema and the last-applied state of a resource to the status. It keeps the recorded ones

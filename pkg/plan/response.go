@@ -7,11 +7,12 @@ import (
 	"slices"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // observe combines the planned state of a resource with the outcome of its change.

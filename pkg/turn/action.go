@@ -14,15 +14,6 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-const (
-	// attempts is how often a change is decided again immediately because another client was faster.
-	attempts = 4
-	// requestTimeout is the timeout of one request.
-	requestTimeout = 30 * time.Second
-	// recheckConflict is how long a conflicting object is used before it is read again.
-	recheckConflict = 5 * time.Minute
-)
-
 // executor executes the changes of one plan.
 type executor struct {
 	turns  *Reconciler

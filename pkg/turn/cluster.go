@@ -3,6 +3,7 @@ package turn
 import (
 	"context"
 	"errors"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -103,4 +104,30 @@ type ApplicationClient interface {
 	// Report requests permission to write a report that can wait. The caller must call done when the report
 	// is written. If done is nil, the Application is requeued when its report can be written.
 	Report(app *v1alpha1.Application) (done func())
+}
+
+// Slices is a client for the slices in the API server that stores the Applications.
+type Slices interface {
+	// Of returns the slices of an Application, from the watch and from the latest writes.
+	Of(application types.NamespacedName) []Slice
+	// Read returns the data of a slice, from the watch or else from the API server.
+	Read(ctx context.Context, at types.NamespacedName) ([]byte, error)
+	// Create creates a slice. If the slice exists, Create marks it as about to be named. It returns a
+	// conflict if the slice is being deleted.
+	Create(ctx context.Context, s *v1alpha1.ApplicationSlice) error
+	// Delete deletes a slice, if it still has this version, and removes the controller's finalizer. A missing
+	// slice is not an error.
+	Delete(ctx context.Context, s Slice) error
+}
+
+// Slice is the metadata of one slice.
+type Slice struct {
+	types.NamespacedName
+
+	UID             types.UID
+	ResourceVersion string
+	// Deleting is true after a client has deleted the slice, which the controller's finalizer may still keep.
+	Deleting bool
+	// Since is when this process first saw this version of the slice.
+	Since time.Time
 }

@@ -297,3 +297,14 @@ func (m *State) postpone(result plan.Result, now time.Time) {
 	m.postponed.status, m.postponed.content = result.Status, nil
 	m.postponed.event = m.postponed.event.Merge(result.Event)
 }
+
+// News is the set of changes since the last reconciliation of an Application.
+type News struct {
+	// Changed: the Application or one of its objects has changed.
+	Changed bool
+	// Namespace: a namespace that the Application waits for was created.
+	Namespace bool
+	// Orphan: a version of the Application has requested to orphan its objects (kubectl delete
+	// --cascade=orphan), even if the current version no longer does.
+	Orphan bool
+}

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion"
@@ -155,35 +154,6 @@ func withProgressMessages(messages, status v1alpha1.ApplicationStatus) v1alpha1.
 	}
 	return status
 }
-
-// WriteStatus replaces the status unless it is unchanged. If another client has changed the Application but
-// not its status, the new status is still valid, because it names the generation that it describes.
-func (t *Reconciler) WriteStatus(ctx context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) error {
-	if statusEqual(app.Status, status) {
-		return nil
-	}
-	_, err := t.home().WriteStatus(ctx, app, status)
-	if !apierrors.IsConflict(err) {
-		return err
-	}
-	fresh, readErr := t.home().Read(ctx, app)
-	if readErr != nil {
-		return readErr
-	}
-	if fresh.UID != app.UID || !statusEqual(app.Status, fresh.Status) {
-		return err
-	}
-	_, err = t.home().WriteStatus(ctx, fresh, status)
-	// The response adds the other client's write to the store, which then drops the watch event as outdated.
-	// So only this call requeues the Application.
-	t.home().Again(app)
-	return err
-}
-
-// statusEqual compares statuses as the API server stores them: raw parts as JSON values with any order of
-// keys, and times in seconds. It is called three times for each report, mostly for different statuses, so it
-// encodes nothing.
-func statusEqual(a, b v1alpha1.ApplicationStatus) bool { return statuses.DeepEqual(a, b) }
 
 var statuses = conversion.EqualitiesOrDie(
 	func(a, b runtime.RawExtension) bool { return manifest.SameJSON(a.Raw, b.Raw) },

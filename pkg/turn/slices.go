@@ -1,7 +1,6 @@
 package turn
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -27,43 +26,9 @@ import (
 //
 // If a process dies in between, it leaves a slice that no Application names. Collect deletes it.
 
-// Slices is a client for the slices in the API server that stores the Applications.
-type Slices interface {
-	// Of returns the slices of an Application, from the watch and from the latest writes.
-	Of(application types.NamespacedName) []Slice
-	// Read returns the data of a slice, from the watch or else from the API server.
-	Read(ctx context.Context, at types.NamespacedName) ([]byte, error)
-	// Create creates a slice. If the slice exists, Create marks it as about to be named. It returns a
-	// conflict if the slice is being deleted.
-	Create(ctx context.Context, s *v1alpha1.ApplicationSlice) error
-	// Delete deletes a slice, if it still has this version, and removes the controller's finalizer. A missing
-	// slice is not an error.
-	Delete(ctx context.Context, s Slice) error
-}
-
-// Slice is the metadata of one slice.
-type Slice struct {
-	types.NamespacedName
-
-	UID             types.UID
-	ResourceVersion string
-	// Deleting is true after a client has deleted the slice, which the controller's finalizer may still keep.
-	Deleting bool
-	// Since is when this process first saw this version of the slice.
-	Since time.Time
-}
-
 // SliceGrace is how long a slice may exist that no Application has named yet, because its writer may be about
 // to write the Application.
 const SliceGrace = 10 * time.Minute
-
-// home returns the client for complete Applications, which joins and splits slices.
-func (t *Reconciler) home() ApplicationClient {
-	if t.Slices == nil {
-		return t.Home
-	}
-	return wholeHome{t.Home, t}
-}
 
 // join joins an Application with its slices, as far as possible. The error is a *plan.Problem if the
 // Application is too incomplete to continue.
@@ -92,88 +57,6 @@ func (t *Reconciler) getSlice(ctx context.Context, namespace string) slice.Get {
 		}
 		return data, err
 	}
-}
-
-// wholeHome is a client for complete Applications. It stores the parts that are too large for an Application
-// in slices.
-type wholeHome struct {
-	ApplicationClient
-
-	t *Reconciler
-}
-
-// Latest returns the given Application if a later version cannot be joined.
-func (h wholeHome) Latest(app *v1alpha1.Application) *v1alpha1.Application {
-	whole, err := h.t.join(context.Background(), h.ApplicationClient.Latest(app)) //nolint:forbidigo // what it names we wrote, or have read
-	if err != nil {
-		return app
-	}
-	return whole
-}
-
-func (h wholeHome) Read(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error) {
-	read, err := h.ApplicationClient.Read(ctx, app)
-	if err != nil {
-		return nil, err
-	}
-	return h.t.join(ctx, read)
-}
-
-func (h wholeHome) WriteMetadata(ctx context.Context, app *v1alpha1.Application, finalizers []string, annotations map[string]string) (*v1alpha1.Application, error) {
-	written, err := h.ApplicationClient.WriteMetadata(ctx, app, finalizers, annotations)
-	if err == nil { // the rest is unchanged in that version
-		written.Spec, written.Status, written.RecordedIn = app.Spec, app.Status, app.RecordedIn
-	}
-	return written, err
-}
-
-// WriteStatus writes the slices of a status before the status, and then deletes the slices of the previous
-// status. A status that could not be joined still names slices, and is written unchanged.
-func (h wholeHome) WriteStatus(ctx context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) (*v1alpha1.Application, error) {
-	if len(status.RecordSlices) > 0 {
-		return h.ApplicationClient.WriteStatus(ctx, app, status)
-	}
-	named := slices.Concat(app.RecordedIn, app.Status.RecordSlices, app.Status.HistorySlices)
-	stored, parts, err := slice.SplitStatus(app, status, cmp.Or(h.t.MaxBytes, v1alpha1.MaxApplicationBytes))
-	if err != nil {
-		return nil, err
-	}
-	for i := range parts {
-		if slices.Contains(named, parts[i].Name) {
-			continue
-		}
-		if err := h.t.Slices.Create(ctx, &parts[i]); err != nil {
-			return nil, err
-		}
-	}
-	written, err := h.ApplicationClient.WriteStatus(ctx, app, stored)
-	if err != nil {
-		return nil, err
-	}
-	written.Spec, written.Status, written.RecordedIn = app.Spec, status, stored.RecordSlices
-	named = slices.DeleteFunc(named, func(name string) bool {
-		return slices.Contains(stored.RecordSlices, name) || slices.Contains(stored.HistorySlices, name)
-	})
-	for _, s := range h.t.Slices.Of(nameOf(app)) {
-		if slices.Contains(named, s.Name) {
-			h.t.drop(ctx, s)
-		}
-	}
-	return written, nil
-}
-
-// LetGo also deletes the slices of an Application when it is gone.
-func (h wholeHome) LetGo(app *v1alpha1.Application) error {
-	named := slice.Names(h.ApplicationClient.Latest(app))
-	if err := h.ApplicationClient.LetGo(app); err != nil || len(app.Finalizers) > 0 {
-		return err
-	}
-	for _, s := range h.t.Slices.Of(nameOf(app)) {
-		if slices.Contains(named, s.Name) {
-			h.t.drop(context.Background(), s) //nolint:forbidigo // the Application is gone, whatever ends meanwhile
-		}
-	}
-	return nil
 }
 
 // drop deletes a slice. Collect retries it after an error.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -375,4 +376,38 @@ func (s *Snapshot) unannounced() *plan.Problem {
 		}
 	}
 	return nil
+}
+
+func (t *Reconciler) request(app *v1alpha1.Application, m *State, target Target, source *plan.Source) Request {
+	r := Request{Application: app, Source: source, Memory: m, Hooks: t.Hooks, Rules: t.Rules, Now: t.currentTime(), Shared: target.Shared, MayList: target.MayList}
+	if t.Callback != nil {
+		r.Callback = t.Callback()
+	}
+	if t.Older != nil {
+		r.Older = func(id manifest.ID, version string) []string { return t.Older(app, id, version) }
+	}
+	r.Holder = t.holder
+	if t.Users != nil {
+		r.Users = func(wanted []v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User {
+			return t.Users(app, wanted)
+		}
+	}
+	return r
+}
+
+// holder returns another Application by its namespace/name; nil if there is none.
+func (t *Reconciler) holder(ctx context.Context, name string, read bool) (*v1alpha1.Application, error) {
+	key := &v1alpha1.Application{}
+	key.Namespace, key.Name, _ = strings.Cut(name, "/")
+	if !read {
+		if latest := t.Home.Latest(key); latest.UID != "" {
+			return latest, nil
+		}
+		return nil, nil
+	}
+	holder, err := t.Home.Read(ctx, key)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return holder, err
 }

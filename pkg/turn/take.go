@@ -14,17 +14,6 @@ import (
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
-// News is the set of changes since the last reconciliation of an Application.
-type News struct {
-	// Changed: the Application or one of its objects has changed.
-	Changed bool
-	// Namespace: a namespace that the Application waits for was created.
-	Namespace bool
-	// Orphan: a version of the Application has requested to orphan its objects (kubectl delete
-	// --cascade=orphan), even if the current version no longer does.
-	Orphan bool
-}
-
 // Reconcile brings one Application's objects to their desired state: it gathers, decides, acts and reports.
 // It returns when to reconcile again, 0 for when something changes.
 func (t *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.Application, m *State, news News) (time.Duration, error) {

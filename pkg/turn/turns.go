@@ -2,7 +2,6 @@ package turn
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -64,40 +63,6 @@ func (t *Reconciler) source(ctx context.Context, app *v1alpha1.Application, targ
 	return t.Source(ctx, app, target)
 }
 
-func (t *Reconciler) request(app *v1alpha1.Application, m *State, target Target, source *plan.Source) Request {
-	r := Request{Application: app, Source: source, Memory: m, Hooks: t.Hooks, Rules: t.Rules, Now: t.currentTime(), Shared: target.Shared, MayList: target.MayList}
-	if t.Callback != nil {
-		r.Callback = t.Callback()
-	}
-	if t.Older != nil {
-		r.Older = func(id manifest.ID, version string) []string { return t.Older(app, id, version) }
-	}
-	r.Holder = t.holder
-	if t.Users != nil {
-		r.Users = func(wanted []v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User {
-			return t.Users(app, wanted)
-		}
-	}
-	return r
-}
-
-// holder returns another Application by its namespace/name; nil if there is none.
-func (t *Reconciler) holder(ctx context.Context, name string, read bool) (*v1alpha1.Application, error) {
-	key := &v1alpha1.Application{}
-	key.Namespace, key.Name, _ = strings.Cut(name, "/")
-	if !read {
-		if latest := t.Home.Latest(key); latest.UID != "" {
-			return latest, nil
-		}
-		return nil, nil
-	}
-	holder, err := t.Home.Read(ctx, key)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
-	}
-	return holder, err
-}
-
 func (t *Reconciler) currentTime() time.Time { return t.Now() }
 
 // inFlight returns the number of parallel requests for one Application.
@@ -134,3 +99,12 @@ func Again(err error) (time.Duration, error) {
 	}
 	return 0, err
 }
+
+const (
+	// attempts is how often a change is decided again immediately because another client was faster.
+	attempts = 4
+	// requestTimeout is the timeout of one request.
+	requestTimeout = 30 * time.Second
+	// recheckConflict is how long a conflicting object is used before it is read again.
+	recheckConflict = 5 * time.Minute
+)

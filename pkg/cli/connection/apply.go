@@ -19,9 +19,6 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/files"
 )
 
-// fieldManager is the field manager of the command line.
-const fieldManager = "holdfast-cli"
-
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
 // ApplyResult is the result of a submission.

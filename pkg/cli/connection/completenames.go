@@ -5,10 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/metadata"
 
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -106,17 +104,4 @@ func (f Flags) Namespaces(ctx context.Context, _ []string, _ string) []string {
 	ctx, cancel := context.WithTimeout(ctx, CompletionTimeout)
 	defer cancel()
 	return c.namesOf(ctx, c.Metadata.Resource(namespacesResource))
-}
-
-// namesOf returns the names of objects, or none if they cannot be listed.
-func (c *Cluster) namesOf(ctx context.Context, client metadata.ResourceInterface) []string {
-	list, err := client.List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil
-	}
-	names := make([]string, len(list.Items))
-	for i := range list.Items {
-		names[i] = list.Items[i].Name
-	}
-	return names
 }

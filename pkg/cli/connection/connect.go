@@ -9,15 +9,20 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"holdfast.dev/holdfast/internal/suggest"
 	"holdfast.dev/holdfast/internal/version"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
 )
 
@@ -122,3 +127,32 @@ func (f Flags) Contexts(context.Context, []string, string) []string {
 	slices.Sort(names)
 	return names
 }
+
+// Applications is the resource of Applications.
+var Applications = v1alpha1.GroupVersionResource
+
+// CompletionTimeout is the timeout of a completion in a shell.
+const CompletionTimeout = 3 * time.Second
+
+// namesOf returns the names of objects, or none if they cannot be listed.
+func (c *Cluster) namesOf(ctx context.Context, client metadata.ResourceInterface) []string {
+	list, err := client.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil
+	}
+	names := make([]string, len(list.Items))
+	for i := range list.Items {
+		names[i] = list.Items[i].Name
+	}
+	return names
+}
+
+// documents is a cache of the OpenAPI documents of an API server, by group and version. A document has the
+// fields of all kinds in it, which may be newer or older than the built-in types.
+type documents struct {
+	mu  sync.Mutex
+	all map[schema.GroupVersion][]byte
+}
+
+// fieldManager is the field manager of the command line.
+const fieldManager = "holdfast-cli"

@@ -137,3 +137,6 @@ func onlyOurs(err error) bool {
 	}
 	return true
 }
+
+// mostEdits is how often a change is tried if other clients change the object at the same time.
+const mostEdits = 5

@@ -15,9 +15,6 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// mostEdits is how often a change is tried if other clients change the object at the same time.
-const mostEdits = 5
-
 // Edit writes a list to the spec of an Application. If the list was submitted, Edit applies the submitted
 // fields again with the new list, so that the next submission causes no conflict. Otherwise it sends the
 // patch, so that a submission of a file without the list does not remove it.

@@ -2,7 +2,6 @@ package connection
 
 import (
 	"context"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -12,13 +11,6 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
-
-// documents is a cache of the OpenAPI documents of an API server, by group and version. A document has the
-// fields of all kinds in it, which may be newer or older than the built-in types.
-type documents struct {
-	mu  sync.Mutex
-	all map[schema.GroupVersion][]byte
-}
 
 // published returns the type that the API server publishes for a kind. It returns nil if there is none: then
 // the built-in type applies. The type of a mapping is already the published one if there is no built-in type.

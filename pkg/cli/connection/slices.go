@@ -2,7 +2,6 @@ package connection
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -30,25 +29,6 @@ func (c *Cluster) slicesIn(ctx context.Context, namespace string) slice.Get {
 		}
 		return s.Data, nil
 	}
-}
-
-// GetApplication reads an Application, and joins its slices. A missing slice is no error here; a decision
-// about the Application reports it.
-func (c *Cluster) GetApplication(ctx context.Context, at types.NamespacedName) (*v1alpha1.Application, error) {
-	app, err := c.Client.GetApplication(ctx, at)
-	if err != nil {
-		return nil, err
-	}
-	return c.join(ctx, app)
-}
-
-func (c *Cluster) join(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error) {
-	whole, err := slice.Join(app, c.slicesIn(ctx, app.Namespace))
-	var unavailable *slice.Unavailable
-	if errors.As(err, &unavailable) {
-		return whole, nil
-	}
-	return whole, err
 }
 
 // OlderHistory returns the history entries of an Application that are in slices.

@@ -9,19 +9,11 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
-	"holdfast.dev/holdfast/pkg/manifest"
-	"holdfast.dev/holdfast/pkg/source"
 )
-
-// Applications is the resource of Applications.
-var Applications = v1alpha1.GroupVersionResource
 
 // TargetFlags has the flags that select an Application: one of a cluster, by its name, or one in files, with
 // live objects in files.
@@ -188,45 +180,6 @@ func (t Target) submittedApplications(ctx context.Context, c *Cluster) ([]files.
 	return []files.Subject{{Application: s.App, Document: storedDocument(s.App)}}, err
 }
 
-// notSubmitted is the UID of an Application that has none yet. No existing object belongs to it.
-const notSubmitted = "assigned-when-submitted"
-
-// submitted returns the stored Application with the spec of app. before is the stored Application, or nil if
-// there is none.
-func (c *Cluster) submitted(ctx context.Context, app files.Subject) (after files.Subject, before *v1alpha1.Application, err error) {
-	stored, err := c.GetApplication(ctx, types.NamespacedName{Namespace: app.Namespace, Name: app.Name})
-	switch {
-	case apierrors.IsNotFound(err) && !c.isInstalled(ctx):
-		return app, nil, ErrNotInstalled
-	case apierrors.IsNotFound(err):
-		fresh := app.DeepCopy()
-		fresh.UID = notSubmitted
-		fresh.Status = v1alpha1.ApplicationStatus{}
-		return files.Subject{Application: fresh, Document: app.Document}, nil, nil
-	case err != nil:
-		return app, nil, c.Explained(err, "get", "Application "+app.Namespace+"/"+app.Name)
-	}
-	before, other := stored.DeepCopy(), !source.IsSame(stored, app.Application)
-	stored.Spec = *app.Spec.DeepCopy()
-	stored.Generation++ // a new spec
-	return files.Subject{Application: stored, Document: app.Document, NewSource: other}, before, nil
-}
-
-// Application reads an Application of the cluster.
-func (c *Cluster) Application(ctx context.Context, name string) (files.Subject, error) {
-	app, err := c.GetApplication(ctx, types.NamespacedName{Namespace: c.Namespace, Name: name})
-	if err != nil {
-		return files.Subject{}, c.NoSuchApplication(ctx, c.Namespace, name, err)
-	}
-	app.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind}
-	return files.Subject{Application: app, Document: storedDocument(app)}, nil
-}
-
-// storedDocument returns a document for an Application that is in no file.
-func storedDocument(app *v1alpha1.Application) manifest.Document {
-	return manifest.Document{File: "application " + app.Namespace + "/" + app.Name}
-}
-
 // Named completes the name of an Application, if it is not in a file.
 func (f *TargetFlags) Named(ctx context.Context, args []string, typed string) []string {
 	if f.InFiles() {
@@ -277,6 +230,3 @@ func (f Flags) names(ctx context.Context) []string {
 	defer cancel()
 	return c.namesOf(ctx, c.Metadata.Resource(Applications).Namespace(c.Namespace))
 }
-
-// CompletionTimeout is the timeout of a completion in a shell.
-const CompletionTimeout = 3 * time.Second

@@ -182,3 +182,6 @@ func (c *Cluster) Get(ctx context.Context, at cluster.Location) (map[string]any,
 	}
 	return object.Object, nil
 }
+
+// notSubmitted is the UID of an Application that has none yet. No existing object belongs to it.
+const notSubmitted = "assigned-when-submitted"

@@ -80,3 +80,12 @@ func pathOf(parsed *observer.Path) (path manifest.Path) {
 	}
 	return path
 }
+
+// sourceFault is a validation error in a template or archive, with the field that contains it or refers to
+// it.
+type sourceFault struct {
+	path    manifest.Path
+	message string
+}
+
+func (f *sourceFault) Error() string { return f.message }

@@ -78,20 +78,3 @@ func JoinObject(object map[string]any, get slice.Get) error {
 	object["status"] = status
 	return err
 }
-
-// Cut returns the content of a submission as it is stored. The parts that are too large are returned as
-// slices, which must be created before the Application.
-func (s *Submission) Cut() (content map[string]any, parts []v1alpha1.ApplicationSlice, err error) {
-	raw, err := json.Marshal(s.Content)
-	if err != nil || len(raw) <= slice.SpecBytes {
-		return s.Content, nil, err
-	}
-	spec, _ := s.Content["spec"].(map[string]any)
-	stored, parts, err := slice.SplitSpec(s.Namespace, s.Name, spec, slice.MinListBytes)
-	if err != nil {
-		return nil, nil, err
-	}
-	return map[string]any{
-		"apiVersion": s.Content["apiVersion"], "kind": s.Content["kind"], "metadata": s.Content["metadata"], "spec": stored,
-	}, parts, nil
-}

@@ -113,12 +113,6 @@ func (s *Submission) takeWhole(get slice.Get) error {
 	return nil
 }
 
-// text returns the string at a path in an object, or "".
-func text(object map[string]any, fields ...string) string {
-	s, _, _ := unstructured.NestedString(object, fields...)
-	return s
-}
-
 // fill sets the content from the files and the flags.
 func (s SubmittedSource) fill(ctx context.Context, sub *Submission) error {
 	metadata, spec := map[string]any{"name": sub.Name}, map[string]any{}
@@ -398,4 +392,21 @@ func (s *Submission) Objects() ([]*unstructured.Unstructured, error) {
 // Object returns the entire content in the form that printers need, with the values of Secrets.
 func (s *Submission) Object() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: runtime.DeepCopyJSON(s.Content)}
+}
+
+// Cut returns the content of a submission as it is stored. The parts that are too large are returned as
+// slices, which must be created before the Application.
+func (s *Submission) Cut() (content map[string]any, parts []v1alpha1.ApplicationSlice, err error) {
+	raw, err := json.Marshal(s.Content)
+	if err != nil || len(raw) <= slice.SpecBytes {
+		return s.Content, nil, err
+	}
+	spec, _ := s.Content["spec"].(map[string]any)
+	stored, parts, err := slice.SplitSpec(s.Namespace, s.Name, spec, slice.MinListBytes)
+	if err != nil {
+		return nil, nil, err
+	}
+	return map[string]any{
+		"apiVersion": s.Content["apiVersion"], "kind": s.Content["kind"], "metadata": s.Content["metadata"], "spec": stored,
+	}, parts, nil
 }

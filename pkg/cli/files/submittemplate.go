@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
-	"strings"
 
 	"sigs.k8s.io/yaml"
 )
@@ -113,8 +112,3 @@ func ArchiveName(application string, archive []byte) string {
 // ArchiveInfix is the part of the name of a ConfigMap between the name of the Application and the digest of
 // the archive.
 const ArchiveInfix = "-csar-"
-
-// IsURL reports whether the name of a file is a URL.
-func IsURL(text string) bool {
-	return strings.HasPrefix(text, "https://") || strings.HasPrefix(text, "http://")
-}

@@ -38,15 +38,6 @@ func (app Subject) translate(ctx context.Context, reader source.Reader) *plan.So
 	return source.Translate(ctx, material, disabledFetcher{}, nil)
 }
 
-// sourceFault is a validation error in a template or archive, with the field that contains it or refers to
-// it.
-type sourceFault struct {
-	path    manifest.Path
-	message string
-}
-
-func (f *sourceFault) Error() string { return f.message }
-
 // SourceFaults returns the reasons why there is no translation.
 func (app Subject) SourceFaults(translation *plan.Source) []error {
 	if translation == nil || translation.Problem == nil || translation.Objects != nil {

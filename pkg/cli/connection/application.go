@@ -1,0 +1,71 @@
+package connection
+
+import (
+	"context"
+	"errors"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/slice"
+	"holdfast.dev/holdfast/pkg/source"
+)
+
+// submitted returns the stored Application with the spec of app. before is the stored Application, or nil if
+// there is none.
+func (c *Cluster) submitted(ctx context.Context, app files.Subject) (after files.Subject, before *v1alpha1.Application, err error) {
+	stored, err := c.GetApplication(ctx, types.NamespacedName{Namespace: app.Namespace, Name: app.Name})
+	switch {
+	case apierrors.IsNotFound(err) && !c.isInstalled(ctx):
+		return app, nil, ErrNotInstalled
+	case apierrors.IsNotFound(err):
+		fresh := app.DeepCopy()
+		fresh.UID = notSubmitted
+		fresh.Status = v1alpha1.ApplicationStatus{}
+		return files.Subject{Application: fresh, Document: app.Document}, nil, nil
+	case err != nil:
+		return app, nil, c.Explained(err, "get", "Application "+app.Namespace+"/"+app.Name)
+	}
+	before, other := stored.DeepCopy(), !source.IsSame(stored, app.Application)
+	stored.Spec = *app.Spec.DeepCopy()
+	stored.Generation++ // a new spec
+	return files.Subject{Application: stored, Document: app.Document, NewSource: other}, before, nil
+}
+
+// Application reads an Application of the cluster.
+func (c *Cluster) Application(ctx context.Context, name string) (files.Subject, error) {
+	app, err := c.GetApplication(ctx, types.NamespacedName{Namespace: c.Namespace, Name: name})
+	if err != nil {
+		return files.Subject{}, c.NoSuchApplication(ctx, c.Namespace, name, err)
+	}
+	app.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind}
+	return files.Subject{Application: app, Document: storedDocument(app)}, nil
+}
+
+// storedDocument returns a document for an Application that is in no file.
+func storedDocument(app *v1alpha1.Application) manifest.Document {
+	return manifest.Document{File: "application " + app.Namespace + "/" + app.Name}
+}
+
+// GetApplication reads an Application, and joins its slices. A missing slice is no error here; a decision
+// about the Application reports it.
+func (c *Cluster) GetApplication(ctx context.Context, at types.NamespacedName) (*v1alpha1.Application, error) {
+	app, err := c.Client.GetApplication(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	return c.join(ctx, app)
+}
+
+func (c *Cluster) join(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error) {
+	whole, err := slice.Join(app, c.slicesIn(ctx, app.Namespace))
+	var unavailable *slice.Unavailable
+	if errors.As(err, &unavailable) {
+		return whole, nil
+	}
+	return whole, err
+}
