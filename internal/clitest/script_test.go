@@ -16,13 +16,16 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	"k8s.io/klog/v2/textlogger"
 
 	"holdfast.dev/holdfast/deploy/crd"
 	"holdfast.dev/holdfast/internal/testcluster"
+	mysql "holdfast.dev/holdfast/pkg/api/mysql/v1"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/builtin"
 	"holdfast.dev/holdfast/pkg/cli"
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/controller"
@@ -59,14 +62,18 @@ var held = sync.OnceValues(func() (*testcluster.Cluster, error) {
 		return nil, err
 	}
 	stop = c.Stop
-	if err := c.Define(context.Background(), string(crd.Applications), v1alpha1.GroupVersionResource.GroupResource().String()); err != nil {
-		return nil, err
-	}
-	if err := c.Define(context.Background(), string(crd.Slices), v1alpha1.SliceGroupVersionResource.GroupResource().String()); err != nil {
-		return nil, err
-	}
-	if err := c.Define(context.Background(), string(crd.Profiles), v1alpha1.ProfileGroupVersionResource.GroupResource().String()); err != nil {
-		return nil, err
+	for _, one := range []struct {
+		definition string
+		resource   schema.GroupVersionResource
+	}{
+		{string(crd.Applications), v1alpha1.GroupVersionResource},
+		{string(crd.Slices), v1alpha1.SliceGroupVersionResource},
+		{string(crd.Profiles), v1alpha1.ProfileGroupVersionResource},
+		{string(crd.Mysqls), mysql.GroupVersionResource},
+	} {
+		if err := c.Define(context.Background(), one.definition, one.resource.GroupResource().String()); err != nil {
+			return nil, err
+		}
 	}
 	client, err := cluster.NewClient(c.Config())
 	if err != nil {
@@ -79,7 +86,7 @@ var held = sync.OnceValues(func() (*testcluster.Cluster, error) {
 	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(log)))
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logger))
 	ended := make(chan error, 1)
-	options := controller.Options{Callback: func() hooks.Callback {
+	options := controller.Options{Templates: builtin.Templates(), Callback: func() hooks.Callback {
 		return hooks.Callback{URL: "https://callback.example.com", CA: []byte("a bundle")} // no workload calls it
 	}}
 	go func() { ended <- controller.New(client, options).Run(ctx) }()

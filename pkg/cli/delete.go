@@ -64,6 +64,9 @@ func (o deleteOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := deletable(app.Application); err != nil {
+		return err
+	}
 	meant := app.DeepCopy()
 	if o.orphan {
 		meant.Spec.DeletionPolicy = v1alpha1.DeletionOrphan

@@ -168,12 +168,21 @@ func (f *editFlags) complete(ctx context.Context, streams Streams, args []string
 	return report.PathsToEdit(d.Plan, id, f.free)
 }
 
-func (o editOptions) run(ctx context.Context) error {
+// decided returns the decision about an Application whose spec can be edited.
+func (o editOptions) decided(ctx context.Context) (files.Decision, *connection.Cluster, error) {
 	d, c, err := o.target.Decided(ctx)
-	if err != nil {
-		return err
+	if err == nil && !o.target.InFiles {
+		err = editable(d.Application)
 	}
-	if err := files.NotDecided(d); err != nil {
+	if err == nil {
+		err = files.NotDecided(d)
+	}
+	return d, c, err
+}
+
+func (o editOptions) run(ctx context.Context) error {
+	d, c, err := o.decided(ctx)
+	if err != nil {
 		return err
 	}
 	id, err := files.FindResource(o.resource, files.IDsOf(d))

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/types"
@@ -50,7 +51,12 @@ func (o modeOptions) run(ctx context.Context) error {
 	if is == "" {
 		is = v1alpha1.ModeHold
 	}
+	owned := editable(app.Application)
 	switch {
+	case owned != nil && o.mode == v1alpha1.ModeObserve:
+		return fmt.Errorf("%w; `holdfast suspend %s -n %s` stops all writes", owned, app.Name, app.Namespace)
+	case owned != nil:
+		return owned
 	case is != o.mode:
 		// A merge patch is read by clients that drop nulls; this touches one field.
 		err = c.Patch(ctx, o.name, types.JSONPatchType, []delta.Op{{Op: "add", Path: "/spec/mode", Value: string(o.mode)}})

@@ -102,11 +102,8 @@ func (f *editFlags) releasing(streams Streams, args []string) (o releaseOptions,
 
 // run releases fields by changing spec.fields. The consequences are decided like those of any other change.
 func (o releaseOptions) run(ctx context.Context) error {
-	d, c, err := o.target.Decided(ctx)
+	d, c, err := o.decided(ctx)
 	if err != nil {
-		return err
-	}
-	if err := files.NotDecided(d); err != nil {
 		return err
 	}
 	ids, err := o.shared(d)
