@@ -3,9 +3,11 @@ package controller
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -132,6 +134,32 @@ func (h templateHome) Live(ctx context.Context, app *v1alpha1.Application) (live
 		maps.Copy(live, marked)
 	}
 	return live, true
+}
+
+// Kept omits objects that the ServiceAccount must not read: the Application reports the missing permission.
+func (h templateHome) Kept(ctx context.Context, app *v1alpha1.Application, manifests []map[string]any) (template.Live, error) {
+	writer, err := h.target.client.WriterFor(app.Namespace, h.accountOf(app))
+	if err != nil {
+		return nil, nil //nolint:nilerr // the Application reports that the name is invalid
+	}
+	kept := template.Live{}
+	for _, one := range manifests {
+		object := unstructured.Unstructured{Object: one}
+		mapping, err := h.target.mapper.Mapping(ctx, object.GroupVersionKind())
+		if err != nil {
+			return nil, err
+		}
+		id := manifest.ID{Group: mapping.Resource.Group, Kind: object.GetKind(), Namespace: app.Namespace, Name: object.GetName()}
+		live, err := writer.Get(ctx, cluster.Location{ID: id, Mapping: mapping})
+		switch {
+		case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		case err != nil:
+			return nil, fmt.Errorf("reading %s before Application %s/%s is created: %w", id, app.Namespace, app.Name, err)
+		default:
+			kept[id] = live
+		}
+	}
+	return kept, nil
 }
 
 func (h templateHome) Wrote(app *v1alpha1.Application) error {

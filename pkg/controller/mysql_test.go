@@ -67,6 +67,8 @@ func TestMysql(t *testing.T) {
 		{"an Application of somebody else is left alone", (*fixture).testConflict},
 		{"without rights it says which are missing", (*fixture).testRights},
 		{"the volume is kept, and taken over", (*fixture).testKeep},
+		{"a kept volume does not shrink", (*fixture).testKeptVolume},
+		{"a version of an earlier series is rejected", (*fixture).testVersions},
 		{"the volume is deleted", (*fixture).testDelete},
 		{"quantities in other forms", (*fixture).testQuantities},
 		{"fifty at once", (*fixture).testFifty},
@@ -616,6 +618,65 @@ func (f *fixture) testKeep() {
 		assert.Equal(t, claim, value(f.Get(claims, "db-data"), "metadata", "uid"))
 		f.Quiet(quiet)
 	})
+}
+
+// Nothing is created for a spec that the volume of an earlier Mysql does not fit.
+func (f *fixture) testKeptVolume() {
+	t := f.t
+	f.Database("db", "{storage: 1Gi}")
+	f.AwaitDatabase("db")
+	claim := value(f.Get(claims, "db-data"), "metadata", "uid")
+	f.Delete(mysqls, "db")
+	f.AwaitGone(applications, "db")
+	f.AwaitGone(statefulSets, "db")
+	f.Quiet(quiet)
+
+	f.Mark()
+	f.Database("db", "{storage: 256Mi}")
+	m := f.AwaitTrouble("db", mysql.ReasonStorageShrinks)
+	assert.Equal(t, "spec.storage: is 256Mi, and the volume db-data has 1Gi, which cannot shrink: "+
+		"set it to at least 1Gi, or dump the data into a smaller Mysql", of(m, v1.ConditionReady).Message)
+	assert.Equal(t, v1.True, of(m, v1.ConditionStalled).Status)
+	assert.Equal(t, v1.Missing, of(m, v1.ConditionSecret).Status)
+	f.Quiet(quiet)
+	assert.Equal(t, map[string]int{"patch mysqls/status": 1}, counts(f.written()), "nothing is created")
+	f.AwaitDescribed("mysql/db", "Warning", mysql.ReasonStorageShrinks)
+
+	f.Database("db", "{storage: 1Gi}")
+	f.AwaitDatabase("db")
+	assert.Equal(t, claim, value(f.Get(claims, "db-data"), "metadata", "uid"))
+}
+
+func (f *fixture) testVersions() {
+	t := f.t
+	f.Database("db", "{version: 9.1.0}")
+	f.AwaitDatabase("db")
+	f.AwaitMysql("db", "the version that ran", func(m *v1.Mysql) bool { return m.Status.Version == "9.1.0" })
+	f.Quiet(quiet)
+	const message = "spec.version: is 8.4, and the data are of 9.1.0: MySQL does not return to an earlier series. " +
+		"Set it to at least 9.1, or load a dump of the data into a new Mysql"
+
+	f.Mark()
+	f.Database("db", "{version: '8.4'}")
+	m := f.AwaitTrouble("db", mysql.ReasonVersionDowngrade)
+	assert.Equal(t, message, of(m, v1.ConditionReady).Message)
+	assert.True(t, m.Status.Ready, "the database continues to run")
+	f.Quiet(quiet)
+	assert.Equal(t, map[string]int{"patch mysqls/status": 1}, counts(f.written()))
+
+	f.Delete(mysqls, "db")
+	f.AwaitGone(applications, "db")
+	f.AwaitGone(statefulSets, "db")
+	f.Quiet(quiet)
+	f.Mark()
+	f.Database("db", "{version: '8.4'}")
+	m = f.AwaitTrouble("db", mysql.ReasonVersionDowngrade)
+	assert.Equal(t, message, of(m, v1.ConditionReady).Message, "also for the data of an earlier Mysql")
+	f.Quiet(quiet)
+	assert.Equal(t, map[string]int{"patch mysqls/status": 1}, counts(f.written()))
+
+	f.Database("db", "{version: '9.1'}")
+	f.AwaitDatabase("db")
 }
 
 func (f *fixture) testDelete() {

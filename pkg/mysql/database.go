@@ -134,27 +134,3 @@ func checkClass(name *string) *template.ValidationError {
 	}
 	return checkText("storageClassName", *name, objectName, "is not the name of a StorageClass")
 }
-
-// checkVolume rejects a spec that would shrink the volume.
-func (d *database) checkVolume(live template.Live) error {
-	claim := live[manifest.ID{Kind: "PersistentVolumeClaim", Namespace: d.namespace, Name: d.volumeName()}]
-	size := stringAt(claim, "spec", "resources", "requests", "storage")
-	if size == "" {
-		return nil // there is no volume yet
-	}
-	has, err := resource.ParseQuantity(size)
-	if err != nil {
-		return fmt.Errorf("the size of the volume %s: %w", d.volumeName(), err)
-	}
-	if has.Cmp(d.storage) <= 0 {
-		return nil
-	}
-	return &template.ValidationError{
-		Path: manifest.Path{"spec", "storage"}, Reason: ReasonStorageShrinks,
-		Message: fmt.Sprintf("is %s, and the volume %s has %s, which cannot shrink: set it to at least %s, or dump the data into a smaller Mysql",
-			d.spec.Storage, d.volumeName(), has.String(), has.String()),
-	}
-}
-
-// ReasonStorageShrinks: the volume is larger than the requested size.
-const ReasonStorageShrinks = "StorageShrinks"

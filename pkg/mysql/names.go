@@ -29,11 +29,14 @@ func (d *database) selector() values {
 	return values{"app.kubernetes.io/name": "mysql", "app.kubernetes.io/instance": d.name}
 }
 
+// versionLabel is the label with the version in the spec.
+const versionLabel = "app.kubernetes.io/version"
+
 // labels returns the labels that Kubernetes recommends.
 func (d *database) labels() values {
 	labels := d.selector()
 	maps.Copy(labels, values{
-		"app.kubernetes.io/version":    d.spec.Version,
+		versionLabel:                   d.spec.Version,
 		"app.kubernetes.io/component":  "database",
 		"app.kubernetes.io/managed-by": "holdfast",
 	})

@@ -3,6 +3,9 @@ package mysql
 // image is the official image.
 const image = "docker.io/library/mysql"
 
+// containerName is the name of the container with the server.
+const containerName = "mysql"
+
 // AnnotationChecksum is an annotation of the Pod. It changes with the files of the ConfigMap.
 const AnnotationChecksum = "fnjoin.com/configuration-checksum"
 
@@ -56,7 +59,7 @@ const (
 func (d *database) container() values {
 	size := values{"cpu": d.spec.CPU, "memory": d.spec.Memory}
 	return values{
-		"name":    "mysql",
+		"name":    containerName,
 		"image":   image + ":" + d.spec.Version,
 		"command": list{"bash", configDirectory + "/" + startFile, configDirectory, credentialsDirectory, runDirectory, dataDirectory},
 		"ports":   list{values{"name": "mysql", "containerPort": int64(port), "protocol": "TCP"}},

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"holdfast.dev/holdfast/pkg/api/mysql/v1"
@@ -31,6 +33,7 @@ func (Template) Status(seen template.Seen) (map[string]any, error) {
 		conditions = objectConditions(object.Status.Conditions)
 	}
 	status.Ready = usable(conditions)
+	status.Version = cmp.Or(d.acceptingVersion(status.Ready, seen.Live), object.Status.Version)
 	conditions = append(conditions, readyConditions(seen.Verdict(), status.Ready, d.waitingFor(conditions, seen.Live))...)
 	status.Conditions = withTransitionTimes(object.Status.Conditions, conditions, seen.Now)
 	return runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
@@ -78,6 +81,24 @@ func objectConditions(conditions []v1.Condition) []v1.Condition {
 // usable reports whether all three objects are available, so that clients can work.
 func usable(conditions []v1.Condition) bool {
 	return len(conditions) == 3 && !slices.ContainsFunc(conditions, func(c v1.Condition) bool { return c.Status != v1.Available })
+}
+
+// acceptingVersion returns the version of the server that accepts connections, or "" if it is unknown. While
+// the Pod of an earlier version still runs, it is unknown.
+func (d *database) acceptingVersion(usable bool, live template.Live) string {
+	set := live[manifest.ID{Group: "apps", Kind: "StatefulSet", Namespace: d.namespace, Name: d.name}]
+	if !usable || integerAt(set, "status", "updatedReplicas") != 1 {
+		return ""
+	}
+	containers, _, _ := unstructured.NestedFieldNoCopy(set, "spec", "template", "spec", "containers")
+	all, _ := containers.(list)
+	for _, one := range all {
+		if container, _ := one.(values); stringAt(container, "name") == containerName {
+			_, tag, _ := strings.Cut(stringAt(container, "image"), image+":")
+			return tag
+		}
+	}
+	return ""
 }
 
 // readyConditions returns Ready and, if it applies, Stalled. The database is ready if it is usable and

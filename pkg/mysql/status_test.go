@@ -245,3 +245,32 @@ func TestStatusWithoutLiveObjectsIsKept(t *testing.T) {
 	assert.True(t, status.Ready)
 	assert.Len(t, status.Conditions, 5)
 }
+
+// The version in the status is that of the server that last accepted connections.
+func TestVersionOfStatus(t *testing.T) {
+	running := func(image string, updated, ready int64) template.Live {
+		s := set(2, 2, ready, 1)
+		s["spec"] = map[string]any{"template": map[string]any{"spec": map[string]any{"containers": []any{
+			map[string]any{"name": "proxy", "image": "proxy:1"}, map[string]any{"name": "mysql", "image": image},
+		}}}}
+		s["status"].(map[string]any)["updatedReplicas"] = updated
+		return all(s)
+	}
+	for _, row := range []struct {
+		name     string
+		live     template.Live
+		expected string
+	}{
+		{"a server that accepts connections has its version", running("docker.io/library/mysql:9.1.0", 1, 1), "9.1.0"},
+		{"a server that has never started does not count", running("docker.io/library/mysql:9.99", 1, 0), "8.4"},
+		{"a server whose Pod is not replaced yet does not count", running("docker.io/library/mysql:9.99", 0, 1), "8.4"},
+		{"another image says nothing", running("example.com/mysql:9.1.0", 1, 1), "8.4"},
+		{"without a StatefulSet the version is kept", template.Live{}, "8.4"},
+		{"and while the live objects are unknown", nil, "8.4"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			seen := template.Seen{Object: resourceWith(map[string]any{"version": "8.4"}), Application: application(ready()), Live: row.live}
+			assert.Equal(t, row.expected, statusOf(t, seen).Version)
+		})
+	}
+}

@@ -16,7 +16,7 @@ func (Template) Kind() template.Kind {
 	return template.Kind{GroupVersionKind: v1.GroupVersionKind, Resource: v1.Resource}
 }
 
-// Render implements template.Template. It rejects a spec that would shrink the existing volume.
+// Render implements template.Template. It rejects a spec that does not fit the existing volume.
 func (Template) Render(in template.Input) (template.RenderedTemplate, error) {
 	object, unknown, err := decode(in.Object)
 	if err != nil {
@@ -26,7 +26,7 @@ func (Template) Render(in template.Input) (template.RenderedTemplate, error) {
 	if err != nil {
 		return template.RenderedTemplate{}, err
 	}
-	if err := d.checkVolume(in.Live); err != nil {
+	if err := d.checkData(in.Live, object.Status.Version); err != nil {
 		return template.RenderedTemplate{}, err
 	}
 	rendered := template.RenderedTemplate{
@@ -36,6 +36,7 @@ func (Template) Render(in template.Input) (template.RenderedTemplate, error) {
 		Adoption:           v1alpha1.AdoptIfUnowned, // adopts the volume and the Secret of a previous Mysql
 		DeletionPolicy:     v1alpha1.DeletionDelete, // unless an object has its own policy
 	}
+	rendered.Kept = []map[string]any{d.volume()}
 	for _, o := range d.objects() {
 		rendered.Manifests = append(rendered.Manifests, o.manifest)
 		rendered.Schema = append(rendered.Schema, template.Observe(o.manifest, o.free...))

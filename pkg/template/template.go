@@ -39,7 +39,8 @@ type Live map[manifest.ID]map[string]any
 type Input struct {
 	// Object is the custom resource, either from the API server or from a file, without defaults then.
 	Object map[string]any
-	// Live contains the existing objects of its Application. Templates use it for immutable fields.
+	// Live contains the existing objects of its Application, or those in Kept before there is one. Templates
+	// use it for immutable fields.
 	Live Live
 }
 
@@ -48,6 +49,10 @@ type RenderedTemplate struct {
 	// Manifests are complete objects in the namespace of the custom resource. Schema contains their
 	// observer schemas.
 	Manifests, Schema []map[string]any
+	// Kept lists manifests of objects that an earlier custom resource of this name may have left. Before the
+	// Application is created, the controller reads these objects as the ServiceAccount. If there are any, it
+	// calls Render again.
+	Kept []map[string]any
 	// Unknown lists fields of the custom resource that the template does not know. In a file they are
 	// errors; the API server may have a newer definition.
 	Unknown []*ValidationError

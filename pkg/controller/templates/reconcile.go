@@ -46,8 +46,16 @@ func (t *Templates) reconcile(ctx context.Context, k key) (time.Duration, error)
 	if err != nil || wrote {
 		return turn.Again(err)
 	}
-	return turn.Again(t.report(ctx, k.kind, store, object, seen))
+	wait, err := turn.Again(t.report(ctx, k.kind, store, object, seen))
+	if err == nil && app == nil && seen.Refusal != nil {
+		wait = keptInterval
+	}
+	return wait, err
 }
+
+// keptInterval is how often a custom resource without an Application is rendered again: no watch reports
+// that an object in RenderedTemplate.Kept is gone.
+const keptInterval = time.Minute
 
 // gather adds the Application of a custom resource, and its live objects, to seen. It reports whether it
 // has to wait for the first list of a watch. If the Application is stalled, it does not wait, and the live
@@ -70,9 +78,9 @@ func (t *Templates) gather(ctx context.Context, app *v1alpha1.Application, seen 
 // hold writes the Application that the custom resource requests, or records in seen why it cannot. It
 // reports whether it wrote.
 func (t *Templates) hold(ctx context.Context, kind *kind, app *v1alpha1.Application, seen *template.Seen) (wrote bool, err error) {
-	desired := desiredOf(kind, app, seen)
-	if desired == nil {
-		return false, nil
+	desired, err := t.desiredOf(ctx, kind, app, seen)
+	if err != nil || desired == nil {
+		return false, err
 	}
 	written, err := t.write(ctx, app, desired)
 	if apierrors.IsAlreadyExists(err) {
@@ -103,21 +111,38 @@ func (t *Templates) takeExisting(ctx context.Context, desired *v1alpha1.Applicat
 // desiredOf returns the Application that a custom resource requests, or nil if it must not be written. This
 // is the case if there is a refusal, which desiredOf records in seen, if the custom resource is being
 // deleted, or if its live objects are unknown.
-func desiredOf(kind template.Template, app *v1alpha1.Application, seen *template.Seen) *v1alpha1.Application {
+func (t *Templates) desiredOf(ctx context.Context, kind template.Template, app *v1alpha1.Application, seen *template.Seen) (*v1alpha1.Application, error) {
 	object := unstructured.Unstructured{Object: seen.Object}
-	if object.GetDeletionTimestamp() != nil {
-		return nil
+	if object.GetDeletionTimestamp() != nil || refuse(app, seen) {
+		return nil, nil
 	}
-	if refuse(app, seen) {
-		return nil
+	desired, manifests := render(kind, seen, seen.Live)
+	if desired == nil || seen.Live == nil {
+		return nil, nil
 	}
-	rendered, err := kind.Render(template.Input{Object: seen.Object, Live: seen.Live})
-	if seen.Refusal = err; err != nil || seen.Live == nil {
-		return nil
+	if app != nil || len(manifests) == 0 {
+		return desired, nil
 	}
-	desired, err := rendered.Application(seen.Object)
-	seen.Refusal = err
-	return desired
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	kept, err := t.c.Kept(ctx, desired, manifests)
+	if err == nil && len(kept) > 0 {
+		desired, _ = render(kind, seen, kept)
+	}
+	return desired, err
+}
+
+// render returns the Application that a custom resource requests, and the manifests of the objects that an
+// earlier one may have left. If there is a refusal, render records it in seen, and returns nil.
+func render(kind template.Template, seen *template.Seen, live template.Live) (desired *v1alpha1.Application, kept []map[string]any) {
+	rendered, err := kind.Render(template.Input{Object: seen.Object, Live: live})
+	if err == nil {
+		desired, err = rendered.Application(seen.Object)
+	}
+	if seen.Refusal = err; err != nil {
+		return nil, nil
+	}
+	return desired, rendered.Kept
 }
 
 // write creates or updates an Application. It returns nil if there is nothing to change.

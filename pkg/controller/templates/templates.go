@@ -29,6 +29,9 @@ type Controller interface {
 	// Live returns the live objects of an Application. ready is false until the first lists of all watches
 	// are complete.
 	Live(ctx context.Context, app *v1alpha1.Application) (live template.Live, ready bool)
+	// Kept returns the objects of manifests that exist before the Application does, as far as its
+	// ServiceAccount can read them.
+	Kept(ctx context.Context, app *v1alpha1.Application, manifests []map[string]any) (template.Live, error)
 	// Wrote records that an Application was written.
 	Wrote(app *v1alpha1.Application) error
 	// Announce emits an event about a custom resource.

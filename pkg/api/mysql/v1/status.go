@@ -14,6 +14,11 @@ type MysqlStatus struct {
 	// +optional
 	Ready bool `json:"ready"`
 
+	// Version is the version of the server that last accepted connections, as a tag of the image. MySQL does
+	// not return to an earlier series than that.
+	// +optional
+	Version string `json:"version,omitempty"`
+
 	// Conditions: StatefulSet, Service and Secret have status AVAILABLE, CREATING or MISSING. Ready is True
 	// or False. Stalled is set, with status True, while a user must intervene.
 	// +optional
