@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/internal/samples"
@@ -53,6 +54,25 @@ func TestADefinitionAndItsObjectInOneApplication(t *testing.T) {
 	assert.Equal(t, "delete songs", gone[0])
 	assert.Equal(t, "delete customresourcedefinitions", gone[len(gone)-1])
 	assert.Nil(t, f.Get(definitions, "songs."+f.namespace+".example.com"))
+}
+
+// An object that waits for its kind has not failed, so no retry is scheduled. The clock of the controller does
+// not advance: a scheduled retry would never be due.
+func TestClusterScopedObjectWithItsDefinition(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	f.GrantEverywhere()
+	now := time.Now()
+	f.Run(controller.Options{Now: func() time.Time { return now }})
+	const objects = "- {apiVersion: $NS.example.com/v1, kind: Song, metadata: {name: song}, spec: {title: Chanson}}\n"
+	songs := strings.Replace(definition("Song", "songs", anySpec), "scope: Namespaced", "scope: Cluster", 1)
+	f.Submit("app", "manifest:\n"+objects+"- "+strings.ReplaceAll(songs, "\n", " "))
+
+	f.eventually("the song", func() bool {
+		_, err := f.As("user").Resource(f.custom("songs")).Get(t.Context(), "song", metav1.GetOptions{})
+		return err == nil
+	})
+	f.AwaitReady("app")
+	assert.Equal(t, 1, counts(f.Requests())["create songs"])
 }
 
 func TestAKindThatIsMissingIsWaitedForAlone(t *testing.T) {

@@ -57,7 +57,7 @@ func Normalize(manifests []map[string]any, opts Options) (objects []Object, warn
 	if opts.Scopes == nil {
 		opts.Scopes = BuiltinScopes()
 	}
-	opts.Scopes = layers{opts.Scopes, definedScopes(manifests)}
+	opts.Scopes = WithDefined(opts.Scopes, manifests)
 	firsts := make(map[ID]*draft, len(manifests))
 	objects = make([]Object, 0, len(manifests))
 	var faults []error

@@ -55,6 +55,11 @@ func (l layers) Namespaced(gk schema.GroupKind) (namespaced, known bool) {
 	return true, false
 }
 
+// WithDefined returns scopes, and those of the kinds that manifests define and scopes does not know.
+func WithDefined(scopes Scopes, manifests []map[string]any) Scopes {
+	return layers{scopes, definedScopes(manifests)}
+}
+
 var definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
 // definedScopes returns the scopes of the kinds that the manifests define, so that an Application can

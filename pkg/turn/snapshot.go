@@ -146,7 +146,7 @@ func Gather(ctx context.Context, v Reader, r Request) (*Snapshot, error) {
 	s.kinds = lookUp(ctx, v, app, s.manifests, slices.Concat(r.Memory.kinds, r.Kinds))
 	s.selections, _ = plan.Selections(app) // the plan reports their errors
 	if app.DeletionTimestamp == nil {
-		s.desired = desiredIDs(s.manifests, app.Namespace, s.kinds)
+		s.desired = desiredIDs(s.manifests, app.Namespace, manifest.WithDefined(s.kinds, s.manifests))
 		s.shared = plan.Shared(plan.Input{Application: app, Source: r.Source, Kinds: s.kinds})
 	}
 	if observes(app) {
