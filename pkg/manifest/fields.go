@@ -25,8 +25,8 @@ func (d *draft) dropServerFields() {
 	d.drop(d.content, "status", "it is for controllers to write")
 }
 
-// WithoutServerFields returns a manifest without the fields that Normalize drops with a warning because
-// they belong to a live object. The manifest is not modified.
+// WithoutServerFields returns a manifest without the fields and annotations that Normalize drops with a
+// warning because they belong to a live object. The manifest is not modified.
 func WithoutServerFields(content map[string]any) map[string]any {
 	kept := maps.Clone(content)
 	delete(kept, "status")
@@ -36,6 +36,7 @@ func WithoutServerFields(content map[string]any) map[string]any {
 		for _, field := range serverFields {
 			delete(own, field)
 		}
+		dropControllerAnnotations(own)
 		kept["metadata"] = own
 	}
 	return kept

@@ -64,7 +64,10 @@ func Normalize(manifests []map[string]any, opts Options) (objects []Object, warn
 	for position, manifest := range manifests {
 		d := &draft{Options: opts, position: position}
 		d.normalize(manifest)
-		if !d.checkTwin(firsts) {
+		switch {
+		case IsUnusedHook(d.content):
+			d.leaveOut()
+		case !d.checkTwin(firsts):
 			objects = append(objects, d.object())
 		}
 		warnings = append(warnings, d.warnings...)
@@ -102,6 +105,7 @@ func (d *draft) normalize(manifest map[string]any) {
 	d.refuseOwn()
 	d.refuseLeaves(manifest)
 	d.dropServerFields()
+	d.dropControllerAnnotations()
 	d.checkTexts("labels", v1alpha1.LabelApplicationUID, v1alpha1.LabelHeld)
 	d.checkTexts("annotations", v1alpha1.AnnotationTrackingID, v1alpha1.AnnotationAdopted, v1alpha1.AnnotationHolders)
 	d.checkDeletionPolicy()

@@ -206,6 +206,37 @@ spec: {status: kept, uid: kept}
 	}, objects[0].Content)
 }
 
+func TestNormalizeDropsControllerAnnotations(t *testing.T) {
+	objects, warnings, err := normalize(t, `{apiVersion: v1, kind: PersistentVolume, metadata: {name: a, annotations: {
+  pv.kubernetes.io/provisioned-by: kept, pv.kubernetes.io/bound-by-controller: "yes", kubectl.kubernetes.io/last-applied-configuration: "{}"}}}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: b, annotations: {kubernetes.io/service-account.uid: u}}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: c}, spec: {annotations: {deployment.kubernetes.io/revision: kept}}}
+`)
+	require.NoError(t, err)
+	assert.Equal(t, []string{
+		"spec.manifest[0].metadata.annotations['kubectl.kubernetes.io/last-applied-configuration'] (PersistentVolume a): dropped: kubectl apply writes it",
+		"spec.manifest[0].metadata.annotations['pv.kubernetes.io/bound-by-controller'] (PersistentVolume a): dropped: the volume controller writes it",
+		"spec.manifest[1].metadata.annotations['kubernetes.io/service-account.uid'] (Secret shop/b): dropped: the token controller writes it",
+	}, warnings)
+	assert.Equal(t, map[string]any{"name": "a", "annotations": map[string]any{"pv.kubernetes.io/provisioned-by": "kept"}}, objects[0].Content["metadata"])
+	assert.Equal(t, map[string]any{"name": "b"}, objects[1].Content["metadata"])
+	assert.NotEmpty(t, objects[2].Content["spec"])
+}
+
+func TestIsUnusedHook(t *testing.T) {
+	for events, expected := range map[string]bool{
+		"pre-delete": true, "post-delete": true, "pre-rollback": true, "post-rollback": true, "test": true, "test-success": true,
+		"Test , pre-delete": true, "pre-install": false, "post-install": false, "pre-upgrade": false, "post-upgrade": false,
+		"crd-install": false, "pre-install,pre-delete": false, "": false, "unknown": false,
+	} {
+		content := map[string]any{"metadata": map[string]any{"annotations": map[string]any{"helm.sh/hook": events}}}
+		assert.Equal(t, expected, IsUnusedHook(content), events)
+	}
+	assert.False(t, IsUnusedHook(nil))
+}
+
 func TestNormalizeRejects(t *testing.T) {
 	const badVersion = "must be a group and version like apps/v1, or v1 for the core group"
 	rows := []struct {

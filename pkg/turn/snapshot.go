@@ -177,14 +177,14 @@ func Gather(ctx context.Context, v Reader, r Request) (*Snapshot, error) {
 	return s, err
 }
 
-// manifestsOf returns the manifests of an Application that can be decoded.
+// manifestsOf returns the manifests of an Application that can be decoded, without unused Helm hooks.
 func manifestsOf(app *v1alpha1.Application, source *plan.Source) []map[string]any {
 	if source != nil {
-		return source.Objects
+		return slices.DeleteFunc(slices.Clone(source.Objects), manifest.IsUnusedHook)
 	}
 	var manifests []map[string]any
 	for _, item := range app.Spec.Manifest {
-		if content, err := manifest.DecodeJSON(item.Raw); err == nil {
+		if content, err := manifest.DecodeJSON(item.Raw); err == nil && !manifest.IsUnusedHook(content) {
 			manifests = append(manifests, content)
 		}
 	}

@@ -283,8 +283,8 @@ func (s *Submission) Check(ctx context.Context, view View) (warnings []string, e
 	return append(p.Warnings, s.impossible(p)...), nil
 }
 
-// dropServerFields removes the fields from the content that the engine drops with a warning. If the
-// manifest was a live object, they would otherwise be stored permanently.
+// dropServerFields removes the fields and Helm hooks from the content that the engine drops with a warning,
+// which would otherwise be repeated as long as the Application exists.
 func (s *Submission) dropServerFields() {
 	spec, _ := s.Content["spec"].(map[string]any)
 	list, _ := spec["manifest"].([]any)
@@ -292,6 +292,13 @@ func (s *Submission) dropServerFields() {
 		if content, ok := item.(map[string]any); ok {
 			list[i] = manifest.WithoutServerFields(content)
 		}
+	}
+	isUnused := func(item any) bool {
+		content, _ := item.(map[string]any)
+		return manifest.IsUnusedHook(content)
+	}
+	if slices.ContainsFunc(list, isUnused) {
+		spec["manifest"] = slices.DeleteFunc(list, isUnused)
 	}
 }
 
