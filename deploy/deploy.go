@@ -6,7 +6,7 @@ package deploy
 
 import (
 	"bytes"
-	_ "embed"
+	"embed"
 )
 
 // Namespace is the namespace in the manifests.
@@ -32,3 +32,9 @@ func Install() []byte { return WithImage(image) }
 func WithImage(name string) []byte {
 	return bytes.ReplaceAll(install, []byte(" image: "+development+"\n"), []byte(" image: "+name+"\n"))
 }
+
+//go:embed profiles/*.yaml
+var profiles embed.FS
+
+// Profiles returns the files below this directory with HoldProfiles. No installation contains them.
+func Profiles() embed.FS { return profiles }

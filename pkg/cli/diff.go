@@ -143,7 +143,7 @@ func (o diffOptions) run(ctx context.Context) error {
 	var text bytes.Buffer
 	different := false
 	for i, d := range decisions {
-		warn(o.streams.Err, slices.Concat(d.Warnings, d.Notes()))
+		warn(o.streams.Err, slices.Concat(d.Warnings, d.Notes(), d.ProfileNotes()))
 		if i > 0 {
 			text.WriteByte('\n')
 		}

@@ -21,12 +21,14 @@ type advisor struct {
 	files.Decision
 	view    StatusView
 	program string
+	// freed has the drifted fields that an included HoldProfile would free.
+	freed map[plan.Leaf]string
 }
 
 // Advise returns the remedies for the problems of an Application, the most urgent first. It returns none if
 // nothing is wrong.
 func Advise(d files.Decision, v StatusView, program string) []Advice {
-	a := advisor{d, v, program}
+	a := advisor{d, v, program, d.FreedByIncluded()}
 	var next []Advice
 	switch {
 	case v.notSubmitted:
@@ -138,6 +140,10 @@ func (a advisor) forResource(r ResourceView) []Advice {
 	}
 	isExplained := said.Disposition != "" && !said.Health // the controller has seen the drift, and reports why it is not corrected
 	for _, f := range r.fields {
+		if profile := a.freed[plan.Leaf{ID: r.id, Path: f.Path}]; profile != "" {
+			text := "free " + f.Path + " in all Applications: HoldProfile " + profile + " is not in effect. In a checkout, run"
+			next = append(next, Advice{text, files.ProfileCommand(profile)})
+		}
 		verb := "explain"
 		if f.State == plan.FieldContested && a.Plan != nil {
 			verb = "free"

@@ -1,0 +1,105 @@
+package files
+
+import (
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+
+	"holdfast.dev/holdfast/deploy"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// includedProfiles returns the HoldProfiles in deploy/profiles.
+var includedProfiles = sync.OnceValue(func() (all []*plan.Profile) {
+	names, err := fs.Glob(deploy.Profiles(), "profiles/*.yaml")
+	for _, name := range names {
+		var content []byte
+		var documents []manifest.Document
+		if content, err = deploy.Profiles().ReadFile(name); err == nil {
+			documents, err = manifest.Read(name, content)
+		}
+		_, profiles, faults := takeProfiles(documents)
+		if err != nil || faults != nil {
+			panic(fmt.Sprint("the included profiles: ", err, faults)) // they are part of this program
+		}
+		all = append(all, profiles...)
+	}
+	return all
+})
+
+// ProfileCommand returns the command that creates an included HoldProfile, in a checkout.
+func ProfileCommand(name string) string {
+	return "kubectl apply --server-side -f deploy/profiles/" + name + ".yaml"
+}
+
+// FreedByIncluded returns the drifted fields that an included HoldProfile would free, each with the name of
+// the profile. The profiles in effect are left out.
+func (d Decision) FreedByIncluded() map[plan.Leaf]string {
+	absent := slices.DeleteFunc(slices.Clone(includedProfiles()), func(one *plan.Profile) bool {
+		return slices.ContainsFunc(d.gathered.Profiles.All, func(other *plan.Profile) bool { return other.Name == one.Name })
+	})
+	drifted := d.drifted(absent)
+	if len(drifted) == 0 {
+		return nil
+	}
+	input := d.gathered
+	input.Profiles.All = slices.Concat(input.Profiles.All, absent)
+	with := plan.Decide(input)
+	freed := map[plan.Leaf]string{}
+	for id, paths := range drifted {
+		explained, _ := with.Explain(id, false)
+		for _, f := range explained.Fields {
+			isAbsent := func(one *plan.Profile) bool { return one.Name == f.Profile }
+			if f.State == plan.FieldFree && slices.Contains(paths, f.Path) && slices.ContainsFunc(absent, isAbsent) {
+				freed[plan.Leaf{ID: id, Path: f.Path}] = f.Profile
+			}
+		}
+	}
+	return freed
+}
+
+// drifted returns the drifted fields of existing objects whose kinds one of the profiles concerns.
+func (d Decision) drifted(profiles []*plan.Profile) map[manifest.ID][]string {
+	if d.gathered.Application == nil || d.Invalid != nil {
+		return nil
+	}
+	drifted := map[manifest.ID][]string{}
+	for _, change := range d.Changes {
+		if !slices.ContainsFunc(profiles, func(one *plan.Profile) bool { return one.Concerns(change.ID.GroupKind()) }) {
+			continue
+		}
+		explained := d.ExplainChange(change, false)
+		for _, f := range explained.Fields {
+			if !explained.Missing && (f.Drift != "" || f.State == plan.FieldContested) {
+				drifted[change.ID] = append(drifted[change.ID], f.Path)
+			}
+		}
+	}
+	return drifted
+}
+
+// ProfileNotes returns a note for each object with drifted fields that an included HoldProfile would free.
+func (d Decision) ProfileNotes() (notes []string) {
+	type freed struct {
+		id      manifest.ID
+		profile string
+	}
+	paths := map[freed][]string{}
+	for leaf, profile := range d.FreedByIncluded() {
+		key := freed{leaf.ID, profile}
+		paths[key] = append(paths[key], leaf.Path)
+	}
+	for key, of := range paths {
+		slices.Sort(of)
+		if more := len(of) - 1; more > 0 {
+			of = []string{of[0], fmt.Sprintf("and %d more", more)}
+		}
+		notes = append(notes, fmt.Sprintf("%s: HoldProfile %s, which is not in effect, would free %s: `%s`, see docs/profiles.md",
+			key.id, key.profile, strings.Join(of, " "), ProfileCommand(key.profile)))
+	}
+	slices.Sort(notes)
+	return notes
+}
