@@ -38,11 +38,19 @@ func changedLines(before, after string) []MarkedLine {
 			}
 		case strings.HasPrefix(line, `\`):
 			changed = append(changed, MarkedLine{" ", "(no line break at the end)"})
+		case strings.HasPrefix(line, " "):
+			changed = append(changed, MarkedLine{" ", line[1:]})
 		case line != "":
-			changed = append(changed, MarkedLine{line[:1], line[1:]})
+			changed = append(changed, MarkedLine{line[:1], visibleEnd(line[1:])})
 		}
 	}
 	return changed
+}
+
+// visibleEnd escapes the blanks at the end of a line, which may be the only change of the line.
+func visibleEnd(line string) string {
+	text := strings.TrimRight(line, " \t")
+	return text + strings.NewReplacer(" ", `\x20`, "\t", `\x09`).Replace(line[len(text):])
 }
 
 // Wrap breaks a text into lines at spaces. It does not break a longer word, so that users can copy it.

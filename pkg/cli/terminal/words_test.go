@@ -90,6 +90,18 @@ func TestChangedLines(t *testing.T) {
 	}, changedLines(before, after))
 }
 
+func TestChangedLinesShowTrailingBlanks(t *testing.T) {
+	assert.Equal(t, []MarkedLine{
+		{" ", "same "},
+		{"-", `a\x20\x20`},
+		{"-", `b\x09`},
+		{"-", `\x20`},
+		{"+", "a"},
+		{"+", "b"},
+		{"+", ""},
+	}, changedLines("same \na  \nb\t\n \n", "same \na\nb\n\n"))
+}
+
 func TestTextDiffersFromMapWithSameSpelling(t *testing.T) {
 	text, object := delta.NewValue("a: 1\n"), delta.NewValue(map[string]any{"a": int64(1)})
 	assert.Equal(t, []MarkedLine{{"-", "|"}, {"-", "  a: 1"}, {"+", "a: 1"}}, BlockLines(text, object))
