@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/holdfast/internal/facts"
 )
 
-// The first column may have several reasons in one row.
-func TestEveryConditionReasonHasARemedy(t *testing.T) {
+// The table has the reasons that need more than the contract explains. The first column can have several in one row.
+func TestEveryRemedyIsForAConditionReason(t *testing.T) {
 	table := facts.Table(t, read(t, "docs/operations.md"), "| reason |")
 	var helped []string
 	for line := range strings.SplitSeq(table, "\n") {
@@ -24,5 +24,6 @@ func TestEveryConditionReasonHasARemedy(t *testing.T) {
 			helped = append(helped, match[1])
 		}
 	}
-	assert.ElementsMatch(t, reasons(t), helped, "the table of docs/operations.md and the constants of pkg/api/v1alpha1")
+	assert.NotEmpty(t, helped)
+	assert.Subset(t, reasons(t), helped, "the table of docs/operations.md and the constants of pkg/api/v1alpha1")
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,39 +17,106 @@ const referenceIntro = `<!-- Generated from the commands by ` + "`make generate`
 
 # The command line
 
-` + "`holdfast`" + ` submits Applications, shows how they are, and what the controller would do about them, with the engine of the controller. Installed as
-` + "`kubectl-holdfast`" + ` it answers ` + "`kubectl holdfast`" + `. Data is written to standard output and messages to standard error; colours are used on a terminal only,
-never alone, and not where ` + "`NO_COLOR`" + ` is set. Values of Secrets are masked.
+Install ` + "`holdfast`" + ` as ` + "`kubectl-holdfast`" + ` to call it as ` + "`kubectl holdfast`" + `. Data is written to standard output, and messages to standard error.
+Output has colors on a terminal only, and not if ` + "`NO_COLOR`" + ` is set. Values of Secrets are masked.
+
+Exit status 0 is success, and 2 an error, for example in the flags. A section lists the other statuses of its command. ` + "`holdfast help COMMAND`" + ` has
+more examples. The flags ` + "`--filename`, `--manifest` and `--observer-schema`" + ` take a file, a directory, a URL, or ` + "`-`" + ` for standard input. You can repeat them.
 
 `
 
-// Reference returns docs/cli.md: every command with its help. Flags that several commands have are
-// described only once.
+// filesUsage begins the part of the help of flags for files that referenceIntro describes.
+const filesUsage = ", a directory, a URL, or - for standard input"
+
+// connectionFlags are the names of the flags that select the cluster and the user.
+var connectionFlags = []string{"as", "context", "kubeconfig", "namespace", "request-timeout"}
+
+// Reference returns docs/cli.md: every command with its help. It describes flags and paragraphs that several commands
+// have only once, and omits examples that show no other flags.
 func Reference() []byte {
 	root := NewCommand("holdfast", Streams{})
 	var b bytes.Buffer
 	b.WriteString(referenceIntro)
-	commandTable(&b, root)
-	common := commonFlags(root)
+	commandList(&b, root)
+	common, described := commonFlags(root), map[string]string{}
 	for _, cmd := range commandsBelow(root) {
 		if cmd.HasSubCommands() {
 			continue
 		}
 		fmt.Fprintf(&b, "\n## %s\n\n", cmd.CommandPath())
-		fmt.Fprintf(&b, "```text\n%s\n```\n", strings.TrimSpace(cmd.Long))
-		fmt.Fprintf(&b, "\n```sh\n%s\n```\n\n", strings.TrimSpace(undented(usageLines(cmd))))
-		flagTable(&b, cmd, common)
+		fmt.Fprintf(&b, "```text\n%s\n```\n", description(cmd, described))
+		fmt.Fprintf(&b, "\n```sh\n%s\n```\n", strings.Join(append([]string{cmd.UseLine()}, usefulExamples(cmd)...), "\n\n"))
+		flagList(&b, cmd, common)
 	}
-	b.WriteString("\n## Common flags\n\n| flag | |\n|---|---|\n")
+	b.WriteString("\n## Common flags\n\nConnection flags, as in kubectl:\n\n")
+	var others []string
 	for _, row := range slices.Sorted(maps.Keys(common)) {
-		b.WriteString(row)
+		if common[row] == connectionGroup {
+			b.WriteString(row)
+		} else {
+			others = append(others, row)
+		}
 	}
-	b.WriteString("\nkubectl's other flags for the connection (`--server`, `--token`, `--user`, `--as-group`, …) work with every command that asks a cluster.\n")
+	b.WriteString("\nkubectl's other flags for the connection (`--server`, `--token`, `--user`, `--as-group`, …) work, too. The other common flags:\n\n")
+	b.WriteString(strings.Join(others, ""))
 	return b.Bytes()
 }
 
-func usageLines(cmd *cobra.Command) string {
-	return cmd.UseLine() + "\n\n" + undented(cmd.Example)
+// description returns the long help of a command without common exit statuses, and without paragraphs that described
+// has from an earlier command. It adds the paragraphs to described.
+func description(cmd *cobra.Command, described map[string]string) string {
+	var kept []string
+	for paragraph := range strings.SplitSeq(strings.TrimSpace(cmd.Long), "\n\n") {
+		if statuses, is := strings.CutPrefix(paragraph, "Exit status:\n"); is {
+			if statuses = specialStatuses(statuses); statuses != "" {
+				kept = append(kept, "Exit status:\n"+statuses)
+			}
+			continue
+		}
+		earlier, known := described[paragraph]
+		if known {
+			paragraph = fmt.Sprintf("See %q for files and live objects.", earlier)
+		} else {
+			described[paragraph] = cmd.CommandPath()
+		}
+		kept = append(kept, paragraph)
+	}
+	return strings.Join(kept, "\n\n")
+}
+
+// specialStatuses returns the lines of exit statuses that differ from the common ones: 0 is success, and 2 an error.
+func specialStatuses(lines string) string {
+	if !strings.Contains("\n"+lines, "\n  1  ") && strings.Contains(lines, "\n  2  an error") {
+		return ""
+	}
+	lines, _, _ = strings.Cut(lines, "\n  2  an error")
+	return lines
+}
+
+// usefulExamples returns the examples of a command that use a flag, or a number of arguments, that no earlier example
+// uses. One argument is in the usage line.
+func usefulExamples(cmd *cobra.Command) []string {
+	var found []string
+	used := map[string]bool{"0": true, "1": true}
+	for example := range strings.SplitSeq(strings.TrimSpace(undented(cmd.Example)), "\n\n") {
+		_, line, _ := strings.Cut(example, "\n")
+		arguments, isNew := 0, false
+		for _, word := range strings.Fields(strings.TrimPrefix(line, cmd.CommandPath())) {
+			if !strings.HasPrefix(word, "-") {
+				arguments++
+				continue
+			}
+			flag, _, _ := strings.Cut(word, "=")
+			isNew = isNew || !used[flag]
+			used[flag] = true
+		}
+		count := strconv.Itoa(arguments)
+		if isNew || !used[count] {
+			found = append(found, example)
+		}
+		used[count] = true
+	}
+	return found
 }
 
 // undented removes two spaces of indentation from each line.
@@ -60,24 +128,22 @@ func undented(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// commandTable writes a row for each command, with a link to its section.
-func commandTable(b *bytes.Buffer, root *cobra.Command) {
-	b.WriteString("| command | what it does |\n|---|---|\n")
-	for _, row := range CommandTable(root) {
-		anchor := strings.ReplaceAll(row[0], " ", "-")
-		fmt.Fprintf(b, "| [`%s`](#%s) | %s |\n", row[0], anchor, row[1])
-	}
-}
-
-// CommandTable returns every command and its short description, in the order of the help.
-func CommandTable(root *cobra.Command) [][2]string {
-	var rows [][2]string
-	for _, cmd := range commandsBelow(root) {
-		if !cmd.HasSubCommands() {
-			rows = append(rows, [2]string{cmd.CommandPath(), cmd.Short})
+// commandList writes an item for each group of commands, with links to their sections.
+func commandList(b *bytes.Buffer, root *cobra.Command) {
+	for _, group := range root.Groups() {
+		var links []string
+		for _, cmd := range root.Commands() {
+			if cmd.GroupID != group.ID || !cmd.IsAvailableCommand() {
+				continue
+			}
+			for _, leaf := range append(commandsBelow(cmd), cmd) {
+				if path := leaf.CommandPath(); !leaf.HasSubCommands() {
+					links = append(links, fmt.Sprintf("[`%s`](#%s)", strings.TrimPrefix(path, root.Name()+" "), strings.ReplaceAll(path, " ", "-")))
+				}
+			}
 		}
+		fmt.Fprintf(b, "* %s: %s\n", group.Title, strings.Join(links, ", "))
 	}
-	return rows
 }
 
 // commandsBelow returns all visible commands of a program, grouped by purpose.
@@ -97,16 +163,32 @@ func commandsBelow(cmd *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// commonFlags returns the rows of the flags that at least three commands have, with the names of the flags.
+// connectionGroup stands for all connection flags in the list of a command.
+const connectionGroup = "connection"
+
+// commonFlags returns the lines of the flags that several commands have, with the names of the flags. If commands
+// describe flags of one name differently, only a line of at least three commands is common.
 func commonFlags(root *cobra.Command) map[string]string {
-	commands, common := map[string]int{}, map[string]string{}
+	lines := map[string]map[string]int{} // by name
 	for _, cmd := range commandsBelow(root) {
 		shownFlags(cmd, func(flag *pflag.Flag) {
-			row := flagRow(flag)
-			if commands[row]++; commands[row] == 3 {
-				common[row] = "`--" + flag.Name + "`"
+			if lines[flag.Name] == nil {
+				lines[flag.Name] = map[string]int{}
 			}
+			lines[flag.Name][flagLine(flag)]++
 		})
+	}
+	common := map[string]string{}
+	for name, commands := range lines {
+		for line, count := range commands {
+			if count < 2 || count < 3 && len(commands) > 1 {
+				continue
+			}
+			common[line] = "`--" + name + "`"
+			if slices.Contains(connectionFlags, name) {
+				common[line] = connectionGroup
+			}
+		}
 	}
 	return common
 }
@@ -120,38 +202,40 @@ func shownFlags(cmd *cobra.Command, each func(*pflag.Flag)) {
 	})
 }
 
-// flagTable writes the flags of a command. It only names the common ones.
-func flagTable(b *bytes.Buffer, cmd *cobra.Command, common map[string]string) {
-	var rows, names []string
+// flagList writes the flags of a command. It only names the common ones.
+func flagList(b *bytes.Buffer, cmd *cobra.Command, common map[string]string) {
+	var lines, names []string
 	shownFlags(cmd, func(flag *pflag.Flag) {
-		if name, is := common[flagRow(flag)]; is {
+		name, is := common[flagLine(flag)]
+		if !is {
+			lines = append(lines, flagLine(flag))
+		} else if !slices.Contains(names, name) {
 			names = append(names, name)
-		} else {
-			rows = append(rows, flagRow(flag))
 		}
 	})
-	if len(rows) > 0 {
-		b.WriteString("| flag | |\n|---|---|\n" + strings.Join(rows, "") + "\n")
+	if len(lines) > 0 {
+		b.WriteString("\n" + strings.Join(lines, ""))
 	}
 	if len(names) > 0 {
-		b.WriteString("[Common flags](#common-flags): " + strings.Join(names, ", ") + "\n")
+		b.WriteString("\n[Common flags](#common-flags): " + strings.Join(names, ", ") + "\n")
 	}
 }
 
-// flagRow returns the row of a flag in a table.
-func flagRow(flag *pflag.Flag) string {
+// flagLine returns the item of a flag in a list.
+func flagLine(flag *pflag.Flag) string {
 	value, usage := pflag.UnquoteUsage(flag)
 	name := "`--" + flag.Name
 	if flag.Shorthand != "" {
 		name = "`-" + flag.Shorthand + "`, " + name
 	}
 	if value != "" {
-		name += " " + strings.ReplaceAll(value, "|", "\\|")
+		name += " " + value
 	}
+	usage, _, _ = strings.Cut(usage, filesUsage)
 	if isShown(flag.DefValue) {
 		usage += " (default " + flag.DefValue + ")"
 	}
-	return fmt.Sprintf("| %s` | %s |\n", name, strings.ReplaceAll(usage, "|", "\\|"))
+	return fmt.Sprintf("* %s`: %s\n", name, usage)
 }
 
 // isShown reports whether the help shows a default value.
