@@ -43,13 +43,13 @@ func (f *auditFlags) apply(options *controller.Options) (err error) {
 	set := f.certFile != "" || f.keyFile != "" || f.clientCA != "" || f.tokenFile != ""
 	switch {
 	case off(f.address) && set:
-		return errors.New("the other --audit-webhook flags are for --audit-webhook-bind-address: give that, too")
+		return errors.New("the other --audit-webhook flags need --audit-webhook-bind-address")
 	case off(f.address):
 		return nil
 	case f.certFile == "" || f.keyFile == "":
 		return errors.New("--audit-webhook-bind-address needs --audit-webhook-tls-cert-file and --audit-webhook-tls-private-key-file")
 	case f.clientCA == "" && f.tokenFile == "":
-		return errors.New("--audit-webhook-bind-address needs --audit-webhook-client-ca-file, --audit-webhook-token-file, or both: otherwise any client could put names into the history")
+		return errors.New("--audit-webhook-bind-address needs --audit-webhook-client-ca-file, --audit-webhook-token-file, or both: otherwise any client could add names to the history")
 	}
 	if f.files, err = callback.NewFileCertificates(callback.Files{Cert: f.certFile, Key: f.keyFile, Bundle: f.clientCA}, nil); err != nil {
 		return fmt.Errorf("the --audit-webhook flags: %w", err)
@@ -70,7 +70,7 @@ func (f *auditFlags) readToken() error {
 		return fmt.Errorf("--audit-webhook-token-file: %w", err)
 	}
 	if token = bytes.TrimSpace(token); len(token) < 16 {
-		return errors.New("--audit-webhook-token-file: the token has less than 16 bytes")
+		return errors.New("--audit-webhook-token-file: the token has fewer than 16 bytes")
 	}
 	f.token.Store(&token)
 	return nil
@@ -111,11 +111,11 @@ func (f *auditFlags) serve(ctx context.Context, options controller.Options) erro
 		handler.Token = func() []byte { return *f.token.Load() }
 	}
 	options.Metrics.Audit(options.Users.Stats)
-	klog.FromContext(ctx).Info("Taking audit events", "address", listener.Addr().String())
+	klog.FromContext(ctx).Info("Receiving audit events", "address", listener.Addr().String())
 	go callback.Keep(ctx, f.refresh, func() time.Duration { return pollInterval })
 	go func() {
 		if err := audit.Serve(ctx, listener, f.tls(), handler); err != nil {
-			klog.FromContext(ctx).Error(err, "Taking audit events has ended")
+			klog.FromContext(ctx).Error(err, "Receiving audit events has ended")
 		}
 	}()
 	return nil

@@ -129,7 +129,7 @@ func audited(t *testing.T) (c *testcluster.Cluster, p *process, g *gate, m *moun
 		return p
 	}
 	p = again()
-	g.lead(p.Address("Taking audit events"))
+	g.lead(p.Address("Receiving audit events"))
 	return c, p, g, m, again
 }
 
@@ -202,7 +202,7 @@ func TestUserNameInHistory(t *testing.T) {
 	change("carol", "three")
 	e = newest("an entry without a name", func(e v1alpha1.HistoryEntry) bool { return e.PendingUser != nil })
 	assert.Empty(t, e.User)
-	g.lead(p.Address("Taking audit events"))
+	g.lead(p.Address("Receiving audit events"))
 	e = newest("carol's name", named("carol"))
 	assert.Nil(t, e.PendingUser)
 	assert.Len(t, history(t, c, namespace, "app"), 5, "and it is the same entry")
@@ -215,7 +215,7 @@ func TestUserNameInHistory(t *testing.T) {
 
 	// Repeated events have no effect, and other clients are rejected.
 	mark = c.Mark()
-	address := p.Address("Taking audit events")
+	address := p.Address("Receiving audit events")
 	for _, row := range []struct {
 		name, cert, key, token string
 		code                   int // 0: no response
@@ -262,7 +262,7 @@ func TestUserNameInHistory(t *testing.T) {
 	p.Signal(syscall.SIGTERM)
 	p.Ends()
 	p = again()
-	g.lead(p.Address("Taking audit events"))
+	g.lead(p.Address("Receiving audit events"))
 	newest("dave's name", named("dave"))
 }
 

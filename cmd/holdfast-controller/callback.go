@@ -48,16 +48,16 @@ func (f *callbackFlags) validate() error {
 		return fmt.Errorf("--callback-external-url: %w", err)
 	}
 	if f.insecure != strings.HasPrefix(f.external, "http://") {
-		return fmt.Errorf("--callback-external-url is %q: it begins with http:// if --callback-insecure-http is set, and with https:// if not", f.external)
+		return fmt.Errorf("--callback-external-url is %q, must begin with http:// if --callback-insecure-http is set, and with https:// otherwise", f.external)
 	}
 	if f.insecure && f.certFile != "" {
 		return errors.New("--callback-insecure-http and --callback-tls-cert-file exclude each other")
 	}
 	if (f.certFile == "") != (f.keyFile == "") {
-		return errors.New("--callback-tls-cert-file and --callback-tls-key-file go together")
+		return errors.New("--callback-tls-cert-file and --callback-tls-key-file must be set together")
 	}
 	if f.bundleFile != "" && f.certFile == "" {
-		return errors.New("--callback-ca-file is for --callback-tls-cert-file")
+		return errors.New("--callback-ca-file needs --callback-tls-cert-file")
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func parse(args []string) (*flags, error) {
 		return nil, err
 	}
 	if set.NArg() > 0 {
-		return nil, fmt.Errorf("takes no arguments, only flags: %q", set.Args())
+		return nil, fmt.Errorf("unexpected arguments, only flags are allowed: %q", set.Args())
 	}
 	f.logging.Verbosity = min(f.logging.Verbosity, mostVerbose)
 	if err := f.validate(); err != nil {
@@ -67,17 +67,17 @@ func parse(args []string) (*flags, error) {
 func (f *flags) add(set *pflag.FlagSet) {
 	set.SortFlags = false
 	set.StringVar(&f.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "kubeconfig file for the API server; empty uses the ServiceAccount of the Pod")
-	set.IntVar(&f.options.Concurrency, "concurrency", 16, "how many Applications are handled at the same time")
+	set.IntVar(&f.options.Concurrency, "concurrency", 16, "number of Applications that are reconciled at the same time")
 	set.StringVar(&f.options.DefaultServiceAccount, "default-service-account", "holdfast-applier",
 		"default ServiceAccount for Applications that do not set spec.serviceAccountName; it is in the namespace of the Application")
 	set.DurationVar(&f.options.ResyncInterval, "resync-interval", 10*time.Hour,
 		"interval for reconciling each Application without a change; 0 disables it. spec.interval has precedence")
 	set.StringSliceVar(&f.watchNamespaces, "watch-namespaces", nil, "comma-separated namespaces of the Applications to reconcile; empty selects all")
-	set.StringVar(&f.selector, "selector", "", "label selector of the Applications that are held; empty: all")
+	set.StringVar(&f.selector, "selector", "", "label selector of the Applications to reconcile; empty selects all")
 	set.StringVar(&f.configFile, "config", "",
 		"file with a "+controller.ConfigurationKind+"; its watchNamespaces and selector have precedence over the flags, and changes take effect at once")
 	set.IntVar(&f.options.Slots, "shards", 1,
-		"number of slots over which the Applications are distributed. Each replica holds an equal share of the slots. With 1, one replica leads and handles all Applications")
+		"number of slots over which the Applications are distributed. Each replica holds an equal share of the slots. With 1, one replica leads and reconciles all Applications")
 	componentoptions.BindLeaderElectionFlags(&f.election, set)
 	set.Lookup("leader-elect-resource-lock").Hidden = true // there is only one valid value
 	f.source.add(set)
@@ -98,7 +98,7 @@ func (f *flags) addLogging(set *pflag.FlagSet) {
 		set.AddFlag(all.Lookup(name))
 	}
 	set.Lookup("logging-format").Usage = "text or json"
-	set.Lookup("v").Usage = fmt.Sprintf("how much is logged, 0 to %d", mostVerbose)
+	set.Lookup("v").Usage = fmt.Sprintf("log level, 0 to %d", mostVerbose)
 }
 
 func defaultElection() componentconfig.LeaderElectionConfiguration {
@@ -145,7 +145,7 @@ func (f *flags) validate() error {
 		return err
 	}
 	if !off(f.profilingAddress) && !loopback(f.profilingAddress) {
-		return fmt.Errorf("--profiling-bind-address is %q, must be a loopback address such as 127.0.0.1:6060: who can read a profile can read the memory", f.profilingAddress)
+		return fmt.Errorf("--profiling-bind-address is %q, must be a loopback address such as 127.0.0.1:6060, because profiles contain memory", f.profilingAddress)
 	}
 	if f.version { // --version must work without the files of other flags
 		return nil
@@ -166,8 +166,8 @@ func (f *flags) validateShards() error {
 	case f.options.Slots > 1 && !f.election.LeaderElect:
 		return fmt.Errorf("--shards=%d needs --leader-elect: each slot is a lease", f.options.Slots)
 	case f.options.Slots > 1 && !off(f.audit.address):
-		return fmt.Errorf("--shards=%d cannot be together with --audit-webhook-bind-address: "+
-			"an audit event reaches one replica, and the Application may be another's", f.options.Slots)
+		return fmt.Errorf("--shards=%d cannot be used with --audit-webhook-bind-address: "+
+			"an audit event reaches one replica, and another one may reconcile the Application", f.options.Slots)
 	}
 	return nil
 }

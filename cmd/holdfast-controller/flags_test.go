@@ -19,7 +19,7 @@ func TestInvalidFlags(t *testing.T) {
 		want string
 	}{
 		{"no worker", []string{"--concurrency=0"}, "--concurrency is 0"},
-		{"an argument", []string{"hold"}, "takes no arguments"},
+		{"an argument", []string{"hold"}, "unexpected arguments"},
 		{"a flag that there is not", []string{"--nonsense"}, "--nonsense"},
 		{"a lease shorter than its renewal", []string{"--leader-elect-lease-duration=5s"}, "leaseDuration"},
 		{"profiles on all interfaces", []string{"--profiling-bind-address=:6060"}, "--profiling-bind-address"},
@@ -28,7 +28,7 @@ func TestInvalidFlags(t *testing.T) {
 		{"no shard", []string{"--shards=0"}, "--shards is 0"},
 		{"more shards than leases", []string{"--shards=65"}, "--shards is 65"},
 		{"shards without leases", []string{"--shards=2", "--leader-elect=false"}, "--shards=2 needs --leader-elect"},
-		{"shards and audit events", []string{"--shards=2", "--audit-webhook-bind-address=:1"}, "--shards=2 cannot be together with --audit-webhook-bind-address"},
+		{"shards and audit events", []string{"--shards=2", "--audit-webhook-bind-address=:1"}, "--shards=2 cannot be used with --audit-webhook-bind-address"},
 		{"a negative interval", []string{"--resync-interval=-1s"}, "--resync-interval"},
 		{"a user as ServiceAccount", []string{"--default-service-account=dep..loyer"}, "--default-service-account"},
 		{"callbacks at no URL", []string{"--callback-external-url=holdfast-callback"}, "--callback-external-url"},
@@ -38,13 +38,13 @@ func TestInvalidFlags(t *testing.T) {
 		{"plain HTTP with a certificate", []string{"--callback-insecure-http", "--callback-external-url=http://a", "--callback-tls-cert-file=a", "--callback-tls-key-file=b"}, "exclude each other"},
 		{"audit events without TLS", []string{"--audit-webhook-bind-address=:1", "--audit-webhook-token-file=a"}, "needs --audit-webhook-tls-cert-file"},
 		{"audit events from any client", []string{"--audit-webhook-bind-address=:1", "--audit-webhook-tls-cert-file=a", "--audit-webhook-tls-private-key-file=b"}, "needs --audit-webhook-client-ca-file"},
-		{"audit events to nowhere", []string{"--audit-webhook-token-file=a"}, "give that, too"},
+		{"audit events to nowhere", []string{"--audit-webhook-token-file=a"}, "need --audit-webhook-bind-address"},
 		{"audit events, and a file that is not there", []string{
 			"--audit-webhook-bind-address=:1", "--audit-webhook-tls-cert-file=/nowhere/a", "--audit-webhook-tls-private-key-file=b", "--audit-webhook-token-file=a",
 		}, "/nowhere/a"},
-		{"a certificate without a key", []string{"--callback-tls-cert-file=a"}, "go together"},
-		{"a key without a certificate", []string{"--callback-tls-key-file=a"}, "go together"},
-		{"a bundle without a certificate", []string{"--callback-ca-file=a"}, "--callback-ca-file is for --callback-tls-cert-file"},
+		{"a certificate without a key", []string{"--callback-tls-cert-file=a"}, "must be set together"},
+		{"a key without a certificate", []string{"--callback-tls-key-file=a"}, "must be set together"},
+		{"a bundle without a certificate", []string{"--callback-ca-file=a"}, "--callback-ca-file needs --callback-tls-cert-file"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, err := parse(row.args)
@@ -59,7 +59,7 @@ func TestInitialSelectionIsValidated(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"a namespace that cannot be", []string{"--watch-namespaces=a,B"}, `"B" is no name of a namespace`},
+		{"a namespace that cannot be", []string{"--watch-namespaces=a,B"}, `"B" is not a valid name of a namespace`},
 		{"a selector that cannot be read", []string{"--selector=,"}, "--selector"},
 		{"a file that is not there", []string{"--config=/nowhere/config.yaml"}, "/nowhere/config.yaml"},
 	} {

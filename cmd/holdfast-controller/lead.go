@@ -63,9 +63,9 @@ type waitingLock struct {
 
 // Error returns the remedy for a missing namespace.
 func (p *waitingLock) Error() string {
-	return fmt.Sprintf("no controller can lead, and nothing is held: the namespace %[1]s, for the lease, is not there. "+
-		"Create it (kubectl create namespace %[1]s), name another one with --leader-elect-resource-namespace, or, "+
-		"if this is the only controller of the cluster, give --leader-elect=false", p.namespace)
+	return fmt.Sprintf("no controller can become the leader, so no field is held: the namespace %[1]s of the lease does not exist. "+
+		"Create it (kubectl create namespace %[1]s), set another one with --leader-elect-resource-namespace, or, "+
+		"if this is the only controller of the cluster, set --leader-elect=false", p.namespace)
 }
 
 // Update implements resourcelock.Interface. It retries a release if an aborted renewal has succeeded after
@@ -192,7 +192,7 @@ func (e *candidacy) run(ctx context.Context, c *controller.Controller) error {
 	release()
 	<-over
 	if err == nil && errors.Is(context.Cause(working), controller.ErrNotLeading) {
-		klog.FromContext(ctx).Info("Another process leads: ending")
+		klog.FromContext(ctx).Info("Another process is the leader: exiting")
 		return controller.ErrNotLeading
 	}
 	return err

@@ -26,7 +26,7 @@ func elected(namespace string) []string {
 
 const (
 	leads   = "Holding Applications"
-	standby = "Ready to take over"
+	standby = "Ready to become the leader"
 )
 
 func TestReplicaTakesOverOnShutdown(t *testing.T) {
@@ -91,7 +91,7 @@ func TestPausedLeaderExits(t *testing.T) {
 	first.Signal(syscall.SIGCONT)
 
 	assert.Equal(t, 1, first.Ends(), first.Log())
-	assert.Contains(t, first.Log(), "does not lead any more")
+	assert.Contains(t, first.Log(), "is no longer the leader")
 	awaitCorrected(t, c, namespace, "app")
 	awaitCorrected(t, c, namespace, "app-2")
 	assert.Equal(t, uid, get(t, c, namespace, configMaps, "app", "{.metadata.uid}"), "no object is created again")
@@ -175,7 +175,7 @@ func TestMissingLeaseNamespace(t *testing.T) {
 	c, namespace := ours(t)
 	elsewhere := namespace + "-system"
 	p := start(t, c, append(elected(namespace), "--leader-elect-resource-namespace="+elsewhere)...)
-	p.Says("the namespace " + elsewhere + ", for the lease, is not there")
+	p.Says("the namespace " + elsewhere + " of the lease does not exist")
 	p.Says("--leader-elect=false")
 	mark := c.Mark()
 	eventually(t, "more tries", func() bool {
@@ -189,7 +189,7 @@ func TestMissingLeaseNamespace(t *testing.T) {
 
 	kubectl(t, c, "", "create", "namespace", elsewhere)
 	p.Says(leads)
-	assert.Equal(t, 1, strings.Count(p.Log(), "is not there"), "it is said once")
+	assert.Equal(t, 1, strings.Count(p.Log(), "of the lease does not exist"), "it is said once")
 	assert.NotContains(t, p.Log(), `Error initially creating lease lock" err="namespaces`) // except after a timeout of a request
 	status, _ = p.Get("/readyz")
 	assert.Equal(t, 200, status)

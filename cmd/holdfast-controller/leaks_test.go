@@ -219,7 +219,7 @@ func TestSecretsDoNotLeak(t *testing.T) {
 	eventually(t, "the refusal", func() bool {
 		return strings.Contains(get(t, c, namespace, applications, "fixed", "{.status.conditions[*].reason}"), "Rejected")
 	})
-	m.post(t, running.Address("Taking audit events"), p.in(auditEvents))
+	m.post(t, running.Address("Receiving audit events"), p.in(auditEvents))
 
 	l.shows()
 	_, told["metrics"] = running.Get("/metrics")
@@ -240,7 +240,7 @@ func TestSecretsDoNotLeak(t *testing.T) {
 	told["events on objects"] = kubectl(t, c, "", "get", "events", "-n", namespace, "--output=yaml")
 	told["statuses"] = kubectl(t, c, "", "get", "applications.holdfast.dev", "-n", namespace, `--output=jsonpath={range .items[*]}{.metadata.annotations}{.status}{"\n"}{end}`)
 	for where, part := range map[string]string{
-		"the log": `"Corrected"`, "notifications": "dev.holdfast.contested", "events": "is contested", "events on objects": "was changed and was changed back",
+		"the log": `"Corrected"`, "notifications": "dev.holdfast.contested", "events": "is contested", "events on objects": "was changed and was corrected",
 		"statuses": `"outcome":"Observed"`, "metrics": "holdfast_audit_events_total", "holdfast history held": "data.a: *** → *** by mallory", "holdfast history held -w": "Restored",
 		"the page /applications/" + namespace + "/held/history": "mallory", "the stream": namespace + "/held", "holdfast status held -o html": "***",
 	} {

@@ -132,7 +132,7 @@ func configOf(kubeconfig string) (*rest.Config, error) {
 	if kubeconfig == "" {
 		config, err := rest.InClusterConfig()
 		if err != nil {
-			return nil, fmt.Errorf("%w: give --kubeconfig or set KUBECONFIG", err)
+			return nil, fmt.Errorf("%w: use --kubeconfig or set KUBECONFIG", err)
 		}
 		return config, nil
 	}

@@ -30,7 +30,7 @@ func (f *notifyFlags) add(set *pflag.FlagSet) {
 func (f *notifyFlags) apply(options *controller.Options) error {
 	if f.url == "" {
 		if f.keyFile != "" {
-			return errors.New("--notify-key-file signs what is sent to --notify-url: give that, too")
+			return errors.New("--notify-key-file needs --notify-url")
 		}
 		return nil
 	}
@@ -41,7 +41,7 @@ func (f *notifyFlags) apply(options *controller.Options) error {
 			return fmt.Errorf("--notify-key-file: %w", err)
 		}
 		if settings.Key = bytes.TrimSpace(key); len(settings.Key) < 16 {
-			return errors.New("--notify-key-file: the key has less than 16 bytes")
+			return errors.New("--notify-key-file: the key has fewer than 16 bytes")
 		}
 	}
 	sender, err := notify.New(settings)

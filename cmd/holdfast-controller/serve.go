@@ -72,7 +72,7 @@ func signals(own prometheus.Gatherer, ready func() bool, able func() error) http
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
 		if !ready() {
-			http.Error(w, "there is no list of Applications yet", http.StatusServiceUnavailable)
+			http.Error(w, "the Applications are not listed yet", http.StatusServiceUnavailable)
 			return
 		}
 		if err := able(); err != nil {

@@ -34,7 +34,7 @@ func (f *sourceFlags) apply(options *controller.Options) error {
 	for _, text := range f.networks {
 		network, err := netip.ParsePrefix(text)
 		if err != nil {
-			return fmt.Errorf("--allow-url-network: %q is no network like 10.1.0.0/16", text)
+			return fmt.Errorf("--allow-url-network: %q is not a network such as 10.1.0.0/16", text)
 		}
 		settings.Networks = append(settings.Networks, network.Masked())
 	}

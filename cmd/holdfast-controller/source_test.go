@@ -25,9 +25,9 @@ func applied(t *testing.T, args ...string) (options controller.Options, err erro
 
 func TestInvalidSourceFlags(t *testing.T) {
 	for flag, want := range map[string]string{
-		"--allow-url-prefix=example.com":          `--allow-url-prefix: "example.com" is no prefix`,
+		"--allow-url-prefix=example.com":          `--allow-url-prefix: "example.com" is not a URL prefix`,
 		"--allow-url-prefix=https://u@example.io": "--allow-url-prefix: ",
-		"--allow-url-network=localhost":           `--allow-url-network: "localhost" is no network like 10.1.0.0/16`,
+		"--allow-url-network=localhost":           `--allow-url-network: "localhost" is not a network such as 10.1.0.0/16`,
 		"--source-interval=10ms":                  "--source-interval is 10ms, must be at least 1s",
 	} {
 		_, err := applied(t, flag)
@@ -42,5 +42,5 @@ func TestFetchAllowedByFlags(t *testing.T) {
 	_, err = options.Fetcher.Get(t.Context(), "https://127.0.0.1:1/t/a", fetch.Page{})
 	assert.ErrorContains(t, err, "connection refused", "it was tried")
 	_, err = options.Fetcher.Get(t.Context(), "https://127.0.0.1:1/a", fetch.Page{})
-	assert.ErrorContains(t, err, "it is not below an --allow-url-prefix")
+	assert.ErrorContains(t, err, "no --allow-url-prefix")
 }

@@ -73,7 +73,7 @@ func (s *story) scale(ctx context.Context) error {
 	if writtenAgain(scaled.object).holds(now) {
 		return errors.New("another client has written the spec after it was scaled")
 	}
-	s.ok("3 Pods run, and nobody has written the spec since it was scaled")
+	s.ok("3 Pods run, and no client has written the spec since it was scaled")
 	return nil
 }
 

@@ -46,22 +46,22 @@ func TestCommandsWithoutHoldfast(t *testing.T) {
 	}
 	status, stdout, _ := run("version")
 	assert.Equal(t, 0, status)
-	assert.Contains(t, stdout, "no Applications: Holdfast is not installed")
+	assert.Contains(t, stdout, "Holdfast is not installed")
 
 	status, stdout, _ = run("check")
 	assert.Equal(t, 1, status)
-	assert.Regexp(t, `(?m)^definitions +failed +applications.holdfast.dev is not there$`, stdout)
+	assert.Regexp(t, `(?m)^definitions +failed +applications.holdfast.dev does not exist$`, stdout)
 	assert.Contains(t, stdout, "`holdfast install`")
 
 	status, _, stderr := run("install", "--as", "nobody")
 	assert.Equal(t, 2, status)
-	assert.Contains(t, stderr, "installing takes the rights of an administrator: ")
+	assert.Contains(t, stderr, "you need the rights of an administrator to install: ")
 	status, stdout, stderr = run("install")
 	require.Equal(t, 0, status, stderr)
 	assert.Contains(t, stdout, "CustomResourceDefinition applications.holdfast.dev applied\n")
 	status, _, stderr = run("install", "--wait", "--timeout", "1s")
 	assert.Equal(t, 1, status, "no controller creates Pods here")
-	assert.Contains(t, stderr, "error: after 1s: the controller is not ready: its Pods are not created yet. `kubectl describe pods -n holdfast-system` says more\n")
+	assert.Contains(t, stderr, "error: after 1s: the controller is not ready: its Pods are not created yet. For details, run: kubectl describe pods -n holdfast-system\n")
 	status, _, stderr = run("get")
 	assert.Equal(t, 0, status)
 	assert.Equal(t, "There are no Applications in the namespace default.\n", stderr)
@@ -73,19 +73,19 @@ func TestCommandsWithoutHoldfast(t *testing.T) {
 	status, _, stderr = run("submit", "-f", file, "--wait", "--timeout", "1s")
 	assert.Equal(t, 1, status)
 	assert.Contains(t, stderr, "error: after 1s: default/web is not ready: Waiting: "+
-		"no controller has looked at it: none runs, or none selects its namespace and its labels. `holdfast status web -n default` says more\n")
+		"no controller has reconciled it: none runs, or none selects its namespace and labels. For details, run: holdfast status web -n default\n")
 	_, stdout, _ = run("status", "web")
-	assert.Contains(t, stdout, "the controller has not looked at it yet", "it may do so at any moment")
+	assert.Contains(t, stdout, "the controller has not reconciled it yet", "it may do so at any moment")
 	clock = func() time.Time { return time.Now().Add(time.Minute) }
 	status, stdout, _ = run("status", "web")
 	assert.Equal(t, 1, status)
-	assert.Contains(t, stdout, "no controller has looked at it: none runs, or none selects its namespace and\n  its labels\n")
+	assert.Contains(t, stdout, "no controller has reconciled it: none runs, or none selects its namespace and\n  labels\n")
 	assert.Contains(t, stdout, "kubectl get configmap holdfast-controller -n holdfast-system -o yaml\n")
 	status, _, stderr = run("delete", "web", "--yes", "--wait", "--timeout", "1s")
 	assert.Equal(t, 1, status, "it has the finalizer from its create on")
-	assert.Contains(t, stderr, "error: after 1s: default/web is not gone: "+
-		"no controller takes its finalizer off: none runs, or none selects its namespace and its labels\n")
+	assert.Contains(t, stderr, "error: after 1s: default/web is not deleted: "+
+		"no controller removes its finalizer: none runs, or none selects its namespace and labels\n")
 	status, stdout, _ = run("status", "web")
 	assert.Equal(t, 1, status)
-	assert.Contains(t, stdout, "no controller takes its finalizer off: none runs, or none selects its\n  namespace and its labels\n")
+	assert.Contains(t, stdout, "no controller removes its finalizer: none runs, or none selects its namespace\n  and labels\n")
 }

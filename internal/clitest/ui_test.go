@@ -142,5 +142,5 @@ func TestPageUsesPermissionsOfUser(t *testing.T) {
 	assert.Equal(t, http.StatusForbidden, code)
 	assert.Contains(t, text, "you may not get it")
 	_, text = l.get("/applications/" + mine + "/web")
-	assert.Contains(t, text, "you may not see all of it")
+	assert.Contains(t, text, "you may not read them")
 }

@@ -60,7 +60,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case h.slots <- struct{}{}:
 		defer func() { <-h.slots }()
 	case <-time.After(cmp.Or(h.queue, queueTimeout)):
-		http.Error(w, "too many lists at once", http.StatusTooManyRequests)
+		http.Error(w, "too many lists at the same time", http.StatusTooManyRequests)
 		return
 	case <-r.Context().Done():
 		return
@@ -72,7 +72,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case errors.Is(err, errTooLarge) || errors.As(err, &larger):
 		http.Error(w, "an event, or the list, is too large", http.StatusRequestEntityTooLarge)
 	case err != nil:
-		http.Error(w, "it is not a list of audit events that can be read", http.StatusBadRequest)
+		http.Error(w, "it is not a valid list of audit events", http.StatusBadRequest)
 	}
 }
 

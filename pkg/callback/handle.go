@@ -33,11 +33,11 @@ var (
 	tooLarge   = response{http.StatusRequestEntityTooLarge, "too_large", "the body may have 4096 bytes"}
 	badBody    = response{http.StatusBadRequest, "bad_request", `the body must be {"token": "…"}, unless the token is sent as bearer`}
 	noToken    = response{http.StatusUnauthorized, "no_token", `send the token: as bearer, or in the body {"token": "…"}`}
-	wrongToken = response{http.StatusUnauthorized, "wrong_token", "there is no such Application, or the token is not its"}
-	tooMany    = response{http.StatusTooManyRequests, "too_many", "too many calls: try again later"}
+	wrongToken = response{http.StatusUnauthorized, "wrong_token", "unknown Application, or the token is not valid for it"}
+	tooMany    = response{http.StatusTooManyRequests, "too_many", "too many calls: retry later"}
 	inDeletion = response{http.StatusConflict, "in_deletion", "the Application is being deleted"}
 	notAsked   = response{http.StatusConflict, "not_shutting_down", "the Application is not shutting down"}
-	notNow     = response{http.StatusServiceUnavailable, "unavailable", "the call cannot be recorded now: try again"}
+	notNow     = response{http.StatusServiceUnavailable, "unavailable", "the call cannot be recorded now: retry"}
 )
 
 // methods maps each purpose to its HTTP method.

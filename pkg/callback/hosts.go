@@ -13,10 +13,10 @@ import (
 func Hosts(external string) ([]string, error) {
 	u, err := url.Parse(external)
 	if err == nil && u.User != nil {
-		return nil, fmt.Errorf("%s contains a user, which workloads would see", u.Redacted())
+		return nil, fmt.Errorf("%s contains a user, which workloads could read", u.Redacted())
 	}
 	if err != nil || u.Hostname() == "" || u.Scheme != "https" && u.Scheme != "http" || u.RawQuery != "" || u.Fragment != "" {
-		return nil, fmt.Errorf("%q is no address like https://holdfast-callback.holdfast-system.svc", external)
+		return nil, fmt.Errorf("%q is not an address such as https://holdfast-callback.holdfast-system.svc", external)
 	}
 	host := u.Hostname()
 	hosts := []string{host}

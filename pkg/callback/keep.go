@@ -24,7 +24,7 @@ func Keep(ctx context.Context, refresh func(context.Context) error, patience fun
 			logged = ""
 		case err.Error() != logged:
 			logged = err.Error()
-			klog.FromContext(ctx).Error(err, "A server keeps its certificates as they are")
+			klog.FromContext(ctx).Error(err, "Keeping the previous certificates of a server")
 		}
 	}
 }

@@ -50,7 +50,7 @@ func (s *shares) take(address string, connection net.Conn) (closed net.Conn, pro
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.open[address]) >= s.mostOfOne {
-		return connection, fmt.Sprintf("has %d connections, and gets no more", s.mostOfOne)
+		return connection, fmt.Sprintf("has %d connections, and cannot open more", s.mostOfOne)
 	}
 	s.open[address] = append(s.open[address], &share{Conn: connection})
 	if s.total++; s.total <= s.most {

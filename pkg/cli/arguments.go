@@ -27,7 +27,7 @@ func atMost(n int) cobra.PositionalArgs {
 				hint += " or --live"
 			}
 		}
-		return &terminal.UsageError{Command: cmd.CommandPath(), Err: fmt.Errorf("%q is not a flag, and the command takes nothing else%s", args[n], hint)}
+		return &terminal.UsageError{Command: cmd.CommandPath(), Err: fmt.Errorf("%q is not a flag, and the command takes no other arguments%s", args[n], hint)}
 	}
 }
 

@@ -11,18 +11,18 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
-const checkLong = `Say whether a cluster, and a namespace of it, is ready for Applications: the version
-of Kubernetes, the definitions of the kinds, the controller and when it was last
-seen, its rights, the admission policy, your own rights, and the ServiceAccounts
-whose rights are used. A remedy names the command of the way that Holdfast is
-installed in: holdfast install, kubectl or Helm.
+const checkLong = `Check whether a cluster and a namespace are ready for Applications: the version of
+Kubernetes, the CRDs, the controller and when it was last active, its rights, the
+admission policy, your rights, and the ServiceAccounts whose rights are used. A
+remedy contains the command for the way in which Holdfast is installed: holdfast
+install, kubectl or Helm.
 
-Everything is read with your rights, and nothing is changed. What you may not
-read is unknown, and no failure.
+It reads everything with your rights, and changes nothing. If you may not read an
+object, the result is unknown, which is not a failure.
 
 Exit status:
-  0  nothing that could be checked is missing
-  1  something is missing, and what to do is said
+  0  no check failed
+  1  a check failed; the output contains the remedy
   2  an error, also one in the flags`
 
 const checkExample = `
@@ -63,7 +63,7 @@ type CheckResult struct {
 func newCheckCommand(name string, streams Streams) *cobra.Command {
 	f := &checkFlags{connection: connection.NewFlags()}
 	return command{
-		use: "check", short: "Say whether a cluster is ready for Applications",
+		use: "check", short: "Check whether a cluster is ready for Applications",
 		long: checkLong, example: checkExample,
 		args: noArguments, flags: f.add,
 		options:    func([]string) (runner, error) { return f.options(streams) },

@@ -54,24 +54,24 @@ func (c checker) applier(ctx context.Context) (message, remedy string, err error
 		used[i] = c.Namespace + "/" + account
 	}
 	if needsDefault {
-		return strings.Join(used, ", ") + ": there, and may write", "", nil
+		return strings.Join(used, ", ") + ": exists, and may write", "", nil
 	}
-	return strings.Join(used, ", ") + ": there. The Applications of the namespace name them", "", nil
+	return strings.Join(used, ", ") + ": exist. Applications of the namespace use them", "", nil
 }
 
 // account checks one ServiceAccount.
 func (c checker) account(ctx context.Context, name string, isDefault bool) (message, remedy string, err error) {
 	at := c.Namespace + "/" + name
-	grant := fmt.Sprintf("`kubectl create serviceaccount %[2]s -n %[1]s` and `kubectl create rolebinding %[2]s -n %[1]s --clusterrole=edit --serviceaccount=%[1]s:%[2]s`", c.Namespace, name)
+	grant := fmt.Sprintf("Run: `kubectl create serviceaccount %[2]s -n %[1]s` and `kubectl create rolebinding %[2]s -n %[1]s --clusterrole=edit --serviceaccount=%[1]s:%[2]s`", c.Namespace, name)
 	if isDefault {
-		grant += ", unless the Applications name another one in spec.serviceAccountName"
+		grant += ", unless the Applications set spec.serviceAccountName"
 	}
 	_, err = c.Own.Resource(serviceAccounts).Namespace(c.Namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err) && isDefault:
-		return at + " is not there", grant, nil
+		return at + " does not exist", grant, nil
 	case apierrors.IsNotFound(err):
-		return at + ", which an Application names, is not there", grant, nil
+		return at + ", which an Application uses, does not exist", grant, nil
 	case err != nil || !isDefault:
 		return "", "", err
 	}

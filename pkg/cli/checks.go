@@ -67,7 +67,7 @@ func (c checker) all(ctx context.Context) ([]CheckResult, error) {
 		message, remedy, err := check.run(ctx)
 		switch {
 		case apierrors.IsForbidden(err):
-			findings = append(findings, CheckResult{check.name, checkUnknown, "you may not ask: " + err.Error(), ""})
+			findings = append(findings, CheckResult{check.name, checkUnknown, "you may not check this: " + err.Error(), ""})
 		case err != nil:
 			return nil, c.Explained(err, "check", check.name)
 		case remedy != "":
@@ -86,7 +86,7 @@ func (c checker) kubernetes() (CheckResult, error) {
 	}
 	found, err := version.ParseGeneric(info.GitVersion)
 	if err == nil && found.LessThan(version.MustParseGeneric(oldest)) {
-		return CheckResult{"Kubernetes", checkFailed, info.GitVersion, "Holdfast needs Kubernetes " + oldest + " or newer: upgrade the cluster"}, nil
+		return CheckResult{"Kubernetes", checkFailed, info.GitVersion, "Upgrade the cluster: Holdfast needs Kubernetes " + oldest + " or newer"}, nil
 	}
 	return CheckResult{"Kubernetes", checkOK, info.GitVersion, ""}, nil
 }
@@ -123,15 +123,15 @@ func (c checker) definitions(ctx context.Context) (message, remedy string, err e
 		case apierrors.IsNotFound(err) && isOptional(built):
 			continue
 		case apierrors.IsNotFound(err):
-			return built.GetName() + " is not there", install, nil
+			return built.GetName() + " does not exist", install, nil
 		case err != nil:
 			return "", "", err
 		case !sameSchemas(built, found):
-			return built.GetName() + " is not the one of this program: one of the two is older", "If it is the cluster's, run: `" + c.found.upgrade() + "`", nil
+			return built.GetName() + " differs from the one in this program: one of them is older", "If the one in the cluster is older, run: `" + c.found.upgrade() + "`", nil
 		}
 		names = append(names, built.GetName())
 	}
-	return strings.Join(names, ", ") + ", as in this program", "", nil
+	return strings.Join(names, ", ") + ", same as in this program", "", nil
 }
 
 // sameSchemas reports whether two definitions have the same versions with the same schemas. Other fields
@@ -154,12 +154,12 @@ func schemasOf(definition *unstructured.Unstructured) map[string]any {
 // controller returns when the controller was last active. With shards, the Lease of each slot must be held.
 func (c checker) controller(ctx context.Context) (message, remedy string, err error) {
 	at, names := c.found.namespace, c.found.leases()
-	start := fmt.Sprintf("look at `kubectl get deploy,pods,leases -n %s`, and at the log of the controller. One that runs with --leader-elect=false has no lease", at)
+	start := fmt.Sprintf("Run `kubectl get deploy,pods,leases -n %s`, and read the log of the controller. With --leader-elect=false, the controller has no Lease", at)
 	var holders []string
 	for _, name := range names {
 		lease, err := c.Own.Resource(leases).Namespace(at).Get(ctx, name, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			return "none has been seen: there is no Lease " + at + "/" + name, start, nil
+			return "no controller found: there is no Lease " + at + "/" + name, start, nil
 		}
 		if err != nil {
 			return "", "", err
@@ -174,7 +174,7 @@ func (c checker) controller(ctx context.Context) (message, remedy string, err er
 		return holders[0], "", nil
 	}
 	slices.Sort(holders)
-	return fmt.Sprintf("all %d slots are held: %s", len(names), strings.Join(slices.Compact(holders), "; ")), "", nil
+	return fmt.Sprintf("every one of %d shards has a replica: %s", len(names), strings.Join(slices.Compact(holders), "; ")), "", nil
 }
 
 // holderOf describes the holder of a Lease, or the reason why there is none.
@@ -190,17 +190,17 @@ func (c checker) holderOf(lease *unstructured.Unstructured) (holder, trouble str
 	ago := max(c.now.Sub(last), 0).Round(time.Second)
 	switch {
 	case identity == "" && c.found.slots() > 1:
-		return "", fmt.Sprintf("no replica has the %s: it was released %s ago", name, ago)
+		return "", fmt.Sprintf("no replica holds the %s: it was released %s ago", name, ago)
 	case identity == "":
-		return "", fmt.Sprintf("the last one has ended, %s ago", ago)
+		return "", fmt.Sprintf("the last controller ended %s ago", ago)
 	case ago > time.Duration(seconds)*time.Second && c.found.slots() > 1:
-		return "", fmt.Sprintf("no replica has the %s: %s was last seen %s ago", name, identity, ago)
+		return "", fmt.Sprintf("no replica holds the %s: %s was last active %s ago", name, identity, ago)
 	case ago > time.Duration(seconds)*time.Second:
-		return "", fmt.Sprintf("%s was last seen %s ago, and leads no more", identity, ago)
+		return "", fmt.Sprintf("%s was last active %s ago, and is no longer the leader", identity, ago)
 	case c.found.slots() > 1:
 		return identity, ""
 	}
-	return fmt.Sprintf("%s leads, seen %s ago", identity, ago), ""
+	return fmt.Sprintf("%s is the leader, active %s ago", identity, ago), ""
 }
 
 // access is an operation that a user may be allowed to perform.
@@ -227,10 +227,10 @@ func (c checker) controllerRights(ctx context.Context) (message, remedy string, 
 		}
 		if !allowed {
 			return fmt.Sprintf("%s may not %s in the namespace %s", user, needed, c.Namespace),
-				"list the namespace in what you have installed (docs/operations.md), or run: `" + c.found.upgrade() + "`", nil
+				"List the namespace in your installation (docs/operations.md), or run: `" + c.found.upgrade() + "`", nil
 		}
 	}
-	return user + " may watch and write what it has to in the namespace " + c.Namespace, "", nil
+	return user + " has the required rights in the namespace " + c.Namespace, "", nil
 }
 
 // allowed reports whether the API server allows a user to perform an operation in the namespace. The empty
@@ -267,14 +267,14 @@ func (c checker) admission(ctx context.Context) (message, remedy string, err err
 	for _, resource := range []schema.GroupVersionResource{policies, policyBindings} {
 		_, err := c.Own.Resource(resource).Get(ctx, admissionObjects, metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			return resource.Resource + "/" + admissionObjects + " is not there: who may write Applications acts as any ServiceAccount of the namespace",
-				"run: `" + c.found.upgrade() + "`. See docs/security.md", nil
+			return resource.Resource + "/" + admissionObjects + " does not exist: users who may write Applications can act as any ServiceAccount of the namespace",
+				"Run: `" + c.found.upgrade() + "`. See docs/security.md", nil
 		}
 		if err != nil {
 			return "", "", err
 		}
 	}
-	return "an author must be allowed to impersonate the ServiceAccount", "", nil
+	return "users of an Application must be allowed to impersonate its ServiceAccount", "", nil
 }
 
 // ownRights checks whether the user can submit Applications to the namespace.
@@ -285,7 +285,7 @@ func (c checker) ownRights(ctx context.Context) (message, remedy string, err err
 			return "", "", err
 		}
 		if !allowed {
-			return fmt.Sprintf("you may not %s in the namespace %s", needed, c.Namespace), "ask for that right, or use another --context, --as or -n", nil
+			return fmt.Sprintf("you may not %s in the namespace %s", needed, c.Namespace), "Ask for that right, or use another --context, --as or -n", nil
 		}
 	}
 	return "you may submit Applications to the namespace " + c.Namespace, "", nil

@@ -9,11 +9,11 @@ import (
 	"holdfast.dev/holdfast/internal/suggest"
 )
 
-const completionLong = `Print a script that has a shell complete commands, flags, names of Applications
-and KIND/NAME of their resources.
+const completionLong = `Print a shell completion script for commands, flags, names of Applications and
+KIND/NAME of their resources.
 
-As a plugin of kubectl the program is completed by kubectl itself, if a link named
-kubectl_complete-holdfast leads to it:
+If the program is a kubectl plugin, kubectl completes its arguments. This needs a
+link named kubectl_complete-holdfast:
 
   ln -s "$(command -v kubectl-holdfast)" ~/bin/kubectl_complete-holdfast
 
@@ -24,10 +24,10 @@ Exit status:
   2  an error, also one in the flags`
 
 const completionExample = `
-  # In this bash (needs the package bash-completion)
+  # In this session of bash (needs the package bash-completion)
   source <(holdfast completion bash)
 
-  # In each bash to come
+  # In every new session of bash
   holdfast completion bash > /etc/bash_completion.d/holdfast
 
   # In zsh
@@ -46,7 +46,7 @@ type completionOptions struct {
 func newCompletionCommand(name string, streams Streams) *cobra.Command {
 	var cmd *cobra.Command
 	cmd = command{
-		use: "completion bash|zsh|fish", short: "Print a script for the completion of a shell",
+		use: "completion bash|zsh|fish", short: "Print a shell completion script",
 		long: completionLong, example: completionExample,
 		args: exactly("the name of a shell"),
 		options: func(args []string) (runner, error) {
@@ -70,7 +70,7 @@ func knownShell(shell string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("there is no script for %q%s: there is one for bash, zsh and fish", shell, suggest.DidYouMean(shell, shells))
+	return fmt.Errorf("no completion script for %q%s: use bash, zsh or fish", shell, suggest.DidYouMean(shell, shells))
 }
 
 func (o completionOptions) run(context.Context) error {

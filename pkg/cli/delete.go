@@ -25,20 +25,20 @@ const deleteLong = `Delete an Application and all its resources, in reverse orde
 resources remain as they are, without the tracking metadata of Holdfast. Without
 --orphan, spec.deletionPolicy decides. Adopted objects remain, unless
 spec.adoptedDeletionPolicy is Delete; the command lists them first. Shared objects
-always remain; the command lists the fields that get back their original values.
+always remain; the command lists the fields that it restores.
 
 On a terminal it asks first; otherwise it needs --yes.
 
 Exit status:
-  0  deleted; with --wait: also gone
-  1  with --wait: not gone in time; or the answer was no
+  0  requested; with --wait: deleted
+  1  with --wait: not deleted in time; or the answer was no
   2  an error, also one in the flags`
 
 const deleteExample = `
-  # Delete web and all its resources, and wait until they are gone
+  # Delete web and all its resources, and wait until they are deleted
   PROGRAM delete web --yes --wait
 
-  # Delete it and leave its resources alone
+  # Delete web, and keep its resources
   PROGRAM delete web --orphan
 `
 
@@ -53,10 +53,10 @@ func newDeleteCommand(name string, streams Streams) *cobra.Command {
 		use: "delete NAME", short: "Delete an Application, with or without its resources",
 		long: deleteLong, example: deleteExample,
 		flags: func(flags *pflag.FlagSet) {
-			flags.BoolVar(&orphan, "orphan", false, "leave its resources as they are")
+			flags.BoolVar(&orphan, "orphan", false, "keep its resources as they are")
 			flags.BoolVarP(&yes, "yes", "y", false, "do not ask")
 		},
-	}, streams, change{}, "until it is gone", func(o change) runner { return deleteOptions{o, orphan, yes} }).build(name)
+	}, streams, change{}, "until it is deleted", func(o change) runner { return deleteOptions{o, orphan, yes} }).build(name)
 }
 
 func (o deleteOptions) run(ctx context.Context) error {
@@ -89,7 +89,7 @@ func (o deleteOptions) run(ctx context.Context) error {
 	}
 	word := "deleted"
 	if plan.Orphans(meant) {
-		word = "deleted, its resources stay"
+		word = "deleted, its resources are kept"
 	}
 	if err := o.printf(word); err != nil || !o.wait.Wait {
 		return err
@@ -107,7 +107,7 @@ func (o deleteOptions) confirm(app *v1alpha1.Application) error {
 	told := becomes(app, stays)
 	for i, lines := range told {
 		if i == mostTold {
-			o.printLines(fmt.Sprintf("… and %d more, which explain shows", len(told)-i))
+			o.printLines(fmt.Sprintf("… and %d more: run explain to list them", len(told)-i))
 			break
 		}
 		o.printLines(lines...)
@@ -129,11 +129,11 @@ func becomes(app *v1alpha1.Application, stays map[manifest.ID]bool) (told [][]st
 		if r.Origin != v1alpha1.OriginAdopted || plan.Orphans(app) {
 			continue
 		}
-		what := "is deleted, too: spec.adoptedDeletionPolicy or its manifest says so"
+		what := "is deleted, too: its manifest or spec.adoptedDeletionPolicy sets the policy Delete"
 		if stays[plan.IDOf(r.ResourceReference)] {
-			what = "stays"
+			what = "is kept"
 		}
-		told = append(told, []string{fmt.Sprintf("%s was there before the Application, and %s", plan.IDOf(r.ResourceReference), what)})
+		told = append(told, []string{fmt.Sprintf("%s existed before the Application, and %s", plan.IDOf(r.ResourceReference), what)})
 	}
 	told = append(told, restoredFields(app, stays)...)
 	for _, r := range app.Status.Resources {
@@ -151,7 +151,7 @@ func restoredFields(app *v1alpha1.Application, stays map[manifest.ID]bool) (told
 		if r.Ownership == v1alpha1.OwnershipShare || !stays[id] || len(r.Baseline) == 0 || app.Spec.OnRelease != v1alpha1.ReleaseRestore {
 			continue
 		}
-		told = append(told, append([]string{id.String() + " stays. Where nobody has changed it meanwhile, and no Application waits for it, this of it is restored:"}, restored(r)...))
+		told = append(told, append([]string{id.String() + " is kept. These fields are restored, unless another client has changed them or another Application claims them:"}, restored(r)...))
 	}
 	return told
 }
@@ -181,27 +181,27 @@ func whatGoes(app *v1alpha1.Application, stays map[manifest.ID]bool) string {
 	all := terminal.Plural(len(app.Status.Resources), "resource")
 	switch {
 	case shared > 0 && shared == len(app.Status.Resources):
-		return fmt.Sprintf("and let go of its %s", terminal.Plural(shared, "shared object"))
+		return fmt.Sprintf("and release its %s", terminal.Plural(shared, "shared object"))
 	case shared > 0:
-		return fmt.Sprintf("and %d of its %s, and let go of %s", goes, all, terminal.Plural(shared, "shared object"))
+		return fmt.Sprintf("with %d of its %s, and release %s", goes, all, terminal.Plural(shared, "shared object"))
 	case plan.Orphans(app) && len(stays) == len(app.Status.Resources):
-		return fmt.Sprintf("and leave its %s as they are", all)
+		return fmt.Sprintf("and keep its %s as they are", all)
 	case len(stays) > 0:
-		return fmt.Sprintf("and %d of its %s", goes, all)
+		return fmt.Sprintf("with %d of its %s", goes, all)
 	}
-	return "and its " + all
+	return "with its " + all
 }
 
 // releasedFields describes what happens to a shared object.
 func releasedFields(app *v1alpha1.Application, r v1alpha1.ResourceStatus) []string {
-	text := plan.IDOf(r.ResourceReference).String() + " is shared, and stays"
+	text := plan.IDOf(r.ResourceReference).String() + " is shared, and is kept"
 	switch {
 	case app.Spec.OnRelease == v1alpha1.ReleaseLeave:
 		return []string{text + " as it is: spec.onRelease is Leave"}
 	case len(r.Baseline) == 0:
-		return []string{text + " as it is: nothing of it is on record"}
+		return []string{text + " as it is: no original values are recorded"}
 	}
-	return append([]string{text + ". Where nobody has changed it meanwhile, and no Application waits for it, this is restored:"}, restored(r)...)
+	return append([]string{text + ". These fields are restored, unless another client has changed them or another Application claims them:"}, restored(r)...)
 }
 
 // restored lists the fields of an object that are restored, and those whose original value was not
@@ -215,7 +215,7 @@ func restored(r v1alpha1.ResourceStatus) (lines []string) {
 		lines = append(lines, "  "+b.Path+": "+becomes)
 	}
 	for _, path := range r.Unrecorded {
-		lines = append(lines, "  "+path+": stays, there was no room to record what it was")
+		lines = append(lines, "  "+path+": not restored, because its original value was too large to record")
 	}
 	return lines
 }
@@ -241,9 +241,9 @@ func ask(streams Streams, question, otherwise string) error {
 // waitUntilDeleted waits until the Application and its resources are deleted.
 func (o deleteOptions) waitUntilDeleted(ctx context.Context, c *connection.Cluster, uid types.UID) error {
 	shown := connection.NewProgress(o.streams)
-	message := connection.NoController("takes its finalizer off")
+	message := connection.NoController("removes its finalizer")
 	late := func() error {
-		return fmt.Errorf("%s/%s is not gone: %s", c.Namespace, o.name, message)
+		return fmt.Errorf("%s/%s is not deleted: %s", c.Namespace, o.name, message)
 	}
 	return o.wait.Follow(ctx, c, c.Namespace, o.name, late, func(app *v1alpha1.Application) (bool, error) {
 		if app == nil || app.UID != uid {

@@ -15,26 +15,26 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
-const diffLong = `Show what differs between an Application and the live objects, for people.
+const diffLong = `Show the differences between an Application and the live objects, for people.
 
-With NAME, the Application and its live objects are read from the cluster, with
-your rights. With -f no cluster is asked: the Application is read from a file,
-with its status if the file has one, and so are the live objects. With -f and
---cluster it shows what submitting the file would change in the cluster; with NAME
-and -f, what "PROGRAM submit NAME -f FILE -O SCHEMA" would, with the same files.
+With NAME, it reads the Application and its live objects from the cluster, with
+your rights. With -f it uses no cluster: it reads the Application, its status if
+there is one, and the live objects from files. With -f and --cluster it shows what
+submitting the file would change in the cluster; with NAME and -f, what "PROGRAM
+submit NAME -f FILE -O SCHEMA" would change, with the same files.
 
-For each resource that differs it says what the controller would do and, for each field, which value would become
-which. Fields that the Application does not hold may differ and are not shown, nor is
-the tracking metadata of an Application that only observes. A value of an unknown type
-may be "perhaps only another spelling"; from a cluster, a dry run with your rights tells.
-Of Secrets it shows that a value differs, never the value.
+For each resource with a difference it shows what the controller would do and, for
+each field, the old and the new value. It does not show free fields, nor the
+tracking metadata of an observe-only Application. A value of an unknown type may be
+"perhaps only another spelling"; in a cluster, a dry run with your rights finds out.
+It never shows values of Secrets, only that they differ.
 
-  + create     the object is not there
+  + create     the object does not exist
   ~ correct    held fields differ, each as FIELD: live value → desired value
   - delete     the Application no longer has the object
-  ~ orphan     the Application goes, and the object stays without its marks
-  ! blocked    the object cannot be brought to its desired state, and why
-  ! contested  another client keeps changing a field; its correction waits
+  ~ orphan     deleting the Application only removes the tracking metadata
+  ! blocked    the object cannot be corrected; the reason is shown
+  ! contested  another client keeps changing a field; its correction is deferred
 
 ` + files.SourcesLong + `
 
@@ -44,13 +44,13 @@ Exit status:
   2  an error, also one in the flags or in the Application`
 
 const diffExample = `
-  # What would be created
+  # Objects that would be created
   PROGRAM diff -f application.yaml
 
-  # What differs from these live objects
+  # Differences from these live objects
   PROGRAM diff -f application.yaml --live live.yaml
 
-  # What differs from what the cluster has now
+  # Differences from the objects in the cluster
   PROGRAM diff web
 
   # What submitting manifests would change
@@ -59,7 +59,7 @@ const diffExample = `
   # What submitting an Application would change
   PROGRAM diff -f application.yaml --cluster
 
-  # In a script: is everything in place?
+  # In a script: is everything in sync?
   PROGRAM diff -f application.yaml --live live.yaml >/dev/null ||
     echo "no: status $?"
 `
@@ -84,7 +84,7 @@ func newDiffCommand(name string, streams Streams) *cobra.Command {
 	f := &diffFlags{target: connection.NewTargetFlags()}
 	return command{
 		use:   "diff NAME [-f FILE...] | diff -f FILE... [--live FILE...]",
-		short: "Show what differs, field by field",
+		short: "Show the differences, field by field",
 		long:  diffLong, example: diffExample,
 		args: atMost(1), flags: f.add,
 		options:    func(args []string) (runner, error) { return f.options(streams, args) },
@@ -95,8 +95,8 @@ func newDiffCommand(name string, streams Streams) *cobra.Command {
 
 func (f *diffFlags) add(flags *pflag.FlagSet) {
 	f.target.Add(flags)
-	f.schema.Add(flags, "observer-schema", "O", "entries of the observer schema, with NAME and manifests")
-	flags.BoolVar(&f.submitting, "cluster", false, "with -f: compare with the cluster, as it is before the file is submitted")
+	f.schema.Add(flags, "observer-schema", "O", "observer schema, with NAME and manifests")
+	flags.BoolVar(&f.submitting, "cluster", false, "with -f: compare with the cluster before the file is submitted")
 	flags.BoolVar(&f.external, "external", false, "show it with the program in KUBECTL_EXTERNAL_DIFF, or diff -u -N")
 	terminal.AddColor(flags, &f.color)
 }
@@ -114,9 +114,9 @@ func (f *diffFlags) options(streams Streams, args []string) (runner, error) {
 	case len(args) > 1:
 		return o, connection.ErrNotWithFiles(args[1])
 	case f.submitting && !o.target.InFiles:
-		return o, errors.New("--cluster is for a file that is not submitted yet: give it with -f")
+		return o, errors.New("--cluster is for a file that is not submitted yet: use it with -f")
 	case o.target.Submitting && len(o.target.Live) > 0:
-		return o, errors.New("the live objects come from files or from the cluster: leave out --live, or --cluster and NAME")
+		return o, errors.New("live objects are read from files or from the cluster: omit --live, or --cluster and NAME")
 	case f.schema.Given() && !named:
 		return o, errors.New("-O is for manifests of an Application: give its NAME, and the manifests with -f")
 	}

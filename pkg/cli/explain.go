@@ -17,31 +17,31 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-const explainLong = `Say for every field of a live object what it is to its Application, who wrote it
-last, and whether Holdfast would correct it.
+const explainLong = `Show the state of every field of a live object, who wrote it last, and whether
+Holdfast would correct it.
 
   held       the manifest sets it, and drift is corrected
-  learned    observed, but not in the manifest: the API server's value was taken
-             over, and is held
-  accepted   held in the form that the API server made of it ("1000m" and "1")
+  learned    observed, but not in the manifest: the live value was recorded, and
+             is held
+  accepted   held in the accepted form of the API server ("1" for "1000m")
   contested  held, and another client keeps changing it back
-  removed    to be removed: the manifest has it no longer, or a list is too long
-  watched    recorded in the status, and never compared
-  claimed    another Application holds it, and it is left alone
-  free       not observed: Holdfast never writes it again. If the manifest has
+  removed    will be removed: no longer in the manifest, or a list is too long
+  watched    drift is reported, and never corrected
+  claimed    another Application holds it, and this one does not write it
+  free       not held: Holdfast never writes it again. If the manifest has
              another value than the live one, both are shown
 
-A sign stands before each field that is observed: = it is in place, ~ it drifted
-and is corrected, ! it drifted and is not corrected now. Who wrote a field last,
-and when, is what the API server keeps in metadata.managedFields.
+Each observed field has a sign: = it is in sync, ~ it has drifted and is corrected,
+! it has drifted and is not corrected now. The last writer of a field, and the
+time, are from metadata.managedFields.
 
-KIND is written as for kubectl: deployment, deploy, deployments.apps. With PATH,
-only the fields at and below it are shown, each with all there is to say; list
-elements may be left out of it: spec.template.spec.containers.image. With -f and
---live the Application and its live objects are read from files, and no cluster
-is asked. Values of Secrets are masked; *** (desired) and *** (observed) differ.
-With -o html everything is one page to look at, of all objects without KIND/NAME.
-With KIND/NAME alone it says which Applications hold which fields of that object.
+KIND is written as for kubectl: deployment, deploy, deployments.apps. With PATH, it
+shows only the fields at and below it, with all details; you can omit list elements:
+spec.template.spec.containers.image. With -f and --live it reads the Application and
+its live objects from files, and uses no cluster. Values of Secrets are masked; ***
+(desired) and *** (observed) differ. With -o html it prints one web page; without
+KIND/NAME the page has all objects. With only KIND/NAME, it lists the Applications
+that hold fields of that object.
 
 Exit status:
   0  shown
@@ -51,13 +51,13 @@ const explainExample = `
   # Every field of a Deployment of the Application web
   PROGRAM explain web deployment/web
 
-  # Only its replicas, with all there is to say about them
+  # Only its replicas, with all details
   PROGRAM explain web deploy/web spec.replicas
 
   # Which Applications hold fields of an object?
   PROGRAM explain deployment/web
 
-  # All its objects as one page to look at
+  # All its objects as one web page
   PROGRAM explain web -o html > web.html
 
   # From files that kubectl wrote, for example in a bug report
@@ -87,7 +87,7 @@ func newExplainCommand(name string, streams Streams) *cobra.Command {
 	f := &explainFlags{target: connection.NewTargetFlags()}
 	return command{
 		use:   "explain (NAME | -f FILE...) KIND/NAME [PATH] | KIND/NAME",
-		short: "Say for each field whether it is held, and who wrote it",
+		short: "Show for each field whether it is held, and who wrote it",
 		long:  explainLong, example: explainExample,
 		args:       atMost(3),
 		flags:      f.add,
@@ -100,7 +100,7 @@ func newExplainCommand(name string, streams Streams) *cobra.Command {
 func (f *explainFlags) add(flags *pflag.FlagSet) {
 	f.target.Add(flags)
 	terminal.AddColor(flags, &f.color)
-	flags.StringVarP(&f.output, "output", "o", "", "print for programs: `yaml|json|html`; html is a page")
+	flags.StringVarP(&f.output, "output", "o", "", "print for programs: `yaml|json|html`; html is a web page")
 	terminal.AddShowSecrets(flags, &f.showSecrets)
 }
 
@@ -138,9 +138,9 @@ func (f *explainFlags) options(program string, streams Streams, args []string) (
 func (o explainOptions) forPage(args []string) (runner, error) {
 	switch {
 	case o.showSecrets:
-		return o, errors.New("--show-secrets is not for -o html: no page has values of Secrets")
+		return o, errors.New("--show-secrets cannot be used with -o html: pages never contain values of Secrets")
 	case len(args) > 1:
-		return o, errors.New("a page shows all fields: leave PATH out")
+		return o, errors.New("a page shows all fields: omit PATH")
 	case len(args) == 1:
 		o.resource = args[0]
 	}

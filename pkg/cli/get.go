@@ -25,11 +25,11 @@ import (
 
 const getLong = `List Applications, one line each.
 
-The columns are those of "kubectl get hfapp". READY is True when every held field
-has its value and every resource is healthy; REASON says why not, in a word that
-docs/semantics.md explains. With -o wide, CONTESTED counts the fields that another
-client keeps changing back, and MESSAGE has the rest of the condition Ready. Values of
-Secrets among the manifests are masked unless --show-secrets is given.
+It prints the same columns as "kubectl get hfapp". READY is True if every held
+field has its value and every resource is healthy; docs/semantics.md explains the
+values of REASON. With -o wide, CONTESTED is the number of fields that another client
+keeps changing back, and MESSAGE is the message of the condition Ready. Values of
+Secrets in the manifests are masked unless --show-secrets is given.
 
 Exit status:
   0  listed, even if there is none
@@ -39,7 +39,7 @@ const getExample = `
   # The Applications of the namespace
   PROGRAM get
 
-  # All of the cluster, with what each says
+  # All of the cluster, with their messages
   PROGRAM get -A -o wide
 
   # Some of them
@@ -91,9 +91,9 @@ func newGetCommand(name string, streams Streams) *cobra.Command {
 
 func (f *getFlags) add(flags *pflag.FlagSet) {
 	flags.StringVarP(&f.output, "output", "o", "", "`FORMAT`: wide, yaml, json, name, jsonpath=..., custom-columns=..., go-template=...")
-	flags.StringVarP(&f.selector, "selector", "l", "", "only those whose labels fit, such as `KEY=VALUE`")
+	flags.StringVarP(&f.selector, "selector", "l", "", "only Applications with matching labels, for example `KEY=VALUE`")
 	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "of all namespaces")
-	flags.BoolVar(&f.noHeaders, "no-headers", false, "leave the names of the columns out")
+	flags.BoolVar(&f.noHeaders, "no-headers", false, "omit the column headings")
 	flags.BoolVar(&f.full, "full", false, "with -o yaml or json: unpack status.record")
 	addWatch(flags, &f.watch)
 	terminal.AddShowSecrets(flags, &f.showSecrets)
@@ -109,9 +109,9 @@ func (f *getFlags) options(streams Streams, args []string) (runner, error) {
 	}
 	switch {
 	case len(o.names) > 0 && f.all:
-		return o, errors.New("a name is one of a namespace: leave -A out, or the name")
+		return o, errors.New("an Application is named in one namespace: omit -A or the name")
 	case len(o.names) > 0 && f.selector != "":
-		return o, errors.New("-l chooses among all: leave it out, or the name")
+		return o, errors.New("-l selects among all Applications: omit -l or the name")
 	}
 	for _, name := range o.names {
 		if err := files.ValidName(name); err != nil {
@@ -119,11 +119,11 @@ func (f *getFlags) options(streams Streams, args []string) (runner, error) {
 		}
 	}
 	if _, err := labels.Parse(f.selector); err != nil {
-		return o, fmt.Errorf("-l %s cannot be read: %w", f.selector, err)
+		return o, fmt.Errorf("-l %s is not a label selector: %w", f.selector, err)
 	}
 	if f.output == "" || f.output == "wide" {
 		if f.full {
-			return o, errors.New("--full is for -o yaml or json: a table has nothing of the record")
+			return o, errors.New("--full needs -o yaml or json: a table does not show status.record")
 		}
 		return o, nil
 	}

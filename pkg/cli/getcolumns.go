@@ -28,7 +28,7 @@ func customColumns(spec string) (columns []customColumn, err error) {
 		path = strings.TrimPrefix(strings.TrimSuffix(strings.TrimPrefix(path, "{"), "}"), ".")
 		column := customColumn{name, jsonpath.New(name).AllowMissingKeys(true)}
 		if err := column.path.Parse("{." + path + "}"); err != nil {
-			return nil, fmt.Errorf("-o custom-columns: the path of %s cannot be read: %w", name, err)
+			return nil, fmt.Errorf("-o custom-columns: the path of %s is invalid: %w", name, err)
 		}
 		columns = append(columns, column)
 	}

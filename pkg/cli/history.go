@@ -40,13 +40,13 @@ Exit status:
   2  an error, also one in the flags`
 
 const historyExample = `
-  # Who has changed something of web?
+  # Who has changed resources of web?
   PROGRAM history web
 
-  # Only the replicas of its Deployment, and what comes
+  # Only the replicas of its Deployment, and new changes
   PROGRAM history web deploy/web spec.replicas -w
 
-  # Who fights us most, and what one of them did in the last hour
+  # Which clients change most, and what one of them did in the last hour
   PROGRAM history -A
   PROGRAM history -A --by kubectl-edit --since 1h
 `
@@ -81,9 +81,9 @@ func newHistoryCommand(name string, streams Streams) *cobra.Command {
 }
 
 func (f *historyFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.by, "by", "", "only what the field manager, or the user, `NAME` did")
-	flags.DurationVar(&f.since, "since", 0, "only what is not `LONGER` ago, such as 30m or 24h")
-	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "of all namespaces: who changes most")
+	flags.StringVar(&f.by, "by", "", "only changes of the field manager or user `NAME`")
+	flags.DurationVar(&f.since, "since", 0, "only changes within this `DURATION`, for example 30m or 24h")
+	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "all namespaces: which clients change most")
 	addWatch(flags, &f.watch)
 	flags.StringVarP(&f.output, "output", "o", "", "print for programs: `yaml|json`")
 	f.connection.Add(flags)
@@ -105,9 +105,9 @@ func (f *historyFlags) options(streams Streams, args []string) (runner, error) {
 	}
 	switch {
 	case f.all && o.name != "":
-		return o, errors.New("a name is one of a namespace: leave -A out, or the name")
+		return o, errors.New("an Application is named in one namespace: omit -A or the name")
 	case f.since < 0:
-		return o, fmt.Errorf("--since takes a time such as 30m or 24h, not %s", f.since)
+		return o, fmt.Errorf("--since needs a duration such as 30m or 24h, not %s", f.since)
 	case o.filter.Resource != "" && !strings.Contains(o.filter.Resource, "/"):
 		return o, fmt.Errorf("%q is not KIND/NAME, as deployment/web is", o.filter.Resource)
 	}
@@ -218,7 +218,7 @@ func (o historyOptions) show(entries []report.EntryView) error {
 	case o.print != nil:
 		return o.print(o.streams.Out, report.HistoryView{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ApplicationHistory", Entries: entries})
 	case len(entries) == 0:
-		fmt.Fprintln(o.streams.Err, "Nothing that fits is on record.")
+		fmt.Fprintln(o.streams.Err, "No matching changes are recorded.")
 		return nil
 	case o.all && o.by == "":
 		return o.table(report.WhoFights(entries))

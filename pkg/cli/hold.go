@@ -72,7 +72,7 @@ func newHoldCommand(name string, streams Streams) *cobra.Command {
 		long: holdLong + fmt.Sprintf(pathsLong, "freed"),
 		example: "  # Hold the replicas of a Deployment again\n  PROGRAM hold web deployment/web spec.replicas\n\n" +
 			"  # An autoscaler may choose them, from 1 to 5\n  PROGRAM hold web deployment/web spec.replicas --minimum 1 --maximum 5\n\n" +
-			"  # Correct what differs, where nothing was written before\n  PROGRAM hold web",
+			"  # Start to correct drift, after observe-only mode\n  PROGRAM hold web",
 	}, false, name, streams)
 }
 
@@ -133,7 +133,7 @@ func (f *editFlags) options(streams Streams, args []string) (o editOptions, err 
 // run does not need one.
 func (o editOptions) writable() error {
 	if o.target.InFiles && !o.dryRun && (len(o.target.Files) > 1 || o.target.Files[0] == files.Stdin || strings.Contains(o.target.Files[0], "://")) {
-		return errors.New("only a file can be changed, one at a time: --dry-run prints what to write")
+		return errors.New("only one file can be changed at a time, and no directory or URL: use --dry-run to print the edit")
 	}
 	return nil
 }
@@ -194,7 +194,7 @@ func (o editOptions) run(ctx context.Context) error {
 		return err
 	}
 	if e.after.Invalid != nil {
-		return fmt.Errorf("with that the Application would be refused: %w", e.after.Invalid)
+		return fmt.Errorf("this change would make the Application invalid: %w", e.after.Invalid)
 	}
 	var out bytes.Buffer
 	for _, note := range e.notes {
@@ -270,7 +270,7 @@ func (o editOptions) write(ctx context.Context, out *bytes.Buffer, d files.Decis
 	}
 	err := c.Edit(ctx, d.Name, e.key, e.was, e.is, e.patch)
 	if apierrors.IsInvalid(err) {
-		return fmt.Errorf("another client has changed the fields of Application %s/%s meanwhile, or the API server does not take them: %w", d.Namespace, d.Name, err)
+		return fmt.Errorf("another client has changed the fields of Application %s/%s, or the API server rejects them: %w", d.Namespace, d.Name, err)
 	}
 	if err == nil {
 		fmt.Fprintf(out, "application.%s/%s changed\n", v1alpha1.GroupVersion.Group, d.Name)

@@ -38,9 +38,9 @@ func (f *explainFlags) holders(streams Streams, args []string) (o holdersOptions
 	o = holdersOptions{streams: streams, connection: f.target.Connection}
 	switch {
 	case len(args) > 1:
-		return o, fmt.Errorf("%q is an object, and no Application: with more than that give NAME first", args[0])
+		return o, fmt.Errorf("%q is an object, not an Application: with other arguments, give NAME first", args[0])
 	case f.output == "html":
-		return o, errors.New("a page is of an Application: give NAME")
+		return o, errors.New("a page shows one Application: give NAME")
 	}
 	if err = o.object.Named(args); err != nil || f.output == "" {
 		return o, err
@@ -69,7 +69,7 @@ func (o holdersOptions) run(ctx context.Context) error {
 	}
 	var text bytes.Buffer
 	if len(holders) == 0 {
-		fmt.Fprintln(&text, terminal.Visible("No Application holds anything of "+object.ID.String()))
+		fmt.Fprintln(&text, terminal.Visible("No Application holds fields of "+object.ID.String()))
 	}
 	for i, h := range holders {
 		if i == 0 {
@@ -98,19 +98,19 @@ func writeHolder(out *bytes.Buffer, h plan.Holder, gone bool) {
 	case h.Owns:
 		verb = "owns it"
 	case isWaiting(h):
-		verb = "holds nothing of it yet"
+		verb = "has only pending claims"
 	}
 	if gone {
-		verb += ", and is not an Application of this cluster"
+		verb += ", and does not exist in this cluster"
 	}
 	fmt.Fprintln(out, terminal.Visible("  "+h.Application+" "+verb))
 	for _, path := range h.Fields {
 		fmt.Fprintln(out, terminal.Visible("      "+path))
 	}
 	for _, path := range h.PendingClaims {
-		fmt.Fprintln(out, terminal.Visible("      "+path+"  # waits for it"))
+		fmt.Fprintln(out, terminal.Visible("      "+path+"  # pending claim"))
 	}
 	if namespace, name, _ := strings.Cut(h.Application, "/"); h.Whole {
-		fmt.Fprintln(out, terminal.Visible("      what it holds says: holdfast explain "+name+" -n "+namespace+" KIND/NAME"))
+		fmt.Fprintln(out, terminal.Visible("      to list the fields: holdfast explain "+name+" -n "+namespace+" KIND/NAME"))
 	}
 }

@@ -21,22 +21,22 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-const installLong = `Install Holdfast into a cluster, or update it: the definitions of its kinds, its
-namespace, and what its controller needs. The objects are built into this program.
-It is a server-side apply, so what you have set beside is left alone.
+const installLong = `Install or update Holdfast in a cluster: its CRDs, its namespace, and the objects of
+its controller. The objects are part of this program. It uses server-side apply, so
+other fields that you have set are kept.
 
 If Holdfast is installed in another way, such as Helm or a kustomization, or in
-another version, or other clients have changed what is installed, it changes nothing
-and names the command that upgrades it. --force replaces it.
+another version, or if other clients have changed its objects, it changes nothing
+and prints the command that upgrades Holdfast. --force replaces the objects.
 
-With --export they are printed instead, and no cluster is asked. With --wait it ends
-when the controller is ready, and says what its Pods wait for if that takes too long.
+With --export it prints the objects, and uses no cluster. With --wait it ends when
+the controller is ready, and after the timeout it reports why the Pods are not ready.
 
-There is no public image of the controller: build one and push it to a registry of
-yours ("make push IMAGE=..." in a checkout), and name it with --image.
+There is no public image of the controller: build one, push it to your registry
+("make push IMAGE=..." in a checkout), and set it with --image.
 
 Exit status:
-  0  installed, or printed; with --wait: and ready
+  0  installed, or printed; with --wait: also ready
   1  with --wait: not ready in time
   2  an error, also one in the flags`
 
@@ -44,7 +44,7 @@ const installExample = `
   # Into the cluster of the current context
   PROGRAM install --image registry.example.com/holdfast:1 --wait
 
-  # To look at first, or to keep in Git
+  # Print the objects, to read them or to keep them in Git
   PROGRAM install --export > holdfast.yaml
 `
 
@@ -75,12 +75,12 @@ func newInstallCommand(name string, streams Streams) *cobra.Command {
 
 func (f *installFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.export, "export", false, "print the objects, and install nothing")
-	flags.StringVar(&f.image, "image", "", "`IMAGE` of the controller; without it, the one of the built-in objects")
-	flags.BoolVar(&f.force, "force", false, "replace what is installed in another way or version")
-	flags.BoolVar(&f.noMysql, "without-mysql", false, "leave out the definition of the kind Mysql")
+	flags.StringVar(&f.image, "image", "", "`IMAGE` of the controller; default: the image in the built-in objects")
+	flags.BoolVar(&f.force, "force", false, "replace an installation of another kind or version")
+	flags.BoolVar(&f.noMysql, "without-mysql", false, "do not install the CRD of the kind Mysql")
 	f.wait.Add(flags, "until the controller is ready")
 	f.connection.Add(flags)
-	flags.Lookup("namespace").Usage = "`NAMESPACE` to install into; without it, " + deploy.Namespace
+	flags.Lookup("namespace").Usage = "`NAMESPACE` to install into; default: " + deploy.Namespace
 }
 
 func (f *installFlags) options(streams Streams) (runner, error) {
@@ -89,10 +89,10 @@ func (f *installFlags) options(streams Streams) (runner, error) {
 		return o, err
 	}
 	if f.wait.Wait && f.export {
-		return o, errors.New("--export installs nothing to --wait for: give one of the two")
+		return o, errors.New("--export installs nothing, so --wait has no effect: use one of the two")
 	}
 	if namespace := *f.connection.Namespace; namespace != "" && len(validation.IsDNS1123Label(namespace)) > 0 {
-		return o, fmt.Errorf("-n %q is not the name of a namespace: lower-case letters, digits and '-'", namespace)
+		return o, fmt.Errorf("-n %q is not a valid namespace: use lower-case letters, digits and '-'", namespace)
 	}
 	return o, nil
 }
@@ -207,7 +207,7 @@ func (o installOptions) install(ctx context.Context, c *connection.Cluster, obje
 		}
 		if _, err := c.ApplyOne(ctx, client, u.GetName(), u.Object, false, true); err != nil {
 			if apierrors.IsForbidden(err) {
-				return fmt.Errorf("%s: installing takes the rights of an administrator: %w", name, err)
+				return fmt.Errorf("%s: you need the rights of an administrator to install: %w", name, err)
 			}
 			return c.Explained(err, "patch", name)
 		}
@@ -219,7 +219,7 @@ func (o installOptions) install(ctx context.Context, c *connection.Cluster, obje
 		return err
 	}
 	if o.image == "" && strings.HasPrefix(imageOf(objects), "holdfast.dev/") {
-		warn(o.streams.Err, []string{"the image of the controller, " + imageOf(objects) + ", is in no public registry: unless your nodes have it, name yours with --image"})
+		warn(o.streams.Err, []string{"the image of the controller, " + imageOf(objects) + ", is not in a public registry: set your image with --image, unless the nodes have this one"})
 	}
 	if o.wait.Wait {
 		if err := o.awaitController(ctx, c); err != nil {
@@ -237,7 +237,7 @@ func (o installOptions) elsewhere(found installation) error {
 	if !found.bound || found.namespace == wanted {
 		return nil
 	}
-	return fmt.Errorf("the namespace %[1]s has a controller, and a second one in %[2]s would work against it: "+
+	return fmt.Errorf("the namespace %[1]s already has a controller, and a second one in %[2]s would conflict with it: "+
 		"`%[3]s` updates it; to move it, `kubectl delete namespace %[1]s` and `kubectl delete clusterrolebinding %[4]s %[5]s` first",
 		found.namespace, wanted, found.upgrade(), controllerName, definitionsName)
 }
@@ -254,8 +254,8 @@ var (
 
 // afterInstall describes the next steps. Without them, no Application can write.
 const afterInstall = `
-Applications write with the rights of a ServiceAccount of their namespace. To let
-those of the namespace default edit it:
+Applications write with the rights of a ServiceAccount in their namespace. To grant
+these rights in the namespace default, run:
 
   kubectl create serviceaccount holdfast-applier
   kubectl create rolebinding holdfast-applier --clusterrole=edit \

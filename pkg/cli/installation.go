@@ -162,14 +162,14 @@ func (o installOptions) refuseToReplace(ctx context.Context, c *connection.Clust
 	if err != nil || why == "" {
 		return err
 	}
-	return fmt.Errorf("nothing was installed: %s. To upgrade it, run: %s. To replace it with what this program contains, add --force to this command", why, found.upgrade())
+	return fmt.Errorf("nothing was installed: %s. To upgrade it, run: %s. To replace it with the objects of this program, add --force", why, found.upgrade())
 }
 
 // replaced returns the first thing that the objects would replace, or "".
 func (o installOptions) replaced(ctx context.Context, c *connection.Cluster, found installation, objects []*unstructured.Unstructured) (string, error) {
 	switch {
 	case found.release != "":
-		return "the release " + found.release + " of Helm is installed in the namespace " + found.releasedIn, nil
+		return "the Helm release " + found.release + " is installed in the namespace " + found.releasedIn, nil
 	case found.variant != "default":
 		return "deploy/" + found.variant + " is installed in the namespace " + found.namespace, nil
 	}
@@ -200,7 +200,7 @@ func conflict(ctx context.Context, c *connection.Cluster, client dynamic.Resourc
 	case err != nil:
 		return "", c.Explained(err, "get", name)
 	case object.GetKind() == "CustomResourceDefinition" && !sameSchemas(object, live):
-		return "the " + name + " is of another version than this program", nil
+		return "the " + name + " has another version than this program", nil
 	}
 	_, err = c.ApplyOne(ctx, client, object.GetName(), object.Object, true, false)
 	if apierrors.IsConflict(err) {

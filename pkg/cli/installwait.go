@@ -24,7 +24,7 @@ func (o installOptions) awaitController(ctx context.Context, c *connection.Clust
 	in := cmp.Or(*o.connection.Namespace, deploy.Namespace)
 	why := "its Pods are not created yet"
 	late := func() error {
-		return fmt.Errorf("the controller is not ready: %s. `kubectl describe pods -n %s` says more", why, in)
+		return fmt.Errorf("the controller is not ready: %s. For details, run: kubectl describe pods -n %s", why, in)
 	}
 	err := o.wait.Until(ctx, late, func(ctx context.Context) (bool, error) {
 		deployment, err := c.Own.Resource(deployments).Namespace(in).Get(ctx, controllerName, metav1.GetOptions{})

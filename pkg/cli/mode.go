@@ -12,13 +12,13 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 )
 
-const observeLong = `Have an Application only observe (spec.mode: Observe): nothing of its objects is
-written, and what drifts is told. What it has held keeps its marks. A later submit
-leaves it so. holdfast hold NAME has it held again, holdfast diff NAME shows what that
-would do.
+const observeLong = `Set an Application to observe-only mode (spec.mode: Observe): Holdfast writes nothing
+to its objects, and reports drift. Objects that it has held keep their tracking
+metadata. A later submit does not change the mode. To hold the Application again, run
+holdfast hold NAME; holdfast diff NAME shows what that would change.
 
 Exit status:
-  0  it only observes
+  0  it is observe-only
   2  an error, also one in the flags`
 
 // modeOptions are the options of a command that changes the mode of an Application.
@@ -29,8 +29,8 @@ type modeOptions struct {
 
 func newObserveCommand(name string, streams Streams) *cobra.Command {
 	return changing(command{
-		use: "observe NAME", short: "Look at the objects of an Application, and write nothing",
-		long: observeLong, example: "  # Nothing of web is written; what differs is reported\n  PROGRAM observe web",
+		use: "observe NAME", short: "Report drift of an Application, and write nothing",
+		long: observeLong, example: "  # Write nothing of web, and report drift\n  PROGRAM observe web",
 	}, streams, change{}, "", func(o change) runner { return modeOptions{o, v1alpha1.ModeObserve} }).build(name)
 }
 
@@ -47,7 +47,7 @@ func (o modeOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	is, word := app.Spec.Mode, map[v1alpha1.Mode]string{v1alpha1.ModeObserve: "is only observed from now on", v1alpha1.ModeHold: "is held from now on"}[o.mode]
+	is, word := app.Spec.Mode, map[v1alpha1.Mode]string{v1alpha1.ModeObserve: "is now observe-only", v1alpha1.ModeHold: "is now held"}[o.mode]
 	if is == "" {
 		is = v1alpha1.ModeHold
 	}
@@ -61,9 +61,9 @@ func (o modeOptions) run(ctx context.Context) error {
 		// A merge patch is read by clients that drop nulls; this touches one field.
 		err = c.Patch(ctx, o.name, types.JSONPatchType, []delta.Op{{Op: "add", Path: "/spec/mode", Value: string(o.mode)}})
 	case o.mode == v1alpha1.ModeHold:
-		return errors.New("no object given: give KIND/NAME, for example deployment/web, and PATH; Application " + app.Name + " itself is held already")
+		return errors.New("no object given: give KIND/NAME, for example deployment/web, and PATH; Application " + app.Name + " is already held")
 	default:
-		word = "only observes already"
+		word = "is already observe-only"
 	}
 	if err != nil {
 		return err

@@ -13,17 +13,17 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
-const planLong = `Print what the controller would do about an Application, for programs.
+const planLong = `Print what the controller would do for an Application, for programs.
 
-With NAME, the Application and its live objects are read from the cluster, with
-your rights. With -f no cluster is asked: the Application is read from a file,
-with its status if the file has one, and so are the live objects. What is printed is a Plan: every
-resource in the order of execution, what is created, every field that drifted,
-the JSON Patch that corrects it, and the status that follows once all of it is done.
-Values of Secrets are masked. Several Applications give several documents.
+With NAME, it reads the Application and its live objects from the cluster, with
+your rights. With -f it uses no cluster: it reads the Application, its status if
+there is one, and the live objects from files. The output is a Plan: every resource
+in the order of execution, the objects to create, every field that has drifted, the
+JSON Patch that corrects it, and the resulting status. Values of Secrets are masked.
+For several Applications, it prints several documents.
 
-With -o json the status is whole, the inventory included. Put into the file of the
-Application, with the changes in the live objects, it is where the next plan begins.
+With -o json the status is complete and contains the inventory. To plan the next
+step, copy this status into the Application file and update the live objects.
 
 ` + files.SourcesLong + `
 
@@ -32,13 +32,13 @@ Exit status:
   2  an error, also one in the flags or in the Application`
 
 const planExample = `
-  # What would be created
+  # Objects that would be created
   PROGRAM plan -f application.yaml
 
-  # What would be corrected, given these live objects
+  # Corrections of these live objects
   PROGRAM plan -f application.yaml --live live.yaml
 
-  # For an Application of the cluster, as it is now
+  # For an Application in the cluster
   PROGRAM plan web
 
   # Only the patches
@@ -72,7 +72,7 @@ func newPlanCommand(name string, streams Streams) *cobra.Command {
 
 func (f *planFlags) add(flags *pflag.FlagSet) {
 	f.target.Add(flags)
-	flags.StringVarP(&f.output, "output", "o", "yaml", "format of what is printed: `yaml|json`")
+	flags.StringVarP(&f.output, "output", "o", "yaml", "output format: `yaml|json`")
 }
 
 func (f *planFlags) options(streams Streams, args []string) (runner, error) {

@@ -13,24 +13,24 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
-const reconcileLong = `Have the controller look at an Application now, and wait until it has: at all of
-its resources, and at its source if that is behind a URL.
+const reconcileLong = `Request a reconciliation of an Application now, and wait for it: the controller
+checks all its resources, and fetches its source if that is a URL.
 
 The request is the annotation holdfast.dev/reconcile; the controller acknowledges
 it in status.reconcileRequest.
 
 Exit status:
-  0  the controller has looked at it; with --wait=false: it was asked to
-  1  it has not in time: does the controller run?
+  0  the controller has reconciled it; with --wait=false: requested
+  1  not reconciled in time: does the controller run?
   2  an error, also one in the flags`
 
 type reconcileOptions struct{ change }
 
 func newReconcileCommand(name string, streams Streams) *cobra.Command {
 	return changing(command{
-		use: "reconcile NAME", short: "Have the controller look at it now",
-		long: reconcileLong, example: "  # Look at web now\n  PROGRAM reconcile web",
-	}, streams, change{wait: connection.WaitFlags{Wait: true}}, "until the controller has looked at it",
+		use: "reconcile NAME", short: "Reconcile an Application now",
+		long: reconcileLong, example: "  # Reconcile web now\n  PROGRAM reconcile web",
+	}, streams, change{wait: connection.WaitFlags{Wait: true}}, "until the controller has reconciled it",
 		func(o change) runner { return reconcileOptions{o} }).build(name)
 }
 
@@ -54,12 +54,12 @@ func (o reconcileOptions) run(ctx context.Context) error {
 // acknowledged waits until the controller has acted on the request.
 func (o reconcileOptions) acknowledged(ctx context.Context, c *connection.Cluster, request string) error {
 	late := func() error {
-		return fmt.Errorf("the controller has not looked at %s/%s: does it run? `kubectl get pods -n holdfast-system` shows it, if it runs there", c.Namespace, o.name)
+		return fmt.Errorf("the controller has not reconciled %s/%s. Check that it runs: kubectl get pods -n holdfast-system", c.Namespace, o.name)
 	}
 	return o.wait.Follow(ctx, c, c.Namespace, o.name, late, func(app *v1alpha1.Application) (bool, error) {
 		switch {
 		case app == nil:
-			return true, &terminal.Exit{Status: terminal.StatusDifferent, Err: fmt.Errorf("%s/%s was deleted while it was waited for", c.Namespace, o.name)}
+			return true, &terminal.Exit{Status: terminal.StatusDifferent, Err: fmt.Errorf("%s/%s was deleted during the wait", c.Namespace, o.name)}
 		case app.Status.ReconcileRequest != request:
 			return false, nil
 		}

@@ -24,7 +24,7 @@ import (
 const releaseLong = `Release the fields that an Application holds of shared objects: all of them, those of
 KIND/NAME, or single fields of it. --restore restores the original values, and --leave
 keeps the live values. spec.onRelease has no effect. A field keeps its value if another
-client has changed it, or if its original value is not on record; the command lists it.
+client has changed it, or if its original value is not recorded; the command lists it.
 
 PATH is a path that explain prints. The command adds it to spec.fields, under leave or
 restore; holdfast hold takes it out again. With -f it edits the file, and keeps the
@@ -51,7 +51,7 @@ func newReleaseCommand(name string, streams Streams) *cobra.Command {
 		use: "release (NAME | -f FILE) [KIND/NAME [PATH...]]", short: "Release shared objects, or fields of them",
 		long: releaseLong,
 		example: "  # Restore the original number of replicas\n  PROGRAM release web deployment/web spec.replicas --restore\n\n" +
-			"  # Release a whole object, and leave it as it is\n  PROGRAM release web deployment/web --leave\n\n" +
+			"  # Release an entire object, and leave it as it is\n  PROGRAM release web deployment/web --leave\n\n" +
 			"  # What would happen to all shared objects\n  PROGRAM release web --restore --dry-run",
 		flags: func(flags *pflag.FlagSet) {
 			f.target.Add(flags)
@@ -67,12 +67,12 @@ func newReleaseCommand(name string, streams Streams) *cobra.Command {
 		args: func(*cobra.Command, []string) error { return nil },
 		options: func(args []string) (runner, error) {
 			if leave == restore {
-				return nil, errors.New("say what becomes of the fields: give one of --leave and --restore")
+				return nil, errors.New("choose the values of the released fields: use --leave or --restore")
 			}
 			o, err := f.releasing(streams, args)
 			o.wait = *wait
 			if err = errors.Join(err, wait.Check()); wait.Wait && (f.dryRun || o.target.InFiles) {
-				err = errors.Join(err, errors.New("--wait is for an Application that is changed in a cluster: leave it out with -f and --dry-run"))
+				err = errors.Join(err, errors.New("--wait needs a change in a cluster: omit it with -f or --dry-run"))
 			}
 			if o.policy = v1alpha1.ReleaseLeave; restore {
 				o.policy = v1alpha1.ReleaseRestore
@@ -112,8 +112,8 @@ func (o releaseOptions) run(ctx context.Context) error {
 	}
 	for _, id := range ids {
 		if source := d.SchemaSource(id); source.Entry {
-			return fmt.Errorf("%s has an entry in spec.%s, which says all of its fields: take fields out of it with `holdfast free`, "+
-				"and spec.onRelease says what becomes of them", id, source)
+			return fmt.Errorf("%s has a schema in spec.%s: release its fields with `holdfast free`, "+
+				"and spec.onRelease decides whether they are restored", id, source)
 		}
 	}
 	e := edit{after: d.Plan}
@@ -125,7 +125,7 @@ func (o releaseOptions) run(ctx context.Context) error {
 		}
 		e.notes = append(e.notes, notes...)
 		if e.after = d.WithFields(fields); e.after.Invalid != nil {
-			return fmt.Errorf("with that the Application would be refused: %w", e.after.Invalid)
+			return fmt.Errorf("this change would make the Application invalid: %w", e.after.Invalid)
 		}
 	}
 	var out bytes.Buffer
@@ -149,25 +149,25 @@ func (o releaseOptions) run(ctx context.Context) error {
 // released waits until the controller has released the recorded fields, even if the Application is not
 // ready for another reason.
 func (o releaseOptions) released(ctx context.Context, c *connection.Cluster, d files.Decision, leaving map[manifest.ID][]string) error {
-	why := "the controller has not looked at it: does it run?"
-	late := func() error { return fmt.Errorf("%s/%s has not let go: %s", d.Namespace, d.Name, why) }
+	why := "the controller has not reconciled it: does it run?"
+	late := func() error { return fmt.Errorf("%s/%s has not released the fields: %s", d.Namespace, d.Name, why) }
 	failed := func(text string) error {
 		return &terminal.Exit{Status: terminal.StatusDifferent, Err: errors.New(text)}
 	}
 	return o.wait.Follow(ctx, c, d.Namespace, d.Name, late, func(app *v1alpha1.Application) (bool, error) {
 		switch {
 		case app == nil || app.UID != d.UID:
-			return true, failed(d.Namespace + "/" + d.Name + " was deleted while it was waited for")
+			return true, failed(d.Namespace + "/" + d.Name + " was deleted during the wait")
 		case app.Spec.Suspend, app.Spec.Mode == v1alpha1.ModeObserve:
-			return true, failed(d.Namespace + "/" + d.Name + " is suspended or observes, so it lets go of nothing: waiting does not help")
+			return true, failed(d.Namespace + "/" + d.Name + " is suspended or observe-only, so it releases nothing: resume it, or set spec.mode to Hold")
 		case app.Status.ObservedGeneration != app.Generation:
 			return false, nil
 		}
 		held, reason := plan.StillHeld(app, leaving)
 		if held == "" {
-			return true, terminal.Write(o.streams.Out, []byte("let go\n"))
+			return true, terminal.Write(o.streams.Out, []byte("released\n"))
 		}
-		if why = held + " is still held: " + cmp.Or(reason, "the controller is about to let go of it"); reason != "" && apimeta.IsStatusConditionTrue(app.Status.Conditions, v1alpha1.ConditionStalled) {
+		if why = held + " is still held: " + cmp.Or(reason, "the controller has not released it yet"); reason != "" && apimeta.IsStatusConditionTrue(app.Status.Conditions, v1alpha1.ConditionStalled) {
 			return true, failed(late().Error())
 		}
 		return false, nil
@@ -188,11 +188,11 @@ func (o releaseOptions) shared(d files.Decision) (ids []manifest.ID, err error) 
 		case change.Shared, d.HasRecord(change.ID):
 			ids = append(ids, change.ID)
 		case o.resource != "":
-			return nil, fmt.Errorf("%s is owned, and not shared: nothing is on record of before. holdfast free lets its fields go as they are", asked)
+			return nil, fmt.Errorf("%s is owned, not shared, so no original values are recorded. To stop holding its fields, use holdfast free", asked)
 		}
 	}
 	if len(ids) == 0 {
-		return nil, fmt.Errorf("no object that is shared: Application %s/%s has nothing to let go of", d.Namespace, d.Name)
+		return nil, fmt.Errorf("Application %s/%s has no shared objects to release", d.Namespace, d.Name)
 	}
 	return ids, nil
 }

@@ -17,12 +17,12 @@ import (
 	"holdfast.dev/holdfast/pkg/template"
 )
 
-const renderLong = `Print the objects that a built-in template makes of a custom resource.
+const renderLong = `Print the objects that a built-in template renders from a custom resource.
 
-No cluster is asked. The custom resource is read from a file, checked as the API
-server would check it, and rendered as the controller renders it. With
--o application the whole Application is printed, observer schema included. Its
-leaves are the word "observed", so that any kubectl can apply it.
+It uses no cluster. It reads the custom resource from a file, validates it like the
+API server, and renders it like the controller. With -o application it prints the
+entire Application with its observer schema. The leaves of the schema are the word
+"observed", so that any kubectl can apply it.
 
 Exit status:
   0  printed
@@ -53,7 +53,7 @@ func newRenderCommand(name string, streams Streams) *cobra.Command {
 	f := &renderFlags{}
 	return command{
 		use:   "render -f FILE... [-o yaml|json|application]",
-		short: "Print what a template makes of a custom resource",
+		short: "Render a custom resource with its template",
 		long:  renderLong, example: renderExample,
 		args: noArguments, flags: f.add,
 		completeFlags: map[string]completer{"output": oneOf("yaml", "json", "application")},
@@ -64,11 +64,11 @@ func newRenderCommand(name string, streams Streams) *cobra.Command {
 func (f *renderFlags) add(flags *pflag.FlagSet) {
 	f.sources.Set = flags
 	flags.StringSliceVarP(&f.sources.Files, "filename", "f", nil,
-		"`FILE` with custom resources, a directory, a URL, or - for standard input; may be given several times")
-	flags.BoolVarP(&f.sources.Recursive, "recursive", "R", false, "with directories: what is below them, too")
+		"`FILE` with custom resources, a directory, a URL, or - for standard input; can be repeated")
+	flags.BoolVarP(&f.sources.Recursive, "recursive", "R", false, "with directories: also their subdirectories")
 	flags.StringVarP(&f.sources.Namespace, "namespace", "n", "default",
-		"`NAMESPACE` of custom resources that do not name theirs")
-	flags.StringVarP(&f.output, "output", "o", "yaml", "what is printed: the objects as `yaml|json`, or the application")
+		"`NAMESPACE` of custom resources that do not set one")
+	flags.StringVarP(&f.output, "output", "o", "yaml", "output: the objects as `yaml|json`, or the application")
 }
 
 func (f *renderFlags) options(streams Streams) (runner, error) {

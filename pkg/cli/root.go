@@ -19,15 +19,15 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
-const rootLong = `Holdfast holds exactly the fields you name, on any Kubernetes object, and leaves
-everything else alone.
+const rootLong = `Holdfast holds exactly the fields you name, on any Kubernetes object. It writes
+no other fields.
 
-An Application lists manifests and, in its observer schema, the fields that are
-to be held. A controller creates the objects, and corrects those fields when
-another client changes them. These commands submit Applications, show how they
-are, and what the controller would do about them.
+An Application lists manifests and, in its observer schema, the fields to hold.
+A controller creates the objects, and corrects those fields when another client
+changes them. These commands submit Applications, and show their state and the
+changes that the controller would make.
 
-Exit status, of every command that does not say otherwise:
+Exit status, unless the help of a command states otherwise:
   0    done
   1    something differs, is not ready, or was not ready in time
   2    an error
@@ -153,7 +153,7 @@ func NewCommand(name string, streams Streams) *cobra.Command {
 	root.SetOut(streams.Out)
 	root.SetErr(streams.Err)
 	root.SetUsageTemplate(usageTemplate)
-	root.Flags().Bool("version", false, "print which version this is") // cobra's own flag also takes -v
+	root.Flags().Bool("version", false, "print the version of this program") // cobra's own flag also takes -v
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(newHelpCommand())
 	addCommands(root, name, streams)
@@ -270,7 +270,7 @@ func flagError(cmd *cobra.Command, err error) error {
 
 // refusedValue returns an error that describes the values of a flag.
 func refusedValue(err *pflag.InvalidValueError) error {
-	takes := map[string]string{"duration": "a time such as 30s or 5m", "bool": "true or false"}[err.GetFlag().Value.Type()]
+	takes := map[string]string{"duration": "a duration such as 30s or 5m", "bool": "true or false"}[err.GetFlag().Value.Type()]
 	if takes == "" {
 		return err
 	}

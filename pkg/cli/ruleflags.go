@@ -21,14 +21,14 @@ type ruleFlags struct {
 }
 
 func (f *ruleFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.minimum, "minimum", "", "the least `VALUE`: a number, a quantity or a percentage")
-	flags.StringVar(&f.maximum, "maximum", "", "the greatest `VALUE`")
-	flags.StringArrayVar(&f.oneOf, "one-of", nil, "a `VALUE` that is allowed, as in YAML; may be repeated")
-	flags.StringVar(&f.pattern, "pattern", "", "a regular `EXPRESSION` (RE2) that the whole value matches")
-	flags.StringVar(&f.rule, "rule", "", "an `EXPRESSION` in CEL over self, the value, and object")
-	flags.StringVar(&f.mode, "mode", "", "`hold|seed|push|watch|absent`: write when created only, when the manifest changes, never, or remove")
-	flags.StringArrayVar(&f.keys, "keys", nil, "a `KEY` that nobody may add to the map; * is any text; may be repeated")
-	flags.StringArrayVar(&f.freeKeys, "free-keys", nil, "a `KEY` that everybody may add all the same; may be repeated")
+	flags.StringVar(&f.minimum, "minimum", "", "minimum `VALUE`: a number, a quantity or a percentage")
+	flags.StringVar(&f.maximum, "maximum", "", "maximum `VALUE`")
+	flags.StringArrayVar(&f.oneOf, "one-of", nil, "allowed `VALUE`, as in YAML; can be repeated")
+	flags.StringVar(&f.pattern, "pattern", "", "regular `EXPRESSION` (RE2) that the entire value must match")
+	flags.StringVar(&f.rule, "rule", "", "CEL `EXPRESSION` over self, the value, and object")
+	flags.StringVar(&f.mode, "mode", "", "`hold|seed|push|watch|absent`: hold always, write on creation, write when the manifest changes, only report drift, or remove")
+	flags.StringArrayVar(&f.keys, "keys", nil, "map `KEY` that other clients may not add; * matches any text; can be repeated")
+	flags.StringArrayVar(&f.freeKeys, "free-keys", nil, "map `KEY` that other clients may add to a closed map; can be repeated")
 }
 
 // given reports whether any of the flags is set.
@@ -66,7 +66,7 @@ func yamlValue(flag, text string) (*runtime.RawExtension, error) {
 	}
 	raw, err := yaml.YAMLToJSON([]byte(text))
 	if err != nil || !json.Valid(raw) {
-		return nil, fmt.Errorf("%s: %q is no value", flag, text)
+		return nil, fmt.Errorf("%s: %q is not a value", flag, text)
 	}
 	return &runtime.RawExtension{Raw: raw}, nil
 }

@@ -4,14 +4,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const schemaLong = `Make and check observer schemas.
+const schemaLong = `Create and check observer schemas.
 
 An observer schema names the fields of an Application's resources that are held.
 docs/semantics.md has its rules.`
 
 func newSchemaCommand(name string, streams Streams) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "schema", Short: "Make and check observer schemas", Long: schemaLong,
+		Use: "schema", Short: "Create and check observer schemas", Long: schemaLong,
 		Args: knownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

@@ -15,25 +15,25 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-const schemaDefaultLong = `Print the default observer schema of manifests: the one that a resource has for
-which none is given. Every field of the manifest is held, and every list keeps its
-length. It is a place to begin: take out the lines that others may write. An
-Application stands for its manifests. No cluster is asked.
+const schemaDefaultLong = `Print the default observer schema of manifests, which applies to a resource without
+a schema. It holds every field of the manifest, and the length of every list. Start
+with it, and remove the fields that other clients may write. The input can also be
+an Application, which is used for its manifests. It uses no cluster.
 
-With --closed, keys that others add to a map are removed: to every map that may have
-any keys, such as the data of a ConfigMap, but not to labels and annotations of an
-object. With --closed=PATH they are removed from that map, which may be the labels.
-A list whose elements have no keys is one value, and needs no closing.
+--closed makes Holdfast remove keys that other clients add to a map. It closes every
+map with free keys, such as the data of a ConfigMap, but not the labels and
+annotations of an object. --closed=PATH closes one map, which can be the labels. A
+list whose elements have no keys is one value, and needs no closing.
 
 Exit status:
   0  printed
   2  an error, also one in the flags or in the manifests`
 
 const schemaDefaultExample = `
-  # A schema to begin with
+  # A schema to start with
   PROGRAM schema default -f manifests.yaml > schema.yaml
 
-  # One that keeps other clients from adding labels
+  # A schema that removes labels of other clients
   PROGRAM schema default -f policy.yaml --closed=metadata.labels
 `
 
@@ -56,7 +56,7 @@ func newSchemaDefaultCommand(name string, streams Streams) *cobra.Command {
 			o.manifests.Add(flags, "filename", "f", "manifests or an Application")
 			o.manifests.AddKustomize(flags)
 			files.AddRecursive(flags, &o.manifests)
-			flags.StringArrayVar(&o.closed, "closed", nil, "close every map with free keys, or the one at a `PATH`; may be repeated")
+			flags.StringArrayVar(&o.closed, "closed", nil, "close every map with free keys, or the map at `PATH`; can be repeated")
 			flags.Lookup("closed").NoOptDefVal = everyMap
 		},
 		options: func([]string) (runner, error) {

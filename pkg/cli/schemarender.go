@@ -11,16 +11,16 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
-const schemaRenderLong = `Print the observer schema that an Application comes to: its own entries, what its
-fields (spec.fields) are compiled to, the default ones, and what hooks add. It is
-what status.mangledObserverSchema has.
+const schemaRenderLong = `Print the effective observer schema of an Application: its own schemas, those from
+spec.fields, the default schemas, and the additions of hooks. It is the value of
+status.mangledObserverSchema.
 
 Exit status:
   0  printed
   2  an error, also one in the flags or in the Application`
 
 const schemaRenderExample = `
-  # What do the paths of spec.fields mean?
+  # Which fields do the paths of spec.fields select?
   PROGRAM schema render -f application.yaml
 `
 
@@ -32,7 +32,7 @@ type schemaRenderOptions struct {
 func newSchemaRenderCommand(name string, streams Streams) *cobra.Command {
 	f := connection.NewTargetFlags()
 	return command{
-		use: "render NAME | -f FILE...", short: "Print the observer schema that an Application comes to",
+		use: "render NAME | -f FILE...", short: "Print the effective observer schema of an Application",
 		long: schemaRenderLong, example: schemaRenderExample,
 		args: atMost(1), flags: f.Add,
 		options: func(args []string) (runner, error) {

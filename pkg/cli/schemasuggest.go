@@ -16,14 +16,13 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-const schemaSuggestLong = `Propose an observer schema for live objects, which need not belong to an
-Application: an entry for each. It has the fields that people and their tools wrote, and leaves out
-those that controllers and autoscalers write, with a comment that says who does, and
-defaults, as far as they are known. Objects are named by KIND/NAME, by the manifests
-of files, or by labels; those that others control are left out then. With a file that is an
-Application, what is printed is that Application, with an entry for each resource that
-has none. Read it before you use it: it is made from metadata.managedFields, and knows only
-who wrote what, not what you want.
+const schemaSuggestLong = `Propose an observer schema for live objects, also without an Application. It contains
+the fields that users and their tools have written. It omits known defaults, and
+fields that controllers and autoscalers write; a comment names the writer. Select
+objects by KIND/NAME, by manifests in files, or by labels; with labels, objects that
+another object controls are omitted. If a file contains an Application, the output
+is that Application, with a schema for each resource that has none. Check the result
+before you use it: it is derived from metadata.managedFields.
 
 Exit status:
   0  printed
@@ -33,13 +32,13 @@ const schemaSuggestExample = `
   # What to hold of a Deployment that an autoscaler scales
   PROGRAM schema suggest deployment/web > schema.yaml
 
-  # The same of its Service, too
+  # Also for its Service
   PROGRAM schema suggest deployment/web service/web > schema.yaml
 
-  # Of all that kubectl has put there from a directory
+  # For all objects that kubectl has applied from a directory
   PROGRAM schema suggest -f manifests/ > schema.yaml
 
-  # Of all with a label
+  # For all objects with a label
   PROGRAM schema suggest -l app=web > schema.yaml
 `
 
@@ -61,7 +60,7 @@ func newSchemaSuggestCommand(name string, streams Streams) *cobra.Command {
 		long: schemaSuggestLong, example: schemaSuggestExample,
 		args: func(*cobra.Command, []string) error { return nil },
 		flags: func(flags *pflag.FlagSet) {
-			f.manifests.Add(flags, "filename", "f", "manifests of objects that are there, or an Application")
+			f.manifests.Add(flags, "filename", "f", "manifests of existing objects, or an Application")
 			f.manifests.AddKustomize(flags)
 			files.AddRecursive(flags, &f.manifests)
 			f.live.Add(flags)
@@ -99,7 +98,7 @@ func (o schemaSuggestOptions) run(ctx context.Context) error {
 		return err
 	}
 	if app != nil && o.live.Given() {
-		return errors.New("the file is an Application, which gets entries for its own resources: leave KIND/NAME and -l out")
+		return errors.New("the file is an Application, so schemas are proposed for its own resources: omit KIND/NAME and -l")
 	}
 	if app != nil {
 		documents = app.Unspoken()
@@ -135,7 +134,7 @@ func (o schemaSuggestOptions) run(ctx context.Context) error {
 func suggestionText(s plan.Suggestion, streams Streams) []byte {
 	var b bytes.Buffer
 	if len(s.LeftOut) > 0 {
-		b.WriteString("# Left out, because others keep writing it:\n")
+		b.WriteString("# Omitted, because other clients write it:\n")
 		rows := make([][]string, len(s.LeftOut))
 		for i, f := range s.LeftOut {
 			e := report.Explanation{Now: streams.Now()}

@@ -19,16 +19,15 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-const schemaValidateLong = `Check an observer schema, by itself and against the manifests that it is for. Every
-mistake is told at once, with its file, line, column and the path of its field. A
-field that its kind does not have is a warning, or a mistake with --strict. Known are
-the kinds of Kubernetes itself and those that the manifests define; with --cluster
-the API server is asked for its kinds, and else no cluster is. An Application is
-checked as a whole by "PROGRAM plan -f FILE".
+const schemaValidateLong = `Check an observer schema against its manifests. It reports every validation error
+with file, line, column and field path. An unknown field is a warning, or an error
+with --strict. The fields are known for the kinds of Kubernetes and for those that
+the manifests define; with --cluster, the API server also provides its kinds. To
+check an entire Application, use "PROGRAM plan -f FILE".
 
 Exit status:
-  0  the schema can be used
-  2  it cannot; or an error in the flags or in the files`
+  0  the schema is valid
+  2  it is not valid; or an error in the flags or in the files`
 
 const schemaValidateExample = `
   # Does the schema fit its manifests?
@@ -48,7 +47,7 @@ type schemaValidateOptions struct {
 func newSchemaValidateCommand(name string, streams Streams) *cobra.Command {
 	o := &schemaValidateOptions{streams: streams, connection: connection.NewFlags()}
 	return command{
-		use: "validate -f SCHEMA... -m MANIFEST...", short: "Find all mistakes of an observer schema",
+		use: "validate -f SCHEMA... -m MANIFEST...", short: "Find all errors of an observer schema",
 		long: schemaValidateLong, example: schemaValidateExample,
 		args: noArguments, flags: o.add,
 		options: func([]string) (runner, error) {
@@ -60,12 +59,12 @@ func newSchemaValidateCommand(name string, streams Streams) *cobra.Command {
 }
 
 func (o *schemaValidateOptions) add(flags *pflag.FlagSet) {
-	o.schema.Add(flags, "filename", "f", "entries of an observer schema")
-	o.manifests.Add(flags, "manifest", "m", "the manifests that they are for, or an Application")
+	o.schema.Add(flags, "filename", "f", "observer schema")
+	o.manifests.Add(flags, "manifest", "m", "the manifests of its objects, or an Application")
 	o.manifests.AddKustomize(flags)
 	files.AddRecursive(flags, &o.schema, &o.manifests)
-	flags.BoolVar(&o.strict, "strict", false, "refuse fields that the kinds do not have, as far as these are known")
-	flags.BoolVar(&o.cluster, "cluster", false, "ask the API server which fields its kinds have")
+	flags.BoolVar(&o.strict, "strict", false, "treat unknown fields as errors")
+	flags.BoolVar(&o.cluster, "cluster", false, "get the fields of the kinds from the API server")
 	o.connection.Add(flags)
 }
 
@@ -79,7 +78,7 @@ func (o *schemaValidateOptions) check() error {
 	case !o.manifests.Given():
 		return errors.New("no manifests given: give their files with -m, or a kustomization with -k")
 	case o.schema.FromStdin() && o.manifests.FromStdin():
-		return errors.New("standard input can be read once: give a file to -f or to -m")
+		return errors.New("standard input can be read only once: give a file to -f or -m")
 	}
 	return nil
 }
@@ -117,7 +116,7 @@ func (o *schemaValidateOptions) run(ctx context.Context) error {
 	if misspelt != nil {
 		warn(o.streams.Err, strings.Split(misspelt.Error(), "\n"))
 	}
-	_, err = fmt.Fprintf(o.streams.Out, "%s for %s: no mistakes\n", entriesText(len(entries)), terminal.Plural(len(objects), "manifest"))
+	_, err = fmt.Fprintf(o.streams.Out, "%s for %s: no errors\n", entriesText(len(entries)), terminal.Plural(len(objects), "manifest"))
 	return err
 }
 

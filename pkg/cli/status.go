@@ -30,7 +30,7 @@ Exit status:
   2  an error, also one in the flags`
 
 const statusExample = `
-  # How is web?
+  # The state of web
   PROGRAM status web
 
   # From files that kubectl wrote, for example in a bug report
@@ -39,7 +39,7 @@ const statusExample = `
   # For a script
   PROGRAM status web -o json
 
-  # As one page to look at, with every field of its objects
+  # As one web page, with every field of its objects
   PROGRAM status web -o html > web.html
 `
 
@@ -77,8 +77,8 @@ func newStatusCommand(name string, streams Streams) *cobra.Command {
 func (f *statusFlags) add(flags *pflag.FlagSet) {
 	f.target.Add(flags)
 	terminal.AddColor(flags, &f.color)
-	flags.StringVarP(&f.output, "output", "o", "", "print for programs: `yaml|json|html`; html is a page")
-	flags.BoolVar(&f.all, "all", false, "list all resources, however many they are")
+	flags.StringVarP(&f.output, "output", "o", "", "print for programs: `yaml|json|html`; html is a web page")
+	flags.BoolVar(&f.all, "all", false, "list all resources")
 	addWatch(flags, &f.watch)
 }
 

@@ -25,11 +25,11 @@ const submitLong = `Create or update an Application from plain manifests.
 The files of -f become spec.manifest, and those of -O spec.observerSchema. A file can
 also be an Application: it is then submitted with the additions of the flags, and
 NAME is optional. Before anything is sent, the engine of the controller checks the
-manifests and the schema. It reports every mistake with file, line and column.
+manifests and the schema. It reports every error with file, line and column.
 
 A change of the manifests in a free field is not written; the command lists it. With
 --dry-run=server, the API server validates the Application and, with your rights, each
-object that would be created or changed. A missing namespace or kind is a note.
+object to create or change. If its namespace or kind does not exist, a note is printed.
 
 submit is a server-side apply by the field manager holdfast-cli: fields of other
 managers, such as spec.suspend, are kept, and fields of an earlier submit that are
@@ -38,20 +38,20 @@ survives kubectl edit and Helm. A new Application is created with the finalizer 
 the annotations that the controller would write first, if its ServiceAccount exists.
 
 Instead of manifests, --tosca takes a template and --csar an archive. A file is
-translated before it is sent, and its mistakes are reported like those of manifests. A
-template is sent whole. An archive of at most 1 MiB is stored in a ConfigMap that is
+translated before it is sent, and its errors are reported like those of manifests. A
+template is sent unchanged. An archive of at most 1 MiB is stored in a ConfigMap that is
 deleted with the Application. A URL is fetched and translated by the controller only.
 
 With --from-live, the manifests are made from live objects: those of KIND/NAME, those
 with the labels of -l, or those named in the files of -f. They contain the values that
-people have set, and these are held. They omit defaults, values of controllers, and
+users have set, and these are held. They omit defaults, values of controllers, and
 objects that other objects control. The Application adopts the objects (--adoption
 IfUnowned), and changes nothing; otherwise the command lists the changes and submits
-nothing. Secrets are left out, because users who may read the Application could read
+nothing. Secrets are omitted, because users who may read the Application could read
 them; --with-secrets includes them.
 
 With --wait it shows the progress of each resource, until all are ready, one needs
-your help, or the time is over.
+your help, or the timeout expires.
 
 Exit status:
   0  submitted; with --wait: also ready
@@ -65,10 +65,10 @@ const submitExample = `
   # Hold only the fields that schema.yaml names, and wait until all is ready
   PROGRAM submit web -f manifests/ -O schema.yaml --wait
 
-  # What would be stored?
+  # Print the Application that would be stored
   PROGRAM submit web -f manifests/ --dry-run=client -o yaml
 
-  # Hold what runs already, as it is, and keep it in Git
+  # Hold existing objects as they are, and keep the Application in Git
   PROGRAM submit shop --from-live -l app=shop --dry-run=client -o yaml
 
   # From a TOSCA template, with an input
@@ -102,7 +102,7 @@ type submitOptions struct {
 func newSubmitCommand(name string, streams Streams) *cobra.Command {
 	f := &submitFlags{connection: connection.NewFlags()}
 	return command{
-		use: "submit [NAME] -f FILE... | submit NAME --from-live -l LABELS", short: "Make or update an Application from manifests",
+		use: "submit [NAME] -f FILE... | submit NAME --from-live -l LABELS", short: "Create or update an Application from manifests",
 		long: submitLong, example: submitExample,
 		args: func(cmd *cobra.Command, args []string) error {
 			if f.source.FromLive {
@@ -124,13 +124,13 @@ func newSubmitCommand(name string, streams Streams) *cobra.Command {
 func (f *submitFlags) add(flags *pflag.FlagSet) {
 	f.source.Add(flags)
 	f.live.Add(flags)
-	flags.BoolVar(&f.secrets, "with-secrets", false, "with --from-live: Secrets, too, with their values")
-	flags.StringVar(&f.dryRun, "dry-run", "none", "`MODE`: client only prints what would be sent, server has the API server check it and each object, and neither stores anything")
+	flags.BoolVar(&f.secrets, "with-secrets", false, "with --from-live: include Secrets with their values")
+	flags.StringVar(&f.dryRun, "dry-run", "none", "`MODE`: client prints the Application and does not send it; server lets the API server validate it and each object. Nothing is stored")
 	flags.StringVarP(&f.output, "output", "o", "", "print the Application: `yaml|json|name`")
 	terminal.AddShowSecrets(flags, &f.showSecrets)
-	flags.BoolVar(&f.force, "force-conflicts", false, "take fields over that another field manager has set")
-	flags.BoolVar(&f.createNamespace, "create-namespace", false, "create the namespace of the Application, if it is not there")
-	flags.BoolVar(&f.strict, "strict", false, "refuse fields that the kinds do not have; without it they are warnings")
+	flags.BoolVar(&f.force, "force-conflicts", false, "overwrite fields that another field manager has set")
+	flags.BoolVar(&f.createNamespace, "create-namespace", false, "create the namespace of the Application if it does not exist")
+	flags.BoolVar(&f.strict, "strict", false, "treat unknown fields as errors, not as warnings")
 	f.wait.Add(flags, "until it is ready")
 	f.connection.Add(flags)
 }
@@ -149,9 +149,9 @@ func (f *submitFlags) options(streams Streams, args []string) (runner, error) {
 	}
 	switch {
 	case f.dryRun != "none" && f.dryRun != "client" && f.dryRun != "server":
-		return o, fmt.Errorf("--dry-run takes none, client or server, not %q", f.dryRun)
+		return o, fmt.Errorf("--dry-run must be none, client or server, not %q", f.dryRun)
 	case f.dryRun != "none" && f.wait.Wait:
-		return o, errors.New("a dry run stores nothing that --wait could wait for: leave one of them out")
+		return o, errors.New("a dry run stores nothing, so --wait has no effect: omit one of them")
 	}
 	if o.output == "" && f.dryRun == "client" {
 		o.output = "yaml"
@@ -207,10 +207,10 @@ func (o submitOptions) foresee(ctx context.Context, c *connection.Cluster, s *fi
 		return nil, err
 	}
 	if after.Invalid != nil && after.Invalid.Disposition() == v1alpha1.DispositionEdit {
-		warn(o.streams.Err, []string{"the controller will refuse it: " + after.Invalid.Error()})
+		warn(o.streams.Err, []string{"the controller will find it invalid: " + after.Invalid.Error()})
 	}
 	if unreadable != nil {
-		warn(o.streams.Err, []string{"what the live objects have in free fields is not known: " + unreadable.Error()})
+		warn(o.streams.Err, []string{"cannot compare free fields with the live objects: " + unreadable.Error()})
 	}
 	notes := report.NotHeld(*after)
 	if before != nil {
@@ -230,7 +230,7 @@ func (o submitOptions) ask(ctx context.Context, c *connection.Cluster, foreseen 
 	for _, note := range answers.Notes {
 		fmt.Fprintln(o.streams.Err, "note: "+terminal.Visible(note))
 	}
-	fmt.Fprintf(o.streams.Err, "note: the API server would take %d of %s that would be written\n", answers.Fine, terminal.Plural(answers.Asked, "object"))
+	fmt.Fprintf(o.streams.Err, "note: the API server would accept %d of %s to write\n", answers.Fine, terminal.Plural(answers.Asked, "object"))
 	return answers.Refused
 }
 
@@ -274,7 +274,7 @@ func (o submitOptions) print(ctx context.Context, s *files.Submission) error {
 func (o submitOptions) printAll(s *files.Submission) error {
 	if o.createNamespace && !strings.HasPrefix(o.output, "jsonpath") {
 		if s.Namespace == "" {
-			return errors.New("--create-namespace with --dry-run=client: say which namespace, with -n NAMESPACE")
+			return errors.New("--create-namespace with --dry-run=client needs a namespace: add -n NAMESPACE")
 		}
 		if err := o.object.PrintObj(connection.Namespace(s.Namespace), o.streams.Out); err != nil {
 			return err
@@ -295,7 +295,7 @@ func (o submitOptions) printAll(s *files.Submission) error {
 // printObject prints an Application, with the values of Secrets masked.
 func (o submitOptions) printObject(u *unstructured.Unstructured) error {
 	if !o.showSecrets && files.MaskApplication(u.Object) && o.output != "name" {
-		warn(o.streams.Err, []string{"values of Secrets are masked in what is printed: --show-secrets shows them"})
+		warn(o.streams.Err, []string{"values of Secrets are masked in the output: use --show-secrets to print them"})
 	}
 	return o.object.PrintObj(u, o.streams.Out)
 }
@@ -331,13 +331,13 @@ func (o submitOptions) send(ctx context.Context, c *connection.Cluster, s *files
 	}
 	result := connection.ApplyResult{Stored: s.Object(), Done: "created"}
 	if created && o.dryRun == "server" {
-		warn(o.streams.Err, []string{"the API server cannot check an Application whose namespace is not there yet: it was only checked here"})
+		warn(o.streams.Err, []string{"the namespace does not exist yet, so the API server cannot validate the Application: it was only checked locally"})
 	} else if result, err = c.Apply(ctx, s, o.dryRun == "server", o.force); err != nil {
 		return err
 	}
 	note := result.Done + o.dryNote()
 	if result.Stored.GetDeletionTimestamp() != nil {
-		warn(o.streams.Err, []string{"the Application " + s.Namespace + "/" + s.Name + " is being deleted, and this with it: submit it again when it is gone"})
+		warn(o.streams.Err, []string{"the Application " + s.Namespace + "/" + s.Name + " is being deleted, and so is this change: submit it again after the deletion"})
 	}
 	switch {
 	case o.object != nil:

@@ -26,9 +26,9 @@ func (o *submitOptions) checkLive(args []string) error {
 	}
 	switch {
 	case !o.source.FromLive && (o.live.Selector != "" || o.secrets):
-		return errors.New("-l and --with-secrets say which live objects are taken: give --from-live, too")
+		return errors.New("-l and --with-secrets select live objects: add --from-live")
 	case o.source.FromLive && !o.live.Given() && !o.source.NamesFiles():
-		return errors.New("--from-live takes objects that are named: give KIND/NAME, labels with -l, or files with -f")
+		return errors.New("--from-live needs objects: give KIND/NAME, labels with -l, or files with -f")
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func (o submitOptions) take(ctx context.Context, c *connection.Cluster) (*files.
 	taken := &files.FromLive{}
 	for _, object := range objects {
 		if manifest.IsSecret(object.ID.GroupKind()) && !o.secrets {
-			notes = append(notes, object.ID.String()+" is left out: its values would be in the Application; --with-secrets takes them")
+			notes = append(notes, object.ID.String()+" is omitted, because the Application would contain its values; to include it, add --with-secrets")
 			continue
 		}
 		taken.Add(object.Suggestion(), c.Namespace)
@@ -114,7 +114,7 @@ func (o submitOptions) changesNothing(ctx context.Context, c *connection.Cluster
 		}
 	}
 	if changed == 0 {
-		fmt.Fprintf(o.streams.Err, "note: %s to adopt, of which nothing changes\n", terminal.Plural(len(d.Changes), "object"))
+		fmt.Fprintf(o.streams.Err, "note: %s to adopt, without any change\n", terminal.Plural(len(d.Changes), "object"))
 		return nil
 	}
 	var out bytes.Buffer
@@ -123,9 +123,5 @@ func (o submitOptions) changesNothing(ctx context.Context, c *connection.Cluster
 	if err := terminal.Write(o.streams.Err, out.Bytes()); err != nil {
 		return err
 	}
-	are := "they are"
-	if changed == 1 {
-		are = "it is"
-	}
-	return fmt.Errorf("%s would not be as %s now: nothing was submitted", terminal.Plural(changed, "object"), are)
+	return fmt.Errorf("%s would change: nothing was submitted", terminal.Plural(changed, "object"))
 }

@@ -15,7 +15,7 @@ import (
 
 const toscaLong = `Check TOSCA templates and CSAR archives.
 
-"PROGRAM translate" prints what they become. docs/tosca.md says what is supported.`
+"PROGRAM translate" prints their manifests. docs/tosca.md lists the supported features.`
 
 func newToscaCommand(name string, streams Streams) *cobra.Command {
 	cmd := &cobra.Command{
@@ -27,25 +27,25 @@ func newToscaCommand(name string, streams Streams) *cobra.Command {
 	return cmd
 }
 
-const toscaValidateLong = `Find the mistakes of TOSCA templates and CSAR archives.
+const toscaValidateLong = `Find the errors of TOSCA templates and CSAR archives.
 
 A template is translated as by "PROGRAM translate", without a cluster. Inputs need no
-values; those that are given are checked. Each mistake is printed with its file, line,
-column and path; -o adds its code and is for programs. Warnings are about what has no
+values; those that are given are checked. Each error is printed with its file, line,
+column and path; -o is for programs and adds its code. Warnings are about parts without
 effect.
 
 Exit status:
-  0  no mistakes, perhaps warnings
-  2  mistakes; or an error in the flags or files`
+  0  no errors, perhaps warnings
+  2  errors, also in the flags or files`
 
 const toscaValidateExample = `
-  # Can these be translated?
+  # Check a template and an archive
   PROGRAM tosca validate shop.yaml shop.csar
 
-  # With these values for the inputs?
+  # Check with values for the inputs
   PROGRAM tosca validate shop.yaml --inputs inputs.yaml
 
-  # The mistakes for an editor or a script
+  # Print the errors for an editor or a script
   PROGRAM tosca validate shop.yaml -o json
 `
 
@@ -64,7 +64,7 @@ type toscaValidateOptions struct {
 func newToscaValidateCommand(name string, streams Streams) *cobra.Command {
 	f := &toscaValidateFlags{}
 	return command{
-		use: "validate FILE|URL|-...", short: "Find the mistakes of templates and archives",
+		use: "validate FILE|URL|-...", short: "Find the errors of templates and archives",
 		long: toscaValidateLong, example: toscaValidateExample,
 		args: atLeast("FILE"), takesFiles: true, flags: f.add,
 		options: func(args []string) (runner, error) { return f.options(streams, args) },
@@ -123,7 +123,7 @@ func (o toscaValidateOptions) run(ctx context.Context) error {
 		}
 		warn(o.streams.Err, warningTexts(warnings))
 		if err == nil {
-			fmt.Fprintln(o.streams.Out, terminal.Visible(file)+": no mistakes")
+			fmt.Fprintln(o.streams.Out, terminal.Visible(file)+": no errors")
 		}
 	}
 	if o.print == nil {

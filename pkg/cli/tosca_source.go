@@ -30,8 +30,8 @@ type toscaFlags struct {
 
 func (f *toscaFlags) add(flags *pflag.FlagSet) {
 	f.inputs.Add(flags)
-	flags.StringVar(&f.root, "root", "", "`DIRECTORY` within which imports like ../types.yaml may go; unset: that of the template")
-	flags.StringArrayVar(&f.networks, "allow-url-network", nil, "`NETWORK`, such as 10.1.0.0/16, from which URLs are fetched although it is not public")
+	flags.StringVar(&f.root, "root", "", "root `DIRECTORY` for imports like ../types.yaml; default: the directory of the template")
+	flags.StringArrayVar(&f.networks, "allow-url-network", nil, "private `NETWORK` from which URLs may be fetched, for example 10.1.0.0/16")
 }
 
 // toscaOptions are the options to read and translate templates.
@@ -64,7 +64,7 @@ func fetcherFor(networks []string) (source.Fetcher, error) {
 	for _, text := range networks {
 		network, err := netip.ParsePrefix(text)
 		if err != nil {
-			return nil, fmt.Errorf("--allow-url-network takes a network like 10.1.0.0/16, not %q", text)
+			return nil, fmt.Errorf("--allow-url-network needs a network such as 10.1.0.0/16, not %q", text)
 		}
 		options.Networks = append(options.Networks, network.Masked())
 	}
@@ -131,7 +131,7 @@ func (o toscaOptions) openRoot(file string) (beside, error) {
 			return beside{}, err
 		}
 		if below, err = filepath.Rel(above, template); err != nil || !filepath.IsLocal(below) {
-			return beside{}, fmt.Errorf("%s: is not in the directory %s, which --root names", file, root)
+			return beside{}, fmt.Errorf("%s: is not in the directory %s of --root", file, root)
 		}
 	}
 	opened, err := os.OpenRoot(root)
@@ -194,15 +194,15 @@ func (b beside) Resolve(ctx context.Context, location string) ([]byte, error) {
 		page, err := b.fetcher.Get(ctx, location, remote.Page{})
 		return page.Data, err
 	case b.root == nil:
-		return nil, errors.New("a template from standard input imports no files")
+		return nil, errors.New("a template from standard input cannot import files")
 	}
 	name := filepath.FromSlash(path.Join(b.below, location))
 	switch {
 	case filepath.IsLocal(name):
 	case b.given:
-		return nil, errors.New("is outside the directory that --root names")
+		return nil, errors.New("is outside the directory of --root")
 	default:
-		return nil, errors.New("is outside the directory of the template: --root names one within which imports may go")
+		return nil, errors.New("is outside the directory of the template: set a higher directory with --root")
 	}
 	if err := b.check(name); err != nil {
 		return nil, err
@@ -221,7 +221,7 @@ func (b beside) check(name string) error {
 		return syscall.EISDIR
 	}
 	if _, elsewhere := os.Stat(filepath.Join(b.root.Name(), name)); err != nil && elsewhere == nil {
-		return errors.New("is a link that leads out of the directory within which imports may go")
+		return errors.New("is a link to a file outside the root directory of imports")
 	}
 	if err != nil {
 		return unnamed(err)

@@ -13,15 +13,15 @@ import (
 	"holdfast.dev/holdfast/pkg/tosca"
 )
 
-const translateLong = `Print the manifests that a TOSCA template or a CSAR archive is translated to.
+const translateLong = `Translate a TOSCA template or a CSAR archive, and print the manifests.
 
-No cluster is asked. What FILE is, its content tells: a template, or an archive
-(zip, tar, tar.gz). A template may import files that are in its directory or
-below; --root names a directory above it within which imports may go. URLs, also those of imports, must begin with https:// and lead to public
-addresses; --allow-url-network names networks that may be reached all the same.
-Manifests are printed whole, values of Secrets too, in the order in which
-the requirements of the template want them. Warnings and the outputs of the
-template go to standard error. docs/tosca.md says what is supported.
+It uses no cluster. The content of FILE decides whether it is a template or an
+archive (zip, tar, tar.gz). A template can import files from its directory and from
+subdirectories; --root allows a higher directory. URLs, also those of imports, must
+begin with https:// and have a public address; --allow-url-network allows private
+networks. Manifests are printed with the values of Secrets, in the order of the
+requirements in the template. Warnings and the outputs of the template are written
+to standard error. docs/tosca.md lists the supported features.
 
 Exit status:
   0  printed
@@ -31,7 +31,7 @@ const translateExample = `
   # The manifests of a template, with a value for one of its inputs
   PROGRAM translate shop.yaml --input replicas=3
 
-  # Those of an archive, as a List for programs
+  # The manifests of an archive, as a List for programs
   PROGRAM translate shop.csar --inputs inputs.yaml -o json
 
   # The text of each node before it is read as YAML
@@ -55,7 +55,7 @@ type translateOptions struct {
 func newTranslateCommand(name string, streams Streams) *cobra.Command {
 	f := &translateFlags{}
 	return command{
-		use: "translate FILE|URL|- [--input NAME=VALUE]...", short: "Print what a TOSCA template or CSAR becomes",
+		use: "translate FILE|URL|- [--input NAME=VALUE]...", short: "Translate a TOSCA template or CSAR into manifests",
 		long: translateLong, example: translateExample,
 		args: exactly("FILE"), takesFiles: true, flags: f.add,
 		options: func(args []string) (runner, error) { return f.options(streams, args[0]) },
@@ -64,8 +64,8 @@ func newTranslateCommand(name string, streams Streams) *cobra.Command {
 
 func (f *translateFlags) add(flags *pflag.FlagSet) {
 	f.template.add(flags)
-	flags.StringVarP(&f.output, "output", "o", "yaml", "format of what is printed: `yaml|json`; json is a List")
-	flags.BoolVar(&f.raw, "raw", false, "print the text of each node as it is, to find mistakes in templates")
+	flags.StringVarP(&f.output, "output", "o", "yaml", "output format: `yaml|json`; json is a List")
+	flags.BoolVar(&f.raw, "raw", false, "print the unparsed text of each node, to find errors in templates")
 }
 
 func (f *translateFlags) options(streams Streams, file string) (runner, error) {
@@ -138,7 +138,7 @@ func outputText(output tosca.Output) string {
 		}
 		return fmt.Sprintf("%q", output.Value)
 	case tosca.Hidden:
-		return "(hidden, because it is made of a sensitive input)"
+		return "(hidden, because it depends on a sensitive input)"
 	default:
 		return "(not available before it runs)"
 	}

@@ -15,22 +15,22 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
-const treeLong = `Show an Application, its resources, and what these own in turn (ReplicaSets, Pods,
-EndpointSlices, ...), each with its health.
+const treeLong = `Show an Application, its resources, and the objects that these own (ReplicaSets,
+Pods, EndpointSlices, ...), each with its health.
 
-What an object owns is found by owner references, among all kinds of its
-namespace that you may list. Of more than 100 resources it shows those that are not
-healthy, or own what is not; with --all it shows all of them.
+It finds owned objects by their owner references, among all kinds in the namespace
+that you may list. If there are more than 100 resources, it shows those that are not
+healthy or own an unhealthy object; with --all it shows all of them.
 
 Exit status:
   0  shown
   2  an error, also one in the flags`
 
 const treeExample = `
-  # What web has become
+  # The resources of web, and the objects that they own
   PROGRAM tree web
 
-  # For a script: all that there is of it
+  # For a script: the names of all objects
   PROGRAM tree web -o name
 `
 
@@ -55,7 +55,7 @@ type treeOptions struct {
 func newTreeCommand(name string, streams Streams) *cobra.Command {
 	f := &treeFlags{connection: connection.NewFlags()}
 	return command{
-		use: "tree NAME", short: "Show its resources, and what they own",
+		use: "tree NAME", short: "Show the resources, and the objects that they own",
 		long: treeLong, example: treeExample,
 		args: exactly("NAME"), flags: f.add,
 		options:    func(args []string) (runner, error) { return f.options(streams, args) },
@@ -67,7 +67,7 @@ func newTreeCommand(name string, streams Streams) *cobra.Command {
 func (f *treeFlags) add(flags *pflag.FlagSet) {
 	terminal.AddColor(flags, &f.color)
 	flags.StringVarP(&f.output, "output", "o", "", "print for programs: `yaml|json|name`")
-	flags.BoolVar(&f.all, "all", false, "list all resources, however many they are")
+	flags.BoolVar(&f.all, "all", false, "list all resources")
 	addWatch(flags, &f.watch)
 	f.connection.Add(flags)
 }

@@ -13,25 +13,25 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/page"
 )
 
-const uiLong = `Serve a page to look at: all Applications with their state, live; each with its
-resources, what to do and the plan; and each object line by line, with what every
-field is, who wrote it, and what is desired where that differs.
+const uiLong = `Serve web pages with live updates: all Applications with their state; each with its
+resources, remedies and plan; and each object line by line, with the state of every
+field, its last writer, and the desired value if that differs.
 
-The page is read-only. It is served on the loopback address of this machine only,
-and reads with your rights, as the other commands do. Whoever has the address that
-is printed can look until the command ends: it has a token. Values of Secrets are
-masked. Applications of all namespaces are listed if you may list them, or else
-those of your namespace, or of the one that -n names.
+The pages are read-only, and values of Secrets are masked. They are served only on
+the loopback address of this machine, and read with your rights, like the other
+commands. The printed address contains a token: any user who knows it can open the
+pages until the command ends. If you may list the Applications of all namespaces,
+all are shown; otherwise those of your namespace, or of the namespace of -n.
 
 Exit status:
   0  ended, by Ctrl-C
   2  an error, also one in the flags`
 
 const uiExample = `
-  # Look at everything
+  # All Applications
   PROGRAM ui
 
-  # At one namespace, on a port that an ssh -L leads to
+  # One namespace, on a port that ssh -L forwards
   PROGRAM ui -n shop --port 8123
 `
 
@@ -49,12 +49,12 @@ type uiOptions struct {
 func newUICommand(name string, streams Streams) *cobra.Command {
 	f := &uiFlags{connection: connection.NewFlags()}
 	return command{
-		use: "ui", short: "Serve a page to look at, on this machine",
+		use: "ui", short: "Serve web pages about Applications, on this machine",
 		long: uiLong, example: uiExample,
 		args: exactly(), flags: f.add,
 		options: func([]string) (runner, error) {
 			if f.port < 0 || f.port > 65535 {
-				return nil, fmt.Errorf("--port takes 1 to 65535, or 0 for any that is free, not %d", f.port)
+				return nil, fmt.Errorf("--port must be 1 to 65535, or 0 for any free port, not %d", f.port)
 			}
 			return uiOptions{*f, streams, name}, nil
 		},
@@ -63,7 +63,7 @@ func newUICommand(name string, streams Streams) *cobra.Command {
 }
 
 func (f *uiFlags) add(flags *pflag.FlagSet) {
-	flags.IntVar(&f.port, "port", 0, "`PORT` of 127.0.0.1 to serve on; 0: any that is free")
+	flags.IntVar(&f.port, "port", 0, "`PORT` of 127.0.0.1; 0: any free port")
 	f.connection.Add(flags)
 }
 
@@ -76,6 +76,6 @@ func (o uiOptions) run(ctx context.Context) error {
 	s := page.Server{Connect: o.connection.Connect, Namespace: *o.connection.Namespace, Program: o.program, Now: o.streams.Now}
 	return s.Serve(ctx, listener, func(address string) {
 		fmt.Fprintln(o.streams.Out, address)
-		fmt.Fprintln(o.streams.Err, "Open this address. Whoever has it can look, until this ends: press Ctrl-C.")
+		fmt.Fprintln(o.streams.Err, "Open this address. Any user who knows it can read the pages until you press Ctrl-C.")
 	})
 }

@@ -22,11 +22,11 @@ import (
 )
 
 const uninstallLong = `Remove Holdfast from a cluster: all objects that "install" or a directory below deploy
-has created, with the namespace of the controller and the definitions of the kinds.
+has created, with the namespace of the controller and the CRDs.
 
-It refuses while any namespace has Applications: without the definition they would
-be gone, and their objects would keep the tracking metadata. Delete them first, or
-give --release. It then deletes each Application, and its objects remain, without
+It changes nothing while any namespace has Applications: without the CRD they would
+be deleted, and their objects would keep the tracking metadata. Delete them first, or
+use --release. It then deletes each Application, and its objects remain, without
 tracking metadata. A Mysql is never released: delete it; its deletion policy decides
 about the volume.
 
@@ -35,14 +35,14 @@ has installed.
 
 Exit status:
   0  uninstalled
-  1  there are Applications, or were not released in time; or the answer was no
+  1  there are Applications, or they were not released in time; or not confirmed
   2  an error, also one in the flags`
 
 const uninstallExample = `
-  # When all Applications are gone
+  # When all Applications are deleted
   PROGRAM uninstall
 
-  # Release all Applications first: what they made goes on as it is
+  # Release all Applications first, and keep their objects
   PROGRAM uninstall --release
 `
 
@@ -60,7 +60,7 @@ type uninstallOptions struct {
 func newUninstallCommand(name string, streams Streams) *cobra.Command {
 	f := &uninstallFlags{connection: connection.NewFlags()}
 	return command{
-		use: "uninstall", short: "Take Holdfast out of a cluster",
+		use: "uninstall", short: "Remove Holdfast from a cluster",
 		long: uninstallLong, example: uninstallExample,
 		args: noArguments, flags: f.add,
 		options:    func([]string) (runner, error) { return uninstallOptions{*f, streams}, f.wait.Check() },
@@ -69,11 +69,11 @@ func newUninstallCommand(name string, streams Streams) *cobra.Command {
 }
 
 func (f *uninstallFlags) add(flags *pflag.FlagSet) {
-	flags.BoolVar(&f.release, "release", false, "release the Applications first: what they created stays")
+	flags.BoolVar(&f.release, "release", false, "release the Applications first, and keep their objects")
 	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
 	f.wait.AddTime(flags)
 	f.connection.Add(flags)
-	flags.Lookup("namespace").Usage = "`NAMESPACE` of the controller; without it, the one it is found in"
+	flags.Lookup("namespace").Usage = "`NAMESPACE` of the controller; default: detected"
 }
 
 // mysqls is the resource of the only kind from which Applications are made.
@@ -89,7 +89,7 @@ func (o uninstallOptions) run(ctx context.Context) error {
 		return err
 	}
 	if found.release != "" {
-		return fmt.Errorf("it is a release of Helm: `helm uninstall %s -n %s`", found.release, found.releasedIn)
+		return fmt.Errorf("this is a Helm release: to uninstall it, run: helm uninstall %s -n %s", found.release, found.releasedIn)
 	}
 	at := found.namespace
 	applications, err := existing(ctx, c, connection.Applications)
@@ -133,7 +133,7 @@ func removeSlices(ctx context.Context, c *connection.Cluster) error {
 
 // confirm asks for confirmation if a user can answer.
 func (o uninstallOptions) confirm(at string, applications int) error {
-	what := "the namespace " + at + " with all that is in it"
+	what := "the namespace " + at + " with all its objects"
 	if applications > 0 {
 		what += ", and releases " + terminal.Plural(applications, "Application")
 	}
@@ -141,9 +141,9 @@ func (o uninstallOptions) confirm(at string, applications int) error {
 	case o.yes:
 		return nil
 	case !terminal.IsPerson(o.streams.In):
-		return fmt.Errorf("this takes Holdfast out of the cluster, deletes %s: give --yes if that is meant", what)
+		return fmt.Errorf("this removes Holdfast from the cluster, and deletes %s: to confirm, add --yes", what)
 	}
-	return ask(o.streams, "This takes Holdfast out of the cluster, deletes "+what+". Go on?", "nothing was uninstalled")
+	return ask(o.streams, "This removes Holdfast from the cluster, and deletes "+what+". Continue?", "nothing was uninstalled")
 }
 
 // existing returns the objects of a kind in all namespaces, or nil if the kind does not exist.
@@ -162,9 +162,9 @@ func existing(ctx context.Context, c *connection.Cluster, resource schema.GroupV
 func (o uninstallOptions) refused(applications, databases []unstructured.Unstructured) error {
 	switch {
 	case len(databases) > 0:
-		return refusal("Mysql", databases, "`kubectl delete mysql NAME` deletes one; its volume and its credentials stay, unless its deletionPolicy is Delete")
+		return refusal("Mysql", databases, "To delete one, run: kubectl delete mysql NAME. Its volume and credentials are kept, unless its deletionPolicy is Delete")
 	case len(applications) > 0 && !o.release:
-		return refusal("Application", applications, "`holdfast delete NAME` deletes one with what it created, and --release releases all")
+		return refusal("Application", applications, "To delete one with its objects, run: holdfast delete NAME. To release all, add --release")
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func refusal(kind string, objects []unstructured.Unstructured, remedy string) er
 	if more := len(objects) - most; more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
-	return &terminal.Exit{Status: terminal.StatusDifferent, Err: fmt.Errorf("nothing was uninstalled: there is still %s: %s. %s",
+	return &terminal.Exit{Status: terminal.StatusDifferent, Err: fmt.Errorf("nothing was uninstalled: the cluster still has %s: %s. %s",
 		terminal.Plural(len(objects), kind), strings.Join(names, ", "), remedy)}
 }
 
@@ -194,7 +194,7 @@ func (o uninstallOptions) releaseAll(ctx context.Context, c *connection.Cluster,
 		}
 	}
 	var left []unstructured.Unstructured
-	late := func() error { return refusal("Application", left, "Does the controller run? `holdfast check` says so") }
+	late := func() error { return refusal("Application", left, "Check that the controller runs: holdfast check") }
 	return o.wait.Until(ctx, late, func(ctx context.Context) (done bool, err error) {
 		left, err = existing(ctx, c, connection.Applications)
 		return len(left) == 0, err

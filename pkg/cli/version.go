@@ -15,18 +15,18 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
-const versionLong = `Print which version of Holdfast this is and, if a cluster is configured, which
-Kubernetes that is and which versions of Applications it serves.
+const versionLong = `Print the version of Holdfast and, if a cluster is configured, the version of
+Kubernetes and the served versions of the kind Application.
 
 Exit status:
   0  printed
   2  an error, also one in the flags, or the cluster cannot be reached`
 
 const versionExample = `
-  # What to write into a bug report
+  # For a bug report
   PROGRAM version -o yaml
 
-  # Without asking the cluster
+  # Without the cluster
   PROGRAM version --client
 `
 
@@ -65,7 +65,7 @@ type Server struct {
 func newVersionCommand(name string, streams Streams) *cobra.Command {
 	f := &versionFlags{connection: connection.NewFlags()}
 	return command{
-		use: "version", short: "Print which version this is, and that of the cluster",
+		use: "version", short: "Print the versions of this program and of the cluster",
 		long: versionLong, example: versionExample,
 		args: noArguments, flags: f.add,
 		options:    func([]string) (runner, error) { return f.options(streams) },
@@ -75,7 +75,7 @@ func newVersionCommand(name string, streams Streams) *cobra.Command {
 
 func (f *versionFlags) add(flags *pflag.FlagSet) {
 	flags.StringVarP(&f.output, "output", "o", "", "print for programs: `yaml|json`")
-	flags.BoolVar(&f.client, "client", false, "only of this program; no cluster is asked")
+	flags.BoolVar(&f.client, "client", false, "only this program, without the cluster")
 	f.connection.Add(flags)
 }
 
@@ -112,7 +112,7 @@ func (o versionOptions) show(versions Versions) error {
 	if err != nil || versions.Server == nil {
 		return err
 	}
-	served := "no Applications: Holdfast is not installed"
+	served := "Holdfast is not installed"
 	if len(versions.Server.Applications) > 0 {
 		served = "Applications in " + strings.Join(versions.Server.Applications, ", ")
 	}

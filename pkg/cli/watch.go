@@ -13,11 +13,11 @@ import (
 
 // addWatch registers -w.
 func addWatch(flags *pflag.FlagSet, watch *bool) {
-	flags.BoolVarP(watch, "watch", "w", false, "go on, and show what changes")
+	flags.BoolVarP(watch, "watch", "w", false, "continue, and show changes")
 }
 
 // errWatchFiles is the error for -w on input or output that cannot change.
-var errWatchFiles = errors.New("-w watches a cluster: leave it out, or -f")
+var errWatchFiles = errors.New("-w watches a cluster: omit -w or -f")
 
 // shownAgain shows an Application of a cluster, and shows it again after each change, until it is
 // interrupted. On a terminal, new output replaces the previous output.

@@ -63,7 +63,7 @@ func (f *consistentListWatcher) open(ctx context.Context, options metav1.ListOpt
 	all := options.SendInitialEvents != nil && *options.SendInitialEvents
 	stale := f.pulse.takeStale()
 	if stale && !all {
-		return nil, apierrors.NewResourceExpired("the API server was away, or silent: everything is listed again")
+		return nil, apierrors.NewResourceExpired("the watch failed or stalled: list again")
 	}
 	if all {
 		options.ResourceVersion = ""
@@ -84,7 +84,7 @@ func (f *consistentListWatcher) open(ctx context.Context, options metav1.ListOpt
 	}
 	if moved := f.pulse.recordConnection(way.String()); moved && !all {
 		stream.Stop()
-		return nil, apierrors.NewResourceExpired("the connection to the API server is another one: everything is listed again")
+		return nil, apierrors.NewResourceExpired("the connection to the API server has changed: list again")
 	}
 	return f.pulse.monitor(stream), nil
 }

@@ -461,7 +461,7 @@ func (s *Store) objectOf(item any) (*Object, error) {
 	case *unstructured.Unstructured:
 		return s.object(item)
 	}
-	return nil, fmt.Errorf("a watch gave a %T", item)
+	return nil, fmt.Errorf("a watch returned a %T", item)
 }
 
 // listedOf converts an object of a list.

@@ -38,7 +38,7 @@ func (p StallTimeouts) backoff() *wait.Backoff {
 }
 
 // errStalled is the error of a stalled watch whose requests have not failed.
-var errStalled = errors.New("the API server has said nothing about them for more than a minute, and does not answer")
+var errStalled = errors.New("the API server has sent no events for more than a minute, and does not respond")
 
 // watchHealth is the state of a watch: the time of the last activity, and the current error.
 type watchHealth struct {

@@ -37,7 +37,7 @@ func (c *Client) WriterFor(namespace, serviceAccount string) (*Writer, error) {
 		return nil, errors.New("a write needs a ServiceAccount and its namespace")
 	}
 	if !IsServiceAccount(serviceAccount) || !isNamespace(namespace) {
-		return nil, fmt.Errorf("%.253q in namespace %.63q cannot be the name of a ServiceAccount: it is lower-case letters, digits, '-' and '.', like deployer",
+		return nil, fmt.Errorf("%.253q in namespace %.63q is not a valid name of a ServiceAccount: use lower-case letters, digits, '-' and '.', for example deployer",
 			serviceAccount, namespace)
 	}
 	return &Writer{client: c.writes, rest: c.writesRaw, user: "system:serviceaccount:" + namespace + ":" + serviceAccount, manager: v1alpha1.FieldManager}, nil
@@ -141,7 +141,7 @@ func (w *Writer) Delete(ctx context.Context, at Location, uid, resourceVersion s
 func parseRemaining(raw []byte, uid string) (map[string]any, error) {
 	object, err := manifest.DecodeJSON(raw)
 	if err != nil {
-		return nil, fmt.Errorf("reading the answer to a delete: %w", err)
+		return nil, fmt.Errorf("reading the response to a delete: %w", err)
 	}
 	u := unstructured.Unstructured{Object: object}
 	if u.GetKind() == "Status" || string(u.GetUID()) != uid || u.GetDeletionTimestamp() == nil {

@@ -73,7 +73,7 @@ func (s *shutdownCaller) client(service map[string]any) *http.Client {
 func leadsTo(service map[string]any, address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return errors.New("its address cannot be read")
+		return errors.New("its address is invalid")
 	}
 	ip := at.Addr().Unmap().WithZone("")
 	spec, _ := service["spec"].(map[string]any)
@@ -84,10 +84,10 @@ func leadsTo(service map[string]any, address string) error {
 	switch {
 	case own[0] == "None":
 		if !ip.IsGlobalUnicast() {
-			return errors.New("the name of the Service leads to an address that no Pod has")
+			return errors.New("the name of the Service resolves to an address that no Pod can have")
 		}
 	case !slices.ContainsFunc(own, func(text any) bool { return sameAddress(text, ip) }):
-		return errors.New("the name of the Service leads to an address that is not the Service's")
+		return errors.New("the name of the Service resolves to an address of another host")
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func (s *shutdownCaller) send(ctx context.Context, app *v1alpha1.Application, ho
 		return fmt.Errorf("the Service %s is not among the resources", hook.Service)
 	}
 	if spec, _ := service["spec"].(map[string]any); spec["type"] == "ExternalName" {
-		return fmt.Errorf("the Service %s is an ExternalName, which is not called", hook.Service)
+		return fmt.Errorf("the Service %s has the type ExternalName, which is never called", hook.Service)
 	}
 	body, err := json.Marshal(map[string]any{"application": map[string]string{"namespace": app.Namespace, "name": app.Name}})
 	if err != nil {
@@ -158,7 +158,7 @@ func (s *shutdownCaller) send(ctx context.Context, app *v1alpha1.Application, ho
 	defer response.Body.Close()
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 4096))
 	if response.StatusCode < 200 || response.StatusCode > 299 {
-		return fmt.Errorf("it answered %d", response.StatusCode)
+		return fmt.Errorf("it responded with status %d", response.StatusCode)
 	}
 	return nil
 }
@@ -176,11 +176,11 @@ func whyNoAnswer(err error) error {
 	case errors.As(err, &connection):
 		return connection
 	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("it did not answer within %s", callTimeout)
+		return fmt.Errorf("it did not respond within %s", callTimeout)
 	case errors.Is(err, context.Canceled):
-		return errors.New("the controller has ended before it answered")
+		return errors.New("the controller ended before the response")
 	}
-	return errors.New("it answered something else than HTTP, or nothing")
+	return errors.New("it sent no valid HTTP response")
 }
 
 func shutdownURL(app *v1alpha1.Application, hook v1alpha1.ShutdownHook) string {

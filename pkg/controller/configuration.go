@@ -74,7 +74,7 @@ func namespacesNamed(names []string) ([]string, error) {
 	var errs []error
 	for _, name := range names {
 		for _, problem := range content.IsDNS1123Label(name) {
-			errs = append(errs, fmt.Errorf("%q is no name of a namespace: %s", name, problem))
+			errs = append(errs, fmt.Errorf("%q is not a valid name of a namespace: %s", name, problem))
 		}
 	}
 	named := slices.Clone(names)

@@ -78,7 +78,7 @@ type Options struct {
 
 // ErrNotLeading is the cause with which the context of Run ends if another process leads. Running
 // reconciles are then abandoned immediately.
-var ErrNotLeading = errors.New("this process does not lead any more")
+var ErrNotLeading = errors.New("this process is no longer the leader")
 
 // recorder is the part of an event recorder that the controller uses.
 type recorder interface {

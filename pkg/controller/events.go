@@ -67,6 +67,6 @@ func (c *Controller) sendEvent(regarding runtime.Object, event *plan.Event) {
 
 // eventsRefused emits an event which reports that there are no events on the objects of an Application.
 func (c *Controller) eventsRefused(app *v1alpha1.Application, user string) {
-	c.sendEvent(app, &plan.Event{Reason: "EventsRefused", Note: user + " may not create events, so that nothing is told on the objects that it corrects; " +
-		"their history is here, in the status. The ClusterRole edit has that right"})
+	c.sendEvent(app, &plan.Event{Reason: "EventsRefused", Note: user + " may not create events, so corrected objects get no events; " +
+		"the status contains their history. The ClusterRole edit grants this right"})
 }

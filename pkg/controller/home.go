@@ -52,10 +52,10 @@ func (h home) WriteStatus(ctx context.Context, app *v1alpha1.Application, status
 
 func (h home) Again(app *v1alpha1.Application) { h.ObjectChanged(app.UID) }
 
-// LetGo drops the state of an Application without Holdfast's finalizer, because later events of its objects
+// Forget drops the state of an Application without Holdfast's finalizer, because later events of its objects
 // do not matter. If no other finalizer remains, it also removes the Application from the store, before the
 // watch does.
-func (h home) LetGo(app *v1alpha1.Application) error {
+func (h home) Forget(app *v1alpha1.Application) error {
 	h.forget(app.UID)
 	if len(app.Finalizers) == 0 {
 		h.applications.Deleted(keyOf(app), app.UID)
@@ -174,6 +174,6 @@ func (h templateHome) Announce(object map[string]any, event *plan.Event) {
 	h.sendEvent(&unstructured.Unstructured{Object: object}, event)
 }
 
-func (h templateHome) Mine(key types.NamespacedName) bool { return h.slots.isAssigned(key) }
+func (h templateHome) IsAssigned(key types.NamespacedName) bool { return h.slots.isAssigned(key) }
 
 func (h templateHome) Selected() cluster.Selection { return h.selected() }

@@ -56,7 +56,7 @@ func (c *Controller) needCallback(m *hooks.Mangling) error {
 		return err
 	}
 	if len(hooks.Purposes(m.Application)) > 0 && c.callback().URL == "" {
-		m.Warnings = append(m.Warnings, "spec.hooks: the callback server is off (--callback-bind-address) or has no certificate yet: workloads keep the address they have, and get no answer")
+		m.Warnings = append(m.Warnings, "spec.hooks: the callback server is off (--callback-bind-address) or has no certificate yet: workloads keep their address, but get no response")
 	}
 	return nil
 }

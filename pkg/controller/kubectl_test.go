@@ -204,8 +204,8 @@ func TestWhatKubectlShowsOfAnApplication(t *testing.T) {
 	output, err = f.kubectl("", "get", "hfapp", "--output=wide")
 	require.NoError(t, err)
 	assert.Contains(t, output, "MESSAGE")
-	assert.Contains(t, output, "1 resource, 1 held field in place")
-	assert.Contains(t, output, "taken exists already")
+	assert.Contains(t, output, "1 resource, 1 held field in sync")
+	assert.Contains(t, output, "taken already exists")
 
 	// Tools wait for it as for anything else.
 	_, err = f.kubectl("", "wait", "--for=condition=Ready", "hfapp/app", "--timeout=60s")

@@ -189,12 +189,12 @@ func TestASliceThatCannotBeUsed(t *testing.T) {
 		assert.NotNil(t, f.Get(configMaps, "config-1"), "and nothing is deleted")
 	}
 	part := f.SubmitCut("app", noisy(1, 3), func(int) bool { return false })[0]
-	unavailable("the ApplicationSlice " + part.Name + " is not there: nothing is created, corrected or deleted meanwhile. Submit the Application again, or apply its slices")
+	unavailable("the ApplicationSlice " + part.Name + " does not exist: until it exists, nothing is created, corrected or deleted. Submit the Application again, or apply its slices")
 
 	wrong := part
 	wrong.Data = []byte("something else")
 	f.createSlice(wrong)
-	unavailable("the ApplicationSlice " + part.Name + " has other data than its name says: nothing is created, corrected or deleted meanwhile. Delete that ApplicationSlice, and submit the Application again")
+	unavailable("the data of the ApplicationSlice " + part.Name + " does not match its name: until it exists, nothing is created, corrected or deleted. Delete that ApplicationSlice, and submit the Application again")
 
 	f.Delete(applicationSlices, part.Name)
 	f.PatchJSON("user", applicationSlices, part.Name, `[{op: remove, path: /metadata/finalizers}]`) // by force: it is named

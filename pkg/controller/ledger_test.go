@@ -76,7 +76,7 @@ func TestEventsOnTheObject(t *testing.T) {
 		t.Helper()
 		f.eventually(what, func() bool { return slices.Equal(notes, f.notesOn("config")) })
 	}
-	first := `Corrected x1: data.key was changed from "ours" to "one" by mallory and was changed back: the Application ` + f.namespace + "/app holds it"
+	first := `Corrected x1: data.key was changed from "ours" to "one" by mallory and was corrected: the Application ` + f.namespace + "/app holds it"
 	last := strings.NewReplacer("one", "three", "mallory", "alice").Replace(first)
 
 	change("mallory", "one")

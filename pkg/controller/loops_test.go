@@ -214,8 +214,8 @@ manifest:
 		`spec.titel: "Chanson" → dropped`,
 		`spec.template.spec.containers[name=web].imagePulPolicy: "Always" → dropped`,
 	}, acceptedForms(app))
-	f.AwaitNote("app", "spec.titel", "typing error")
-	f.AwaitNote("app", "imagePulPolicy", "typing error")
+	f.AwaitNote("app", "spec.titel", "check its spelling")
+	f.AwaitNote("app", "imagePulPolicy", "check its spelling")
 	assert.Empty(t, f.Requests().Where(func(r testcluster.Request) bool { return r.ImpersonatedUser != "" && r.Verb != "create" }))
 }
 

@@ -44,36 +44,36 @@ func NewMetrics() *Metrics {
 			Name: "holdfast_reconciles_total", Help: "Reconciles of Applications by result: success, error or panic.",
 		}, []string{"result"}),
 		duration: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "holdfast_reconcile_duration_seconds", Help: "How long a reconcile of an Application took.",
+			Name: "holdfast_reconcile_duration_seconds", Help: "Duration of a reconcile of an Application.",
 			Buckets: prometheus.ExponentialBuckets(0.0005, 4, 10), // to 131 s
 		}),
 		corrections: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "holdfast_corrections_total", Help: "Objects that had drifted and were corrected, by their kind and by what kind of client had changed them.",
+			Name: "holdfast_corrections_total", Help: "Objects that drifted and were corrected, by kind and by the kind of client that changed them.",
 		}, []string{"group", "kind", "writer"}),
 		observed: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "holdfast_observed_drifts_total", Help: "Fields and objects of Applications with the mode Observe that began to differ, by kind and by what kind of client had changed them.",
+			Name: "holdfast_observed_drifts_total", Help: "Fields and objects of observe-only Applications that drifted, by kind and by the kind of client that changed them.",
 		}, []string{"group", "kind", "writer"}),
 		exposure: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "holdfast_drift_exposure_seconds", Help: "How long a held field, or an object, was not as it should be before it was corrected.",
+			Name: "holdfast_drift_exposure_seconds", Help: "Time between the drift of a held field or object and its correction.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 4, 12), // to 70 min
 		}),
 		contests: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "holdfast_contests_total", Help: "Held fields, or objects, that became contested.",
+			Name: "holdfast_contests_total", Help: "Held fields or objects that became contested.",
 		}),
 		callbacks: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "holdfast_callbacks_total", Help: "Requests to the callback server by result.",
 		}, []string{"result"}),
 	}
 	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "holdfast_build_info", Help: "Always 1: the version of Holdfast, and of Go that it was built with.",
+		Name: "holdfast_build_info", Help: "Always 1. The labels contain the version of Holdfast and of Go.",
 	}, []string{"version", "goversion"})
 	build.WithLabelValues(version.String(), runtime.Version()).Set(1)
 	m.registry.MustRegister(build, m.reconciles, m.duration, m.corrections, m.observed, m.exposure, m.contests, m.callbacks)
 	m.notifications.register(m.registry, prometheus.CounterOpts{
-		Name: "holdfast_notifications_total", Help: "Notifications that were sent, or dropped because too many wait; and requests for them that have failed.",
+		Name: "holdfast_notifications_total", Help: "Notifications that were sent, dropped because too many were waiting, or whose requests failed.",
 	}, "sent", "dropped", "failed")
 	m.audit.register(m.registry, prometheus.CounterOpts{
-		Name: "holdfast_audit_events_total", Help: "Audit events that were received, that have named who changed something that is held, and that were dropped: they cannot.",
+		Name: "holdfast_audit_events_total", Help: "Audit events that were received, that named the user of a change, or that were dropped.",
 	}, "received", "joined", "dropped")
 	for _, result := range []string{resultSuccess, resultError, resultPanic} {
 		m.reconciles.WithLabelValues(result) // so that a rate has a first sample

@@ -558,7 +558,7 @@ func (f *fixture) testConflict() {
 
 	m := f.AwaitTrouble("db", template.ReasonApplicationConflict)
 
-	assert.Contains(t, of(m, v1.ConditionReady).Message, "nothing owns it")
+	assert.Contains(t, of(m, v1.ConditionReady).Message, "without an owner")
 	assert.Equal(t, v1.Missing, of(m, v1.ConditionStatefulSet).Status)
 	assert.False(t, m.Status.Ready)
 	assert.Len(t, f.Application("db").Spec.Manifest, 1)

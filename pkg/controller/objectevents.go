@@ -119,15 +119,15 @@ func noteOn(app *v1alpha1.Application, h plan.HistoryRecord) string {
 		if h.CorrectedTo != nil { // the previous value is not known
 			return h.Text + ": " + by
 		}
-		return h.Text + " and was changed back: " + by
+		return h.Text + " and was corrected: " + by
 	case v1alpha1.OutcomeContested:
 		if h.Path == "" {
-			return "it is deleted again and again, and created again ever more slowly: " + by
+			return "it is deleted repeatedly, and created again with increasing backoff: " + by
 		}
 		if h.CorrectedTo != nil {
-			return h.Text + ", again and again: " + by
+			return h.Text + ", repeatedly: " + by
 		}
-		return h.Text + " and is changed back, ever more slowly: " + by
+		return h.Text + " and is corrected with increasing backoff: " + by
 	case v1alpha1.OutcomeAccepted:
 		return h.Text + " was changed, and corrected: " + by
 	case v1alpha1.OutcomeRestored:
@@ -210,7 +210,7 @@ func (e *objectEvents) send(ctx context.Context, uid types.UID) {
 	}
 	e.mu.Unlock()
 	if forbidden { // there is only one worker, so this is the first time
-		klog.FromContext(ctx).Info("No events on held objects", "user", writer.User(), "reason", "it has no right to create events")
+		klog.FromContext(ctx).Info("Cannot create events on held objects", "user", writer.User(), "reason", "it has no right to create events")
 		e.refused(&v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name, UID: appUID}}, writer.User())
 	}
 }

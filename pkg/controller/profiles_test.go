@@ -155,7 +155,7 @@ func TestProfileIsCreatedAndDeleted(t *testing.T) {
 
 	f.Patch("owner", holdProfiles, profile, `{spec: {rules: [{kinds: [{kind: ConfigMap}], match: "object.metadata.namespace == '$NS'", free: ["metadata.uid"]}]}}`)
 	message := f.AwaitProfile(profile, v1alpha1.ProfileInvalid)
-	assert.Equal(t, "spec.rules[0].free[0]: metadata.uid identifies a resource, or is the API server's: it is neither held nor free. The profile has no effect", message)
+	assert.Equal(t, "spec.rules[0].free[0]: metadata.uid identifies a resource or is set by the API server, and can be neither held nor free. The profile has no effect", message)
 	f.AwaitValue(configMaps, "settings", "a", "data", "one")
 	f.Patch("owner", holdProfiles, profile, `{spec: {rules: [{kinds: [{kind: ConfigMap}], match: "object.metadata.namespace == '$NS'", free: [data.two]}]}}`)
 	f.AwaitProfile(profile, v1alpha1.ProfileInEffect)

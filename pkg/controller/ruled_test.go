@@ -110,7 +110,7 @@ func TestWhatTheAPIServerFillsInIsNotAbsent(t *testing.T) {
 	f := given(t)
 	f.Submit("app", scaledDeployment(2, "observer_schema_mode: seed")+"    progressDeadlineSeconds: {observer_schema_mode: absent}\n    paused: {observer_schema_mode: absent}\n")
 	_, message := f.AwaitReason("app", v1alpha1.ReasonRejected)
-	assert.Contains(t, message, "spec.progressDeadlineSeconds cannot be absent, because the API server fills it in again")
+	assert.Contains(t, message, "spec.progressDeadlineSeconds cannot be absent, because the API server sets it again")
 	f.Patch("rival", deployments, "web", "{spec: {paused: true}}")
 	f.Await(deployments, "web", "not paused", func(object map[string]any) bool { return value(object, "spec", "paused") == nil })
 	f.Quiet(time.Second)

@@ -111,7 +111,7 @@ func (c *Controller) sync(ctx context.Context) (ended bool, err error) {
 		case <-ctx.Done():
 			return true, nil
 		case <-late:
-			return true, errors.New("no list of Applications and ApplicationSlices within a minute: are the CustomResourceDefinitions applied, and may the controller list them?")
+			return true, errors.New("cannot list Applications and ApplicationSlices within a minute: check that the CRDs are installed, and that the controller may list them")
 		}
 	}
 	leading := c.options.Leading
@@ -121,7 +121,7 @@ func (c *Controller) sync(ctx context.Context) (ended bool, err error) {
 	if leading == nil {
 		return false, nil
 	}
-	klog.FromContext(ctx).Info("Ready to take over", "applications", c.applications.Len())
+	klog.FromContext(ctx).Info("Ready to become the leader", "applications", c.applications.Len())
 	select {
 	case <-leading:
 		return false, nil

@@ -72,7 +72,7 @@ func TestSelecting(t *testing.T) {
 		f.Mark()
 		f.many(n, n+1)
 		_, message := f.AwaitReason("app", v1alpha1.ReasonTooManyObjects)
-		assert.Contains(t, message, "means 1001 objects, and spec.maxObjects allows 1000")
+		assert.Contains(t, message, "matches 1001 objects, but spec.maxObjects allows 1000")
 		f.Patch("mallory", configMaps, "many-8", `{data: {level: error}}`)
 		f.Quiet(quiet)
 		assert.Empty(t, counts(f.touched()))
@@ -191,7 +191,7 @@ func TestSelectionsInACircle(t *testing.T) {
 	f.Submit("two", `select: [{apiVersion: v1, kind: ConfigMap, names: [theirs], selector: {matchLabels: {a: "1"}}, hold: {metadata: {labels: {b: "1"}}}}]`)
 	f.eventually("a word of the circle", func() bool {
 		for _, name := range []string{"one", "two"} {
-			if strings.Contains(condition(f.Application(name), v1alpha1.ConditionReady).Message, "comes to spec.select and goes again and again") {
+			if strings.Contains(condition(f.Application(name), v1alpha1.ConditionReady).Message, "repeatedly starts and stops to match spec.select") {
 				return true
 			}
 		}

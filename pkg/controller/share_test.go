@@ -45,7 +45,7 @@ func TestSharing(t *testing.T) {
 	f.mayPatch()
 	f.Submit("app", part)
 	_, message := f.AwaitReason("app", v1alpha1.ReasonWaiting)
-	assert.Contains(t, message, "Deployment.apps "+f.namespace+"/web does not exist; it is shared, and not created")
+	assert.Contains(t, message, "Deployment.apps "+f.namespace+"/web does not exist; it is shared, so it is not created")
 	f.Quiet(quiet)
 
 	before := bare(f.Create("helm", whole).Object)

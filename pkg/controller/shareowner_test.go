@@ -32,7 +32,7 @@ func TestSharingWithItsOwner(t *testing.T) {
 		f.AwaitGone(applications, "owner")
 		f.AwaitGone(configMaps, "common")
 		_, message := f.AwaitReason("sharer", v1alpha1.ReasonWaiting)
-		assert.Contains(t, message, "does not exist; it is shared, and not created")
+		assert.Contains(t, message, "does not exist; it is shared, so it is not created")
 		f.Quiet(quiet)
 		assert.Equal(t, map[string]int{"delete configmaps": 1}, counts(f.touched()))
 	})

@@ -19,13 +19,13 @@ import (
 func TestAnErrorOfACallTellsNothingOfTheAnswer(t *testing.T) {
 	hook := v1alpha1.ShutdownHook{Service: "work", Port: 80, Path: "/stop?key=hunter2"}
 	for _, row := range []struct{ name, answer, says string }{
-		{"no HTTP", "hunter2\r\n", "something else than HTTP"},
-		{"a bad status", "HTTP/1.1 hunter2 hunter2\r\n\r\n", "something else than HTTP"},
-		{"a bad header", "HTTP/1.1 200 OK\r\nhunter2\r\n\r\n", "something else than HTTP"},
-		{"nothing", "", "or nothing"},
-		{"an error", "HTTP/1.1 500 hunter2\r\nContent-Length: 7\r\n\r\nhunter2", "it answered 500"},
-		{"a redirect", "HTTP/1.1 307 hunter2\r\nLocation: http://hunter2/\r\nContent-Length: 0\r\n\r\n", "it answered 307"},
-		{"a header without end", "HTTP/1.1 200 OK\r\nA: " + string(make([]byte, 2*mostAnswer)), "something else than HTTP"},
+		{"no HTTP", "hunter2\r\n", "no valid HTTP response"},
+		{"a bad status", "HTTP/1.1 hunter2 hunter2\r\n\r\n", "no valid HTTP response"},
+		{"a bad header", "HTTP/1.1 200 OK\r\nhunter2\r\n\r\n", "no valid HTTP response"},
+		{"nothing", "", "no valid HTTP response"},
+		{"an error", "HTTP/1.1 500 hunter2\r\nContent-Length: 7\r\n\r\nhunter2", "it responded with status 500"},
+		{"a redirect", "HTTP/1.1 307 hunter2\r\nLocation: http://hunter2/\r\nContent-Length: 0\r\n\r\n", "it responded with status 307"},
+		{"a header without end", "HTTP/1.1 200 OK\r\nA: " + string(make([]byte, 2*mostAnswer)), "no valid HTTP response"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			calls := newCalls(func(context.Context, string, string) (net.Conn, error) {
@@ -95,7 +95,7 @@ func TestOnlyAddressesOfTheServiceAreCalled(t *testing.T) {
 		if err == nil {
 			require.NoError(t, response.Body.Close())
 		}
-		assert.ErrorContains(t, whyNoAnswer(err), "not the Service's")
+		assert.ErrorContains(t, whyNoAnswer(err), "an address of another host")
 	})
 }
 

@@ -195,7 +195,7 @@ func (r reader) Read(ctx context.Context, kind, name string) (map[string]any, *p
 	object, err := r.target.Get(ctx, at)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, &plan.Problem{Reason: v1alpha1.ReasonFetchFailed, Message: fmt.Sprintf("%s is not there", at.ID)}
+		return nil, &plan.Problem{Reason: v1alpha1.ReasonFetchFailed, Message: fmt.Sprintf("%s does not exist", at.ID)}
 	case err != nil:
 		return nil, r.target.Problem(err, at, "get")
 	}

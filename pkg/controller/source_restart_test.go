@@ -66,7 +66,7 @@ observerSchema:
 	app := f.AwaitApplication("app", "held, and not rendered", func(app *v1alpha1.Application) bool {
 		return condition(app, v1alpha1.ConditionRendered).Reason == v1alpha1.ReasonFetchFailed && condition(app, v1alpha1.ConditionHeld).Status == metav1.ConditionTrue
 	})
-	assert.Contains(t, condition(app, v1alpha1.ConditionRendered).Message, "the manifests of the last translation stay in force")
+	assert.Contains(t, condition(app, v1alpha1.ConditionRendered).Message, "the manifests of the last translation remain in use")
 	assert.Equal(t, ip, value(f.Get(services, "shop"), "spec", "clusterIP"), "what was learned is used again")
 	assert.Equal(t, "two", value(f.Get(configMaps, "page"), "data", "free"))
 	assert.Equal(t, base64.StdEncoding.EncodeToString([]byte("theirs")), value(f.Get(secrets, "login"), "data", "password"), "nothing here knows another value")
@@ -86,14 +86,14 @@ observerSchema:
 	app = f.AwaitApplication("app", "to miss the Secret", func(app *v1alpha1.Application) bool {
 		return condition(app, v1alpha1.ConditionHeld).Reason == v1alpha1.ReasonFetchFailed
 	})
-	assert.Contains(t, condition(app, v1alpha1.ConditionHeld).Message, "Secret "+f.namespace+"/login has values that are known only when the source can be had again")
+	assert.Contains(t, condition(app, v1alpha1.ConditionHeld).Message, "Secret "+f.namespace+"/login has values that are not known until the source is available again")
 	assert.Nil(t, f.Get(secrets, "login"))
 
 	// Another spec is not the one on record.
 	f.Patch("user", applications, "app", `{spec: {adoption: Always}}`)
 	f.eventually("the word about the new spec", func() bool {
 		_, message := f.AwaitNotRendered("app", v1alpha1.ReasonFetchFailed)
-		return message == s.URL+"/t/shop.yaml cannot be fetched: the server answered 503\nUntil then nothing is created, corrected or deleted"
+		return message == s.URL+"/t/shop.yaml cannot be fetched: the server responded with status 503\nUntil then nothing is created, corrected or deleted"
 	})
 
 	s.Down(false)

@@ -265,7 +265,7 @@ func TestAnArchiveMayBeInAConfigMapOrASecret(t *testing.T) {
 			}
 			f.Submit("app", fmt.Sprintf("csar: {%s: {name: archive, key: shop.csar}}", row.ref))
 			app, message := f.AwaitNotRendered("app", v1alpha1.ReasonFetchFailed)
-			assert.Equal(t, fmt.Sprintf("%s %s/archive is not there", row.kind, f.namespace), message)
+			assert.Equal(t, fmt.Sprintf("%s %s/archive does not exist", row.kind, f.namespace), message)
 			assert.Empty(t, condition(app, v1alpha1.ConditionStalled).Reason, "it may appear")
 			f.Create("user", fmt.Sprintf("{apiVersion: v1, kind: %s, metadata: {name: archive}, %s: {shop.csar: %q}}", row.kind, row.field, archive(t, page("page", "one"))))
 			f.LookAgain("app")
@@ -287,7 +287,7 @@ func TestAnArchiveMayBeInAConfigMapOrASecret(t *testing.T) {
 			f.LookAgain("app")
 			app, message = f.AwaitNotRendered("app", v1alpha1.ReasonTranslationFailed)
 			assert.Contains(t, message, row.kind+" archive, key shop.csar: ")
-			assert.Contains(t, message, "the manifests of the last translation stay in force")
+			assert.Contains(t, message, "the manifests of the last translation remain in use")
 			assert.NotContains(t, message, "hunter2")
 			assert.Equal(t, metav1.ConditionTrue, condition(app, v1alpha1.ConditionHeld).Status)
 			f.Patch("mallory", configMaps, "page", `{data: {text: hacked}}`)

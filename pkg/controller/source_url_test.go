@@ -232,12 +232,12 @@ func TestATemplateBehindAURL(t *testing.T) {
 	})
 
 	for _, row := range []struct{ name, path, reason, message string }{
-		{"that is not allowed", "/other.yaml", v1alpha1.ReasonSourceNotAllowed, "/other.yaml is not fetched: it is not below an --allow-url-prefix of the controller"},
-		{"that leads to an address that is not public", "/t/elsewhere", v1alpha1.ReasonSourceNotAllowed, "the host has an address that is not public, and in no --allow-url-network"},
-		{"that leads out of what is allowed", "/t/outside", v1alpha1.ReasonSourceNotAllowed, "it redirects to " + s.URL + ": it is not below an --allow-url-prefix"},
+		{"that is not allowed", "/other.yaml", v1alpha1.ReasonSourceNotAllowed, "/other.yaml is not fetched: no --allow-url-prefix of the controller allows it"},
+		{"that leads to an address that is not public", "/t/elsewhere", v1alpha1.ReasonSourceNotAllowed, "the host has an address that is neither public nor in an --allow-url-network"},
+		{"that leads out of what is allowed", "/t/outside", v1alpha1.ReasonSourceNotAllowed, "it redirects to " + s.URL + ": no --allow-url-prefix"},
 		{"without end", "/t/endless", v1alpha1.ReasonFetchFailed, "/t/endless cannot be fetched: it is larger than 8 MiB"},
 		{"that takes its time", "/t/hanging", v1alpha1.ReasonFetchFailed, "/t/hanging cannot be fetched: it takes longer than 10s"},
-		{"that is not there", "/t/nowhere", v1alpha1.ReasonFetchFailed, "/t/nowhere cannot be fetched: the server answered 404"},
+		{"that is not there", "/t/nowhere", v1alpha1.ReasonFetchFailed, "/t/nowhere cannot be fetched: the server responded with status 404"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			f := cluster.Elsewhere(t)
@@ -284,7 +284,7 @@ func TestATemplateBehindAURL(t *testing.T) {
 		s.Down(true)
 
 		app, message := f.AwaitNotRendered("app", v1alpha1.ReasonFetchFailed)
-		assert.Equal(t, s.URL+"/t/page.yaml cannot be fetched: the server answered 503; the manifests of the last translation stay in force", message)
+		assert.Equal(t, s.URL+"/t/page.yaml cannot be fetched: the server responded with status 503; the manifests of the last translation remain in use", message)
 		assert.Equal(t, metav1.ConditionTrue, condition(app, v1alpha1.ConditionHeld).Status)
 		assert.Empty(t, condition(app, v1alpha1.ConditionStalled).Reason)
 		f.Patch("mallory", configMaps, "page", `{data: {text: hacked}}`)

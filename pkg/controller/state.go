@@ -51,17 +51,17 @@ func (c *Controller) observe(app *v1alpha1.Application, p *plan.Plan, outcomes m
 type state struct{ *Controller }
 
 var (
-	applicationsDesc = prometheus.NewDesc("holdfast_applications", "Applications that this process has handled, by the status of their condition Ready.", []string{"ready"}, nil)
-	stalledDesc      = prometheus.NewDesc("holdfast_stalled_applications", "Applications that only a user can help.", nil, nil)
-	suspendedDesc    = prometheus.NewDesc("holdfast_suspended_applications", "Applications of which nothing is written, because spec.suspend is set.", nil, nil)
-	observingDesc    = prometheus.NewDesc("holdfast_observing_applications", "Applications of which nothing is written, because spec.mode is Observe; those that are suspended, too, are not among them.", nil, nil)
-	driftedDesc      = prometheus.NewDesc("holdfast_drifted_applications", "Applications of which something is not as it should be now, whatever keeps it so: their condition Held is False.", nil, nil)
+	applicationsDesc = prometheus.NewDesc("holdfast_applications", "Applications that this process has reconciled, by the status of their condition Ready.", []string{"ready"}, nil)
+	stalledDesc      = prometheus.NewDesc("holdfast_stalled_applications", "Applications that need the action of a user.", nil, nil)
+	suspendedDesc    = prometheus.NewDesc("holdfast_suspended_applications", "Suspended Applications (spec.suspend), whose objects are not written.", nil, nil)
+	observingDesc    = prometheus.NewDesc("holdfast_observing_applications", "Observe-only Applications (spec.mode), whose objects are not written; without suspended Applications.", nil, nil)
+	driftedDesc      = prometheus.NewDesc("holdfast_drifted_applications", "Applications with drift: their condition Held is False.", nil, nil)
 	contestedDesc    = prometheus.NewDesc("holdfast_contested_fields", "Held fields that another client keeps changing.", nil, nil)
 	objectsDesc      = prometheus.NewDesc("holdfast_held_objects", "Objects of Applications that are watched.", nil, nil)
 	deadDesc         = prometheus.NewDesc("holdfast_dead_watches", "Watches that have had no list, event or bookmark for more than a minute.", nil, nil)
-	slotsDesc        = prometheus.NewDesc("holdfast_slots", "Slots that the Applications are shared in, with --shards.", nil, nil)
+	slotsDesc        = prometheus.NewDesc("holdfast_slots", "Slots over which --shards distributes the Applications.", nil, nil)
 	slotsHeldDesc    = prometheus.NewDesc("holdfast_slots_held", "Slots that this process holds.", nil, nil)
-	watchesDesc      = prometheus.NewDesc("holdfast_watches", "Watches of kinds that Applications have objects of.", nil, nil)
+	watchesDesc      = prometheus.NewDesc("holdfast_watches", "Watches of the kinds of objects in Applications.", nil, nil)
 )
 
 // Describe sends the descriptions of all metrics.

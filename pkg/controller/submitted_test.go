@@ -70,7 +70,7 @@ func TestRejectedApplicationIsDeleted(t *testing.T) {
 		"a kind that is not served":           {spec: `manifest: [{apiVersion: nobody.example.com/v1, kind: Nothing, metadata: {name: a}}]`, reason: v1alpha1.ReasonKindUnknown},
 		"a kind that cannot be watched":       {spec: `manifest: [{apiVersion: authentication.k8s.io/v1, kind: TokenReview, metadata: {name: a}}]`, reason: v1alpha1.ReasonKindUnsupported},
 		"a ServiceAccount that may not write": {spec: config + "\nserviceAccountName: nobody", reason: v1alpha1.ReasonForbidden},
-		"an archive that is not there":        {spec: `csar: {configMapRef: {name: nowhere, key: archive}}`},
+		"an archive that does not exist":      {spec: `csar: {configMapRef: {name: nowhere, key: archive}}`},
 		"slices that are not there":           {spec: `manifest: [{slices: [nowhere]}]`},
 		"a namespace that is not there":       {spec: `manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config, namespace: nowhere-at-all}}]`},
 	} {

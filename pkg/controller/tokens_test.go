@@ -153,7 +153,7 @@ func TestForeignTokenSecretIsNotUsed(t *testing.T) {
   stringData: {complete-token: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa}}`)
 	f.Submit("app", "adoption: Always\nhooks: {complete: {action: Keep}}\nmanifest:"+job)
 	_, message := f.AwaitReason("app", v1alpha1.ReasonResourceConflict)
-	assert.Contains(t, message, "Secret "+f.namespace+"/app-hooks exists already")
+	assert.Contains(t, message, "Secret "+f.namespace+"/app-hooks already exists")
 	require.Nil(t, f.Application("app").Status.Hooks)
 	f.Delete(secrets, "app-hooks")
 	f.Patch("user", applications, "app", `{metadata: {annotations: {holdfast.dev/reconcile: now}}}`)

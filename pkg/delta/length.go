@@ -158,7 +158,7 @@ func (c *comparer) tooShort(l *listCursor, absent []int) {
 	c.addElements(l, more, ListLength)
 	if length+len(more) < l.list.Min {
 		c.out.TooShort = append(c.out.TooShort,
-			fmt.Sprintf("%s has a length of %d, less than the %d that the observer schema asks for", l.path, length+len(more), l.list.Min))
+			fmt.Sprintf("%s has a length of %d, less than the minimum of %d in the observer schema", l.path, length+len(more), l.list.Min))
 	}
 }
 

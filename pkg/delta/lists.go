@@ -16,7 +16,7 @@ func (c *comparer) compareList(s cursor) {
 	}
 	if l.list.Raised > 0 {
 		c.out.Warnings = append(c.out.Warnings, fmt.Sprintf(
-			"%s: the maximum of the observer schema, %d, is raised to %d by what hooks add", s.path, l.list.Max-l.list.Raised, l.list.Max))
+			"%s: hooks add elements, so the maximum of the observer schema, %d, is raised to %d", s.path, l.list.Max-l.list.Raised, l.list.Max))
 	}
 	if c.in.Prune && s.desired.Set && len(l.wantList) == 0 && l.list.Max == 0 {
 		c.emptied(s, l.beforeList, l.liveList)

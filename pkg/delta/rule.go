@@ -86,7 +86,7 @@ func (c *comparer) outside(s cursor) {
 	d := Difference{Reason: Changed, Live: s.live, Rule: s.node.Rule, ReportOnly: true, Path: s.path.String(), livePath: s.path}
 	is := "is"
 	if !s.live.Set {
-		d.Reason, is = Missing, "is not there,"
+		d.Reason, is = Missing, "is absent,"
 	}
 	c.out.Outside = append(c.out.Outside, fmt.Sprintf("%s %s outside of its rule (%s)", d.Path, is, s.node.Rule))
 	c.visitField(s, StateAllowed, &d)

@@ -22,12 +22,12 @@ func Example() {
 func TestCheckRuleRejectsExpensiveRules(t *testing.T) {
 	list := "[" + strings.Repeat("1,", 99) + "1]"
 	for _, row := range []struct{ name, rule, message string }{
-		{"of a megabyte", strings.Repeat("self || ", 1<<17) + "self", "has 1048580 bytes, and a rule may have 4096"},
-		{"of parentheses", strings.Repeat("(", 2000) + "true" + strings.Repeat(")", 2000), "is no rule in CEL"},
+		{"of a megabyte", strings.Repeat("self || ", 1<<17) + "self", "has 1048580 bytes, but a rule may have 4096"},
+		{"of parentheses", strings.Repeat("(", 2000) + "true" + strings.Repeat(")", 2000), "is not a valid CEL rule"},
 		{"that look at elements of elements of elements", "self.all(a, self.all(b, self.all(c, self.all(d, a + b + c + d > 0))))", "may cost too much"},
 		{"with lists of their own", fmt.Sprintf("%[1]s.all(a, %[1]s.all(b, %[1]s.all(c, %[1]s.all(d, a == d))))", list), "may cost too much"},
-		{"with a large pattern", `self.matches('(\\pL[a-z]abcdef){1000}')`, "becomes a program of more than 5000 steps"},
-		{"with a pattern of an object", "self.matches(object.spec.pattern)", "write it out"},
+		{"with a large pattern", `self.matches('(\\pL[a-z]abcdef){1000}')`, "compiles to more than 5000 steps"},
+		{"with a pattern of an object", "self.matches(object.spec.pattern)", "write it as a literal"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			err := expression.CheckRule(row.rule)
@@ -55,7 +55,7 @@ func TestEvaluateStopsAtCostLimit(t *testing.T) {
 		require.ErrorContains(t, err, "cost limit exceeded")
 	}
 	_, err = expression.Evaluate(rule, many[:1], nil, &budget)
-	assert.ErrorContains(t, err, "cost too much together", "all rules of an object have one budget")
+	assert.ErrorContains(t, err, "too high a total cost", "all rules of an object have one budget")
 }
 
 func TestEvaluate(t *testing.T) {

@@ -17,14 +17,14 @@ const (
 // because a hundred bytes can expand to a program of many megabytes.
 func CheckPattern(text string) error {
 	if len(text) > maxText {
-		return fmt.Errorf("has %d bytes, and a pattern may have %d", len(text), maxText)
+		return fmt.Errorf("has %d bytes, but a pattern may have %d", len(text), maxText)
 	}
 	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		return fmt.Errorf("is no regular expression: %w", err)
+		return fmt.Errorf("is not a regular expression: %w", err)
 	}
 	if programSize(parsed) > maxPatternSize {
-		return fmt.Errorf("becomes a program of more than %d steps: repeat less in it", maxPatternSize)
+		return fmt.Errorf("compiles to more than %d steps: use fewer repetitions", maxPatternSize)
 	}
 	return nil
 }

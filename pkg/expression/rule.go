@@ -38,7 +38,7 @@ func Evaluate(text string, self any, object map[string]any, budget *int64) (bool
 	case rule.err != nil:
 		return false, rule.err
 	case *budget <= 0:
-		return false, errors.New("the rules of this object cost too much together")
+		return false, errors.New("the rules of this object have too high a total cost")
 	}
 	value, details, err := rule.program.Eval(map[string]any{"self": self, "object": object})
 	*budget -= maxCall
@@ -50,7 +50,7 @@ func Evaluate(text string, self any, object map[string]any, budget *int64) (bool
 	}
 	holds, ok := value.Value().(bool)
 	if !ok {
-		return false, errors.New("it is neither true nor false")
+		return false, errors.New("the result is neither true nor false")
 	}
 	return holds, nil
 }
@@ -74,7 +74,7 @@ var language = sync.OnceValues(func() (*cel.Env, error) {
 
 func compileRule(text string) (rule compiledRule) {
 	if len(text) > maxText {
-		rule.err = fmt.Errorf("has %d bytes, and a rule may have %d", len(text), maxText)
+		rule.err = fmt.Errorf("has %d bytes, but a rule may have %d", len(text), maxText)
 		return rule
 	}
 	env, err := language()
@@ -84,11 +84,11 @@ func compileRule(text string) (rule compiledRule) {
 	}
 	checked, issues := env.Compile(text)
 	if issues.Err() != nil {
-		rule.err = fmt.Errorf("is no rule in CEL: %s", firstIssue(issues))
+		rule.err = fmt.Errorf("is not a valid CEL rule: %s", firstIssue(issues))
 		return rule
 	}
 	if t := checked.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
-		rule.err = fmt.Errorf("is neither true nor false: it is of type %s", t)
+		rule.err = fmt.Errorf("must return true or false, not the type %s", t)
 		return rule
 	}
 	if rule.err = checkMatches(checked); rule.err != nil {
@@ -96,7 +96,7 @@ func compileRule(text string) (rule compiledRule) {
 	}
 	cost, err := env.EstimateCost(checked, sizes{})
 	if err != nil || cost.Max > maxEstimate {
-		rule.err = fmt.Errorf("may cost too much: up to %d steps, and a rule may take %d. Look at fewer elements in it", cost.Max, maxEstimate)
+		rule.err = fmt.Errorf("may cost too much: up to %d steps, but a rule may take %d. Use fewer elements", cost.Max, maxEstimate)
 		return rule
 	}
 	rule.program, rule.err = env.Program(checked, cel.EvalOptions(cel.OptTrackCost), cel.CostLimit(maxCall))
@@ -120,7 +120,7 @@ func checkMatches(checked *cel.Ast) (err error) {
 		args := e.AsCall().Args()
 		pattern := args[len(args)-1]
 		if pattern.Kind() != ast.LiteralKind {
-			err = errors.New("has a pattern that is made by the rule: write it out")
+			err = errors.New("has a computed pattern: write it as a literal")
 			return
 		}
 		if text, ok := pattern.AsLiteral().Value().(string); ok {

@@ -40,16 +40,16 @@ func prefixes(texts ...string) []netip.Prefix {
 func (f *Fetcher) control(_, address string, _ syscall.RawConn) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return notAllowed("the address cannot be read")
+		return notAllowed("the address is invalid")
 	}
 	ip, err := netip.ParseAddr(host)
 	if err != nil {
-		return notAllowed("the address cannot be read")
+		return notAllowed("the address is invalid")
 	}
 	if f.reachable(ip) {
 		return nil
 	}
-	return notAllowed("the host has an address that is not public, and in no --allow-url-network")
+	return notAllowed("the host has an address that is neither public nor in an --allow-url-network")
 }
 
 func (f *Fetcher) reachable(ip netip.Addr) bool {

@@ -23,9 +23,9 @@ func readPrefix(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
-		return nil, fmt.Errorf("%q is no prefix of URLs like https://example.com/templates/", text)
+		return nil, fmt.Errorf("%q is not a URL prefix such as https://example.com/templates/", text)
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		return nil, fmt.Errorf("%q: a prefix consists of a host and a path only", text)
+		return nil, fmt.Errorf("%q: a prefix must consist only of a host and a path", text)
 	}
 	return u, nil
 }
@@ -36,15 +36,15 @@ func (f *Fetcher) check(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil:
-		return nil, notAllowed("the URL cannot be read")
+		return nil, notAllowed("the URL is invalid")
 	case u.Scheme != "https" && u.Scheme != "http":
 		return nil, notAllowed("the URL must begin with https://")
 	case u.User != nil:
-		return nil, notAllowed("the URL names a user: credentials do not belong there")
+		return nil, notAllowed("the URL contains a user: remove the credentials")
 	case u.Host == "":
 		return nil, notAllowed("the URL has no host")
 	case !isCleanPath(u):
-		return nil, notAllowed("the path of the URL has dots or escaped slashes that lead elsewhere")
+		return nil, notAllowed("the path of the URL must not contain .. or escaped slashes")
 	case slices.ContainsFunc(f.prefixes, func(prefix *url.URL) bool { return isUnderPrefix(prefix, u) }):
 		return u, nil
 	case f.options.Anywhere && u.Scheme == "https":
@@ -54,7 +54,7 @@ func (f *Fetcher) check(text string) (*url.URL, error) {
 	case len(f.prefixes) == 0:
 		return nil, notAllowed("the controller fetches no URLs: its --allow-url-prefix is empty")
 	}
-	return nil, notAllowed("it is not below an --allow-url-prefix of the controller")
+	return nil, notAllowed("no --allow-url-prefix of the controller allows it")
 }
 
 // isCleanPath reports whether cleaning leaves the path unchanged.

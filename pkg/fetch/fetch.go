@@ -97,7 +97,7 @@ func (f *Fetcher) Get(ctx context.Context, address string, before Page) (Page, e
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
 	if err != nil {
-		return Page{}, notAllowed("the URL cannot be read")
+		return Page{}, notAllowed("the URL is invalid")
 	}
 	request.Header.Set("User-Agent", f.options.UserAgent)
 	request.Header.Set("Accept-Encoding", "identity")
@@ -115,7 +115,7 @@ func (f *Fetcher) Get(ctx context.Context, address string, before Page) (Page, e
 		return before, nil
 	}
 	if response.StatusCode != http.StatusOK {
-		return Page{}, fmt.Errorf("the server answered %d", response.StatusCode)
+		return Page{}, fmt.Errorf("the server responded with status %d", response.StatusCode)
 	}
 	return f.read(ctx, response)
 }

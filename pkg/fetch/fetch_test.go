@@ -29,23 +29,23 @@ func TestOnlyURLsUnderPrefixesAreAllowed(t *testing.T) {
 		"http://plain.example.com:8080/a.csar":              "",
 		"https://root.example.com":                          "",
 		"https://root.example.com/any/path":                 "",
-		"https://example.com/templates2":                    "is not below",
-		"https://example.com/":                              "is not below",
-		"https://example.com.evil.com/templates/a":          "is not below",
-		"https://example.com:444/templates/a":               "is not below",
-		"http://example.com/templates/a":                    "is not below",
-		"https://plain.example.com:8080/a":                  "is not below",
-		"https://example.com/templates/../secret":           "lead elsewhere",
-		"https://example.com/templates/%2e%2e/secret":       "lead elsewhere",
-		"https://example.com/templates/a%2fb":               "lead elsewhere",
-		`https://example.com/templates/..\secret`:           "lead elsewhere",
-		"https://example.com/templates//a":                  "lead elsewhere",
-		"https://user:hunter2@example.com/templates/a":      "names a user",
+		"https://example.com/templates2":                    "no --allow-url-prefix",
+		"https://example.com/":                              "no --allow-url-prefix",
+		"https://example.com.evil.com/templates/a":          "no --allow-url-prefix",
+		"https://example.com:444/templates/a":               "no --allow-url-prefix",
+		"http://example.com/templates/a":                    "no --allow-url-prefix",
+		"https://plain.example.com:8080/a":                  "no --allow-url-prefix",
+		"https://example.com/templates/../secret":           "must not contain .. or escaped slashes",
+		"https://example.com/templates/%2e%2e/secret":       "must not contain .. or escaped slashes",
+		"https://example.com/templates/a%2fb":               "must not contain .. or escaped slashes",
+		`https://example.com/templates/..\secret`:           "must not contain .. or escaped slashes",
+		"https://example.com/templates//a":                  "must not contain .. or escaped slashes",
+		"https://user:hunter2@example.com/templates/a":      "contains a user",
 		"ftp://example.com/templates/a":                     "must begin with https://",
 		"file:///etc/passwd":                                "must begin with https://",
 		"//example.com/templates/a":                         "must begin with https://",
 		"https:///templates/a":                              "has no host",
-		"https://exa mple.com/":                             "cannot be read",
+		"https://exa mple.com/":                             "the URL is invalid",
 	} {
 		_, err := f.check(address)
 		if reason == "" {
@@ -73,8 +73,8 @@ func TestAnywhereRequiresTLS(t *testing.T) {
 		"https://example.com/any/path?x=y": "",
 		"http://plain.example.com/a":       "",
 		"http://example.com/a":             "must begin with https://",
-		"https://u:p@example.com/a":        "names a user",
-		"https://example.com/a/../b":       "lead elsewhere",
+		"https://u:p@example.com/a":        "contains a user",
+		"https://example.com/a/../b":       "must not contain .. or escaped slashes",
 	} {
 		_, err := f.check(address)
 		if reason == "" {
@@ -201,7 +201,7 @@ func TestMisbehavingServers(t *testing.T) {
 		message string
 		refused bool
 	}{
-		{name: "be at an address that is not public", handler: func(http.ResponseWriter, *http.Request) {}, message: "is not public", refused: true},
+		{name: "be at an address that is not public", handler: func(http.ResponseWriter, *http.Request) {}, message: "neither public nor", refused: true},
 		{
 			name: "redirect to a URL that is not allowed", options: Options{Networks: loopback}, message: "it redirects to https://127.0.0.1:", refused: true,
 			handler: func(w http.ResponseWriter, r *http.Request) {
@@ -210,7 +210,7 @@ func TestMisbehavingServers(t *testing.T) {
 		},
 		{
 			name: "redirect to an address that is not public", options: Options{Networks: loopback, Prefixes: []string{"http://169.254.169.254/"}},
-			message: "is not public", refused: true,
+			message: "neither public nor", refused: true,
 			handler: func(w http.ResponseWriter, r *http.Request) {
 				http.Redirect(w, r, "http://169.254.169.254/latest/meta-data", http.StatusFound)
 			},
@@ -251,7 +251,7 @@ func TestMisbehavingServers(t *testing.T) {
 			handler: func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 		},
 		{
-			name: "content in an error", options: Options{Networks: loopback}, message: "the server answered 500",
+			name: "content in an error", options: Options{Networks: loopback}, message: "the server responded with status 500",
 			handler: func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "hunter2", http.StatusInternalServerError) },
 		},
 	} {

@@ -54,13 +54,13 @@ func (c Callback) Mangle(m *Mangling) error {
 		objects[i] = o
 	}
 	if !makesPods && needsInjection(m.Application) {
-		m.Warnings = append(m.Warnings, "spec.hooks: no manifest makes Pods, so the address of the callback is given to no workload")
+		m.Warnings = append(m.Warnings, "spec.hooks: no manifest creates Pods, so no workload gets the address of the callback")
 	}
 	var added []manifest.Object
 	for _, namespace := range namespaces {
 		secret := c.secret(m.Application, namespace, purposes)
 		if taken := slices.IndexFunc(objects, func(o manifest.Object) bool { return o.ID == secret.ID }); taken >= 0 {
-			return fmt.Errorf("%s is a manifest, and the name of the Secret that spec.hooks needs: give it another name", secret.ID)
+			return fmt.Errorf("%s has the name of the Secret that spec.hooks needs: rename it", secret.ID)
 		}
 		added = append(added, secret)
 	}
@@ -187,7 +187,7 @@ func (c Callback) inject(app *v1alpha1.Application, o manifest.Object) (warnings
 	for _, container := range containers(spec) {
 		for _, v := range variables(app) {
 			if !appendNamed(container, "env", v.fromSecret(SecretName(app))) {
-				warn("container %v sets %s itself: it is left as it is", container["name"], v.name)
+				warn("container %v already sets %s, which is not changed", container["name"], v.name)
 			}
 		}
 	}
@@ -195,12 +195,12 @@ func (c Callback) inject(app *v1alpha1.Application, o manifest.Object) (warnings
 		return warnings
 	}
 	if !addVolume(spec, SecretName(app)) {
-		warn("it has a volume %s itself, so %s is not mounted", volumeName, caKey)
+		warn("it already has a volume %s, so %s is not mounted", volumeName, caKey)
 		return warnings
 	}
 	for _, container := range containers(spec) {
 		if !addMount(container) {
-			warn("container %v mounts %s, or something at %s, itself: it is left as it is", container["name"], volumeName, MountPath)
+			warn("container %v already mounts %s, or another volume at %s, which is not changed", container["name"], volumeName, MountPath)
 		}
 	}
 	return warnings

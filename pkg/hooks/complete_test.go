@@ -55,20 +55,20 @@ func TestMangleKeepsConflictingMounts(t *testing.T) {
 			"a volume of that name",
 			`{containers: [{name: a}], volumes: [{name: holdfast-callback, emptyDir: {}}]}`,
 			[]any{map[string]any{"name": "holdfast-callback", "emptyDir": map[string]any{}}}, nil,
-			[]string{"Pod default/work: it has a volume holdfast-callback itself, so ca.crt is not mounted"},
+			[]string{"Pod default/work: it already has a volume holdfast-callback, so ca.crt is not mounted"},
 		},
 		{
 			"a mount at that place",
 			`{containers: [{name: a, volumeMounts: [{name: own, mountPath: /var/run/secrets/holdfast.dev/callback}]}], volumes: [{name: own, emptyDir: {}}]}`,
 			[]any{map[string]any{"name": "own", "emptyDir": map[string]any{}}, ours},
 			[]any{map[string]any{"name": "own", "mountPath": "/var/run/secrets/holdfast.dev/callback"}},
-			[]string{"Pod default/work: container a mounts holdfast-callback, or something at /var/run/secrets/holdfast.dev/callback, itself: it is left as it is"},
+			[]string{"Pod default/work: container a already mounts holdfast-callback, or another volume at /var/run/secrets/holdfast.dev/callback, which is not changed"},
 		},
 		{
 			"the volume mounted elsewhere",
 			`{containers: [{name: a, volumeMounts: [{name: holdfast-callback, mountPath: /ca}]}]}`,
 			[]any{ours}, []any{map[string]any{"name": "holdfast-callback", "mountPath": "/ca"}},
-			[]string{"Pod default/work: container a mounts holdfast-callback, or something at /var/run/secrets/holdfast.dev/callback, itself: it is left as it is"},
+			[]string{"Pod default/work: container a already mounts holdfast-callback, or another volume at /var/run/secrets/holdfast.dev/callback, which is not changed"},
 		},
 		{
 			"what was copied from a live Pod",

@@ -40,7 +40,7 @@ func GeneratedKeys(object map[string]any) ([]GeneratedKey, error) {
 		name, length, hasLength := strings.Cut(strings.TrimSpace(part), ":")
 		key := GeneratedKey{Name: name, Length: defaultLength}
 		if !keyName.MatchString(name) {
-			return nil, fmt.Errorf("%q is no key of a Secret: letters, digits, '-', '_' and '.' are", name)
+			return nil, fmt.Errorf("%q is not a valid key of a Secret: use letters, digits, '-', '_' and '.'", name)
 		}
 		if hasLength {
 			n, err := strconv.Atoi(length)
@@ -51,7 +51,7 @@ func GeneratedKeys(object map[string]any) ([]GeneratedKey, error) {
 		}
 		for _, k := range keys {
 			if k.Name == name {
-				return nil, fmt.Errorf("%s is there twice", name)
+				return nil, fmt.Errorf("duplicate key %s", name)
 			}
 		}
 		keys = append(keys, key)
@@ -92,11 +92,11 @@ func checkGenerate(o manifest.Object, keys []GeneratedKey, entry *observer.Schem
 	data, _ := o.Content["data"].(map[string]any)
 	for _, key := range keys {
 		if _, set := data[key.Name]; set {
-			return fmt.Errorf("the manifest gives %s a value as well: leave one of them out", key.Name)
+			return fmt.Errorf("the manifest also sets %s: remove one of them", key.Name)
 		}
 	}
 	if entry != nil && !entry.Default && entry.Root.Field("data") != nil && entry.Root.Field("data").IsHeld() {
-		return fmt.Errorf("the observer schema holds all of data, and would remove what is generated: name the keys to hold")
+		return fmt.Errorf("the observer schema holds the entire data, and would remove the generated keys: list the keys to hold")
 	}
 	return nil
 }

@@ -79,14 +79,14 @@ func TestGenerateFailsWithoutRandomness(t *testing.T) {
 
 func TestCheckGenerateRejectsInvalidKeys(t *testing.T) {
 	for _, row := range []struct{ name, annotation, kind, data, schema, message string }{
-		{name: "a key that is none", annotation: "a b", message: `"a b" is no key of a Secret`},
-		{name: "no key", annotation: "", message: `"" is no key of a Secret`},
-		{name: "a key twice", annotation: "a,a:40", message: "a is there twice"},
+		{name: "a key that is none", annotation: "a b", message: `"a b" is not a valid key of a Secret`},
+		{name: "no key", annotation: "", message: `"" is not a valid key of a Secret`},
+		{name: "a key twice", annotation: "a,a:40", message: "duplicate key a"},
 		{name: "a short value", annotation: "a:7", message: `a has length "7": it must be a number from 8 to 1024`},
 		{name: "a length that is none", annotation: "a:long", message: `a has length "long"`},
 		{name: "another kind", annotation: "a", kind: "ConfigMap", message: "is for Secrets only, this is a ConfigMap"},
-		{name: "a value as well", annotation: "a", data: "a", message: "the manifest gives a a value as well: leave one of them out"},
-		{name: "a schema that holds all of data", annotation: "a", schema: "whole", message: "the observer schema holds all of data"},
+		{name: "a value as well", annotation: "a", data: "a", message: "the manifest also sets a: remove one of them"},
+		{name: "a schema that holds all of data", annotation: "a", schema: "whole", message: "the observer schema holds the entire data"},
 		{name: "a schema that holds another key", annotation: "a", data: "b", schema: "b"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

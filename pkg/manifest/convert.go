@@ -8,8 +8,8 @@ import (
 
 var (
 	tooDeep       = fmt.Sprintf("nested deeper than %d levels", maxDepth)
-	tooManyCopies = fmt.Sprintf("the aliases of this stream make more than %d copies", maxCopies)
-	tooManyFaults = fmt.Sprintf("there are more than %d faults: correct those above first", maxErrors)
+	tooManyCopies = fmt.Sprintf("the aliases of this stream create more than %d copies", maxCopies)
+	tooManyFaults = fmt.Sprintf("there are more than %d errors: correct those above first", maxErrors)
 )
 
 // converter converts YAML nodes to values and collects errors.
@@ -38,7 +38,7 @@ func (c *converter) documents(roots []*yaml.Node) []Document {
 			documents = append(documents, Document{File: c.file, Line: root.Line, Value: value, root: root})
 		case nil: // an empty document, or one whose error is reported elsewhere
 		default:
-			c.addError(root, "want a map with apiVersion, kind and metadata, not "+Describe(value))
+			c.addError(root, "must be a map with apiVersion, kind and metadata, not "+Describe(value))
 		}
 	}
 	return documents

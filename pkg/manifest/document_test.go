@@ -147,7 +147,7 @@ func TestExpandRejects(t *testing.T) {
 	documents, err := Read("a.yaml", []byte("kind: List\nitems: {a: b}\n---\nkind: List\nitems:\n- kind: PodList\n  items:\n  - {}\n  - x\n"))
 	require.NoError(t, err)
 	expanded, err := Expand(documents)
-	assert.EqualError(t, err, "a.yaml:2:1: items: want a list, not a map\n"+
-		"a.yaml:9:5: items[1]: want a map with apiVersion, kind and metadata, not text")
+	assert.EqualError(t, err, "a.yaml:2:1: items: must be a list, not a map\n"+
+		"a.yaml:9:5: items[1]: must be a map with apiVersion, kind and metadata, not text")
 	assert.Nil(t, expanded)
 }

@@ -46,13 +46,13 @@ func isList(value map[string]any) bool {
 func (d Document) items() ([]Document, error) {
 	items, ok := d.Value["items"].([]any)
 	if !ok && d.Value["items"] != nil {
-		return nil, d.fault(Path{"items"}, "want a list, not "+Describe(d.Value["items"]))
+		return nil, d.fault(Path{"items"}, "must be a list, not "+Describe(d.Value["items"]))
 	}
 	documents := make([]Document, 0, len(items))
 	for i, item := range items {
 		value, ok := item.(map[string]any)
 		if !ok {
-			return nil, d.fault(Path{"items", i}, "want a map with apiVersion, kind and metadata, not "+Describe(item))
+			return nil, d.fault(Path{"items", i}, "must be a map with apiVersion, kind and metadata, not "+Describe(item))
 		}
 		documents = append(documents, d.item(i, value))
 	}

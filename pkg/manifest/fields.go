@@ -21,8 +21,8 @@ func (d *draft) dropServerFields() {
 		d.drop(metadata, field, "the API server sets it", "metadata")
 	}
 	d.drop(metadata, "ownerReferences",
-		"they name owners by uid, and the garbage collector deletes an object whose owner is not there", "metadata")
-	d.drop(d.content, "status", "it is for controllers to write")
+		"they refer to owners by uid, and the garbage collector deletes an object whose owner does not exist", "metadata")
+	d.drop(d.content, "status", "only controllers write it")
 }
 
 // WithoutServerFields returns a manifest without the fields and annotations that Normalize drops with a

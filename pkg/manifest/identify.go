@@ -86,7 +86,7 @@ func (d *draft) readKind() string {
 
 func (d *draft) readName() string {
 	if d.metadata()["name"] == nil && d.metadata()["generateName"] != nil {
-		d.fault(Path{"metadata", "generateName"}, "would make another object each time: give the object a metadata.name")
+		d.fault(Path{"metadata", "generateName"}, "would create another object each time: give the object a metadata.name")
 		return ""
 	}
 	name := d.text(d.metadata()["name"], "metadata", "name")
@@ -157,10 +157,10 @@ func (d *draft) checkTwin(firsts map[ID]*draft) bool {
 	}
 	there := fieldOrDefault(d.Field).with(first.position)
 	if reflect.DeepEqual(d.content, first.content) {
-		d.warn(nil, fmt.Sprintf("is identical to %s, and is taken once: remove one of them", there))
+		d.warn(nil, fmt.Sprintf("is identical to %s, and is used once: remove one of them", there))
 		return true
 	}
-	d.fault(nil, fmt.Sprintf("is the same object as %s (%s here, %s there), and is not identical: keep one of them",
+	d.fault(nil, fmt.Sprintf("is the same object as %s (%s here, %s there), but not identical: remove one of them",
 		there, d.content["apiVersion"], first.content["apiVersion"]))
 	return false
 }

@@ -26,7 +26,7 @@ func DecodeJSON(raw []byte) (map[string]any, error) {
 	}
 	value, isMap := decoded.(map[string]any)
 	if !isMap {
-		return nil, errors.New("decode manifest: want a JSON object, not " + Describe(decoded))
+		return nil, errors.New("decode manifest: must be a JSON object, not " + Describe(decoded))
 	}
 	return value, nil
 }

@@ -29,7 +29,7 @@ func (c *converter) mapping(n *yaml.Node) any {
 		value[key] = element
 	}
 	if merges > 1 {
-		c.addError(n, "the key << is in this map twice: write it once, with a list")
+		c.addError(n, "duplicate key << in this map: write it once, with a list")
 	}
 	merge(value, merged)
 	return value
@@ -59,7 +59,7 @@ func (c *converter) key(n *yaml.Node) string {
 func (c *converter) duplicate(mapping, name *yaml.Node, key string) {
 	first, _ := entry(mapping, key)
 	c.path = append(c.path, key)
-	c.addError(name, fmt.Sprintf("the key %s is here twice, first on line %d", quoteKey(key), first.Line))
+	c.addError(name, fmt.Sprintf("duplicate key %s, first on line %d", quoteKey(key), first.Line))
 	c.path = c.path[:len(c.path)-1]
 }
 
@@ -81,7 +81,7 @@ func (c *converter) mergeSources(n *yaml.Node) []map[string]any {
 	for _, element := range list {
 		source, isMap := element.(map[string]any)
 		if !isMap {
-			c.addError(n, "the key << wants a map or a list of maps")
+			c.addError(n, "the key << needs a map or a list of maps")
 			return nil
 		}
 		sources = append(sources, source)

@@ -194,8 +194,8 @@ spec: {status: kept, uid: kept}
 		"spec.manifest[1].metadata.managedFields (Service shop/echo): dropped: the API server sets it",
 		"spec.manifest[1].metadata.selfLink (Service shop/echo): dropped: the API server sets it",
 		"spec.manifest[1].metadata.ownerReferences (Service shop/echo): dropped: " +
-			"they name owners by uid, and the garbage collector deletes an object whose owner is not there",
-		"spec.manifest[1].status (Service shop/echo): dropped: it is for controllers to write",
+			"they refer to owners by uid, and the garbage collector deletes an object whose owner does not exist",
+		"spec.manifest[1].status (Service shop/echo): dropped: only controllers write it",
 	}, warnings)
 
 	objects, _, err := normalize(t, "{apiVersion: v1, kind: Service, metadata: {name: a, uid: u}, status: {a: b}, spec: {status: kept, uid: kept}}")
@@ -259,7 +259,7 @@ func TestNormalizeRejects(t *testing.T) {
 		{"a name that is a dot", "{apiVersion: v1, kind: Service, metadata: {name: .}}", []string{"spec.manifest[0].metadata.name: may not be '.'"}},
 		{"a name that is two dots", "{apiVersion: v1, kind: Service, metadata: {name: ..}}", []string{"spec.manifest[0].metadata.name: may not be '..'"}},
 		{"generateName", "{apiVersion: v1, kind: Service, metadata: {generateName: a-}}",
-			[]string{"spec.manifest[0].metadata.generateName: would make another object each time: give the object a metadata.name"}},
+			[]string{"spec.manifest[0].metadata.generateName: would create another object each time: give the object a metadata.name"}},
 		{"metadata that is text", "{apiVersion: v1, kind: Service, metadata: a}", []string{"spec.manifest[0].metadata: must be a map, not text"}},
 		{"an apiVersion that is a number", "{apiVersion: 1, kind: Service, metadata: {name: a}}",
 			[]string{"spec.manifest[0].apiVersion: must be text, not a number: put it in quotes"}},
@@ -281,11 +281,11 @@ func TestNormalizeRejects(t *testing.T) {
 			[]string{"spec.manifest[0].spec.containers[0].args[1] (Pod shop/a): is null: remove the element or give it a value"}},
 		{"two manifests of one object", "{apiVersion: v1, kind: Service, metadata: {name: a}}\n---\n{apiVersion: v1, kind: Service, metadata: {name: b}}\n---\n" +
 			"{apiVersion: v1, kind: Service, metadata: {name: a, namespace: shop}}",
-			[]string{"spec.manifest[2] (Service shop/a): is the same object as spec.manifest[0] (v1 here, v1 there), and is not identical: keep one of them"}},
+			[]string{"spec.manifest[2] (Service shop/a): is the same object as spec.manifest[0] (v1 here, v1 there), but not identical: remove one of them"}},
 		{"one object in two versions", "{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}}\n---\n{apiVersion: apps/v1beta1, kind: Deployment, metadata: {name: a}}",
-			[]string{"spec.manifest[1] (Deployment.apps shop/a): is the same object as spec.manifest[0] (apps/v1beta1 here, apps/v1 there), and is not identical: keep one of them"}},
+			[]string{"spec.manifest[1] (Deployment.apps shop/a): is the same object as spec.manifest[0] (apps/v1beta1 here, apps/v1 there), but not identical: remove one of them"}},
 		{"one cluster-scoped object in two namespaces", "{apiVersion: v1, kind: Namespace, metadata: {name: a, namespace: b}}\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: a, namespace: c, labels: {a: b}}}",
-			[]string{"spec.manifest[1] (Namespace a): is the same object as spec.manifest[0] (v1 here, v1 there), and is not identical: keep one of them"}},
+			[]string{"spec.manifest[1] (Namespace a): is the same object as spec.manifest[0] (v1 here, v1 there), but not identical: remove one of them"}},
 
 		{"labels that are not text", "{apiVersion: v1, kind: Service, metadata: {name: a, labels: {n: 8, t: yes, l: [a], ok: b}}}", []string{
 			"spec.manifest[0].metadata.labels.l (Service shop/a): must be text, not a list",

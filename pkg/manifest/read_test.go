@@ -94,20 +94,20 @@ func TestReadRejects(t *testing.T) {
 		bomb += fmt.Sprintf("a%d: &a%d [%s*a%d]\n", i+1, i+1, strings.Repeat(fmt.Sprintf("*a%d, ", i), 9), i)
 	}
 	rows := []struct{ name, text, want string }{
-		{"a duplicate key", "a: 1\nb: 2\na: 3\n", `3:1: the key "a" is here twice, first on line 1`},
-		{"a duplicate key in depth", "l:\n- m:\n    k: 1\n    k: 1\n", `4:5: the key "k" is here twice, first on line 3`},
-		{"two keys with one text", "1: a\n\"1\": b\n", `2:1: the key "1" is here twice, first on line 1`},
-		{"a duplicate key in JSON", "{\"l\": [\n {\"k\": 1,\n  \"k\": 1}]}", `3:3: the key "k" is here twice, first on line 2`},
-		{"a duplicate key in an anchor once, regardless of its aliases", "a: &x {k: 1, k: 2}\nb: *x\nc: *x\n", `1:14: the key "k" is here twice, first on line 1`},
+		{"a duplicate key", "a: 1\nb: 2\na: 3\n", `3:1: duplicate key "a", first on line 1`},
+		{"a duplicate key in depth", "l:\n- m:\n    k: 1\n    k: 1\n", `4:5: duplicate key "k", first on line 3`},
+		{"two keys with one text", "1: a\n\"1\": b\n", `2:1: duplicate key "1", first on line 1`},
+		{"a duplicate key in JSON", "{\"l\": [\n {\"k\": 1,\n  \"k\": 1}]}", `3:3: duplicate key "k", first on line 2`},
+		{"a duplicate key in an anchor once, regardless of its aliases", "a: &x {k: 1, k: 2}\nb: *x\nc: *x\n", `1:14: duplicate key "k", first on line 1`},
 		{"all faults at once", "a: 1\na: .nan\n---\n- b\n---\nc: !x y\n", "2:4: " + errNotFinite.Error() + "\n" +
-			`a.yaml:2:1: the key "a" is here twice, first on line 1` + "\na.yaml:4:1: want a map with apiVersion, kind and metadata, not a list\n" +
-			`a.yaml:6:4: the tag "!x" is not supported: Kubernetes has no types of one's own`},
+			`a.yaml:2:1: duplicate key "a", first on line 1` + "\na.yaml:4:1: must be a map with apiVersion, kind and metadata, not a list\n" +
+			`a.yaml:6:4: the tag "!x" is not supported: Kubernetes has no custom YAML types`},
 		{"faults before a syntax error too", "a: .nan\n---\nb: [\n", "1:4: " + errNotFinite.Error() + "\na.yaml:4:1: a value is missing"},
 
-		{"a document that is a list", "- a\n", "1:1: want a map with apiVersion, kind and metadata, not a list"},
-		{"a document that is text", "hello\n", "1:1: want a map with apiVersion, kind and metadata, not text"},
-		{"a document that is a number", "a: 1\n--- 12\n", "2:5: want a map with apiVersion, kind and metadata, not a number"},
-		{"a JSON document that is a list", ` [{"a": 1}]`, "1:2: want a map with apiVersion, kind and metadata, not a list"},
+		{"a document that is a list", "- a\n", "1:1: must be a map with apiVersion, kind and metadata, not a list"},
+		{"a document that is text", "hello\n", "1:1: must be a map with apiVersion, kind and metadata, not text"},
+		{"a document that is a number", "a: 1\n--- 12\n", "2:5: must be a map with apiVersion, kind and metadata, not a number"},
+		{"a JSON document that is a list", ` [{"a": 1}]`, "1:2: must be a map with apiVersion, kind and metadata, not a list"},
 
 		{"an integer beyond 64 bits", "a:\n  b: 9223372036854775808\n", "2:6: " + errTooLarge.Error()},
 		{"an integer beyond 64 bits in JSON", `{"é": 9223372036854775808}`, "1:7: " + errTooLarge.Error()},
@@ -129,21 +129,21 @@ func TestReadRejects(t *testing.T) {
 		{"a control character", "a: 1\nb: x\x01\n", "2:5: a control character: YAML allows it only escaped, in double quotes"},
 		{"a NUL", "a: \x00", "1:4: a control character: YAML allows it only escaped, in double quotes"},
 
-		{"aliases that explode", bomb, "5:45: the aliases of this stream make more than 100000 copies"},
+		{"aliases that explode", bomb, "5:45: the aliases of this stream create more than 100000 copies"},
 		{"an anchor that contains itself", "a: &x\n- b: *x\n", `2:6: the anchor "x" contains this alias of it`},
 		{"an anchor that merges itself", "a: &x\n  <<: *x\n", `2:7: the anchor "x" contains this alias of it`},
-		{"an anchor that is not there", "z: 1\na: *x\n", `2:4: there is no anchor named "x" before this alias`},
+		{"an anchor that is not there", "z: 1\na: *x\n", `2:4: unknown anchor "x" before this alias`},
 		{"an anchor of another document", "a: &x 1\n---\nb: *x\n", `3:4: the anchor "x" is in another document`},
-		{"a merge of text", "a: {<<: b}\n", "1:9: the key << wants a map or a list of maps"},
-		{"a merge of a list of texts", "a: {<<: [b]}\n", "1:9: the key << wants a map or a list of maps"},
-		{"two merges in one map", "x: &x {k: 1}\na:\n  <<: *x\n  <<: *x\n", "3:3: the key << is in this map twice: write it once, with a list"},
+		{"a merge of text", "a: {<<: b}\n", "1:9: the key << needs a map or a list of maps"},
+		{"a merge of a list of texts", "a: {<<: [b]}\n", "1:9: the key << needs a map or a list of maps"},
+		{"two merges in one map", "x: &x {k: 1}\na:\n  <<: *x\n  <<: *x\n", "3:3: duplicate key << in this map: write it once, with a list"},
 
 		{"a null key", "a:\n  ~: 1\n", "2:3: a key must be text, not null: put it in quotes"},
 		{"an empty key", "a:\n  ? \n  : 1\n", "2:4: a key must be text, not null: put it in quotes"},
 		{"a list as a key", "? [a]\n: 1\n", "1:3: a key must be text, not a list or a map"},
 		{"a map as a key", "{a: 1}: 1\n", "1:1: a key must be text, not a list or a map"},
 		{"a binary key", "!!binary YQ==: 1\n", "1:1: " + errBinary.Error()},
-		{"a key with a tag of one's own", "!x a: 1\n", `1:1: the tag "!x" is not supported: Kubernetes has no types of one's own`},
+		{"a key with a tag of one's own", "!x a: 1\n", `1:1: the tag "!x" is not supported: Kubernetes has no custom YAML types`},
 
 		{"501 lists in each other", "a: " + strings.Repeat("[", 500) + strings.Repeat("]", 500), "1:503: nested deeper than 500 levels"},
 		{"501 maps in each other in JSON", strings.Repeat(`{"a":`, 501) + "1" + strings.Repeat("}", 501), "1:2501: nested deeper than 500 levels"},
@@ -152,11 +152,11 @@ func TestReadRejects(t *testing.T) {
 		{"20000 lists in each other in JSON", strings.Repeat("[", 20000), "1:501: nested deeper than 500 levels"},
 		{"500 levels through an alias", "a: &x " + strings.Repeat("[", 300) + strings.Repeat("]", 300) + "\nb: " + strings.Repeat("[", 300) + "*x" + strings.Repeat("]", 300), "2:304: nested deeper than 500 levels"},
 
-		{"a map that is broken", "- x\n---\nk:\n  a: 1\n  b:\n    - x\n   - y\n", "1:1: want a map with apiVersion, kind and metadata, not a list\n" +
-			"a.yaml:4:3: this map is broken further down: each of its lines must be a key, or be indented as part of a value"},
-		{"a list that is broken", "k:\n- a\n- b\nl:\n  - a\n  b: 1\n", "5:3: this list is broken further down: each of its lines must begin with '- ', or be indented as part of an element"},
-		{"a list that is not closed", "x: 1\na: [1,2\nb: 3\n", "2:1: this list is broken: a ',' or a ']' is missing"},
-		{"a map that is not closed", "a: {b: 1\nc: 3\n", "1:1: this map is broken: a ',' or a '}' is missing"},
+		{"a map that is broken", "- x\n---\nk:\n  a: 1\n  b:\n    - x\n   - y\n", "1:1: must be a map with apiVersion, kind and metadata, not a list\n" +
+			"a.yaml:4:3: this map is invalid further down: each of its lines must be a key, or be indented as part of a value"},
+		{"a list that is broken", "k:\n- a\n- b\nl:\n  - a\n  b: 1\n", "5:3: this list is invalid further down: each of its lines must begin with '- ', or be indented as part of an element"},
+		{"a list that is not closed", "x: 1\na: [1,2\nb: 3\n", "2:1: this list is invalid: a ',' or a ']' is missing"},
+		{"a map that is not closed", "a: {b: 1\nc: 3\n", "1:1: this map is invalid: a ',' or a '}' is missing"},
 		{"a key in a value", "x: 1\na: b: c\n", "2:1: a ': ' where no key can be: put the text in quotes, or correct the indentation"},
 		{"a quote that is not closed", "x: 1\na: 'x\n\n", "2:1: this quote is not closed"},
 		{"a key without a colon", "a: 1\nb\nc: 2\n", "2:1: a key without a ':'"},
@@ -166,7 +166,7 @@ func TestReadRejects(t *testing.T) {
 		{"a version of YAML that the library does not know", "%YAML 1.2\n---\na: 1\n", "1:1: the version of YAML is not supported: remove the %YAML line"},
 		{"a document after dots without a separator", "a: 1\n...\nb: 1\n", "3:1: a '---' is missing before this document"},
 
-		{"YAML in braces", "{a: [1}\n", "1:1: this list is broken: a ',' or a ']' is missing"},
+		{"YAML in braces", "{a: [1}\n", "1:1: this list is invalid: a ',' or a ']' is missing"},
 		{"JSON without a comma", "{\"a\": 1,\n \"b\": 2\n \"c\": 3}", `3:2: invalid character '"' after object key:value pair`},
 		{"JSON that is cut off", "{\"a\": [1,", "1:10: the document ends before it is complete"},
 		{"JSON that is cut off in a string", "{\"a\": \"b", "1:7: the document ends before it is complete"},
@@ -197,7 +197,7 @@ func TestReadLimitsErrors(t *testing.T) {
 	_, err := Read("", []byte(strings.Repeat("a: 1\n", 100_000)))
 	faults := strings.Split(err.Error(), "\n")
 	assert.Len(t, faults, 101)
-	assert.Equal(t, "102:1: there are more than 100 faults: correct those above first", faults[100])
+	assert.Equal(t, "102:1: there are more than 100 errors: correct those above first", faults[100])
 }
 
 func TestReadErrorsHavePaths(t *testing.T) {
@@ -205,7 +205,7 @@ func TestReadErrorsHavePaths(t *testing.T) {
 	var fault *Error
 	require.ErrorAs(t, err, &fault)
 	assert.Equal(t, "spec.ports[0].name", fault.Path.String())
-	assert.Equal(t, `4:5: the key "name" is here twice, first on line 3`, fault.Error())
+	assert.Equal(t, `4:5: duplicate key "name", first on line 3`, fault.Error())
 }
 
 func TestReadJSONRoundTrip(t *testing.T) {
@@ -226,8 +226,8 @@ func TestReadJSONRoundTrip(t *testing.T) {
 
 func TestDecodeJSONRejectsNonObjects(t *testing.T) {
 	for text, want := range map[string]string{
-		"null": "decode manifest: want a JSON object, not null",
-		"[]":   "decode manifest: want a JSON object, not a list",
+		"null": "decode manifest: must be a JSON object, not null",
+		"[]":   "decode manifest: must be a JSON object, not a list",
 		"{":    "decode manifest: unexpected end of JSON input",
 	} {
 		_, err := DecodeJSON([]byte(text))

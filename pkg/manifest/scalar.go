@@ -26,7 +26,7 @@ const (
 
 var (
 	errTooLarge  = errors.New("the number does not fit in 64 bits: put it in quotes if it is text")
-	errNotFinite = errors.New("infinity and NaN have no place in a manifest: put the word in quotes if it is text")
+	errNotFinite = errors.New("infinity and NaN are not allowed in a manifest: put the word in quotes if it is text")
 	errTagFormat = errors.New("the value does not match its tag")
 	errBinary    = errors.New("the tag !!binary is not supported: write the base64 text without it")
 )
@@ -116,7 +116,7 @@ func wrongTag(tag string) error {
 	case TagBinary:
 		return errBinary
 	}
-	return errors.New("the tag " + quoteKey(tag) + " is not supported: Kubernetes has no types of one's own")
+	return errors.New("the tag " + quoteKey(tag) + " is not supported: Kubernetes has no custom YAML types")
 }
 
 // Integer parses a YAML integer as an int64: 12, 0x1F, 0644, 0o644, 0b11 and 1_000.

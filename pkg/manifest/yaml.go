@@ -25,7 +25,7 @@ func parseYAML(text []byte) ([]*yaml.Node, *Error) {
 func yamlNodes(text io.Reader) (roots []*yaml.Node, err error) {
 	defer func() {
 		if recover() != nil {
-			err = errors.New("the YAML library cannot read this")
+			err = errors.New("the YAML library cannot parse this")
 		}
 	}()
 	decoder := yaml.NewDecoder(text)
@@ -45,10 +45,10 @@ func yamlNodes(text io.Reader) (roots []*yaml.Node, err error) {
 // parserProblems maps problems of the library's parser to helpful messages. The line is the start of the
 // broken construct.
 var parserProblems = map[string]string{
-	"did not find expected key":              "this map is broken further down: each of its lines must be a key, or be indented as part of a value",
-	"did not find expected '-' indicator":    "this list is broken further down: each of its lines must begin with '- ', or be indented as part of an element",
-	"did not find expected ',' or ']'":       "this list is broken: a ',' or a ']' is missing",
-	"did not find expected ',' or '}'":       "this map is broken: a ',' or a '}' is missing",
+	"did not find expected key":              "this map is invalid further down: each of its lines must be a key, or be indented as part of a value",
+	"did not find expected '-' indicator":    "this list is invalid further down: each of its lines must begin with '- ', or be indented as part of an element",
+	"did not find expected ',' or ']'":       "this list is invalid: a ',' or a ']' is missing",
+	"did not find expected ',' or '}'":       "this map is invalid: a ',' or a '}' is missing",
 	"did not find expected node content":     "a value is missing",
 	"did not find expected <document start>": "a '---' is missing before this document",
 	"found incompatible YAML document":       "the version of YAML is not supported: remove the %YAML line",
@@ -88,7 +88,7 @@ func yamlFault(text []byte, err error) *Error {
 		return faultOnLine(text, line, meaning)
 	}
 	if anchor := unknownAnchor.FindStringSubmatch(problem); anchor != nil {
-		return faultAt(text, aliasOffset(text, anchor[1]), "there is no anchor named "+quoteKey(anchor[1])+" before this alias")
+		return faultAt(text, aliasOffset(text, anchor[1]), "unknown anchor "+quoteKey(anchor[1])+" before this alias")
 	}
 	if problem == "control characters are not allowed" {
 		return faultAt(text, controlOffset(text), "a control character: YAML allows it only escaped, in double quotes")

@@ -8,14 +8,14 @@ import (
 
 // reserved lists options that the Pod and its Services depend on.
 var reserved = map[string]string{
-	"datadir":           "the volume has its place",
+	"datadir":           "the volume is mounted there",
 	"socket":            "the probes use it",
-	"pid-file":          "it is in a directory of its own",
+	"pid-file":          "it has its own directory",
 	"init-file":         "it applies the credentials of the Secret",
-	"port":              "the Services lead to 3306",
-	"skip-networking":   "the Services lead to the network",
-	"bind-address":      "the Services lead to the Pod's address",
-	"user":              "the Pod runs as the right user already",
+	"port":              "the Services use port 3306",
+	"skip-networking":   "the Services need the network",
+	"bind-address":      "the Services use the address of the Pod",
+	"user":              "the Pod already runs as the right user",
 	"skip-grant-tables": "every client would be root",
 	"daemonize":         "the Pod ends when its process does",
 }
@@ -40,9 +40,9 @@ func checkLine(line string) string {
 	case strings.ContainsRune(line, 0):
 		return "has a null character"
 	case line[0] == '!':
-		return "includes other files: there are none"
+		return "includes other files, which do not exist"
 	case line[0] == '[' && line != "[mysqld]":
-		return "begins another section: all lines are of [mysqld]"
+		return "begins another section: only [mysqld] is allowed"
 	}
 	name := optionName(line)
 	if why, ok := reserved[name]; ok {

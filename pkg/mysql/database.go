@@ -77,9 +77,9 @@ func checkName(name string) *template.ValidationError {
 	case name == "":
 		message = "is missing"
 	case len(name) > maxNameLength:
-		message = fmt.Sprintf("has %d characters, and at most %d become part of a label of the Pod", len(name), maxNameLength)
+		message = fmt.Sprintf("has %d characters, and at most %d are allowed in a label of the Pod", len(name), maxNameLength)
 	case !serviceName.MatchString(name):
-		message = "must be a name for a Service: lower-case letters, digits and '-', a letter first"
+		message = "must be a valid name of a Service: lower-case letters, digits and '-', beginning with a letter"
 	default:
 		return nil
 	}
@@ -92,7 +92,7 @@ func checkQuantity(field, text, example, least string, parsed *resource.Quantity
 		return fault(field, "must be a quantity such as %s, not %q", example, shortened(text))
 	}
 	if quantity.Cmp(resource.MustParse(least)) < 0 {
-		return fault(field, "is %s, and MySQL needs at least %s", shortened(text), least)
+		return fault(field, "is %s, but MySQL needs at least %s", shortened(text), least)
 	}
 	*parsed = quantity
 	return nil
@@ -123,7 +123,7 @@ var ownDatabases = []string{"mysql", "sys", "information_schema", "performance_s
 
 func checkDatabase(name string) *template.ValidationError {
 	if slices.Contains(ownDatabases, strings.ToLower(name)) {
-		return fault("database", "%s is a database of the server itself", name)
+		return fault("database", "%s is a system database of the server", name)
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func unknownFields(strict []error) (unknown []*template.ValidationError) {
 		if errors.As(err, &field) {
 			path := parsePath(field.FieldPath())
 			unknown = append(unknown, &template.ValidationError{
-				Path: path, Reason: template.ReasonSpecInvalid, Message: "is no field of a " + v1.Kind + suggestField(path),
+				Path: path, Reason: template.ReasonSpecInvalid, Message: "is not a field of a " + v1.Kind + suggestField(path),
 			})
 		}
 	}

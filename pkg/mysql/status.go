@@ -130,7 +130,7 @@ func (d *database) waitingFor(objects []v1.Condition, live template.Live) string
 			return fmt.Sprintf("waiting for the Pod of the %s to be ready", condition.Type)
 		}
 	}
-	return "waiting for its Application to take in the present spec"
+	return "waiting for the controller to apply the current spec to its Application"
 }
 
 // withTransitionTimes sets the time of each condition's last transition. It is now if the status has

@@ -55,7 +55,7 @@ func application(conditions ...metav1.Condition) *v1alpha1.Application {
 }
 
 func ready() metav1.Condition {
-	return metav1.Condition{Type: "Ready", Status: "True", Reason: "Ready", Message: "6 resources, 99 held fields in place"}
+	return metav1.Condition{Type: "Ready", Status: "True", Reason: "Ready", Message: "6 resources, 99 held fields in sync"}
 }
 
 func notReady(reason, message string) metav1.Condition {
@@ -130,7 +130,7 @@ func TestStatus(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Generation: 4}, Status: v1alpha1.ApplicationStatus{ObservedGeneration: 3, Conditions: []metav1.Condition{ready()}},
 			}, Live: all(set(2, 2, 1, 1))},
 			true, map[string]string{"StatefulSet": "AVAILABLE", "Service": "AVAILABLE", "Secret": "AVAILABLE", "Ready": "False Progressing"},
-			"waiting for its Application to take in the present spec",
+			"waiting for the controller to apply the current spec to its Application",
 		},
 		{
 			"a spec that is refused is said, and the database runs on", template.Seen{Application: application(ready()), Live: all(set(2, 2, 1, 1)), Refusal: refusal},

@@ -59,10 +59,10 @@ type Sender struct {
 func New(options Options) (*Sender, error) {
 	u, err := url.Parse(options.URL)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return nil, errors.New("it is not a URL like https://example.com/hook")
+		return nil, errors.New("it is not a URL such as https://example.com/hook")
 	}
 	if u.User != nil {
-		return nil, errors.New("it names a user: sign the requests with a key instead")
+		return nil, errors.New("it contains a user: sign the requests with a key instead")
 	}
 	for _, d := range []struct {
 		value *time.Duration
@@ -179,7 +179,7 @@ func (s *Sender) deliver(ctx context.Context, ending <-chan struct{}, e event.Ev
 func (s *Sender) post(ctx context.Context, body []byte) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.options.URL, bytes.NewReader(body))
 	if err != nil {
-		return errors.New("the URL cannot be used")
+		return errors.New("the URL is invalid")
 	}
 	request.Header.Set("Content-Type", event.ApplicationCloudEventsJSON)
 	if s.options.UserAgent != "" {
@@ -194,12 +194,12 @@ func (s *Sender) post(ctx context.Context, body []byte) error {
 		if errors.As(err, &failed) {
 			err = failed.Err // without the URL
 		}
-		return fmt.Errorf("no answer: %w", err)
+		return fmt.Errorf("no response: %w", err)
 	}
 	defer response.Body.Close()
 	_, _ = io.CopyN(io.Discard, response.Body, 64<<10) // so that the connection can be reused
 	if response.StatusCode < 200 || response.StatusCode > 299 {
-		return fmt.Errorf("the answer is %d", response.StatusCode)
+		return fmt.Errorf("the response has status %d", response.StatusCode)
 	}
 	return nil
 }

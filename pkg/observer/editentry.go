@@ -16,7 +16,7 @@ func EditEntry(raw map[string]any, f *Fields, object manifest.Object, in Context
 		return nil, faults[0]
 	}
 	if _, has := raw["stringData"]; has {
-		return nil, errors.New("the entry speaks of stringData, which the API server keeps in data: write data there")
+		return nil, errors.New("the schema contains stringData, which the API server stores as data: use data instead")
 	}
 	c := &fieldCompiler{fields: f, object: object, t: in.Type, live: in.Live, work: in.Work, keepsLengths: true}
 	root := entry.Root.copy()

@@ -71,11 +71,11 @@ func elementsOf(p cursor, l []any, step pathStep) ([]int, error) {
 	name, rest, err := parseElement(step.bracket + "]")
 	switch {
 	case step.bracket == "":
-		return nil, fmt.Errorf("%s is a list: an element of it is written %[1]s[0], or %[1]s[*] for all", p.path)
+		return nil, fmt.Errorf("%s is a list: write %[1]s[0] for one element, or %[1]s[*] for all", p.path)
 	case (err != nil || rest != "") && p.t != nil && p.t.List == kinds.Set:
 		name = elementName{keys: []elementKey{{value: scalarOf(step.bracket)}}}
 	case err != nil || rest != "":
-		return nil, fmt.Errorf("%s is a list, and [%s] is no element: one is written [0], [name=web] or [=value]", p.path, step.bracket)
+		return nil, fmt.Errorf("%s is a list, and [%s] is not an element: write [0], [name=web] or [=value]", p.path, step.bracket)
 	}
 	if len(name.keys) == 0 {
 		if name.position < len(l) {

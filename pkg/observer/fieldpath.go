@@ -32,7 +32,7 @@ const AllFields = "*"
 // ParseFieldPath parses a path. Its running time is linear in the length of the string.
 func ParseFieldPath(text string) (*FieldPath, error) {
 	if len(text) > maxFieldPath {
-		return nil, fmt.Errorf("a path has at most %d characters, not %d", maxFieldPath, len(text))
+		return nil, fmt.Errorf("a path may have at most %d characters, not %d", maxFieldPath, len(text))
 	}
 	p := &FieldPath{text: text}
 	if text == AllFields {
@@ -48,9 +48,9 @@ func ParseFieldPath(text string) (*FieldPath, error) {
 	}
 	switch {
 	case len(p.steps) == 0:
-		return nil, errors.New("a path is empty: it names a field, such as spec.replicas")
+		return nil, errors.New("a path is empty: write a field, such as spec.replicas")
 	case len(p.steps) > maxDepth:
-		return nil, fmt.Errorf("a path has at most %d steps", maxDepth)
+		return nil, fmt.Errorf("a path may have at most %d elements", maxDepth)
 	}
 	return p, nil
 }
@@ -67,15 +67,15 @@ func fieldStep(text string, first bool) (pathStep, string, error) {
 	if !first {
 		var ok bool
 		if text, ok = strings.CutPrefix(text, "."); !ok {
-			return pathStep{}, "", fmt.Errorf("there is no dot before %s", strconv.Quote(text))
+			return pathStep{}, "", fmt.Errorf("a dot is missing before %s", strconv.Quote(text))
 		}
 	}
 	end := strings.IndexAny(text+".", ".[]'")
 	if end == 0 || strings.ContainsAny(text[end:min(end+1, len(text))], "]'") {
-		return pathStep{}, "", fmt.Errorf("no field at %s: a key that has other characters than letters and digits is written in brackets", strconv.Quote(text))
+		return pathStep{}, "", fmt.Errorf("no field at %s: write a key with other characters than letters and digits in brackets", strconv.Quote(text))
 	}
 	if strings.Contains(text[:end], "*") {
-		return pathStep{}, "", fmt.Errorf("%s is written in brackets: [%[1]s]", text[:end])
+		return pathStep{}, "", fmt.Errorf("write %s in brackets: [%[1]s]", text[:end])
 	}
 	return pathStep{name: text[:end]}, text[end:], nil
 }
@@ -92,7 +92,7 @@ func bracketStep(text string) (pathStep, string, error) {
 			i += len(quoted) - 1
 		case ']':
 			if i == 0 {
-				return pathStep{}, "", errors.New("[] has neither a key nor an element in it")
+				return pathStep{}, "", errors.New("[] contains neither a key nor an element")
 			}
 			var key string
 			if text[0] == '"' && json.Unmarshal([]byte(text[:i]), &key) == nil {

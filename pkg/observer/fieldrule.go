@@ -30,14 +30,14 @@ func (f *Fields) AddRule(item int, said map[string]any) []*FieldPathError {
 		case name == keysText:
 			node = &Node{Shape: Map, Keys: p.keyLists(at, said[name])}
 		default:
-			p.fault(at, "is no rule%s", suggest.DidYouMean(name, append(slices.Sorted(maps.Keys(ruleTexts)), keysText)))
+			p.fault(at, "is not a rule%s", suggest.DidYouMean(name, append(slices.Sorted(maps.Keys(ruleTexts)), keysText)))
 		}
 	}
 	conflict := rule.conflict("minimum", "maximum")
 	switch {
 	case len(p.faults) > 0:
 	case node != nil && len(said) > 1:
-		p.fault(nil, "closes a map, and has a rule for one value: give them to two paths")
+		p.fault(nil, "closes a map, and has a rule for one value: use a path for each")
 	case conflict != "":
 		p.fault(nil, "%s", conflict)
 	case node == nil:
@@ -96,7 +96,7 @@ func (c *fieldCompiler) close(node **Node, p cursor) {
 		return
 	}
 	if p.set && !isMap || !p.set && p.t != nil && p.t.List != "" {
-		c.why = wrongPath{fmt.Errorf("%s is no map, and only the keys of a map can be closed", p.path)}
+		c.why = wrongPath{fmt.Errorf("%s is not a map, and only maps can be closed", p.path)}
 		return
 	}
 	closed := &Node{Shape: Map, Keys: c.rule.said.Keys.copy()}
@@ -131,7 +131,7 @@ func (c *fieldCompiler) freeKeys(m *Node, names []string, steps []pathStep) {
 		}
 	}
 	if len(keys.Free) > maxKeyPatterns {
-		c.why = wrongPath{fmt.Errorf("frees more than %d keys of a map that is closed", maxKeyPatterns)}
+		c.why = wrongPath{fmt.Errorf("frees more than %d keys of a closed map", maxKeyPatterns)}
 		return
 	}
 	m.Keys = keys

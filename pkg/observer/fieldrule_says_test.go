@@ -16,7 +16,7 @@ func TestFaultsOfHoldHaveItsWords(t *testing.T) {
 		said map[string]any
 		want string
 	}{
-		"parts that do not combine": {map[string]any{"minimum": int64(1), "pattern": "a"}, "minimum and maximum combine, nothing else does"},
+		"parts that do not combine": {map[string]any{"minimum": int64(1), "pattern": "a"}, "only minimum and maximum can be combined"},
 		"a value with our prefix":   {map[string]any{"minimum": "observer_schema_mode"}, "observer_schema_mode"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -162,7 +162,7 @@ func (f *Fields) Compile(object manifest.Object, in Context) CompileResult {
 	for _, rule := range f.rules() {
 		if !rule.free && rule.path.isAll() {
 			if rule.said != nil {
-				c.out.Faults = append(c.out.Faults, f.Fault("hold", rule.item, "* takes no rule: give it to a path"))
+				c.out.Faults = append(c.out.Faults, f.Fault("hold", rule.item, "* cannot have a rule: give the rule to a path"))
 			}
 			continue
 		}
@@ -229,7 +229,7 @@ func (c *fieldCompiler) judge() {
 		c.out.Missing = append(c.out.Missing, fault(c.why))
 		return
 	case len(c.named) == 0 && !c.rule.free:
-		c.out.Warnings = append(c.out.Warnings, fault(errors.New("holds nothing: the manifest sets no such field")).Error())
+		c.out.Warnings = append(c.out.Warnings, fault(errors.New("holds nothing: the manifest does not set the field")).Error())
 	}
 	if watched(c.rule.path.steps[0].key()) {
 		return
@@ -241,7 +241,7 @@ func (c *fieldCompiler) judge() {
 		}
 		if _, there := ValueAt(c.live, path); !there {
 			c.out.Warnings = append(c.out.Warnings, fault(fmt.Errorf(
-				"neither the manifest nor the live object has %s: whoever writes it first is learned from", path)).Error())
+				"neither the manifest nor the live object has %s: Holdfast learns the first value that a client writes", path)).Error())
 		}
 	}
 }
@@ -286,7 +286,7 @@ func (c *fieldCompiler) applyAt(node **Node, p cursor, steps []pathStep) {
 		return
 	}
 	if p.set && !isContainer(p.value) {
-		c.miss(fmt.Errorf("%s is a single value, and has nothing below it", p.path))
+		c.miss(fmt.Errorf("%s is a single value, without fields below it", p.path))
 		return
 	}
 	if *node != nil && (*node).Shape == Leaf {
@@ -322,7 +322,7 @@ func (c *fieldCompiler) charge(n int) bool {
 		if c.rule.by != nil {
 			whose = "profiles"
 		}
-		c.why = wrongPath{fmt.Errorf("the paths of the %s mean too many fields: more than %d are looked at. Use fewer wildcards", whose, MostFieldWork)}
+		c.why = wrongPath{fmt.Errorf("the paths of the %s match too many fields: more than %d were checked. Use fewer wildcards", whose, MostFieldWork)}
 	}
 	return *c.work < 0
 }

@@ -195,9 +195,9 @@ func TestPathsThatNameNothing(t *testing.T) {
 		{"a field of an element", "spec.template.spec.containers[name=web].imag", "neither the manifest nor apps/v1 Deployment has a field spec.template.spec.containers[name=web].imag: did you mean spec.template.spec.containers[name=web].image?"},
 		{"an element that is not there", "spec.template.spec.containers[name=wbe].image", "spec.template.spec.containers of the manifest has no element [name=wbe]: did you mean [name=web]?"},
 		{"a position beyond the list", "spec.template.spec.containers[2]", "there is no element [2]: spec.template.spec.containers of the manifest has 2"},
-		{"no element", "spec.template.spec.containers[web].image", "spec.template.spec.containers is a list, and [web] is no element: one is written [0], [name=web] or [=value]"},
-		{"a list without an element", "spec.template.spec.containers.image", "spec.template.spec.containers is a list: an element of it is written spec.template.spec.containers[0], or spec.template.spec.containers[*] for all"},
-		{"below a single value", "spec.replicas.x", "spec.replicas is a single value, and has nothing below it"},
+		{"no element", "spec.template.spec.containers[web].image", "spec.template.spec.containers is a list, and [web] is not an element: write [0], [name=web] or [=value]"},
+		{"a list without an element", "spec.template.spec.containers.image", "spec.template.spec.containers is a list: write spec.template.spec.containers[0] for one element, or spec.template.spec.containers[*] for all"},
+		{"below a single value", "spec.replicas.x", "spec.replicas is a single value, without fields below it"},
 		{"an element of a list that the manifest has not", "spec.template.spec.tolerations[0].key", "there is no element [0]: spec.template.spec.tolerations of the manifest has 0"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -224,15 +224,15 @@ func TestPathsThatAreMistakes(t *testing.T) {
 
 func TestFieldPathsThatCannotBeRead(t *testing.T) {
 	for _, row := range []struct{ name, path, want string }{
-		{"nothing", "", "a path is empty: it names a field, such as spec.replicas"},
-		{"a dot too many", "spec..replicas", `the path "spec..replicas": no field at ".replicas": a key that has other characters than letters and digits is written in brackets`},
+		{"nothing", "", "a path is empty: write a field, such as spec.replicas"},
+		{"a dot too many", "spec..replicas", `the path "spec..replicas": no field at ".replicas": write a key with other characters than letters and digits in brackets`},
 		{"a bracket that is not closed", "spec.a[name=x", `the path "spec.a[name=x": [name=x is not closed by ]`},
 		{"a quote that is not closed", `spec.a["x]`, `the path "spec.a[\"x]": ["x] is not closed`},
-		{"nothing in brackets", "spec.a[]", `the path "spec.a[]": [] has neither a key nor an element in it`},
-		{"a wildcard without brackets", "metadata.labels.*", `the path "metadata.labels.*": * is written in brackets: [*]`},
-		{"no dot", "spec[a]b", `the path "spec[a]b": there is no dot before "b"`},
-		{"very long", strings.Repeat("a", 1<<20), "a path has at most 4096 characters, not 1048576"},
-		{"very deep", strings.Repeat("a.", 600) + "a", "a path has at most 500 steps"},
+		{"nothing in brackets", "spec.a[]", `the path "spec.a[]": [] contains neither a key nor an element`},
+		{"a wildcard without brackets", "metadata.labels.*", `the path "metadata.labels.*": write * in brackets: [*]`},
+		{"no dot", "spec[a]b", `the path "spec[a]b": a dot is missing before "b"`},
+		{"very long", strings.Repeat("a", 1<<20), "a path may have at most 4096 characters, not 1048576"},
+		{"very deep", strings.Repeat("a.", 600) + "a", "a path may have at most 500 elements"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, err := observer.ParseFieldPath(row.path)

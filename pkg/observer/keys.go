@@ -96,9 +96,9 @@ func noKeysFor(path *Path) string {
 	chain := path.Chain()
 	switch {
 	case len(chain) == 0 || chain[0].Name() == "metadata" && len(chain) == 1:
-		return "closes a map of the object, and not the object or its metadata as a whole"
+		return "closes only maps below the object, not the entire object or its metadata"
 	case watched(chain[0].Name()):
-		return "cannot be below status, which is only watched"
+		return "cannot be below status, which is report-only"
 	}
 	return ""
 }
@@ -119,11 +119,11 @@ func (p *parser) keyLists(path *Path, raw any) *Keys {
 		case "kept":
 			k.Kept = p.keyPatterns(path.Field(name), m[name])
 		default:
-			p.fault(path.Field(name), "is none of hold, free and kept")
+			p.fault(path.Field(name), "must be one of hold, free and kept")
 		}
 	}
 	if _, given := m["hold"]; !given {
-		p.fault(path, "must say in hold which keys nobody may add; * is any")
+		p.fault(path, "must list in hold the keys that other clients may not add; * matches any key")
 	}
 	if len(p.faults) > before {
 		return nil
@@ -134,14 +134,14 @@ func (p *parser) keyLists(path *Path, raw any) *Keys {
 func (p *parser) keyPatterns(path *Path, raw any) []string {
 	l, ok := raw.([]any)
 	if !ok || len(l) == 0 || len(l) > maxKeyPatterns {
-		p.fault(path, "must be a list of 1 to %d keys, in which * is any text", maxKeyPatterns)
+		p.fault(path, "must be a list of 1 to %d keys, in which * matches any text", maxKeyPatterns)
 		return nil
 	}
 	var patterns []string
 	for _, v := range l {
 		text, ok := v.(string)
 		if !ok || text == "" || len(text) > maxKeyPatternText {
-			p.fault(path, "must have keys of 1 to %d letters, not %s", maxKeyPatternText, p.describe(v))
+			p.fault(path, "must have keys of 1 to %d characters, not %s", maxKeyPatternText, p.describe(v))
 			return nil
 		}
 		patterns = append(patterns, text)

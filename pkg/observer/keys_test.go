@@ -40,8 +40,8 @@ func TestWhatCannotBeClosed(t *testing.T) {
 		entry map[string]any
 		fault string
 	}{
-		{"the object", map[string]any{observer.KeyKeys: closed}, "closes a map of the object, and not the object or its metadata as a whole"},
-		{"its metadata", map[string]any{"metadata": map[string]any{"name": "a", observer.KeyKeys: closed}}, "closes a map of the object, and not the object or its metadata as a whole"},
+		{"the object", map[string]any{observer.KeyKeys: closed}, "closes only maps below the object, not the entire object or its metadata"},
+		{"its metadata", map[string]any{"metadata": map[string]any{"name": "a", observer.KeyKeys: closed}}, "closes only maps below the object, not the entire object or its metadata"},
 		{"its status", map[string]any{"status": map[string]any{"a": map[string]any{observer.KeyKeys: closed}}}, "cannot be below status"},
 		{"too many keys", map[string]any{"data": map[string]any{observer.KeyKeys: map[string]any{"hold": make([]any, 101)}}}, "must be a list of 1 to 100 keys"},
 	} {

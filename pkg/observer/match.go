@@ -28,7 +28,7 @@ func Assign(entries []*Schema, objects []manifest.Object) ([]*Schema, error) {
 		case len(matches) > 1:
 			_ = c.fault(nil, "matches %s and %s: give metadata.namespace", objects[matches[0]].ID, objects[matches[1]].ID)
 		case assigned[matches[0]] != nil:
-			_ = c.fault(nil, "%s has an entry already: observerSchema[%d]", objects[matches[0]].ID, from[matches[0]])
+			_ = c.fault(nil, "%s already has a schema: observerSchema[%d]", objects[matches[0]].ID, from[matches[0]])
 		default:
 			k := matches[0]
 			own := entry.Copy()
@@ -55,7 +55,7 @@ func Assign(entries []*Schema, objects []manifest.Object) ([]*Schema, error) {
 func (e *Schema) mismatch(objects []manifest.Object) string {
 	for _, o := range objects {
 		if o.ID.Group == e.ID.Group && o.ID.Kind == e.ID.Kind && o.ID.Name == e.ID.Name {
-			return fmt.Sprintf("is for the namespace %s, and the manifest of %s is in %s: write `namespace: %[3]s` in its metadata, or leave the namespace out",
+			return fmt.Sprintf("is for the namespace %s, but the manifest of %s is in %s: write `namespace: %[3]s` in its metadata, or omit the namespace",
 				e.namespace, e.ID.Kind+" "+e.ID.Name, o.ID.Namespace)
 		}
 	}
@@ -102,20 +102,20 @@ func (c *checker) node(path *Path, node *Node, value any, set bool) {
 		m, ok := value.(map[string]any)
 		switch {
 		case set && !ok:
-			_ = c.fault(path, "is a map in the schema and %s in the manifest", describeShape(value))
+			_ = c.fault(path, "is a map in the schema, but %s in the manifest", describeShape(value))
 		case node.IsPlaceholder() && (!set || len(m) > 0):
-			c.fault(path, "is a map without a leaf, so nothing of it is held: write %q for each field that is to be held, or take the map out", LeafText).Late = true
+			c.fault(path, "is a map without a leaf, so none of its fields is held: write %q for each field to hold, or remove the map", LeafText).Late = true
 		default:
 			c.fields(path, node, m)
 		}
 	case Sequence:
 		l, ok := value.([]any)
 		if set && !ok {
-			_ = c.fault(path, "is a list in the schema and %s in the manifest", describeShape(value))
+			_ = c.fault(path, "is a list in the schema, but %s in the manifest", describeShape(value))
 			return
 		}
 		if longest := node.List.Max; longest != 0 && len(l) > longest {
-			c.fault(path, "has %d elements in the manifest, and its %s is %d: raise that, or shorten the list", len(l), KeyMaxLength, longest).Late = true
+			c.fault(path, "has %d elements in the manifest, but its %s is %d: raise the limit, or shorten the list", len(l), KeyMaxLength, longest).Late = true
 		}
 		for i, element := range node.List.Elements {
 			if !element.IsPlaceholder() {

@@ -283,7 +283,7 @@ func (d *elementKeys) surplus(l *List, p *Pairing, taken []bool) []Surplus {
 		taken[k] = true
 		found = append(found, Surplus{Live: k, Of: i})
 		if p.Warning == "" {
-			p.Warning = fmt.Sprintf("elements %d and %d of the live list are both %s: the first is held, and the other has its values as long as it stays",
+			p.Warning = fmt.Sprintf("elements %d and %d of the live list are both %s: only the first is held, and the second gets the same values until it is removed",
 				p.Want[i], k, d.label(element, 1, k))
 		}
 	}

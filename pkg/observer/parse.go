@@ -132,7 +132,7 @@ func (p *parser) identity(raw map[string]any) *Schema {
 	entry.ID.Group = gv.Group
 	metadata, ok := raw["metadata"].(map[string]any)
 	if !ok {
-		p.fault((*Path)(nil).Field("metadata"), "must be a map with the name of the resource: it identifies the entry")
+		p.fault((*Path)(nil).Field("metadata"), "must be a map with the name of the resource, which identifies it")
 		return entry
 	}
 	entry.ID.Name = p.text((*Path)(nil).Field("metadata"), metadata, "name")
@@ -146,7 +146,7 @@ func (p *parser) identity(raw map[string]any) *Schema {
 func (p *parser) text(parent *Path, m map[string]any, name string) string {
 	s, ok := m[name].(string)
 	if !ok || s == "" {
-		p.fault(parent.Field(name), "must be a string, never null: it identifies the entry")
+		p.fault(parent.Field(name), "must be a string, and not null: it identifies the resource")
 	}
 	return s
 }
@@ -217,7 +217,7 @@ func (p *parser) node(path *Path, raw any, depth int) *Node {
 			return nil
 		}
 	}
-	p.fault(path, "must be %q or null, not %s: a schema names fields, it gives no values", LeafText, p.describe(raw))
+	p.fault(path, "must be %q or null, not %s: a schema contains fields, but no values", LeafText, p.describe(raw))
 	return nil
 }
 
@@ -235,7 +235,7 @@ func (p *parser) mapping(path *Path, m map[string]any, depth int) *Node {
 			continue
 		}
 		if isControlKey(name) {
-			p.fault(path.Field(name), "belongs into the control dictionary, the last element of a list")
+			p.fault(path.Field(name), "belongs in the control dictionary, the last element of a list")
 			continue
 		}
 		if child := p.node(path.Field(name), m[name], depth+1); child != nil {
@@ -257,7 +257,7 @@ func (p *parser) sequence(path *Path, l []any, depth int) *Node {
 	if last, ok := l[len(l)-1].(map[string]any); ok && hasControlKey(last) {
 		elements, list = l[:len(l)-1], p.control(path.Element(positionLabel(len(l)-1), -1), last, len(l)-1)
 	} else {
-		p.fault(path, "has no control dictionary: add one behind its last element, such as %s; 0 means no upper limit", controlExample(len(l)))
+		p.fault(path, "has no control dictionary: add one after its last element, such as %s; 0 means no upper limit", controlExample(len(l)))
 	}
 	for i, raw := range elements {
 		at := path.Element(positionLabel(i), -1)

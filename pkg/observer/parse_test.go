@@ -33,22 +33,22 @@ func TestFaultsOfASchema(t *testing.T) {
 		faults       []string
 	}{
 		{"a value is not a leaf", head + "spec: {a: 1, b: x, c: true, d: 1.5}", []string{
-			where + `spec.a: must be "observed" or null, not the number 1: a schema names fields, it gives no values`,
-			where + `spec.b: must be "observed" or null, not the string "x": a schema names fields, it gives no values`,
-			where + `spec.c: must be "observed" or null, not the boolean true: a schema names fields, it gives no values`,
-			where + `spec.d: must be "observed" or null, not the number 1.5: a schema names fields, it gives no values`,
+			where + `spec.a: must be "observed" or null, not the number 1: a schema contains fields, but no values`,
+			where + `spec.b: must be "observed" or null, not the string "x": a schema contains fields, but no values`,
+			where + `spec.c: must be "observed" or null, not the boolean true: a schema contains fields, but no values`,
+			where + `spec.d: must be "observed" or null, not the number 1.5: a schema contains fields, but no values`,
 		}},
 		{"an empty list", head + "spec: {a: []}", []string{
 			where + "spec.a: is an empty list: its last element must be a control dictionary, such as {observer_schema_list_min_length: 0, observer_schema_list_max_length: 0}",
 		}},
 		{"a list without control dictionary", head + "spec: {a: [null]}", []string{
-			where + "spec.a: has no control dictionary: add one behind its last element, such as {observer_schema_list_min_length: 1, observer_schema_list_max_length: 0}; 0 means no upper limit",
+			where + "spec.a: has no control dictionary: add one after its last element, such as {observer_schema_list_min_length: 1, observer_schema_list_max_length: 0}; 0 means no upper limit",
 		}},
 		{"a control dictionary in the middle", head + "spec: {a: [{observer_schema_list_min_length: 0}, {observer_schema_list_min_length: 0, observer_schema_list_max_length: 0}]}", []string{
 			where + "spec.a[0]: is a control dictionary, which must be the last element of the list",
 		}},
 		{"a control key outside of a list", head + "spec: {observer_schema_list_min_length: 0}", []string{
-			where + "spec.observer_schema_list_min_length: belongs into the control dictionary, the last element of a list",
+			where + "spec.observer_schema_list_min_length: belongs in the control dictionary, the last element of a list",
 		}},
 		{"a length is missing", head + "spec: {a: [{observer_schema_list_min_length: 0}]}", []string{
 			where + "spec.a[0].observer_schema_list_max_length: is missing: it must be an integer, 0 or more",
@@ -80,14 +80,14 @@ func TestFaultsOfASchema(t *testing.T) {
 			where + "metadata.uid: belongs to the API server and cannot be observed",
 		}},
 		{"no identity", "spec: null", []string{
-			"observerSchema[0]: apiVersion: must be a string, never null: it identifies the entry",
-			"observerSchema[0]: kind: must be a string, never null: it identifies the entry",
-			"observerSchema[0]: metadata: must be a map with the name of the resource: it identifies the entry",
+			"observerSchema[0]: apiVersion: must be a string, and not null: it identifies the resource",
+			"observerSchema[0]: kind: must be a string, and not null: it identifies the resource",
+			"observerSchema[0]: metadata: must be a map with the name of the resource, which identifies it",
 		}},
 		{"a null identity", "apiVersion: null\nkind: null\nmetadata: {name: null}", []string{
-			"observerSchema[0]: apiVersion: must be a string, never null: it identifies the entry",
-			"observerSchema[0]: kind: must be a string, never null: it identifies the entry",
-			"observerSchema[0]: metadata.name: must be a string, never null: it identifies the entry",
+			"observerSchema[0]: apiVersion: must be a string, and not null: it identifies the resource",
+			"observerSchema[0]: kind: must be a string, and not null: it identifies the resource",
+			"observerSchema[0]: metadata.name: must be a string, and not null: it identifies the resource",
 		}},
 		{"an apiVersion that is none", "apiVersion: a/b/c\nkind: Service\nmetadata: {name: web}", []string{
 			where + `apiVersion: "a/b/c" is not group/version`,
@@ -109,8 +109,8 @@ func TestFaultsOfAllEntriesAreReportedAtOnce(t *testing.T) {
 	_, err := parseYAML(t, head+"a: 1", head+"b: null", head+"c: 2")
 	require.Error(t, err)
 	assert.Equal(t, []string{
-		`observerSchema[0] (Service web): a: must be "observed" or null, not the number 1: a schema names fields, it gives no values`,
-		`observerSchema[2] (Service web): c: must be "observed" or null, not the number 2: a schema names fields, it gives no values`,
+		`observerSchema[0] (Service web): a: must be "observed" or null, not the number 1: a schema contains fields, but no values`,
+		`observerSchema[2] (Service web): c: must be "observed" or null, not the number 2: a schema contains fields, but no values`,
 	}, strings.Split(err.Error(), "\n"))
 }
 

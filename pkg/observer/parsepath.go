@@ -37,12 +37,12 @@ func parseStep(parent *Path, text string) (*Path, string, error) {
 	if parent != nil {
 		var ok bool
 		if text, ok = strings.CutPrefix(text, "."); !ok {
-			return nil, "", fmt.Errorf("there is no dot before %s", strconv.Quote(text))
+			return nil, "", fmt.Errorf("a dot is missing before %s", strconv.Quote(text))
 		}
 	}
 	end := strings.IndexAny(text+".", ".[]'")
 	if end == 0 || strings.ContainsAny(text[end:min(end+1, len(text))], "]'") {
-		return nil, "", fmt.Errorf("no field at %s: a key that has other characters than letters and digits is written ['…']", strconv.Quote(text))
+		return nil, "", fmt.Errorf("no field at %s: write a key with other characters than letters and digits as ['…']", strconv.Quote(text))
 	}
 	return parent.Field(text[:end]), text[end:], nil
 }
@@ -106,7 +106,7 @@ func parseElement(text string) (elementName, string, error) {
 			number, after, _ := strings.Cut(after, "]")
 			nth, err := strconv.Atoi(number)
 			if err != nil || nth < 2 {
-				return n, "", fmt.Errorf("[%s: #%s is not #2 or more", text, number)
+				return n, "", fmt.Errorf("[%s: #%s must be #2 or more", text, number)
 			}
 			n.nth = nth
 			return n, after, nil
@@ -114,7 +114,7 @@ func parseElement(text string) (elementName, string, error) {
 		var key elementKey
 		var ok bool
 		if key.name, rest, ok = scan(rest, "="); !ok {
-			return n, "", fmt.Errorf("[%s: an element is written [0], [name=web] or [=value]", text)
+			return n, "", fmt.Errorf("[%s: write an element as [0], [name=web] or [=value]", text)
 		}
 		raw := rest[1:]
 		if _, rest, ok = scan(raw, ",]"); !ok {

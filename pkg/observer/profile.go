@@ -52,7 +52,7 @@ func (c *fieldCompiler) judgeProfile() {
 	by := c.rule.by
 	var wrong wrongPath
 	if errors.As(c.why, &wrong) {
-		c.warnOf(by, fmt.Sprintf("%s %s; the path is left out", shorten(by.Path.text), c.why))
+		c.warnOf(by, fmt.Sprintf("%s %s; the path is ignored", shorten(by.Path.text), c.why))
 		return
 	}
 	for _, path := range c.learns {
@@ -65,7 +65,7 @@ func (c *fieldCompiler) judgeProfile() {
 		text := path.String()
 		other := slices.IndexFunc(c.profiled, func(p profileTarget) bool { return p.path == text && !p.free && p.by.Profile != by.Profile })
 		if other >= 0 {
-			c.warnOf(by, fmt.Sprintf("%s is free, though HoldProfile %s holds it: free prevails", shorten(text), c.profiled[other].by.Profile))
+			c.warnOf(by, fmt.Sprintf("%s is free, although HoldProfile %s holds it: free has precedence", shorten(text), c.profiled[other].by.Profile))
 		}
 	}
 }
@@ -101,15 +101,15 @@ func (p *FieldPath) CheckProfilePath() error {
 	var path *Path
 	switch name := p.steps[0].name; {
 	case p.isAll():
-		return errors.New("* is all of a manifest: a profile names fields")
+		return errors.New("* matches the entire manifest: write single fields")
 	case identifies(path, name):
-		return fmt.Errorf("%s identifies a resource: it is neither held nor free", name)
+		return fmt.Errorf("%s identifies a resource, and can be neither held nor free", name)
 	case watched(name):
-		return fmt.Errorf("%s is only watched, and never written", name)
+		return fmt.Errorf("%s is report-only, and never written", name)
 	case name == "metadata" && len(p.steps) == 1:
-		return errors.New("metadata is not said as a whole: name fields of it, such as metadata.annotations[example.com/*]")
+		return errors.New("metadata cannot be used as one field: write fields below it, such as metadata.annotations[example.com/*]")
 	case name == "metadata" && identifies(path.Field(name), p.steps[1].name):
-		return fmt.Errorf("metadata.%s identifies a resource, or is the API server's: it is neither held nor free", p.steps[1].name)
+		return fmt.Errorf("metadata.%s identifies a resource or is set by the API server, and can be neither held nor free", p.steps[1].name)
 	}
 	return nil
 }

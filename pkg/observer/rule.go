@@ -162,7 +162,7 @@ func (r *Rule) String() string {
 		}
 		return "one of " + shorten(strings.Join(texts, ", "))
 	case r.Pattern != "":
-		return "what matches " + shorten(r.Pattern)
+		return "matching " + shorten(r.Pattern)
 	case r.Expression != "":
 		return "if " + shorten(r.Expression)
 	case r.Maximum == nil:
@@ -211,16 +211,16 @@ func (r *Rule) misses(value any, manifest *RuleContext) string {
 		case err != nil && expression.MentionsObject(r.Expression):
 			return "" // the rule may read fields that only the live object has
 		case err != nil:
-			return fmt.Sprintf("is %s in the manifest, of which its rule cannot tell whether it is allowed: %v", describe(value), err)
+			return fmt.Sprintf("is %s in the manifest, and its rule fails to evaluate for this value: %v", describe(value), err)
 		}
 	}
 	switch {
 	case r.Allows(value, manifest):
 		return ""
 	case r.Mode == ModeAbsent:
-		return "is in the manifest, and is to be absent: take it out of one of the two"
+		return "must be absent, but is in the manifest: remove it from the manifest, or change the mode"
 	}
-	return fmt.Sprintf("is %s in the manifest, outside of its own rule (%s): change one of the two", describe(value), r)
+	return fmt.Sprintf("is %s in the manifest, which its rule (%s) does not allow: change one of them", describe(value), r)
 }
 
 // rule reads the dictionary that replaces a leaf.
@@ -253,11 +253,11 @@ func (p *parser) rulePart(rule *Rule, path *Path, name string, value any) {
 	case KeyPattern:
 		rule.Pattern = p.expression(path, value, "a regular expression", expression.CheckPattern)
 	case KeyRule:
-		rule.Expression = p.expression(path, value, "a rule in CEL", expression.CheckRule)
+		rule.Expression = p.expression(path, value, "a CEL rule", expression.CheckRule)
 	case KeyMode:
 		rule.Mode = p.mode(path, value)
 	default:
-		p.fault(path, "stands beside a rule, which takes the place of a leaf: below it no fields are named")
+		p.fault(path, "is next to a rule: a field with a rule is a leaf, and cannot contain other fields")
 	}
 }
 
@@ -271,7 +271,7 @@ func (r *Rule) conflict(minimum, maximum string) string {
 		}
 	}
 	if parts > 1 {
-		return fmt.Sprintf("has several rules: %s and %s combine, nothing else does", minimum, maximum)
+		return fmt.Sprintf("has several rules: only %s and %s can be combined", minimum, maximum)
 	}
 	if r.Minimum == nil || r.Maximum == nil {
 		return ""
@@ -290,13 +290,13 @@ func (p *parser) noRuleFor(path *Path, rule *Rule) string {
 	isMode := rule.Mode != ""
 	switch {
 	case watched(root):
-		return "is only watched, as all of the status is: it takes no rule"
+		return "is below status, which is report-only: it cannot have a rule"
 	case root == "metadata" && len(chain) == 2:
-		return "takes no rule as a whole: give one to each of its keys"
+		return "cannot have one rule for all keys: give a rule to each key"
 	case isMode && path.IsElement() && rule.Mode != ModeHold:
-		return fmt.Sprintf("is an element of a list, which takes no mode: give one to its fields, or leave the element to %s", KeyMaxLength)
+		return fmt.Sprintf("is a list element, which cannot have a mode: give a mode to its fields, or use %s", KeyMaxLength)
 	case p.secret && (root == "data" || root == "stringData") && (!isMode || rule.Mode == ModePush):
-		return "is a value of a Secret, which is on record nowhere: only the modes hold, seed, watch and absent can be told of it"
+		return "is a value of a Secret, which is never recorded: only the modes hold, seed, watch and absent are allowed"
 	}
 	return ""
 }
@@ -316,7 +316,7 @@ func (p *parser) oneOf(path *Path, value any) []any {
 		return nil
 	}
 	if slices.Contains(l, nil) {
-		p.fault(path, "has a null, which is no value: a field that may be absent has a mode, or none")
+		p.fault(path, "contains null, which is not a value: for a field that may be absent, use a mode, or no rule")
 	}
 	return l
 }

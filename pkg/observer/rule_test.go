@@ -69,12 +69,12 @@ func TestHostileAmountsAreNone(t *testing.T) {
 
 func TestHostilePatternsAreRefused(t *testing.T) {
 	for _, row := range []struct{ name, pattern, message string }{
-		{"of a megabyte", strings.Repeat("a", 1<<20), "has 1048576 bytes, and a pattern may have 4096"},
-		{"that repeat what repeats", "((a{30}){30}){30}", "is no regular expression"},
-		{"that repeat much", `(\pL[a-z]abcdef){1000}`, "becomes a program of more than 5000 steps"},
-		{"with nothing but parentheses", strings.Repeat("(", 2000) + strings.Repeat(")", 2000), "is no regular expression"},
-		{"that look back", `(a)\1`, "is no regular expression"},
-		{"that would end the group around them", "a)(b", "is no regular expression"},
+		{"of a megabyte", strings.Repeat("a", 1<<20), "has 1048576 bytes, but a pattern may have 4096"},
+		{"that repeat what repeats", "((a{30}){30}){30}", "is not a regular expression"},
+		{"that repeat much", `(\pL[a-z]abcdef){1000}`, "compiles to more than 5000 steps"},
+		{"with nothing but parentheses", strings.Repeat("(", 2000) + strings.Repeat(")", 2000), "is not a regular expression"},
+		{"that look back", `(a)\1`, "is not a regular expression"},
+		{"that would end the group around them", "a)(b", "is not a regular expression"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			rule, err := ruled(t, map[string]any{observer.KeyPattern: row.pattern})

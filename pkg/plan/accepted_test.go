@@ -39,13 +39,13 @@ func TestWhatTheAPIServerMakesOfAValueIsNotDrift(t *testing.T) {
 			"spec.template.spec.containers[name=web].image", false, "created Deployment.apps default/web"},
 		{"a field is pruned", func(o map[string]any) { delete(podContainer(o), "image") },
 			"spec.template.spec.containers[name=web].image", true,
-			"created Deployment.apps default/web; Deployment.apps default/web: the API server dropped spec.template.spec.containers[name=web].image: is it a typing error?"},
+			"created Deployment.apps default/web; Deployment.apps default/web: the API server dropped spec.template.spec.containers[name=web].image: check its spelling"},
 		{"a map is pruned", func(o map[string]any) { delete(podContainer(o), "resources") },
 			"spec.template.spec.containers[name=web].resources", true,
-			"created Deployment.apps default/web; Deployment.apps default/web: the API server dropped spec.template.spec.containers[name=web].resources: is it a typing error?"},
+			"created Deployment.apps default/web; Deployment.apps default/web: the API server dropped spec.template.spec.containers[name=web].resources: check its spelling"},
 		{"an element is dropped from a list", func(o map[string]any) { set(o, []any{}, "spec", "template", "spec", "volumes") },
 			"spec.template.spec.volumes[name=tmp]", true,
-			"created Deployment.apps default/web; Deployment.apps default/web: the API server dropped spec.template.spec.volumes[name=tmp]: is it a typing error?"},
+			"created Deployment.apps default/web; Deployment.apps default/web: the API server dropped spec.template.spec.volumes[name=tmp]: check its spelling"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {

@@ -47,6 +47,6 @@ func (res *resource) recordFirst(planned *resource, status *v1alpha1.ResourceSta
 		return
 	}
 	res.change.Action, res.change.Guards, res.change.Patch = Unchanged, nil, nil
-	res.problem = &Problem{Reason: v1alpha1.ReasonRetrying, Message: res.object.ID.String() + " has changed while it was about to be held"}
+	res.problem = &Problem{Reason: v1alpha1.ReasonRetrying, Message: res.object.ID.String() + " has changed before it was held"}
 	res.change.Problem = res.problem
 }

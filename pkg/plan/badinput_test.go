@@ -25,7 +25,7 @@ func TestBadInputChangesOnlyConditions(t *testing.T) {
 		{"a bad name", `{apiVersion: v1, kind: ConfigMap, metadata: {name: a/b}}`, "", v1alpha1.ReasonManifestInvalid, "spec.manifest[1].metadata.name: may not contain '/'"},
 		{
 			"generateName", `{apiVersion: v1, kind: ConfigMap, metadata: {generateName: a-}}`, "", v1alpha1.ReasonManifestInvalid,
-			"spec.manifest[1].metadata.generateName: would make another object each time: give the object a metadata.name",
+			"spec.manifest[1].metadata.generateName: would create another object each time: give the object a metadata.name",
 		},
 		{
 			"a List", `{apiVersion: v1, kind: List, items: []}`, "", v1alpha1.ReasonManifestInvalid,
@@ -54,11 +54,11 @@ func TestBadInputChangesOnlyConditions(t *testing.T) {
 		},
 		{
 			"a value in a schema", service, entryHead + `spec: {type: ClusterIP}}`, v1alpha1.ReasonObserverSchemaInvalid,
-			`observerSchema[0] (Service web): spec.type: must be "observed" or null, not the string "ClusterIP": a schema names fields, it gives no values`,
+			`observerSchema[0] (Service web): spec.type: must be "observed" or null, not the string "ClusterIP": a schema contains fields, but no values`,
 		},
 		{
 			"a list without control dictionary", service, entryHead + `spec: {ports: [{port: null}]}}`, v1alpha1.ReasonObserverSchemaInvalid,
-			"observerSchema[0] (Service web): spec.ports: has no control dictionary: add one behind its last element, such as {observer_schema_list_min_length: 1, observer_schema_list_max_length: 0}; 0 means no upper limit",
+			"observerSchema[0] (Service web): spec.ports: has no control dictionary: add one after its last element, such as {observer_schema_list_min_length: 1, observer_schema_list_max_length: 0}; 0 means no upper limit",
 		},
 		{
 			"an empty list", service, entryHead + `spec: {ports: []}}`, v1alpha1.ReasonObserverSchemaInvalid,
@@ -70,7 +70,7 @@ func TestBadInputChangesOnlyConditions(t *testing.T) {
 		},
 		{
 			"a shape that contradicts", service, entryHead + `spec: {ports: {port: null}}}`, v1alpha1.ReasonObserverSchemaInvalid,
-			"observerSchema[0] (Service web): spec.ports: is a map in the schema and a list in the manifest",
+			"observerSchema[0] (Service web): spec.ports: is a map in the schema, but a list in the manifest",
 		},
 		{
 			"a field of the API server's", service, `{apiVersion: v1, kind: Service, metadata: {name: web, uid: null}}`, v1alpha1.ReasonObserverSchemaInvalid,
@@ -78,7 +78,7 @@ func TestBadInputChangesOnlyConditions(t *testing.T) {
 		},
 		{
 			"keys with slash, tilde, dot and unicode", service, entryHead + `metadata2: {"a/b~c.d": 1, "ключ": 1}}`, v1alpha1.ReasonObserverSchemaInvalid,
-			`observerSchema[0] (Service web): metadata2['a/b~c.d']: must be "observed" or null, not the number 1: a schema names fields, it gives no values`,
+			`observerSchema[0] (Service web): metadata2['a/b~c.d']: must be "observed" or null, not the number 1: a schema contains fields, but no values`,
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -308,7 +308,7 @@ func (p *Plan) limitBaselines() {
 			return true
 		})
 		if len(res.unrecorded) > 0 {
-			p.warn(fmt.Sprintf("%s: what %s was before does not fit into the %d KiB that there are for that: it is held, and not restored",
+			p.warn(fmt.Sprintf("%s: the original value of %s exceeds the limit of %d KiB: it is held, but cannot be restored",
 				res.object.ID, firstNames(res.unrecorded), most/1024))
 		}
 	}
@@ -348,7 +348,7 @@ func (p *Plan) warnUnrestorable() {
 			}
 		}
 		if len(lost) > 0 {
-			p.Warnings = append(p.Warnings, fmt.Sprintf("%s: what a rule removes is not on record, and not restored: %s", res.object.ID, firstNames(lost)))
+			p.Warnings = append(p.Warnings, fmt.Sprintf("%s: fields that a rule removes have no recorded original value, and are not restored: %s", res.object.ID, firstNames(lost)))
 		}
 	}
 }

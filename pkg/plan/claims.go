@@ -183,13 +183,13 @@ func (res *resource) claimProblem() *Problem {
 		return nil
 	}
 	if res.awaitedOwner != "" {
-		problem := problemf(v1alpha1.ReasonWaiting, "%s is owned by Application %s, which has not said yet what it holds of it", res.object.ID, res.awaitedOwner)
-		problem.Remedy.Text = "Look whether that Application is suspended, or does not exist any more: then take its marks off the object"
+		problem := problemf(v1alpha1.ReasonWaiting, "%s is owned by Application %s, which has not recorded its held fields yet", res.object.ID, res.awaitedOwner)
+		problem.Remedy.Text = "Check whether that Application is suspended. If it no longer exists, remove its tracking metadata from the object"
 		problem.compared = true
 		return problem
 	}
 	if res.deferredTo != "" {
-		problem := problemf(v1alpha1.ReasonWaiting, "%s is wanted by Application %s, too, which is older and has not looked at it yet", res.object.ID, res.deferredTo)
+		problem := problemf(v1alpha1.ReasonWaiting, "%s is also claimed by Application %s, which is older and has not reconciled it yet", res.object.ID, res.deferredTo)
 		problem.RetryAfter, problem.compared = precedenceRecheckInterval, true
 		return problem
 	}
@@ -199,7 +199,7 @@ func (res *resource) claimProblem() *Problem {
 	}
 	problem := problemf(v1alpha1.ReasonFieldClaimed, "%s: %s", res.object.ID, firstNames(told))
 	problem.Remedy = v1alpha1.Remedy{
-		Text:    "Let one of the two let go of it. If the other one does not exist any more, this has those that do say anew what they hold",
+		Text:    "Release the field from one of the two Applications. If the other one no longer exists, run this command: existing Applications then record their claims again",
 		Command: forgetHolders(res.object.ID),
 	}
 	problem.RetryAfter, problem.compared = res.recheckAfter, true

@@ -264,12 +264,12 @@ func (c *summarizer) pruned(old *pruneCandidate) {
 			c.recordRelease(old, v1alpha1.OutcomeDeleted)
 		}
 	} else if problem == nil {
-		problem = &Problem{Reason: v1alpha1.ReasonDeleting, Message: old.id.String() + " is to be deleted when all else is in place"}
+		problem = &Problem{Reason: v1alpha1.ReasonDeleting, Message: old.id.String() + " will be deleted when all other resources are in sync"}
 		switch {
 		case c.plan.IsObserveOnly():
 			problem.Message = old.previewText()
 		case old.policy.claims:
-			problem.Message = old.id.String() + " is to be released"
+			problem.Message = old.id.String() + " will be released"
 		}
 	}
 	c.keepInInventory(old, live, problem)

@@ -35,7 +35,7 @@ func (c *summarizer) conditions() {
 		return
 	}
 	rendered, held, healthy := c.rendered(), c.heldVerdict(), c.healthy()
-	ready := trueVerdict(v1alpha1.ReasonReady, fmt.Sprintf("%s, %s in place",
+	ready := trueVerdict(v1alpha1.ReasonReady, fmt.Sprintf("%s, %s in sync",
 		count(len(c.plan.resources), "resource"), count(c.held, "held field")))
 	switch {
 	case rendered.status != metav1.ConditionTrue:
@@ -45,7 +45,7 @@ func (c *summarizer) conditions() {
 	case c.plan.Suspended():
 		message := "suspended: nothing is corrected until spec.suspend is unset"
 		if len(c.waits) > 0 {
-			message += fmt.Sprintf("; %d of %s differ from what is desired", len(c.waits), count(len(c.plan.resources), "resource"))
+			message += fmt.Sprintf("; %d of %s have drifted", len(c.waits), count(len(c.plan.resources), "resource"))
 		}
 		ready = falseVerdict(v1alpha1.ReasonSuspended, message, false)
 	case held.status != metav1.ConditionTrue:
@@ -101,7 +101,7 @@ func (c *summarizer) rendered() verdict {
 	}
 	if source := c.plan.in.Source; source != nil && source.Problem != nil {
 		p := source.Problem
-		return falseVerdict(p.Reason, p.Error()+"; the manifests of the last translation stay in force", p.Stalled())
+		return falseVerdict(p.Reason, p.Error()+"; the manifests of the last translation remain in use", p.Stalled())
 	}
 	message := count(len(c.plan.resources), "resource")
 	if n := len(c.plan.Warnings); n > 0 {
@@ -116,7 +116,7 @@ func staleVerdict(why []*Problem) verdict {
 	for i, p := range why {
 		messages[i] = p.Error()
 	}
-	message := shorten("what is in the cluster is not known: "+list(messages), 4096)
+	message := shorten("the state of the cluster is not known: "+list(messages), 4096)
 	return verdict{status: metav1.ConditionUnknown, reason: why[0].Reason, message: message, stalled: why[0].Stalled()}
 }
 
@@ -124,14 +124,14 @@ func contestedVerdict(contested []v1alpha1.ContestedField) verdict {
 	messages := make([]string, len(contested))
 	for i, f := range contested {
 		if f.Path == "" {
-			messages[i] = fmt.Sprintf("%s %s is deleted again and again", f.Resource.Kind, f.Resource.Name)
+			messages[i] = fmt.Sprintf("%s %s is deleted repeatedly", f.Resource.Kind, f.Resource.Name)
 			continue
 		}
 		by := ""
 		if f.Manager != "" {
 			by = " by " + f.Manager
 		}
-		messages[i] = fmt.Sprintf("%s of %s %s is changed back%s again and again", f.Path, f.Resource.Kind, f.Resource.Name, by)
+		messages[i] = fmt.Sprintf("%s of %s %s is repeatedly changed back%s", f.Path, f.Resource.Kind, f.Resource.Name, by)
 	}
 	return falseVerdict(v1alpha1.ReasonContested, shorten(list(messages), 4096), false)
 }
@@ -164,11 +164,11 @@ func (c *summarizer) heldVerdict() verdict {
 	if c.plan.Suspended() && c.plan.HasWork() {
 		waits := c.waits
 		if len(waits) == 0 {
-			waits = []string{"something is to be deleted, and is not while suspended"}
+			waits = []string{"objects are not deleted while the Application is suspended"}
 		}
 		return falseVerdict(v1alpha1.ReasonSuspended, shorten(list(waits), 4096), false)
 	}
-	return trueVerdict(v1alpha1.ReasonHeld, count(c.held, "field")+" in place")
+	return trueVerdict(v1alpha1.ReasonHeld, count(c.held, "field")+" in sync")
 }
 
 func (c *summarizer) healthy() verdict {

@@ -126,7 +126,7 @@ func TestMessagesAndSummariesCountHeldFields(t *testing.T) {
 	w := newWorld(t, settings)
 	w.round()
 	_, _, message := w.condition("Held")
-	assert.Contains(t, message, "fields in place")
+	assert.Contains(t, message, "fields in sync")
 	assert.Equal(t, "1/1", w.app.Status.Summary)
 	delete(w.live, settingsID)
 	w.refuse = map[plan.Action]plan.Outcome{plan.Create: {Action: plan.Create, Problem: retrying}}
@@ -179,10 +179,10 @@ func TestASuspendedApplicationTellsItsDrift(t *testing.T) {
 	delete(w.live, manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "gone"})
 	w.store(w.decide().Summarize(nil, w.now))
 	_, _, message = w.condition("Ready")
-	assert.Equal(t, "suspended: nothing is corrected until spec.suspend is unset; 2 of 3 resources differ from what is desired", message)
+	assert.Equal(t, "suspended: nothing is corrected until spec.suspend is unset; 2 of 3 resources have drifted", message)
 	_, _, message = w.condition("Held")
 	assert.Equal(t, "ConfigMap default/settings has drifted, and is not corrected while suspended: data.mode; "+
-		"ConfigMap default/gone is not there, and is not created while suspended", message)
+		"ConfigMap default/gone does not exist, and is not created while suspended", message)
 	assert.Equal(t, "1/3", w.app.Status.Summary)
 	assert.Equal(t, "Suspended", w.app.Status.Resources[0].Reason)
 }

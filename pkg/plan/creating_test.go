@@ -202,7 +202,7 @@ func TestOnlyWhatIsNamedIsDeletedWithoutARecord(t *testing.T) {
 		p, _ := w.round()
 		require.Len(t, p.Warnings, 1)
 		_, _, message := w.condition(v1alpha1.ConditionRendered)
-		assert.Contains(t, message, "kube-system/forged carries the marks")
+		assert.Contains(t, message, "kube-system/forged has the tracking metadata")
 		w.quiet()
 		w.edit("manifest: []")
 		w.round()

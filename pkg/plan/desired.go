@@ -57,7 +57,7 @@ func (p *Plan) decideAbsent(res *resource) {
 
 // absentProblem returns the Problem of a shared object that does not exist.
 func absentProblem(id manifest.ID) *Problem {
-	return problemf(v1alpha1.ReasonWaiting, "%s does not exist; it is shared, and not created", id)
+	return problemf(v1alpha1.ReasonWaiting, "%s does not exist; it is shared, so it is not created", id)
 }
 
 // decideLive decides the change of a resource whose object exists.
@@ -187,7 +187,7 @@ func (p *Plan) decidePatch(res *resource) {
 		return
 	}
 	if holder := p.unknownHolder(res.live); holder != "" && res.policy.claims {
-		res.problem = &Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("%s: Application %s has begun to hold fields of it", id, holder)}
+		res.problem = &Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("%s: Application %s now holds fields of it", id, holder)}
 		return
 	}
 	res.change.Action = Update
@@ -204,7 +204,7 @@ func (res *resource) warnOfComparison() {
 		res.warn(w)
 	}
 	if res.policy.claims && res.policy.restores && slices.ContainsFunc(res.leaves, func(leaf string) bool { return secretPath(res.object.ID, leaf) }) {
-		res.warn("values of Secrets are never recorded, so they stay as they are when they are let go")
+		res.warn("values of Secrets are never recorded, so they are kept when they are released")
 	}
 }
 
@@ -374,7 +374,7 @@ func outsideProblem(id manifest.ID, compared delta.Comparison) *Problem {
 	if len(compared.Outside) == 0 {
 		return nil
 	}
-	problem := problemf(v1alpha1.ReasonOutsideRule, "%s: %s; the manifest has no other value to write", id, strings.Join(compared.Outside, "; "))
+	problem := problemf(v1alpha1.ReasonOutsideRule, "%s: %s; the manifest has no allowed value to write", id, strings.Join(compared.Outside, "; "))
 	problem.compared = true
 	return problem
 }

@@ -71,10 +71,10 @@ func (p *Plan) manifestOf(id manifest.ID) (manifest.Object, error) {
 	}
 	at := slices.IndexFunc(objects, func(o manifest.Object) bool { return o.ID == id })
 	if at < 0 {
-		return manifest.Object{}, fmt.Errorf("%s is not among the manifests of the Application", id)
+		return manifest.Object{}, fmt.Errorf("%s is not in the manifests of the Application", id)
 	}
 	if source := p.SchemaSource(id); source.Entry {
-		return manifest.Object{}, fmt.Errorf("%s has an entry in spec.%s, which says all of its fields: change that, or take it out first", id, source)
+		return manifest.Object{}, fmt.Errorf("%s has a schema in spec.%s: change that schema, or remove it first", id, source)
 	}
 	return objects[at], nil
 }
@@ -365,13 +365,13 @@ func (p *Plan) entryOf(id manifest.ID) (manifest.Object, int, error) {
 			return object, source.Position, nil
 		}
 	}
-	return manifest.Object{}, 0, fmt.Errorf("%s has no entry in spec.observerSchema", id)
+	return manifest.Object{}, 0, fmt.Errorf("%s has no schema in spec.observerSchema", id)
 }
 
 // noChangeNote returns the note for a path that is already free or held.
 func noChangeNote(path string, free bool) string {
 	if free {
-		return path + " is free already"
+		return path + " is already free"
 	}
-	return path + " is held already"
+	return path + " is already held"
 }

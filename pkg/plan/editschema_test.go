@@ -130,7 +130,7 @@ func TestAnEntryIsEditedInPlace(t *testing.T) {
 	}
 }
 
-// Whoever frees what is free already is told so, and nothing changes.
+// Whoever frees what is already free is told so, and nothing changes.
 func TestFreeingWhatIsFreeChangesNothing(t *testing.T) {
 	const head = `{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": `
 	const none = `"observer_schema_list_min_length": 0, "observer_schema_list_max_length": 0`
@@ -145,7 +145,7 @@ func TestFreeingWhatIsFreeChangesNothing(t *testing.T) {
 			w.app.Spec.ObserverSchema = []runtime.RawExtension{{Raw: []byte(head + row.entry + `}`)}}
 			schema, notes, err := w.decide().EditSchema(id, plan.Edit{Free: true, Paths: []string{row.path}})
 			require.NoError(t, err)
-			assert.Equal(t, []string{row.path + " is free already"}, notes)
+			assert.Equal(t, []string{row.path + " is already free"}, notes)
 			assert.JSONEq(t, head+row.entry+`}`, string(schema[0].Raw))
 		})
 	}

@@ -122,11 +122,11 @@ func (c *summarizer) warnContested(leaf Leaf) {
 	c.newlyContested = true
 	f := c.plan.in.Memory.Contests[leaf]
 	if leaf.Path == "" {
-		c.warnings = append(c.warnings, leaf.ID.String()+" is contested: it is deleted again and again")
+		c.warnings = append(c.warnings, leaf.ID.String()+" is contested: it is deleted repeatedly")
 		return
 	}
 	if isSharedMark(leaf.Path) {
-		c.warnings = append(c.warnings, leaf.ID.String()+": another client removes the tracking metadata again and again"+bySuffix(f.Manager))
+		c.warnings = append(c.warnings, leaf.ID.String()+": another client repeatedly removes the tracking metadata"+bySuffix(f.Manager))
 		return
 	}
 	desired, observed := maskedPair(leaf.ID, leaf.Path, f.Desired, f.Observed)

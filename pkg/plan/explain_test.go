@@ -286,7 +286,7 @@ spec: {replicas: 1, template: {spec: {containers: [{name: web, image: "web:1", r
 func TestFieldWithoutWriter(t *testing.T) {
 	e, _ := plan.Decide(given(t, fmt.Sprintf(explainedApplication, false), explainedLive)).Explain(webID, false)
 	assert.Equal(t, "spec.paused", e.Fields[0].Path)
-	assert.Contains(t, e.Fields[0].Why, "whoever writes it first")
+	assert.Contains(t, e.Fields[0].Why, "learns the first value")
 }
 
 func TestWhatIsRemovedIsNotCalledFree(t *testing.T) {

@@ -167,19 +167,19 @@ func (e *explainer) reasonOf(f Field, d *delta.Difference) string {
 	case d != nil && d.ReportOnly:
 		return reportedWhy(f)
 	case f.State == FieldWatched && f.Rule == nil:
-		return "watched: recorded in the status, never compared and never written"
+		return "watched: reported in the status, and never compared or written"
 	case f.State == FieldClaimed:
-		return "left alone: Application " + f.Holder + " holds it"
+		return "not written: Application " + f.Holder + " holds it"
 	case f.State == FieldFree && f.Manifest.Set:
-		return "not held: the live value stays; hold it with `holdfast hold`"
+		return "not held: the live value is kept; hold it with `holdfast hold`"
 	case f.State == FieldFree:
 		return "free: the observer schema does not name it, so it is never written again"
 	case d == nil && f.State == FieldContested:
-		return "in place now; it was changed back again and again" + bySuffix(e.fight(f.Path).Manager)
+		return "in sync now; it was repeatedly changed back" + bySuffix(e.fight(f.Path).Manager)
 	case d == nil:
 		return inPlaceWhy(f, "release it with `holdfast free`")
 	case d.HeldBack:
-		return "drift, and its correction waits: it is changed back again and again" + bySuffix(e.fight(f.Path).managerOf())
+		return "drift, and its correction is deferred: it is repeatedly changed back" + bySuffix(e.fight(f.Path).managerOf())
 	case f.IsDoubtful:
 		return e.driftAction("corrected", "the live value is "+MaybeRespelled)
 	default:
@@ -192,17 +192,17 @@ func reportedWhy(f Field) string {
 	if f.State == FieldWatched {
 		return "watched: it has drifted, which is reported and never corrected"
 	}
-	return "drift: it is outside of its rule, and the manifest has no other value to write"
+	return "drift: its rule does not allow the value, and the manifest has no allowed value to write"
 }
 
 // stateWhy has the reasons why a field needs no correction, for the states that determine the reason.
 var stateWhy = map[FieldState]string{
-	FieldAllowed: "in place: inside its rule any value is the writer's choice, and is neither learned nor written",
+	FieldAllowed: "in sync: its rule allows the value, which is neither learned nor written",
 	FieldSeeded:  "seeded: written when the object was created, and never again",
-	FieldPushed:  "in place: written when the manifest's value changes, and left alone in between",
-	FieldWatched: "watched: as in the manifest; drift would be reported, and never corrected",
-	FieldAbsent:  "in place: it is not to be there, and is not",
-	FieldMark:    "in place: it says whose the object is",
+	FieldPushed:  "in sync: written only when the manifest's value changes",
+	FieldWatched: "watched: as in the manifest; drift is reported, and never corrected",
+	FieldAbsent:  "in sync: it must be absent, and is absent",
+	FieldMark:    "in sync: tracking metadata of Holdfast",
 }
 
 // inPlaceWhy returns the reason why an observed field needs no correction.
@@ -211,49 +211,49 @@ func inPlaceWhy(f Field, release string) string {
 	case stateWhy[f.State] != "":
 		return stateWhy[f.State]
 	case f.State == FieldLearned && !f.Desired.Set && !f.Live.Set:
-		return "observed, and nobody has set it yet: whoever writes it first, the API server or another client, is learned from, " +
-			"and that value is held from then on; write yours in the manifest, or " + release
+		return "observed, and not set yet: Holdfast learns the first value that the API server or another client writes, " +
+			"and holds it; to use another value, set it in the manifest, or " + release
 	case f.State == FieldLearned && !f.Desired.Set:
-		return "observed, and not known yet: it is learned"
+		return "observed, and not known yet: Holdfast learns it"
 	case f.State == FieldLearned:
-		return "in place: not in the manifest, so the live value was learned, and is held"
+		return "in sync: not in the manifest, so the live value was learned, and is held"
 	case f.State == FieldAccepted && !f.Live.Set && observer.Empty(f.Desired.Any):
-		return "in place: the API server leaves out what is empty"
+		return "in sync: the API server drops empty values"
 	case f.State == FieldAccepted && !f.Live.Set:
-		return "in place: the API server drops it. Is its name mistyped?"
+		return "in sync: the API server drops it. Is its name mistyped?"
 	case f.State == FieldAccepted:
-		return "in place: this is what the API server makes of the desired value"
+		return "in sync: this is the accepted form of the desired value"
 	default:
-		return "in place: it has the desired value"
+		return "in sync: it has the desired value"
 	}
 }
 
 func (e *explainer) driftWhy(f Field) string {
 	switch {
 	case e.live == nil && e.change.Problem == nil:
-		return e.driftAction("created", "the object is not there")
+		return e.driftAction("created", "the object does not exist")
 	case f.Drift == delta.Unwanted:
-		return e.driftAction("removed", "it is not to be there")
+		return e.driftAction("removed", "it must be absent")
 	case f.State == FieldPushed:
-		return e.driftAction("written", "the manifest has another value than the one written last")
+		return e.driftAction("written", "the value in the manifest has changed since the last write")
 	case f.Rule != nil && f.Drift == delta.Changed:
-		return e.driftAction("corrected", "it is outside of its rule")
+		return e.driftAction("corrected", "its rule does not allow the value")
 	case f.Drift == delta.Missing:
-		return e.driftAction("added", "it is not there")
+		return e.driftAction("added", "it is missing")
 	case f.State == FieldRestored:
-		return e.driftAction("restored", "it is held no longer")
+		return e.driftAction("restored", "it is no longer held")
 	case f.Drift == delta.Restored:
-		return e.driftAction("removed", "it is held no longer, and was not there before")
+		return e.driftAction("removed", "it is no longer held, and had no original value")
 	case f.Drift == delta.ListLength:
-		return e.driftAction("added", "the list is shorter than the observer schema asks for")
+		return e.driftAction("added", "the list is shorter than the observer schema requires")
 	case f.Drift == delta.Extra:
 		return e.driftAction("removed", "the list is longer than the observer schema allows")
 	case f.Drift == delta.Removed && e.res == nil:
-		return e.driftAction("removed", "Holdfast lets the object go")
+		return e.driftAction("removed", "Holdfast releases the object")
 	case f.Drift == delta.Removed:
-		return e.driftAction("removed", "the manifest had it and no longer has it")
+		return e.driftAction("removed", "it was removed from the manifest")
 	default:
-		return e.driftAction("corrected", "the live value is not the desired one")
+		return e.driftAction("corrected", "the live value is not the desired value")
 	}
 }
 
@@ -261,7 +261,7 @@ func (e *explainer) driftWhy(f Field) string {
 func (e *explainer) driftAction(done, because string) string {
 	switch {
 	case e.plan.IsObserveOnly():
-		return "drift: " + because + "; it would be " + done + ", and is not: the Application only observes"
+		return "drift: " + because + "; it would be " + done + ", but the Application is observe-only"
 	case e.plan.Suspended() && e.stopped():
 		return "drift: " + because + "; not " + done + " while the Application is suspended"
 	case e.stopped():

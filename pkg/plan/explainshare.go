@@ -51,7 +51,7 @@ func (e *explainer) onRelease(f Field) (text, unrestorable string) {
 	if e.res == nil || !e.plan.recordsBaselines(e.res) || e.live == nil || observer.IsKey(f.Path) || !slices.ContainsFunc(e.res.leaves, func(leaf string) bool { return observer.IsUnder(f.Path, leaf) }) {
 		return "", ""
 	}
-	const stays = "when it is let go, it stays: "
+	const stays = "on release, the live value is kept: "
 	i := slices.IndexFunc(e.baseline, func(b v1alpha1.BaselineField) bool { return observer.IsUnder(f.Path, b.Path) })
 	switch {
 	case !e.res.policy.restores:
@@ -59,15 +59,15 @@ func (e *explainer) onRelease(f Field) (text, unrestorable string) {
 	case secretPath(e.id, f.Path):
 		unrestorable = "values of Secrets are never recorded"
 	case slices.ContainsFunc(e.unrecorded, func(path string) bool { return observer.IsUnder(f.Path, path) }):
-		unrestorable = "there was no room to record what it was"
+		unrestorable = "its original value was too large to record"
 	case i < 0 && f.Drift != "":
 		return "", "" // the first correction records the live value as its baseline
 	case i < 0:
-		unrestorable = "no other value is on record"
+		unrestorable = "no original value is recorded"
 	case e.baseline[i].Value == nil:
-		return "when it is let go, it is removed: it was not there before", ""
+		return "on release, it is removed: it had no original value", ""
 	default:
-		return "when it is let go, it becomes " + valueText(baselineValue(e.baseline[i]).Any) + " again" + writtenBy(e.baseline[i].Manager), ""
+		return "on release, it becomes " + valueText(baselineValue(e.baseline[i]).Any) + " again" + writtenBy(e.baseline[i].Manager), ""
 	}
 	return stays + unrestorable, unrestorable
 }

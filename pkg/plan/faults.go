@@ -48,7 +48,7 @@ func (e entries) validate(app *v1alpha1.Application) (faults []error, late []str
 		if !errors.As(err, &fault) || !fault.Late {
 			return false
 		}
-		late = append(late, fault.Error()+". It is refused as soon as the spec changes")
+		late = append(late, fault.Error()+". It is invalid as soon as the spec changes")
 		return true
 	})
 	return faults, late

@@ -74,7 +74,7 @@ func fieldsOf(app *v1alpha1.Application) (entries []*observer.Fields, faults []e
 		}
 		f.Free, f.Leave, f.Restore = all(observer.ReleasedFree, item.Free), all(observer.ReleasedLeave, item.Leave), all(observer.ReleasedRestore, item.Restore)
 		if item.Hold == nil && item.Free == nil && !item.Frees() {
-			faults = append(faults, f.Fault("", 0, "says neither hold nor free"))
+			faults = append(faults, f.Fault("", 0, "needs hold or free"))
 		}
 		entries = append(entries, f)
 	}
@@ -106,7 +106,7 @@ func (e *entries) compile(in Input, objects []manifest.Object) {
 	for k, object := range objects {
 		f, fault := fieldsFor(e.fields, object)
 		if fault == nil && f != nil && !e.assigned[k].Default {
-			fault = f.Fault("", 0, "%s has an entry in observerSchema[%d], which says all: take one of the two out", object.ID, e.assigned[k].Position)
+			fault = f.Fault("", 0, "%s already has a schema in observerSchema[%d]: remove one of them", object.ID, e.assigned[k].Position)
 		}
 		if fault != nil {
 			e.unfit = append(e.unfit, fault)
@@ -187,7 +187,7 @@ func fieldsFor(fields []*observer.Fields, object manifest.Object) (best *observe
 		case best == nil, hasWildcard(best) && !hasWildcard(f):
 			best = f
 		case hasWildcard(best) == hasWildcard(f):
-			fault = f.Fault("", 0, "%s has an entry already: fields[%d]. Take one of the two out, or give the resource an entry with its whole name", object.ID, best.Position)
+			fault = f.Fault("", 0, "%s already has an item: fields[%d]. Remove one of them, or add an item with the full name of the resource", object.ID, best.Position)
 		}
 	}
 	if best != nil && fault != nil && hasWildcard(best) != strings.Contains(fault.Name, "*") {

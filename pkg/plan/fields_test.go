@@ -29,7 +29,7 @@ func TestFieldsAreTheSchemaThatTheyCompileTo(t *testing.T) {
 		short.app.Spec.Fields = []v1alpha1.ResourceFields{drawnFields(r, spec)}
 		p := short.decide()
 		if p.Invalid != nil {
-			require.Regexp(r, "lies within|outside of its own rule|is to be absent|is no map|cannot tell|takes no mode", p.Invalid.Message)
+			require.Regexp(r, "lies within|which its rule .* does not allow|must be absent|is not a map|fails to evaluate|cannot have a mode", p.Invalid.Message)
 			return
 		}
 		for _, entry := range p.View().Status.MangledObserverSchema {

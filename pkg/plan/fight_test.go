@@ -198,7 +198,7 @@ func TestStrippedTrackingMetadataBacksOff(t *testing.T) {
 	}
 	assert.LessOrEqual(t, writes, 7, "five, and one after 10 s")
 	require.Len(t, notes, 1)
-	assert.Contains(t, notes[0], "another client removes the tracking metadata again and again")
+	assert.Contains(t, notes[0], "another client repeatedly removes the tracking metadata")
 	require.Len(t, w.app.Status.Contested, 2)
 	for _, contested := range w.app.Status.Contested {
 		assert.Nil(t, contested.Desired, "the annotation may be long")

@@ -56,7 +56,7 @@ func (res *resource) digest() string {
 func (p *Plan) recreationProblem(res *resource) *Problem {
 	return &Problem{
 		Reason:  v1alpha1.ReasonContested,
-		Message: res.object.ID.String() + " is deleted again and again: it is created again when its time comes (status.contested)",
+		Message: res.object.ID.String() + " is deleted repeatedly: it is created again after the backoff (see status.contested)",
 		// Positive, because the create is deferred.
 		RetryAfter: max(p.in.Memory.Contests[res.leaf()].Next.Sub(p.in.Now), time.Millisecond),
 	}

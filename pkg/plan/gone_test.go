@@ -122,7 +122,7 @@ func TestAnObjectThatIsDeletedAgainAndAgain(t *testing.T) {
 		require.False(t, result.Event.Warning)
 	}
 	_, result := gone()
-	assert.Equal(t, "created ConfigMap default/settings; ConfigMap default/settings is contested: it is deleted again and again", result.Event.Note)
+	assert.Equal(t, "created ConfigMap default/settings; ConfigMap default/settings is contested: it is deleted repeatedly", result.Event.Note)
 	require.Len(t, w.app.Status.Contested, 1)
 	assert.Empty(t, w.app.Status.Contested[0].Path)
 	_, reason, _ := w.condition("Held")

@@ -23,7 +23,7 @@ const (
 func Health(live map[string]any) (health, message string) {
 	result, err := compute(live)
 	if err != nil {
-		return healthUnknown, "its health cannot be read: " + err.Error()
+		return healthUnknown, "its health is not known: " + err.Error()
 	}
 	message = result.Message
 	if result.Status == status.InProgressStatus || result.Status == status.FailedStatus {

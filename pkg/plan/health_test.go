@@ -84,7 +84,7 @@ func TestMessageOfUnhealthyObject(t *testing.T) {
 		},
 		{
 			"a Pod whose status is none", `{apiVersion: v1, kind: Pod, status: {phase: Pending, conditions: [text], containerStatuses: {}}}`,
-			"Unknown", "its health cannot be read: cannot restore struct from: string",
+			"Unknown", "its health is not known: cannot restore struct from: string",
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {

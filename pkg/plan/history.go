@@ -341,7 +341,7 @@ func describe(e v1alpha1.HistoryEntry) string {
 	case e.Outcome == v1alpha1.OutcomeObserved:
 		return text + observedText(e)
 	case e.CorrectedTo != nil && e.To == nil:
-		return text + " was not there, and was corrected to " + shorten(string(e.CorrectedTo.Raw), 80)
+		return text + " was missing, and was corrected to " + shorten(string(e.CorrectedTo.Raw), 80)
 	case e.CorrectedTo != nil:
 		text += " was set to " + shorten(string(e.To.Raw), 80) + bySuffix(e.Manager)
 		return text + ", which its rule does not allow, and was corrected to " + shorten(string(e.CorrectedTo.Raw), 80)

@@ -205,7 +205,7 @@ func TestHistory(t *testing.T) {
 		assert.Contains(t, result.Event.Note, "spec.volume was set to 9 by tuner, which its rule does not allow, and was corrected to 5")
 		delete(w.only()["spec"].(map[string]any), "volume")
 		_, missing := w.round()
-		assert.Contains(t, missing.Event.Note, "spec.volume was not there, and was corrected to 2")
+		assert.Contains(t, missing.Event.Note, "spec.volume was missing, and was corrected to 2")
 	})
 
 	t.Run("nothing of what is pushed over what another client was free to write", func(t *testing.T) {

@@ -18,11 +18,11 @@ func incompleteProblem(app *v1alpha1.Application) *Problem {
 // SliceProblem returns the Problem of a slice that cannot be used, with a remedy: submitting the
 // Application again writes the slices of the spec, but only a backup has those of the status.
 func SliceProblem(app *v1alpha1.Application, cause *slice.Unavailable) *Problem {
-	problem := &Problem{Reason: v1alpha1.ReasonSliceUnavailable, Message: cause.Error() + ": nothing is created, corrected or deleted meanwhile"}
+	problem := &Problem{Reason: v1alpha1.ReasonSliceUnavailable, Message: cause.Error() + ": until it exists, nothing is created, corrected or deleted"}
 	switch {
 	case len(app.Status.RecordSlices) > 0:
 		problem.Remedy = v1alpha1.Remedy{
-			Text: "It has what is on record: restore it from a backup, or go on without (what was learned is learned again, and what is no longer desired stays)",
+			Text: "It contains the inventory: restore it from a backup, or continue without it (values are learned again, and objects that left the manifests are kept)",
 			Command: "kubectl patch hfapp " + app.Name + " -n " + app.Namespace +
 				" --subresource=status --type=json -p '[{\"op\":\"remove\",\"path\":\"/status/recordSlices\"}]'",
 		}

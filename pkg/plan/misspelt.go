@@ -154,7 +154,7 @@ func (m *unknownFieldFinder) schema(path *observer.Path, node *observer.Node, ki
 func (m *unknownFieldFinder) message(name string, kind *kinds.Node) string {
 	text := m.object.APIVersion + " " + m.object.ID.Kind + " has no such field"
 	if strings.ContainsAny(name, ".[") {
-		return text + ": a path is no key, each step of it is a map of its own"
+		return text + ": a path is not a key; write a map for each of its elements"
 	}
 	var names []string
 	for known := range kind.Fields() {

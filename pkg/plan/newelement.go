@@ -63,7 +63,7 @@ func (e newElement) String() string {
 	if e.near != "" {
 		return fmt.Sprintf("%s has no element %s%s", e.path.Parent(), e.name, e.near)
 	}
-	return fmt.Sprintf("%s has no element %s, and gets it; it has %s", e.path.Parent(), e.name, firstNames(e.names))
+	return fmt.Sprintf("%s has no element %s, which is added; it has %s", e.path.Parent(), e.name, firstNames(e.names))
 }
 
 // warnOfNewElements adds warnings about list elements that would be added to a shared object: containers,

@@ -33,7 +33,7 @@ func objectsOf(in Input) ([]manifest.Object, []string, error) {
 	}
 	switch source := in.Source; {
 	case source == nil:
-		return nil, nil, problemf(v1alpha1.ReasonSourceNotSupported, "nothing here fetches and translates this source")
+		return nil, nil, problemf(v1alpha1.ReasonSourceNotSupported, "this source cannot be fetched and translated here")
 	case source.Objects == nil:
 		return nil, nil, source.Problem
 	}

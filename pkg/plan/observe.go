@@ -17,19 +17,19 @@ func (c *summarizer) previewText(res *resource) string {
 	differs := res.differences()
 	switch {
 	case res.change.Action == Create:
-		return "is not there, and would be created"
+		return "does not exist, and would be created"
 	case differs == "":
 		return ""
 	case res.problem != nil && res.change.Action == Unchanged:
 		return "differs: " + differs
 	case res.policy.reclaimed:
-		return "is there, and would be taken back and corrected: " + differs
+		return "exists, and would be adopted again and corrected: " + differs
 	case res.policy.adopts():
-		return "is there, and would be adopted and corrected: " + differs
+		return "exists, and would be adopted and corrected: " + differs
 	case res.policy.begins:
-		return "differs, and would be held: " + differs
+		return "has drifted, and would be held: " + differs
 	}
-	return "differs, and would be corrected: " + differs
+	return "has drifted, and would be corrected: " + differs
 }
 
 // otherDifferences returns the text about the drift of a resource that has a Problem. The text follows the
@@ -68,7 +68,7 @@ func pathsOf(differences []delta.Difference) []string {
 // previewText returns what would be done to an object that is no longer desired.
 func (old *pruneCandidate) previewText() string {
 	verb := map[Action]string{Delete: "deleted", Update: "released"}[old.change.Action]
-	return old.id.String() + " is no longer desired, and would be " + cmp.Or(verb, "left alone")
+	return old.id.String() + " is no longer desired, and would be " + cmp.Or(verb, "kept")
 }
 
 // enablePreview returns a summary of the changes that the Application would make in mode Hold.
@@ -91,7 +91,7 @@ func (p *Plan) enablePreview() string {
 		would += " (" + count(fields, "field") + ")"
 	}
 	if n["leave"] > 0 {
-		would += "; " + count(n["leave"], "resource") + " would be left alone, and say why"
+		would += "; " + count(n["leave"], "resource") + " would not be written, for the reasons in the status"
 	}
 	return would
 }
@@ -198,9 +198,9 @@ func (c *summarizer) idleReason() string {
 
 // observing returns the Ready verdict of an observe-only Application, which is never ready.
 func (c *summarizer) observing() verdict {
-	message := "observed only: nothing is written until spec.mode is Hold, " + c.plan.enablePreview()
+	message := "observe-only: nothing is written until spec.mode is Hold, " + c.plan.enablePreview()
 	if c.plan.Suspended() {
-		message += "; spec.suspend is set, too"
+		message += "; spec.suspend is also set"
 	}
 	return falseVerdict(v1alpha1.ReasonObserving, message, false)
 }
@@ -210,5 +210,5 @@ func (c *summarizer) differing() verdict {
 	if len(c.waits) > 0 {
 		return falseVerdict(v1alpha1.ReasonObserving, shorten(list(c.waits), 4096), false)
 	}
-	return trueVerdict(v1alpha1.ReasonObserving, "nothing differs from what is desired, and nothing is held")
+	return trueVerdict(v1alpha1.ReasonObserving, "all fields are in sync, and none is held")
 }

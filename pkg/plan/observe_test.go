@@ -25,26 +25,26 @@ var lookedAt = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 func TestObservedDriftIsReported(t *testing.T) {
 	for name, want := range map[string]struct{ ready, row, reason, held, watched, event string }{
 		"an-object-that-is-not-there-is-only-observed": {
-			ready: "observed only: nothing is written until spec.mode is Hold, which would create 1", reason: "Observing",
-			row: "is not there, and would be created", held: "Observing", watched: " none none", event: "observed ConfigMap default/settings (not there)",
+			ready: "observe-only: nothing is written until spec.mode is Hold, which would create 1", reason: "Observing",
+			row: "does not exist, and would be created", held: "Observing", watched: " none none", event: "observed ConfigMap default/settings (not there)",
 		},
 		"a-drifted-object-without-our-marks-is-only-observed": {
-			ready: "would change nothing; 1 resource would be left alone, and say why", reason: "ResourceConflict",
+			ready: "would change nothing; 1 resource would not be written, for the reasons in the status", reason: "ResourceConflict",
 			row: "or use another name; it differs: data.mode", held: "ResourceConflict", watched: `data.mode "live" "theirs"`,
 			event: `observed ConfigMap default/settings (data.mode is "theirs", and "live" is desired)`,
 		},
 		"an-object-that-would-be-adopted-is-only-observed": {
 			ready: "which would adopt 1 (1 field)", reason: "Observing",
-			row: "is there, and would be adopted and corrected: data.mode", held: "Observing", watched: `data.mode "live" "theirs"`,
+			row: "exists, and would be adopted and corrected: data.mode", held: "Observing", watched: `data.mode "live" "theirs"`,
 			event: `(data.mode is "theirs", and "live" is desired)`,
 		},
 		"an-object-of-another-owner-is-only-observed": {
-			ready: "1 resource would be left alone, and say why", reason: "ResourceConflict",
+			ready: "1 resource would not be written, for the reasons in the status", reason: "ResourceConflict",
 			row: "belongs to Application default/other: ", held: "ResourceConflict", watched: `data.mode "live" "theirs"`, event: "data.mode",
 		},
 		"a-shared-object-is-only-observed": {
 			ready: "which would hold 1 (1 field)", reason: "Observing",
-			row: "differs, and would be held: data.mode", held: "Observing", watched: `data.mode "live" "theirs"`, event: "data.mode",
+			row: "has drifted, and would be held: data.mode", held: "Observing", watched: `data.mode "live" "theirs"`, event: "data.mode",
 		},
 		"lengths-of-lists-are-only-observed": {
 			ready: "which would adopt 1 (3 fields)", reason: "Observing",
@@ -53,14 +53,14 @@ func TestObservedDriftIsReported(t *testing.T) {
 		},
 		"what-was-held-is-only-observed": {
 			ready: "which would correct 1 (2 fields)", reason: "Observing",
-			row: "differs, and would be corrected: data.mode; data.old", held: "Observing", watched: `data.mode "live" "theirs"`, event: "data.old",
+			row: "has drifted, and would be corrected: data.mode; data.old", held: "Observing", watched: `data.mode "live" "theirs"`, event: "data.old",
 		},
 		"a-resource-that-leaves-is-only-observed": {
 			ready: "which would delete 1", reason: "", row: "", held: "Deleting", watched: "", event: "",
 		},
 		"what-is-observed-may-be-suspended-too": {
-			ready: "which would correct 1 (1 field); spec.suspend is set, too", reason: "Observing",
-			row: "differs, and would be corrected: data.mode", held: "Observing", watched: `data.mode "live" "theirs"`, event: "data.mode",
+			ready: "which would correct 1 (1 field); spec.suspend is also set", reason: "Observing",
+			row: "has drifted, and would be corrected: data.mode", held: "Observing", watched: `data.mode "live" "theirs"`, event: "data.mode",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -29,7 +29,7 @@ func adoptionProblem(app *v1alpha1.Application, id manifest.ID, live map[string]
 	if id.Kind == "Secret" && id.Group == "" && id.Name == hooks.SecretName(app) && len(hooks.Purposes(app)) > 0 {
 		// The client that created it knows the tokens in it.
 		return problemf(v1alpha1.ReasonResourceConflict,
-			"%s exists already, and spec.hooks needs that name for its tokens: rename the Application", id)
+			"%s already exists, and spec.hooks needs that name for its tokens: rename the Application", id)
 	}
 	switch {
 	case app.Spec.Adoption == v1alpha1.AdoptAlways, isFromRestoredCluster(app, id, live):
@@ -41,12 +41,12 @@ func adoptionProblem(app *v1alpha1.Application, id manifest.ID, live map[string]
 	switch {
 	case owner == "" && app.Spec.Adoption != v1alpha1.AdoptIfUnowned:
 		return problemf(v1alpha1.ReasonResourceConflict,
-			"%s exists already and it is not this Application's: to take it over, set spec.adoption to IfUnowned; %s; or use another name", id, share)
+			"%s already exists, and this Application does not own it: to adopt it, set spec.adoption to IfUnowned; %s; or use another name", id, share)
 	case strings.HasPrefix(owner, thisApplication):
-		return problemf(v1alpha1.ReasonResourceConflict, "%s exists already and it belongs to %s: use another name, or set spec.adoption to Always", id, owner)
+		return problemf(v1alpha1.ReasonResourceConflict, "%s already exists, and belongs to %s: use another name, or set spec.adoption to Always", id, owner)
 	}
 	return problemf(v1alpha1.ReasonResourceConflict,
-		"%s exists already and it belongs to %s: %s; to take it over, set spec.adoption to Always; or use another name", id, owner, share)
+		"%s already exists, and belongs to %s: %s; to adopt it, set spec.adoption to Always; or use another name", id, owner, share)
 }
 
 // thisApplication is the prefix of the owner that ownerOf returns for a copy of an object of the Application.
@@ -69,7 +69,7 @@ func ownerOf(app *v1alpha1.Application, live map[string]any) string {
 	name, _, _ := strings.Cut(text(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID), ":")
 	switch {
 	case name == app.Namespace+"/"+app.Name && uid == string(app.UID):
-		return thisApplication + ", as a copy of another object of it"
+		return thisApplication + ", as a copy of another of its objects"
 	case name == app.Namespace+"/"+app.Name:
 		return "an earlier Application " + name
 	case name != "":
@@ -118,7 +118,7 @@ func (p *Plan) deferTracking(res *resource) (waits bool, problem *Problem) {
 		if f := p.in.Memory.Contests[Leaf{res.object.ID, d.Path}]; f != nil {
 			problem = &Problem{
 				Reason:     v1alpha1.ReasonContested,
-				Message:    fmt.Sprintf("%s is taken back again and again: it belongs to %s", res.object.ID, ownerOf(p.in.Application, res.live)),
+				Message:    fmt.Sprintf("%s is adopted repeatedly: it belongs to %s", res.object.ID, ownerOf(p.in.Application, res.live)),
 				RetryAfter: max(f.Next.Sub(p.in.Now), time.Millisecond),
 			}
 		}

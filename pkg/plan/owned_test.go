@@ -101,7 +101,7 @@ manifest:
 	explained, _ := w.decide().Explain(node, false)
 	for _, f := range explained.Fields {
 		if f.Path == "spec.template.spec.containers[name=aws-node].env[name=WARM_IP].value" {
-			assert.Equal(t, "when it is let go, it is removed: it was not there before", f.OnRelease)
+			assert.Equal(t, "on release, it is removed: it had no original value", f.OnRelease)
 		}
 	}
 	w.round()

@@ -57,7 +57,7 @@ func ReadProfile(from *v1alpha1.HoldProfile) (p *Profile, faults []error) {
 			fault("whileTargetedBy", "must be %s, not %q", v1alpha1.TargetingAutoscaler, rule.WhileTargetedBy)
 		}
 		if len(rule.Kinds) == 0 || len(rule.Free)+len(rule.Hold) == 0 {
-			fault("kinds", "a rule names kinds, and fields in free, in hold, or in both")
+			fault("kinds", "a rule needs kinds, and fields in free, in hold, or in both")
 		}
 		read := func(list string, texts []string) {
 			for k, text := range texts {

@@ -184,15 +184,15 @@ func TestThePathsOfTheUserPrevail(t *testing.T) {
 func TestProfilesThatAreNone(t *testing.T) {
 	for _, row := range []struct{ rule, message string }{
 		{`{kinds: [{kind: A}], free: ["spec..x"]}`, `spec.rules[0].free[0]: the path "spec..x": no field at ".x"`},
-		{`{kinds: [{kind: A}], free: ["*"]}`, "spec.rules[0].free[0]: * is all of a manifest: a profile names fields"},
-		{`{kinds: [{kind: A}], free: [metadata]}`, "metadata is not said as a whole"},
+		{`{kinds: [{kind: A}], free: ["*"]}`, "spec.rules[0].free[0]: * matches the entire manifest: write single fields"},
+		{`{kinds: [{kind: A}], free: [metadata]}`, "metadata cannot be used as one field"},
 		{`{kinds: [{kind: A}], hold: [metadata.name]}`, "spec.rules[0].hold[0]: metadata.name identifies a resource"},
 		{`{kinds: [{kind: A}], hold: [kind]}`, "kind identifies a resource"},
-		{`{kinds: [{kind: A}], hold: [status.phase]}`, "status is only watched"},
-		{`{kinds: [{kind: A}], free: [spec], match: "object."}`, "spec.rules[0].match: is no rule in CEL"},
-		{`{kinds: [{kind: A}], free: [spec], match: "size(object)"}`, "spec.rules[0].match: is neither true nor false"},
+		{`{kinds: [{kind: A}], hold: [status.phase]}`, "status is report-only"},
+		{`{kinds: [{kind: A}], free: [spec], match: "object."}`, "spec.rules[0].match: is not a valid CEL rule"},
+		{`{kinds: [{kind: A}], free: [spec], match: "size(object)"}`, "spec.rules[0].match: must return true or false"},
 		{`{kinds: [{kind: A}], free: [spec], match: "object.all(a, object.all(b, object.all(c, object.all(d, a + b + c + d != '')))) "}`, "may cost too much"},
-		{`{kinds: [{kind: A}]}`, "a rule names kinds, and fields"},
+		{`{kinds: [{kind: A}]}`, "a rule needs kinds, and fields"},
 		{`{kinds: [{kind: A}], free: [spec], whileTargetedBy: Service}`, `must be HorizontalPodAutoscaler, not "Service"`},
 	} {
 		p := &v1alpha1.HoldProfile{}
@@ -248,7 +248,7 @@ func TestAProfileNeverBreaksAnApplication(t *testing.T) {
 	require.Nil(t, decided.Invalid)
 	assert.Len(t, decided.Changes, 1)
 	require.NotEmpty(t, decided.Warnings)
-	assert.Contains(t, decided.Warnings[0], "HoldProfile greedy: data[*none*] the paths of the profiles mean too many fields")
+	assert.Contains(t, decided.Warnings[0], "HoldProfile greedy: data[*none*] the paths of the profiles match too many fields")
 }
 
 // What deploy/profiles frees of kinds that a test cluster has no controllers for.

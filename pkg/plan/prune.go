@@ -29,8 +29,8 @@ func (p *Plan) prune(inventory []v1alpha1.ResourceStatus, desired map[manifest.I
 	for _, id := range sortedIDs(others) {
 		live := others[id]
 		if !p.isNamed(id) {
-			p.warn(fmt.Sprintf("%s carries the marks of this Application, and nothing on record says that it is its own: "+
-				"it is left alone. Remove its label %s", id, v1alpha1.LabelApplicationUID))
+			p.warn(fmt.Sprintf("%s has the tracking metadata of this Application, but is not in its inventory: "+
+				"it is not changed. Remove its label %s", id, v1alpha1.LabelApplicationUID))
 			continue
 		}
 		p.pruneOne(id, v1alpha1.ResourceStatus{

@@ -114,7 +114,7 @@ func (p *Plan) refusal(id manifest.ID, compared delta.Comparison) (problem *Prob
 		}
 	}
 	if len(others) > 0 {
-		problem.Message += "; held back, too: " + listed(others, mostRefused)
+		problem.Message += "; also deferred: " + listed(others, mostRefused)
 	}
 	return problem
 }

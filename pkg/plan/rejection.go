@@ -67,12 +67,12 @@ func (p *Plan) rejected(res *resource, compared delta.Comparison) *Problem {
 		return nil
 	}
 	problem := res.rejected.problem(p.in.Now)
-	problem.Message += "; nothing of the change is written, and what was accepted last stays held"
+	problem.Message += "; the change is not written, and the values that were accepted last remain held"
 	if manifest.IsSecret(res.object.ID.GroupKind()) {
 		problem.Message += ", except for the values of the Secret, which are not stored"
 	}
 	if drift := p.refusal(res.object.ID, compared); drift != nil {
-		problem.Message += "; nor is drift corrected: " + drift.Message
+		problem.Message += "; drift is not corrected either: " + drift.Message
 	}
 	return problem
 }

@@ -100,7 +100,7 @@ func (r *fieldReleaser) releaseUnrecorded() {
 		}
 		r.unrecorded = append(r.unrecorded, path)
 		if r.keptPaths = append(r.keptPaths, path); r.restores(path) {
-			r.keep(path, "there was no room to record what it was before")
+			r.keep(path, "its original value was too large to record")
 		}
 	}
 }
@@ -126,7 +126,7 @@ func (r *fieldReleaser) judgeField(b v1alpha1.BaselineField) {
 	case before.Set && !at.Value.Set && holdsAbsent(b):
 		r.restoreRemoved(b, before)
 	case !ok || !at.Value.Set:
-		r.keep(b.Path, "it is not there any more")
+		r.keep(b.Path, "it no longer exists")
 	case !slices.Contains(b.Held, digest(at.Value.Any)):
 		r.needsManagedFields = r.needsManagedFields || foreignTo(r.app, r.live) == nil
 		writer, _ := (&writerIndex{app: r.app, live: r.live, entries: managersOf(r.live)}).managerOfValue(at.Path)
@@ -150,7 +150,7 @@ func (r *fieldReleaser) restoreRemoved(b v1alpha1.BaselineField, before delta.Va
 	}
 	path, err := observer.ParsePath(b.Path)
 	if b.From == "" || err != nil {
-		r.keep(b.Path, "what it was in is not there any more")
+		r.keep(b.Path, "the object or list that contained it no longer exists")
 		return
 	}
 	value := before.Any
@@ -160,7 +160,7 @@ func (r *fieldReleaser) restoreRemoved(b v1alpha1.BaselineField, before delta.Va
 		at, ok = delta.Locate(r.kind, r.live, path.String())
 	}
 	if !ok {
-		r.keep(b.Path, "what it was in is not there any more")
+		r.keep(b.Path, "the object or list that contained it no longer exists")
 		return
 	}
 	r.keptPaths = append(r.keptPaths, b.Path)
@@ -282,7 +282,7 @@ func (r *fieldReleaser) prune(b *ownedTree, value any) {
 		switch value := value.(type) {
 		case map[string]any:
 			if child.owned != nil && b.path.IsElement() && slices.Contains(keysOf(b.path, r.live), child.path.Name()) {
-				r.keep(b.path.String(), "another client has written in it")
+				r.keep(b.path.String(), "another client has written to it")
 				continue
 			}
 			r.prune(child, value[child.path.Name()])

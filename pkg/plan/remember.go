@@ -246,7 +246,7 @@ func (c *summarizer) pendingWork(res *resource) string {
 	case c.plan.IsObserveOnly():
 		return c.previewText(res)
 	case res.change.Action == Create:
-		return "is not there, and is not created while suspended"
+		return "does not exist, and is not created while suspended"
 	case res.policy.adopts():
 		return "is not adopted while suspended"
 	case len(res.change.Fields) == 0:

@@ -74,8 +74,8 @@ func (p *Plan) shareEntries(r *renderedInput) (faults []error) {
 		}
 		r.entries[i].FindByAllKeys()
 		if cuts := r.entries[i].TruncatedLists(); len(cuts) > 0 {
-			faults = append(faults, fmt.Errorf("%s is shared, and the observer schema would cut what is another owner's of %s: "+
-				"give lists the minimum 0 and the maximum 0, and name labels and annotations one by one", o.ID, firstNames(cuts)))
+			faults = append(faults, fmt.Errorf("%s is shared, and the observer schema would remove elements of other clients from %s: "+
+				"set the minimum and the maximum of lists to 0, and list single labels and annotations", o.ID, firstNames(cuts)))
 		}
 		faults = append(faults, namelessFaults(o.ID, r.entries[i].UnkeyedLists(kind, o.Content))...)
 	}
@@ -91,11 +91,11 @@ func namelessFaults(id manifest.ID, nameless []observer.Nameless) (faults []erro
 			lists = append(lists, of.Path.String())
 			continue
 		}
-		faults = append(faults, fmt.Errorf("%s is shared, and %s does not say which element it is: give it %s", id, of.Path, strings.Join(of.Keys, ", ")))
+		faults = append(faults, fmt.Errorf("%s is shared, and %s does not identify an element: give it %s", id, of.Path, strings.Join(of.Keys, ", ")))
 	}
 	if len(lists) > 0 {
 		faults = append(faults, fmt.Errorf("%s is shared, and the elements of %s have no keys that identify them: "+
-			"name their keys in an entry of spec.observerSchema (%s), or hold the list as a whole there", id, firstNames(lists), observer.KeyMapKeys))
+			"set their keys in a schema in spec.observerSchema (%s), or hold the entire list there", id, firstNames(lists), observer.KeyMapKeys))
 	}
 	return faults
 }
@@ -180,7 +180,7 @@ func nullsDropped(app *v1alpha1.Application) *Problem {
 	}
 	return problemf(v1alpha1.ReasonObserverSchemaNullsDropped,
 		"kubectl apply dropped nulls (%s), so these fields would not be held: "+
-			"write %q in place of null, or submit with `kubectl apply --server-side --force-conflicts`",
+			"write %q instead of null, or submit with `kubectl apply --server-side --force-conflicts`",
 		firstNames(lost), observer.LeafText)
 }
 
@@ -201,8 +201,8 @@ func nullsLost(r renderedInput, records map[manifest.ID]*record) *Problem {
 		return nil
 	}
 	return problemf(v1alpha1.ReasonObserverSchemaNullsDropped,
-		"the observer schema has lost every leaf that was written as null (%s), as kubectl edit, a merge patch and Helm make it: "+
-			"write %q for each of them, which every client keeps; or %q, if it is to be held no longer",
+		"the observer schema has lost every leaf that was written as null (%s), which kubectl edit, merge patches and Helm remove: "+
+			"write %q for each of them, which every client keeps; or %q to release it",
 		strings.Join(lost, "; "), observer.LeafText, observer.FreeText)
 }
 
@@ -210,7 +210,7 @@ func nullsLost(r renderedInput, records map[manifest.ID]*record) *Problem {
 func freed(entries []*observer.Schema) (warnings []string) {
 	for i, entry := range entries {
 		if paths := entry.Freed(); len(paths) > 0 {
-			warnings = append(warnings, fmt.Sprintf("observerSchema[%d] (%s %s): %q has released %s: take it out when you change the schema next",
+			warnings = append(warnings, fmt.Sprintf("observerSchema[%d] (%s %s): %q has released %s: remove it with the next change of the schema",
 				i, entry.ID.Kind, entry.ID.Name, observer.FreeText, firstNames(paths)))
 		}
 	}

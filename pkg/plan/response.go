@@ -61,7 +61,7 @@ func (c *summarizer) waitProblem(res *resource) *Problem {
 	if res.policy.claims && res.policy.begins {
 		verb = "held"
 	}
-	return &Problem{Reason: v1alpha1.ReasonWaiting, Message: res.object.ID.String() + " is still to be " + verb}
+	return &Problem{Reason: v1alpha1.ReasonWaiting, Message: res.object.ID.String() + " is not yet " + verb}
 }
 
 // isOurs reports whether the object of an outcome belongs to the resource. The response to the controller's
@@ -154,7 +154,7 @@ func (c *summarizer) accept(res *resource, live map[string]any, action Action) {
 		res.accepted[path] = forms[path]
 		c.acceptedForms[Leaf{res.object.ID, path}] = forms[path].Accepted
 		if forms[path].Dropped() {
-			c.warnings = append(c.warnings, fmt.Sprintf("%s: the API server dropped %s: is it a typing error?", res.object.ID, path))
+			c.warnings = append(c.warnings, fmt.Sprintf("%s: the API server dropped %s: check its spelling", res.object.ID, path))
 		}
 	}
 	for _, d := range after.Differences {
@@ -176,7 +176,7 @@ func (c *summarizer) accept(res *resource, live map[string]any, action Action) {
 // contains.
 func filledIn(id manifest.ID, path string) *Problem {
 	return problemf(v1alpha1.ReasonRejected,
-		"%s: %s cannot be absent, because the API server fills it in again: hold a value of it, or take the rule out of the observer schema", id, path)
+		"%s: %s cannot be absent, because the API server sets it again: hold a value of it, or remove the rule from the observer schema", id, path)
 }
 
 // wroteValue reports whether the controller sent the desired value of a difference. If that value is a bound
@@ -322,7 +322,7 @@ func (c *summarizer) kept(res *resource, o resourceResult) {
 		c.result.Status.Accepted = append(c.result.Status.Accepted, v1alpha1.AcceptedField{
 			Resource: reference(id, res.object.APIVersion), Path: text, Desired: encode(values[text]), Kept: true,
 		})
-		c.plan.Warnings = append(c.plan.Warnings, fmt.Sprintf("%s: %s has left the manifest, and is kept by the API server", id, text))
+		c.plan.Warnings = append(c.plan.Warnings, fmt.Sprintf("%s: %s was removed from the manifest, but the API server keeps it", id, text))
 	}
 }
 

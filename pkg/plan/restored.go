@@ -69,7 +69,7 @@ func (p *Plan) sourceProblem(id manifest.ID) *Problem {
 	if !slices.Contains(p.unknown, id) {
 		return nil
 	}
-	return &Problem{Reason: v1alpha1.ReasonFetchFailed, Message: fmt.Sprintf("%s has values that are known only when the source can be had again", id)}
+	return &Problem{Reason: v1alpha1.ReasonFetchFailed, Message: fmt.Sprintf("%s has values that are not known until the source is available again", id)}
 }
 
 // unmasked returns a value with its masked parts replaced by those of the live value. known is false if the

@@ -217,7 +217,7 @@ observerSchema:
 		assert.Empty(t, w.app.Status.Accepted)
 		_, reason, message := w.condition("Held")
 		assert.Equal(t, v1alpha1.ReasonRejected, reason)
-		assert.Contains(t, message, "spec.progressDeadlineSeconds cannot be absent, because the API server fills it in again")
+		assert.Contains(t, message, "spec.progressDeadlineSeconds cannot be absent, because the API server sets it again")
 		p, result := w.round()
 		assert.False(t, p.HasWork(), "it is no loop")
 		assert.Positive(t, result.RetryAfter)

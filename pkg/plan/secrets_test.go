@@ -139,8 +139,8 @@ func TestAnApplicationThatWouldNotFitIsRefused(t *testing.T) {
 	for _, row := range []struct{ name, manifests, message string }{
 		{
 			"a Secret that is too large", object("Secret", "big", 1600),
-			`^the Application has 160[0-9] KiB of annotations, templates and Secrets, of the 1408 KiB that one object may have: ` +
-				"Secret default/big alone is too large, since the status repeats what is held of it: make it smaller, or observe less of it$",
+			`^the Application has 160[0-9] KiB of annotations, templates and Secrets, more than the limit of 1408 KiB per object: ` +
+				"Secret default/big is too large, because the status repeats its held fields: make it smaller, or observe fewer fields$",
 		},
 		{"Secrets that are too large together", object("Secret", "a", 800) + ", " + object("Secret", "b", 800), "split it into several Applications$"},
 		{"what slices can have", object("ConfigMap", "a", 800) + ", " + object("ConfigMap", "b", 800) + ", " + object("Secret", "a", 800), ""},

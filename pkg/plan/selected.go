@@ -66,7 +66,7 @@ func validateSelection(entries []Selection, options manifest.Options) (warnings 
 			faults = append(faults, err)
 		}
 		if len(objects) == 1 && len(observer.PartialEntry(objects[0], nil).Root.Fields) == 0 {
-			faults = append(faults, selectFault(s.Position, "sets nothing, so nothing would be held", "hold"))
+			faults = append(faults, selectFault(s.Position, "sets no field, so nothing would be held", "hold"))
 		}
 	}
 	return warnings, faults
@@ -88,7 +88,7 @@ func tooMany(app *v1alpha1.Application, entries []Selection, selected map[manife
 		counts[i] = fmt.Sprintf("spec.select[%d]: %d of kind %s", s.Position, n, s.Kind)
 	}
 	return problemf(v1alpha1.ReasonTooManyObjects,
-		"spec.select means %d objects, and spec.maxObjects allows %d, so nothing is written and nothing is let go: select fewer, or allow more (%s)",
+		"spec.select matches %d objects, but spec.maxObjects allows %d, so nothing is written or released: match fewer objects, or raise spec.maxObjects (%s)",
 		len(selected), mostObjects(app), firstNames(counts))
 }
 
@@ -136,7 +136,7 @@ func mergeSelections(id manifest.ID, live map[string]any, by []Selection, known 
 	for i, s := range by[1:] {
 		more := s.manifestOf(id, live)
 		if s.GroupVersionKind != by[0].GroupVersionKind {
-			faults = append(faults, selectFault(s.Position, fmt.Sprintf("is about %s in %s, and spec.select[%d] in %s: write both in one version",
+			faults = append(faults, selectFault(s.Position, fmt.Sprintf("selects %s in %s, and spec.select[%d] in %s: use one version for both",
 				id, s.Version, by[0].Position, by[0].Version), "apiVersion"))
 			continue
 		}
@@ -152,7 +152,7 @@ func mergeSelections(id manifest.ID, live map[string]any, by []Selection, known 
 		u := union{kind: known.Type(s.GroupVersionKind)}
 		u.maps(nil, u.kind, content, more)
 		for _, path := range u.overlaps {
-			faults = append(faults, selectFault(s.Position, fmt.Sprintf("holds %s of %s, which spec.select[%d] holds, too: take it out of one of them",
+			faults = append(faults, selectFault(s.Position, fmt.Sprintf("holds %s of %s, which spec.select[%d] also holds: remove it from one of them",
 				path, id, by[i].Position), "hold"))
 		}
 	}

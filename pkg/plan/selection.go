@@ -78,14 +78,14 @@ func readSelection(position int, item *v1alpha1.ObjectSelection) (s Selection, f
 	if item.Selector != nil {
 		var err error
 		if s.Labels, err = metav1.LabelSelectorAsSelector(item.Selector); err != nil {
-			fault("cannot be understood: "+err.Error(), "selector")
+			fault("is invalid: "+err.Error(), "selector")
 			return s, faults
 		}
 	}
 	requirements, _ := s.Labels.Requirements()
 	for _, r := range requirements {
 		if strings.HasPrefix(r.Key(), v1alpha1.GroupVersion.Group+"/") {
-			fault("selects by a mark of Holdfast, which comes and goes as objects are held: select by another label", "selector")
+			fault("selects by a tracking label of Holdfast, which changes when objects are held: select by another label", "selector")
 		}
 	}
 	hold, err := decode(item.Hold)
@@ -104,11 +104,11 @@ func readSelection(position int, item *v1alpha1.ObjectSelection) (s Selection, f
 			in, _ = metadata["annotations"].(map[string]any)
 		}
 		if _, said := in[at[len(at)-1].(string)]; said { //nolint:forcetypeassert // it stands above
-			fault("is not for what is held of many objects: the entry says which they are", append([]any{"hold"}, at...)...)
+			fault("cannot be held for selected objects: the item of spec.select selects them", append([]any{"hold"}, at...)...)
 		}
 	}
 	for _, reference := range unknownReferences(hold) {
-		fault("has $("+reference+"): values may be taken from "+strings.Join(referable, ", ")+"; write $$( for the text itself", "hold")
+		fault("has $("+reference+"): values can be taken only from "+strings.Join(referable, ", ")+"; for the literal text, write $$(", "hold")
 	}
 	return s, faults
 }
@@ -130,10 +130,10 @@ func unstableSelections(all []Selection) (faults []error) {
 				at := []any{"hold", "metadata", "labels", r.Key()}
 				switch {
 				case hasReference(value):
-					faults = append(faults, selectFault(s.Position, "is a label that "+entryName(s, other)+" selects by: give it a value that is the same for all", at...))
+					faults = append(faults, selectFault(s.Position, "is a label that "+entryName(s, other)+" selects by: set the same value for all objects", at...))
 				case !r.Matches(labels.Set{r.Key(): value}):
 					faults = append(faults, selectFault(s.Position,
-						entryName(s, other)+" selects by this label, and not what is held here: objects would leave it as soon as they are held, and come again", at...))
+						entryName(s, other)+" selects by this label with another value: objects would stop matching when they are held, and match again after that", at...))
 				}
 			}
 		}
@@ -143,7 +143,7 @@ func unstableSelections(all []Selection) (faults []error) {
 
 func entryName(s, other Selection) string {
 	if s.Position == other.Position {
-		return "the same entry"
+		return "the same item"
 	}
 	return manifest.Path{"spec", "select", other.Position}.String()
 }

@@ -107,7 +107,7 @@ func TestASharedObjectIsNeverMadeOrEnded(t *testing.T) {
 	assert.Equal(t, plan.Unchanged, p.Changes[0].Action)
 	_, reason, message := w.condition(v1alpha1.ConditionHeld)
 	assert.Equal(t, v1alpha1.ReasonWaiting, reason)
-	assert.Equal(t, "DaemonSet.apps default/aws-node does not exist; it is shared, and not created", message)
+	assert.Equal(t, "DaemonSet.apps default/aws-node does not exist; it is shared, so it is not created", message)
 	w.quiet()
 
 	w.live[node] = theirs()
@@ -150,13 +150,13 @@ func TestABaselineThatHasNoRoom(t *testing.T) {
 		"apiVersion": "v1", "kind": "ConfigMap", "data": observer.CopyMap(large),
 		"metadata": map[string]any{"name": "theirs", "namespace": "default", "uid": "u-9", "resourceVersion": "7"},
 	}
-	warning := id.String() + ": what data.b was before does not fit into the 64 KiB that there are for that: it is held, and not restored"
+	warning := id.String() + ": the original value of data.b exceeds the limit of 64 KiB: it is held, but cannot be restored"
 	for name, app := range map[string]*v1alpha1.Application{"submitted": w.app, "not submitted": {ObjectMeta: metav1.ObjectMeta{Name: w.app.Name, Namespace: w.app.Namespace}, Spec: w.app.Spec}} {
 		p := plan.Decide(plan.Input{Application: app, Kinds: plan.Offline(), Live: map[manifest.ID]map[string]any{id: w.live[id]}})
 		assert.Contains(t, p.Warnings, warning, name)
 		view, err := p.View().YAML()
 		require.NoError(t, err)
-		assert.Contains(t, string(view), "what data.b was before does not fit", name)
+		assert.Contains(t, string(view), "the original value of data.b exceeds the limit", name)
 	}
 
 	first := w.decide()
@@ -175,7 +175,7 @@ func TestABaselineThatHasNoRoom(t *testing.T) {
 	explained, _ := w.decide().Explain(id, false)
 	for _, f := range explained.Fields {
 		if f.Path == "data.b" {
-			assert.Equal(t, "when it is let go, it stays: there was no room to record what it was", f.OnRelease)
+			assert.Equal(t, "on release, the live value is kept: its original value was too large to record", f.OnRelease)
 		}
 	}
 	assert.Equal(t, map[string]any{"a": "ours", "b": "ours", "c": "ours"}, w.only()["data"], "all is held")
@@ -197,7 +197,7 @@ func TestABaselineThatHasNoRoom(t *testing.T) {
 	_, result = w.round()
 	assert.Equal(t, map[string]any{"a": large["a"], "b": "ours", "c": "small"}, w.live[id]["data"])
 	assert.Equal(t, plan.NotRestored, result.Event.Reason)
-	assert.Contains(t, result.Event.Note, "data.b of "+id.String()+": there was no room to record what it was before")
+	assert.Contains(t, result.Event.Note, "data.b of "+id.String()+": its original value was too large to record")
 }
 
 // What was to be absent comes back in the map that an API server drops when it is empty, and

@@ -69,7 +69,7 @@ func InTheWay(siblings []Sibling) string {
 		paths = append(paths, s.Path())
 		items = append(items, fmt.Sprintf("{path: %q, mode: absent}", s.Path()))
 	}
-	return fmt.Sprintf("; the object has %s, which the manifest does not name and adoption does not remove: remove it yourself, or hold %s in spec.fields",
+	return fmt.Sprintf("; the object has %s, which is not in the manifest, and which adoption does not remove: remove it, or hold %s in spec.fields",
 		strings.Join(paths, ", "), strings.Join(items, ", "))
 }
 

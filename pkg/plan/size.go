@@ -56,15 +56,15 @@ func sizeProblem(p *Plan) *Problem {
 	}
 	remedy := "split it into several Applications"
 	if len(p.resources) == 1 {
-		remedy = p.resources[0].object.ID.String() + " alone is too large, since the status repeats what is held of it: make it smaller, or observe less of it"
+		remedy = p.resources[0].object.ID.String() + " is too large, because the status repeats its held fields: make it smaller, or observe fewer fields"
 	}
 	if fixed > maxApplicationBytes {
 		return problemf(v1alpha1.ReasonManifestTooLarge,
-			"the Application has %d KiB of annotations, templates and Secrets, of the %d KiB that one object may have: %s",
+			"the Application has %d KiB of annotations, templates and Secrets, more than the limit of %d KiB per object: %s",
 			fixed/1024, maxApplicationBytes/1024, remedy)
 	}
 	return problemf(v1alpha1.ReasonManifestTooLarge,
-		"the Application and its record would take %d MiB of the %d MiB that are read: %s", records>>20, v1alpha1.MaxUnpacked>>20, remedy)
+		"the Application and its record need %d MiB, more than the limit of %d MiB: %s", records>>20, v1alpha1.MaxUnpacked>>20, remedy)
 }
 
 // isSmall reports whether the spec is so short that its record cannot be too large. The held values usually

@@ -48,9 +48,9 @@ type Unavailable struct {
 // Error also returns the remedy.
 func (u *Unavailable) Error() string {
 	if u.Wrong {
-		return fmt.Sprintf("the ApplicationSlice %s has other data than its name says", u.Name)
+		return fmt.Sprintf("the data of the ApplicationSlice %s does not match its name", u.Name)
 	}
-	return fmt.Sprintf("the ApplicationSlice %s is not there", u.Name)
+	return fmt.Sprintf("the ApplicationSlice %s does not exist", u.Name)
 }
 
 // Get returns the data of a slice. It returns an *Unavailable if the slice does not exist.

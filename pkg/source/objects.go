@@ -39,7 +39,7 @@ func (m *Material) readKey(ctx context.Context, reader Reader, kind string, ref 
 		m.Data = []byte(text)
 		return nil
 	}
-	return missingProblem("%s: there is no such key", m.Name)
+	return missingProblem("%s: the key does not exist", m.Name)
 }
 
 func textAt(object map[string]any, field, key string) (string, bool) {

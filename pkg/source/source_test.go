@@ -58,7 +58,7 @@ func (w *web) Get(_ context.Context, url string, before fetch.Page) (fetch.Page,
 	}
 	page, has := w.pages[url]
 	if !has {
-		return fetch.Page{}, errors.New("the server answered 404")
+		return fetch.Page{}, errors.New("the server responded with status 404")
 	}
 	if before.Data != nil && before.Tag == page {
 		return before, nil
@@ -167,12 +167,12 @@ func TestLaterInputsWin(t *testing.T) {
 }
 
 func TestGatherAndTranslateProblems(t *testing.T) {
-	refused := &fetch.NotAllowedError{Reason: "it is not below an --allow-url-prefix of the controller"}
+	refused := &fetch.NotAllowedError{Reason: "no --allow-url-prefix of the controller allows it"}
 	fetcher := &web{
 		pages: map[string]string{"https://example.com/wrong.yaml": "tosca_definitions_version: hunter2\n"},
 		errors: map[string]error{
 			"https://example.com/refused.yaml?token=hunter2": refused,
-			"https://example.com/down.yaml?token=hunter2":    errors.New("the server answered 503"),
+			"https://example.com/down.yaml?token=hunter2":    errors.New("the server responded with status 503"),
 		},
 	}
 	reader := objects{
@@ -191,25 +191,25 @@ func TestGatherAndTranslateProblems(t *testing.T) {
 		name, spec, reason, message string
 		stalled                     bool
 	}{
-		{name: "a URL that is down", spec: `tosca: {url: "https://example.com/down.yaml?token=hunter2"}`, reason: "FetchFailed", message: "https://example.com/down.yaml cannot be fetched: the server answered 503"},
+		{name: "a URL that is down", spec: `tosca: {url: "https://example.com/down.yaml?token=hunter2"}`, reason: "FetchFailed", message: "https://example.com/down.yaml cannot be fetched: the server responded with status 503"},
 		{name: "an archive that is down", spec: `csar: {url: "https://example.com/down.yaml?token=hunter2"}`, reason: "FetchFailed", message: "https://example.com/down.yaml cannot be fetched"},
-		{name: "a URL that is not allowed", spec: `tosca: {url: "https://example.com/refused.yaml?token=hunter2"}`, reason: "SourceNotAllowed", stalled: true, message: "https://example.com/refused.yaml is not fetched: it is not below an --allow-url-prefix"},
+		{name: "a URL that is not allowed", spec: `tosca: {url: "https://example.com/refused.yaml?token=hunter2"}`, reason: "SourceNotAllowed", stalled: true, message: "https://example.com/refused.yaml is not fetched: no --allow-url-prefix"},
 		{name: "another digest", spec: `tosca: {url: "https://example.com/wrong.yaml", sha256: aaaa}`, reason: "FetchFailed", message: "and not aaaa"},
 		{name: "a fetched template with a mistake is not quoted", spec: `tosca: {url: "https://example.com/wrong.yaml"}`, reason: "TranslationFailed", stalled: true, message: "https://example.com/wrong.yaml:1:1: the version of TOSCA is not known"},
 		{name: "no ConfigMap", spec: `csar: {configMapRef: {name: nowhere, key: archive}}`, reason: "FetchFailed", message: "ConfigMap nowhere is not there"},
-		{name: "no key", spec: `csar: {configMapRef: {name: text, key: archive}}`, reason: "FetchFailed", message: "ConfigMap text, key archive: there is no such key"},
-		{name: "no key of a Secret", spec: `csar: {secretRef: {name: broken, key: nothing}}`, reason: "FetchFailed", message: "Secret broken, key nothing: there is no such key"},
+		{name: "no key", spec: `csar: {configMapRef: {name: text, key: archive}}`, reason: "FetchFailed", message: "ConfigMap text, key archive: the key does not exist"},
+		{name: "no key of a Secret", spec: `csar: {secretRef: {name: broken, key: nothing}}`, reason: "FetchFailed", message: "Secret broken, key nothing: the key does not exist"},
 		{name: "a Secret that is not base64", spec: `csar: {secretRef: {name: broken, key: archive}}`, reason: "FetchFailed", message: "Secret broken, key archive: is not base64"},
 		{name: "half an archive", spec: `csar: {configMapRef: {name: archive, key: archive}}`, reason: "TranslationFailed", stalled: true, message: "ConfigMap archive, key archive: "},
 		{name: "text in place of an archive", spec: `csar: {configMapRef: {name: text, key: template}}`, reason: "TranslationFailed", stalled: true, message: `ConfigMap text, key template:1:1: `},
-		{name: "a template in a Secret", spec: `csar: {secretRef: {name: sealed, key: t}}`, reason: "TranslationFailed", stalled: true, message: "Secret sealed, key t:2:49: the value does not have the type that is declared"},
+		{name: "a template in a Secret", spec: `csar: {secretRef: {name: sealed, key: t}}`, reason: "TranslationFailed", stalled: true, message: "Secret sealed, key t:2:49: the value does not have the declared type"},
 		{name: "no inputs", spec: tosca("  inputsFrom: [{secretRef: {name: nowhere}}]\n"), reason: "FetchFailed", message: "Secret nowhere is not there"},
 		{name: "inputs that are not base64", spec: tosca("  inputsFrom: [{secretRef: {name: broken}}]\n"), reason: "FetchFailed", message: "is not base64"},
 		{name: "an input that the template does not declare", spec: tosca("  inputsFrom: [{configMapRef: {name: inputs}}]\n"), reason: "TranslationFailed", stalled: true, message: `unknown input "c"`},
 		{name: "an input of another type", spec: tosca("  inputsFrom: [{configMapRef: {name: number}}]\n"), reason: "TranslationFailed", stalled: true, message: "spec.tosca.template:5:5: inputs.a: "},
 		{name: "a secret of another type", spec: tosca("  inputsFrom: [{secretRef: {name: password}}]\n"), reason: "TranslationFailed", stalled: true, message: "inputs.a: (hidden) is not an integer"},
-		{name: "an import that is down", spec: importing("https://example.com/down.yaml?token=hunter2"), reason: "FetchFailed", message: "spec.tosca.template:3:11: imports[0]: https://example.com/down.yaml: the server answered 503"},
-		{name: "an import that is not allowed", spec: importing("https://example.com/refused.yaml?token=hunter2"), reason: "SourceNotAllowed", stalled: true, message: "imports[0]: https://example.com/refused.yaml: it is not below"},
+		{name: "an import that is down", spec: importing("https://example.com/down.yaml?token=hunter2"), reason: "FetchFailed", message: "spec.tosca.template:3:11: imports[0]: https://example.com/down.yaml: the server responded with status 503"},
+		{name: "an import that is not allowed", spec: importing("https://example.com/refused.yaml?token=hunter2"), reason: "SourceNotAllowed", stalled: true, message: "imports[0]: https://example.com/refused.yaml: no --allow-url-prefix"},
 		{name: "an import of a file", spec: importing("types.yaml"), reason: "TranslationFailed", stalled: true, message: "types.yaml: only URLs can be imported here: use a URL, or pack the files into a CSAR"},
 		{name: "an import of another scheme", spec: importing("ftp://example.com/types.yaml"), reason: "SourceNotAllowed", stalled: true, message: "is not an https URL"},
 	} {

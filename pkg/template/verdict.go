@@ -40,14 +40,14 @@ func (s Seen) Verdict() Verdict {
 	case app == nil:
 		return Verdict{Reason: v1alpha1.ReasonProgressing, Message: "its Application does not exist yet"}
 	case app.Status.ObservedGeneration != app.Generation:
-		return Verdict{Reason: v1alpha1.ReasonProgressing, Message: fmt.Sprintf("Application %s has changed and is not handled yet", app.Name)}
+		return Verdict{Reason: v1alpha1.ReasonProgressing, Message: fmt.Sprintf("Application %s has changed and is not reconciled yet", app.Name)}
 	}
 	ready := ofApplication(app, v1alpha1.ConditionReady)
 	if stalled := ofApplication(app, v1alpha1.ConditionStalled); stalled.Status == metav1.ConditionTrue {
 		return Verdict{Stalled: true, Reason: stalled.Reason, Message: stalled.Message}
 	}
 	if ready.Status == metav1.ConditionTrue {
-		return Verdict{Ready: true, Reason: v1alpha1.ReasonReady, Message: "everything is held and healthy"}
+		return Verdict{Ready: true, Reason: v1alpha1.ReasonReady, Message: "all fields are held, and all resources are healthy"}
 	}
 	return Verdict{Reason: ready.Reason, Message: fmt.Sprintf("Application %s: %s", app.Name, ready.Message)}
 }

@@ -103,5 +103,5 @@ func TestProfilesOfAnArchiveAreFoundByName(t *testing.T) {
 	result, err = tosca.Translate(t.Context(), tosca.Source{Name: "a.csar", Data: zipOf(t, entries("2.0")...)}, nil, tosca.Options{})
 	assert.ErrorContains(t, err, `a.csar!main.yaml:5:62: node_templates.b.type: the node type "Page" is not known`)
 	require.Len(t, result.Warnings, 2)
-	assert.ErrorContains(t, &result.Warnings[1], `a.csar!main.yaml:4:3: imports[1]: the profile "acme.web:2.0" is not known`)
+	assert.ErrorContains(t, &result.Warnings[1], `a.csar!main.yaml:4:3: imports[1]: unknown profile "acme.web:2.0": `)
 }

@@ -43,7 +43,7 @@ func (t *session) callIn(p fileNode) (c call, ok bool, literal string) {
 	name := entry.name()
 	if p.file.version.dollar() {
 		if isFunction(name) && hasShape(name, entry) {
-			t.warn(entry, "is no call: in TOSCA 2.0 functions begin with $, as in $%s; !!map before the map says that it is data", name)
+			t.warn(entry, "is not a call: in TOSCA 2.0 functions begin with $, as in $%s; if it is data, write !!map before the map", name)
 		}
 		return dollarCall(entry, name)
 	}
@@ -51,7 +51,7 @@ func (t *session) callIn(p fileNode) (c call, ok bool, literal string) {
 		return call{name, entry}, true, ""
 	}
 	if near := nearestFunction(name); near != "" && hasShape(near, entry) {
-		t.warn(entry, "is left as it is, because no function has that name: did you mean %s? If it is data, write !!map before the map", near)
+		t.warn(entry, "is not changed, because no function has that name: did you mean %s? If it is data, write !!map before the map", near)
 	}
 	return call{}, false, ""
 }
@@ -93,7 +93,7 @@ func dataHint(c call) string {
 	if c.args.file.version.dollar() {
 		return fmt.Sprintf(" (if it is a key, write $$%s)", c.name)
 	}
-	return " (if it is data and no call, write !!map before the map)"
+	return " (if it is data, write !!map before the map)"
 }
 
 func dollarNames() []string {

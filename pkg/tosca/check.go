@@ -100,7 +100,7 @@ func keyContent(key, base string) any {
 func (c checker) complex(content any, name string, properties map[string]*schema, within string, depth int) bool {
 	fields, isMap := content.(map[string]any)
 	if !isMap {
-		c.fault(ValueTypeMismatch, within, "%s is not a map, which %s is", forMessage(content, c.secret), name)
+		c.fault(ValueTypeMismatch, within, "%s is not a map, as required by %s", forMessage(content, c.secret), name)
 		return false
 	}
 	ok := true

@@ -36,5 +36,5 @@ topology_template:
 	}
 	// Output:
 	// ConfigMap map[mode:live]
-	// shop.yaml:5:5: inputs.mode: value "fast" is none of ["live","test"]
+	// shop.yaml:5:5: inputs.mode: value "fast" must be one of ["live","test"]
 }

@@ -47,16 +47,16 @@ func (t *session) readVersion(f, importer *file) {
 		return
 	}
 	if !p.exists() {
-		t.faults.add(f.root, MissingRequiredKeyname, "%s is missing: it is one of %s", versionKey, versionNames)
+		t.faults.add(f.root, MissingRequiredKeyname, "%s is missing: it must be one of %s", versionKey, versionNames)
 		return
 	}
 	var known bool
 	if f.version, known = versions[p.text()]; !known {
-		t.faults.add(p, UnknownVersion, "%s is none of %s", shown(p.text()), versionNames)
+		t.faults.add(p, UnknownVersion, "%s must be one of %s", shown(p.text()), versionNames)
 		return
 	}
 	if f.version.dollar() && target(f.root.node.Content[0]).Value != versionKey {
-		t.warn(p, "TOSCA 2.0 wants it to be the first line")
+		t.warn(p, "must be the first line in TOSCA 2.0")
 	}
 }
 

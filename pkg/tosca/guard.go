@@ -154,7 +154,7 @@ func (g *guard) checkTag(n *yaml.Node) {
 			return
 		}
 	}
-	message := "the tag " + quote(n.Tag) + " is not supported: a template has no types of one's own"
+	message := "the tag " + quote(n.Tag) + " is not supported: a template cannot have custom YAML types"
 	switch n.ShortTag() {
 	case manifest.TagMap, manifest.TagSeq, manifest.TagStr, manifest.TagInt, manifest.TagFloat, manifest.TagBool, manifest.TagNull, manifest.TagTimestamp:
 		message = "the value does not have the form that its tag " + quote(n.ShortTag()) + " says"
@@ -202,7 +202,7 @@ func (g *guard) checkKeys(n *yaml.Node, template string) (doubles []int) {
 			text = "<<"
 		}
 		if first, twice := seen[text]; twice && key.Kind == yaml.ScalarNode {
-			message := fmt.Sprintf("the key %s is here twice, first on line %d", quote(text), n.Content[first].Line)
+			message := fmt.Sprintf("duplicate key %s, first on line %d", quote(text), n.Content[first].Line)
 			switch {
 			case template != "":
 				g.f.addDouble(template, g.t.collect(func() { g.t.faults.addAt(g.f, name.Line, name.Column, DuplicateKey, message) }))
@@ -210,7 +210,7 @@ func (g *guard) checkKeys(n *yaml.Node, template string) (doubles []int) {
 				g.t.faults.addAt(g.f, name.Line, name.Column, DuplicateKey, message)
 				continue
 			default:
-				g.t.warn(fileNode{file: g.f, at: name}, "%s: the last one counts", message)
+				g.t.warn(fileNode{file: g.f, at: name}, "%s: the last value is used", message)
 			}
 			doubles = append(doubles, first)
 		}
@@ -229,7 +229,7 @@ func (g *guard) checkMerge(value *yaml.Node) {
 	}
 	for _, source := range sources {
 		if target(source).Kind != yaml.MappingNode {
-			g.t.faults.addAt(g.f, source.Line, source.Column, InvalidYAML, "the key << wants a map or a list of maps")
+			g.t.faults.addAt(g.f, source.Line, source.Column, InvalidYAML, "the key << needs a map or a list of maps")
 		}
 	}
 }

@@ -41,7 +41,7 @@ func (c checker) checkConstraint(content any, base basis, clause constraint, wit
 	case "valid_values":
 		c.spend(c.ctx, len(clause.bound.([]any))/16)
 		if !slices.ContainsFunc(clause.bound.([]any), func(one any) bool { return same(content, one, base) }) {
-			problem = "is none of " + forMessage(clause.bound, false)
+			problem = "must be one of " + forMessage(clause.bound, false)
 		}
 	case "in_range":
 		problem = inRange(content, clause.bound.([]any), base)
@@ -72,7 +72,7 @@ func (c checker) validationProblem(content any, base basis, clause constraint) s
 	if result.any == false {
 		return "does not satisfy its validation with " + clause.at.names()[0]
 	}
-	return "has a validation that is no boolean"
+	return "has a validation that is not a boolean"
 }
 
 func inRange(content any, bounds []any, base basis) string {
@@ -136,7 +136,7 @@ func (c checker) lengthProblem(content any, clause constraint) string {
 func (c checker) patternProblem(content any, clause constraint) string {
 	text, isText := content.(string)
 	if !isText {
-		return "is not text, and has no pattern"
+		return "is not text, so it cannot match a pattern"
 	}
 	used := c.regexps[clause.bound.(string)]
 	const operations = 2000 // that take as long as a step does

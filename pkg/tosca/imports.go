@@ -131,7 +131,7 @@ func (t *loader) follow(ctx context.Context, f *file, s statement) {
 		return
 	}
 	if loaded := t.loaded[to.String()]; loaded != nil {
-		t.warn(s.at, "%s is loaded already", bare(to.shown()))
+		t.warn(s.at, "%s is already loaded", bare(to.shown()))
 		f.imports = append(f.imports, edge{s.prefix, loaded})
 		return
 	}
@@ -155,7 +155,7 @@ func (t *loader) find(ctx context.Context, f *file, s statement) (location, bool
 	if s.profile {
 		to, there := t.profileFile(ctx, s.reference)
 		if !there {
-			t.warn(s.at, "the profile %s is not known: %s are built in; others are found in a CSAR, or by their files", shown(s.reference), inStock)
+			t.warn(s.at, "unknown profile %s: the built-in profiles are %s; import others as files, or from a CSAR", shown(s.reference), inStock)
 		}
 		return to, there
 	}
@@ -215,7 +215,7 @@ func (t *loader) elsewhere(ctx context.Context, f *file, s statement, to locatio
 			continue
 		}
 		if _, _, problem = t.content(ctx, found); problem == "" {
-			t.warn(s.at, "is not there: %s is read in its place", bare(found.shown()))
+			t.warn(s.at, "does not exist: %s is used instead", bare(found.shown()))
 			return found, true
 		}
 	}
@@ -321,7 +321,7 @@ func (t *loader) fetch(ctx context.Context, p fileNode, to location, optional bo
 	}
 	t.imported += len(data)
 	if t.imported > t.limits.Imported {
-		t.faults.add(p, LimitExceeded, "the files that are read are larger than %d bytes together", t.limits.Imported)
+		t.faults.add(p, LimitExceeded, "the files are larger than %d bytes in total", t.limits.Imported)
 		return nil
 	}
 	t.note(to.String(), data)
@@ -343,7 +343,7 @@ func (t *loader) content(ctx context.Context, to location) (data []byte, code Co
 		return nil, SourceNotAllowed, "URLs are not fetched here"
 	}
 	if t.options.Resolver == nil {
-		return nil, MissingImportFile, "not found: no files are read here but those of an archive"
+		return nil, MissingImportFile, "not found: only files of an archive can be read here"
 	}
 	data, err := t.options.Resolver.Resolve(ctx, to.String())
 	t.ongoing(ctx)

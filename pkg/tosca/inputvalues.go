@@ -166,6 +166,6 @@ func normal(content any, depth int) (made any, problem string) {
 		}
 		return made, ""
 	default:
-		return nil, "is no JSON value"
+		return nil, "is not a JSON value"
 	}
 }

@@ -48,7 +48,7 @@ func (l location) resolve(reference string) (to location, code Code, problem str
 		}
 		return location{url: l.url.ResolveReference(relative)}, "", ""
 	case path.IsAbs(reference):
-		return location{}, InsecurePath, "an absolute path is that of a CSAR's root, and this is not in a CSAR"
+		return location{}, InsecurePath, "is an absolute path, which is only allowed in a CSAR"
 	default:
 		return location{path: path.Join(path.Dir(l.path), reference)}, "", ""
 	}
@@ -75,7 +75,7 @@ func absolute(reference string) (to location, code Code, problem string) {
 	case to.url.Scheme != "https" && to.url.Scheme != "http":
 		return location{}, SourceNotAllowed, "is not an https URL"
 	case to.url.User != nil:
-		return location{}, EmbeddedCredential, "has a user or password in it: URLs in templates have none"
+		return location{}, EmbeddedCredential, "contains a user or password, which is not allowed in a template"
 	}
 	return to, "", ""
 }

@@ -47,9 +47,9 @@ func (t *session) parse(f *file, data []byte) {
 	case err != nil:
 		t.faults.addAll(f, syntaxErrors(f.name, data))
 	case root == nil || root.Kind != yaml.MappingNode:
-		t.faults.addAt(f, 1, 1, InvalidYAML, "want a template, which is a map and begins with tosca_definitions_version")
+		t.faults.addAt(f, 1, 1, InvalidYAML, "must be a template: a map that begins with tosca_definitions_version")
 	case more:
-		t.faults.addAt(f, 1, 1, InvalidYAML, "the file has several documents: a template is one")
+		t.faults.addAt(f, 1, 1, InvalidYAML, "the file has several documents: a template must be one document")
 	default:
 		t.guard(f, root)
 		f.root = fileNode{file: f, at: root, node: root}
@@ -60,7 +60,7 @@ func (t *session) parse(f *file, data []byte) {
 func document(data []byte) (root *yaml.Node, more bool, err error) {
 	defer func() {
 		if recover() != nil {
-			err = errors.New("the YAML library cannot read this")
+			err = errors.New("the YAML library cannot parse this")
 		}
 	}()
 	decoder := yaml.NewDecoder(bytes.NewReader(data))

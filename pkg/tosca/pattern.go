@@ -32,7 +32,7 @@ func (t *session) checkPattern(bound any) string {
 		return "the pattern is too large once its repetitions are written out"
 	}
 	if t.weight += cost; t.weight > 5*heaviest {
-		return "the patterns of the template are too large together"
+		return "the patterns of the template are too large in total"
 	}
 	form, err := regexp.Compile(`^(?:` + text + `)$`)
 	if err != nil {

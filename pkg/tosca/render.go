@@ -62,7 +62,7 @@ func (r *renderer) artifacts(n *template) {
 // renderSpec adds the manifests of an evaluated spec: a string with documents, a map, or a list of maps.
 func (r *renderer) renderSpec(n *template, at fileNode, v value) {
 	if r.size += v.size; r.size > r.limits.Manifests {
-		r.halt(fmt.Sprintf("the manifests are larger than %d bytes together", r.limits.Manifests))
+		r.halt(fmt.Sprintf("the manifests are larger than %d bytes in total", r.limits.Manifests))
 	}
 	if r.options.Raw {
 		r.result.Texts = append(r.result.Texts, Text{Node: n.name, Line: at.at.Line, Text: rawText(v)})
@@ -113,7 +113,7 @@ func (r *renderer) renderText(at fileNode, text string, secret bool) {
 		return
 	}
 	if r.crowd += crowd([]byte(text)); r.crowd > crowded {
-		r.halt("the manifests have too many values together")
+		r.halt("the manifests have too many values in total")
 	}
 	r.spend(r.ctx, len(text)/textPerStep)
 	documents, err := manifest.Read("", []byte(text))
@@ -148,7 +148,7 @@ func (r *renderer) renderObjects(at fileNode, documents []manifest.Document, uni
 		return
 	}
 	if len(expanded) == 0 {
-		r.faults.add(at, EmptySpec, "the spec must not be empty: it has no manifest in it")
+		r.faults.add(at, EmptySpec, "the spec must not be empty: it contains no manifest")
 		return
 	}
 	for i, document := range expanded {

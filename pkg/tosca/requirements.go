@@ -54,9 +54,9 @@ func (t *model) missingTarget(n *template, r requirement, node fileNode) {
 	switch {
 	case !n.kubernetes && t.options.IgnoreForeignNodes:
 	case t.nodeType(node.file, node.text()) != nil:
-		t.warn(r.at, "has no effect: it asks for any node of the type %s", node.text())
+		t.warn(r.at, "has no effect: it names a type, %s, and no node", node.text())
 	case r.name == "host" && t.options.IgnoreForeignNodes:
-		t.warn(r.at, "left out: there is no node template %s", shown(node.text()))
+		t.warn(r.at, "skipped: there is no node template %s", shown(node.text()))
 	default:
 		t.faults.add(node, UnknownNode, "there is no node template %s%s", shown(node.text()), t.near(node.text(), t.templateNames))
 	}

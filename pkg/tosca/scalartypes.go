@@ -65,7 +65,7 @@ func (t *library) checkMultiples(d *definition, line []*definition) bool {
 			case amount <= 0:
 				t.faults.add(entry, ConstraintViolation, "the multiplier must be greater than 0")
 			case whole && amount != float64(int64(amount)):
-				t.faults.add(entry, ConstraintViolation, "the multiplier must be an integer, as the data_type is")
+				t.faults.add(entry, ConstraintViolation, "the multiplier must be an integer, like the data_type")
 			default:
 				continue
 			}
@@ -91,13 +91,13 @@ func (t *library) checkCanonical(d *definition, line []*definition, s *scale) {
 	case len(own) == 0:
 		t.faults.add(d.at, MissingRequiredKeyname, "units is missing: a map of units and their multipliers")
 	case len(prefixes) > 0 && len(own) > 1:
-		t.faults.add(d.at, InvalidType, "prefixes need one unit, and there are %d", len(own))
+		t.faults.add(d.at, InvalidType, "prefixes need exactly one unit, not %d", len(own))
 	case len(prefixes) > 0 && countOnes(prefixes) == 0:
 		t.faults.add(d.at, InvalidType, `one of the prefixes must have the multiplier 1, as in "": 1`)
 	case canonical.exists() && !known:
 		t.faults.add(canonical, InvalidType, "there is no unit %s%s", shown(canonical.text()), t.near(canonical.text(), units))
 	case canonical.exists() && multiple != 1:
-		t.faults.add(canonical, InvalidType, "the canonical unit must have the multiplier 1, and %s has %v", shown(canonical.text()), multiple)
+		t.faults.add(canonical, InvalidType, "the canonical unit must have the multiplier 1, but %s has %v", shown(canonical.text()), multiple)
 	case ones == 0:
 		t.faults.add(d.at, InvalidType, "one of the units must have the multiplier 1")
 	case ones > 1 && !canonical.exists():

@@ -100,7 +100,7 @@ func (t *session) stopped(problem any) error {
 	if ended, ok := problem.(stop); ok {
 		return ended.err
 	}
-	return &Error{File: t.name, Code: Internal, Msg: "the template cannot be translated: this is a mistake in Holdfast; please report it with the template"}
+	return &Error{File: t.name, Code: Internal, Msg: "the template cannot be translated because of a bug in Holdfast: please report it with the template"}
 }
 
 // collect returns the mistakes that a check finds, instead of adding them.

@@ -14,7 +14,7 @@ func (t *session) known(p fileNode, keys []string) {
 		if slices.Contains(keys, name) || strings.HasPrefix(name, "x-") || strings.HasPrefix(name, "tosca_") {
 			continue
 		}
-		t.faults.add(entry, UnknownKeyname, "there is no such key%s", t.didYouMean(name, keys))
+		t.faults.add(entry, UnknownKeyname, "unknown key%s", t.didYouMean(name, keys))
 	}
 }
 

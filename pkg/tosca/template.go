@@ -14,7 +14,7 @@ func (t *model) readTopology() {
 		return
 	}
 	if t.entry.root.get("topology_template").exists() && t.entry.root.get("service_template").exists() {
-		t.faults.add(t.entry.root.get("service_template"), InvalidShape, "is there beside topology_template: keep one of them")
+		t.faults.add(t.entry.root.get("service_template"), InvalidShape, "cannot be used together with topology_template: remove one of them")
 	}
 	if !t.wantMap(p) {
 		return
@@ -57,16 +57,16 @@ func (t *model) checkFound(n *template) {
 	for _, directive := range append(directives.elements(), directives) {
 		switch name := strings.ToLower(directive.text()); name {
 		case "select", "selectable":
-			t.faults.add(directive, NotSupported, "the directive %s is not supported for a Kubernetes object: the node would have to be found elsewhere, and a manifest makes it", name)
+			t.faults.add(directive, NotSupported, "the directive %s is not supported for a Kubernetes object, which is always created from its manifest", name)
 		case "substitute", "substitutable":
-			t.warn(directive, "has no effect: the node has a manifest, and is not substituted")
+			t.warn(directive, "has no effect: a node with a manifest is not substituted")
 		case "", "create", "internal":
 		default:
 			t.faults.add(directive, InvalidShape, "there is no directive %s%s", shown(directive.text()), t.didYouMean(name, []string{"create", "internal", "select", "substitute"}))
 		}
 	}
 	if count := n.at.get("count"); count.exists() && count.text() != "1" {
-		t.warn(count, "has no effect: a manifest makes its object once")
+		t.warn(count, "has no effect: a manifest creates one object")
 	}
 }
 
@@ -115,7 +115,7 @@ func (t *model) checkForeign() {
 	case len(foreign) == len(t.order) && t.lenient && t.options.IgnoreForeignNodes:
 		t.warn(nodes, "none of the node templates is a Kubernetes object: there is nothing to translate")
 	case len(foreign) == len(t.order):
-		t.faults.add(nodes, ForeignNode, "none of the node templates is a Kubernetes object, but %s: derive node types of your own from %s (docs/tosca.md, \"Nodes of other types\")", countsText(counts), KubernetesObject)
+		t.faults.add(nodes, ForeignNode, "none of the node templates is a Kubernetes object, but %s: derive your node types from %s (docs/tosca.md, \"Nodes of other types\")", countsText(counts), KubernetesObject)
 	default:
 		for _, n := range foreign {
 			t.foreign(n)
@@ -154,7 +154,7 @@ func (t *model) readCopy(n *template) {
 	case original == nil:
 		t.faults.add(p, UnknownNode, "there is no node template %s%s", shown(p.text()), t.near(p.text(), t.templateNames))
 	case original == n || original.at.get("copy").exists():
-		t.faults.add(p, InvalidShape, "%s is a copy itself: copy what it copies", shown(p.text()))
+		t.faults.add(p, InvalidShape, "%s is itself a copy: use the original", shown(p.text()))
 	default:
 		n.original = original.at
 	}
@@ -189,10 +189,10 @@ func (t *model) readNodeType(n *template) {
 
 func (t *model) foreign(n *template) {
 	if t.options.IgnoreForeignNodes {
-		t.warn(n.at, "left out: its type %s is not a Kubernetes object", n.typeName)
+		t.warn(n.at, "skipped: its type %s is not a Kubernetes object", n.typeName)
 		return
 	}
-	t.faults.add(n.get("type"), ForeignNode, "the node %s has type %s, and only Kubernetes objects can be translated: %s and types derived from it; foreign nodes can be left out with ignoreForeignNodes (docs/tosca.md, \"Nodes of other types\")",
+	t.faults.add(n.get("type"), ForeignNode, "the node %s has type %s, and only Kubernetes objects can be translated: %s and types derived from it; to skip other nodes, set ignoreForeignNodes (docs/tosca.md, \"Nodes of other types\")",
 		n.name, n.typeName, KubernetesObject)
 }
 

@@ -41,7 +41,7 @@ func concat(e *evaluator, args fileNode, s scope) value {
 		return unknown
 	}
 	if len(parts) == 0 {
-		e.faults.add(args, InvalidFunction, "concat needs a list with something in it")
+		e.faults.add(args, InvalidFunction, "concat needs a list that is not empty")
 		return unknown
 	}
 	b := builder{e: e, at: args}
@@ -112,7 +112,7 @@ func token(e *evaluator, args fileNode, s scope) value {
 		if text.secret || separators.secret {
 			has = ""
 		}
-		e.faults.add(elements[2], InvalidFunction, "the index %s is not there%s", forMessage(i, index.secret), has)
+		e.faults.add(elements[2], InvalidFunction, "the index %s does not exist%s", forMessage(i, index.secret), has)
 		return unknown
 	}
 	return value{any: tokens[i], size: sizeOf(tokens[i]), secret: text.secret || index.secret || separators.secret}
@@ -186,7 +186,7 @@ func (e *evaluator) textOf(p fileNode, s scope) (textPart, bool) {
 	called, isCall, _ := e.callIn(p)
 	v := e.eval(p, s)
 	if v.unset && !v.unknown {
-		e.faults.add(p, MissingInput, "has no value to put into a text")
+		e.faults.add(p, MissingInput, "has no value to insert into a text")
 		return textPart{}, false
 	}
 	if v.unknown {

@@ -115,7 +115,7 @@ func TestATemplateOfForeignNodesOnlyIsRefused(t *testing.T) {
 	for _, ignore := range []bool{false, true} {
 		_, err := translate(t, template, tosca.Options{IgnoreForeignNodes: ignore})
 		require.EqualError(t, err, "t.yaml:2:21: node_templates: none of the node templates is a Kubernetes object, but 2 of type tosca.nodes.Compute, 1 of tosca.nodes.Database: "+
-			"derive node types of your own from tosca.nodes.indigo.KubernetesObject (docs/tosca.md, \"Nodes of other types\")")
+			"derive your node types from tosca.nodes.indigo.KubernetesObject (docs/tosca.md, \"Nodes of other types\")")
 		assert.Equal(t, tosca.ForeignNode, tosca.Errors(err)[0].Code)
 	}
 	result, err := tosca.Validate(t.Context(), source(template), nil, tosca.Options{IgnoreForeignNodes: true})
@@ -228,9 +228,9 @@ func TestSensitiveInputsAreMasked(t *testing.T) {
 func TestCallsInMaps(t *testing.T) {
 	for _, row := range []struct{ name, content, want string }{
 		{"an input that is not there", "{get_input: knwon}", `: unknown input "knwon": did you mean known?`},
-		{"text where a list is wanted", "{concat: text}", ".concat: the function concat needs a list of arguments, not text (if it is data and no call, write !!map before the map)"},
-		{"a key of a Secret", "{token: abc}", ".token: the function token needs a list of arguments, not text (if it is data and no call, write !!map before the map)"},
-		{"a property without a node", "{get_property: b}", ".get_property: the function get_property needs a list of arguments, not text (if it is data and no call, write !!map before the map)"},
+		{"text where a list is wanted", "{concat: text}", ".concat: the function concat needs a list of arguments, not text (if it is data, write !!map before the map)"},
+		{"a key of a Secret", "{token: abc}", ".token: the function token needs a list of arguments, not text (if it is data, write !!map before the map)"},
+		{"a property without a node", "{get_property: b}", ".get_property: the function get_property needs a list of arguments, not text (if it is data, write !!map before the map)"},
 		{"what needs a running deployment", "{get_operation_output: [a, b, c, d]}", ".get_operation_output: needs a running deployment; not available when manifests are rendered"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -253,14 +253,14 @@ func TestMapThatResemblesCallRemainsMap(t *testing.T) {
 		"a": map[string]any{"token": "abc"}, "b": map[string]any{misspelt: []any{"x"}}, "c": map[string]any{"get_inputs": "known"}, "d": "x",
 		"e": map[string]any{"tokens": "abc"}, "f": map[string]any{"on": []any{"x"}},
 	}, content)
-	assert.Equal(t, []string{"t.yaml:6:137: node_templates.a.properties.spec.stringData.c.get_inputs: is left as it is, because no function has that name: did you mean get_input? If it is data, write !!map before the map"}, warnings)
+	assert.Equal(t, []string{"t.yaml:6:137: node_templates.a.properties.spec.stringData.c.get_inputs: is not changed, because no function has that name: did you mean get_input? If it is data, write !!map before the map"}, warnings)
 
 	content, warnings = data("tosca_definitions_version: tosca_2_0\nservice_template: {node_templates: {a: {type: holdfast.nodes.KubernetesObject, properties: {spec: " +
 		"{apiVersion: v1, kind: Secret, metadata: {name: a}, stringData: {a: {token: abc}, b: {$$token: abc}, c: {concat: [x]}, d: !!map {concat: [x]}}}}}}}\n")
 	assert.Equal(t, map[string]any{
 		"a": map[string]any{"token": "abc"}, "b": map[string]any{"$token": "abc"}, "c": map[string]any{"concat": []any{"x"}}, "d": map[string]any{"concat": []any{"x"}},
 	}, content)
-	assert.Equal(t, []string{"t.yaml:2:204: node_templates.a.properties.spec.stringData.c.concat: is no call: in TOSCA 2.0 functions begin with $, as in $concat; !!map before the map says that it is data"}, warnings)
+	assert.Equal(t, []string{"t.yaml:2:204: node_templates.a.properties.spec.stringData.c.concat: is not a call: in TOSCA 2.0 functions begin with $, as in $concat; if it is data, write !!map before the map"}, warnings)
 }
 
 func TestValidateNeedsNoValues(t *testing.T) {
@@ -283,7 +283,7 @@ func TestImportsAreRelativeToTheFileThatHasThem(t *testing.T) {
 	template := header + "imports: [types/a.yaml]\ntopology_template: {node_templates: {a: {type: acme.B, properties: {spec: {apiVersion: v1, kind: Secret, metadata: {name: a}}}}}}\n"
 	local, err := translate(t, template, tosca.Options{Resolver: resolver})
 	require.NoError(t, err)
-	assert.Equal(t, []string{"types/a.yaml:1:22: imports[1]: types/a.yaml is loaded already"}, texts(local.Warnings))
+	assert.Equal(t, []string{"types/a.yaml:1:22: imports[1]: types/a.yaml is already loaded"}, texts(local.Warnings))
 	fetched := source(template)
 	fetched.URL = "https://example.com/x/t.yaml"
 	remote, err := tosca.Translate(t.Context(), fetched, nil, tosca.Options{Resolver: resolver})
@@ -293,7 +293,7 @@ func TestImportsAreRelativeToTheFileThatHasThem(t *testing.T) {
 	_, err = translate(t, header+"imports: [nope.yaml, 'https://example.com/y', https://user:hunter2@example.com/z]\n", tosca.Options{Resolver: resolver})
 	assert.EqualError(t, err, "t.yaml:2:11: imports[0]: nope.yaml: not found\n"+
 		"t.yaml:2:22: imports[1]: https://example.com/y: host not in the allowed list\n"+
-		"t.yaml:2:47: imports[2]: has a user or password in it: URLs in templates have none")
+		"t.yaml:2:47: imports[2]: contains a user or password, which is not allowed in a template")
 }
 
 func TestDigestCoversEverythingRead(t *testing.T) {
@@ -315,7 +315,7 @@ func TestMessagesAboutFetchedFilesQuoteNothing(t *testing.T) {
 	const leak = "{hunter2: hunter2, tosca_definitions_version: hunter2, hunter2: [hunter2]}"
 	fetched := tosca.Source{Name: "t.yaml", URL: "https://example.com/t.yaml", Data: []byte(leak)}
 	_, err := tosca.Translate(t.Context(), fetched, nil, tosca.Options{})
-	assert.EqualError(t, err, "t.yaml:1:20: the version of TOSCA is not known\nt.yaml:1:56: a key is in a map twice")
+	assert.EqualError(t, err, "t.yaml:1:20: the version of TOSCA is not known\nt.yaml:1:56: a map contains a key twice")
 	_, err = tosca.Translate(t.Context(), fetched, nil, tosca.Options{QuoteFetched: true})
 	assert.ErrorContains(t, err, "hunter2")
 	for _, text := range []string{leak, "hunter2", "hunter2: *hunter2", header + "hunter2: x\nnode_types: {hunter2: {derived_from: hunter2}}"} {
@@ -341,7 +341,7 @@ func TestNoPartOfASealedArchiveIsQuoted(t *testing.T) {
 		require.NotEmpty(t, result.Warnings)
 		for _, warning := range texts(result.Warnings) {
 			assert.NotContains(t, warning, "hunter2")
-			assert.Contains(t, warning, "has no effect, or another one than it may seem")
+			assert.Contains(t, warning, "has no effect, or not the expected effect")
 		}
 	}
 }
@@ -366,7 +366,7 @@ func TestArchives(t *testing.T) {
 			"s.csar!a.yaml:2:97: node_templates.a.artifacts.manifest: ../../etc/passwd.yaml: points outside the CSAR"},
 		{"an artifact that is no text", []packed{{"a.yaml", header + "topology_template: {node_templates: {a: {type: tosca.nodes.indigo.KubernetesObject, artifacts: {manifest: d/b.yaml}}}}\n"}, {"d/b.yaml", "\xff"}},
 			"s.csar!a.yaml:2:97: node_templates.a.artifacts.manifest: the artifact is not text, or is larger than 1048576 bytes"},
-		{"a broken TOSCA.meta", []packed{{"TOSCA.meta", "CSAR-Version: 2.0\nx\n"}}, "s.csar!TOSCA.meta:2:1: a line must be like Name: value"},
+		{"a broken TOSCA.meta", []packed{{"TOSCA.meta", "CSAR-Version: 2.0\nx\n"}}, "s.csar!TOSCA.meta:2:1: a line must have the form Name: value"},
 		{"no zip", nil, "s.csar: the archive has no TOSCA-Metadata/TOSCA.meta, so it should have exactly one YAML file in its root, and has 0"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -407,7 +407,7 @@ func TestACancelledContextEndsIt(t *testing.T) {
 func TestAPanicBecomesAnError(t *testing.T) {
 	resolver := panics{}
 	_, err := translate(t, header+"imports: [a.yaml]\n", tosca.Options{Resolver: resolver})
-	assert.EqualError(t, err, "t.yaml: the template cannot be translated: this is a mistake in Holdfast; please report it with the template")
+	assert.EqualError(t, err, "t.yaml: the template cannot be translated because of a bug in Holdfast: please report it with the template")
 }
 
 type panics struct{}
@@ -467,8 +467,8 @@ func TestAKeyThatIsTwiceInAType(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, []any{int64(1)}, result.Objects[0]["data"])
 	assert.Equal(t, []string{
-		`t.yaml:9:9: the key "type" is here twice, first on line 7: the last one counts`,
-		`t.yaml:10:9: the key "type" is here twice, first on line 9: the last one counts`,
+		`t.yaml:9:9: duplicate key "type", first on line 7: the last value is used`,
+		`t.yaml:10:9: duplicate key "type", first on line 9: the last value is used`,
 	}, texts(result.Warnings))
 	for name, template := range map[string]string{
 		"in a manifest":   header + strings.Replace(twice, "kind: ConfigMap", "kind: ConfigMap, kind: Secret", 1) + topology,
@@ -477,7 +477,7 @@ func TestAKeyThatIsTwiceInAType(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := translate(t, template, tosca.Options{})
-			assert.ErrorContains(t, err, "is here twice, first on line")
+			assert.ErrorContains(t, err, "first on line")
 		})
 	}
 }

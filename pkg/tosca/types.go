@@ -119,7 +119,7 @@ func (t *library) readType(f *file, kind kind, p fileNode) {
 		d.parent = parent.text()
 	}
 	if meant := meantKind(d); meant != kind {
-		t.warn(p, "a %s belongs into %s", meant, sectionOf(meant))
+		t.warn(p, "a %s belongs in %s", meant, sectionOf(meant))
 		d.kind = meant
 	}
 	d.kubernetes = d.kind == nodeTypes && (d.name == KubernetesObject || d.name == Alias)

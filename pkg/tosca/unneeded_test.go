@@ -18,19 +18,19 @@ func TestUnneededPartsAreNotJudged(t *testing.T) {
 		{
 			"an unknown key in a data type", `data_types: {acme.Ports: {properties: {name: {desription: of a port, type: string}}}}
 topology_template: {inputs: {ports: {type: PART, default: {}}}, node_templates: {k: OBJECT{}}}}}}`, "map", "acme.Ports",
-			"t.yaml:2:47: data_types['acme.Ports'].properties.name.desription: there is no such key: did you mean description?",
+			"t.yaml:2:47: data_types['acme.Ports'].properties.name.desription: unknown key: did you mean description?",
 		},
 		{
 			"an unknown key in a node type", `node_types: {acme.Web: {derived_from: PART, propertys: {}}}
 topology_template: {node_templates: {w: {type: acme.Web, properties: {spec: {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}}}, k: OBJECT{}}}}}}`,
 			"tosca.nodes.Root", "tosca.nodes.indigo.KubernetesObject",
-			"t.yaml:2:57: node_types['acme.Web'].propertys: there is no such key: did you mean properties?",
+			"t.yaml:2:57: node_types['acme.Web'].propertys: unknown key: did you mean properties?",
 		},
 		{
 			"a default that breaks a constraint", `topology_template:
   inputs: {m: {type: string, default: 1 GB, constraints: [{valid_values: [2 GB, 4 GB]}]}}
   node_templates: {k: OBJECTPART}}}}`, "{}", "{m: {get_input: m}}",
-			`t.yaml:3:30: inputs.m.default: value "1 GB" is none of ["2 GB","4 GB"]`,
+			`t.yaml:3:30: inputs.m.default: value "1 GB" must be one of ["2 GB","4 GB"]`,
 		},
 		{
 			"a default of another default", `topology_template:
@@ -66,7 +66,7 @@ topology_template:
     k: OBJECT{}}}}
     f: {type: PART, capabilities: {endpoint: {properties: {ports: 1, ports: 2}}}, properties: {spec: {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}}}`,
 			"tosca.nodes.Compute", "tosca.nodes.indigo.KubernetesObject",
-			`t.yaml:5:85: the key "ports" is here twice, first on line 5`,
+			`t.yaml:5:85: duplicate key "ports", first on line 5`,
 		},
 		{
 			"a key and a requirement of a node", `topology_template:
@@ -74,7 +74,7 @@ topology_template:
     k: OBJECT{}}}}
     f: {type: PART, requirement: [], properties: {spec: {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}}}`,
 			"tosca.nodes.Compute", "tosca.nodes.indigo.KubernetesObject",
-			"t.yaml:5:36: node_templates.f.requirement: there is no such key: did you mean requirements?",
+			"t.yaml:5:36: node_templates.f.requirement: unknown key: did you mean requirements?",
 		},
 		{
 			"members of a group", `topology_template:
@@ -85,7 +85,7 @@ topology_template:
 		{
 			"a profile that is not known", `imports: [{profile: 'acme:1.0'}]
 topology_template: {node_templates: {k: OBJECT{}}}}, f: {type: PART}}}`, "tosca.nodes.Compute", "acme.Web",
-			`t.yaml:2:11: imports[0]: the profile "acme:1.0" is not known: org.oasis-open.simple (1.0 to 2.0), tosca_simple_profile_for_nfv_1_0_0 and etsi_nfv_sol001_vnfd_types are built in; others are found in a CSAR, or by their files`,
+			`t.yaml:2:11: imports[0]: unknown profile "acme:1.0": the built-in profiles are org.oasis-open.simple (1.0 to 2.0), tosca_simple_profile_for_nfv_1_0_0 and etsi_nfv_sol001_vnfd_types; import others as files, or from a CSAR`,
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -439,7 +439,7 @@ func (d *desk) WriteStatus(_ context.Context, app *v1alpha1.Application, status 
 
 func (d *desk) Again(*v1alpha1.Application) {}
 
-func (d *desk) LetGo(*v1alpha1.Application) error { return nil }
+func (d *desk) Forget(*v1alpha1.Application) error { return nil }
 
 func (d *desk) Announce(*v1alpha1.Application, *plan.Event) {}
 

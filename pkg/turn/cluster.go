@@ -95,8 +95,8 @@ type ApplicationClient interface {
 	WriteStatus(ctx context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) (*v1alpha1.Application, error)
 	// Again requeues the Application.
 	Again(app *v1alpha1.Application)
-	// LetGo records that the controller's finalizer was removed.
-	LetGo(app *v1alpha1.Application) error
+	// Forget records that the controller's finalizer was removed.
+	Forget(app *v1alpha1.Application) error
 	// Announce emits an event, unless it is nil.
 	Announce(app *v1alpha1.Application, event *plan.Event)
 	// Concluded receives the outcomes of a plan, and their summary.

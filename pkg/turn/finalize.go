@@ -56,7 +56,7 @@ func (t *Reconciler) finalize(ctx context.Context, app *v1alpha1.Application, m 
 	}
 	t.home().Announce(app, p.Summarize(a.result, t.currentTime()).Event)
 	t.deleted(ctx, app)
-	return 0, t.home().LetGo(written)
+	return 0, t.home().Forget(written)
 }
 
 // deleted runs the hooks after the deletion. It only logs their errors, because no status is left to report

@@ -91,7 +91,7 @@ func (t *Reconciler) withHistory(ctx context.Context, app *v1alpha1.Application,
 	m.olderWritten = t.currentTime()
 	names, err := t.writeHistory(ctx, app, m.plan.Older)
 	if err != nil {
-		klog.FromContext(ctx).V(1).Info("The older history is left for later", "reason", err.Error())
+		klog.FromContext(ctx).V(1).Info("Deferring the older history", "reason", err.Error())
 		return status, func() {}
 	}
 	status.HistorySlices = names

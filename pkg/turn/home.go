@@ -87,10 +87,10 @@ func (h wholeHome) WriteStatus(ctx context.Context, app *v1alpha1.Application, s
 	return written, nil
 }
 
-// LetGo also deletes the slices of an Application when it is gone.
-func (h wholeHome) LetGo(app *v1alpha1.Application) error {
+// Forget also deletes the slices of an Application when it is gone.
+func (h wholeHome) Forget(app *v1alpha1.Application) error {
 	named := slice.Names(h.ApplicationClient.Latest(app))
-	if err := h.ApplicationClient.LetGo(app); err != nil || len(app.Finalizers) > 0 {
+	if err := h.ApplicationClient.Forget(app); err != nil || len(app.Finalizers) > 0 {
 		return err
 	}
 	for _, s := range h.t.Slices.Of(nameOf(app)) {

@@ -132,7 +132,7 @@ func lookUpOne(ctx context.Context, v Reader, gvk schema.GroupVersionKind) *know
 	case !kind.Watchable:
 		kind.problem = &plan.Problem{
 			Reason:  v1alpha1.ReasonKindUnsupported,
-			Message: fmt.Sprintf("%s in %s cannot be listed and watched, so nothing of it can be held: take it out of the manifests", gvk.Kind, gvk.GroupVersion()),
+			Message: fmt.Sprintf("%s in %s cannot be listed and watched, so it cannot be held: remove it from the manifests", gvk.Kind, gvk.GroupVersion()),
 		}
 	}
 	return kind

@@ -334,7 +334,7 @@ func (h home) WriteStatus(_ context.Context, app *v1alpha1.Application, status v
 
 func (h home) Again(*v1alpha1.Application) { h.changed = true }
 
-func (h home) LetGo(app *v1alpha1.Application) error {
+func (h home) Forget(app *v1alpha1.Application) error {
 	if !h.over {
 		h.fail("it is let go with its finalizers: %v", app.Finalizers)
 	}

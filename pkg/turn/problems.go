@@ -49,7 +49,7 @@ func ProblemOf(err error, at cluster.Location, verb, user string) *plan.Problem 
 		}
 		return problem
 	case refused(err):
-		problem := &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: fmt.Sprintf("the API server refuses to %s %s: %s", verb, what, message)}
+		problem := &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: fmt.Sprintf("the API server rejects the request to %s %s: %s", verb, what, message)}
 		if verb == "patch" {
 			problem.Remedy = immutableRemedy(at)
 		}
@@ -153,7 +153,7 @@ func immutableRemedy(at cluster.Location) v1alpha1.Remedy {
 	case at.Shared:
 		return v1alpha1.Remedy{Text: "If the field is immutable, stop holding it: another client owns the object"}
 	case kind.Group == "" && (kind.Kind == "ConfigMap" || kind.Kind == "Secret"):
-		return v1alpha1.Remedy{Text: "If the field is immutable, set its old value in the manifest, or give the object a new name, also where other manifests name it"}
+		return v1alpha1.Remedy{Text: "If the field is immutable, set its old value in the manifest, or give the object a new name in all manifests"}
 	case !isStatefulSet && !slices.Contains(recreatable[kind.Group], kind.Kind):
 		return v1alpha1.Remedy{Text: "If the field is immutable, set its old value in the manifest. To use a new object, give it another name; " +
 			"to keep the data of the old one, first annotate it with " + v1alpha1.AnnotationDeletionPolicy + ": " + string(v1alpha1.DeletionOrphan)}
@@ -164,11 +164,11 @@ func immutableRemedy(at cluster.Location) v1alpha1.Remedy {
 	}
 	if isStatefulSet {
 		return v1alpha1.Remedy{
-			Text:    "If the field is immutable, delete the StatefulSet, but not its Pods and claims: the controller creates it again as the manifest says",
+			Text:    "If the field is immutable, delete the StatefulSet, but not its Pods and claims: the controller creates it again from the manifest",
 			Command: command + " --cascade=orphan",
 		}
 	}
-	return v1alpha1.Remedy{Text: "If the field is immutable, delete the object: the controller creates it again as the manifest says", Command: command}
+	return v1alpha1.Remedy{Text: "If the field is immutable, delete the object: the controller creates it again from the manifest", Command: command}
 }
 
 // recreatable are the kinds, by group, that have immutable fields and hold no data.

@@ -50,7 +50,7 @@ type progress struct {
 }
 
 // errElsewhere stops a search because a dry run has failed for another reason.
-var errElsewhere = errors.New("the object is not as it was")
+var errElsewhere = errors.New("the object has changed")
 
 // refuse finds out which fields of a patch the API server rejects, and records them for the next decision. It
 // reports whether another request must be sent. If not, the outcome has the problem.
@@ -336,7 +336,7 @@ func (s *search) named(paths []string) *search {
 		return s
 	}
 	named, problem := *s, *s.problem
-	problem.Message = fmt.Sprintf("%s (it refuses %s)", problem.Message, strings.Join(missing, ", "))
+	problem.Message = fmt.Sprintf("%s (it rejects %s)", problem.Message, strings.Join(missing, ", "))
 	named.problem = &problem
 	return &named
 }

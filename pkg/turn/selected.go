@@ -224,7 +224,7 @@ func (s *Snapshot) delayChurn(selected map[manifest.ID][]plan.Selection) {
 		if wait := c.left.Add(c.wait()).Sub(now); wait > 0 && selected[id] != nil {
 			s.Input.Blocked[id] = &plan.Problem{
 				Reason: v1alpha1.ReasonWaiting, RetryAfter: wait,
-				Message: fmt.Sprintf("%s comes to spec.select and goes again and again, so it is held later each time: see who changes its labels", id),
+				Message: fmt.Sprintf("%s repeatedly starts and stops to match spec.select, so it is held with increasing backoff: check which client changes its labels", id),
 			}
 		}
 	}

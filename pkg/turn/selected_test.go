@@ -39,7 +39,7 @@ func TestChangingObjectIsHeldLater(t *testing.T) {
 	assert.Empty(t, d.take(t), "it has gone five times")
 	held := apimeta.FindStatusCondition(d.app.Status.Conditions, v1alpha1.ConditionHeld)
 	assert.Equal(t, v1alpha1.ReasonWaiting, held.Reason)
-	assert.Contains(t, held.Message, "comes to spec.select and goes again and again")
+	assert.Contains(t, held.Message, "repeatedly starts and stops to match spec.select")
 
 	d.now = d.now.Add(3 * time.Second)
 	assert.NotEmpty(t, d.take(t), "it was waited for")

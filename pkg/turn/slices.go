@@ -62,7 +62,7 @@ func (t *Reconciler) getSlice(ctx context.Context, namespace string) slice.Get {
 // drop deletes a slice. Collect retries it after an error.
 func (t *Reconciler) drop(ctx context.Context, s Slice) {
 	if err := t.Slices.Delete(ctx, s); err != nil {
-		klog.FromContext(ctx).V(1).Info("A slice is left for later", "slice", s.NamespacedName, "reason", err.Error())
+		klog.FromContext(ctx).V(1).Info("Deferring the deletion of a slice", "slice", s.NamespacedName, "reason", err.Error())
 	}
 }
 

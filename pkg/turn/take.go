@@ -31,8 +31,8 @@ func (t *Reconciler) takeSafely(ctx context.Context, app *v1alpha1.Application, 
 	defer func() {
 		if r := recover(); r != nil {
 			err = worker.PanicError(ctx, r)
-			problem := &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: err.Error() + ": nothing of the Application is looked at before that is mended. " +
-				"The log of the controller says where it is: please report it"}
+			problem := &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: err.Error() + ": the Application is not reconciled until this bug is fixed. " +
+				"The log of the controller contains the stack trace: please report it"}
 			refused := plan.NewInvalid(plan.Input{Application: app, Memory: &m.plan, StaleKinds: []*plan.Problem{problem}}, problem)
 			if _, failed := t.report(ctx, app, m, refused, nil); failed != nil {
 				err = errors.Join(err, failed)

@@ -73,7 +73,7 @@ func ways() []way {
 				h.upgrade("")
 			}
 			released = true
-		}, "the release holdfast of Helm is installed in the namespace holdfast-system", "helm upgrade holdfast deploy/helm/holdfast -n holdfast-system --reset-then-reuse-values", func(h *helm) {
+		}, "the Helm release holdfast is installed in the namespace holdfast-system", "helm upgrade holdfast deploy/helm/holdfast -n holdfast-system --reset-then-reuse-values", func(h *helm) {
 			status, _, stderr := h.holdfast("uninstall", "--yes")
 			assert.Equal(h.t, 2, status)
 			assert.Contains(h.t, stderr, "`helm uninstall holdfast -n holdfast-system`")
@@ -135,7 +135,7 @@ func (h *helm) checks(w way) {
 	found := h.results()["controller"]
 	assert.Equal(h.t, "ok", found.Result, found.Message)
 	if len(names) > 1 {
-		assert.Equal(h.t, "all 4 slots are held: pod-0; pod-1", found.Message)
+		assert.Equal(h.t, "every one of 4 shards has a replica: pod-0; pod-1", found.Message)
 	}
 	w.apply(h)
 }

@@ -36,11 +36,11 @@ func (c *Cluster) Explained(err error, verb, what string) error {
 		}
 		return fmt.Errorf("%s: you may not %s %s: %w. Ask for that right, or use another --context or --as", what, verb, it, err)
 	case apierrors.IsUnauthorized(err):
-		return fmt.Errorf("%s: the API server %s does not know you: check the user in the kubeconfig, or give another --context", what, c.Config.Host)
+		return fmt.Errorf("%s: the API server %s did not accept your credentials: check the user in the kubeconfig, or use another --context", what, c.Config.Host)
 	case apierrors.IsInvalid(err):
 		return fmt.Errorf("%s: %w", what, refusalText(err))
 	case utilnet.IsConnectionRefused(err), errors.As(err, &network) && network.Timeout(), errors.As(err, &sent):
-		return fmt.Errorf("the API server %s cannot be reached: %w. Is it the right one? --kubeconfig and --context choose another", c.Config.Host, rootCause(err))
+		return fmt.Errorf("cannot reach the API server %s: %w. To use another cluster, set --kubeconfig or --context", c.Config.Host, rootCause(err))
 	default:
 		return fmt.Errorf("%s: %w", what, err)
 	}
@@ -70,7 +70,7 @@ func refusalText(err error) error {
 		}
 		causes = append(causes, text)
 	}
-	return fmt.Errorf("the API server refuses it: %s", strings.Join(causes, "; "))
+	return fmt.Errorf("the API server rejects it: %s", strings.Join(causes, "; "))
 }
 
 // NoSuchApplication returns an error for an Application that does not exist, with a suggestion.
@@ -90,7 +90,7 @@ func (c *Cluster) NoSuchApplication(ctx context.Context, namespace, name string,
 	}
 	hint := suggest.DidYouMean(name, names)
 	if hint == "" {
-		hint = ": `holdfast get -A` lists those of all namespaces"
+		hint = ": to list all namespaces, run: holdfast get -A"
 	}
 	return fmt.Errorf("there is no Application %q in the namespace %s%s", name, namespace, hint)
 }

@@ -132,12 +132,12 @@ func (c *Cluster) notApplied(ctx context.Context, err error, verb string, s *fil
 	case err == nil:
 		return nil
 	case apierrors.IsConflict(err):
-		return fmt.Errorf("%s: others have set what you submit: %w. --force-conflicts takes it over", name, refusalText(err))
+		return fmt.Errorf("%s: other clients have set these fields: %w. To overwrite them, add --force-conflicts", name, refusalText(err))
 	case apierrors.IsNotFound(err):
 		if !c.isInstalled(ctx) {
 			return ErrNotInstalled
 		}
-		return fmt.Errorf("%s: there is no namespace %s: --create-namespace makes it", name, s.Namespace)
+		return fmt.Errorf("%s: the namespace %s does not exist: to create it, add --create-namespace", name, s.Namespace)
 	default:
 		return c.Explained(err, verb, name)
 	}

@@ -45,9 +45,9 @@ func (f Flags) Add(flags *pflag.FlagSet) {
 	f.AddFlags(own)
 	own.VisitAll(func(flag *pflag.Flag) { flag.Hidden = !slices.Contains(shownFlags, flag.Name) })
 	for name, usage := range map[string]string{
-		"kubeconfig": "`FILE` that says how to reach the cluster", "context": "`NAME` of the context in it to use",
-		"namespace": "`NAMESPACE` to work in; without it, that of the context", "as": "`USER` to act as",
-		"request-timeout": "how `LONG` one request may take, such as 5s; 0: as long as it takes",
+		"kubeconfig": "kubeconfig `FILE`", "context": "kubeconfig context `NAME`",
+		"namespace": "`NAMESPACE` to use; default: the namespace of the context", "as": "`USER` to impersonate",
+		"request-timeout": "`TIMEOUT` of one request, for example 5s; 0: no timeout",
 	} {
 		own.Lookup(name).Usage = usage
 	}
@@ -91,18 +91,18 @@ func (f Flags) Connect() (*Cluster, error) {
 // notConfigured returns an error that explains why a kubeconfig cannot be used.
 func (f Flags) notConfigured(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("--kubeconfig %s: there is no such file", *f.KubeConfig)
+		return fmt.Errorf("--kubeconfig %s: the file does not exist", *f.KubeConfig)
 	}
 	raw, rawErr := f.ToRawKubeConfigLoader().RawConfig()
 	if rawErr == nil && *f.Context != "" && raw.Contexts[*f.Context] == nil {
 		known := slices.Sorted(maps.Keys(raw.Contexts))
 		return fmt.Errorf("the kubeconfig has no context %q%s", *f.Context, cmp.Or(suggest.DidYouMean(*f.Context, known), ": it has "+strings.Join(known, ", ")))
 	}
-	return fmt.Errorf("reading how to reach the cluster: %w", err)
+	return fmt.Errorf("reading the kubeconfig: %w", err)
 }
 
 // errNoCluster is the error if no cluster is configured, with a remedy.
-var errNoCluster = errors.New("no cluster is configured: give --kubeconfig, or set KUBECONFIG to a file that is there")
+var errNoCluster = errors.New("no cluster is configured: use --kubeconfig, or set KUBECONFIG to an existing file")
 
 // IsConfigured reports whether a kubeconfig, a flag or the environment of a Pod configures a cluster.
 func (f Flags) IsConfigured() bool {

@@ -101,12 +101,12 @@ func TestWhyThereIsNoConnection(t *testing.T) {
 		args      []string
 		want      string
 	}{
-		{"nothing says which", "", nil, "no cluster is configured: give --kubeconfig, or set KUBECONFIG to a file that is there"},
-		{"a file that is not there", one, []string{"--kubeconfig", "nowhere"}, "--kubeconfig nowhere: there is no such file"},
+		{"nothing says which", "", nil, "no cluster is configured: use --kubeconfig, or set KUBECONFIG to an existing file"},
+		{"a file that is not there", one, []string{"--kubeconfig", "nowhere"}, "--kubeconfig nowhere: the file does not exist"},
 		{"a mistyped context", one, []string{"--context", "ohter"}, `the kubeconfig has no context "ohter": did you mean other?`},
 		{"another context", one, []string{"--context", "production"}, `the kubeconfig has no context "production": it has one, other`},
-		{"a user that is not there", one, []string{"--user", "me"}, `reading how to reach the cluster: auth info "me" does not exist`},
-		{"a file that is none", broken, nil, "reading how to reach the cluster: error loading config file"},
+		{"a user that is not there", one, []string{"--user", "me"}, `reading the kubeconfig: auth info "me" does not exist`},
+		{"a file that is none", broken, nil, "reading the kubeconfig: error loading config file"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			nothingConfigured(t)
@@ -131,14 +131,14 @@ func TestExplained(t *testing.T) {
 		{"somebody interrupted it", "get", fmt.Errorf("reading: %w", context.Canceled), "interrupted"},
 		{"one may not be read", "get", apierrors.NewForbidden(applications, "web", errors.New("no")), `it: you may not get it: applications.holdfast.dev "web" is forbidden: no. Ask for that right, or use another --context or --as`},
 		{"all may not be read", "list", apierrors.NewForbidden(applications, "", errors.New("no")), `it: you may not list them: applications.holdfast.dev is forbidden: no. Ask for that right, or use another --context or --as`},
-		{"nobody knows the user", "get", apierrors.NewUnauthorized("who?"), "it: the API server https://one.example.com does not know you: check the user in the kubeconfig, or give another --context"},
+		{"nobody knows the user", "get", apierrors.NewUnauthorized("who?"), "it: the API server https://one.example.com did not accept your credentials: check the user in the kubeconfig, or use another --context"},
 		{
 			"a refusal names its fields, and not the object again", "patch",
 			&apierrors.StatusError{ErrStatus: metav1.Status{
 				Reason: metav1.StatusReasonInvalid, Message: `Application.holdfast.dev "web" is invalid: spec: exactly one`,
 				Details: &metav1.StatusDetails{Causes: []metav1.StatusCause{{Field: "spec", Message: "exactly one"}, {Message: "and more"}}},
 			}},
-			"it: the API server refuses it: spec: exactly one; and more",
+			"it: the API server rejects it: spec: exactly one; and more",
 		},
 		{"anything else", "get", apierrors.NewInternalError(errors.New("oh")), "it: Internal error occurred: oh"},
 	} {
@@ -176,9 +176,9 @@ func TestAServerThatCannotBeReached(t *testing.T) {
 			require.NoError(t, err)
 			_, err = c.Application(t.Context(), "web")
 			require.Error(t, err)
-			assert.Contains(t, err.Error(), "the API server "+row.server+" cannot be reached: ")
+			assert.Contains(t, err.Error(), "cannot reach the API server "+row.server+": ")
 			assert.Contains(t, err.Error(), row.why)
-			assert.Contains(t, err.Error(), ". Is it the right one? --kubeconfig and --context choose another")
+			assert.Contains(t, err.Error(), ". To use another cluster, set --kubeconfig or --context")
 			assert.NotContains(t, err.Error(), "/apis/")
 		})
 	}
@@ -192,8 +192,8 @@ func TestReadinessOfStoredGeneration(t *testing.T) {
 		conditions           []metav1.Condition
 		want                 connection.Readiness
 	}{
-		{"the controller has not looked", 1, -1, nil, connection.Readiness{Status: "Unknown", Reason: "Waiting", Message: "the controller has not looked at it yet", Pending: true}},
-		{"it has looked at an older version", 2, 1, []metav1.Condition{ready}, connection.Readiness{Status: "Unknown", Reason: "Waiting", Message: "the controller has not looked at this version yet", Pending: true}},
+		{"the controller has not looked", 1, -1, nil, connection.Readiness{Status: "Unknown", Reason: "Waiting", Message: "the controller has not reconciled it yet", Pending: true}},
+		{"it has looked at an older version", 2, 1, []metav1.Condition{ready}, connection.Readiness{Status: "Unknown", Reason: "Waiting", Message: "the controller has not reconciled this version yet", Pending: true}},
 		{"it has looked at this one", 2, 2, []metav1.Condition{{Type: "Held", Status: "False"}, ready}, connection.Readiness{Status: "True", Reason: "Ready", Message: "all is well"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -218,8 +218,8 @@ func TestHowLongToWait(t *testing.T) {
 		{"it does not wait", nil, ""},
 		{"it waits", []string{"--wait"}, ""},
 		{"without limit", []string{"--wait", "--timeout", "0"}, ""},
-		{"for less than nothing", []string{"--wait", "--timeout=-1s"}, "--timeout takes a time such as 30s or 5m, or 0 for no limit, not -1s"},
-		{"a limit, and no waiting", []string{"--timeout", "1s"}, "--timeout says how long --wait waits: give --wait too, or leave it out"},
+		{"for less than nothing", []string{"--wait", "--timeout=-1s"}, "--timeout needs a duration such as 30s or 5m, or 0 for no limit, not -1s"},
+		{"a limit, and no waiting", []string{"--timeout", "1s"}, "--timeout needs --wait: add --wait, or omit --timeout"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var flags connection.WaitFlags

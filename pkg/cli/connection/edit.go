@@ -33,7 +33,7 @@ func (c *Cluster) Edit(ctx context.Context, name, key string, before, after []an
 			return c.Patch(ctx, name, types.JSONPatchType, patch)
 		}
 		if now, _, _ := unstructured.NestedFieldNoCopy(live.Object, "spec", key); !observer.Equal(now, before) {
-			return fmt.Errorf("another client has changed spec.%s of Application %s/%s meanwhile: try it again", key, c.Namespace, name)
+			return fmt.Errorf("another client has changed spec.%s of Application %s/%s: run the command again", key, c.Namespace, name)
 		}
 		applied["apiVersion"], applied["kind"] = live.GetAPIVersion(), live.GetKind()
 		setIn(applied, name, "metadata", "name")

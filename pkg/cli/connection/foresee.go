@@ -76,7 +76,7 @@ func (c *Cluster) DryRun(ctx context.Context, d *files.Decision) DryRunResults {
 		case problem.Disposition() == v1alpha1.DispositionStall && asked[i]:
 			refused = append(refused, problem)
 		case problem.Disposition() == v1alpha1.DispositionInstall:
-			answers.Notes = append(answers.Notes, fmt.Sprintf("%s is not asked about: its kind is not served yet", d.Changes[i].ID))
+			answers.Notes = append(answers.Notes, fmt.Sprintf("%s was not validated: its kind is not served yet", d.Changes[i].ID))
 		case problem.Disposition() == v1alpha1.DispositionWait:
 			answers.Notes = append(answers.Notes, problem.Message)
 		default:
@@ -130,9 +130,9 @@ func (c *Cluster) askOne(ctx context.Context, manager string, change plan.Change
 	case err == nil:
 		return answer.Object, nil
 	case apierrors.IsNotFound(err) && verb == "create":
-		return nil, &plan.Problem{Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("%s is not asked about: there is no namespace %s yet", change.ID, change.ID.Namespace)}
+		return nil, &plan.Problem{Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("%s was not validated: the namespace %s does not exist yet", change.ID, change.ID.Namespace)}
 	case apierrors.IsAlreadyExists(err):
-		return nil, &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("%s exists by now", change.ID)}
+		return nil, &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("%s already exists", change.ID)}
 	default:
 		return nil, turn.ProblemOf(err, cluster.Location{ID: change.ID, Mapping: mapping}, verb, "")
 	}

@@ -20,7 +20,7 @@ func (c *Cluster) decide(ctx context.Context, app files.Subject, now time.Time) 
 	}
 	unlisted, unreadable := v.Unreadable()
 	if len(unlisted) > 0 {
-		d.Unlisted = fmt.Sprintf("you may not list %s: what Application %s/%s has of them and is neither desired nor on record is not seen",
+		d.Unlisted = fmt.Sprintf("you may not list %s: objects of Application %s/%s that are neither desired nor in its inventory are not shown",
 			strings.Join(unlisted, ", "), app.Namespace, app.Name)
 	}
 	d.Unprofiled = v.unseenProfiles()

@@ -28,7 +28,7 @@ type LiveFlags struct {
 
 // Add adds the flag for labels.
 func (f *LiveFlags) Add(flags *pflag.FlagSet) {
-	flags.StringVarP(&f.Selector, "selector", "l", "", "objects of the namespace with these `LABELS`, such as app=web, but for those that others control")
+	flags.StringVarP(&f.Selector, "selector", "l", "", "objects of the namespace with these `LABELS`, for example app=web, except those that another object controls")
 }
 
 // Named adds the objects that arguments name.
@@ -36,12 +36,12 @@ func (f *LiveFlags) Named(args []string) error {
 	for _, arg := range args {
 		kind, name, both := strings.Cut(arg, "/")
 		if !both || kind == "" || name == "" || strings.Contains(name, "/") {
-			return fmt.Errorf("%q is not KIND/NAME, as deployment/web is", arg)
+			return fmt.Errorf("%q is not KIND/NAME, for example deployment/web", arg)
 		}
 		f.Names = append(f.Names, [2]string{kind, name})
 	}
 	if _, err := labels.Parse(f.Selector); err != nil {
-		return fmt.Errorf("-l takes labels, such as app=web: %w", err)
+		return fmt.Errorf("-l needs labels, such as app=web: %w", err)
 	}
 	return nil
 }
@@ -175,7 +175,7 @@ func (c *Cluster) selectedOf(ctx context.Context, gvk schema.GroupVersionKind, s
 	list, err := c.Own.Resource(mapping.Resource).Namespace(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	switch {
 	case apierrors.IsForbidden(err):
-		return nil, []string{"you may not list " + mapping.Resource.GroupResource().String() + ": none of them are looked at"}, nil
+		return nil, []string{"you may not list " + mapping.Resource.GroupResource().String() + ": they are skipped"}, nil
 	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
 		return nil, nil, nil
 	case err != nil:
@@ -184,7 +184,7 @@ func (c *Cluster) selectedOf(ctx context.Context, gvk schema.GroupVersionKind, s
 	for i := range list.Items {
 		o := LiveObject{c.located(manifest.ID{Group: gvk.Group, Kind: gvk.Kind, Name: list.Items[i].GetName()}, mapping), list.Items[i].Object}
 		if why := o.leftOut(); why != "" {
-			notes = append(notes, o.ID.String()+" is left out: "+why)
+			notes = append(notes, o.ID.String()+" is skipped: "+why)
 			continue
 		}
 		found = append(found, o)
@@ -207,4 +207,4 @@ func (o LiveObject) leftOut() string {
 }
 
 // ErrNothingLive is the error if neither names nor labels select an object.
-var ErrNothingLive = errors.New("there are no such objects, or none that people keep")
+var ErrNothingLive = errors.New("no such objects, or only objects that controllers manage")

@@ -81,5 +81,5 @@ func (v *view) unseenProfiles() string {
 	if len(v.unprofiled) == 0 {
 		return ""
 	}
-	return "you may not list " + v.unprofiled[0] + ": what HoldProfiles free or hold because of them is not seen"
+	return "you may not list " + v.unprofiled[0] + ": the effects of HoldProfiles that depend on them are not shown"
 }

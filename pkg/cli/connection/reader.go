@@ -34,7 +34,7 @@ func (r clusterReader) Read(ctx context.Context, kind, name string) (map[string]
 	object, err := r.Get(ctx, cluster.Location{ID: id, Mapping: mapping})
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil, &plan.Problem{Reason: v1alpha1.ReasonFetchFailed, Message: id.String() + " is not there"}
+		return nil, &plan.Problem{Reason: v1alpha1.ReasonFetchFailed, Message: id.String() + " does not exist"}
 	case err != nil:
 		return nil, files.Unread(r.Explained(err, "get", id.String()))
 	}

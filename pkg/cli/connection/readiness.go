@@ -16,7 +16,7 @@ type Readiness struct {
 }
 
 func pending(what string) Readiness {
-	return Readiness{"Unknown", v1alpha1.ReasonWaiting, "the controller has not looked at " + what + " yet", true}
+	return Readiness{"Unknown", v1alpha1.ReasonWaiting, "the controller has not reconciled " + what + " yet", true}
 }
 
 // ReadyOf returns the condition Ready of a stored Application.
@@ -55,18 +55,18 @@ func ReadyIn(app *v1alpha1.Application) Readiness {
 
 // NoController returns a message that no controller does something, with the possible causes.
 func NoController(does string) string {
-	return "no controller " + does + ": none runs, or none selects its namespace and its labels"
+	return "no controller " + does + ": none runs, or none selects its namespace and labels"
 }
 
 // MissingStep returns a message about what no controller has done yet for a pending Application.
 func MissingStep(app *v1alpha1.Application) string {
 	switch {
 	case app.DeletionTimestamp != nil:
-		return NoController("takes its finalizer off")
+		return NoController("removes its finalizer")
 	case len(app.Status.Conditions) > 0:
-		return NoController("has looked at this version")
+		return NoController("has reconciled this version")
 	}
-	return NoController("has looked at it")
+	return NoController("has reconciled it")
 }
 
 // IsUnattended reports whether an Application has been pending for longer than a controller takes.

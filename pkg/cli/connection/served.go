@@ -38,7 +38,7 @@ func (c *Cluster) AwaitServed(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return errors.New("the API server does not serve Applications yet: look at `kubectl describe crd applications.holdfast.dev`")
+			return errors.New("the API server does not serve Applications yet. For details, run: kubectl describe crd applications.holdfast.dev")
 		case <-tick.C:
 		}
 	}

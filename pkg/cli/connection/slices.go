@@ -74,7 +74,7 @@ func (c *Cluster) putSlice(ctx context.Context, part *v1alpha1.ApplicationSlice,
 		return err == nil && (written.DeletionTimestamp == nil || stays), err
 	})
 	if wait.Interrupted(err) {
-		return fmt.Errorf("the one that is there is being deleted, and is not gone after 30s: does the controller run? %w", err)
+		return fmt.Errorf("the existing slice is being deleted, which takes longer than 30s: does the controller run? %w", err)
 	}
 	return err
 }

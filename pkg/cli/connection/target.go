@@ -33,11 +33,11 @@ func (f *TargetFlags) Add(flags *pflag.FlagSet) {
 
 // ErrNotWithFiles returns an error for an argument in addition to -f.
 func ErrNotWithFiles(argument string) error {
-	return fmt.Errorf("%q is not a flag, and the command takes nothing else: give each file with -f or --live", argument)
+	return fmt.Errorf("%q is not a flag, and the command takes no other arguments: give each file with -f or --live", argument)
 }
 
 // ErrNameAndFile is the error if a command has both a name and a file.
-var ErrNameAndFile = errors.New("with -f the Application is in the file: leave the name out")
+var ErrNameAndFile = errors.New("with -f the Application is in the file: omit the name")
 
 // Target is an Application with the location of it and its live objects.
 type Target struct {
@@ -66,7 +66,7 @@ func (f TargetFlags) Options(streams terminal.Streams, args []string) (t Target,
 	}
 	t.Name = args[0]
 	if slices.Contains(files.ManifestFiles, filepath.Ext(t.Name)) {
-		return t, nil, fmt.Errorf("%q looks like a file, and a name of an Application is wanted: give each file with -f", t.Name)
+		return t, nil, fmt.Errorf("%q looks like a file, not like the name of an Application: give each file with -f", t.Name)
 	}
 	return t, args[1:], files.ValidName(t.Name)
 }
@@ -85,7 +85,7 @@ func (t Target) decidedAndUnreadable(ctx context.Context) (d files.Decision, c *
 		case err != nil:
 			return files.Decision{}, nil, nil, err
 		case len(all) > 1:
-			return files.Decision{}, nil, nil, fmt.Errorf("there are %d Applications in the files, and this takes one: leave the others out", len(all))
+			return files.Decision{}, nil, nil, fmt.Errorf("the files contain %d Applications, and this command takes one: omit the others", len(all))
 		}
 		return all[0], nil, nil, nil
 	}

@@ -14,7 +14,7 @@ import (
 // AddTime adds only --timeout, for a command that always waits.
 func (f *WaitFlags) AddTime(flags *pflag.FlagSet) {
 	f.Wait, f.set = true, flags
-	flags.DurationVar(&f.timeout, "timeout", 5*time.Minute, "how `LONG` to wait at most; 0: without limit")
+	flags.DurationVar(&f.timeout, "timeout", 5*time.Minute, "`TIMEOUT` of the wait; 0: no limit")
 }
 
 // Until calls ask repeatedly until it returns true or an error, or until the timeout. late returns the error
@@ -38,7 +38,7 @@ func (f WaitFlags) Until(ctx context.Context, late func() error, ask func(contex
 			if errors.Is(context.Cause(ctx), errTimeIsOver) {
 				return &terminal.Exit{Status: terminal.StatusDifferent, Err: fmt.Errorf("after %s: %w", f.timeout, late())}
 			}
-			return terminal.Interrupted("what was asked for goes on in the cluster")
+			return terminal.Interrupted("the operation continues in the cluster")
 		}
 	}
 }

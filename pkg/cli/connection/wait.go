@@ -28,17 +28,17 @@ type WaitFlags struct {
 // Add adds the flags. until is the end of the help text of --wait.
 func (f *WaitFlags) Add(flags *pflag.FlagSet, until string) {
 	f.set = flags
-	flags.BoolVar(&f.Wait, "wait", f.Wait, "show how it gets along, "+until)
-	flags.DurationVar(&f.timeout, "timeout", 5*time.Minute, "how `LONG` to wait at most; 0: without limit")
+	flags.BoolVar(&f.Wait, "wait", f.Wait, "wait and show progress "+until)
+	flags.DurationVar(&f.timeout, "timeout", 5*time.Minute, "`TIMEOUT` of --wait; 0: no limit")
 }
 
 // Check returns an error if the flags are invalid.
 func (f WaitFlags) Check() error {
 	switch {
 	case f.timeout < 0:
-		return fmt.Errorf("--timeout takes a time such as 30s or 5m, or 0 for no limit, not %s", f.timeout)
+		return fmt.Errorf("--timeout needs a duration such as 30s or 5m, or 0 for no limit, not %s", f.timeout)
 	case !f.Wait && f.set.Changed("timeout"):
-		return errors.New("--timeout says how long --wait waits: give --wait too, or leave it out")
+		return errors.New("--timeout needs --wait: add --wait, or omit --timeout")
 	}
 	return nil
 }
@@ -63,14 +63,14 @@ func (f WaitFlags) Follow(ctx context.Context, c *Cluster, namespace, name strin
 		case errors.Is(context.Cause(ctx), errTimeIsOver):
 			return &terminal.Exit{Status: terminal.StatusDifferent, Err: fmt.Errorf("after %s: %w", f.timeout, late())}
 		case ctx.Err() != nil:
-			return terminal.Interrupted("what was asked for goes on in the cluster")
+			return terminal.Interrupted("the operation continues in the cluster")
 		case err != nil:
 			return err
 		}
 	}
 }
 
-var errTimeIsOver = errors.New("the time is over")
+var errTimeIsOver = errors.New("the timeout has expired")
 
 // followOnce lists and watches until the stream ends.
 func (c *Cluster) followOnce(ctx context.Context, namespace, name string, visit Visitor) (done bool, err error) {
@@ -156,13 +156,13 @@ type readyWait struct {
 }
 
 func (w *readyWait) late() error {
-	return fmt.Errorf("%[1]s/%[2]s is not ready: %[3]s: %[4]s. `holdfast status %[2]s -n %[1]s` says more", w.namespace, w.name, w.last.Reason, w.last.Message)
+	return fmt.Errorf("%[1]s/%[2]s is not ready: %[3]s: %[4]s. For details, run: holdfast status %[2]s -n %[1]s", w.namespace, w.name, w.last.Reason, w.last.Message)
 }
 
 // visit implements Visitor.
 func (w *readyWait) visit(app *v1alpha1.Application) (done bool, err error) {
 	if app == nil {
-		return true, &terminal.Exit{Status: terminal.StatusDifferent, Err: fmt.Errorf("%s/%s was deleted while it was waited for", w.namespace, w.name)}
+		return true, &terminal.Exit{Status: terminal.StatusDifferent, Err: fmt.Errorf("%s/%s was deleted during the wait", w.namespace, w.name)}
 	}
 	if w.last = ReadyIn(app); w.last.Pending {
 		w.last.Message = MissingStep(app)
@@ -176,7 +176,7 @@ func (w *readyWait) visit(app *v1alpha1.Application) (done bool, err error) {
 		w.shown.WriteLine("ready: " + w.last.Message)
 		return true, nil
 	case apimeta.IsStatusConditionTrue(app.Status.Conditions, v1alpha1.ConditionStalled), app.Spec.Suspend, app.Spec.Mode == v1alpha1.ModeObserve:
-		return true, &terminal.Exit{Status: terminal.StatusDifferent, Err: fmt.Errorf("%s/%s is not ready, and waiting does not help: %s: %s", w.namespace, w.name, w.last.Reason, w.last.Message)}
+		return true, &terminal.Exit{Status: terminal.StatusDifferent, Err: fmt.Errorf("%s/%s is not ready, and needs your action: %s: %s", w.namespace, w.name, w.last.Reason, w.last.Message)}
 	}
 	return false, nil
 }

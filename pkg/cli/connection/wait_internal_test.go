@@ -29,8 +29,8 @@ func TestWaitingEnds(t *testing.T) {
 		{"what is on record of an older version is not shown, and ends nothing", 1, []metav1.Condition{ready, stalled}, false, "", ""},
 		{"while it progresses it goes on", 2, []metav1.Condition{progressing}, false, "", "ConfigMap r0  InProgress\n"},
 		{"when it is ready", 2, []metav1.Condition{ready}, true, "", "ConfigMap r0  InProgress\nready: all is well\n"},
-		{"when only a user can help", 2, []metav1.Condition{forbidden, stalled}, true, "shop/web is not ready, and waiting does not help: Forbidden: no", "ConfigMap r0  InProgress\n"},
-		{"when it is suspended", 2, []metav1.Condition{suspended}, true, "shop/web is not ready, and waiting does not help: Suspended: unset it", "ConfigMap r0  InProgress\n"},
+		{"when only a user can help", 2, []metav1.Condition{forbidden, stalled}, true, "shop/web is not ready, and needs your action: Forbidden: no", "ConfigMap r0  InProgress\n"},
+		{"when it is suspended", 2, []metav1.Condition{suspended}, true, "shop/web is not ready, and needs your action: Suspended: unset it", "ConfigMap r0  InProgress\n"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -53,6 +53,6 @@ func TestWaitingEnds(t *testing.T) {
 	}
 	w := &readyWait{namespace: "shop", name: "web", last: ReadyIn(&v1alpha1.Application{})}
 	_, err := w.visit(nil)
-	require.EqualError(t, err, "shop/web was deleted while it was waited for")
-	require.EqualError(t, w.late(), "shop/web is not ready: Waiting: the controller has not looked at it yet. `holdfast status web -n shop` says more")
+	require.EqualError(t, err, "shop/web was deleted during the wait")
+	require.EqualError(t, w.late(), "shop/web is not ready: Waiting: the controller has not reconciled it yet. For details, run: holdfast status web -n shop")
 }

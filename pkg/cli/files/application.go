@@ -38,7 +38,7 @@ func (s Sources) applicationsIn(documents []manifest.Document) ([]Subject, error
 		return nil, err
 	}
 	if len(documents) == 0 {
-		return nil, fmt.Errorf("there is no Application in %s", strings.Join(s.Names(), ", "))
+		return nil, fmt.Errorf("no Application in %s", strings.Join(s.Names(), ", "))
 	}
 	var apps []Subject
 	var faults []error
@@ -50,7 +50,7 @@ func (s Sources) applicationsIn(documents []manifest.Document) ([]Subject, error
 		}
 		app.Application, _ = slice.Join(app.Application, get) // the plan rejects an Application with missing slices
 		if first, twice := find(apps, app); twice {
-			faults = append(faults, FaultAt(document, nil, fmt.Sprintf("Application %s/%s is given twice, first at %s: keep one of them",
+			faults = append(faults, FaultAt(document, nil, fmt.Sprintf("Application %s/%s is given twice, first at %s: remove one of them",
 				app.Namespace, app.Name, positionOf(first.Document))))
 		}
 		apps = append(apps, app)
@@ -115,12 +115,12 @@ func isApplication(document manifest.Document) error {
 	case apiVersion == want && kind == v1alpha1.Kind:
 		return nil
 	case isProfile(document):
-		return FaultAt(document, nil, "is a HoldProfile, which is the cluster's and no part of an Application: leave it out here; `kubectl apply` installs it")
+		return FaultAt(document, nil, "is a HoldProfile, which is not part of an Application: remove it here, and install it with `kubectl apply`")
 	case group == v1alpha1.GroupVersion.Group && kind == v1alpha1.Kind:
-		return FaultAt(document, manifest.Path{"apiVersion"}, fmt.Sprintf("is an Application of %s, and this version of Holdfast reads %s", apiVersion, want))
+		return FaultAt(document, manifest.Path{"apiVersion"}, fmt.Sprintf("is an Application of %s, but this version of Holdfast reads %s", apiVersion, want))
 	default:
 		return FaultAt(document, nil, fmt.Sprintf(
-			"want kind %s of %s, not kind %s of %s: put it into spec.manifest of an Application, or give it with --live if it is a live object",
+			"must be kind %s of %s, not kind %s of %s: put it into spec.manifest of an Application, or give a live object with --live",
 			v1alpha1.Kind, want, kind, apiVersion))
 	}
 }

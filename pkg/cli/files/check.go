@@ -53,7 +53,7 @@ func (c *checker) fault(path manifest.Path, format string, args ...any) {
 func (c *checker) rules() {
 	metadata, _ := c.document.Value["metadata"].(map[string]any)
 	if name, _ := metadata["name"].(string); name == "" {
-		c.fault(manifest.Path{"metadata", "name"}, "is missing: an Application has a name")
+		c.fault(manifest.Path{"metadata", "name"}, "is missing: an Application needs a name")
 	}
 	spec, _ := c.document.Value["spec"].(map[string]any)
 	sources := 0
@@ -84,7 +84,7 @@ func (c *checker) schema(spec map[string]any) {
 			for i, value := range invalid.Values {
 				allowed[i] = fmt.Sprint(value)
 			}
-			c.fault(ParsePath(invalid.Name), "%q is none of %s", invalid.Value, strings.Join(allowed, ", "))
+			c.fault(ParsePath(invalid.Name), "%q must be one of %s", invalid.Value, strings.Join(allowed, ", "))
 		default:
 			c.fault(ParsePath(invalid.Name), "%s", strings.TrimPrefix(err.Error(), invalid.Name+" in body "))
 		}
@@ -175,7 +175,7 @@ func (c *checker) decodes(path manifest.Path, t reflect.Type, value any) {
 		c.fault(path, "must be a time like 2006-01-02T15:04:05Z")
 		return
 	}
-	c.fault(path, "cannot be read: %v", err)
+	c.fault(path, "is invalid: %v", err)
 }
 
 func (c *checker) plain(path manifest.Path, t reflect.Type, value any) {
@@ -225,7 +225,7 @@ func (c *checker) fields(path manifest.Path, t reflect.Type, value map[string]an
 			continue
 		}
 		if len(path) == 0 || path[0] != "status" {
-			c.fault(below(path, name), "there is no such field%s", suggest.DidYouMean(name, slices.Collect(maps.Keys(known))))
+			c.fault(below(path, name), "unknown field%s", suggest.DidYouMean(name, slices.Collect(maps.Keys(known))))
 		}
 	}
 }
@@ -257,7 +257,7 @@ func wanted(t reflect.Type) string {
 	case reflect.Slice:
 		return "a list"
 	case reflect.String:
-		return "text"
+		return "a string"
 	case reflect.Bool:
 		return "true or false"
 	default:

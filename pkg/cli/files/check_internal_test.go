@@ -12,7 +12,7 @@ import (
 func TestASpecIsWhatItsDefinitionAllows(t *testing.T) {
 	for _, row := range []struct{ name, spec, expected string }{
 		{"all is well", "{manifest: [], retry: {maxAttempts: 3, multiplier: null}, adoption: Always, interval: 1m}", ""},
-		{"a word that is none of the allowed", "{manifest: [], adoptedDeletionPolicy: Keep}", `spec.adoptedDeletionPolicy: "Keep" is none of Delete, Orphan`},
+		{"a word that is none of the allowed", "{manifest: [], adoptedDeletionPolicy: Keep}", `spec.adoptedDeletionPolicy: "Keep" must be one of Delete, Orphan`},
 		{"a number that is too large", "{manifest: [], retry: {multiplier: 11}}", "spec.retry.multiplier: should be less than or equal to 10"},
 		{"a pattern", "{csar: {url: 'https://a.example/b', sha256: abc}}", "spec.csar.sha256: should match '^[0-9a-f]{64}$'"},
 		{"what is missing", "{csar: {configMapRef: {name: a}}}", "spec.csar.configMapRef.key: is required"},

@@ -114,10 +114,10 @@ func LeafOf(f v1alpha1.ContestedField) plan.Leaf {
 func (d Decision) Notes() (notes []string) {
 	name := d.Namespace + "/" + d.Name
 	if d.IsObserveOnly() {
-		notes = append(notes, "Application "+name+" only observes: nothing of this is done until spec.mode is Hold")
+		notes = append(notes, "Application "+name+" is observe-only: none of this is done until spec.mode is Hold")
 	}
 	if d.Suspended() {
-		notes = append(notes, "Application "+name+" is suspended: nothing of this is done until spec.suspend is unset")
+		notes = append(notes, "Application "+name+" is suspended: none of this is done until spec.suspend is unset")
 	}
 	return append(notes, d.OtherNotes()...)
 }
@@ -133,12 +133,12 @@ func (d Decision) OtherNotes() []string {
 		notes = append(notes, d.Unprofiled)
 	}
 	if c := d.unrendered(); c != nil {
-		notes = append(notes, "Application "+name+": the controller has not got as far: "+c.Reason+": "+c.Message)
+		notes = append(notes, "Application "+name+": the controller has not rendered it yet: "+c.Reason+": "+c.Message)
 	}
 	for _, change := range d.Changes {
 		version, _ := d.Live[change.ID]["apiVersion"].(string)
 		if version != "" && version != change.APIVersion {
-			notes = append(notes, fmt.Sprintf("the live %s is given in %s and desired in %s: fields may differ because of that, get it in %s",
+			notes = append(notes, fmt.Sprintf("the live %s has the version %s, and the manifest %s: fields may differ for this reason, so get it in %s",
 				change.ID, version, change.APIVersion, change.APIVersion))
 		}
 	}
@@ -169,7 +169,7 @@ func NotDecided(d Decision) error {
 		if c := d.unrendered(); c != nil && d.Invalid.Disposition() == v1alpha1.DispositionRetry { // the controller fetches it, and knows the cause
 			return fmt.Errorf("the Application %s/%s has no manifests: %s: %s", d.Namespace, d.Name, c.Reason, c.Message)
 		}
-		return fmt.Errorf("the Application %s/%s is refused: %s: %w", d.Namespace, d.Name, d.Invalid.Reason, d.Invalid)
+		return fmt.Errorf("the Application %s/%s is invalid: %s: %w", d.Namespace, d.Name, d.Invalid.Reason, d.Invalid)
 	default:
 		return refusal(d.Document, d.Invalid, d.Faults)
 	}

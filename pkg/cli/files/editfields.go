@@ -69,7 +69,7 @@ func specNode(text []byte, document manifest.Document) (*yaml.Node, error) {
 	for {
 		var root yaml.Node
 		if err := decoder.Decode(&root); errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("%s: the Application is not where it was", document.File)
+			return nil, fmt.Errorf("%s: the Application is no longer at the same line", document.File)
 		} else if err != nil {
 			return nil, fmt.Errorf("%s: %w", document.File, err)
 		}
@@ -86,7 +86,7 @@ func specNode(text []byte, document manifest.Document) (*yaml.Node, error) {
 			}
 			return spec, nil
 		}
-		return nil, fmt.Errorf("%s: the spec is written in one piece, and not line by line: --dry-run prints what to write", document.File)
+		return nil, fmt.Errorf("%s: the spec is not in block style: use --dry-run to print the edit", document.File)
 	}
 }
 
@@ -359,7 +359,7 @@ func setList(entry *yaml.Node, key string, isSet bool, items []*yaml.Node) error
 	}
 	list := entry.Content[at+1]
 	if list.Kind != yaml.SequenceNode {
-		return fmt.Errorf("fields: %s is no list", key)
+		return fmt.Errorf("fields: %s is not a list", key)
 	}
 	old := list.Content
 	list.Content = nil
@@ -409,5 +409,5 @@ func isEdited(text []byte, document manifest.Document, key string, n int, list a
 			return nil
 		}
 	}
-	return fmt.Errorf("%s: the %s cannot be changed there as it is written: --dry-run prints what to write", document.File, key)
+	return fmt.Errorf("%s: cannot edit %s in this form: use --dry-run to print the edit", document.File, key)
 }

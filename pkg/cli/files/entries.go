@@ -17,7 +17,7 @@ func TheApplication(documents []manifest.Document) (*EditedApplication, error) {
 			continue
 		}
 		if len(documents) > 1 {
-			return nil, FaultAt(document, nil, "is an Application, and there are other objects beside it: give it alone")
+			return nil, FaultAt(document, nil, "is an Application, and the input contains other objects: give only the Application")
 		}
 		return &EditedApplication{document}, errors.Join(isApplication(document), checkApplication(document))
 	}

@@ -83,13 +83,13 @@ func (d Decision) drifted(profiles []*plan.Profile) map[manifest.ID][]string {
 
 // ProfileNotes returns a note for each object with drifted fields that an included HoldProfile would free.
 func (d Decision) ProfileNotes() (notes []string) {
-	type freed struct {
+	type objectProfile struct {
 		id      manifest.ID
 		profile string
 	}
-	paths := map[freed][]string{}
+	paths := map[objectProfile][]string{}
 	for leaf, profile := range d.FreedByIncluded() {
-		key := freed{leaf.ID, profile}
+		key := objectProfile{leaf.ID, profile}
 		paths[key] = append(paths[key], leaf.Path)
 	}
 	for key, of := range paths {

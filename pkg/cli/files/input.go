@@ -78,7 +78,7 @@ func (i Input) readDirectory(ctx context.Context, directory string) ([]manifest.
 		return nil, Unreadable(directory, err)
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("%s: there is no file in it that ends in %s: give another directory, or -R for those below it",
+		return nil, fmt.Errorf("%s: contains no file that ends in %s: use another directory, or -R for its subdirectories",
 			directory, strings.Join(ManifestFiles, ", "))
 	}
 	return i.Read(ctx, files)
@@ -117,7 +117,7 @@ func fetch(ctx context.Context, address string) ([]byte, error) {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the server answers %s", response.Status)
+		return nil, fmt.Errorf("the server responds %s", response.Status)
 	}
 	data, err := io.ReadAll(io.LimitReader(response.Body, fetchLimit+1))
 	if err == nil && len(data) > fetchLimit {
@@ -154,7 +154,7 @@ func Unreadable(file string, err error) error {
 	var sent *url.Error
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s: there is no such file", file)
+		return fmt.Errorf("%s: the file does not exist", file)
 	case errors.As(err, &path):
 		return fmt.Errorf("%s: cannot be read: %w", file, path.Err)
 	case errors.As(err, &sent):

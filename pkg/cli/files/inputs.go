@@ -21,10 +21,10 @@ type InputFlags struct {
 
 // Add registers the flags.
 func (f *InputFlags) Add(flags *pflag.FlagSet) {
-	flags.StringArrayVar(&f.pairs, "input", nil, "`NAME=VALUE` of an input of the template, read as the type of the input; may be given several times")
-	flags.StringVar(&f.file, "inputs", "", "`FILE` with a map of inputs; --input wins over it")
-	flags.BoolVar(&f.StrictConcat, "strict-concat", false, "put no space between a key and its value in concat")
-	flags.BoolVar(&f.IgnoreForeignNodes, "ignore-foreign-nodes", false, "leave out nodes that are no Kubernetes objects")
+	flags.StringArrayVar(&f.pairs, "input", nil, "input `NAME=VALUE` of the template, parsed as the type of the input; can be repeated")
+	flags.StringVar(&f.file, "inputs", "", "`FILE` with a map of inputs; --input takes precedence")
+	flags.BoolVar(&f.StrictConcat, "strict-concat", false, "do not insert a space between a key and its value in concat")
+	flags.BoolVar(&f.IgnoreForeignNodes, "ignore-foreign-nodes", false, "skip nodes that are not Kubernetes objects")
 }
 
 // Given reports whether the flags set the value of an input.
@@ -34,9 +34,9 @@ func (f InputFlags) Given() bool { return len(f.pairs) > 0 || f.file != "" }
 func (f InputFlags) checkUnused() error {
 	switch {
 	case f.Given():
-		return errors.New("--input and --inputs are for the inputs of a template: give them with --tosca or --csar")
+		return errors.New("--input and --inputs are only for templates: use them with --tosca or --csar")
 	case f.StrictConcat || f.IgnoreForeignNodes:
-		return errors.New("--ignore-foreign-nodes and --strict-concat are for a template: give them with --tosca or --csar")
+		return errors.New("--ignore-foreign-nodes and --strict-concat are only for templates: use them with --tosca or --csar")
 	}
 	return nil
 }
@@ -48,10 +48,10 @@ func (f InputFlags) Texts() (map[string]string, error) {
 	for _, pair := range f.pairs {
 		name, value, ok := strings.Cut(pair, "=")
 		if !ok || name == "" {
-			return nil, errors.New("--input takes NAME=VALUE, and one has no name or no '='")
+			return nil, errors.New("--input needs NAME=VALUE: one has no name or no '='")
 		}
 		if _, twice := texts[name]; twice {
-			return nil, fmt.Errorf("--input gives %q twice: keep one of them", name)
+			return nil, fmt.Errorf("--input sets %q twice: remove one of them", name)
 		}
 		texts[name] = value
 	}

@@ -17,11 +17,11 @@ func liveObjects(documents []manifest.Document, namespace string, kinds plan.Kin
 	for _, document := range documents {
 		id, ok := plan.Identify(document.Value, namespace, kinds)
 		if !ok {
-			faults = append(faults, FaultAt(document, nil, "is no live object: it needs apiVersion, kind and metadata.name"))
+			faults = append(faults, FaultAt(document, nil, "is not a live object: apiVersion, kind and metadata.name are required"))
 			continue
 		}
 		if before, twice := first[id]; twice {
-			faults = append(faults, FaultAt(document, nil, fmt.Sprintf("%s is given twice, first at %s: keep one of them", id, positionOf(before))))
+			faults = append(faults, FaultAt(document, nil, fmt.Sprintf("%s is given twice, first at %s: remove one of them", id, positionOf(before))))
 			continue
 		}
 		live[id], first[id] = document.Value, document

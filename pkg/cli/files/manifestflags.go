@@ -21,13 +21,13 @@ type ManifestFlags struct {
 
 // Add registers a flag that names files. of describes their content.
 func (f *ManifestFlags) Add(flags *pflag.FlagSet, name, short, of string) {
-	flags.StringSliceVarP(&f.files, name, short, nil, "`FILE` with "+of+", a directory, a URL, or - for standard input; may be given several times")
+	flags.StringSliceVarP(&f.files, name, short, nil, "`FILE` with "+of+", a directory, a URL, or - for standard input; can be repeated")
 	f.flag = flags.Lookup(name)
 }
 
 // AddRecursive registers -R, which applies to all of these flags.
 func AddRecursive(flags *pflag.FlagSet, all ...*ManifestFlags) {
-	recursive := flags.BoolP("recursive", "R", false, "with directories: what is below them, too")
+	recursive := flags.BoolP("recursive", "R", false, "with directories: also their subdirectories")
 	for _, f := range all {
 		f.recursive = recursive
 	}
@@ -35,13 +35,13 @@ func AddRecursive(flags *pflag.FlagSet, all ...*ManifestFlags) {
 
 // AddKustomize registers -k.
 func (f *ManifestFlags) AddKustomize(flags *pflag.FlagSet) {
-	flags.StringVarP(&f.kustomization, "kustomize", "k", "", "`DIRECTORY` with a kustomization")
+	flags.StringVarP(&f.kustomization, "kustomize", "k", "", "kustomization `DIRECTORY`")
 }
 
 // Check returns an error if the flags are invalid. It does not read any file.
 func (f ManifestFlags) Check() error {
 	if f.flag.Changed && (len(f.files) == 0 || slices.Contains(f.files, "")) {
-		return fmt.Errorf("-%s takes the name of a file, and one of them is empty", f.flag.Shorthand)
+		return fmt.Errorf("-%s needs the name of a file: one is empty", f.flag.Shorthand)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ func ValidName(name string) error {
 	if len(validation.IsDNS1123Subdomain(name)) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%q is not the name of an Application: lower-case letters, digits, '-' and '.'", name)
+	return fmt.Errorf("%q is not a valid name of an Application: use lower-case letters, digits, '-' and '.'", name)
 }
 
 // shortNames maps the short names of kubectl to kinds.
@@ -38,7 +38,7 @@ func FindResource(typed string, ids []manifest.ID) (manifest.ID, error) {
 		namespace, name = before, after
 	}
 	if !both || kind == "" || name == "" {
-		return manifest.ID{}, fmt.Errorf("%q is not KIND/NAME, as deployment/web is", typed)
+		return manifest.ID{}, fmt.Errorf("%q is not KIND/NAME, for example deployment/web", typed)
 	}
 	var found []manifest.ID
 	for _, id := range ids {
@@ -52,7 +52,7 @@ func FindResource(typed string, ids []manifest.ID) (manifest.ID, error) {
 	case 0:
 		return manifest.ID{}, fmt.Errorf("the Application has no resource %s%s", typed, suggestResource(typed, ids))
 	default:
-		return manifest.ID{}, fmt.Errorf("%s may be %s: write %s", typed, joinIDs(found, " or "), ArgumentOf(found[0], true))
+		return manifest.ID{}, fmt.Errorf("%s is ambiguous, it matches %s: for example, use %s", typed, joinIDs(found, " or "), ArgumentOf(found[0], true))
 	}
 }
 
@@ -82,7 +82,7 @@ func suggestResource(typed string, ids []manifest.ID) string {
 	case len(ids) == 0:
 		return ": it has none"
 	case len(ids) > few:
-		return fmt.Sprintf(": `holdfast status` lists its %d", len(ids))
+		return fmt.Sprintf(": to list its %d resources, run: holdfast status", len(ids))
 	default:
 		return ": it has " + strings.Join(names, ", ")
 	}

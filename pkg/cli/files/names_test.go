@@ -27,7 +27,7 @@ func TestKindsAreWrittenAsForKubectl(t *testing.T) {
 	for typed, want := range map[string]string{
 		"web":                `"web" is not KIND/NAME`,
 		"deployment/":        `"deployment/" is not KIND/NAME`,
-		"ingress/web":        "write ingress/default/web",
+		"ingress/web":        "use ingress/default/web",
 		"deployment.x/web":   "has no resource deployment.x/web",
 		"deployment/weeb":    "did you mean deployment/web?",
 		"deploy/default/wob": "has no resource",

@@ -66,7 +66,7 @@ func manifestsIn(document manifest.Document) ([]locatedManifest, error) {
 	spec, _ := document.Value["spec"].(map[string]any)
 	for _, field := range []string{"tosca", "csar"} {
 		if spec[field] != nil {
-			return nil, FaultAt(document, manifest.Path{"spec", field}, "spec."+field+" has a template in place of manifests: `holdfast translate` prints what it becomes")
+			return nil, FaultAt(document, manifest.Path{"spec", field}, "spec."+field+" has a template instead of manifests: to print its manifests, run: holdfast translate")
 		}
 	}
 	list, _ := spec["manifest"].([]any)

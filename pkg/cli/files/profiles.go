@@ -32,7 +32,7 @@ func takeProfiles(documents []manifest.Document) (others []manifest.Document, pr
 			continue
 		}
 		if before, twice := first[from.Name]; twice {
-			faults = append(faults, FaultAt(document, nil, fmt.Sprintf("HoldProfile %s is given twice, first at %s: keep one of them", from.Name, positionOf(before))))
+			faults = append(faults, FaultAt(document, nil, fmt.Sprintf("HoldProfile %s is given twice, first at %s: remove one of them", from.Name, positionOf(before))))
 			continue
 		}
 		first[from.Name] = document

@@ -21,11 +21,11 @@ const (
 )
 
 // SourcesLong is the part of the help that all commands with SourceFlags share.
-const SourcesLong = `What was learned is in the status; a file has it that was made by
-"kubectl get hfapp NAME -o yaml". The live objects of an Application without a
-UID, which was never submitted, are taken to be its own; those of one with a UID
-carry its marks. CustomResourceDefinitions among the files are read for what
-they say of their kinds.`
+const SourcesLong = `To include learned values, which are in the status, get the Application with
+"kubectl get hfapp NAME -o yaml". If an Application has no UID, it was never
+submitted, and all live objects are treated as its own. If it has a UID, its live
+objects have its tracking metadata. CustomResourceDefinitions in the files define
+their kinds.`
 
 // SourceFlags are the flags that select files with Applications and live objects.
 type SourceFlags struct {
@@ -39,10 +39,10 @@ type SourceFlags struct {
 func (f *SourceFlags) Add(flags *pflag.FlagSet) {
 	f.Set = flags
 	flags.StringSliceVarP(&f.Files, "filename", "f", nil,
-		"`FILE` with Applications, a directory, a URL, or - for standard input; may be given several times")
-	flags.BoolVarP(&f.Recursive, "recursive", "R", false, "with directories: what is below them, too")
+		"`FILE` with Applications, a directory, a URL, or - for standard input; can be repeated")
+	flags.BoolVarP(&f.Recursive, "recursive", "R", false, "with directories: also their subdirectories")
 	flags.StringSliceVar(&f.live, "live", nil,
-		"`FILE` with live objects (documents, a List), or - for standard input; may be given several times; without it, nothing is live")
+		"`FILE` with live objects (documents, a List), or - for standard input; can be repeated; default: no live objects")
 }
 
 // Sources are files to read.
@@ -63,13 +63,13 @@ func (f SourceFlags) Options(streams terminal.Streams) (Sources, error) {
 	}
 	switch {
 	case IsEmpty(f.Set, "filename", s.Files), IsEmpty(f.Set, "live", s.Live):
-		return s, errors.New("-f and --live take the name of a file, and one of them is empty")
+		return s, errors.New("-f and --live need the name of a file: one is empty")
 	case len(s.Files) == 0:
 		return s, errors.New("no Application given: give its file with -f, or -f - for standard input")
 	case slices.Contains(s.Files, Stdin) && slices.Contains(s.Live, Stdin):
-		return s, errors.New("standard input can be read once: give a file to -f or to --live")
+		return s, errors.New("standard input can be read only once: give a file to -f or --live")
 	case len(validation.IsDNS1123Label(s.Namespace)) > 0:
-		return s, fmt.Errorf("-n %q is not the name of a namespace: lower-case letters, digits and '-'", s.Namespace)
+		return s, fmt.Errorf("-n %q is not a valid namespace: use lower-case letters, digits and '-'", s.Namespace)
 	}
 	s.Files, s.Live = Unique(s.Files), Unique(s.Live)
 	return s, nil

@@ -87,7 +87,7 @@ func (s *Submission) takeWhole(get slice.Get) error {
 			continue
 		}
 		if len(s.manifests) > 1 {
-			return FaultAt(document, nil, "is an Application, and there are other objects beside it: submit it alone, or give the objects without it")
+			return FaultAt(document, nil, "is an Application, and the input contains other objects: submit only the Application, or only the objects")
 		}
 		if err := errors.Join(isApplication(document), checkApplication(document)); err != nil {
 			return err
@@ -95,7 +95,7 @@ func (s *Submission) takeWhole(get slice.Get) error {
 		sent := maps.Clone(document.Value)
 		delete(sent, "status")
 		if err := JoinObject(sent, get); err != nil {
-			return FaultAt(document, manifest.Path{"spec"}, err.Error()+": give the slices with it, or have `holdfast get -o yaml` put it together")
+			return FaultAt(document, manifest.Path{"spec"}, err.Error()+": also give its slices, or get the complete Application with `holdfast get -o yaml`")
 		}
 		if err := refuseMaskedIn(document, nil, document.Value); err != nil {
 			return err
@@ -103,7 +103,7 @@ func (s *Submission) takeWhole(get slice.Get) error {
 		s.whole, s.manifests = document, nil
 		own, _, _ := unstructured.NestedString(document.Value, "metadata", "name")
 		if s.Name != "" && s.Name != own {
-			return FaultAt(document, manifest.Path{"metadata", "name"}, fmt.Sprintf("is %s, and you said %s: leave one of them out", own, s.Name))
+			return FaultAt(document, manifest.Path{"metadata", "name"}, fmt.Sprintf("is %s, but you gave %s: omit one of them", own, s.Name))
 		}
 		s.Name = own
 	}
@@ -120,7 +120,7 @@ func (s SubmittedSource) fill(ctx context.Context, sub *Submission) error {
 		metadata, spec = wholeParts(sub.whole.Value)
 	}
 	if sub.whole.Value == nil && s.tosca == "" && s.csar == "" && len(sub.manifests) == 0 {
-		return fmt.Errorf("there is no manifest in %s", strings.Join(s.manifests.Names(), ", "))
+		return fmt.Errorf("no manifest in %s", strings.Join(s.manifests.Names(), ", "))
 	}
 	for i, document := range sub.manifests {
 		if err := refuseMasked(document, nil, document.Value); err != nil {
@@ -222,7 +222,7 @@ func refuseMasked(document manifest.Document, at manifest.Path, object map[strin
 		values, _ := object[field].(map[string]any)
 		for _, key := range slices.Sorted(maps.Keys(values)) {
 			if values[key] == manifest.Masked {
-				return FaultAt(document, append(slices.Clone(at), field, key), "its value is masked: put the value there, or get the Secret again with --show-secrets")
+				return FaultAt(document, append(slices.Clone(at), field, key), "has a masked value: set the value, or get the Secret again with --show-secrets")
 			}
 		}
 	}
@@ -247,7 +247,7 @@ func (s *Submission) decode() error {
 func (s *Submission) SetNamespace(namespace, flag string) error {
 	own := s.App.Namespace
 	if own != "" && flag != "" && own != flag {
-		return FaultAt(s.whole, manifest.Path{"metadata", "namespace"}, fmt.Sprintf("is %s, and you said -n %s: leave one of them out", own, flag))
+		return FaultAt(s.whole, manifest.Path{"metadata", "namespace"}, fmt.Sprintf("is %s, but you gave -n %s: omit one of them", own, flag))
 	}
 	if s.Namespace = own; own == "" {
 		s.Namespace = namespace

@@ -35,17 +35,17 @@ func (f *SubmittedFlags) Add(flags *pflag.FlagSet) {
 	f.set = flags
 	f.manifests.Add(flags, "filename", "f", "manifests")
 	f.manifests.AddKustomize(flags)
-	f.schema.Add(flags, "observer-schema", "O", "entries of the observer schema")
+	f.schema.Add(flags, "observer-schema", "O", "observer schema")
 	AddRecursive(flags, &f.manifests, &f.schema)
-	flags.BoolVar(&f.FromLive, "from-live", false, "make the manifests of live objects: those that KIND/NAME, -l or the files of -f name")
+	flags.BoolVar(&f.FromLive, "from-live", false, "create the manifests from live objects, selected by KIND/NAME, -l or the files of -f")
 	flags.StringVar(&f.tosca, "tosca", "", "TOSCA template: a `FILE`, a URL, or - for standard input")
 	flags.StringVar(&f.csar, "csar", "", "CSAR archive: a `FILE`, a URL, or - for standard input")
 	f.inputs.Add(flags)
-	flags.Lookup("input").Usage = "`NAME=VALUE` of an input of the template, read as the type of the input, and as YAML if the template is behind a URL; may be given several times"
-	flags.StringSliceVar(&f.hooks, "hook", nil, "`HOOK` to switch on: complete, by which the workload says that its work is done")
-	flags.StringVar(&f.serviceAccount, "service-account", "", "`NAME` of the ServiceAccount whose rights are used")
-	flags.StringVar(&f.adoption, "adoption", "", "`POLICY` for objects that exist already: Never, IfUnowned, Always")
-	flags.StringVar(&f.mode, "mode", "", "`MODE`: Hold, or Observe, which writes nothing and tells what differs")
+	flags.Lookup("input").Usage = "input `NAME=VALUE` of the template, parsed as the type of the input, or as YAML if the template is a URL; can be repeated"
+	flags.StringSliceVar(&f.hooks, "hook", nil, "`HOOK` to enable: complete, with which the workload reports that its work is done")
+	flags.StringVar(&f.serviceAccount, "service-account", "", "`NAME` of the ServiceAccount to use")
+	flags.StringVar(&f.adoption, "adoption", "", "adoption `POLICY` for existing objects: Never, IfUnowned, Always")
+	flags.StringVar(&f.mode, "mode", "", "`MODE`: Hold, or Observe, which writes nothing and reports drift")
 	flags.StringVar(&f.deletionPolicy, "deletion-policy", "", "`POLICY` for the resources when the Application is deleted: Delete, Orphan")
 }
 
@@ -89,7 +89,7 @@ func Submitted(name string, manifests Sources, schema ManifestFlags) (*Submitted
 		return nil, err
 	}
 	if schema.FromStdin() && slices.Contains(manifests.Files, Stdin) {
-		return nil, errors.New("standard input can be read once: give a file to -f or to -O")
+		return nil, errors.New("standard input can be read only once: give a file to -f or -O")
 	}
 	f := SubmittedFlags{manifests: ManifestFlags{files: manifests.Files, recursive: &manifests.Recursive}, schema: schema}
 	return &SubmittedSource{Input: manifests.Input, SubmittedFlags: f, name: name}, nil
@@ -101,7 +101,7 @@ func (f SubmittedFlags) checkSource(name string) error {
 		return err
 	}
 	if f.tosca == "" && f.set.Changed("tosca") || f.csar == "" && f.set.Changed("csar") {
-		return errors.New("--tosca and --csar take the name of a file, and it is empty")
+		return errors.New("--tosca and --csar need the name of a file: it is empty")
 	}
 	switch sources := f.sources(); {
 	case sources == 0:
@@ -111,7 +111,7 @@ func (f SubmittedFlags) checkSource(name string) error {
 	case len(f.manifests.files) == 0 && name == "":
 		return errors.New("no name given: give NAME")
 	case f.schema.FromStdin() && (f.manifests.FromStdin() || f.template() == Stdin):
-		return errors.New("standard input can be read once: give a file to -O, or in place of the other -")
+		return errors.New("standard input can be read only once: give a file to -O, or instead of the other -")
 	case f.template() == "":
 		return f.inputs.checkUnused()
 	}
@@ -122,9 +122,9 @@ func (f SubmittedFlags) checkSource(name string) error {
 func (f SubmittedFlags) checkLive(name string) error {
 	switch {
 	case f.tosca != "" || f.csar != "" || f.inputs.checkUnused() != nil || name == "":
-		return errors.New("--from-live makes manifests, and an Application of them: give its NAME, and no template")
+		return errors.New("--from-live creates an Application from live objects: give its NAME, and no template")
 	case f.schema.Given():
-		return errors.New("--from-live holds what people have set: `holdfast hold` and `holdfast free` change that later; leave -O out")
+		return errors.New("--from-live holds the values that users have set: omit -O, and use `holdfast hold` and `holdfast free` later")
 	}
 	return f.manifests.Check()
 }
@@ -146,7 +146,7 @@ func (f SubmittedFlags) sources() (n int) {
 func (f SubmittedFlags) checkWords() error {
 	for _, hook := range f.hooks {
 		if hook != "complete" {
-			return fmt.Errorf("--hook takes complete, not %q: hooks that need more than a name are written in spec.hooks of an Application", hook)
+			return fmt.Errorf("--hook must be complete, not %q: configure other hooks in spec.hooks of an Application", hook)
 		}
 	}
 	for _, word := range []struct {
@@ -158,7 +158,7 @@ func (f SubmittedFlags) checkWords() error {
 		{"deletion-policy", f.deletionPolicy, []string{string(v1alpha1.DeletionDelete), string(v1alpha1.DeletionOrphan)}},
 	} {
 		if word.value != "" && !slices.Contains(word.known, word.value) {
-			return fmt.Errorf("--%s takes %s, not %q%s", word.flag, strings.Join(word.known, ", "), word.value, suggest.DidYouMean(word.value, word.known))
+			return fmt.Errorf("--%s must be one of %s, not %q%s", word.flag, strings.Join(word.known, ", "), word.value, suggest.DidYouMean(word.value, word.known))
 		}
 	}
 	return nil

@@ -70,12 +70,12 @@ func (s SubmittedSource) setTemplate(ctx context.Context, sub *Submission, spec 
 func (t templateFile) source(sub *Submission, field string) (map[string]any, error) {
 	switch {
 	case field == "tosca" && len(t.data) > templateLimit:
-		return nil, fmt.Errorf("%s: is %d KiB long, and an Application takes %d KiB: give its URL, or pack it into an archive for --csar",
+		return nil, fmt.Errorf("%s: has %d KiB, more than the limit of %d KiB in an Application: give its URL, or pack it into an archive for --csar",
 			t.name, len(t.data)>>10, templateLimit>>10)
 	case field == "tosca":
 		return map[string]any{"template": string(t.data)}, nil
 	case len(t.data) > archiveLimit:
-		return nil, fmt.Errorf("%s: is %d KiB long, and a ConfigMap takes %d KiB: give a URL that the controller can fetch it from",
+		return nil, fmt.Errorf("%s: has %d KiB, more than the limit of %d KiB in a ConfigMap: give a URL from which the controller can fetch it",
 			t.name, len(t.data)>>10, archiveLimit>>10)
 	}
 	sub.Archive = t.data
@@ -96,7 +96,7 @@ func (s SubmittedSource) inputValues(ctx context.Context, strict bool) (map[stri
 	for name, text := range s.texts {
 		var read any = text
 		if err := yaml.Unmarshal([]byte(text), &read); err != nil && strict {
-			return nil, fmt.Errorf("--input %s: the value is not YAML: put it into quotes", name)
+			return nil, fmt.Errorf("--input %s: the value is not YAML: quote it", name)
 		}
 		values[name] = read
 	}

@@ -24,7 +24,7 @@ func (s *Submission) Translate(ctx context.Context, reader source.Reader) (note 
 		return "", nil
 	}
 	if url := sourceURL(s.App); url != "" {
-		return url + " is fetched and translated by the controller: nothing of it is checked here", nil
+		return url + " is not checked here: the controller fetches and translates it", nil
 	}
 	material, problem := source.Gather(ctx, s.App, submittedReader{s, reader}, disabledFetcher{}, nil)
 	if problem == nil {
@@ -37,7 +37,7 @@ func (s *Submission) Translate(ctx context.Context, reader source.Reader) (note 
 	}
 	if problem != nil {
 		s.translation = nil
-		note = "the template is translated by the controller, and not checked here: " + problem.Error()
+		note = "the template is not checked here: the controller translates it: " + problem.Error()
 	}
 	return note, s.setInputs(ctx)
 }
@@ -118,7 +118,7 @@ func (r submittedReader) Read(ctx context.Context, kind, name string) (map[strin
 	case kind == "ConfigMap" && r.Archive != nil && name == ArchiveName(r.Name, r.Archive):
 		return map[string]any{"binaryData": map[string]any{ArchiveKey: base64.StdEncoding.EncodeToString(r.Archive)}}, nil
 	case r.cluster == nil:
-		return nil, &plan.Problem{Reason: v1alpha1.ReasonFetchFailed, Message: kind + " " + name + " is in the cluster, which is not asked"}
+		return nil, &plan.Problem{Reason: v1alpha1.ReasonFetchFailed, Message: kind + " " + name + " is in the cluster, which is not used"}
 	default:
 		return r.cluster.Read(ctx, kind, name)
 	}

@@ -67,7 +67,7 @@ func (app Subject) With(translation *plan.Source) Subject {
 // controller is allowed to fetch.
 type disabledFetcher struct{}
 
-var errNotFetched = errors.New("only the controller fetches the URLs of Applications: see what is there with `holdfast translate URL`")
+var errNotFetched = errors.New("only the controller fetches the URLs of Applications: to print the manifests, run: holdfast translate URL")
 
 func (disabledFetcher) Get(context.Context, string, remote.Page) (remote.Page, error) {
 	return remote.Page{}, errNotFetched
@@ -88,7 +88,7 @@ func (r liveReader) Read(_ context.Context, kind, name string) (map[string]any, 
 		}
 	}
 	return nil, &plan.Problem{
-		Reason: v1alpha1.ReasonFetchFailed, Message: fmt.Sprintf("%s is not among the files: give it with --live", want),
+		Reason: v1alpha1.ReasonFetchFailed, Message: fmt.Sprintf("%s is not in the files: give it with --live", want),
 	}
 }
 

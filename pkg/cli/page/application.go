@@ -167,7 +167,7 @@ func planOf(d files.Decision, program string) (lines []PlanLine, count string) {
 		case !isApplication(change.ID):
 			shown.Changes = append(shown.Changes, change)
 		case change.Action != plan.Unchanged:
-			lines = append(lines, PlanLine{"! " + string(change.Action) + " " + change.ID.String() + ": what differs is not shown, there may be Secrets in it", "failed"})
+			lines = append(lines, PlanLine{"! " + string(change.Action) + " " + change.ID.String() + ": the differences are not shown, because they may contain Secrets", "failed"})
 		}
 	}
 	d.Plan = &shown
@@ -183,7 +183,7 @@ func planOf(d files.Decision, program string) (lines []PlanLine, count string) {
 		lines = lines[:len(lines)-1]
 	}
 	if more := len(lines) - mostPlanLines; more > 0 {
-		lines = append(lines[:mostPlanLines], PlanLine{fmt.Sprintf("… and %d more lines, which `%s diff %s%s` shows", more, program, d.Name, inNamespace(d)), ""})
+		lines = append(lines[:mostPlanLines], PlanLine{fmt.Sprintf("… and %d more lines: run `%s diff %s%s`", more, program, d.Name, inNamespace(d)), ""})
 	}
 	return lines, whole.Count.String()
 }

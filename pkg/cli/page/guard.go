@@ -53,14 +53,14 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	given := r.URL.Query().Get("token")
 	switch {
 	case !g.isOurHost(r.Host):
-		http.Error(w, "this address is not served here: use the one that was printed", http.StatusMisdirectedRequest)
+		http.Error(w, "this address is not served here: use the printed address", http.StatusMisdirectedRequest)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
 		http.Error(w, "the page is read-only", http.StatusMethodNotAllowed)
 	case r.URL.Path == "/" && given != "" && isSame(given, g.token) && isNavigation(r):
 		g.exchange(w)
 	case !g.isOurOrigin(r) || !g.isKnown(r):
-		http.Error(w, "open the whole address that `holdfast ui` has printed, with its token", http.StatusUnauthorized)
+		http.Error(w, "open the complete address that `holdfast ui` has printed, with its token", http.StatusUnauthorized)
 	default:
 		g.next.ServeHTTP(w, r)
 	}
@@ -118,5 +118,5 @@ func (g *guard) exchange(w http.ResponseWriter) {
 	http.SetCookie(w, &http.Cookie{Name: g.cookieName(), Value: g.cookie, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode}) //nolint:gosec // http on the loopback address
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = w.Write([]byte("<!doctype html><html lang=en><meta charset=utf-8><meta http-equiv=refresh content=\"0; url=/\">" +
-		"<title>Holdfast</title><p><a href=/>Go on to the Applications</a></p></html>"))
+		"<title>Holdfast</title><p><a href=/>Continue to the Applications</a></p></html>"))
 }

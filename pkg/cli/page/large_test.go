@@ -64,7 +64,7 @@ func TestThePageGrowsWithTheList(t *testing.T) {
 	clear(d.Live)
 	text := pageOf(t, files.Decision{Subject: d.Subject, Plan: plan.Decide(plan.Input{Application: d.Application, Kinds: d.Kinds}), Live: d.Live, Kinds: d.Kinds})
 	assert.Equal(t, 1, strings.Count(text, "Plan: 300 to create"))
-	assert.Equal(t, 1, strings.Count(text, "more lines, which `holdfast diff shop -n shop` shows"))
+	assert.Equal(t, 1, strings.Count(text, "more lines: run `holdfast diff shop -n shop`"))
 }
 
 func BenchmarkStatusFile(b *testing.B) {

@@ -136,7 +136,7 @@ func remarks(e plan.Explanation) (texts []string) {
 		return []string{e.Change.Problem.Reason + ": " + e.Change.Problem.Error()}
 	}
 	if e.Missing {
-		return []string{"The object is not there."}
+		return []string{"The object does not exist."}
 	}
 	return nil
 }

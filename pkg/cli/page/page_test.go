@@ -159,7 +159,7 @@ free        replicas: 5
 	detail := o.Details["spec.template.spec.containers[name=web].image"]
 	assert.Equal(t, Detail{
 		Path: "spec.template.spec.containers[name=web].image", Class: "drifted", State: "held, drifted", Verb: "free",
-		Why: "drift: the live value is not the desired one; it is corrected", Live: "web:2", Desired: "web:1",
+		Why: "drift: the live value is not the desired value; it is corrected", Live: "web:2", Desired: "web:1",
 		Writer: "kubectl-set", At: "2026-01-01T00:05:00Z", Quote: "'spec.template.spec.containers[name=web].image'",
 		Entry: 10,
 	}, detail)
@@ -171,7 +171,7 @@ free        replicas: 5
 func TestAnObjectThatIsNotThere(t *testing.T) {
 	d := decide(t, application)
 	o := objectOf(d, webID, entriesOf(d, webID), now)
-	assert.Equal(t, []string{"The object is not there."}, o.Remarks)
+	assert.Equal(t, []string{"The object does not exist."}, o.Remarks)
 	assert.Contains(t, rowsText(o), "drifted         (absent) |       - image: web:1\n")
 	assert.Contains(t, rowsText(o), "          kind: Deployment\n")
 }

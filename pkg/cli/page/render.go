@@ -105,7 +105,7 @@ func (d document) Body() (template.HTML, error) {
 func (d document) write(w http.ResponseWriter, status int) {
 	text, err := d.html()
 	if err != nil {
-		http.Error(w, "the page cannot be written: "+err.Error(), http.StatusInternalServerError)
+		http.Error(w, "cannot render the page: "+err.Error(), http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -120,7 +120,7 @@ func (s *Server) bounded(handle func(http.ResponseWriter, *http.Request)) http.H
 			defer func() { <-s.atOnce }()
 			handle(w, r.WithContext(ctx))
 		case <-ctx.Done():
-			s.problem(w, http.StatusServiceUnavailable, errors.New("too many pages are asked for at once"))
+			s.problem(w, http.StatusServiceUnavailable, errors.New("too many requests for pages at the same time"))
 		}
 	}
 }
@@ -162,7 +162,7 @@ func (s *Server) writers(w http.ResponseWriter, r *http.Request) {
 	}
 	who := writersOf(all, r.URL.Query())
 	who.Only = s.only
-	const title = "Who changes most"
+	const title = "Clients with most changes"
 	d := s.document(title, "writers.html", who)
 	d.Watched, d.Revision = "*", revision
 	d.Crumbs = append(d.Crumbs, crumb{title, ""})

@@ -140,7 +140,7 @@ func (a *applications) list(ctx context.Context) (all []Summary, revision int64,
 	select {
 	case <-a.ready:
 	case <-ctx.Done():
-		return nil, 0, fmt.Errorf("the API server has not listed the Applications yet: %s", a.troubled())
+		return nil, 0, fmt.Errorf("waiting for the API server to list the Applications: %s", a.troubled())
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -171,7 +171,7 @@ func (a *applications) Add(item any) error { return a.Update(item) }
 func (a *applications) Update(item any) error {
 	u, ok := item.(*unstructured.Unstructured)
 	if !ok {
-		return fmt.Errorf("the watch of Applications gave a %T", item)
+		return fmt.Errorf("the watch of Applications returned a %T", item)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -188,7 +188,7 @@ func (a *applications) Delete(item any) error {
 	}
 	u, ok := item.(*unstructured.Unstructured)
 	if !ok {
-		return fmt.Errorf("the watch of Applications gave a %T", item)
+		return fmt.Errorf("the watch of Applications returned a %T", item)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

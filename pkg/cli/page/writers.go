@@ -92,7 +92,7 @@ func (w Writers) with(by string) string {
 }
 
 // Name returns the name of the selected writer.
-func (w Writers) Name() string { return cmp.Or(w.By, "whoever is not known") }
+func (w Writers) Name() string { return cmp.Or(w.By, "unknown writers") }
 
 // Chunks returns the changes in pieces. The browser lays out a piece only when it is visible.
 func (w Writers) Chunks() [][]HistoryItem { return slices.Collect(slices.Chunk(w.Changes, 50)) }

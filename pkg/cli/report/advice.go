@@ -32,21 +32,21 @@ func Advise(d files.Decision, v StatusView, program string) []Advice {
 	var next []Advice
 	switch {
 	case v.notSubmitted:
-		return []Advice{{"submit it", program + " submit -f " + ShellPath(d.Document.File)}}
+		return []Advice{{"Submit it", program + " submit -f " + ShellPath(d.Document.File)}}
 	case v.unattended:
-		next = append(next, Advice{"look whether a controller runs", "kubectl get pods -n holdfast-system"},
-			Advice{"look which namespaces and which labels it selects", "kubectl get configmap holdfast-controller -n holdfast-system -o yaml"})
+		next = append(next, Advice{"Check that a controller runs", "kubectl get pods -n holdfast-system"},
+			Advice{"Check the namespaces and labels that it selects", "kubectl get configmap holdfast-controller -n holdfast-system -o yaml"})
 	case v.Application.Mode == v1alpha1.ModeObserve:
-		next = append(next, Advice{"nothing is written until it is held. What that would do", a.command("diff")}, Advice{"have it held", a.command("hold")})
+		next = append(next, Advice{"Nothing is written in observe-only mode. To preview the writes, run:", a.command("diff")}, Advice{"To hold the fields, run:", a.command("hold")})
 		if d.Spec.Suspend {
-			next = append(next, Advice{"it is suspended, too", a.command("resume")})
+			next = append(next, Advice{"It is also suspended. To resume it, run:", a.command("resume")})
 		}
 	case d.Spec.Suspend:
-		next = append(next, Advice{"nothing is corrected until it is resumed", a.command("resume")})
+		next = append(next, Advice{"Nothing is corrected while it is suspended. To resume it, run:", a.command("resume")})
 	case d.DeletionTimestamp != nil && !v1alpha1.InfoForReason(v.Reason).Disposition.Stalled():
-		next = append(next, Advice{"it is being deleted; wait until it is gone", a.command("delete", "--yes", "--wait")})
+		next = append(next, Advice{"It is being deleted. To wait for this, run:", a.command("delete", "--yes", "--wait")})
 	case v.pending:
-		next = append(next, Advice{"if this lasts, the controller does not run. Look for its Pods", "kubectl get pods -n holdfast-system"})
+		next = append(next, Advice{"If this lasts, the controller may not run. Check its Pods", "kubectl get pods -n holdfast-system"})
 	case v.Ready != "True":
 		next = append(next, a.forReason()...)
 	}
@@ -72,26 +72,26 @@ func (a advisor) forReason() []Advice {
 		v1alpha1.ReasonManifestInvalid:            a.mistakes(),
 		v1alpha1.ReasonObserverSchemaInvalid:      a.mistakes(),
 		v1alpha1.ReasonManifestTooLarge:           a.smaller(),
-		v1alpha1.ReasonTooManyObjects:             {"select fewer objects, or raise spec.maxObjects, and submit it again. What it means", a.command("plan")},
-		v1alpha1.ReasonObserverSchemaNullsDropped: {"write observed for each null, or submit it with a client that does", a.program + " submit -f FILE --force-conflicts"},
-		v1alpha1.ReasonSourceNotSupported:         {"submit its manifests", a.program + " submit " + a.Name + " -f MANIFESTS"},
-		v1alpha1.ReasonResourceConflict:           {"choose one of the ways that the message names", ""},
-		v1alpha1.ReasonRejected:                   {"correct what the API server refuses, and submit it again. What would be written", a.command("diff")},
-		v1alpha1.ReasonForbidden:                  {"have the controller, a quota or a policy allow it, as the message says; it is tried again by itself", ""},
-		v1alpha1.ReasonKindUnknown:                {"install what defines the kind, or correct its name; the resources are created then", "kubectl api-resources"},
-		v1alpha1.ReasonKindUnsupported:            {"take the resource out of the manifests, and submit it again", ""},
-		v1alpha1.ReasonFieldClaimed:               {"see which fields another Application holds, and what becomes of the others", a.command("explain")},
-		v1alpha1.ReasonListTooShort:               {"lower the minimum in the observer schema, or add elements to the manifest", a.command("diff")},
-		v1alpha1.ReasonOutsideRule:                {"give the field a value in the manifest that its rule allows, or change the rule", a.command("diff")},
-		v1alpha1.ReasonRetriesExhausted:           {"solve what the message says, and have it tried again", a.command("reconcile")},
-		v1alpha1.ReasonWaiting:                    {"wait, or remove what it waits for", ""},
-		v1alpha1.ReasonRetrying:                   {"it is tried again by itself; to have that done now", a.command("reconcile")},
-		v1alpha1.ReasonHookFailed:                 {"solve what the message says; it is tried again by itself, or now", a.command("reconcile")},
-		v1alpha1.ReasonShutdownFailed:             {"the message says how to go on; why the workload does not answer, it may know itself", "kubectl logs -n " + a.Namespace + " POD"},
-		v1alpha1.ReasonTranslationFailed:          {"correct the template and submit it again. Mistakes are found without a cluster by", a.program + " tosca validate FILE"},
-		v1alpha1.ReasonFetchFailed:                {"make it available; it is tried again by itself, or now", a.command("reconcile")},
-		v1alpha1.ReasonSliceUnavailable:           {"the message says which is missing, and what to do. Those that there are", "kubectl get hfslice -n " + a.Namespace},
-		v1alpha1.ReasonSourceNotAllowed:           {"have the controller allow the URL (--allow-url-prefix), or submit the template from a file", a.program + " submit " + a.Name + " --tosca FILE"},
+		v1alpha1.ReasonTooManyObjects:             {"Select fewer objects, or raise spec.maxObjects, and submit it again. To list the selected objects, run:", a.command("plan")},
+		v1alpha1.ReasonObserverSchemaNullsDropped: {"Write observed for each null, or submit it with a client that does this", a.program + " submit -f FILE --force-conflicts"},
+		v1alpha1.ReasonSourceNotSupported:         {"Submit its manifests", a.program + " submit " + a.Name + " -f MANIFESTS"},
+		v1alpha1.ReasonResourceConflict:           {"Choose one of the remedies in the message", ""},
+		v1alpha1.ReasonRejected:                   {"Correct the rejected fields, and submit it again. To list the fields to write, run:", a.command("diff")},
+		v1alpha1.ReasonForbidden:                  {"Grant the permission, or change the quota or policy named in the message. The controller retries automatically", ""},
+		v1alpha1.ReasonKindUnknown:                {"Install the CRD of the kind, or correct its name. The resources are then created", "kubectl api-resources"},
+		v1alpha1.ReasonKindUnsupported:            {"Remove the resource from the manifests, and submit it again", ""},
+		v1alpha1.ReasonFieldClaimed:               {"List the fields that another Application holds, and the state of the others", a.command("explain")},
+		v1alpha1.ReasonListTooShort:               {"Lower the minimum in the observer schema, or add elements to the manifest", a.command("diff")},
+		v1alpha1.ReasonOutsideRule:                {"Set a value in the manifest that the rule of the field allows, or change the rule", a.command("diff")},
+		v1alpha1.ReasonRetriesExhausted:           {"Fix the cause given in the message, then run:", a.command("reconcile")},
+		v1alpha1.ReasonWaiting:                    {"Wait, or remove the object or field that it waits for", ""},
+		v1alpha1.ReasonRetrying:                   {"The controller retries automatically. To retry now, run:", a.command("reconcile")},
+		v1alpha1.ReasonHookFailed:                 {"Fix the cause given in the message. The controller retries automatically. To retry now, run:", a.command("reconcile")},
+		v1alpha1.ReasonShutdownFailed:             {"Follow the message. To find out why the workload does not respond, read its log", "kubectl logs -n " + a.Namespace + " POD"},
+		v1alpha1.ReasonTranslationFailed:          {"Correct the template, and submit it again. To find its errors without a cluster, run:", a.program + " tosca validate FILE"},
+		v1alpha1.ReasonFetchFailed:                {"Make the source available. The controller retries automatically. To retry now, run:", a.command("reconcile")},
+		v1alpha1.ReasonSliceUnavailable:           {"Follow the message, which names the missing slice. To list the existing slices, run:", "kubectl get hfslice -n " + a.Namespace},
+		v1alpha1.ReasonSourceNotAllowed:           {"Allow the URL with the controller's flag --allow-url-prefix, or submit the template from a file", a.program + " submit " + a.Name + " --tosca FILE"},
 	}[a.view.Reason]
 	hasRemedy := func(r ResourceView) bool { return r.remedy != nil }
 	if v1alpha1.InfoForReason(a.view.Reason).Disposition == v1alpha1.DispositionGrant && slices.ContainsFunc(a.view.Resources, hasRemedy) {
@@ -105,14 +105,14 @@ func (a advisor) forReason() []Advice {
 
 func (a advisor) smaller() Advice {
 	if len(a.Spec.Manifest) == 1 {
-		return Advice{"make the object smaller, or observe less of it, and submit it again", ""}
+		return Advice{"Make the object smaller, or observe fewer of its fields, and submit it again", ""}
 	}
-	return Advice{"split it into several Applications", ""}
+	return Advice{"Split it into several Applications", ""}
 }
 
 func (a advisor) mistakes() Advice {
 	return Advice{
-		"correct it and submit it again. Mistakes are found with their lines, and without a cluster, by",
+		"Correct it, and submit it again. To find the errors and their lines without a cluster, run:",
 		a.program + " schema validate -f SCHEMA -m MANIFESTS",
 	}
 }
@@ -120,14 +120,14 @@ func (a advisor) mistakes() Advice {
 // forResource returns the remedies for one resource.
 func (a advisor) forResource(r ResourceView) []Advice {
 	if r.unread {
-		return []Advice{{"you may not see all of it: ask for the right to get what is marked", ""}}
+		return []Advice{{"Ask for the right to get the marked objects: you may not read them", ""}}
 	}
 	var next []Advice
 	said := v1alpha1.InfoForReason(r.Reason)
 	switch {
 	case r.remedy == nil:
 	case said.Disposition == v1alpha1.DispositionGrant:
-		next = append(next, Advice{"let the ServiceAccount write " + files.NameOf(r.id, a.Namespace) + " and the like; it is tried again by itself", r.remedy.Command})
+		next = append(next, Advice{"Grant the ServiceAccount the right to write " + files.NameOf(r.id, a.Namespace) + " and similar objects. The controller retries automatically", r.remedy.Command})
 	default:
 		next = append(next, Advice(*r.remedy))
 	}
@@ -136,7 +136,7 @@ func (a advisor) forResource(r ResourceView) []Advice {
 		if r.id.Namespace != "" {
 			command += " -n " + r.id.Namespace
 		}
-		next = append(next, Advice{"see why " + files.NameOf(r.id, a.Namespace) + " is not healthy", command})
+		next = append(next, Advice{"Find out why " + files.NameOf(r.id, a.Namespace) + " is not healthy", command})
 	}
 	isExplained := said.Disposition != "" && !said.Health // the controller has seen the drift, and reports why it is not corrected
 	for _, f := range r.fields {
@@ -160,18 +160,18 @@ func (a advisor) forResource(r ResourceView) []Advice {
 func (a advisor) forField(f plan.Field, isExplained bool) string {
 	switch {
 	case f.State == plan.FieldContested:
-		return "let " + orWriter(f.Writer.Manager) + " leave " + f.Path + " alone, or free it"
+		return "Stop " + orWriter(f.Writer.Manager) + " from writing " + f.Path + ", or free it"
 	case f.State == plan.FieldAccepted && !f.Live.Set:
-		return "check the spelling of " + f.Path + ": the API server drops it"
+		return "Check the spelling of " + f.Path + ": the API server drops it"
 	case f.Drift != "" && f.Corrected && a.UID != "" && !isExplained:
-		return "if the drift lasts, check that the controller runs and can write"
+		return "If the drift lasts, check that the controller runs and can write"
 	}
 	return ""
 }
 
 func orWriter(manager string) string {
 	if manager == "" || v1alpha1.IsFieldManager(manager) {
-		return "who writes it"
+		return "the other client"
 	}
 	return manager
 }

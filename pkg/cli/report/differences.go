@@ -175,13 +175,13 @@ func (t *Differences) note(id manifest.ID, d delta.Difference) string {
 	case delta.Extra:
 		why = "more elements than the observer schema allows"
 	case delta.ListLength:
-		why = "fewer elements than the observer schema asks for"
+		why = "fewer elements than the observer schema requires"
 	case delta.Removed:
 		why = "no longer desired"
 	case delta.Unwanted:
-		why = "not to be there"
+		why = "must not be set"
 	case delta.Restored:
-		why = "as it was before"
+		why = "original value"
 	case delta.Changed, delta.Missing:
 		why = allowed(d.Rule)
 		if d.Spelling == observer.MaybeRespelled {

@@ -79,11 +79,11 @@ func releaseEffect(after *plan.Plan, id manifest.ID, was plan.Field) string {
 		}
 		for _, u := range change.Unrestored() {
 			if u.Path == was.Path {
-				return "not restored: " + terminal.Visible(live+" stays, "+u.Why)
+				return "not restored: " + terminal.Visible(live+" is kept, "+u.Why)
 			}
 		}
 		if was.Unrestorable != "" && was.Live.Set {
-			return "released: " + terminal.Visible(live+" stays, "+was.Unrestorable)
+			return "released: " + terminal.Visible(live+" is kept, "+was.Unrestorable)
 		}
 	}
 	return ""
@@ -115,20 +115,20 @@ func becomes(was, is plan.Field, missing bool) string {
 	case !is.Live.Set:
 		return "released"
 	}
-	return "released: " + live + " stays"
+	return "released: " + live + " is kept"
 }
 
 // heldNow describes the change of a field that is held to one value.
 func heldNow(is plan.Field, missing bool, live, desired string) string {
 	switch {
 	case is.Drift != "" && missing:
-		return "held: " + desired + ", when it is created"
+		return "held: " + desired + ", at creation"
 	case is.Drift != "" && !is.Live.Set:
 		return "corrected: " + desired + " is added"
 	case is.Drift != "":
 		return "corrected: " + live + " → " + desired
 	case is.State == plan.FieldAbsent && !is.Live.Set:
-		return "held: it stays away"
+		return "held: it must not be set"
 	case is.State == plan.FieldLearned && !is.Live.Set:
 		return "learned as soon as a client sets it"
 	case is.State == plan.FieldLearned:
@@ -154,7 +154,7 @@ func ruled(is plan.Field, missing bool, live, desired string) string {
 	case !is.Live.Set:
 		return rule
 	}
-	return rule + ": " + live + " stays"
+	return rule + ": " + live + " is kept"
 }
 
 func sameRule(a, b *observer.Rule) bool { return a != nil && b != nil && a.String() == b.String() }

@@ -36,7 +36,7 @@ func FieldsAt(fields []plan.Field, path string) ([]plan.Field, error) {
 	if at = append(at, around...); len(at) > 0 {
 		return at, nil
 	}
-	return nil, fmt.Errorf("there is no field %s, neither desired nor live%s", typed, suggestPath(typed.String(), fields))
+	return nil, fmt.Errorf("no field %s in the desired or the live object%s", typed, suggestPath(typed.String(), fields))
 }
 
 // element is a list element in a path, such as [name=web] or [0], but not a

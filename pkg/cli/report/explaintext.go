@@ -71,15 +71,15 @@ func SchemaText(e plan.Explanation) string {
 func schemaText(e plan.Explanation) string {
 	switch {
 	case !e.Desired:
-		return "No longer desired: nothing of it is held."
+		return "No longer desired: no field is held."
 	case e.Default && e.Source.Fields:
-		return "Held by the default observer schema: every field of its manifest, but for what " + e.Source.String() + " says."
+		return "Held by the default observer schema: every field of its manifest, with the exceptions in " + e.Source.String() + "."
 	case e.Source.Fields:
-		return "Held by " + e.Source.String() + " of its Application: the fields that are named there."
+		return "Held by " + e.Source.String() + " of its Application: the fields named there."
 	case e.Default, len(e.Profiles) > 0:
 		return "Held by the default observer schema: every field of its manifest."
 	default:
-		return "Held by its entry in the observer schema: the fields that are named there."
+		return "Held by its observer schema: the fields named there."
 	}
 }
 
@@ -89,7 +89,7 @@ func (t *Explanation) missing() {
 	if !t.Missing || t.Change.Problem != nil {
 		return
 	}
-	text := "the object is not there"
+	text := "the object does not exist"
 	for _, f := range t.Fields {
 		if f.Drift != "" {
 			text = f.Why
@@ -239,7 +239,7 @@ func FieldReason(f plan.Field, now time.Time) string {
 	case f.Next.IsZero():
 		return f.Why
 	case f.Next.After(now):
-		return fmt.Sprintf("%s; corrected %d times, again in %s", f.Why, f.Corrections, terminal.Span(f.Next.Sub(now)))
+		return fmt.Sprintf("%s; corrected %d times, next in %s", f.Why, f.Corrections, terminal.Span(f.Next.Sub(now)))
 	default:
 		return fmt.Sprintf("%s; corrected %d times before", f.Why, f.Corrections)
 	}

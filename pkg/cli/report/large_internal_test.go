@@ -35,7 +35,7 @@ func TestAStatusOfVeryMany(t *testing.T) {
 		rest   string
 	}{
 		{"few are listed", 100, quiet, 100, ""},
-		{"all are as they should be", 101, quiet, 0, "101 resources, all as they should be: --all lists them"},
+		{"all are as they should be", 101, quiet, 0, "101 resources, all in sync: --all lists them"},
 		{"what drifted, failed, was corrected or is contested is listed", 10000, func(i int, r *ResourceView) {
 			switch i {
 			case 7:
@@ -49,19 +49,19 @@ func TestAStatusOfVeryMany(t *testing.T) {
 			case 1:
 				r.LastCorrection = now.Add(-2 * time.Hour).Format(time.RFC3339)
 			}
-		}, 4, "… and 9996 more, which are as they should be: --all lists them"},
+		}, 4, "… and 9996 more, all in sync: --all lists them"},
 		{"of very many that drifted some are listed", 1000, func(i int, r *ResourceView) {
 			if i < 300 {
 				r.fields = []plan.Field{drifted}
 			}
-		}, 100, "… and 200 more of which there is something to tell, and 700 which are as they\nshould be: --all lists them"},
+		}, 100, "… and 200 more with something to report, and 700 in sync: --all lists them"},
 		{"none is as it should be", 101, func(_ int, r *ResourceView) { r.fields = []plan.Field{drifted} }, 100,
-			"… and 1 more of which there is something to tell: --all lists them"},
+			"… and 1 more with something to report: --all lists them"},
 		{"of entries of spec.select it is said elsewhere", 500, func(i int, r *ResourceView) {
 			if r.selected = i != 3; i == 4 {
 				r.fields = []plan.Field{drifted}
 			}
-		}, 1, "… and 1 more, which are as they should be: --all lists them"},
+		}, 1, "… and 1 more, all in sync: --all lists them"},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -94,13 +94,13 @@ func TestATreeOfVeryMany(t *testing.T) {
 		(&TreeText{Palette: palette(t, "never"), Width: 80, Now: now, Out: &out, All: all}).Write(root)
 		return out.String()
 	}
-	assert.Equal(t, "Application shop/web  Ready  -\n300 resources, all as they should be: --all lists them\n", text(false))
+	assert.Equal(t, "Application shop/web  Ready  -\n300 resources, all in sync: --all lists them\n", text(false))
 	root.Children[200].Children = []*Branch{{name: "Pod p", Health: "InProgress", Message: "it starts"}}
 	assert.Equal(t, `Application shop/web  Ready       -
 └─ Deployment d-200   Current     -
    └─ Pod p           InProgress  -
         ! it starts
-… and 299 more, which are as they should be: --all lists them
+… and 299 more, all in sync: --all lists them
 `, text(false))
 	require.Equal(t, 303, strings.Count(text(true), "\n"))
 	assert.Len(t, root.Children, 300, "what programs read is whole")

@@ -19,7 +19,7 @@ func Watched(d files.Decision) (lines []string) {
 				text, _ := terminal.Inline(observed)
 				live = "live is " + text
 			}
-			lines = append(lines, fmt.Sprintf("%s: %s: %s in the manifest, watched: %s, and is not corrected",
+			lines = append(lines, fmt.Sprintf("%s: %s: %s in the manifest, %s: watched, not corrected",
 				files.NameOf(change.ID, d.Namespace), w.Path, wanted, live))
 		}
 	}

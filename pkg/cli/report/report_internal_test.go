@@ -118,7 +118,7 @@ func TestOfAnObjectThatIsNotThereOneThingIsSaid(t *testing.T) {
 	held := plan.Field{Path: "spec.mode", Parent: "spec", State: plan.FieldHeld, Desired: delta.NewValue("live"), Drift: delta.Missing, Corrected: true, Why: "drift: it is created"}
 	missing := func(e *Explanation) { e.Missing = true }
 	assert.Contains(t, explanation(t, 80, "never", missing, learned, held), "\n! drift: it is created\n")
-	assert.Contains(t, explanation(t, 80, "never", missing), "\n! the object is not there\n")
+	assert.Contains(t, explanation(t, 80, "never", missing), "\n! the object does not exist\n")
 	blocked := explanation(t, 80, "never", func(e *Explanation) {
 		e.Missing = true
 		e.Change.Problem = &plan.Problem{Reason: "KindUnknown", Message: strings.Repeat("word ", 30)}
@@ -167,8 +167,8 @@ func TestFieldsAt(t *testing.T) {
 		{"that of one element", "spec.template.spec.containers[name=proxy]", []string{"spec.template.spec.containers[name=proxy].image"}, ""},
 		{"a quoted key", "metadata.annotations['example.com/a']", []string{"metadata.annotations['example.com/a']"}, ""},
 		{"one that lies in a field", "spec.selector.matchLabels", []string{"spec.selector"}, ""},
-		{"a mistyped one", "spec.replcas", nil, "there is no field spec.replcas, neither desired nor live: did you mean spec.replicas?"},
-		{"an element that is not there", "spec.template.spec.containers[name=wbe].image", nil, "there is no field spec.template.spec.containers[name=wbe].image, neither desired nor live: did you mean spec.template.spec.containers.image?"},
+		{"a mistyped one", "spec.replcas", nil, "no field spec.replcas in the desired or the live object: did you mean spec.replicas?"},
+		{"an element that is not there", "spec.template.spec.containers[name=wbe].image", nil, "no field spec.template.spec.containers[name=wbe].image in the desired or the live object: did you mean spec.template.spec.containers.image?"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			found, err := FieldsAt(fields, row.path)

@@ -92,8 +92,8 @@ func TestReadyMatchesObservedGeneration(t *testing.T) {
 		resource   ResourceView
 	}{
 		{"and so it is", "  = ready\n", resource("ConfigMap", "a", nil)},
-		{"a field has drifted since", "  ~ ready when the controller looked last, and changed since\n", resource("ConfigMap", "a", func(r *ResourceView) { r.fields = []plan.Field{drifted} })},
-		{"an object has gone since", "  ~ ready when the controller looked last, and changed since\n", resource("ConfigMap", "a", func(r *ResourceView) { r.Health = "NotFound" })},
+		{"a field has drifted since", "  ~ ready at the last reconciliation, and changed since\n", resource("ConfigMap", "a", func(r *ResourceView) { r.fields = []plan.Field{drifted} })},
+		{"an object has gone since", "  ~ ready at the last reconciliation, and changed since\n", resource("ConfigMap", "a", func(r *ResourceView) { r.Health = "NotFound" })},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			assert.Contains(t, statusText(t, 80, StatusView{Ready: "True", Resources: []ResourceView{row.resource}}), row.want)
@@ -160,37 +160,37 @@ func TestAdvice(t *testing.T) {
 		{"nothing is wrong", StatusView{Ready: "True", Resources: []ResourceView{resource("Service", "web", nil)}}, nil},
 		{
 			"the controller has not looked", StatusView{Ready: "Unknown", Reason: v1alpha1.ReasonWaiting, pending: true},
-			[]Advice{{"if this lasts, the controller does not run. Look for its Pods", "kubectl get pods -n holdfast-system"}},
+			[]Advice{{"If this lasts, the controller may not run. Check its Pods", "kubectl get pods -n holdfast-system"}},
 		},
 		{
 			"rights are missing for two of a kind", StatusView{Ready: "False", Reason: v1alpha1.ReasonForbidden, Resources: []ResourceView{grant("a"), grant("b")}},
-			[]Advice{{"let the ServiceAccount write ConfigMap a and the like; it is tried again by itself", "kubectl create rolebinding x"}},
+			[]Advice{{"Grant the ServiceAccount the right to write ConfigMap a and similar objects. The controller retries automatically", "kubectl create rolebinding x"}},
 		},
 		{
 			"a field is immutable", StatusView{Ready: "False", Reason: v1alpha1.ReasonRejected, Resources: []ResourceView{rejected}},
 			[]Advice{
-				{"correct what the API server refuses, and submit it again. What would be written", "holdfast diff web -n shop"},
+				{"Correct the rejected fields, and submit it again. To list the fields to write, run:", "holdfast diff web -n shop"},
 				{"delete it", "kubectl delete services web -n shop"},
 			},
 		},
 		{
 			"a resource is not healthy", StatusView{Ready: "False", Reason: v1alpha1.ReasonUnhealthy, Resources: []ResourceView{resource("Deployment", "web", func(r *ResourceView) { r.Health = "Failed" })}},
-			[]Advice{{"see why Deployment web is not healthy", "kubectl describe deployment web -n shop"}},
+			[]Advice{{"Find out why Deployment web is not healthy", "kubectl describe deployment web -n shop"}},
 		},
 		{
 			"somebody fights, and a path has signs of the shell in it", StatusView{Ready: "False", Reason: v1alpha1.ReasonContested, Resources: []ResourceView{resource("Deployment", "web", func(r *ResourceView) { r.fields = []plan.Field{contested} })}},
 			[]Advice{{
-				"let rival leave spec.template.spec.containers[name=web].image alone, or free it",
+				"Stop rival from writing spec.template.spec.containers[name=web].image, or free it",
 				"holdfast free web deployment/web 'spec.template.spec.containers[name=web].image' -n shop",
 			}},
 		},
 		{
 			"drift that nobody corrects", StatusView{Ready: "True", Resources: []ResourceView{resource("ConfigMap", "a", func(r *ResourceView) { r.fields = []plan.Field{lasting, lasting} })}},
-			[]Advice{{"if the drift lasts, check that the controller runs and can write", "holdfast explain web configmap/a data.a -n shop"}},
+			[]Advice{{"If the drift lasts, check that the controller runs and can write", "holdfast explain web configmap/a data.a -n shop"}},
 		},
 		{
 			"a field that the API server drops", StatusView{Ready: "True", Resources: []ResourceView{resource("Deployment", "web", func(r *ResourceView) { r.fields = []plan.Field{dropped} })}},
-			[]Advice{{"check the spelling of spec.replcas: the API server drops it", "holdfast explain web deployment/web spec.replcas -n shop"}},
+			[]Advice{{"Check the spelling of spec.replcas: the API server drops it", "holdfast explain web deployment/web spec.replcas -n shop"}},
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -203,19 +203,19 @@ func TestWhatIsTooLargeIsSplitIfItCanBe(t *testing.T) {
 	view := StatusView{Ready: "False", Reason: v1alpha1.ReasonManifestTooLarge}
 	d := deciding("web")
 	d.Spec.Manifest = make([]runtime.RawExtension, 2)
-	assert.Equal(t, []Advice{{"split it into several Applications", ""}}, Advise(d, view, "holdfast"))
+	assert.Equal(t, []Advice{{"Split it into several Applications", ""}}, Advise(d, view, "holdfast"))
 	d.Spec.Manifest = d.Spec.Manifest[:1]
-	assert.Equal(t, []Advice{{"make the object smaller, or observe less of it, and submit it again", ""}}, Advise(d, view, "holdfast"))
+	assert.Equal(t, []Advice{{"Make the object smaller, or observe fewer of its fields, and submit it again", ""}}, Advise(d, view, "holdfast"))
 }
 
 func TestAdviceForTheStateOfAnApplication(t *testing.T) {
 	suspended := deciding("web")
 	suspended.Spec.Suspend = true
-	assert.Equal(t, []Advice{{"nothing is corrected until it is resumed", "holdfast resume web -n shop"}},
+	assert.Equal(t, []Advice{{"Nothing is corrected while it is suspended. To resume it, run:", "holdfast resume web -n shop"}},
 		Advise(suspended, StatusView{Ready: "False", Reason: v1alpha1.ReasonSuspended}, "holdfast"))
 
 	file := deciding("web")
 	file.UID, file.Document = "", manifest.Document{File: "my app.yaml"}
-	assert.Equal(t, []Advice{{"submit it", "holdfast submit -f 'my app.yaml'"}}, Advise(file, StatusOf(file), "holdfast"))
+	assert.Equal(t, []Advice{{"Submit it", "holdfast submit -f 'my app.yaml'"}}, Advise(file, StatusOf(file), "holdfast"))
 	assert.Contains(t, statusText(t, terminal.PlainWidth, StatusOf(file)), "Application shop/web  ~ not submitted\n")
 }

@@ -41,8 +41,8 @@ func (t *StatusText) Write() {
 		}},
 		{"Claimed", func(f plan.Field) bool { return f.State == plan.FieldClaimed && (f.Desired.Set || f.Rule != nil) }},
 		{"Contested", func(f plan.Field) bool { return f.State == plan.FieldContested }},
-		{"Watched, and not as in the manifest", func(f plan.Field) bool { return f.State == plan.FieldWatched && f.Drift != "" }},
-		{"Inside a rule", func(f plan.Field) bool { return isRuled(f) && f.Drift == "" }},
+		{"Watched, with drift", func(f plan.Field) bool { return f.State == plan.FieldWatched && f.Drift != "" }},
+		{"Allowed by a rule", func(f plan.Field) bool { return isRuled(f) && f.Drift == "" }},
 		{"Accepted in another form", func(f plan.Field) bool { return f.State == plan.FieldAccepted && f.Drift == "" }},
 		{"Learned", func(f plan.Field) bool { return f.State == plan.FieldLearned && f.Drift == "" }},
 		{"Held", func(f plan.Field) bool { return f.State == plan.FieldHeld && f.Drift == "" }},
@@ -92,11 +92,11 @@ func (t *StatusText) headline() {
 	case t.notSubmitted:
 		sign, style, word = "~", terminal.Yellow, "not submitted"
 	case t.Ready == "True" && t.hasChanged():
-		sign, style, word = "~", terminal.Yellow, "ready when the controller looked last, and changed since"
+		sign, style, word = "~", terminal.Yellow, "ready at the last reconciliation, and changed since"
 	case t.Ready == "True":
 		sign, style, word = "=", terminal.Green, "ready"
 	case t.Application.Mode == v1alpha1.ModeObserve && !t.pending:
-		sign, style, word = "~", terminal.Yellow, "only observes"
+		sign, style, word = "~", terminal.Yellow, "observe-only"
 	case t.Ready != "False" || v1alpha1.InfoForReason(t.Reason).Disposition == v1alpha1.DispositionWait:
 		sign, style = "~", terminal.Yellow
 	}
@@ -312,7 +312,7 @@ func (t *StatusText) fields(title string, fits func(plan.Field) bool) {
 		}
 	}
 	if n > shown {
-		t.line(fmt.Sprintf("  … and %d more, which explain shows", n-shown))
+		t.line(fmt.Sprintf("  … and %d more: run explain to list them", n-shown))
 	}
 }
 

@@ -91,7 +91,7 @@ func StatusOf(d files.Decision) StatusView {
 		v.Application.Mode = v1alpha1.ModeObserve
 	}
 	if d.UID == "" && len(d.Status.Conditions) == 0 {
-		v.notSubmitted, v.Message = true, "it is in a file, and was not submitted yet"
+		v.notSubmitted, v.Message = true, "read from a file, and not submitted yet"
 	}
 	v.Warnings, v.NotHeld = d.Warnings, NotHeld(d)
 	v.History = HistoryOf(d.Application)
@@ -175,14 +175,14 @@ func (r *ResourceView) addLive(e plan.Explanation, live map[string]any) {
 	case e.Desired:
 		r.Health = "NotFound"
 		if r.Message == "" {
-			r.Message = "the object is not there"
+			r.Message = "the object does not exist"
 		}
 	}
 	switch {
 	case e.Change.Action == plan.Delete:
-		r.Message = "no longer desired: it is deleted"
+		r.Message = "no longer desired: the controller deletes it"
 	case e.Change.Action == plan.Update && !e.Desired:
-		r.Message = "no longer desired: it is left alone from now on"
+		r.Message = "no longer desired: the controller releases it"
 	}
 	if p := e.Change.Problem; p != nil && r.Message == "" {
 		r.Reason, r.Message, r.remedy = p.Reason, p.Message, p.Remedy.OrNil()

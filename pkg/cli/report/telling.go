@@ -34,13 +34,13 @@ func notListed(listed, told, quiet int) string {
 	const how = ": --all lists them"
 	switch {
 	case told > 0 && quiet > 0:
-		return fmt.Sprintf("… and %d more of which there is something to tell, and %d which are as they should be%s", told, quiet, how)
+		return fmt.Sprintf("… and %d more with something to report, and %d in sync%s", told, quiet, how)
 	case told > 0:
-		return fmt.Sprintf("… and %d more of which there is something to tell%s", told, how)
+		return fmt.Sprintf("… and %d more with something to report%s", told, how)
 	case quiet > 0 && listed > 0:
-		return fmt.Sprintf("… and %d more, which are as they should be%s", quiet, how)
+		return fmt.Sprintf("… and %d more, all in sync%s", quiet, how)
 	case quiet > 0:
-		return fmt.Sprintf("%d resources, all as they should be%s", quiet, how)
+		return fmt.Sprintf("%d resources, all in sync%s", quiet, how)
 	}
 	return ""
 }

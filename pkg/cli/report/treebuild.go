@@ -148,7 +148,7 @@ func branchOf(ctx context.Context, c *connection.Cluster, o ownedObject, home st
 func owned(ctx context.Context, c *connection.Cluster, namespace string) (objects []ownedObject, warnings []string) {
 	lists, err := discovery.ServerPreferredNamespacedResources(c.Discovery)
 	if err != nil {
-		warnings = append(warnings, "not all kinds are known: "+err.Error())
+		warnings = append(warnings, "the list of kinds is incomplete: "+err.Error())
 	}
 	var mu sync.Mutex
 	var refused []string
@@ -175,7 +175,7 @@ func owned(ctx context.Context, c *connection.Cluster, namespace string) (object
 	_ = reads.Wait() // the errors are recorded in refused
 	if len(refused) > 0 {
 		slices.Sort(refused)
-		warnings = append(warnings, fmt.Sprintf("in the namespace %s these cannot be listed, so they are missing here: %s", namespace, strings.Join(refused, ", ")))
+		warnings = append(warnings, fmt.Sprintf("not shown, because you cannot list them in the namespace %s: %s", namespace, strings.Join(refused, ", ")))
 	}
 	slices.SortFunc(objects, func(a, b ownedObject) int {
 		return strings.Compare(a.Kind+"/"+a.Name, b.Kind+"/"+b.Name)

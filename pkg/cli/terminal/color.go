@@ -36,7 +36,7 @@ func PaletteFor(color string, streams Streams) (Palette, error) {
 		_, isTerminal := File(streams.Out)
 		return Palette{isTerminal && streams.Getenv("NO_COLOR") == "" && streams.Getenv("TERM") != "dumb"}, nil
 	default:
-		return Palette{}, fmt.Errorf("there is no colour mode %q: --color takes auto, always or never", color)
+		return Palette{}, fmt.Errorf("invalid colour mode %q: --color must be auto, always or never", color)
 	}
 }
 
@@ -50,10 +50,10 @@ func (p Palette) Paint(s Style, text string) string {
 
 // AddColor adds --color.
 func AddColor(flags *pflag.FlagSet, color *string) {
-	flags.StringVar(color, "color", "auto", "use colours: `auto|always|never`; auto is on a terminal, unless NO_COLOR is set")
+	flags.StringVar(color, "color", "auto", "use colours: `auto|always|never`; auto: on a terminal, unless NO_COLOR is set")
 }
 
 // AddShowSecrets adds --show-secrets.
 func AddShowSecrets(flags *pflag.FlagSet, show *bool) {
-	flags.BoolVar(show, "show-secrets", false, "show values of Secrets, where you may read them")
+	flags.BoolVar(show, "show-secrets", false, "show values of Secrets that you may read")
 }

@@ -36,7 +36,7 @@ func NoFormat(output string, formats ...string) error {
 		hint = ":"
 	}
 	last := len(formats) - 1
-	return fmt.Errorf("there is no output format %q%s -o takes %s or %s", output, hint, strings.Join(formats[:last], ", "), formats[last])
+	return fmt.Errorf("invalid output format %q%s -o must be %s or %s", output, hint, strings.Join(formats[:last], ", "), formats[last])
 }
 
 // PrintJSON prints values as JSON.

@@ -199,12 +199,12 @@ func TestColoursAreForTerminals(t *testing.T) {
 		assert.Empty(t, palette.Paint(Red, ""), color)
 	}
 	_, err := PaletteFor("Always", streams)
-	assert.EqualError(t, err, `there is no colour mode "Always": --color takes auto, always or never`)
+	assert.EqualError(t, err, `invalid colour mode "Always": --color must be auto, always or never`)
 }
 
 func TestNoFormat(t *testing.T) {
-	assert.EqualError(t, NoFormat("yml", "yaml", "json"), `there is no output format "yml": did you mean yaml? -o takes yaml or json`)
-	assert.EqualError(t, NoFormat("table", "yaml", "json", "name"), `there is no output format "table": -o takes yaml, json or name`)
+	assert.EqualError(t, NoFormat("yml", "yaml", "json"), `invalid output format "yml": did you mean yaml? -o must be yaml or json`)
+	assert.EqualError(t, NoFormat("table", "yaml", "json", "name"), `invalid output format "table": -o must be yaml, json or name`)
 }
 
 func TestFinishTellsErrorsAndTheStatus(t *testing.T) {

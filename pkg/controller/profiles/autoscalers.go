@@ -58,7 +58,7 @@ func (p *Profiles) watchAutoscalers() {
 		func() { p.autoscalersSettled(a, false) })
 	a.store.Noted = func(err error) {
 		if a.last(err) { // the targets from an earlier list are kept
-			klog.FromContext(watching).Info("HorizontalPodAutoscalers may not be listed: what they target is not known", "reason", err.Error())
+			klog.FromContext(watching).Info("cannot list HorizontalPodAutoscalers, so their targets are not known", "reason", err.Error())
 			p.autoscalersSettled(a, true)
 		}
 	}

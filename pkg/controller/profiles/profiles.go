@@ -156,7 +156,7 @@ func (p *Profiles) start() {
 	p.store = cluster.NewApplicationStore(p.client, v1alpha1.ProfileGroupVersionResource, cluster.Selection{}, p.changed, p.settle)
 	p.store.Noted = func(err error) {
 		if p.refused.last(err) {
-			klog.FromContext(watching).Info("HoldProfiles may not be listed: there are none as long as that is so", "reason", err.Error())
+			klog.FromContext(watching).Info("cannot list HoldProfiles, so none has an effect", "reason", err.Error())
 			p.settle()
 		}
 	}

@@ -71,7 +71,7 @@ func (p *Profiles) condition(name string) metav1.Condition {
 		return metav1.Condition{
 			Status: metav1.ConditionFalse, Reason: v1alpha1.ProfileAutoscalersForbidden,
 			Message: "rules with whileTargetedBy have no effect: the controller may not list and watch horizontalpodautoscalers.autoscaling; " +
-				"grant it by a ClusterRole with the label holdfast.dev/aggregate-to-controller: \"true\"",
+				"to grant it, create a ClusterRole with the label holdfast.dev/aggregate-to-controller: \"true\"",
 		}
 	}
 	return metav1.Condition{Status: metav1.ConditionTrue, Reason: v1alpha1.ProfileInEffect, Message: "In effect"}

@@ -30,7 +30,7 @@ func (t *Templates) reconcile(ctx context.Context, k key) (time.Duration, error)
 		return 0, nil // the kind is no longer served
 	}
 	object := store.Get(k.NamespacedName)
-	if object == nil || !t.c.Mine(k.NamespacedName) {
+	if object == nil || !t.c.IsAssigned(k.NamespacedName) {
 		return 0, nil
 	}
 	app, err := t.c.Application(k.NamespacedName)
@@ -176,19 +176,19 @@ func inTheWay(object map[string]any, app *v1alpha1.Application) *template.Valida
 	case app == nil:
 		return nil
 	case app.DeletionTimestamp != nil:
-		return &template.ValidationError{Reason: template.ReasonWaiting, Message: fmt.Sprintf("Application %s is still being deleted; it is made again when that is done", app.Name)}
+		return &template.ValidationError{Reason: template.ReasonWaiting, Message: fmt.Sprintf("Application %s is being deleted; it is created again after that", app.Name)}
 	case template.IsOwner(object, app):
 		return nil
 	}
 	owner := metav1.GetControllerOf(app)
 	if owner == nil {
 		return &template.ValidationError{Reason: template.ReasonApplicationConflict, Message: fmt.Sprintf(
-			"there is an Application %s already, and nothing owns it: choose another name", app.Name)}
+			"an Application %s without an owner already exists: choose another name", app.Name)}
 	}
 	kind, _ := object["kind"].(string)
 	if owner.Kind == kind && owner.Name == app.Name {
 		return &template.ValidationError{Reason: template.ReasonWaiting, Message: fmt.Sprintf(
-			"Application %s is that of an earlier %s of this name; it is made again when the garbage collector has removed it", app.Name, kind)}
+			"Application %s belongs to a deleted %s of this name; it is created again after the garbage collector has deleted it", app.Name, kind)}
 	}
 	return &template.ValidationError{Reason: template.ReasonApplicationConflict, Message: fmt.Sprintf(
 		"Application %s belongs to %s %s: choose another name", app.Name, owner.Kind, owner.Name)}

@@ -36,8 +36,8 @@ type Controller interface {
 	Wrote(app *v1alpha1.Application) error
 	// Announce emits an event about a custom resource.
 	Announce(object map[string]any, event *plan.Event)
-	// Mine reports whether this process handles the Application.
-	Mine(key types.NamespacedName) bool
+	// IsAssigned reports whether this process handles the Application.
+	IsAssigned(key types.NamespacedName) bool
 	// Selected returns which Applications the controller handles.
 	Selected() cluster.Selection
 }

@@ -49,7 +49,7 @@ func formOf(data []byte) string {
 		}
 	}
 	if bytes.Contains(data, []byte("PK\x03\x04")) && bytes.Contains(data, []byte("PK\x05\x06")) {
-		return "a zip archive with something before it"
+		return "a zip archive with other data before it"
 	}
 	return ""
 }

@@ -108,7 +108,7 @@ func TestEntry(t *testing.T) {
 		{"without blanks, with CRLF, unknown keys and a second block", files(meta, "\r\nTOSCA-Meta-File-Version:1.0\r\nCSAR-Version:1.1\r\nX-Mine: 1\r\nOther-Definitions: x.yaml\r\nEntry-Definitions:b.yaml\r\n\r\nnonsense\r\nEntry-Definitions: c.yaml", "b.yaml", template), "b.yaml", "1.1", nil},
 		{"a line that begins with a blank continues the last", files(meta, "TOSCA-Meta-File-Version: 1.0\nCSAR-Version: 1.1\nEntry-Definitions: defini\n tions/b.yaml\n", "definitions/b.yaml", template), "definitions/b.yaml", "1.1", nil},
 		{"without versions there are warnings", files(meta, "Entry-Definitions: b.yaml\n", "b.yaml", template), "b.yaml", "", []string{"TOSCA-Metadata/TOSCA.meta: TOSCA-Meta-File-Version is missing", "TOSCA-Metadata/TOSCA.meta: CSAR-Version is missing"}},
-		{"a root TOSCA.meta of 1.1 is a warning", files("TOSCA.meta", "TOSCA-Meta-File-Version: 1.1\nCSAR-Version: 1.1\nEntry-Definitions: b.yaml\n", "b.yaml", template), "b.yaml", "1.1", []string{"TOSCA.meta: in CSAR 1.1 it belongs into TOSCA-Metadata/TOSCA.meta"}},
+		{"a root TOSCA.meta of 1.1 is a warning", files("TOSCA.meta", "TOSCA-Meta-File-Version: 1.1\nCSAR-Version: 1.1\nEntry-Definitions: b.yaml\n", "b.yaml", template), "b.yaml", "1.1", []string{"TOSCA.meta: in CSAR 1.1 it belongs in TOSCA-Metadata/TOSCA.meta"}},
 		{"2.0 without Entry-Definitions takes the only root file", files(meta, "TOSCA-Meta-File-Version: 1.1\nCSAR-Version: 2.0\n", "b.yml", template, "d/c.yaml", template), "b.yml", "2.0", nil},
 		{"without TOSCA.meta it is the only root file", files("b.YAML", template, "readme.txt", "", "d/c.yaml", template), "b.YAML", "", nil},
 		{"TOSCA.meta as YAML has it, with a comment and quotes", files(meta, "# made by hand\nTOSCA-Meta-File-Version: '1.0'\nCSAR-Version: \"1.1\"\n# the template\nEntry-Definitions: 'b.yaml'\n", "b.yaml", template), "b.yaml", "1.1", nil},
@@ -159,26 +159,26 @@ func TestMistakes(t *testing.T) {
 		want string
 	}{
 		{"no archive", []byte("text"), csar.InvalidArchive, "is neither a zip nor a tar archive"},
-		{"a zip cut off", zipOf(t, ok...)[:60], csar.InvalidArchive, "is not a valid zip file, or not all of one: its format is broken"},
-		{"a gzip cut off", gzipOf(t, tarOf(t, ok...))[:40], csar.InvalidArchive, "is not a valid gzip file, or not all of one: it ends too early"},
+		{"a zip cut off", zipOf(t, ok...)[:60], csar.InvalidArchive, "is not a valid or complete zip file: its format is invalid"},
+		{"a gzip cut off", gzipOf(t, tarOf(t, ok...))[:40], csar.InvalidArchive, "is not a valid or complete gzip file: it ends too early"},
 		{"a gzip of no tar", gzipOf(t, []byte(template)), csar.InvalidArchive, "is gzipped, but not a tar archive"},
-		{"a tar cut off", tarOf(t, files("b.yaml", strings.Repeat("#", 1000))...)[:700], csar.InvalidArchive, `is not a valid tar file, or not all of one: it ends within "b.yaml"`},
-		{"a path upwards", zipOf(t, with(files("../a.yaml", "")...)...), csar.InsecurePath, `the entry "../a.yaml" has an insecure path: entries are relative, with / between names, and without ..`},
-		{"a path upwards further down", zipOf(t, with(files("a/../../b", "")...)...), csar.InsecurePath, `the entry "a/../../b" has an insecure path: entries are relative, with / between names, and without ..`},
-		{"an absolute path", zipOf(t, with(files("/etc/passwd", "")...)...), csar.InsecurePath, `the entry "/etc/passwd" has an insecure path: entries are relative, with / between names, and without ..`},
-		{"a backslash", zipOf(t, with(files(`..\a`, "")...)...), csar.InsecurePath, `the entry "..\\a" has an insecure path: entries are relative, with / between names, and without ..`},
-		{"a drive", zipOf(t, with(files("C:a", "")...)...), csar.InsecurePath, `the entry "C:a" has an insecure path: entries are relative, with / between names, and without ..`},
-		{"a NUL", zipOf(t, with(files("a\x00b", "")...)...), csar.InsecurePath, `the entry "a\x00b" has an insecure path: entries are relative, with / between names, and without ..`},
+		{"a tar cut off", tarOf(t, files("b.yaml", strings.Repeat("#", 1000))...)[:700], csar.InvalidArchive, `is not a valid or complete tar file: it ends within "b.yaml"`},
+		{"a path upwards", zipOf(t, with(files("../a.yaml", "")...)...), csar.InsecurePath, `the entry "../a.yaml" has an insecure path: it must be relative, with / between names, and without ..`},
+		{"a path upwards further down", zipOf(t, with(files("a/../../b", "")...)...), csar.InsecurePath, `the entry "a/../../b" has an insecure path: it must be relative, with / between names, and without ..`},
+		{"an absolute path", zipOf(t, with(files("/etc/passwd", "")...)...), csar.InsecurePath, `the entry "/etc/passwd" has an insecure path: it must be relative, with / between names, and without ..`},
+		{"a backslash", zipOf(t, with(files(`..\a`, "")...)...), csar.InsecurePath, `the entry "..\\a" has an insecure path: it must be relative, with / between names, and without ..`},
+		{"a drive", zipOf(t, with(files("C:a", "")...)...), csar.InsecurePath, `the entry "C:a" has an insecure path: it must be relative, with / between names, and without ..`},
+		{"a NUL", zipOf(t, with(files("a\x00b", "")...)...), csar.InsecurePath, `the entry "a\x00b" has an insecure path: it must be relative, with / between names, and without ..`},
 		{"a name in another encoding", zipOf(t, with(files("\x84.txt", "")...)...), csar.InvalidArchive, `the entry "\x84.txt" has a name that is not UTF-8: pack the archive with names in UTF-8, or without this file`},
-		{"a symbolic link in a zip", zipOf(t, with(entry{name: "l", content: "/etc/passwd", mode: fs.ModeSymlink | 0o777})...), csar.InsecurePath, `the entry "l" is a link or a device: an archive has files only`},
-		{"a symbolic link in a tar", tarOf(t, with(entry{name: "l", typeflag: tar.TypeSymlink})...), csar.InsecurePath, `the entry "l" is a link or a device: an archive has files only`},
-		{"a hard link", tarOf(t, with(entry{name: "l", typeflag: tar.TypeLink})...), csar.InsecurePath, `the entry "l" is a link or a device: an archive has files only`},
-		{"a device", tarOf(t, with(entry{name: "l", typeflag: tar.TypeChar})...), csar.InsecurePath, `the entry "l" is a link or a device: an archive has files only`},
-		{"a path upwards in a tar", tarOf(t, with(files("../a", "")...)...), csar.InsecurePath, `the entry "../a" has an insecure path: entries are relative, with / between names, and without ..`},
+		{"a symbolic link in a zip", zipOf(t, with(entry{name: "l", content: "/etc/passwd", mode: fs.ModeSymlink | 0o777})...), csar.InsecurePath, `the entry "l" is a link or a device: only files are allowed`},
+		{"a symbolic link in a tar", tarOf(t, with(entry{name: "l", typeflag: tar.TypeSymlink})...), csar.InsecurePath, `the entry "l" is a link or a device: only files are allowed`},
+		{"a hard link", tarOf(t, with(entry{name: "l", typeflag: tar.TypeLink})...), csar.InsecurePath, `the entry "l" is a link or a device: only files are allowed`},
+		{"a device", tarOf(t, with(entry{name: "l", typeflag: tar.TypeChar})...), csar.InsecurePath, `the entry "l" is a link or a device: only files are allowed`},
+		{"a path upwards in a tar", tarOf(t, with(files("../a", "")...)...), csar.InsecurePath, `the entry "../a" has an insecure path: it must be relative, with / between names, and without ..`},
 		{"an encrypted entry", zipOf(t, with(entry{name: "e", flags: 1})...), csar.InvalidArchive, `the entry "e" is encrypted`},
-		{"two entries of one name", zipOf(t, with(ok...)...), csar.DuplicateEntry, `the archive has "b.yaml" twice (as "b.yaml"): which one is meant depends on who reads it`},
-		{"two entries of one name but for case", zipOf(t, with(files("B.yaml", "")...)...), csar.DuplicateEntry, `the archive has "b.yaml" twice (as "B.yaml"): which one is meant depends on who reads it`},
-		{"two entries of one name but for case, the other way", zipOf(t, append(files("b.yaml", ""), files("B.yaml", "")...)...), csar.DuplicateEntry, `the archive has "B.yaml" twice (as "b.yaml"): which one is meant depends on who reads it`},
+		{"two entries of one name", zipOf(t, with(ok...)...), csar.DuplicateEntry, `the archive has "b.yaml" twice (as "b.yaml"), so programs may read different files`},
+		{"two entries of one name but for case", zipOf(t, with(files("B.yaml", "")...)...), csar.DuplicateEntry, `the archive has "b.yaml" twice (as "B.yaml"), so programs may read different files`},
+		{"two entries of one name but for case, the other way", zipOf(t, append(files("b.yaml", ""), files("B.yaml", "")...)...), csar.DuplicateEntry, `the archive has "B.yaml" twice (as "b.yaml"), so programs may read different files`},
 		{"a file that is a directory too", zipOf(t, with(files("b.yaml/c", "")...)...), csar.DuplicateEntry, `the archive has "b.yaml" as a file and as the directory of "b.yaml/c"`},
 		{"a name of 4,097 bytes", zipOf(t, with(files(strings.Repeat("a", 4097), "")...)...), csar.ArchiveTooLarge, `the name of the entry "` + strings.Repeat("a", 80) + `"… is longer than 4096 bytes: shorten it`},
 		{"a name of 160,000 bytes in a tar", gzipOf(t, tarOf(t, with(files(strings.Repeat("a/", 80_000)+"b", "")...)...)), csar.ArchiveTooLarge, `the name of the entry "` + strings.Repeat("a/", 40) + `"… is longer than 4096 bytes: shorten it`},
@@ -188,22 +188,22 @@ func TestMistakes(t *testing.T) {
 		{"an archive that is too large", append(zipOf(t, ok...), make([]byte, 9<<20)...), csar.ArchiveTooLarge, "the archive is larger than 8388608 bytes"},
 		{"a file that is too large", zipOf(t, with(files("a.bin", large)...)...), csar.ArchiveTooLarge, `"a.bin" is larger than 1048576 bytes`},
 		{"YAML that is too large", tarOf(t, files("b.yaml", large[:1<<19+1])...), csar.ArchiveTooLarge, `"b.yaml" is larger than 524288 bytes`},
-		{"a ratio of 1000", zipOf(t, with(files("a.bin", strings.Repeat("0", 1<<20))...)...), csar.ArchiveTooLarge, `the entry "a.bin" is packed more than 100 times: it unpacks to far more than it is`},
+		{"a ratio of 1000", zipOf(t, with(files("a.bin", strings.Repeat("0", 1<<20))...)...), csar.ArchiveTooLarge, `the entry "a.bin" is compressed more than 100 times, which is too much`},
 		{"a gzip with a ratio of 1000", gzipOf(t, tarOf(t, files("a.bin", strings.Repeat("0", 1<<20), "b.bin", strings.Repeat("0", 1<<20), "b.yaml", template)...)), csar.ArchiveTooLarge, "the files of the archive are more than 100 times as large as the archive"},
-		{"a gzip of 64 MiB of zeros", gzipOf(t, make([]byte, 64<<20)), csar.ArchiveTooLarge, "the files of the archive are larger than 33554432 bytes together"},
+		{"a gzip of 64 MiB of zeros", gzipOf(t, make([]byte, 64<<20)), csar.ArchiveTooLarge, "the files of the archive are larger than 33554432 bytes in total"},
 		{"a TOSCA.meta that is too large", tarOf(t, with(files(meta, "CSAR-Version: 1.1\n"+strings.Repeat(" \n", 1<<15))...)...), csar.ArchiveTooLarge, `"TOSCA-Metadata/TOSCA.meta" is larger than 65536 bytes`},
 		{"no TOSCA.meta and no template", zipOf(t, files("a.txt", "")...), csar.NoEntry, "the archive has no TOSCA-Metadata/TOSCA.meta, so it should have exactly one YAML file in its root, and has 0"},
 		{"no TOSCA.meta and two templates", zipOf(t, files("a.yaml", "", "b.yml", "")...), csar.NoEntry, "the archive has no TOSCA-Metadata/TOSCA.meta, so it should have exactly one YAML file in its root, and has 2"},
-		{"a packed directory", zipOf(t, files("shop/a.yaml", "", "shop/TOSCA-Metadata/TOSCA.meta", "")...), csar.NoEntry, `the archive has no TOSCA-Metadata/TOSCA.meta, so it should have exactly one YAML file in its root, and has 0; all is in the directory "shop": pack what is in it, and not the directory`},
-		{"two TOSCA.meta", zipOf(t, files(meta, "", "TOSCA.meta", "")...), csar.InvalidMeta, "the archive has TOSCA-Metadata/TOSCA.meta and TOSCA.meta: keep one of them"},
-		{"no Entry-Definitions in 1.1", zipOf(t, with(files(meta, "CSAR-Version: 1.1\n")...)...), csar.NoEntry, "TOSCA-Metadata/TOSCA.meta:1: Entry-Definitions is missing: which template is the entry?"},
+		{"a packed directory", zipOf(t, files("shop/a.yaml", "", "shop/TOSCA-Metadata/TOSCA.meta", "")...), csar.NoEntry, `the archive has no TOSCA-Metadata/TOSCA.meta, so it should have exactly one YAML file in its root, and has 0; all files are in the directory "shop": pack its content, not the directory`},
+		{"two TOSCA.meta", zipOf(t, files(meta, "", "TOSCA.meta", "")...), csar.InvalidMeta, "the archive has TOSCA-Metadata/TOSCA.meta and TOSCA.meta: remove one of them"},
+		{"no Entry-Definitions in 1.1", zipOf(t, with(files(meta, "CSAR-Version: 1.1\n")...)...), csar.NoEntry, "TOSCA-Metadata/TOSCA.meta:1: Entry-Definitions is missing: it must name the entry template"},
 		{"Entry-Definitions that are not there", zipOf(t, with(files(meta, "CSAR-Version: 1.1\nEntry-Definitions: nope.yaml\n")...)...), csar.NoEntry, `TOSCA-Metadata/TOSCA.meta:2: the Entry-Definitions file "nope.yaml" does not exist in the archive`},
 		{"Entry-Definitions outside", zipOf(t, with(files(meta, "CSAR-Version: 1.1\nEntry-Definitions: ../../etc/passwd\n")...)...), csar.InsecurePath, `TOSCA-Metadata/TOSCA.meta:2: Entry-Definitions "../../etc/passwd" points outside the CSAR`},
-		{"Entry-Definitions with a backslash", zipOf(t, with(files(meta, "CSAR-Version: 1.1\nEntry-Definitions: a\\b.yaml\n")...)...), csar.InsecurePath, `TOSCA-Metadata/TOSCA.meta:2: Entry-Definitions "a\\b.yaml" is no path in the CSAR: it is relative to the root, with / between names`},
-		{"a key twice", zipOf(t, with(files(meta, "CSAR-Version: 1.1\nCSAR-Version: 1.0\n")...)...), csar.InvalidMeta, `TOSCA-Metadata/TOSCA.meta:2: "CSAR-Version" is there twice, first on line 1`},
-		{"a line that is none", zipOf(t, with(files(meta, "CSAR-Version: 1.1\nnonsense\n")...)...), csar.InvalidMeta, "TOSCA-Metadata/TOSCA.meta:2: a line must be like Name: value"},
-		{"an unknown CSAR-Version", zipOf(t, with(files(meta, "CSAR-Version: 3.0\n")...)...), csar.InvalidMeta, "TOSCA-Metadata/TOSCA.meta:1: CSAR-Version is none of 1.0, 1.1, 2.0"},
-		{"an unknown TOSCA-Meta-File-Version", zipOf(t, with(files(meta, "CSAR-Version: 1.1\nTOSCA-Meta-File-Version: 7\nEntry-Definitions: b.yaml\n")...)...), csar.InvalidMeta, "TOSCA-Metadata/TOSCA.meta:2: TOSCA-Meta-File-Version is none of 1.0, 1.1"},
+		{"Entry-Definitions with a backslash", zipOf(t, with(files(meta, "CSAR-Version: 1.1\nEntry-Definitions: a\\b.yaml\n")...)...), csar.InsecurePath, `TOSCA-Metadata/TOSCA.meta:2: Entry-Definitions "a\\b.yaml" is not a path in the CSAR: it must be relative to the root, with / between names`},
+		{"a key twice", zipOf(t, with(files(meta, "CSAR-Version: 1.1\nCSAR-Version: 1.0\n")...)...), csar.InvalidMeta, `TOSCA-Metadata/TOSCA.meta:2: duplicate "CSAR-Version", first on line 1`},
+		{"a line that is none", zipOf(t, with(files(meta, "CSAR-Version: 1.1\nnonsense\n")...)...), csar.InvalidMeta, "TOSCA-Metadata/TOSCA.meta:2: a line must have the form Name: value"},
+		{"an unknown CSAR-Version", zipOf(t, with(files(meta, "CSAR-Version: 3.0\n")...)...), csar.InvalidMeta, "TOSCA-Metadata/TOSCA.meta:1: CSAR-Version must be one of 1.0, 1.1, 2.0"},
+		{"an unknown TOSCA-Meta-File-Version", zipOf(t, with(files(meta, "CSAR-Version: 1.1\nTOSCA-Meta-File-Version: 7\nEntry-Definitions: b.yaml\n")...)...), csar.InvalidMeta, "TOSCA-Metadata/TOSCA.meta:2: TOSCA-Meta-File-Version must be one of 1.0, 1.1"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			_, err := csar.Open(t.Context(), row.data, csar.DefaultLimits())
@@ -228,7 +228,7 @@ func TestTheSumOfAllFilesIsBounded(t *testing.T) {
 	require.Error(t, err, "it is cut off")
 	limits.Archive = 1 << 30
 	_, err = csar.Open(t.Context(), tarOf(t, entries...), limits)
-	assert.EqualError(t, err, "the files of the archive are larger than 33554432 bytes together")
+	assert.EqualError(t, err, "the files of the archive are larger than 33554432 bytes in total")
 }
 
 func TestAFileThatLiesAboutItsSizeCannotBeUnpacked(t *testing.T) {
@@ -238,7 +238,7 @@ func TestAFileThatLiesAboutItsSizeCannotBeUnpacked(t *testing.T) {
 	archive, err := csar.Open(t.Context(), bytes.ReplaceAll(data, size, []byte{10, 0, 0, 0}), csar.DefaultLimits())
 	require.NoError(t, err)
 	_, err = archive.File("b.yaml")
-	assert.EqualError(t, err, `"b.yaml" cannot be unpacked: its format is broken`)
+	assert.EqualError(t, err, `"b.yaml" cannot be unpacked: its format is invalid`)
 }
 
 // asked is a context that ends when it has been asked a number of times.
@@ -305,7 +305,7 @@ func TestContradictoryZipIsRejected(t *testing.T) {
 			bad := append([]byte(nil), good...)
 			copy(bad[row.at:], row.to)
 			_, err := csar.Open(t.Context(), bad, csar.DefaultLimits())
-			require.EqualError(t, err, `the entry "a.yaml" is described differently before its data and in the directory: which one is meant depends on who reads it`)
+			require.EqualError(t, err, `the local header and the directory describe the entry "a.yaml" differently, so programs may read different files`)
 		})
 	}
 }
@@ -315,7 +315,7 @@ func TestOtherArchivesAreNamed(t *testing.T) {
 		"BZh91AY&SY\xff\xff":   "is a bzip2 file: pack it as zip, tar or tar.gz",
 		"\xfd7zXZ\x00\x00":     "is an xz file: pack it as zip, tar or tar.gz",
 		"\x28\xb5\x2f\xfd\x00": "is a zstd file: pack it as zip, tar or tar.gz",
-		"#!/bin/sh\n" + string(zipOf(t, files("a.yaml", template)...)): "is a zip archive with something before it: pack it as zip, tar or tar.gz",
+		"#!/bin/sh\n" + string(zipOf(t, files("a.yaml", template)...)): "is a zip archive with other data before it: pack it as zip, tar or tar.gz",
 	} {
 		assert.Equal(t, csar.Unsupported, csar.Detect([]byte(data)))
 		_, err := csar.Open(t.Context(), []byte(data), csar.DefaultLimits())

@@ -47,7 +47,7 @@ func (l Limits) admit(name string, size int64) *Error {
 // admitSum checks what all files are together.
 func (l Limits) admitSum(sum int64, archive int) *Error {
 	if sum > int64(l.Sum) {
-		return fault(ArchiveTooLarge, "the files of the archive are larger than %d bytes together", l.Sum)
+		return fault(ArchiveTooLarge, "the files of the archive are larger than %d bytes in total", l.Sum)
 	}
 	if sum > ratioMatters && sum > int64(l.Ratio)*int64(archive) {
 		return fault(ArchiveTooLarge, "the files of the archive are more than %d times as large as the archive", l.Ratio)

@@ -31,7 +31,7 @@ func (a *Archive) findEntry() *Error {
 	inFolder, inRoot := a.Has(metaInFolder), a.Has(metaInRoot)
 	switch {
 	case inFolder && inRoot:
-		return fault(InvalidMeta, "the archive has %s and %s: keep one of them", metaInFolder, metaInRoot)
+		return fault(InvalidMeta, "the archive has %s and %s: remove one of them", metaInFolder, metaInRoot)
 	case inFolder:
 		return a.entryFromMeta(metaInFolder)
 	case inRoot:
@@ -49,7 +49,7 @@ func (a *Archive) entryFromRoot(why string) *Error {
 	}
 	hint := ""
 	if folder := a.onlyFolder(); folder != "" {
-		hint = fmt.Sprintf("; all is in the directory %s: pack what is in it, and not the directory", quote(folder))
+		hint = fmt.Sprintf("; all files are in the directory %s: pack its content, not the directory", quote(folder))
 	}
 	return fault(NoEntry, "%s should have exactly one YAML file in its root, and has %d%s", why, len(found), hint)
 }
@@ -83,7 +83,7 @@ func (a *Archive) entryFromMeta(file string) *Error {
 	entry, there := block[keyEntry]
 	if !there || entry.value == "" {
 		if strings.HasPrefix(a.Version, "1.") {
-			return &Error{File: file, Line: 1, Code: NoEntry, Message: keyEntry + " is missing: which template is the entry?"}
+			return &Error{File: file, Line: 1, Code: NoEntry, Message: keyEntry + " is missing: it must name the entry template"}
 		}
 		return a.entryFromRoot(file + " has no " + keyEntry + ", so the archive")
 	}
@@ -96,7 +96,7 @@ func (a *Archive) checkEntry(file string, entry metaLine) *Error {
 		return &Error{File: file, Line: entry.line, Code: InsecurePath, Message: fmt.Sprintf("%s %s points outside the CSAR", keyEntry, quote(entry.value))}
 	}
 	if !secure(name) {
-		return &Error{File: file, Line: entry.line, Code: InsecurePath, Message: fmt.Sprintf("%s %s is no path in the CSAR: it is relative to the root, with / between names", keyEntry, quote(entry.value))}
+		return &Error{File: file, Line: entry.line, Code: InsecurePath, Message: fmt.Sprintf("%s %s is not a path in the CSAR: it must be relative to the root, with / between names", keyEntry, quote(entry.value))}
 	}
 	if !a.Has(name) {
 		return &Error{File: file, Line: entry.line, Code: NoEntry, Message: fmt.Sprintf("the %s file %s does not exist in the archive", keyEntry, quote(entry.value))}
@@ -125,7 +125,7 @@ func (a *Archive) checkVersions(file string, block map[string]metaLine) *Error {
 		a.warn(file, keyVersion)
 	}
 	if file == metaInRoot && strings.HasPrefix(version, "1.") {
-		a.Warnings = append(a.Warnings, fmt.Sprintf("%s: in CSAR %s it belongs into %s", file, version, metaInFolder))
+		a.Warnings = append(a.Warnings, fmt.Sprintf("%s: in CSAR %s it belongs in %s", file, version, metaInFolder))
 	}
 	return fault
 }
@@ -145,7 +145,7 @@ func oneOf(file string, block map[string]metaLine, key string, values ...string)
 			return value, nil
 		}
 	}
-	return "", &Error{File: file, Line: line.line, Code: InvalidMeta, Message: fmt.Sprintf("%s is none of %s", key, strings.Join(values, ", "))}
+	return "", &Error{File: file, Line: line.line, Code: InvalidMeta, Message: fmt.Sprintf("%s must be one of %s", key, strings.Join(values, ", "))}
 }
 
 // parseMeta reads the first block, which is about the archive: lines of
@@ -171,10 +171,10 @@ func parseMeta(file, text string) (map[string]metaLine, *Error) {
 		}
 		name, value, ok := strings.Cut(line, ":")
 		if !ok || strings.TrimSpace(name) != name {
-			return nil, &Error{File: file, Line: i + 1, Code: InvalidMeta, Message: "a line must be like Name: value"}
+			return nil, &Error{File: file, Line: i + 1, Code: InvalidMeta, Message: "a line must have the form Name: value"}
 		}
 		if first, twice := block[name]; twice {
-			return nil, &Error{File: file, Line: i + 1, Code: InvalidMeta, Message: fmt.Sprintf("%s is there twice, first on line %d", quote(name), first.line)}
+			return nil, &Error{File: file, Line: i + 1, Code: InvalidMeta, Message: fmt.Sprintf("duplicate %s, first on line %d", quote(name), first.line)}
 		}
 		block[name], last = metaLine{unquoted(strings.TrimSpace(value)), i + 1}, name
 	}

@@ -44,13 +44,13 @@ func (n *names) add(raw string, isDir bool) (string, *Error) {
 		return "", fault(InvalidArchive, "the entry %s has a name that is not UTF-8: pack the archive with names in UTF-8, or without this file", quote(raw))
 	}
 	if !secure(name) {
-		return "", fault(InsecurePath, "the entry %s has an insecure path: entries are relative, with / between names, and without ..", quote(raw))
+		return "", fault(InsecurePath, "the entry %s has an insecure path: it must be relative, with / between names, and without ..", quote(raw))
 	}
 	key := strings.ToLower(name)
 	first, twice := n.folded[key]
 	sameFolder := isDir && n.folders[key] && first == name
 	if twice && !sameFolder {
-		return "", fault(DuplicateEntry, "the archive has %s twice (as %s): which one is meant depends on who reads it", quote(name), quote(first))
+		return "", fault(DuplicateEntry, "the archive has %s twice (as %s), so programs may read different files", quote(name), quote(first))
 	}
 	n.folded[key], n.folders[key] = name, isDir
 	return name, nil

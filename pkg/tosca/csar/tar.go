@@ -18,14 +18,14 @@ func readGzip(ctx context.Context, data []byte, limits Limits) (map[string]conte
 	limit := int64(limits.Sum + limits.Entries*tarOverhead)
 	var size counter
 	if err := gunzip(ctx, &size, data, limit+1); err != nil {
-		return nil, fault(InvalidArchive, "is not a valid gzip file, or not all of one: %s", reason(err))
+		return nil, fault(InvalidArchive, "is not a valid or complete gzip file: %s", reason(err))
 	}
 	if int64(size) > limit {
 		return nil, limits.admitSum(int64(size), len(data))
 	}
 	unpacked := bytes.NewBuffer(make([]byte, 0, int(size)+bytes.MinRead))
 	if err := gunzip(ctx, unpacked, data, int64(size)); err != nil {
-		return nil, fault(InvalidArchive, "is not a valid gzip file, or not all of one: %s", reason(err))
+		return nil, fault(InvalidArchive, "is not a valid or complete gzip file: %s", reason(err))
 	}
 	if Detect(unpacked.Bytes()) != Tar {
 		return nil, fault(InvalidArchive, "is gzipped, but not a tar archive")
@@ -80,7 +80,7 @@ func readTar(ctx context.Context, data []byte, size int, limits Limits) (map[str
 			break
 		}
 		if err != nil && !errors.Is(err, tar.ErrInsecurePath) {
-			return nil, fault(InvalidArchive, "is not a valid tar file, or not all of one: %s", reason(err))
+			return nil, fault(InvalidArchive, "is not a valid or complete tar file: %s", reason(err))
 		}
 		if header.Typeflag == tar.TypeXGlobalHeader {
 			continue // git archive notes a commit in one
@@ -106,7 +106,7 @@ func readTar(ctx context.Context, data []byte, size int, limits Limits) (map[str
 }
 
 func notAll(name string) *Error {
-	return fault(InvalidArchive, "is not a valid tar file, or not all of one: it ends within %s", quote(name))
+	return fault(InvalidArchive, "is not a valid or complete tar file: it ends within %s", quote(name))
 }
 
 func (n *names) admitTar(header *tar.Header) (string, *Error) {
@@ -116,7 +116,7 @@ func (n *names) admitTar(header *tar.Header) (string, *Error) {
 	case bad != nil, isDir:
 		return name, bad
 	case header.Typeflag != tar.TypeReg:
-		return "", fault(InsecurePath, "the entry %s is a link or a device: an archive has files only", quote(header.Name))
+		return "", fault(InsecurePath, "the entry %s is a link or a device: only files are allowed", quote(header.Name))
 	case isSparse(header):
 		return "", fault(InvalidArchive, "the entry %s is a sparse file", quote(name))
 	}

@@ -19,7 +19,7 @@ func readZip(ctx context.Context, data []byte, limits Limits) (map[string]conten
 	at := &lastRead{ReaderAt: bytes.NewReader(data)}
 	reader, err := zip.NewReader(at, int64(len(data)))
 	if err != nil {
-		return nil, fault(InvalidArchive, "is not a valid zip file, or not all of one: %s", reason(err))
+		return nil, fault(InvalidArchive, "is not a valid or complete zip file: %s", reason(err))
 	}
 	seen, files, sum := newNames(limits), map[string]content{}, int64(0)
 	for _, entry := range reader.File {
@@ -32,7 +32,7 @@ func readZip(ctx context.Context, data []byte, limits Limits) (map[string]conten
 			bad = admitZip(name, entry, limits)
 		}
 		if bad == nil && !at.agrees(data, entry) {
-			bad = fault(InvalidArchive, "the entry %s is described differently before its data and in the directory: which one is meant depends on who reads it", quote(name))
+			bad = fault(InvalidArchive, "the local header and the directory describe the entry %s differently, so programs may read different files", quote(name))
 		}
 		if bad != nil {
 			return nil, bad
@@ -61,15 +61,15 @@ func countZip(data []byte, limits Limits) *Error {
 func admitZip(name string, entry *zip.File, limits Limits) *Error {
 	switch mode := entry.Mode(); {
 	case mode&fs.ModeType != 0:
-		return fault(InsecurePath, "the entry %s is a link or a device: an archive has files only", quote(name))
+		return fault(InsecurePath, "the entry %s is a link or a device: only files are allowed", quote(name))
 	case entry.Flags&encrypted != 0:
 		return fault(InvalidArchive, "the entry %s is encrypted", quote(name))
 	case entry.Method != zip.Store && entry.Method != zip.Deflate:
-		return fault(InvalidArchive, "the entry %s is compressed in a way that is not supported: use deflate", quote(name))
+		return fault(InvalidArchive, "the entry %s has an unsupported compression: use deflate", quote(name))
 	case entry.UncompressedSize64 > uint64(limits.File):
 		return limits.admit(name, int64(limits.File)+1)
 	case entry.UncompressedSize64 > ratioMatters && entry.UncompressedSize64/uint64(limits.Ratio) > entry.CompressedSize64:
-		return fault(ArchiveTooLarge, "the entry %s is packed more than %d times: it unpacks to far more than it is", quote(name), limits.Ratio)
+		return fault(ArchiveTooLarge, "the entry %s is compressed more than %d times, which is too much", quote(name), limits.Ratio)
 	}
 	return limits.admit(name, int64(entry.UncompressedSize64))
 }
@@ -131,10 +131,10 @@ func reason(err error) string {
 	case errors.Is(err, zip.ErrChecksum):
 		return "its checksum is wrong"
 	case errors.Is(err, zip.ErrFormat):
-		return "its format is broken"
+		return "its format is invalid"
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return "it ends too early"
 	default:
-		return "its data are broken"
+		return "its data is corrupt"
 	}
 }

@@ -31,7 +31,7 @@ spec:
   shortDescription: {{.Summary}}
   description: |
     Holdfast corrects the fields that an Application names when they drift, and
-    leaves all other fields alone. This plugin shows and changes Applications, and
+    writes no other fields. This plugin shows and changes Applications, and
     works with files without a cluster.
   platforms:
 {{- range .Downloads}}

@@ -81,7 +81,7 @@ function describe(field, object) {
   const list = element('dl');
   const add = (title, ...content) => list.append(element('dt', {}, title), element('dd', {}, ...content));
   const value = (text) => text.length > 60 || text.includes('\n') ? element('pre', { tabindex: 0 }, text) : element('code', {}, text);
-  add('It is', element('span', { class: 'look c-' + field.class }, field.state));
+  add('State', element('span', { class: 'look c-' + field.class }, field.state));
   add('Why', field.why);
   add('Live', field.live === undefined ? '(absent)' : value(field.live));
   if (field.desired !== undefined && field.desired !== field.live) add('Desired', value(field.desired));
@@ -92,7 +92,7 @@ function describe(field, object) {
   const parts = [element('div', { class: 'path' }, element('h2', {}, field.path), copier(field.path, 'Copy the path')), list];
   if (field.verb) {
     const command = `${object.program} ${field.verb} ${object.target} ${field.quote}${object.flags}`;
-    parts.push(element('p', { class: 'muted' }, field.verb === 'hold' ? 'To hold it:' : 'To let it be free:'),
+    parts.push(element('p', { class: 'muted' }, field.verb === 'hold' ? 'To hold it:' : 'To free it:'),
       element('div', { class: 'command' }, element('code', {}, command), copier(command, 'Copy the command')));
   }
   return parts;
