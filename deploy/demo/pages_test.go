@@ -65,11 +65,27 @@ func follow(t *testing.T, c *cluster, page string) {
 			continue // needs no cluster, and has its own test
 		}
 		if !reads.MatchString(example.Command) {
+			awaitReconciled(t, c)
 			typed(t, t, c, example)
 			continue
 		}
 		require.EventuallyWithT(t, func(collect *assert.CollectT) { typed(t, collect, c, example) }, time.Minute, 200*time.Millisecond, example.Command)
 	}
+}
+
+// awaitReconciled waits until the controller has reconciled the current spec of each Application, as the time in which
+// a reader types the next command does.
+func awaitReconciled(t *testing.T, c *cluster) {
+	t.Helper()
+	const generations = "kubectl get hfapp -A -o jsonpath='{range .items[*]}{.metadata.generation}={.status.observedGeneration} {end}'"
+	require.EventuallyWithT(t, func(collect *assert.CollectT) {
+		output, err := c.shell(t.Context(), generations)
+		assert.NoError(collect, err)
+		for _, application := range strings.Fields(output) {
+			generation, observed, _ := strings.Cut(application, "=")
+			assert.Equal(collect, generation, observed)
+		}
+	}, time.Minute, 200*time.Millisecond)
 }
 
 // typed runs a command. It must succeed, or print the error that the page shows.
