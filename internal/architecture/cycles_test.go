@@ -17,36 +17,10 @@ import (
 // through others. Such files can only be understood together.
 const maxCycle = 1500
 
-// largerCycles are the packages that exceed maxCycle, with the limit that they have until they are
-// divided. Limits only fall: one that is more than slack lines above the cycle fails the test, too.
-var largerCycles = map[string]int{
-	// Schema, fields, profiles and default are separate compilers that call each other.
-	"pkg/observer": 5150,
-	// One comparer has methods for maps, lists, rules and lengths.
-	"pkg/delta": 2300,
-	// Each row of the benchmark uses the fixture, and the command lists the rows.
-	"internal/bench": 2300,
-}
-
-const slack = 250
-
 func TestCyclesOfFiles(t *testing.T) {
-	seen := map[string]bool{}
 	for _, p := range list(t) {
-		dir := local(p.ImportPath)
 		lines, members := largestCycle(t, p.Dir)
-		limit, larger := largerCycles[dir]
-		if seen[dir] = larger; !larger {
-			limit = maxCycle
-		}
-		assert.LessOrEqual(t, lines, limit, "%s: these files use each other: %s", dir, strings.Join(members, " "))
-		if larger {
-			t.Logf("%s: %d lines in %d files", dir, lines, len(members))
-			assert.Greater(t, lines, max(limit-slack, maxCycle), "%s: lower the limit", dir)
-		}
-	}
-	for dir := range largerCycles {
-		assert.True(t, seen[dir], "%s is no package", dir)
+		assert.LessOrEqual(t, lines, maxCycle, "%s: these files use each other: %s", local(p.ImportPath), strings.Join(members, " "))
 	}
 }
 

@@ -67,32 +67,6 @@ func run(ctx context.Context, b bench) error {
 	return b.all(ctx)
 }
 
-// bench is one run on one control plane.
-type bench struct {
-	cluster      *testcluster.Cluster
-	controller   string // path of the binary
-	command      string // path of the command line
-	before       string // path of another binary; empty for none
-	perMinute    int    // drifts
-	definition   string // directory of the CRDs
-	applications int
-	objects      int // of P14
-	rest         time.Duration
-	only         string
-
-	client  *client
-	process *process
-	table   table
-}
-
-// ensureRunning starts the controller for a run that skips the first rows.
-func (b *bench) ensureRunning(ctx context.Context) (err error) {
-	if b.process == nil && b.only != "" {
-		b.process, err = b.start(ctx)
-	}
-	return err
-}
-
 // all measures row by row. If a row cannot be measured, the table contains the reason, and the other rows
 // are measured.
 func (b *bench) all(ctx context.Context) error {

@@ -99,3 +99,11 @@ func (p *process) cpu() (time.Duration, error) {
 	system, err := strconv.Atoi(fields[12])
 	return time.Duration(user+system) * 10 * time.Millisecond, err
 }
+
+// ensureRunning starts the controller for a run that skips the first rows.
+func (b *bench) ensureRunning(ctx context.Context) (err error) {
+	if b.process == nil && b.only != "" {
+		b.process, err = b.start(ctx)
+	}
+	return err
+}

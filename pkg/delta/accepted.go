@@ -1,27 +1,12 @@
 package delta
 
 import (
+	"maps"
 	"slices"
 
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/observer"
 )
-
-// Accepted maps the path of a leaf to the accepted form of its value: the form that the API server gave to
-// the written value.
-type Accepted map[string]Form
-
-// Form is one accepted form. It applies only while the desired value is exactly the value for which it was
-// recorded.
-type Form struct {
-	Desired Value
-	// Accepted is not set if the API server dropped the field.
-	Accepted Value
-}
-
-// Dropped reports whether the API server dropped a value that is not empty. API servers omit zero and empty
-// values, so dropping one of those does not indicate a typing error.
-func (f Form) Dropped() bool { return !f.Accepted.Set && !observer.Empty(f.Desired.Any) }
 
 // accepted reports whether the live value at path is the accepted form of want.
 func (c *comparer) accepted(path *observer.Path, t *kinds.Node, want, live Value) bool {
@@ -129,4 +114,98 @@ func Accept(after Comparison, wrote func(Difference) bool) Accepted {
 		}
 	}
 	return forms
+}
+
+// observed returns the part of a desired value that the schema observes. List elements include their free
+// fields, because an element is created like a resource. It returns false if no part of the value must exist,
+// or if a missing value is not restored.
+func observed(s cursor) (any, bool) {
+	if !s.restored() {
+		return nil, false
+	}
+	switch want := s.desired.Any.(type) {
+	case map[string]any:
+		if s.node.Shape == observer.Map {
+			return observedFields(s, want)
+		}
+	case []any:
+		if s.node.Shape == observer.Sequence {
+			elements := make([]any, 0, len(want))
+			take := absentElements(s, want)
+			for i, element := range want {
+				if take[i] {
+					elements = append(elements, completedElement(s.node.List, i, element))
+				}
+			}
+			return elements, len(elements) > 0
+		}
+	}
+	return s.desired.Any, true
+}
+
+// observedFields returns the observed part of a map. A map whose fields are all observed must exist, even if
+// it is empty or has only empty lists.
+func observedFields(s cursor, want map[string]any) (any, bool) {
+	written, _ := s.written.Any.(map[string]any)
+	out, seen := map[string]any{}, 0
+	for _, f := range s.node.Fields {
+		v, ok := want[f.Name]
+		at := cursor{node: f.Node, t: s.t.Field(f.Name), desired: NewValue(v), written: member(written, f.Name), previous: fieldOf(s.previous, f.Name)}
+		if !ok || !at.restored() {
+			continue
+		}
+		seen++
+		if kept, ok := observed(at); ok {
+			out[f.Name] = kept
+		}
+	}
+	if len(out) == 0 && seen < len(want) {
+		return nil, false
+	}
+	fillIn(s.node, out)
+	return out, true
+}
+
+// completed returns a value that is about to be written, together with the bounds that its rules set for
+// missing fields. Without them, the next comparison would add them.
+func completed(node *observer.Node, value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		filled := maps.Clone(v)
+		for name, child := range v {
+			if at := node.Field(name); at != nil {
+				filled[name] = completed(at, child)
+			}
+		}
+		fillIn(node, filled)
+		return filled
+	case []any:
+		if node.Shape != observer.Sequence {
+			break
+		}
+		filled := make([]any, len(v))
+		for i, element := range v {
+			filled[i] = completedElement(node.List, i, element)
+		}
+		return filled
+	}
+	return value
+}
+
+func completedElement(list *observer.List, i int, element any) any {
+	if i >= len(list.Elements) {
+		return element
+	}
+	return completed(list.Elements[i], element)
+}
+
+// fillIn adds the bounds that rules set for fields that are missing in a map.
+func fillIn(node *observer.Node, m map[string]any) {
+	for _, f := range node.Fields {
+		if least, ok := f.Node.Rule.Fallback(); ok {
+			if _, has := m[f.Name]; !has {
+				m[f.Name] = least
+			}
+		}
+	}
 }

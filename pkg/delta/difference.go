@@ -308,3 +308,19 @@ func Remove(path *observer.Path, value any) Difference {
 		guards: []Op{{Op: "test", Path: pointer, Value: value}},
 	}
 }
+
+// Accepted maps the path of a leaf to the accepted form of its value: the form that the API server gave to
+// the written value.
+type Accepted map[string]Form
+
+// Form is one accepted form. It applies only while the desired value is exactly the value for which it was
+// recorded.
+type Form struct {
+	Desired Value
+	// Accepted is not set if the API server dropped the field.
+	Accepted Value
+}
+
+// Dropped reports whether the API server dropped a value that is not empty. API servers omit zero and empty
+// values, so dropping one of those does not indicate a typing error.
+func (f Form) Dropped() bool { return !f.Accepted.Set && !observer.Empty(f.Desired.Any) }

@@ -8,17 +8,6 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// removal is a live element to remove.
-type removal struct {
-	live   int
-	reason Reason
-}
-
-func isVictim(victims []removal, live int) bool {
-	_, found := slices.BinarySearchFunc(victims, live, func(v removal, live int) int { return cmp.Compare(live, v.live) })
-	return found
-}
-
 // excessElements returns the elements to remove, the last one first, given that the absent elements are
 // added. It chooses:
 //

@@ -3,8 +3,6 @@ package delta
 import (
 	"fmt"
 	"slices"
-
-	"holdfast.dev/holdfast/pkg/observer"
 )
 
 // compareList compares the elements that the schema names, and then the length of the list.
@@ -35,24 +33,6 @@ func (c *comparer) compareList(s cursor) {
 	c.addElements(l, absent, Missing)
 	c.tooShort(l, absent)
 	c.visitMissing(l)
-}
-
-type listCursor struct {
-	cursor
-	list               *observer.List
-	pairing            observer.Pairing
-	wantList, liveList []any
-	writtenList        []any
-	beforeList         []any
-	// at has the live index of each element of the desired list, or -1. It starts as the pairing;
-	// matchRenamed adds to it.
-	at       []int
-	free     []int // live elements that match no schema element
-	claimed  []int // like free, but with claimed fields: see Input.Claimed
-	replaced []int // free elements that have the previous keys of a missing element
-	length   int   // of the live list during the correction
-	order    []int // see inOrder
-	added    map[int]bool
 }
 
 func (c *comparer) listCursor(s cursor) *listCursor {
@@ -104,23 +84,6 @@ func (c *comparer) compareElements(l *listCursor) []int {
 	return absent
 }
 
-// elementAt returns the cursor of element i of the schema, and its live index or -1.
-func (l *listCursor) elementAt(i int) (at cursor, k int) {
-	if k = l.pairing.Live[i]; i < len(l.wantList) {
-		k = l.at[i]
-	}
-	return cursor{
-		node: l.list.Elements[i], t: l.t.Elem(), path: l.path.Element(l.pairing.Label(i), k).Desired(i),
-		desired: item(l.wantList, i), live: item(l.liveList, k), written: item(l.writtenList, i),
-		guards: l.guards, watched: l.watched, loose: l.loose || l.pairing.ByPosition || l.pairing.Aligned, exact: l.exact || l.pairing.Repeats(i),
-	}, k
-}
-
-// mustBeThere reports whether element i must exist: it is required, and the API server does not drop it.
-func (c *comparer) mustBeThere(l *listCursor, i int, path *observer.Path) bool {
-	return required(l.list, i, l.writtenList) && !c.accepted(path, l.t.Elem(), item(l.wantList, i), Value{})
-}
-
 // compareSurplus corrects the duplicates of desired elements, as long as they exist. In some lists, such as
 // environment variables, the last duplicate prevails, so that only this correction enforces the desired
 // value.
@@ -169,52 +132,4 @@ func (c *comparer) visitMissing(l *listCursor) {
 			c.free(cursor{t: l.t.Elem(), path: l.path.Element(l.pairing.Label(i), -1).Desired(i), written: NewValue(l.writtenList[i])})
 		}
 	}
-}
-
-// required reports whether an element of the desired list must exist: the schema observes part of it, and it
-// is not learned.
-func required(list *observer.List, i int, written []any) bool {
-	if i >= len(list.Elements) || i >= len(written) {
-		return false
-	}
-	return !list.Elements[i].IsPlaceholder()
-}
-
-// absentElements returns the elements to write to a list that is missing: the required elements, the elements
-// before them if only position identifies elements, and more elements until the minimum holds.
-func absentElements(s cursor, want []any) map[int]bool {
-	list := s.node.List
-	written, _ := s.written.Any.([]any)
-	take := make(map[int]bool, len(want))
-	byPosition := !list.ByIdentity(s.t)
-	for i := len(want) - 1; i >= 0; i-- {
-		if required(list, i, written) || len(take) > 0 && byPosition {
-			take[i] = true
-		}
-	}
-	for i := range want {
-		if len(take) < list.Min {
-			take[i] = true
-		}
-	}
-	return take
-}
-
-// keyGuards returns tests that the element at a live index is still the same element.
-func (l *listCursor) keyGuards(path *observer.Path, k int) []Op {
-	m, _ := l.liveList[k].(map[string]any)
-	var guards []Op
-	for _, key := range l.pairing.Keys {
-		if v, ok := m[key]; ok {
-			guards = append(guards, Op{Op: "test", Path: path.Field(key).Pointer(), Value: v})
-		}
-	}
-	return guards
-}
-
-func element(l []any, i int) any {
-	if i < 0 || i >= len(l) {
-		return nil
-	}
-	return l[i]
 }

@@ -48,21 +48,6 @@ func (c *comparer) compareRule(s cursor) {
 	}
 }
 
-// stateOf returns the state of a leaf that has a rule and has not drifted.
-func stateOf(rule *observer.Rule) State {
-	switch rule.Mode {
-	case observer.ModeSeed:
-		return StateSeeded
-	case observer.ModePush:
-		return StatePushed
-	case observer.ModeWatch:
-		return StateWatched
-	case observer.ModeAbsent:
-		return StateAbsent
-	}
-	return StateAllowed
-}
-
 // compareAllowed compares a leaf whose rule limits the allowed values.
 func (c *comparer) compareAllowed(s cursor) {
 	rule := s.node.Rule
@@ -142,24 +127,4 @@ func (c *comparer) correct(s cursor, value any, as Difference) {
 	}
 	d.Rule, d.Bound, d.was, d.pushed = s.node.Rule, as.Bound, as.was, as.pushed
 	c.visitField(s, s.state(), c.add(s.path, d))
-}
-
-// restored reports whether a missing leaf gets its desired value. Some rules never write it, or only once.
-func (s cursor) restored() bool {
-	if s.node == nil || s.node.Rule == nil {
-		return true
-	}
-	switch s.node.Rule.Mode {
-	case observer.ModeSeed, observer.ModeWatch, observer.ModeAbsent:
-		return false
-	case observer.ModePush:
-		return s.desired.Set && (s.previous == nil || !observer.Same(s.t, s.desired.Any, s.previous))
-	}
-	return true
-}
-
-// fieldOf returns a field of a value, or nil if the value is not a map.
-func fieldOf(v any, name string) any {
-	m, _ := v.(map[string]any)
-	return m[name]
 }

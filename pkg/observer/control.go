@@ -64,20 +64,3 @@ func (p *parser) mapKeys(path *Path, raw any) []string {
 	}
 	return keys
 }
-
-func isControlKey(name string) bool {
-	switch name {
-	case KeyMinLength, KeyMaxLength, KeyCurrentLength, KeyMapKeys:
-		return true
-	}
-	return false
-}
-
-func hasControlKey(m map[string]any) bool {
-	for name := range m {
-		if isControlKey(name) {
-			return true
-		}
-	}
-	return false
-}

@@ -83,19 +83,3 @@ func editedList(raw []any, before, after []*Node) []any {
 	}
 	return append(out, raw[len(raw)-1])
 }
-
-// closeList ends a list in which paths matched elements. It keeps the lengths as they are written, and
-// removes a list without elements, lengths and keys. It removes written placeholders at the end only if a
-// path released something.
-func (c *fieldCompiler) closeList(node **Node, seq *Node, opened bool) {
-	if opened {
-		seq.List.Elements = withoutPlaceholders(seq.List.Elements, 0)
-	}
-	list := seq.List
-	saysNothing := len(list.Elements) == 0 && list.Min == 0 && list.Max == 0 && len(list.Keys) == 0 && !list.ByValue
-	if saysNothing && (*node == nil || opened) {
-		*node = nil
-		return
-	}
-	*node = seq
-}

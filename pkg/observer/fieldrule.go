@@ -168,13 +168,3 @@ func (e *Schema) has(path *Path, rule *Rule) bool {
 
 // HasRules reports whether any leaf of the schema has a rule.
 func (e *Schema) HasRules() bool { return e.Root.hasRules() }
-
-func (n *Node) hasRules() bool {
-	switch n.Shape {
-	case Map:
-		return slices.ContainsFunc(n.Fields, func(f Field) bool { return f.Node.hasRules() })
-	case Sequence:
-		return slices.ContainsFunc(n.List.Elements, (*Node).hasRules)
-	}
-	return n.Rule != nil
-}

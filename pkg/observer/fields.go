@@ -10,57 +10,6 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Fields is an item of spec.fields: the fields of some resources to hold.
-type Fields struct {
-	// Position is the index in spec.fields.
-	Position int
-	// APIVersion, Kind, Namespace and Name select the resources. APIVersion and Namespace can be empty;
-	// Name can have wildcards.
-	APIVersion, Kind, Namespace, Name string
-	// Hold and Free are the paths; an invalid path is nil. Without OnlyHold, all fields that the manifest
-	// sets are also held.
-	Hold, Free []*FieldPath
-	// Leave and Restore are also paths of free fields. They specify what happens when these fields are
-	// released.
-	Leave, Restore []*FieldPath
-	OnlyHold       bool
-	// Profiles lists the rules of the cluster administrator. They are applied before the paths of the item,
-	// to all fields that the manifest sets.
-	Profiles []ProfilePath
-	// said maps an index in Hold to its rule or closed map: a leaf with a rule, or a map with keys.
-	said map[int]*Node
-}
-
-// FieldPathError is one validation error in spec.fields.
-type FieldPathError struct {
-	// Entry is the index in spec.fields.
-	Entry int
-	// List is hold, free, leave or restore, and Item is the index in it. List is empty if the error
-	// concerns the whole item.
-	List string
-	Item int
-	// Name is the kind and name of the resources.
-	Name    string
-	Message string
-}
-
-// Error returns "fields[0].hold[1] (Deployment web): …".
-func (f *FieldPathError) Error() string {
-	text := fmt.Sprintf("fields[%d]", f.Entry)
-	if f.List != "" {
-		text += fmt.Sprintf(".%s[%d]", f.List, f.Item)
-	}
-	return text + " (" + shorten(f.Name) + "): " + f.Message
-}
-
-// NoEntry is the Position for a resource that has no item in spec.fields.
-const NoEntry = -1
-
-// Fault returns a validation error of the item, or of one of its paths.
-func (f *Fields) Fault(list string, item int, format string, args ...any) *FieldPathError {
-	return &FieldPathError{Entry: f.Position, List: list, Item: item, Name: f.Kind + " " + f.Name, Message: fmt.Sprintf(format, args...)}
-}
-
 // fieldRule is one path of a spec.fields item or of a profile.
 type fieldRule struct {
 	path *FieldPath

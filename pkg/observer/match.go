@@ -146,16 +146,3 @@ func (c *checker) fields(path *Path, node *Node, m map[string]any) {
 		c.node(path.Field(f.Name), f.Node, value, set)
 	}
 }
-
-func describeShape(v any) string {
-	switch v.(type) {
-	case map[string]any:
-		return "a map"
-	case []any:
-		return "a list"
-	case nil:
-		return "null"
-	default:
-		return "a single value"
-	}
-}

@@ -217,31 +217,6 @@ func (e *Schema) Raw() map[string]any {
 	return raw
 }
 
-// At returns the node and the desired value at a path. It returns a nil node if the schema has none there.
-// desired is the state that the schema belongs to.
-func (e *Schema) At(t *kinds.Node, desired map[string]any, path *Path) (node *Node, value any) {
-	node, value = e.Root, desired
-	for _, step := range path.Chain() {
-		switch {
-		case node == nil || node.Shape == Leaf:
-			return nil, nil
-		case !step.IsElement():
-			m, _ := value.(map[string]any)
-			node, value, t = node.Field(step.Name()), m[step.Name()], t.Field(step.Name())
-			continue
-		case node.Shape != Sequence:
-			return nil, nil
-		}
-		l, _ := value.([]any)
-		i := slices.Index(node.List.Labels(t, l), step.Label())
-		if i < 0 || i >= len(node.List.Elements) {
-			return nil, nil
-		}
-		node, value, t = node.List.Elements[i], l[i], t.Elem()
-	}
-	return node, value
-}
-
 // Copy returns a deep copy.
 func (e *Schema) Copy() *Schema {
 	c := *e
@@ -283,3 +258,65 @@ func (n *Node) raisable() *Node {
 // watched reports whether a top-level field is report-only: it is recorded, but never learned, compared or
 // written.
 func watched(name string) bool { return name == "status" }
+
+// serverOwned reports whether a field of metadata cannot be observed, because the API server owns it.
+func serverOwned(name string) bool {
+	return slices.Contains([]string{
+		"uid", "resourceVersion", "generation", "creationTimestamp",
+		"deletionTimestamp", "managedFields", "selfLink",
+	}, name)
+}
+
+func hasControlKey(m map[string]any) bool {
+	for name := range m {
+		if isControlKey(name) {
+			return true
+		}
+	}
+	return false
+}
+
+func isControlKey(name string) bool {
+	switch name {
+	case KeyMinLength, KeyMaxLength, KeyCurrentLength, KeyMapKeys:
+		return true
+	}
+	return false
+}
+
+func describeShape(v any) string {
+	switch v.(type) {
+	case map[string]any:
+		return "a map"
+	case []any:
+		return "a list"
+	case nil:
+		return "null"
+	default:
+		return "a single value"
+	}
+}
+
+// written lists the leaves of a schema by how the user wrote them.
+type written struct {
+	leaves, nulls, free []*Path // nulls are leaves, too
+}
+
+// Fields returns the paths of the keys of a map. It allocates them at once, to reduce garbage.
+func (p *Path) Fields(of []Field) []Path {
+	paths := make([]Path, len(of))
+	for i, f := range of {
+		paths[i] = Path{parent: p, field: f.Name}
+	}
+	return paths
+}
+
+func (n *Node) hasRules() bool {
+	switch n.Shape {
+	case Map:
+		return slices.ContainsFunc(n.Fields, func(f Field) bool { return f.Node.hasRules() })
+	case Sequence:
+		return slices.ContainsFunc(n.List.Elements, (*Node).hasRules)
+	}
+	return n.Rule != nil
+}

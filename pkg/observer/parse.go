@@ -11,9 +11,6 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// maxDepth limits the nesting of a schema. No Kubernetes kind is nested that deeply.
-const maxDepth = 500
-
 // ValidationError is one validation error in an observer schema.
 type ValidationError struct {
 	// Entry is the index in spec.observerSchema.
@@ -41,15 +38,6 @@ func (f *ValidationError) Error() string {
 	}
 	b.WriteString(f.Message)
 	return b.String()
-}
-
-// shorten limits the length of a string in a message. A key can be 64 KiB long.
-func shorten(s string) string {
-	const limit = 256
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit], "") + "…"
 }
 
 // ParseAll parses an observer schema. The error joins one *ValidationError for every error. If there are
@@ -184,14 +172,6 @@ func (p *parser) metadata(raw any) *Node {
 	return node
 }
 
-// serverOwned reports whether a field of metadata cannot be observed, because the API server owns it.
-func serverOwned(name string) bool {
-	return slices.Contains([]string{
-		"uid", "resourceVersion", "generation", "creationTimestamp",
-		"deletionTimestamp", "managedFields", "selfLink",
-	}, name)
-}
-
 func (p *parser) node(path *Path, raw any, depth int) *Node {
 	if depth > maxDepth {
 		p.fault(nil, "nested deeper than %d levels", maxDepth)
@@ -281,24 +261,6 @@ func (p *parser) describe(v any) string {
 	return describe(v)
 }
 
-// describe describes an invalid value in a message, without its full content.
-func describe(v any) string {
-	switch v := v.(type) {
-	case string:
-		return fmt.Sprintf("the string %q", shorten(v))
-	case bool:
-		return fmt.Sprintf("the boolean %v", v)
-	case nil:
-		return "null"
-	case map[string]any:
-		return "a map"
-	case []any:
-		return "a list"
-	default:
-		return fmt.Sprintf("the number %v", v)
-	}
-}
-
 // foldStringData moves the stringData of a Secret's schema to data, where the API server stores it.
 func foldStringData(root *Node) {
 	text := root.Field("stringData")
@@ -317,13 +279,4 @@ func foldStringData(root *Node) {
 			data.Keys = text.Keys
 		}
 	}
-}
-
-func sortedKeys(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }

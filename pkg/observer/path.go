@@ -23,15 +23,6 @@ type Path struct {
 // Field returns the path of a key of a map.
 func (p *Path) Field(name string) *Path { return &Path{parent: p, field: name} }
 
-// Fields returns the paths of the keys of a map. It allocates them at once, to reduce garbage.
-func (p *Path) Fields(of []Field) []Path {
-	paths := make([]Path, len(of))
-	for i, f := range of {
-		paths[i] = Path{parent: p, field: f.Name}
-	}
-	return paths
-}
-
 // Element returns the path of a list element. label is its name for users, in brackets; index is its index
 // in the live list, or -1.
 func (p *Path) Element(label string, index int) *Path {
@@ -208,4 +199,15 @@ func (p *Path) steps(live any) ([]Step, any) {
 	l, _ := parent.([]any)
 	element := elementAt(l, p.index)
 	return append(steps, Step{IsElement: true, Index: p.index, Element: element}), element
+}
+
+// maxDepth limits the nesting of a schema. No Kubernetes kind is nested that deeply.
+const maxDepth = 500
+
+// elementAt returns the element with index i, or nil if there is none.
+func elementAt(l []any, i int) any {
+	if i < 0 || i >= len(l) {
+		return nil
+	}
+	return l[i]
 }

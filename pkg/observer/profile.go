@@ -6,23 +6,6 @@ import (
 	"slices"
 )
 
-// ProfilePath is a path of a HoldProfile that applies to a resource.
-// Source: docs/profiles.md.
-type ProfilePath struct {
-	Path *FieldPath
-	Free bool
-	// Profile is the name of the profile. Because is the reason why it applies to this resource, if that is
-	// not only the manifest.
-	Profile, Because string
-}
-
-// profileTarget is a field that a path matches. by is the path of a profile, or nil for a path of the user.
-type profileTarget struct {
-	path string
-	free bool
-	by   *ProfilePath
-}
-
 // profileRules returns the paths of profiles in the order in which they are applied. The precedence does
 // not depend on the profile. It returns none if the user lists all held fields.
 func (f *Fields) profileRules() []fieldRule {

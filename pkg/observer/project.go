@@ -1,6 +1,10 @@
 package observer
 
-import "holdfast.dev/holdfast/pkg/kinds"
+import (
+	"slices"
+
+	"holdfast.dev/holdfast/pkg/kinds"
+)
 
 // Project returns the observed part of a live object, as lastObservedManifest stores it. It contains only
 // observed fields that exist. A list has its observed elements in the order of the schema, and then its
@@ -105,10 +109,27 @@ func withoutLength(l []any) ([]any, int64) {
 	return l, int64(len(l))
 }
 
-// elementAt returns the element with index i, or nil if there is none.
-func elementAt(l []any, i int) any {
-	if i < 0 || i >= len(l) {
-		return nil
+// At returns the node and the desired value at a path. It returns a nil node if the schema has none there.
+// desired is the state that the schema belongs to.
+func (e *Schema) At(t *kinds.Node, desired map[string]any, path *Path) (node *Node, value any) {
+	node, value = e.Root, desired
+	for _, step := range path.Chain() {
+		switch {
+		case node == nil || node.Shape == Leaf:
+			return nil, nil
+		case !step.IsElement():
+			m, _ := value.(map[string]any)
+			node, value, t = node.Field(step.Name()), m[step.Name()], t.Field(step.Name())
+			continue
+		case node.Shape != Sequence:
+			return nil, nil
+		}
+		l, _ := value.([]any)
+		i := slices.Index(node.List.Labels(t, l), step.Label())
+		if i < 0 || i >= len(node.List.Elements) {
+			return nil, nil
+		}
+		node, value, t = node.List.Elements[i], l[i], t.Elem()
 	}
-	return l[i]
+	return node, value
 }

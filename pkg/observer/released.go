@@ -5,17 +5,6 @@ import (
 	"slices"
 )
 
-// Released specifies what happens to fields that an item of spec.fields releases. They follow
-// spec.onRelease, keep their live values, or get their original values.
-type Released string
-
-// The lists in an item of spec.fields that release fields.
-const (
-	ReleasedFree    Released = "free"
-	ReleasedLeave   Released = "leave"
-	ReleasedRestore Released = "restore"
-)
-
 // freed returns the paths of the fields that are not held.
 func (f *Fields) freed() (rules []fieldRule) {
 	for _, list := range [...]struct {
@@ -29,12 +18,6 @@ func (f *Fields) freed() (rules []fieldRule) {
 		}
 	}
 	return rules
-}
-
-// releasedPath is a field that a path of an item releases.
-type releasedPath struct {
-	path string
-	as   Released
 }
 
 // release records the fields that a path releases.

@@ -2,8 +2,11 @@ package observer
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -203,3 +206,39 @@ func Copy(v any) any { return runtime.DeepCopyJSONValue(v) }
 
 // CopyMap returns a deep copy of a JSON object.
 func CopyMap(m map[string]any) map[string]any { return runtime.DeepCopyJSON(m) }
+
+func sortedKeys(m map[string]any) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// shorten limits the length of a string in a message. A key can be 64 KiB long.
+func shorten(s string) string {
+	const limit = 256
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit], "") + "…"
+}
+
+// describe describes an invalid value in a message, without its full content.
+func describe(v any) string {
+	switch v := v.(type) {
+	case string:
+		return fmt.Sprintf("the string %q", shorten(v))
+	case bool:
+		return fmt.Sprintf("the boolean %v", v)
+	case nil:
+		return "null"
+	case map[string]any:
+		return "a map"
+	case []any:
+		return "a list"
+	default:
+		return fmt.Sprintf("the number %v", v)
+	}
+}

@@ -6,11 +6,6 @@ import (
 	"strings"
 )
 
-// written lists the leaves of a schema by how the user wrote them.
-type written struct {
-	leaves, nulls, free []*Path // nulls are leaves, too
-}
-
 // Nulls returns the paths of the leaves that are written as null.
 func (e *Schema) Nulls() []string { return texts(e.written.nulls) }
 

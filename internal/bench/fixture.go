@@ -1,0 +1,25 @@
+package main
+
+import (
+	"time"
+
+	"holdfast.dev/holdfast/internal/testcluster"
+)
+
+// bench is one run on one control plane.
+type bench struct {
+	cluster      *testcluster.Cluster
+	controller   string // path of the binary
+	command      string // path of the command line
+	before       string // path of another binary; empty for none
+	perMinute    int    // drifts
+	definition   string // directory of the CRDs
+	applications int
+	objects      int // of P14
+	rest         time.Duration
+	only         string
+
+	client  *client
+	process *process
+	table   table
+}

@@ -1,0 +1,293 @@
+package delta
+
+import (
+	"maps"
+	"slices"
+
+	"holdfast.dev/holdfast/pkg/kinds"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// Input is one resource to compare.
+type Input struct {
+	Entry *observer.Schema
+	// Type is the typed schema of the kind; nil if it is unknown.
+	Type *kinds.Node
+	// Desired is the desired state. Manifest is the part of it that the manifest and hooks set, without
+	// learned values.
+	Desired, Manifest map[string]any
+	Live              map[string]any
+	// Previous is the last-applied state, or nil.
+	Previous map[string]any
+	// Prune removes fields that are in Previous and not in Desired. It is true if both states have default
+	// schemas, because the Application then wrote all of Previous.
+	Prune bool
+	// Shared is true for a shared object. Its list elements are matched only by their keys, or by the
+	// accepted form of the keys, so that no element of another client is taken for a desired element.
+	Shared   bool
+	Accepted Accepted
+	// Begins returns a function that decides whether a live list is the accepted form of a desired list. It
+	// returns a function only for a list that the Application begins to hold as one value, because the
+	// accepted form of that list is not known yet. For every other list it returns nil.
+	Begins func(path *observer.Path) func(live, want any) bool
+	// Normal returns the desired state in the normalized form of the API server, or nil if that form is
+	// unknown. If the function is nil, values are not checked for equivalence.
+	Normal func() map[string]any
+	// CompareOnly is true if nothing is written. A value that is equivalent to the desired value is then in
+	// sync.
+	CompareOnly bool
+	// HeldBack reports whether the correction of a leaf is deferred: the leaf is contested, or the API server
+	// has rejected this change.
+	HeldBack func(d Difference) bool
+	// Conflicting lists the paths of fields that the schema does not name, and that must be removed so that
+	// the API server accepts a held field next to them.
+	Conflicting []string
+	// Claimed lists the JSON pointers of live fields that other Applications hold, or that the Application
+	// releases. A list element or key that contains such a field is never removed, and does not count toward
+	// the length of its list.
+	Claimed []string
+	// Refused reports whether the API server has rejected the addition of a missing value at a path.
+	Refused func(path string) bool
+	// Foreign reports whether another client wrote at or below a path of the live object. If it is nil, every
+	// value of unknown origin is assumed to be written by another client.
+	Foreign func(path *observer.Path) bool
+}
+
+type comparer struct {
+	in          Input
+	visit       func(Field) // nil for Compare
+	visited     int         // number of visited fields
+	ruleContext *observer.RuleContext
+	out         Comparison
+}
+
+// cursor is one position of the walk: the same path in the schema, the desired state, the manifest and the
+// live object.
+type cursor struct {
+	node     *observer.Node
+	t        *kinds.Node
+	path     *observer.Path
+	desired  Value
+	live     Value
+	written  Value // in the manifest
+	previous any   // in the previous desired state
+	guards   []Op  // tests of the keys of the list elements in the path
+	watched  bool  // below status
+	// loose is true below a list element that only its position identifies. exact is true below a list
+	// element that shares its keys with another element.
+	loose, exact bool
+	// orphan is true if the map that contains the field is missing. whole is true if the field is added or
+	// removed together with the list element that contains it, free fields included.
+	orphan, whole bool
+	// closed is true in an element without keys that differs from the written element. Fields that another
+	// client added make it a different element, so they are removed.
+	closed bool
+}
+
+// State is the state of a field.
+// Source: docs/semantics.md, "Words".
+type State string
+
+const (
+	// StateHeld: the manifest sets the field, and drift is corrected.
+	StateHeld State = "held"
+	// StateLearned: the field is observed, and not set in the manifest.
+	StateLearned State = "learned"
+	// StateAccepted: the field is held in its accepted form.
+	StateAccepted State = "accepted"
+	// StateWatched: the field is recorded or report-only, and never corrected.
+	StateWatched State = "watched"
+	// StateFree: the field is not observed.
+	StateFree State = "free"
+	// StateAllowed: a rule limits the allowed values, and any of them is kept.
+	StateAllowed State = "allowed"
+	// StateSeeded: the field is written when the object is created, and never again.
+	StateSeeded State = "seeded"
+	// StatePushed: the field is written when the manifest's value changes.
+	StatePushed State = "pushed"
+	// StateAbsent: the field must be missing, and is missing.
+	StateAbsent State = "absent"
+	// StateRemoved: the field is removed, because the manifest no longer has it, the schema does not allow
+	// it, or its list is too long.
+	StateRemoved State = "removed"
+)
+
+// Field is one field that a walk visits: a leaf of the schema, or a single value that is free.
+type Field struct {
+	Path  *observer.Path
+	State State
+	// Desired is the desired value of an observed field, Live the live value, and Manifest the value in the
+	// manifest.
+	Desired, Live, Manifest Value
+	// Difference is the drift of the field, or of a value that contains it, with the operations that correct
+	// it. It is nil if the field is in sync.
+	Difference *Difference
+	// Rule is the rule of the leaf; nil if it has none.
+	Rule *observer.Rule
+}
+
+func (c *comparer) visitField(s cursor, state State, d *Difference) {
+	if c.visit == nil || s.path == nil {
+		return
+	}
+	c.visited++
+	f := Field{Path: s.path, State: state, Live: s.live, Manifest: s.written, Difference: d}
+	if state != StateFree {
+		f.Desired = s.desired
+	}
+	if s.node != nil {
+		f.Rule = s.node.Rule
+	}
+	c.visit(f)
+}
+
+// state returns the state of an observed leaf.
+func (s cursor) state() State {
+	switch {
+	case s.watched:
+		return StateWatched
+	case s.node.Rule != nil:
+		return stateOf(s.node.Rule)
+	case s.node.Keys != nil && !s.written.Set:
+		return StateAbsent
+	case !s.written.Set:
+		return StateLearned
+	default:
+		return StateHeld
+	}
+}
+
+// add completes a difference and records it.
+func (c *comparer) add(path *observer.Path, d Difference) *Difference {
+	d.Path, d.livePath, d.Unit = path.String(), path, unitOf(c.in.Type, path)
+	d.HeldBack = c.in.HeldBack != nil && c.in.HeldBack(d)
+	c.out.Differences = append(c.out.Differences, d)
+	return &d
+}
+
+// addition returns the difference that adds a missing value.
+func addition(s cursor, value any) Difference {
+	pointer := s.path.Pointer()
+	return Difference{
+		Reason: Missing, Desired: NewValue(value),
+		ops: []Op{{Op: "add", Path: pointer, Value: value}},
+		// A test for null succeeds only while the field is missing, so that no value of another client is
+		// overwritten.
+		guards: withGuard(s.guards, Op{Op: "test", Path: pointer, Value: nil}),
+		// The test also succeeds in every other element that lacks the field.
+		versioned: s.loose || s.exact,
+	}
+}
+
+// replacement returns the difference that replaces the live value.
+func replacement(s cursor, value any) Difference {
+	pointer := s.path.Pointer()
+	return Difference{
+		Reason: Changed, Desired: NewValue(value), Live: s.live,
+		ops:    []Op{{Op: "replace", Path: pointer, Value: value}},
+		guards: withGuard(s.guards, Op{Op: "test", Path: pointer, Value: s.live.Any}), versioned: s.exact,
+	}
+}
+
+// wasOf returns the value of the previous desired state at the same path, or nil.
+func wasOf(s cursor) *previous {
+	if s.previous == nil {
+		return nil
+	}
+	return &previous{s.path, s.previous}
+}
+
+func (c *comparer) inPlace(s cursor, state State) {
+	c.held(s)
+	c.visitField(s, state, nil)
+}
+
+func (c *comparer) held(s cursor) {
+	if s.node.Shape == observer.Leaf {
+		c.out.Held++
+	}
+}
+
+func withGuard(guards []Op, more ...Op) []Op {
+	return append(guards[:len(guards):len(guards)], more...)
+}
+
+func isMap(v any) bool { _, ok := v.(map[string]any); return ok }
+
+func isList(v any) bool { _, ok := v.([]any); return ok }
+
+// hasChildren reports whether a value is a map or a list that is not empty.
+func hasChildren(v any) bool {
+	switch v := v.(type) {
+	case map[string]any:
+		return len(v) > 0
+	case []any:
+		return len(v) > 0
+	}
+	return false
+}
+
+func unionOf(a, b map[string]any) []string {
+	names := slices.Collect(maps.Keys(a))
+	for name := range b {
+		if _, both := a[name]; !both {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+func member(m map[string]any, name string) Value {
+	v, has := m[name]
+	return Value{has, v}
+}
+
+func item(l []any, i int) Value {
+	if i < 0 || i >= len(l) {
+		return Value{}
+	}
+	return NewValue(l[i])
+}
+
+// fieldOf returns a field of a value, or nil if the value is not a map.
+func fieldOf(v any, name string) any {
+	m, _ := v.(map[string]any)
+	return m[name]
+}
+
+// stateOf returns the state of a leaf that has a rule and has not drifted.
+func stateOf(rule *observer.Rule) State {
+	switch rule.Mode {
+	case observer.ModeSeed:
+		return StateSeeded
+	case observer.ModePush:
+		return StatePushed
+	case observer.ModeWatch:
+		return StateWatched
+	case observer.ModeAbsent:
+		return StateAbsent
+	}
+	return StateAllowed
+}
+
+// restored reports whether a missing leaf gets its desired value. Some rules never write it, or only once.
+func (s cursor) restored() bool {
+	if s.node == nil || s.node.Rule == nil {
+		return true
+	}
+	switch s.node.Rule.Mode {
+	case observer.ModeSeed, observer.ModeWatch, observer.ModeAbsent:
+		return false
+	case observer.ModePush:
+		return s.desired.Set && (s.previous == nil || !observer.Same(s.t, s.desired.Any, s.previous))
+	}
+	return true
+}
+
+// freeField returns the cursor of a field that the schema of the map does not name.
+func (s cursor) freeField(name string) cursor {
+	live, _ := s.live.Any.(map[string]any)
+	written, _ := s.written.Any.(map[string]any)
+	return cursor{t: s.t.Field(name), path: s.path.Field(name), live: member(live, name), written: member(written, name)}
+}

@@ -1,0 +1,168 @@
+package observer
+
+import (
+	"slices"
+
+	"holdfast.dev/holdfast/pkg/kinds"
+)
+
+// closeOver observes the keys of the manifest that its closed maps hold.
+func (n *Node) closeOver(value any) {
+	switch n.Shape {
+	case Leaf:
+	case Map:
+		m, _ := value.(map[string]any)
+		for _, name := range sortedKeys(m) {
+			if n.Keys.Holds(name) && n.Field(name) == nil {
+				n.set(name, defaultNode(m[name]))
+			}
+		}
+		for _, f := range n.Fields {
+			f.Node.closeOver(m[f.Name])
+		}
+	case Sequence:
+		l, _ := value.([]any)
+		for i, element := range n.List.Elements {
+			element.closeOver(elementAt(l, i))
+		}
+	}
+}
+
+// KeepServerKeys adds the keys that appeared in the response to the controller's own write to the kept keys
+// of closed maps. added reports whether the response added the value at a path. KeepServerKeys reports
+// whether it added any key.
+func (e *Schema) KeepServerKeys(t *kinds.Node, desired, answer map[string]any, added func(*Path) bool) bool {
+	return keepAnswer(e.Root, t, nil, desired, answer, added)
+}
+
+func keepAnswer(n *Node, t *kinds.Node, path *Path, desired, answer any, added func(*Path) bool) bool {
+	kept := false
+	switch n.Shape {
+	case Leaf:
+	case Map:
+		d, _ := desired.(map[string]any)
+		a, _ := answer.(map[string]any)
+		for _, f := range n.Fields {
+			kept = keepAnswer(f.Node, t.Field(f.Name), path.Field(f.Name), d[f.Name], a[f.Name], added) || kept
+		}
+		for _, name := range sortedKeys(a) {
+			if n.Keys.Removes(name) && n.Field(name) == nil && added(path.Field(name)) {
+				n.Keys.Kept, kept = append(n.Keys.Kept, name), true
+			}
+		}
+	case Sequence:
+		d, _ := desired.([]any)
+		a, _ := answer.([]any)
+		pairing := n.List.Pair(t, d, a, len(d))
+		for i, k := range pairing.Live {
+			if k >= 0 {
+				kept = keepAnswer(n.List.Elements[i], t.Elem(), path.Element(pairing.Label(i), k), elementAt(d, i), a[k], added) || kept
+			}
+		}
+	}
+	return kept
+}
+
+// KeepKeys copies the kept keys of a recorded schema. desired and previous are the states that the two
+// schemas belong to.
+func (e *Schema) KeepKeys(t *kinds.Node, desired map[string]any, before *Schema, previous map[string]any) {
+	if before != nil {
+		keepKeys(e.Root, before.Root, t, desired, previous)
+	}
+}
+
+func keepKeys(n, before *Node, t *kinds.Node, desired, previous any) {
+	switch {
+	case n.Shape != before.Shape:
+	case n.Shape == Map:
+		d, _ := desired.(map[string]any)
+		p, _ := previous.(map[string]any)
+		if n.Keys != nil && before.Keys != nil {
+			for _, name := range before.Keys.Kept {
+				if !slices.Contains(n.Keys.Kept, name) {
+					n.Keys.Kept = append(n.Keys.Kept, name)
+				}
+			}
+		}
+		for _, f := range n.Fields {
+			if b := before.Field(f.Name); b != nil {
+				keepKeys(f.Node, b, t.Field(f.Name), d[f.Name], p[f.Name])
+			}
+		}
+	case n.Shape == Sequence:
+		d, _ := desired.([]any)
+		p, _ := previous.([]any)
+		for i, k := range n.List.Identities(t, d, p) {
+			if k >= 0 && i < len(n.List.Elements) && k < len(before.List.Elements) {
+				keepKeys(n.List.Elements[i], before.List.Elements[k], t.Elem(), elementAt(d, i), elementAt(p, k))
+			}
+		}
+	}
+}
+
+// Closed returns a copy of the schema in which every map with free keys is closed, except for metadata.
+func (e *Schema) Closed(t *kinds.Node) *Schema {
+	closed := e.Copy()
+	closed.Root.closeFree(t)
+	return closed
+}
+
+// ClosedAt returns a copy of the schema in which the map at a path is closed, in all elements of the lists
+// above it. It returns false if there is no such map.
+func (e *Schema) ClosedAt(path *Path) (*Schema, bool) {
+	closed := e.Copy()
+	found := closed.Root.closeAt(nil, withoutElements(path))
+	return closed, found
+}
+
+// closeAt closes the maps at a path, in all elements of the lists above them.
+func (n *Node) closeAt(path *Path, at string) bool {
+	found := false
+	switch n.Shape {
+	case Leaf:
+	case Map:
+		if path != nil && withoutElements(path) == at {
+			n.Keys, found = &Keys{Hold: []string{"*"}}, true
+		}
+		for _, f := range n.Fields {
+			found = f.Node.closeAt(path.Field(f.Name), at) || found
+		}
+	case Sequence:
+		for i, element := range n.List.Elements {
+			found = element.closeAt(path.Element(positionLabel(i), -1), at) || found
+		}
+	}
+	return found
+}
+
+// withoutElements returns a path without its list elements.
+func withoutElements(path *Path) string {
+	var through *Path
+	for _, step := range path.Chain() {
+		if !step.IsElement() {
+			through = through.Field(step.Name())
+		}
+	}
+	return through.String()
+}
+
+// closeFree closes the maps that can have any keys.
+func (n *Node) closeFree(t *kinds.Node) {
+	switch n.Shape {
+	case Leaf:
+	case Map:
+		for _, f := range n.Fields {
+			if f.Name == "metadata" {
+				continue // also in a Pod template
+			}
+			if f.Node.Shape == Map && t.HasFreeKeys(f.Name) {
+				f.Node.Keys = &Keys{Hold: []string{"*"}}
+			}
+			f.Node.closeFree(t.Field(f.Name))
+		}
+	case Sequence:
+		for _, element := range n.List.Elements {
+			element.closeFree(t.Elem())
+		}
+	}
+}
