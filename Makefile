@@ -227,6 +227,10 @@ fuzz: ## Run every fuzz target for FUZZTIME (default 20s)
 		done; \
 	done
 
+.PHONY: engine-report
+engine-report: ## Print the measures of the architecture
+	go run ./internal/architecture/report
+
 .PHONY: bench
 bench: build controlplane ## Measure the controller beside a bare client
 	@go run ./internal/bench

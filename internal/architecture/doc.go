@@ -1,4 +1,4 @@
-// Package architecture contains only tests. They fail if a package has an import that the design does not
+// Package architecture has the tests of the architecture. They fail if a package has an import that the design does not
 // allow, if the files of a package cannot be read in order or use each other in a large cycle, if the
 // drawing in docs/design.md is outdated, or if the name of a test is too long.
 //

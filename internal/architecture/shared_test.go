@@ -16,7 +16,8 @@ import (
 // call creates such a change.
 func TestSharedCodeNeitherCreatesNorDeletes(t *testing.T) {
 	const create, remove = "create", "decideCandidate"
-	set, files, _, info := checked(t, filepath.Join("..", "..", "pkg", "plan"))
+	set, files, _, info, err := Check(filepath.Join("..", "..", "pkg", "plan"))
+	require.NoError(t, err)
 	uses, shared, makers := map[types.Object][]types.Object{}, []types.Object{}, []string{}
 	for _, file := range files {
 		for _, declared := range file.Decls {
