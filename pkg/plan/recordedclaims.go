@@ -21,6 +21,8 @@ type recordedClaims struct {
 	// uids has the UIDs of the other Applications that the object names or the status waits for, by
 	// namespace/name.
 	uids map[string]types.UID
+	// annotated and awaited are the names in the annotation, and those that the status waits for.
+	annotated, awaited map[string]bool
 	// leaves has the held leaves of the decoded statuses; nil for a status without the record of the object.
 	leaves map[string]map[string]bool
 	// recheckAfter is the shortest delay before the next check of a claim that only a status has.
@@ -30,15 +32,15 @@ type recordedClaims struct {
 // recordedClaims returns the claims of the Applications in the holders annotation, and of those that the
 // status of the resource waits for.
 func (p *Plan) recordedClaims(res *resource, all holders, status *v1alpha1.ResourceStatus) *recordedClaims {
-	c := &recordedClaims{plan: p, res: res, uids: map[string]types.UID{}, leaves: map[string]map[string]bool{}}
+	c := &recordedClaims{plan: p, res: res, uids: map[string]types.UID{}, annotated: map[string]bool{}, awaited: map[string]bool{}, leaves: map[string]map[string]bool{}}
 	for name := range all {
 		if entry, ok := all.entry(name); ok && name != holderName(p.in.Application) {
-			c.uids[name] = types.UID(entry.UID)
+			c.uids[name], c.annotated[name] = types.UID(entry.UID), true
 		}
 	}
 	if isStatusOf(status, res.live) {
 		for _, holder := range status.WaitsFor {
-			c.uids[holder.Application] = holder.UID // the annotation may be wrong
+			c.uids[holder.Application], c.awaited[holder.Application] = holder.UID, true // the annotation may be wrong
 		}
 	}
 	return c
@@ -145,17 +147,25 @@ func (c *recordedClaims) denies(name, leaf string) bool {
 // none.
 func (c *recordedClaims) holderOf(leaf string) string {
 	for _, name := range slices.Sorted(maps.Keys(c.uids)) {
-		leaves, _ := c.of(name)
-		if c.conflict(leaves, name, leaf) == "" {
+		leaves, known := c.of(name)
+		if known && c.conflict(leaves, name, leaf) == "" || !known && !c.mayHold(name) {
 			continue
 		}
 		c.recheckAfter = precedenceRecheckInterval
-		if other := c.plan.in.Holders[name]; other.DeletionTimestamp == nil && other.Status.ObservedGeneration == other.Generation {
+		if other := c.plan.in.Holders[name]; other == nil || other.DeletionTimestamp == nil && other.Status.ObservedGeneration == other.Generation {
 			c.recheckAfter = holderRecheckInterval
 		}
 		return name
 	}
 	return ""
+}
+
+// mayHold reports whether an awaited Application whose leaves are not known may still hold them: it could not be
+// read, or only its annotation could show that it released them, and is removed. In other namespaces, the annotation
+// decides.
+func (c *recordedClaims) mayHold(name string) bool {
+	_, read := c.plan.in.Holders[name]
+	return c.awaited[name] && IsInNamespaceOf(c.plan.in.Application, name) && c.plan.in.Holders != nil && (!read || !c.annotated[name])
 }
 
 // holderRecheckInterval is the delay before the next check whether an Application that is not about to change

@@ -20,11 +20,13 @@ func TestAStatusDecidesAboutTheAnnotation(t *testing.T) {
 		status     func(one *v1alpha1.Application) *v1alpha1.Application
 		first      bool // the holder is the first to evaluate the object
 		takes      bool
+		unread     bool
 	}{
 		"the annotation is removed":     {},
 		"it names only the other one":   {annotation: forged},
 		"the holder corrects it":        {annotation: forged, first: true},
 		"it names an older Application": {annotation: `{"default/none":{"uid":"x","leaves":["data.a"]},` + forged[1:]},
+		"the holder cannot be read":     {unread: true},
 		"the holder does not exist":     {takes: true, status: func(*v1alpha1.Application) *v1alpha1.Application { return nil }},
 		"the holder is another one":     {takes: true, status: func(one *v1alpha1.Application) *v1alpha1.Application { one.UID = "new"; return one }},
 		"its status does not list it":   {takes: true, status: func(one *v1alpha1.Application) *v1alpha1.Application { one.Status.Resources = nil; return one }},
@@ -48,6 +50,9 @@ func TestAStatusDecidesAboutTheAnnotation(t *testing.T) {
 
 			if set(c.live, test.annotation, "metadata", "annotations", v1alpha1.AnnotationHolders); test.annotation == "" {
 				set(c.live, nil, "metadata", "annotations", v1alpha1.AnnotationHolders)
+			}
+			if test.unread {
+				delete(two.holders, "default/one")
 			}
 			if test.status != nil {
 				two.holders["default/one"] = test.status(one.app.DeepCopy())
@@ -75,6 +80,7 @@ func TestAStatusDecidesAboutTheAnnotation(t *testing.T) {
 
 			one.edit("ownership: Share\nmanifest: []")
 			c.turn(one)
+			two.holders["default/one"] = one.app
 			assert.Equal(t, "theirs", get(c.live, "data", "a"))
 			c.turn(two)
 			assert.Equal(t, "two", get(c.live, "data", "a"))

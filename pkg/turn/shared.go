@@ -137,40 +137,57 @@ func (s *Snapshot) permitted(ctx context.Context, at cluster.Location, object ma
 	return read
 }
 
-// addHolders adds the other Applications that hold fields of the same objects. The cache may lack an
-// Application that was just created, so they are read from the API server when this Application begins to
-// hold fields, and before a claim is ignored.
+// addHolders adds the other Applications that objects name as holders or that the status waits for. The cache may
+// lack an Application that was just created or that this controller does not select. So they are read from the API
+// server when this Application begins to hold fields, and before a claim is ignored.
 func (s *Snapshot) addHolders(ctx context.Context, r Request) {
 	app := s.Input.Application
 	if r.Holder == nil || r.Application.DeletionTimestamp != nil {
 		return
 	}
 	s.Input.Holders = map[string]*v1alpha1.Application{}
-	for name, read := range s.holderNames(ctx, r) {
-		near := plan.IsInNamespaceOf(app, name)
-		if holder, err := r.Holder(ctx, name, read && near); err == nil && (holder != nil || near) {
+	unsure := map[string]bool{}
+	add := func(id manifest.ID, name string, uid types.UID, begins bool) {
+		holder, known := s.Input.Holders[name]
+		if !known {
+			holder, _ = r.Holder(ctx, name, false)
 			s.Input.Holders[name] = holder
 		}
+		unsure[name] = unsure[name] || begins || plan.HoldsNothing(holder, uid, id)
 	}
-}
-
-// holderNames returns the other Applications that objects name as holders or that the status waits for, by
-// namespace/name. The value is true for those to read from the API server.
-func (s *Snapshot) holderNames(ctx context.Context, r Request) map[string]bool {
-	app, names := s.Input.Application, map[string]bool{}
 	isNew := app.Generation != app.Status.ObservedGeneration
 	for id, live := range s.Input.Live {
 		for name, uid := range plan.OtherHolders(app, live) {
-			holder, _ := r.Holder(ctx, name, false)
-			names[name] = names[name] || isNew || !isHeld(app, id, uidOf(live)) || plan.HoldsNothing(holder, uid, id)
+			add(id, name, uid, isNew || !isHeld(app, id, uidOf(live)))
 		}
 	}
 	for _, status := range app.Status.Resources {
 		for _, holder := range status.WaitsFor {
-			names[holder.Application] = names[holder.Application] || false
+			add(plan.IDOf(status.ResourceReference), holder.Application, holder.UID, false)
 		}
 	}
-	return names
+	for name, holder := range s.Input.Holders {
+		if unsure[name] {
+			s.readHolder(ctx, r, name, holder)
+		}
+	}
+}
+
+// readHolder reads a holder from the API server, if it is in the same namespace. It removes a holder that it cannot
+// read, because the holder may exist.
+func (s *Snapshot) readHolder(ctx context.Context, r Request, name string, cached *v1alpha1.Application) {
+	if !plan.IsInNamespaceOf(s.Input.Application, name) {
+		if cached == nil {
+			delete(s.Input.Holders, name)
+		}
+		return
+	}
+	read, err := r.Holder(ctx, name, true)
+	if err != nil {
+		delete(s.Input.Holders, name)
+		return
+	}
+	s.Input.Holders[name] = read
 }
 
 // longestYield is the maximum time for which unclaimed fields are left to an older Application. That

@@ -1,10 +1,13 @@
 package turn
 
 import (
+	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -38,4 +41,47 @@ func TestToYieldHasAnEnd(t *testing.T) {
 	others = nil
 	assert.False(t, yields(0, "u-2"), "it has looked")
 	assert.Empty(t, m.yields, "nothing is kept of it")
+}
+
+// TestHoldersAreReadBeforeTheyAreIgnored has the status wait for an Application that may not be in the cache.
+func TestHoldersAreReadBeforeTheyAreIgnored(t *testing.T) {
+	row := v1alpha1.ResourceStatus{ResourceReference: v1alpha1.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "theirs"}}
+	holder := &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "older", UID: "uid-older"}}
+	holder.Status.Resources = []v1alpha1.ResourceStatus{row}
+	row.WaitsFor = []v1alpha1.HolderReference{{Application: "default/older", UID: "uid-older"}}
+	for name, test := range map[string]struct {
+		namespace      string
+		cached, stored *v1alpha1.Application
+		err            error
+		reads          int
+		known          bool
+	}{
+		"it is in the cache":                  {"default", holder, nil, nil, 0, true},
+		"it is not selected":                  {"default", nil, holder, nil, 1, true},
+		"it does not exist":                   {"default", nil, nil, nil, 1, true},
+		"it cannot be read":                   {"default", nil, nil, errors.New("timeout"), 1, false},
+		"it is in another namespace":          {"far", holder, nil, nil, 0, true},
+		"another namespace may be unreadable": {"far", nil, nil, nil, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &Snapshot{}
+			s.Input.Application = &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: test.namespace, Name: "younger"}}
+			s.Input.Application.Status.Resources = []v1alpha1.ResourceStatus{row}
+			reads := 0
+			s.addHolders(t.Context(), Request{Application: s.Input.Application, Holder: func(_ context.Context, asked string, read bool) (*v1alpha1.Application, error) {
+				assert.Equal(t, "default/older", asked)
+				if !read {
+					return test.cached, nil
+				}
+				reads++
+				return test.stored, test.err
+			}})
+			found, known := s.Input.Holders["default/older"]
+			assert.Equal(t, test.known, known)
+			assert.Equal(t, test.reads, reads)
+			if test.stored != nil {
+				assert.Equal(t, test.stored, found)
+			}
+		})
+	}
 }

@@ -76,7 +76,7 @@ func ways() []way {
 		}, "the Helm release holdfast is installed in the namespace holdfast-system", "helm upgrade holdfast deploy/helm/holdfast -n holdfast-system --reset-then-reuse-values", func(h *helm) {
 			status, _, stderr := h.holdfast("uninstall", "--yes")
 			assert.Equal(h.t, 2, status)
-			assert.Contains(h.t, stderr, "`helm uninstall holdfast -n holdfast-system`")
+			assert.Contains(h.t, stderr, "run: helm uninstall holdfast -n holdfast-system")
 			h.uninstall()
 		}},
 	}
