@@ -138,7 +138,7 @@ func commandList(b *bytes.Buffer, root *cobra.Command) {
 			}
 			for _, leaf := range append(commandsBelow(cmd), cmd) {
 				if path := leaf.CommandPath(); !leaf.HasSubCommands() {
-					links = append(links, fmt.Sprintf("[`%s`](#%s)", strings.TrimPrefix(path, root.Name()+" "), strings.ReplaceAll(path, " ", "-")))
+					links = append(links, fmt.Sprintf("[%#q](#%s)", strings.TrimPrefix(path, root.Name()+" "), strings.ReplaceAll(path, " ", "-")))
 				}
 			}
 		}

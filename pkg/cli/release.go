@@ -192,7 +192,7 @@ func (o releaseOptions) shared(d files.Decision) (ids []manifest.ID, err error) 
 		}
 	}
 	if len(ids) == 0 {
-		return nil, fmt.Errorf("Application %s/%s has no shared objects to release", d.Namespace, d.Name)
+		return nil, fmt.Errorf("no shared objects to release in Application %s/%s", d.Namespace, d.Name)
 	}
 	return ids, nil
 }

@@ -67,8 +67,8 @@ func keptVersion(claim values) string {
 // compared.
 func (d *database) checkVersion(ran string) error {
 	of, known := seriesOf(ran)
-	wanted, comparable := seriesOf(d.spec.Version)
-	if !known || !comparable || !wanted.isBefore(of) {
+	wanted, hasNumber := seriesOf(d.spec.Version)
+	if !known || !hasNumber || !wanted.isBefore(of) {
 		return nil
 	}
 	return &template.ValidationError{
@@ -85,7 +85,7 @@ type series struct {
 	isLatest     bool
 }
 
-var seriesPattern = regexp.MustCompile(`^([0-9]{1,4})(?:\.([0-9]{1,4}))?(?:[.-]|$)`)
+var seriesPattern = regexp.MustCompile(`^(\d{1,4})(?:\.(\d{1,4}))?(?:[.-]|$)`)
 
 // seriesOf returns the series of a tag, or false if the tag has no number, such as latest.
 func seriesOf(tag string) (s series, ok bool) {

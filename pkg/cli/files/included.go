@@ -14,9 +14,10 @@ import (
 
 // includedProfiles returns the HoldProfiles in deploy/profiles.
 var includedProfiles = sync.OnceValue(func() (all []*plan.Profile) {
-	names, err := fs.Glob(deploy.Profiles(), "profiles/*.yaml")
+	names, _ := fs.Glob(deploy.Profiles(), "profiles/*.yaml") // the pattern is valid
 	for _, name := range names {
 		var content []byte
+		var err error
 		var documents []manifest.Document
 		if content, err = deploy.Profiles().ReadFile(name); err == nil {
 			documents, err = manifest.Read(name, content)
@@ -97,7 +98,7 @@ func (d Decision) ProfileNotes() (notes []string) {
 		if more := len(of) - 1; more > 0 {
 			of = []string{of[0], fmt.Sprintf("and %d more", more)}
 		}
-		notes = append(notes, fmt.Sprintf("%s: HoldProfile %s, which is not in effect, would free %s: `%s`, see docs/profiles.md",
+		notes = append(notes, fmt.Sprintf("%s: HoldProfile %s, which is not in effect, would free %s: %#q, see docs/profiles.md",
 			key.id, key.profile, strings.Join(of, " "), ProfileCommand(key.profile)))
 	}
 	slices.Sort(notes)
