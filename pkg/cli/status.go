@@ -15,8 +15,9 @@ import (
 )
 
 const statusLong = `Show the state of an Application: whether it is ready, and the reason if it is not;
-the health of each resource; fields that drifted, were learned, have an accepted form
-or are contested; who changed what last; and what to do next if something is wrong.
+the fields that drifted or are contested; the health of each resource; what to do if
+something is wrong; and who changed what last. With --all, it also lists the fields in
+sync and the events.
 
 It reads the live objects with your rights. With -f and --live it reads everything
 from files, without a cluster. Values of Secrets are masked.
@@ -78,7 +79,7 @@ func (f *statusFlags) add(flags *pflag.FlagSet) {
 	f.target.Add(flags)
 	terminal.AddColor(flags, &f.color)
 	flags.StringVarP(&f.output, "output", "o", "", "print for programs: `yaml|json|html`; html is a web page")
-	flags.BoolVar(&f.all, "all", false, "list all resources")
+	flags.BoolVar(&f.all, "all", false, "list all resources, the fields in sync, and the events")
 	addWatch(flags, &f.watch)
 }
 

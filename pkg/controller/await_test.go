@@ -251,8 +251,9 @@ func (f *fixture) requestsSince(mark testcluster.Mark) testcluster.Requests {
 }
 
 // mostTurns is how many turns a second may be taken while nothing is asked for. What is put
-// off, or looked at again after a while, takes a few; what spins takes hundreds.
-const mostTurns = 25
+// off, or looked at again after a while, takes a few, and so do events that a busy machine delivers late: at
+// most two for each of 40 Applications. What spins takes hundreds.
+const mostTurns = 50
 
 // Quiet waits until the controller has had no request under way for a while. It must come
 // to rest soon, and take no more than a few turns meanwhile. How much of the processor it

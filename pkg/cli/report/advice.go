@@ -6,6 +6,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -161,7 +162,7 @@ func (a advisor) forField(f plan.Field, isExplained bool) string {
 	switch {
 	case f.State == plan.FieldContested:
 		return "Stop " + orWriter(f.Writer.Manager) + " from writing " + f.Path + ", or free it"
-	case f.State == plan.FieldAccepted && !f.Live.Set:
+	case f.State == plan.FieldAccepted && !f.Live.Set && !observer.Empty(f.Desired.Any):
 		return "Check the spelling of " + f.Path + ": the API server drops it"
 	case f.Drift != "" && f.Corrected && a.UID != "" && !isExplained:
 		return "If the drift lasts, check that the controller runs and can write"

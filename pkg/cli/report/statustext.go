@@ -22,38 +22,56 @@ type StatusText struct {
 	Width   int
 	Now     time.Time
 	Out     *bytes.Buffer
-	// All lists all resources, even if there are very many.
+	// All also lists resources and fields that need nothing, and the events.
 	All bool
 }
 
-// Write writes the status to Out.
+// fieldList is a list of fields in the status.
+type fieldList struct {
+	title string
+	fits  func(plan.Field) bool
+}
+
+// attention has the lists of fields that may need a user.
+var attention = []fieldList{
+	{"Drifted", func(f plan.Field) bool {
+		return f.Drift != "" && f.State != plan.FieldContested && f.State != plan.FieldWatched
+	}},
+	{"Claimed", func(f plan.Field) bool { return f.State == plan.FieldClaimed && (f.Desired.Set || f.Rule != nil) }},
+	{"Contested", func(f plan.Field) bool { return f.State == plan.FieldContested }},
+	{"Watched, with drift", func(f plan.Field) bool { return f.State == plan.FieldWatched && f.Drift != "" }},
+}
+
+// inSync has the lists of fields that need nothing.
+var inSync = []fieldList{
+	{"Allowed by a rule", func(f plan.Field) bool { return isRuled(f) && f.Drift == "" }},
+	{"Accepted in another form", func(f plan.Field) bool { return f.State == plan.FieldAccepted && f.Drift == "" }},
+	{"Learned", func(f plan.Field) bool { return f.State == plan.FieldLearned && f.Drift == "" }},
+	{"Held", func(f plan.Field) bool { return f.State == plan.FieldHeld && f.Drift == "" }},
+}
+
+// Write writes the status to Out: first the fields that need attention. Without All, it leaves out the fields that
+// need nothing, and the events.
 func (t *StatusText) Write() {
 	t.headline()
-	t.selected()
-	t.resources()
-	t.addresses()
-	for _, list := range []struct {
-		title string
-		fits  func(plan.Field) bool
-	}{
-		{"Drifted", func(f plan.Field) bool {
-			return f.Drift != "" && f.State != plan.FieldContested && f.State != plan.FieldWatched
-		}},
-		{"Claimed", func(f plan.Field) bool { return f.State == plan.FieldClaimed && (f.Desired.Set || f.Rule != nil) }},
-		{"Contested", func(f plan.Field) bool { return f.State == plan.FieldContested }},
-		{"Watched, with drift", func(f plan.Field) bool { return f.State == plan.FieldWatched && f.Drift != "" }},
-		{"Allowed by a rule", func(f plan.Field) bool { return isRuled(f) && f.Drift == "" }},
-		{"Accepted in another form", func(f plan.Field) bool { return f.State == plan.FieldAccepted && f.Drift == "" }},
-		{"Learned", func(f plan.Field) bool { return f.State == plan.FieldLearned && f.Drift == "" }},
-		{"Held", func(f plan.Field) bool { return f.State == plan.FieldHeld && f.Drift == "" }},
-	} {
-		t.fields(list.title, list.fits)
-	}
+	t.fieldLists(attention)
 	t.texts("Free", t.NotHeld)
 	t.texts("Warnings", t.Warnings)
-	t.history()
-	t.events()
+	t.selected()
+	t.resources()
 	t.next()
+	t.addresses()
+	t.history()
+	if t.All {
+		t.fieldLists(inSync)
+		t.events()
+	}
+}
+
+func (t *StatusText) fieldLists(lists []fieldList) {
+	for _, list := range lists {
+		t.fields(list.title, list.fits)
+	}
 }
 
 func (t *StatusText) line(text string) { fmt.Fprintln(t.Out, strings.TrimRight(text, " ")) }
