@@ -64,7 +64,8 @@ func HoldsNothing(other *v1alpha1.Application, uid types.UID, id manifest.ID) bo
 	if other == nil || other.UID != uid {
 		return true
 	}
-	return other.Status.ObservedGeneration == other.Generation && statusByID(other.Status.Resources)[id] == nil
+	isComplete := other.Status.ObservedGeneration == other.Generation && len(other.Status.RecordSlices) == 0
+	return isComplete && statusByID(other.Status.Resources)[id] == nil
 }
 
 // isStatusOf reports whether an inventory entry is about a live object, and not about another one of the same
@@ -93,8 +94,11 @@ func (c *recordedClaims) of(name string) (leaves map[string]bool, known bool) {
 }
 
 // leavesOf returns the leaves of the shared object that the status of an existing Application holds; nil if
-// the status does not contain the record.
+// the status does not contain the record, because it is in slices.
 func (c *recordedClaims) leavesOf(other *v1alpha1.Application) map[string]bool {
+	if len(other.Status.RecordSlices) > 0 {
+		return nil
+	}
 	status := statusByID(other.Status.Resources)[c.res.object.ID]
 	if status == nil || status.Ownership != v1alpha1.OwnershipShare || !isStatusOf(status, c.res.live) {
 		return map[string]bool{}
