@@ -264,7 +264,7 @@ func testLive(u user, b *tab, host string) {
 func testNotThere(u user, b *tab, host string) {
 	for path, says := range map[string]string{
 		"/applications/shop/wob": `there is no Application "wob" in the namespace shop: did you mean web?`, "/applications/shop/web/job/web": "the Application has no resource job/web",
-		"/nothing": "there is no such page", "/applications/shop/We_b": `"We_b" is not the name of an Application`,
+		"/nothing": "there is no such page", "/applications/shop/We_b": `"We_b" is not a valid name of an Application`,
 	} {
 		b.visit(host + path)
 		assert.Contains(u, b.text("main"), says)
