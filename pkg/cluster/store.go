@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // Store contains the objects of one kind. It is filled by a reflector and by the responses to the
@@ -100,15 +102,15 @@ func (s *Store) Ended(application types.UID) (jobs []*Object) {
 
 // Written returns the recent writes to objects of an Application. It omits writes that were marked as
 // processed, and those before the Application's own last write.
-func (s *Store) Written(application types.UID) map[types.NamespacedName]ObservedWrites {
+func (s *Store) Written(application types.UID) map[types.NamespacedName]writer.Activity {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if len(s.written.byApp[application]) == 0 {
 		return nil
 	}
-	all := make(map[types.NamespacedName]ObservedWrites, len(s.written.byApp[application]))
+	all := make(map[types.NamespacedName]writer.Activity, len(s.written.byApp[application]))
 	for key, one := range s.written.byApp[application] {
-		all[key] = *one
+		all[key] = one.Activity
 	}
 	return all
 }
@@ -121,7 +123,7 @@ func (s *Store) Forget(application types.UID) {
 }
 
 // Processed marks writes to an object as processed, up to the given state.
-func (s *Store) Processed(application types.UID, key types.NamespacedName, at ObservedWrites) {
+func (s *Store) Processed(application types.UID, key types.NamespacedName, at writer.Activity) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.written.processed(application, key, at)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // View is the store of one kind as one Application needs it: for all namespaces, or for some.
@@ -60,8 +61,8 @@ func (v *View) Ended(application types.UID) (jobs []*Object) {
 }
 
 // Written calls Store.Written.
-func (v *View) Written(application types.UID) map[types.NamespacedName]ObservedWrites {
-	var all map[types.NamespacedName]ObservedWrites
+func (v *View) Written(application types.UID) map[types.NamespacedName]writer.Activity {
+	var all map[types.NamespacedName]writer.Activity
 	for store := range v.all() {
 		written := store.Written(application)
 		if all == nil {
@@ -74,7 +75,7 @@ func (v *View) Written(application types.UID) map[types.NamespacedName]ObservedW
 }
 
 // Processed calls Store.Processed.
-func (v *View) Processed(application types.UID, key types.NamespacedName, at ObservedWrites) {
+func (v *View) Processed(application types.UID, key types.NamespacedName, at writer.Activity) {
 	for store := range v.all() {
 		store.Processed(application, key, at)
 	}

@@ -10,27 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
-// ObservedWrites contains the writes of an object that a watch has delivered since an Application
-// that watches it last processed it or wrote it. managedFields are kept until then only.
-type ObservedWrites struct {
-	// Managed is the managedFields of the latest event, as JSON. It is nil if the object was deleted.
-	Managed []byte
-	// Events is the number of events. A list can stand for several ones.
-	Events int
-	// Moved contains the indexes of entries in Managed whose time has changed with the latest event.
-	Moved []int
-	// Since is the time of the first event. It is zero if the event was a list.
-	Since time.Time
-	// First is the sequence number of the first event.
-	First uint64
-	// ResourceVersion is the version in the latest event.
-	ResourceVersion string
-	// Writes is the number of events that were not only writes of the status subresource. Write is the
-	// version in the latest of them.
-	Writes int
-	Write  string
+// trackedWrites are the writes to an object since an Application that watches it last processed it or wrote
+// it. managedFields are kept until then only.
+type trackedWrites struct {
+	writer.Activity
 
 	last time.Time
 }
@@ -108,7 +94,7 @@ const (
 // writeTracker records, for each Application, the recent writes to objects of one kind. The lock of its
 // store protects it.
 type writeTracker struct {
-	byApp  map[types.UID]map[types.NamespacedName]*ObservedWrites
+	byApp  map[types.UID]map[types.NamespacedName]*trackedWrites
 	n      int
 	events uint64
 }
@@ -125,8 +111,8 @@ func (w *writeTracker) recordEvent(watchers []types.UID, before, o *Object, mana
 		if one == nil {
 			continue
 		}
-		one.Moved = moved(before.stamps, o.stamps)
-		if managed == nil || !onlyStatus(o.stamps, one.Moved) {
+		one.ChangedEntries = moved(before.stamps, o.stamps)
+		if managed == nil || !onlyStatus(o.stamps, one.ChangedEntries) {
 			one.Writes, one.Write = one.Writes+1, o.ResourceVersion
 		}
 	}
@@ -147,31 +133,31 @@ func (w *writeTracker) recordListed(watchers []types.UID, o listedObject) {
 	for _, application := range watchers {
 		if one := w.count(application, o.Object, o.managed, time.Time{}); one != nil {
 			one.Events++
-			one.Moved, one.Writes = nil, one.Writes+2 // the number is unknown, so count two
+			one.ChangedEntries, one.Writes = nil, one.Writes+2 // the number is unknown, so count two
 		}
 	}
 }
 
 // count counts an event and returns the writes to the object, or nil if the limit is reached.
-func (w *writeTracker) count(application types.UID, o *Object, managed []byte, now time.Time) *ObservedWrites {
+func (w *writeTracker) count(application types.UID, o *Object, managed []byte, now time.Time) *trackedWrites {
 	w.events++
 	one := w.writesTo(application, o.Key)
 	if one == nil {
 		return nil
 	}
 	if one.Events++; one.Events == 1 {
-		one.Since, one.First = now, w.events
+		one.FirstSeen, one.FirstEvent = now, w.events
 	}
-	one.ResourceVersion, one.Managed, one.last = o.ResourceVersion, nil, now
+	one.ResourceVersion, one.ManagedFields, one.last = o.ResourceVersion, nil, now
 	if len(managed) <= maxManagedFieldsBytes {
-		one.Managed = managed
+		one.ManagedFields = managed
 	}
 	return one
 }
 
 // writesTo returns the writes to an object. It adds an entry if there is none, and returns nil if the limit
 // is reached.
-func (w *writeTracker) writesTo(application types.UID, key types.NamespacedName) *ObservedWrites {
+func (w *writeTracker) writesTo(application types.UID, key types.NamespacedName) *trackedWrites {
 	if one := w.byApp[application][key]; one != nil {
 		return one
 	}
@@ -179,29 +165,29 @@ func (w *writeTracker) writesTo(application types.UID, key types.NamespacedName)
 		return nil
 	}
 	if w.byApp == nil {
-		w.byApp = map[types.UID]map[types.NamespacedName]*ObservedWrites{}
+		w.byApp = map[types.UID]map[types.NamespacedName]*trackedWrites{}
 	}
 	if w.byApp[application] == nil {
-		w.byApp[application] = map[types.NamespacedName]*ObservedWrites{}
+		w.byApp[application] = map[types.NamespacedName]*trackedWrites{}
 	}
-	one := &ObservedWrites{}
+	one := &trackedWrites{}
 	w.byApp[application][key] = one
 	w.n++
 	return one
 }
 
 // processed removes the writes that an Application has processed, and keeps later ones.
-func (w *writeTracker) processed(application types.UID, key types.NamespacedName, at ObservedWrites) {
+func (w *writeTracker) processed(application types.UID, key types.NamespacedName, at writer.Activity) {
 	one := w.byApp[application][key]
-	if one == nil || one.First != at.First {
+	if one == nil || one.FirstEvent != at.FirstEvent {
 		return
 	}
 	if one.Events -= at.Events; one.Events <= 0 {
 		w.forget(application, key)
 		return
 	}
-	one.Since, one.Writes = one.last, one.Writes-at.Writes
-	one.First += uint64(at.Events)
+	one.FirstSeen, one.Writes = one.last, one.Writes-at.Writes
+	one.FirstEvent += uint64(at.Events)
 }
 
 // forget removes the writes to an object after the controller's own write.

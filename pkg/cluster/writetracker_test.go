@@ -43,7 +43,7 @@ func (s *seen) told() string {
 	if !known {
 		return "nothing"
 	}
-	return fmt.Sprintf("%d events, moved %v of %d", w.Events, w.Moved, strings.Count(string(w.Managed), `"manager"`))
+	return fmt.Sprintf("%d events, moved %v of %d", w.Events, w.ChangedEntries, strings.Count(string(w.ManagedFields), `"manager"`))
 }
 
 // TestObservedWrites checks that the writes to an object are tracked from their event until the object is
@@ -119,7 +119,7 @@ func TestObservedWrites(t *testing.T) {
 		require.NoError(t, s.Replace([]any{by("2", ours, "kubelet@9", "mallory@2")}, "2"))
 		assert.Equal(t, "2 events, moved [] of 3", s.told())
 		assert.Greater(t, s.Written("app-1")[configKey].Writes, 1)
-		assert.Zero(t, s.Written("app-1")[configKey].Since)
+		assert.Zero(t, s.Written("app-1")[configKey].FirstSeen)
 	})
 
 	t.Run("a list in which only a status is newer", func(t *testing.T) {
@@ -151,7 +151,7 @@ func TestSharedWritten(t *testing.T) {
 		if !known {
 			return "nothing"
 		}
-		return fmt.Sprintf("%d events, moved %v, %d managers", w.Events, w.Moved, strings.Count(string(w.Managed), `"manager"`))
+		return fmt.Sprintf("%d events, moved %v, %d managers", w.Events, w.ChangedEntries, strings.Count(string(w.ManagedFields), `"manager"`))
 	}
 	require.NoError(t, s.Replace([]any{by("1", "helm@1")}, "1"))
 	for _, application := range []types.UID{"app-1", "app-2"} {
@@ -198,5 +198,5 @@ func TestObservedWritesAreBounded(t *testing.T) {
 	require.NoError(t, s.Update(long))
 	w := s.Written("app-1")[types.NamespacedName{Namespace: "default", Name: "config-1"}]
 	assert.Equal(t, 1, w.Events)
-	assert.Empty(t, w.Managed)
+	assert.Empty(t, w.ManagedFields)
 }

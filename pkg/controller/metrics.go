@@ -15,6 +15,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/worker"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // Metrics are the holdfast_* metrics of one process. A user cannot add an unlimited number of values to any
@@ -164,7 +165,7 @@ func (m *Metrics) happened(all []plan.HistoryRecord) {
 			}
 		case v1alpha1.OutcomeObserved:
 			gk := m.bounded(h.ID.GroupKind())
-			m.observed.WithLabelValues(gk.Group, gk.Kind, plan.WriterClass(h.Manager, h.Operation)).Inc()
+			m.observed.WithLabelValues(gk.Group, gk.Kind, writer.Class(h.Manager, h.Operation)).Inc()
 		}
 	}
 }

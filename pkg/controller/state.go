@@ -9,6 +9,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // register registers the metrics of the state of a controller.
@@ -35,7 +36,7 @@ func (c *Controller) observe(app *v1alpha1.Application, p *plan.Plan, outcomes m
 	writers := map[manifest.ID]string{}
 	for _, h := range result.NewHistory {
 		if _, known := writers[h.ID]; !known {
-			writers[h.ID] = plan.WriterClass(h.Manager, h.Operation)
+			writers[h.ID] = writer.Class(h.Manager, h.Operation)
 		}
 	}
 	for _, change := range p.Changes {

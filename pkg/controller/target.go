@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/turn"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // target is the cluster as the reconciles of one Application use it. It reads from the stores of watches,
@@ -120,29 +121,26 @@ func (t target) Marked(_ context.Context, gk schema.GroupKind, mapping cluster.M
 	return marked, nil
 }
 
-func (t target) Written(gk schema.GroupKind, mapping cluster.Mapping, marked map[manifest.ID]map[string]any) map[manifest.ID]plan.ObservedWrites {
+func (t target) Written(gk schema.GroupKind, mapping cluster.Mapping, marked map[manifest.ID]map[string]any) map[manifest.ID]writer.Activity {
 	store, _ := t.watches.Store(t.app, mapping.Resource)
 	if store == nil {
 		return nil
 	}
-	written := map[manifest.ID]plan.ObservedWrites{}
+	written := map[manifest.ID]writer.Activity{}
 	for key, w := range store.Written(t.app) {
 		id := idOf(gk, key)
 		metadata, _ := marked[id]["metadata"].(map[string]any)
 		version, _ := metadata["resourceVersion"].(string)
-		if version == w.ResourceVersion || marked[id] == nil && w.Managed == nil {
-			written[id] = plan.ObservedWrites{
-				ManagedFields: w.Managed, Events: w.Events, ChangedEntries: w.Moved, FirstSeen: w.Since, FirstEvent: w.First,
-				ResourceVersion: w.ResourceVersion, Writes: w.Writes, Write: w.Write,
-			}
+		if version == w.ResourceVersion || marked[id] == nil && w.ManagedFields == nil {
+			written[id] = w
 		}
 	}
 	return written
 }
 
-func (t target) Processed(at cluster.Location, w plan.ObservedWrites) {
+func (t target) Processed(at cluster.Location, w writer.Activity) {
 	if store, _ := t.watches.Store(t.app, at.Mapping.Resource); store != nil {
-		store.Processed(t.app, types.NamespacedName{Namespace: at.ID.Namespace, Name: at.ID.Name}, cluster.ObservedWrites{Events: w.Events, First: w.FirstEvent, Writes: w.Writes})
+		store.Processed(t.app, types.NamespacedName{Namespace: at.ID.Namespace, Name: at.ID.Name}, w)
 	}
 }
 

@@ -150,7 +150,7 @@ func observedFields(s cursor, want map[string]any) (any, bool) {
 	out, seen := map[string]any{}, 0
 	for _, f := range s.node.Fields {
 		v, ok := want[f.Name]
-		at := cursor{node: f.Node, t: s.t.Field(f.Name), desired: NewValue(v), written: member(written, f.Name), previous: fieldOf(s.previous, f.Name)}
+		at := cursor{node: f.Node, t: s.t.Field(f.Name), desired: NewValue(v), written: Member(written, f.Name), previous: fieldOf(s.previous, f.Name)}
 		if !ok || !at.restored() {
 			continue
 		}

@@ -111,7 +111,7 @@ func (c *comparer) inForm(l *listCursor, i int, unclaimed map[int]bool) int {
 		if v, has := want[key]; has {
 			formed[key] = v
 		}
-		if form, ok := c.acceptedForm(path.Field(key), member(want, key)); ok && form.Accepted.Set {
+		if form, ok := c.acceptedForm(path.Field(key), Member(want, key)); ok && form.Accepted.Set {
 			formed[key], known = form.Accepted.Any, true
 		}
 	}
@@ -207,7 +207,7 @@ func (c *comparer) agreement(l *listCursor, i, k int, keys bool) (same, other in
 			return
 		}
 		s, o := c.agree(cursor{
-			node: node, t: l.t.Elem().Field(name), path: path.Field(name), desired: member(want, name), live: member(live, name),
+			node: node, t: l.t.Elem().Field(name), path: path.Field(name), desired: Member(want, name), live: Member(live, name),
 		})
 		same, other = same+s, other+o
 	}
@@ -231,7 +231,7 @@ func (c *comparer) agree(s cursor) (same, other int) {
 	if s.node.Shape == observer.Map && isMap && alsoMap {
 		for _, f := range s.node.Fields {
 			a, b := c.agree(cursor{
-				node: f.Node, t: s.t.Field(f.Name), path: s.path.Field(f.Name), desired: member(want, f.Name), live: member(live, f.Name),
+				node: f.Node, t: s.t.Field(f.Name), path: s.path.Field(f.Name), desired: Member(want, f.Name), live: Member(live, f.Name),
 			})
 			same, other = same+a, other+b
 		}

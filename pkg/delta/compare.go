@@ -77,7 +77,7 @@ func (c *comparer) compareMap(s cursor, root bool) {
 	for i, f := range s.node.Fields {
 		at := cursor{
 			node: f.Node, t: s.t.Field(f.Name), path: &paths[i],
-			desired: member(want, f.Name), live: member(live, f.Name), written: member(written, f.Name), previous: before[f.Name],
+			desired: Member(want, f.Name), live: Member(live, f.Name), written: Member(written, f.Name), previous: before[f.Name],
 			guards: s.guards, watched: s.watched, loose: s.loose, exact: s.exact, orphan: !isMap(s.live.Any), closed: s.closed,
 		}
 		if root && f.Name == "status" { // only recorded

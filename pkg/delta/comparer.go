@@ -238,7 +238,8 @@ func unionOf(a, b map[string]any) []string {
 	return names
 }
 
-func member(m map[string]any, name string) Value {
+// Member returns the value of a member of a map.
+func Member(m map[string]any, name string) Value {
 	v, has := m[name]
 	return Value{has, v}
 }
@@ -289,5 +290,5 @@ func (s cursor) restored() bool {
 func (s cursor) freeField(name string) cursor {
 	live, _ := s.live.Any.(map[string]any)
 	written, _ := s.written.Any.(map[string]any)
-	return cursor{t: s.t.Field(name), path: s.path.Field(name), live: member(live, name), written: member(written, name)}
+	return cursor{t: s.t.Field(name), path: s.path.Field(name), live: Member(live, name), written: Member(written, name)}
 }

@@ -32,7 +32,7 @@ func Locate(t *kinds.Node, live map[string]any, text string) (Location, bool) {
 			if !isMap {
 				return Location{}, false
 			}
-			at.Path, at.Value, t = at.Path.Field(step.Name()), member(m, step.Name()), t.Field(step.Name())
+			at.Path, at.Value, t = at.Path.Field(step.Name()), Member(m, step.Name()), t.Field(step.Name())
 			continue
 		}
 		list, isList := at.Value.Any.([]any)

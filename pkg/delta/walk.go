@@ -26,7 +26,7 @@ func (c *comparer) absent(s cursor, d *Difference) {
 		for _, f := range s.node.Fields {
 			c.absent(cursor{
 				node: f.Node, t: s.t.Field(f.Name), path: s.path.Field(f.Name), watched: s.watched,
-				desired: member(want, f.Name), written: member(written, f.Name), previous: fieldOf(s.previous, f.Name), whole: s.whole,
+				desired: Member(want, f.Name), written: Member(written, f.Name), previous: fieldOf(s.previous, f.Name), whole: s.whole,
 			}, d)
 		}
 		return

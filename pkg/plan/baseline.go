@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // maxBaselineBytes limits the size of all baselines of one Application.
@@ -243,7 +244,7 @@ func (res *resource) originalFields(d delta.Difference, in Input) (fields []v1al
 	case (d.Reason == delta.Changed || d.Reason == delta.Unwanted) && res.holdsIn(d.Path):
 		value := encode(d.Live.Any)
 		b.Value = &value
-		writer, _ := in.authorsOf(res.object.ID, res.live).managerOfValue(d.LivePath())
+		writer, _ := in.writersOf(res.object.ID, res.live).OfValue(d.LivePath())
 		b.Manager = writer.Manager
 		if d.Reason == delta.Unwanted {
 			b.From = res.emptied(d)
@@ -265,7 +266,7 @@ func (res *resource) originalFields(d delta.Difference, in Input) (fields []v1al
 // withCreatedParent marks a field as absent in its baseline if it is inside a map or element that this
 // Application created, and no other client wrote it: such a field did not exist before.
 func (res *resource) withCreatedParent(app *v1alpha1.Application, b v1alpha1.BaselineField, d delta.Difference) v1alpha1.BaselineField {
-	if foreign := foreignTo(app, res.live); b.Value == nil || foreign != nil && foreign(d.LivePath()) {
+	if foreign := writer.ForeignTo(app, res.live); b.Value == nil || foreign != nil && foreign(d.LivePath()) {
 		return b
 	}
 	for _, other := range res.baseline {

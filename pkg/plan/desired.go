@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // decide decides the change of one desired resource, given its live object.
@@ -112,7 +113,7 @@ func (res *resource) recordServerElements(live map[string]any) {
 // keepServerKeys keeps the keys that the API server added to closed maps in its response to a write. It
 // skips keys that another client wrote, and keys whose removal is deferred.
 func (res *resource) keepServerKeys(app *v1alpha1.Application, answer map[string]any) {
-	foreign := foreignTo(app, answer)
+	foreign := writer.ForeignTo(app, answer)
 	res.entry.KeepServerKeys(res.kind, res.desired, answer, func(path *observer.Path) bool {
 		isHeldBack := slices.ContainsFunc(res.change.Fields, func(d delta.Difference) bool { return d.HeldBack && d.Path == path.String() })
 		return !isHeldBack && (foreign == nil || !foreign(path))
@@ -175,7 +176,7 @@ func (p *Plan) correct(res *resource) {
 // decidePatch decides which patch corrects the differences of a resource, and whether it is sent now.
 func (p *Plan) decidePatch(res *resource) {
 	app, id := p.in.Application, res.object.ID
-	unsure := res.compared.NeedsManagedFields || res.letting.needsManagedFields && foreignTo(app, res.live) == nil
+	unsure := res.compared.NeedsManagedFields || res.letting.needsManagedFields && writer.ForeignTo(app, res.live) == nil
 	res.change.ReadFirst = unsure && res.policy.removes
 	if res.policy.adopts() {
 		if waits, problem := p.deferTracking(res); waits {
@@ -232,7 +233,7 @@ func (res *resource) warn(text string) {
 // needsContender reports whether the object has to be read to find the writer of a leaf that is contested,
 // or will be with its next correction.
 func (p *Plan) needsContender(res *resource) bool {
-	if _, known := p.in.ObservedWrites[res.object.ID]; known || foreignTo(p.in.Application, res.live) != nil {
+	if _, known := p.in.ObservedWrites[res.object.ID]; known || writer.ForeignTo(p.in.Application, res.live) != nil {
 		return false
 	}
 	return slices.ContainsFunc(res.compared.Differences, func(d delta.Difference) bool {
@@ -282,7 +283,7 @@ func (p *Plan) comparisonOf(res *resource, live map[string]any, entry *observer.
 		},
 		Conflicting: p.in.Memory.conflicts[res.object.ID],
 		Refused:     func(path string) bool { return p.in.Memory.hasRefused(Leaf{res.object.ID, path}) },
-		Foreign:     foreignTo(p.in.Application, live), Shared: !res.policy.creates, Claimed: append(res.claimedPointers(p.in.Application, live), res.releasedPointers(live)...),
+		Foreign:     writer.ForeignTo(p.in.Application, live), Shared: !res.policy.creates, Claimed: append(res.claimedPointers(p.in.Application, live), res.releasedPointers(live)...),
 	}
 	in.Normal = p.normal(res, desired)
 	if res.entry.Default || res.entry.Follows {

@@ -48,11 +48,9 @@
 //	contests     refusal.go has the rejected leaves, unit.go the fields that are written together,
 //	             sibling.go the fields that may cause a rejection, kept.go the fields that the
 //	             API server does not remove
-//	objects      tracking.go has the tracking metadata, holders.go the holders annotation,
-//	             managers.go the field managers, authors.go the writer of a change
+//	objects      tracking.go has the tracking metadata, holders.go the holders annotation
 //	types        policy.go has the table of what may be done with an object; plan.go, problem.go,
 //	             source.go, memory.go, identity.go
 //
-// mask.go masks values of Secrets, writerclass.go distinguishes users from programs. health.go,
-// json.go, text.go and offline.go have small helpers.
+// mask.go masks values of Secrets. health.go, json.go, text.go and offline.go have small helpers.
 package plan

@@ -7,6 +7,7 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // FieldState is the state of a field for the Application. Source: docs/semantics.md, "Words".
@@ -66,7 +67,7 @@ type Field struct {
 	// Corrected is true for drift that Holdfast corrects now. Otherwise Why has the reason.
 	Corrected bool
 	// Writer is the field manager that wrote it last.
-	Writer Writer
+	Writer writer.Writer
 	// Corrections is the number of corrections of a contested field. Next is the time from which it may be
 	// corrected again.
 	Corrections int
@@ -134,7 +135,7 @@ func (p *Plan) ExplainChange(change Change, showSecrets bool) Explanation {
 		explained.Desired = true
 		return explained // none of its fields is held any more
 	}
-	e.authors = &writerIndex{live: e.live, entries: managersOf(e.live)}
+	e.authors = writer.Of(nil, e.live)
 	if res := change.resource; res != nil {
 		explained.Desired, explained.Default, explained.Source = true, res.entry.Default, sourceOf(res.entry)
 		explained.Profiles = res.entry.Profiles()

@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // field adds the explanation of a field that the walk has reached.
@@ -153,11 +154,11 @@ func (e *explainer) fight(path string) *Contest {
 }
 
 // writer returns the writer of a live field, which may be the Application itself.
-func (e *explainer) writer(of delta.Field) (writer Writer) {
+func (e *explainer) writer(of delta.Field) (last writer.Writer) {
 	if of.Live.Set {
-		writer, _ = e.authors.managerOfValue(of.Path)
+		last, _ = e.authors.OfValue(of.Path)
 	}
-	return writer
+	return last
 }
 
 // reasonOf returns the reason why the field is corrected or not. The text has no values and no times, because

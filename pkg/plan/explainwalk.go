@@ -9,6 +9,7 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // explainer is a visitor of delta.Walk that collects fields. The patch results from the same walk.
@@ -19,7 +20,7 @@ type explainer struct {
 	live        map[string]any
 	change      Change
 	removals    []delta.Difference // removals that the walk does not find
-	authors     *writerIndex
+	authors     *writer.Index
 	claims      map[string]string // other holders, by the JSON pointer of their field
 	baseline    []v1alpha1.BaselineField
 	unrecorded  []string

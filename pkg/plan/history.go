@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // HistoryRecord is a new history entry.
@@ -31,14 +32,14 @@ type HistoryRecord struct {
 // drift is a difference with its writer.
 type drift struct {
 	delta.Difference
-	writer Writer
+	writer writer.Writer
 	// since is the time at which it was first found; zero if that is not known.
 	since time.Time
 	WriteOrigin
 }
 
 // drift finds the writer of a difference of a resource.
-func (c *summarizer) drift(res *resource, d delta.Difference, by func() *writerIndex) drift {
+func (c *summarizer) drift(res *resource, d delta.Difference, by func() *writer.Index) drift {
 	standing, stood := c.plan.in.Memory.PendingDrift[Leaf{res.object.ID, d.Path}]
 	if stood && standing.Observed.Equal(d.Live) {
 		of := drift{d, standing.Writer, standing.Since, standing.WriteOrigin}
@@ -48,7 +49,7 @@ func (c *summarizer) drift(res *resource, d delta.Difference, by func() *writerI
 		return of
 	}
 	from, written := by(), c.plan.in.ObservedWrites[res.object.ID]
-	of := drift{d, from.writerOf(d), written.FirstSeen, c.plan.author(c.plan.in.versionOf(res.object.ID, from.live))}
+	of := drift{d, from.OfDifference(d), written.FirstSeen, c.plan.author(c.plan.in.versionOf(res.object.ID, from.Live))}
 	if written.Events > written.Writes && (observer.IsUnder(d.Path, "metadata") || observer.IsUnder(d.Path, "status")) {
 		of.WriteOrigin = WriteOrigin{} // a write of the status may have changed it
 	}
@@ -61,7 +62,7 @@ func (c *summarizer) drift(res *resource, d delta.Difference, by func() *writerI
 // recordPendingDrift keeps drift that is not corrected yet, with its writer. When it is corrected, the
 // watch may have delivered the writes of other clients.
 func (c *summarizer) recordPendingDrift(res *resource, before *v1alpha1.ResourceStatus, o resourceResult) {
-	by := func() *writerIndex { return c.plan.in.authorsOf(res.object.ID, o.live) }
+	by := func() *writer.Index { return c.plan.in.writersOf(res.object.ID, o.live) }
 	if o.live == nil && !res.done {
 		since := c.plan.in.ObservedWrites[res.object.ID].FirstSeen
 		if standing, stood := c.plan.in.Memory.PendingDrift[res.leaf()]; stood {
@@ -118,11 +119,11 @@ func (c *summarizer) learned(res *resource, known *record, o resourceResult) {
 	}
 	in.Desired = known.desired
 	delta.Walk(in, visit(func(f delta.Field) { before[f.Path.String()] = true }))
-	by, author := c.plan.in.authorsOf(res.object.ID, o.live), c.plan.author(c.plan.in.versionOf(res.object.ID, o.live))
+	by, author := c.plan.in.writersOf(res.object.ID, o.live), c.plan.author(c.plan.in.versionOf(res.object.ID, o.live))
 	delta.Walk(c.plan.comparison(res, o.live), visit(func(f delta.Field) {
 		if path := f.Path.String(); !before[path] && !isTrackingPath(path) {
 			d := delta.Difference{Path: path, Live: f.Desired}
-			writer, _ := by.managerOfValue(f.Path)
+			writer, _ := by.OfValue(f.Path)
 			c.addHistory(res, v1alpha1.OutcomeLearned, drift{Difference: d, writer: writer, WriteOrigin: author})
 		}
 	}))

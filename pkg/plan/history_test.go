@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // told is the history of an Application, a line for each entry.
@@ -49,13 +50,13 @@ func (w *world) told() (lines []string) {
 }
 
 // wrote is what the watch tells of the only object, whose managedFields are given as YAML.
-func (w *world) wrote(managed string, written plan.ObservedWrites) {
+func (w *world) wrote(managed string, written writer.Activity) {
 	w.t.Helper()
 	var fields any
 	require.NoError(w.t, yaml.Unmarshal([]byte(managed), &fields))
 	written.ManagedFields = rawJSON(w.t, fields)
 	for id := range w.live {
-		w.written = map[manifest.ID]plan.ObservedWrites{id: written}
+		w.written = map[manifest.ID]writer.Activity{id: written}
 	}
 }
 
@@ -82,7 +83,7 @@ observerSchema: [{apiVersion: example.com/v1, kind: Song, metadata: {name: top50
 func TestHistory(t *testing.T) {
 	const created = "Created ConfigMap/settings"
 	change := func(w *world) {
-		w.wrote(byEdit, plan.ObservedWrites{Events: 1, FirstSeen: w.now})
+		w.wrote(byEdit, writer.Activity{Events: 1, FirstSeen: w.now})
 		w.set("theirs", "data", "mode")
 	}
 	corrected := func(stood string) string {
@@ -101,16 +102,16 @@ func TestHistory(t *testing.T) {
 		}, []string{corrected("8ms"), created}},
 		{"the writer's own time, where no event has shown when", func(w *world) {
 			change(w)
-			w.wrote(byEdit, plan.ObservedWrites{Events: 2})
+			w.wrote(byEdit, writer.Activity{Events: 2})
 			w.round()
 		}, []string{corrected("2s"), created}},
 		{"a field that is removed, and nobody's name", func(w *world) {
-			w.wrote(byNone, plan.ObservedWrites{Events: 2, ChangedEntries: []int{0}, FirstSeen: w.now})
+			w.wrote(byNone, writer.Activity{Events: 2, ChangedEntries: []int{0}, FirstSeen: w.now})
 			delete(w.only()["data"].(map[string]any), "mode")
 			w.round()
 		}, []string{`Corrected ConfigMap/settings data.mode from "live" stood 0s`, created}},
 		{"a field that is removed by the only one who wrote", func(w *world) {
-			w.wrote(byNone, plan.ObservedWrites{Events: 1, ChangedEntries: []int{0}, FirstSeen: w.now})
+			w.wrote(byNone, writer.Activity{Events: 1, ChangedEntries: []int{0}, FirstSeen: w.now})
 			delete(w.only()["data"].(map[string]any), "mode")
 			w.round()
 		}, []string{`Corrected ConfigMap/settings data.mode from "live" by kubectl-edit Update stood 0s`, created}},
@@ -131,7 +132,7 @@ func TestHistory(t *testing.T) {
 			change(w)
 			look()
 			w.now = w.now.Add(time.Hour)
-			w.wrote(byNone, plan.ObservedWrites{Events: 1, ChangedEntries: []int{0}, FirstSeen: w.now})
+			w.wrote(byNone, writer.Activity{Events: 1, ChangedEntries: []int{0}, FirstSeen: w.now})
 			look()
 			w.written = nil
 			w.edit(settings)
@@ -151,7 +152,7 @@ func TestHistory(t *testing.T) {
 			w.round()
 		}, []string{created}},
 		{"an object that another client deletes", func(w *world) {
-			w.written = map[manifest.ID]plan.ObservedWrites{settingsID: {Events: 1, FirstSeen: w.now}}
+			w.written = map[manifest.ID]writer.Activity{settingsID: {Events: 1, FirstSeen: w.now}}
 			delete(w.live, settingsID)
 			w.now = w.now.Add(time.Second)
 			w.round()
@@ -166,7 +167,7 @@ func TestHistory(t *testing.T) {
 			w.round()
 		}, []string{`Accepted ConfigMap/settings data.mode from "live" to "LIVE" by kubectl-edit Update stood 0s`, created}},
 		{"nothing of what is free", func(w *world) {
-			w.wrote(byNone, plan.ObservedWrites{Events: 1, ChangedEntries: []int{0}, FirstSeen: w.now})
+			w.wrote(byNone, writer.Activity{Events: 1, ChangedEntries: []int{0}, FirstSeen: w.now})
 			w.set("free", "data", "another")
 			w.round()
 		}, []string{created}},
@@ -187,7 +188,7 @@ func TestHistory(t *testing.T) {
 	t.Run("a value that is learned of an object that is known", func(t *testing.T) {
 		w := newWorld(t, songs)
 		w.round()
-		w.wrote(`[{manager: kubectl, operation: Update, time: '2025-12-31T23:59:58Z', fieldsV1: {'f:spec': {'f:key3': {}}}}]`, plan.ObservedWrites{Events: 1})
+		w.wrote(`[{manager: kubectl, operation: Update, time: '2025-12-31T23:59:58Z', fieldsV1: {'f:spec': {'f:key3': {}}}}]`, writer.Activity{Events: 1})
 		w.set("later", "spec", "key3")
 		w.round()
 		assert.Equal(t, []string{`Learned Song/top50 spec.key3 to "later" by kubectl Update`, "Created Song/top50"}, w.told())
@@ -198,7 +199,7 @@ func TestHistory(t *testing.T) {
 		w.round()
 		w.set(int64(4), "spec", "volume")
 		w.round()
-		w.wrote(`[{manager: tuner, operation: Update, time: '2025-12-31T23:59:58Z', fieldsV1: {'f:spec': {'f:volume': {}}}}]`, plan.ObservedWrites{Events: 1})
+		w.wrote(`[{manager: tuner, operation: Update, time: '2025-12-31T23:59:58Z', fieldsV1: {'f:spec': {'f:volume': {}}}}]`, writer.Activity{Events: 1})
 		w.set(int64(9), "spec", "volume")
 		_, result := w.round()
 		assert.Equal(t, []string{"Corrected Song/top50 spec.volume to 9 corrected to 5 by tuner Update stood 2s", "Created Song/top50"}, w.told())
@@ -274,7 +275,7 @@ func TestTheOlderHistoryWaits(t *testing.T) {
 	w.round()
 	change := func(to string) {
 		w.now = w.now.Add(time.Hour)
-		w.wrote(byEdit, plan.ObservedWrites{Events: 1, FirstSeen: w.now})
+		w.wrote(byEdit, writer.Activity{Events: 1, FirstSeen: w.now})
 		w.set(to, "data", "mode")
 		w.round()
 	}

@@ -18,6 +18,7 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // relation is how an Application comes to act on an object: a column of the matrix.
@@ -203,7 +204,7 @@ func (c *cellWorld) change(value any, fields ...string) {
 	}})
 	require.NoError(c.t, err)
 	version, _ := get(object, "metadata", "resourceVersion").(string)
-	c.written = map[manifest.ID]plan.ObservedWrites{c.id: {ManagedFields: managed, Events: 1, ChangedEntries: []int{0}, FirstSeen: c.now, ResourceVersion: version, Writes: 1, Write: version}}
+	c.written = map[manifest.ID]writer.Activity{c.id: {ManagedFields: managed, Events: 1, ChangedEntries: []int{0}, FirstSeen: c.now, ResourceVersion: version, Writes: 1, Write: version}}
 }
 
 func (c *cellWorld) value(fields ...string) any { return get(c.live[c.id], fields...) }

@@ -8,6 +8,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // State is the state of an Application that is kept between two plans and is not, or not only, in its
@@ -36,7 +37,7 @@ type State struct {
 type PendingDrift struct {
 	// Since is the time at which the drift was first found, Writer the client that caused it.
 	Since    time.Time
-	Writer   Writer
+	Writer   writer.Writer
 	Observed delta.Value
 	WriteOrigin
 }

@@ -9,6 +9,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // previewText returns what would be done to a resource of an observe-only Application. It returns "" if only
@@ -137,7 +138,7 @@ func (c *summarizer) observed(res *resource, before *v1alpha1.ResourceStatus) {
 		differs = []delta.Difference{{}} // the object itself
 	}
 	done := doneChange{action: onlyObserve, id: res.object.ID}
-	by := sync.OnceValue(func() *writerIndex { return c.plan.in.authorsOf(res.object.ID, res.live) })
+	by := sync.OnceValue(func() *writer.Index { return c.plan.in.writersOf(res.object.ID, res.live) })
 	for _, d := range differs {
 		field := v1alpha1.ReportedField{
 			Resource: reference(res.object.ID, res.object.APIVersion), Path: d.Path,

@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // Kinds is a source of scopes and typed schemas of kinds: the built-in table, or an API server.
@@ -50,7 +51,7 @@ type Input struct {
 	FinishedJobs map[manifest.ID]map[string]any
 	// ObservedWrites has the writes to objects of Live that a watch has delivered. They show the writers if
 	// the objects in Live have no managedFields.
-	ObservedWrites map[manifest.ID]ObservedWrites
+	ObservedWrites map[manifest.ID]writer.Activity
 	// Users has the users who wrote the object versions in PendingUser of history entries, if audit events
 	// have identified them; nil if there are none.
 	Users map[v1alpha1.ObjectVersion]User

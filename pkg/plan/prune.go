@@ -7,6 +7,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // prune decides the resources that are no longer desired: those in the inventory, and those with the tracking
@@ -171,7 +172,7 @@ func (p *Plan) releaseObject(old *pruneCandidate) {
 		return
 	}
 	old.change.Action, old.change.Fields = Update, fields
-	old.change.ReadFirst = old.letting.needsManagedFields && foreignTo(app, live) == nil
+	old.change.ReadFirst = old.letting.needsManagedFields && writer.ForeignTo(app, live) == nil
 	old.change.UID, old.change.ResourceVersion = text(live, "metadata", "uid"), text(live, "metadata", "resourceVersion")
 	old.change.Guards, old.change.Patch = delta.Comparison{Differences: fields}.Patch(old.change.UID, old.change.ResourceVersion)
 }

@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // fieldReleaser is the input and the result of the decision about the released fields of one object.
@@ -128,8 +129,8 @@ func (r *fieldReleaser) judgeField(b v1alpha1.BaselineField) {
 	case !ok || !at.Value.Set:
 		r.keep(b.Path, "it no longer exists")
 	case !slices.Contains(b.Held, digest(at.Value.Any)):
-		r.needsManagedFields = r.needsManagedFields || foreignTo(r.app, r.live) == nil
-		writer, _ := (&writerIndex{app: r.app, live: r.live, entries: managersOf(r.live)}).managerOfValue(at.Path)
+		r.needsManagedFields = r.needsManagedFields || writer.ForeignTo(r.app, r.live) == nil
+		writer, _ := writer.Of(r.app, r.live).OfValue(at.Path)
 		r.keep(b.Path, "it was changed"+bySuffix(writer.Manager)+" while it was held")
 	case before.Set:
 		r.restored = append(r.restored, at.Restore(before.Any))
@@ -250,12 +251,12 @@ func (r *fieldReleaser) isForeign(path *observer.Path, value any, mine map[strin
 		}
 		return false
 	}
-	foreign := foreignTo(r.app, r.live)
+	foreign := writer.ForeignTo(r.app, r.live)
 	if foreign == nil {
 		r.needsManagedFields = true
 		return true
 	}
-	return foreign(path) && (!observer.IsKey(path.String()) || !onlyApplicationsWrote(r.live, path))
+	return foreign(path) && (!observer.IsKey(path.String()) || !writer.OnlyApplicationsWrote(r.live, path))
 }
 
 // removeParts removes the Application's fields below a location, with the maps and lists that would be empty

@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // observe combines the planned state of a resource with the outcome of its change.
@@ -115,7 +116,7 @@ func (res *resource) keepRefused(app *v1alpha1.Application, live map[string]any)
 	switch {
 	case !res.entry.Default:
 		return // no field is removed, and the record still shows which fields were held
-	case kept == nil && res.compared.NeedsManagedFields && foreignTo(app, live) != nil:
+	case kept == nil && res.compared.NeedsManagedFields && writer.ForeignTo(app, live) != nil:
 		return // the response has managedFields, so the next comparison may find more to remove
 	case kept == nil:
 		res.previous = nil
@@ -250,7 +251,7 @@ func (c *summarizer) corrected(res *resource, before *v1alpha1.ResourceStatus, d
 	if res.policy.adopts() {
 		c.addHistory(res, v1alpha1.OutcomeAdopted, drift{})
 	}
-	by := sync.OnceValue(func() *writerIndex { return c.plan.in.authorsOf(res.object.ID, res.live) })
+	by := sync.OnceValue(func() *writer.Index { return c.plan.in.writersOf(res.object.ID, res.live) })
 	for _, d := range res.change.Fields {
 		tells := !d.HeldBack && res.isReportable(d)
 		if tells {

@@ -9,6 +9,7 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // Sibling is a live field next to a held field that neither the schema nor the manifest names. If an API allows
@@ -35,7 +36,7 @@ func (p *Plan) Siblings(c Change, u Unit) []Sibling {
 	case res.policy.adopts():
 		return res.freeSiblings(u)
 	}
-	foreign := foreignTo(p.in.Application, res.live)
+	foreign := writer.ForeignTo(p.in.Application, res.live)
 	if foreign == nil {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // Suggestion is a proposed manifest and schema for a live object that has neither.
@@ -45,7 +46,7 @@ func (s Suggestion) Empty() bool {
 // users and their tools wrote. It excludes fields that controllers and autoscalers write, defaults, and fields
 // without a field manager. kind may be nil. An object without managedFields gets a schema without fields.
 func Suggest(live map[string]any, kind *kinds.Node) Suggestion {
-	s := &suggester{live: live, writers: managersOf(live)}
+	s := &suggester{live: live, writers: writer.Of(nil, live)}
 	apiVersion, _ := live["apiVersion"].(string)
 	group, _, _ := strings.Cut(apiVersion, "/")
 	s.kubernetes = !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
@@ -62,10 +63,10 @@ func Suggest(live map[string]any, kind *kinds.Node) Suggestion {
 			take(name, proposal{live[name], live[name]}, true)
 		case "status":
 		case "metadata":
-			take(name, s.metadata(live[name], member(applied, name)), true)
+			take(name, s.metadata(live[name], delta.Member(applied, name)), true)
 		default:
 			p, ok := s.node(suggestionNode{
-				live: live[name], applied: member(applied, name), t: kind.Field(name), path: (*observer.Path)(nil).Field(name), siblings: live,
+				live: live[name], applied: delta.Member(applied, name), t: kind.Field(name), path: (*observer.Path)(nil).Field(name), siblings: live,
 			})
 			take(name, p, ok)
 		}
@@ -76,7 +77,7 @@ func Suggest(live map[string]any, kind *kinds.Node) Suggestion {
 type suggester struct {
 	live       map[string]any
 	kubernetes bool // the kind is built into Kubernetes
-	writers    []managerEntry
+	writers    *writer.Index
 	suggestion Suggestion
 }
 
@@ -117,7 +118,7 @@ func (s *suggester) metadata(value any, written delta.Value) proposal {
 	}
 	path := (*observer.Path)(nil).Field("metadata")
 	for _, name := range []string{"labels", "annotations"} {
-		child, ok := s.node(suggestionNode{live: metadata[name], applied: member(applied, name), path: path.Field(name), parent: "metadata", siblings: metadata})
+		child, ok := s.node(suggestionNode{live: metadata[name], applied: delta.Member(applied, name), path: path.Field(name), parent: "metadata", siblings: metadata})
 		if ok && metadata[name] != nil {
 			schema[name], values[name] = child.schema, child.value
 		}
@@ -150,7 +151,7 @@ func (s *suggester) fields(m map[string]any, at suggestionNode) (proposal, bool)
 		parent = at.parent
 	}
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		below := suggestionNode{m[name], member(applied, name), at.t.Field(name), at.path.Field(name), parent, m}
+		below := suggestionNode{m[name], delta.Member(applied, name), at.t.Field(name), at.path.Field(name), parent, m}
 		if isOurs(below.path) {
 			continue
 		}
@@ -226,7 +227,7 @@ func (s *suggester) take(at suggestionNode) bool {
 		return false // a default; managedFields attributes it to the client that created the object
 	case !applied && s.kubernetes && isDefault(at.parent, at.path.Name(), at.siblings):
 		return false
-	case !isController(writer) && !isAct(at.path):
+	case !writer.IsController() && !isAct(at.path):
 		return true
 	}
 	f := Field{Path: at.path.String(), Parent: at.path.Parent().String(), State: FieldFree, Writer: writer}
@@ -235,19 +236,15 @@ func (s *suggester) take(at suggestionNode) bool {
 }
 
 // writer returns the last writer of a field.
-func (s *suggester) writer(path *observer.Path) Writer {
-	writer, _ := (&writerIndex{live: s.live, entries: s.writers}).managerOfValue(path)
-	return writer
+func (s *suggester) writer(path *observer.Path) writer.Writer {
+	last, _ := s.writers.OfValue(path)
+	return last
 }
 
-// hasApplied reports whether writer applied exactly this field. If it applied a field around it as one value,
+// hasApplied reports whether a writer applied exactly this field. If it applied a field around it as one value,
 // such as a list without keys, this field may be a default of the API server.
-func (s *suggester) hasApplied(writer Writer, path *observer.Path) bool {
-	if writer.Operation != metav1.ManagedFieldsOperationApply {
-		return false
-	}
-	steps := path.Steps(s.live)
-	return slices.ContainsFunc(s.writers, func(m managerEntry) bool { return m.Writer == writer && reachOf(m.leaves, steps) == reachSelf })
+func (s *suggester) hasApplied(by writer.Writer, path *observer.Path) bool {
+	return by.Operation == metav1.ManagedFieldsOperationApply && s.writers.Owns(by, path)
 }
 
 // isOurs reports whether a field is tracking metadata of Holdfast, or bookkeeping of a tool or the API server.
@@ -266,23 +263,6 @@ func isOurs(path *observer.Path) bool {
 // isAct reports whether a field only records a completed action, such as a restart.
 func isAct(path *observer.Path) bool {
 	return strings.HasSuffix(path.String(), "annotations['kubectl.kubernetes.io/restartedAt']")
-}
-
-// appliers are parts of the names of controllers that apply manifests that users wrote.
-var appliers = []string{"argocd", "kustomize-controller", "helm-controller", "fleet"}
-
-// isController reports whether a writer is a program that writes the field continuously. It decides by the
-// field manager's name, or by a write through a subresource such as scale.
-func isController(w Writer) bool {
-	if w.Subresource != "" {
-		return true
-	}
-	name := strings.ToLower(w.Manager)
-	has := func(part string) bool { return strings.Contains(name, part) }
-	if slices.ContainsFunc(appliers, has) {
-		return false
-	}
-	return slices.ContainsFunc(controllerNames, has) || name == "manager" || name == "kube-apiserver"
 }
 
 func item(l []any, i int) delta.Value {

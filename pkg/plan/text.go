@@ -21,3 +21,11 @@ func listed(messages []string, shown int) string {
 	}
 	return fmt.Sprintf("%s; and %d more", strings.Join(messages[:shown], "; "), len(messages)-shown)
 }
+
+// bySuffix returns " by MANAGER", or "" if the manager is not known.
+func bySuffix(manager string) string {
+	if manager == "" {
+		return ""
+	}
+	return " by " + manager
+}

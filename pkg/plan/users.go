@@ -9,6 +9,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // nameWait is how long to wait for the name of a user. The API server sends a batch of audit events every 30
@@ -48,6 +49,11 @@ func (in Input) history() []v1alpha1.HistoryEntry {
 		return in.Application.Status.History
 	}
 	return slices.Concat(in.Application.Status.History, in.Memory.Older)
+}
+
+// writersOf returns the writers of a live object.
+func (in *Input) writersOf(id manifest.ID, live map[string]any) *writer.Index {
+	return in.ObservedWrites[id].Of(in.Application, live)
 }
 
 // versionOf returns the version of a live object that the last write created. It returns the zero version unless

@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // signed is the history, as far as it is about users: a line for each entry.
@@ -49,7 +50,7 @@ func TestUsers(t *testing.T) {
 	change := func(w *world, resourceVersion string) {
 		w.set("theirs", "data", "mode")
 		w.set(resourceVersion, "metadata", "resourceVersion")
-		w.wrote(byEdit, plan.ObservedWrites{Events: 1, FirstSeen: w.now, ResourceVersion: resourceVersion, Writes: 1, Write: resourceVersion})
+		w.wrote(byEdit, writer.Activity{Events: 1, FirstSeen: w.now, ResourceVersion: resourceVersion, Writes: 1, Write: resourceVersion})
 	}
 	corrected := func(w *world, resourceVersion string) {
 		change(w, resourceVersion)
@@ -104,13 +105,13 @@ func TestUsers(t *testing.T) {
 		{"two writes, of which nobody knows which it was", func(w *world) {
 			w.users[version("7")], w.users[version("8")] = mallory, bob
 			change(w, "8")
-			w.wrote(byEdit, plan.ObservedWrites{Events: 2, ResourceVersion: "8", Writes: 2, Write: "8"})
+			w.wrote(byEdit, writer.Activity{Events: 2, ResourceVersion: "8", Writes: 2, Write: "8"})
 			w.round()
 		}, []string{"Corrected by ,,", created}},
 		{"a write, and one of the status after it", func(w *world) {
 			w.users[version("7")] = mallory
 			change(w, "8")
-			w.wrote(byEdit, plan.ObservedWrites{Events: 2, ResourceVersion: "8", Writes: 1, Write: "7"})
+			w.wrote(byEdit, writer.Activity{Events: 2, ResourceVersion: "8", Writes: 1, Write: "7"})
 			w.round()
 		}, []string{"Corrected by mallory,admin,10.0.0.7", created}},
 		{"an annotation, which a write of the status may have changed", func(w *world) {
@@ -119,7 +120,7 @@ func TestUsers(t *testing.T) {
 			w.users[version("7")] = mallory
 			w.set("8", "metadata", "resourceVersion")
 			w.set("theirs", "metadata", "annotations", "a")
-			w.wrote(byNone, plan.ObservedWrites{Events: 2, ResourceVersion: "8", Writes: 1, Write: "7"})
+			w.wrote(byNone, writer.Activity{Events: 2, ResourceVersion: "8", Writes: 1, Write: "7"})
 			w.round()
 		}, []string{"Corrected by ,,", created}},
 		{"an object that was read since, and may be another one", func(w *world) {
@@ -147,7 +148,7 @@ func TestUsers(t *testing.T) {
 			w.users = map[v1alpha1.ObjectVersion]plan.User{} // an hour later nobody else knows
 			w.now = w.now.Add(time.Hour)
 			w.set("8", "metadata", "resourceVersion")
-			w.wrote(byNone, plan.ObservedWrites{Events: 1, ResourceVersion: "8", Writes: 1, Write: "8"})
+			w.wrote(byNone, writer.Activity{Events: 1, ResourceVersion: "8", Writes: 1, Write: "8"})
 			look()
 			w.edit(settings)
 			w.round()
@@ -174,7 +175,7 @@ func TestUsers(t *testing.T) {
 		w.round()
 		w.set("dGhlaXJz", "data", "key")
 		w.set("7", "metadata", "resourceVersion")
-		w.wrote(byEdit, plan.ObservedWrites{Events: 1, ResourceVersion: "7", Writes: 1, Write: "7"})
+		w.wrote(byEdit, writer.Activity{Events: 1, ResourceVersion: "7", Writes: 1, Write: "7"})
 		assert.Empty(t, w.asked())
 		w.round()
 		w.live = map[manifest.ID]map[string]any{}

@@ -17,6 +17,7 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // world is one Application and a cluster that does what it is told: Decide,
@@ -36,7 +37,7 @@ type world struct {
 	// ended has objects that are gone, as the watch has shown them last.
 	ended map[manifest.ID]map[string]any
 	// written is who wrote live objects, as the watch has told.
-	written map[manifest.ID]plan.ObservedWrites
+	written map[manifest.ID]writer.Activity
 	// users are who wrote versions of objects, as audit events have told; nil: there are none.
 	users map[v1alpha1.ObjectVersion]plan.User
 	uids  int

@@ -30,6 +30,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/turn"
 	"holdfast.dev/holdfast/pkg/worker"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // desk is a cluster that does as it is told: it has objects, answers some requests with
@@ -350,11 +351,11 @@ func (d *desk) Marked(_ context.Context, gk schema.GroupKind, _ kubernetes.Mappi
 
 func (d *desk) Ended(schema.GroupKind, kubernetes.Mapping) map[manifest.ID]map[string]any { return nil }
 
-func (d *desk) Written(schema.GroupKind, kubernetes.Mapping, map[manifest.ID]map[string]any) map[manifest.ID]plan.ObservedWrites {
+func (d *desk) Written(schema.GroupKind, kubernetes.Mapping, map[manifest.ID]map[string]any) map[manifest.ID]writer.Activity {
 	return nil
 }
 
-func (d *desk) Processed(kubernetes.Location, plan.ObservedWrites) {}
+func (d *desk) Processed(kubernetes.Location, writer.Activity) {}
 
 func (d *desk) Silent(kubernetes.Mapping) error { return nil }
 

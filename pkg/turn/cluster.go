@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // Reader is a cluster with read access for one Application. Errors of requests are those of the API server
@@ -35,7 +36,7 @@ type Reader interface {
 	Marked(ctx context.Context, gk schema.GroupKind, mapping cluster.Mapping) (map[manifest.ID]map[string]any, error)
 	// Written returns the recent writes to the marked objects, and to objects that are not among them, as far
 	// as the watch delivered them. They belong to exactly the versions of the marked objects.
-	Written(gk schema.GroupKind, mapping cluster.Mapping, marked map[manifest.ID]map[string]any) map[manifest.ID]plan.ObservedWrites
+	Written(gk schema.GroupKind, mapping cluster.Mapping, marked map[manifest.ID]map[string]any) map[manifest.ID]writer.Activity
 	// Ended returns the last state of deleted objects of a kind, as far as a watch delivered it. Only Jobs
 	// are needed.
 	Ended(gk schema.GroupKind, mapping cluster.Mapping) map[manifest.ID]map[string]any
@@ -71,7 +72,7 @@ type Target interface {
 	// TryPatch sends a patch as a dry run, and returns an error if it would not be accepted.
 	TryPatch(ctx context.Context, at cluster.Location, ops any) error
 	// Processed marks the writes to an object as processed, up to the given result of Written.
-	Processed(at cluster.Location, written plan.ObservedWrites)
+	Processed(at cluster.Location, written writer.Activity)
 	// Wrote and Gone add the result of a write to the store, before the watch delivers it.
 	Wrote(at cluster.Location, object map[string]any)
 	Gone(at cluster.Location, uid types.UID)

@@ -22,6 +22,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/turn"
 	"holdfast.dev/holdfast/pkg/worker"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // process is what a controller knows, and loses when it dies.
@@ -175,11 +176,11 @@ func (t target) Marked(_ context.Context, gk schema.GroupKind, _ kubernetes.Mapp
 
 func (target) Ended(schema.GroupKind, kubernetes.Mapping) map[manifest.ID]map[string]any { return nil }
 
-func (target) Written(schema.GroupKind, kubernetes.Mapping, map[manifest.ID]map[string]any) map[manifest.ID]plan.ObservedWrites {
+func (target) Written(schema.GroupKind, kubernetes.Mapping, map[manifest.ID]map[string]any) map[manifest.ID]writer.Activity {
 	return nil
 }
 
-func (target) Processed(kubernetes.Location, plan.ObservedWrites) {}
+func (target) Processed(kubernetes.Location, writer.Activity) {}
 
 func (target) Silent(kubernetes.Mapping) error { return nil }
 

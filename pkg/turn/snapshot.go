@@ -19,6 +19,7 @@ import (
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // Request is the input of one reconciliation.
@@ -75,7 +76,7 @@ type Snapshot struct {
 // read is an object that is processed, and the writes to it that are known.
 type read struct {
 	at      cluster.Location
-	written plan.ObservedWrites
+	written writer.Activity
 }
 
 // markProcessed marks the writes to all objects as processed. The writes that are needed for longer are
@@ -155,7 +156,7 @@ func Gather(ctx context.Context, v Reader, r Request) (*Snapshot, error) {
 	v.Need(s.kinds.resources(), namespacesOf(app, s.manifests), s.named(), s.ranges())
 	s.Input = plan.Input{
 		Application: app, Kinds: s.kinds, Memory: &r.Memory.plan, ContestPolicy: r.Rules, Now: r.Now,
-		Live: map[manifest.ID]map[string]any{}, ObservedWrites: map[manifest.ID]plan.ObservedWrites{}, FinishedJobs: map[manifest.ID]map[string]any{}, Blocked: r.Memory.blocked(r.Now),
+		Live: map[manifest.ID]map[string]any{}, ObservedWrites: map[manifest.ID]writer.Activity{}, FinishedJobs: map[manifest.ID]map[string]any{}, Blocked: r.Memory.blocked(r.Now),
 		Source: r.Source, Hooks: r.Hooks, Callback: r.Callback, Normalize: cluster.Normalize,
 	}
 	waiting := s.addMarked(ctx)

@@ -17,6 +17,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // view is a reader of the cluster with the rights of the user, for one reconcile of an Application. It
@@ -83,7 +84,7 @@ func (v *view) AnyVersion(ctx context.Context, gk schema.GroupKind) (cluster.Map
 func (*view) Ended(schema.GroupKind, cluster.Mapping) map[manifest.ID]map[string]any { return nil }
 
 // Written returns nil, because the objects contain their managedFields.
-func (*view) Written(schema.GroupKind, cluster.Mapping, map[manifest.ID]map[string]any) map[manifest.ID]plan.ObservedWrites {
+func (*view) Written(schema.GroupKind, cluster.Mapping, map[manifest.ID]map[string]any) map[manifest.ID]writer.Activity {
 	return nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/turn"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // View is a cluster, or files in its place, for one reconciliation of an Application.
@@ -63,7 +64,7 @@ func (v fileView) Marked(_ context.Context, gk schema.GroupKind, _ cluster.Mappi
 func (fileView) Ended(schema.GroupKind, cluster.Mapping) map[manifest.ID]map[string]any { return nil }
 
 // Written returns nil, because only the objects themselves show who wrote them.
-func (fileView) Written(schema.GroupKind, cluster.Mapping, map[manifest.ID]map[string]any) map[manifest.ID]plan.ObservedWrites {
+func (fileView) Written(schema.GroupKind, cluster.Mapping, map[manifest.ID]map[string]any) map[manifest.ID]writer.Activity {
 	return nil
 }
 

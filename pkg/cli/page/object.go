@@ -17,6 +17,7 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // Object is the page of one resource of an Application, line by line.
@@ -288,7 +289,7 @@ func wantedLines(f plan.Field, first string) string {
 	return strings.Join(lines, "\n")
 }
 
-func writerOf(w plan.Writer) Writer {
+func writerOf(w writer.Writer) Writer {
 	name := terminal.Visible(w.Manager)
 	if w.Subresource != "" {
 		name += terminal.Visible(" (" + w.Subresource + ")")

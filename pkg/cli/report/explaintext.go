@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // Explanation is a printer of the explanation of one resource.
@@ -257,7 +258,7 @@ func (t *Explanation) below(s terminal.Style, text string) {
 }
 
 // Writer returns the last writer of a field, and how long ago it wrote.
-func (t *Explanation) Writer(w plan.Writer) string {
+func (t *Explanation) Writer(w writer.Writer) string {
 	if w.Manager == "" {
 		return ""
 	}

@@ -6,6 +6,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // ExplanationView is the output of `explain -o json`.
@@ -90,7 +91,7 @@ func viewValue(v delta.Value) *plan.ViewValue {
 	return &plan.ViewValue{Any: v.Any}
 }
 
-func writerView(w plan.Writer) *WriterView {
+func writerView(w writer.Writer) *WriterView {
 	if w.Manager == "" {
 		return nil
 	}

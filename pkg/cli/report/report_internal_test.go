@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 var now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -30,7 +31,7 @@ func palette(t *testing.T, color string) terminal.Palette {
 func field(parent, name, value, manager string) plan.Field {
 	return plan.Field{
 		Path: parent + "." + name, Parent: parent, State: plan.FieldFree, Live: delta.NewValue(value),
-		Writer: plan.Writer{Manager: manager, At: now.Add(-time.Minute)}, Why: "free: nobody named it",
+		Writer: writer.Writer{Manager: manager, At: now.Add(-time.Minute)}, Why: "free: nobody named it",
 	}
 }
 

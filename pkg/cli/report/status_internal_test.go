@@ -17,6 +17,7 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // statusText is what status prints of a view.
@@ -143,7 +144,7 @@ func TestForEveryReasonThereIsSomethingToDo(t *testing.T) {
 }
 
 func TestAdvice(t *testing.T) {
-	contested := plan.Field{Path: "spec.template.spec.containers[name=web].image", State: plan.FieldContested, Drift: delta.Changed, Writer: plan.Writer{Manager: "rival"}}
+	contested := plan.Field{Path: "spec.template.spec.containers[name=web].image", State: plan.FieldContested, Drift: delta.Changed, Writer: writer.Writer{Manager: "rival"}}
 	lasting := plan.Field{Path: "data.a", State: plan.FieldHeld, Drift: delta.Changed, Corrected: true}
 	dropped := plan.Field{Path: "spec.replcas", State: plan.FieldAccepted, Desired: delta.NewValue(int64(2))}
 	grant := func(name string) ResourceView {

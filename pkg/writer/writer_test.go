@@ -1,6 +1,7 @@
-package plan
+package writer
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -10,13 +11,11 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
-	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// TestAuthors: who made a leaf what it is, or nobody: never a wrong name. The times are
-// seconds of one minute.
-func TestAuthors(t *testing.T) {
+// The writer of a leaf is named, or none is: never a wrong one. The times are seconds of one minute.
+func TestOfDifference(t *testing.T) {
 	rows := []struct {
 		name, managed string
 		events        int
@@ -109,7 +108,6 @@ func TestAuthors(t *testing.T) {
 		},
 		{name: "nobody, where nothing is known", managed: `[]`, path: "key", desired: "held", observed: "theirs"},
 	}
-	id := manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "config"}
 	app := &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -117,10 +115,10 @@ func TestAuthors(t *testing.T) {
 			if !row.absent {
 				data["key"] = row.observed
 			}
-			in := Input{Application: app, ObservedWrites: map[manifest.ID]ObservedWrites{id: {ManagedFields: managedJSON(t, row.managed), Events: row.events, ChangedEntries: row.moved}}}
+			activity := Activity{ManagedFields: managedJSON(t, row.managed), Events: row.events, ChangedEntries: row.moved}
 			path := (*observer.Path)(nil).Field("data").Field(row.path)
 			d := differenceAt(t, path, delta.NewValue(row.desired), delta.Value{Set: !row.absent, Any: row.observed})
-			assert.Equal(t, row.want, in.authorsOf(id, map[string]any{"data": data}).writerOf(d).Manager)
+			assert.Equal(t, row.want, activity.Of(app, map[string]any{"data": data}).OfDifference(d).Manager)
 		})
 	}
 }
@@ -161,5 +159,7 @@ func managedJSON(t *testing.T, text string) []byte {
 			"fieldsType": "FieldsV1", "fieldsV1": e.Fields,
 		})
 	}
-	return encode(long).Raw
+	raw, err := json.Marshal(long)
+	require.NoError(t, err)
+	return raw
 }

@@ -1,4 +1,4 @@
-package plan
+package writer
 
 import (
 	"testing"
@@ -53,7 +53,7 @@ spec:
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			writer, _ := (&writerIndex{live: live, entries: managersOf(live)}).managerOfValue(row.path)
+			writer, _ := Of(nil, live).OfValue(row.path)
 			assert.Equal(t, row.manager, writer.Manager)
 		})
 	}

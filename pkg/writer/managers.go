@@ -1,67 +1,22 @@
-package plan
+package writer
 
 import (
 	"encoding/json"
-	"slices"
-	"sync"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// foreignTo returns a function that reports, from an object's managedFields, whether a client other than
-// the Application wrote at or below a path. It returns nil for an object without managedFields. The
-// function decodes them at its first call, because most comparisons never call it.
-func foreignTo(app *v1alpha1.Application, live map[string]any) func(*observer.Path) bool {
-	metadata, _ := live["metadata"].(map[string]any)
-	if list, _ := metadata["managedFields"].([]any); len(list) == 0 {
-		return nil
-	}
-	managers := sync.OnceValue(func() []managerEntry { return managersOf(live) })
-	return func(path *observer.Path) bool {
-		steps := path.Steps(live)
-		for _, e := range managers() {
-			if !isManager(app, e.Manager) && touches(e.leaves, steps) {
-				return true
-			}
-		}
-		return false
-	}
-}
-
-// onlyApplicationsWrote reports whether all field managers at a path belong to Applications.
-func onlyApplicationsWrote(live map[string]any, path *observer.Path) bool {
-	steps := path.Steps(live)
-	return !slices.ContainsFunc(managersOf(live), func(e managerEntry) bool {
-		return !v1alpha1.IsFieldManager(e.Manager) && touches(e.leaves, steps)
-	})
-}
-
-func isManager(app *v1alpha1.Application, manager string) bool {
-	return v1alpha1.IsFieldManagerOf(manager, app.Namespace, app.Name)
-}
-
-// Writer is a field manager with the time of its last write. The zero Writer means that it is not known.
-type Writer struct {
-	Manager string
-	// Operation is how it wrote: Update or Apply.
-	Operation metav1.ManagedFieldsOperationType
-	// Subresource through which it wrote, such as scale; "" for the object itself.
-	Subresource string
-	At          time.Time
-}
-
-type managerEntry struct {
+// entry is one decoded item of managedFields.
+type entry struct {
 	Writer
 	leaves *fieldpath.Set
 	nth    int // index in managedFields
 }
 
-func managersOf(live map[string]any) []managerEntry {
+func managersOf(live map[string]any) []entry {
 	metadata, _ := live["metadata"].(map[string]any)
 	raw, err := json.Marshal(metadata["managedFields"])
 	if err != nil {
@@ -71,12 +26,12 @@ func managersOf(live map[string]any) []managerEntry {
 }
 
 // managersIn decodes the JSON of managedFields. It skips entries that cannot be decoded.
-func managersIn(raw []byte) []managerEntry {
+func managersIn(raw []byte) []entry {
 	var fields []metav1.ManagedFieldsEntry
 	if json.Unmarshal(raw, &fields) != nil {
 		return nil
 	}
-	var entries []managerEntry
+	var entries []entry
 	for i, f := range fields {
 		if f.FieldsV1 == nil {
 			continue
@@ -85,7 +40,7 @@ func managersIn(raw []byte) []managerEntry {
 		if set.FromJSON(f.FieldsV1.GetRawReader()) != nil {
 			continue
 		}
-		e := managerEntry{Writer{Manager: f.Manager, Operation: f.Operation, Subresource: f.Subresource}, set.Leaves(), i}
+		e := entry{Writer{Manager: f.Manager, Operation: f.Operation, Subresource: f.Subresource}, set.Leaves(), i}
 		if f.Time != nil {
 			e.At = f.Time.Time
 		}

@@ -1,0 +1,203 @@
+// Package writer finds out which client wrote a field of an object, from the object's managedFields and
+// from the events that a watch has delivered.
+package writer
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// Writer is a field manager with the time of its last write. The zero Writer means that it is not known.
+type Writer struct {
+	Manager string
+	// Operation is how it wrote: Update or Apply.
+	Operation metav1.ManagedFieldsOperationType
+	// Subresource through which it wrote, such as scale; "" for the object itself.
+	Subresource string
+	At          time.Time
+}
+
+// Activity is a summary of the writes to a live object that the watch has delivered, since the
+// Application processed the object or wrote it.
+type Activity struct {
+	// ManagedFields is the JSON of its managedFields; nil if the object is gone.
+	ManagedFields []byte
+	// Events is the number of watch events; those before a list count as several.
+	Events int
+	// ChangedEntries are the indexes of the managedFields entries whose time changed with the last event.
+	ChangedEntries []int
+	// FirstSeen is the time of the first of these events; zero if it is not known.
+	FirstSeen time.Time
+	// FirstEvent is the number of that event.
+	FirstEvent uint64
+	// ResourceVersion is the resourceVersion of the newest event.
+	ResourceVersion string
+	// Writes is the number of events that may be more than a write of the status subresource. Write is the
+	// resourceVersion of the newest of them.
+	Writes int
+	Write  string
+}
+
+// Index is an index of the field managers of one live object. The live object's managedFields are decoded once.
+type Index struct {
+	app     *v1alpha1.Application // its own field manager is never returned as a writer; nil to return all
+	Live    map[string]any
+	entries []entry
+	// onlyCandidate is the only field manager that can have removed something; nil if that is not known.
+	onlyCandidate *entry
+}
+
+// Of returns the writers of a live object, without the Application itself. If app is nil, all writers are
+// returned.
+func Of(app *v1alpha1.Application, live map[string]any) *Index {
+	return &Index{app: app, Live: live, entries: managersOf(live)}
+}
+
+// Of returns the writers of a live object, as writer.Of does. If the live object has managedFields, they are
+// used, because they are newer than those that the watch delivered.
+func (w Activity) Of(app *v1alpha1.Application, live map[string]any) *Index {
+	x := Of(app, live)
+	if len(x.entries) > 0 || len(w.ManagedFields) == 0 {
+		return x
+	}
+	x.entries = managersIn(w.ManagedFields)
+	if w.Events != 1 || len(w.ChangedEntries) != 1 {
+		return x
+	}
+	if i := slices.IndexFunc(x.entries, func(e entry) bool { return e.nth == w.ChangedEntries[0] }); i >= 0 {
+		x.onlyCandidate = &x.entries[i]
+	}
+	return x
+}
+
+// OfDifference returns the writer of the live value of a leaf, or the zero Writer if it is not known, which is
+// better than a wrong name. managedFields does not record removals. If the watch delivered one event, and
+// only one managedFields entry has a new time, then its manager made the removal.
+func (x *Index) OfDifference(d delta.Difference) Writer {
+	if at := setPath(d.LivePath(), d.Desired, d.Live); at != nil {
+		if w, owned := x.OfValue(at); owned {
+			return w
+		}
+	}
+	if x.onlyCandidate == nil || isManager(x.app, x.onlyCandidate.Manager) {
+		return Writer{}
+	}
+	return x.onlyCandidate.Writer
+}
+
+// OfValue returns the field manager that owns a value. A manager that sets a value owns it, and the
+// other managers lose it. A manager may own the value as part of a map or list that it owns as one value.
+// But an empty map that another client wrote looks the same, so the nearest owner counts, and of several
+// equally near ones the one that wrote last. On a tie the Writer is zero, because the times have a
+// resolution of one second.
+func (x *Index) OfValue(at *observer.Path) (last Writer, owned bool) {
+	steps := at.Steps(x.Live)
+	owners, nearest := []entry{}, reachNone
+	for _, e := range x.entries {
+		switch reach := reachOf(e.leaves, steps); {
+		case reach == reachNone || reach < nearest:
+		case reach > nearest:
+			owners, nearest = []entry{e}, reach
+		default:
+			owners = append(owners, e)
+		}
+	}
+	owned = len(owners) > 0
+	owners = slices.DeleteFunc(owners, func(e entry) bool { return x.app != nil && isManager(x.app, e.Manager) })
+	if len(owners) == 0 {
+		return Writer{}, owned
+	}
+	slices.SortStableFunc(owners, func(a, b entry) int { return b.At.Compare(a.At) })
+	tied := slices.DeleteFunc(slices.Clone(owners), func(e entry) bool { return !e.At.Equal(owners[0].At) })
+	for _, e := range tied {
+		if len(tied) == 1 || x.onlyCandidate != nil && x.onlyCandidate.nth == e.nth {
+			return e.Writer, owned
+		}
+	}
+	return Writer{}, owned
+}
+
+// setPath returns the path of a value that another client set, where the live value is not the desired one.
+// It returns nil if the live value only lacks something.
+func setPath(path *observer.Path, desired, live delta.Value) *observer.Path {
+	if !live.Set {
+		return nil
+	}
+	if !desired.Set {
+		return path
+	}
+	switch now := live.Any.(type) {
+	case map[string]any:
+		was, ok := desired.Any.(map[string]any)
+		if !ok {
+			return path
+		}
+		for _, name := range slices.Sorted(maps.Keys(now)) {
+			if at := setPath(path.Field(name), delta.Member(was, name), delta.Member(now, name)); at != nil {
+				return at
+			}
+		}
+		return nil
+	case []any:
+		was, ok := desired.Any.([]any)
+		if !ok {
+			return path
+		}
+		for i, element := range now {
+			if !slices.ContainsFunc(was, func(e any) bool { return observer.Equal(e, element) }) {
+				return path.Element("[]", i)
+			}
+		}
+		return nil
+	}
+	if desired.Equal(live) {
+		return nil
+	}
+	return path
+}
+
+// Owns reports whether a writer owns a field itself, or something below it.
+func (x *Index) Owns(writer Writer, path *observer.Path) bool {
+	steps := path.Steps(x.Live)
+	return slices.ContainsFunc(x.entries, func(e entry) bool { return e.Writer == writer && reachOf(e.leaves, steps) == reachSelf })
+}
+
+// ForeignTo returns a function that reports, from an object's managedFields, whether a client other than
+// the Application wrote at or below a path. It returns nil for an object without managedFields. The
+// function decodes them at its first call, because most comparisons never call it.
+func ForeignTo(app *v1alpha1.Application, live map[string]any) func(*observer.Path) bool {
+	metadata, _ := live["metadata"].(map[string]any)
+	if list, _ := metadata["managedFields"].([]any); len(list) == 0 {
+		return nil
+	}
+	managers := sync.OnceValue(func() []entry { return managersOf(live) })
+	return func(path *observer.Path) bool {
+		steps := path.Steps(live)
+		for _, e := range managers() {
+			if !isManager(app, e.Manager) && touches(e.leaves, steps) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// OnlyApplicationsWrote reports whether all field managers at a path belong to Applications.
+func OnlyApplicationsWrote(live map[string]any, path *observer.Path) bool {
+	steps := path.Steps(live)
+	return !slices.ContainsFunc(managersOf(live), func(e entry) bool {
+		return !v1alpha1.IsFieldManager(e.Manager) && touches(e.leaves, steps)
+	})
+}
+
+func isManager(app *v1alpha1.Application, manager string) bool {
+	return v1alpha1.IsFieldManagerOf(manager, app.Namespace, app.Name)
+}
