@@ -206,24 +206,27 @@ func (t target) Problem(err error, at kubernetes.Location, verb string) *plan.Pr
 	return turn.ProblemOf(err, at, verb, "system:serviceaccount:default:deployer")
 }
 
+// manager is the field manager of the Application.
+func (c *cluster) manager() string { return v1alpha1.FieldManagerOf(c.app.Namespace, c.app.Name) }
+
 func (t target) Create(_ context.Context, at kubernetes.Location, body map[string]any) (map[string]any, error) {
 	return t.request("create", at.ID, body, nil, func() (map[string]any, error) {
 		if t.server.taken[get(body, "spec", "vip")] {
 			t.relearned[at.ID] = true // it is created without, then
 		}
-		return t.server.create(at.ID, body)
+		return t.server.create(at.ID, body, t.manager())
 	})
 }
 
 func (t target) Patch(_ context.Context, at kubernetes.Location, ops any) (map[string]any, error) {
-	return t.request("patch", at.ID, nil, ops, func() (map[string]any, error) { return t.server.patch(at.ID, ops, false) })
+	return t.request("patch", at.ID, nil, ops, func() (map[string]any, error) { return t.server.patch(at.ID, ops, false, t.manager()) })
 }
 
 func (t target) TryPatch(_ context.Context, at kubernetes.Location, ops any) error {
 	if t.dead {
 		return errDead
 	}
-	_, err := t.server.patch(at.ID, ops, true)
+	_, err := t.server.patch(at.ID, ops, true, "")
 	return err
 }
 

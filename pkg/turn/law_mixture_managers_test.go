@@ -22,19 +22,32 @@ type managers struct {
 	times   map[string]time.Time
 }
 
-func newManagers(spec *part) *managers {
-	untyped := smd.Untyped
-	text := smd.TypeRef{Inlined: smd.Atom{Scalar: &untyped}}
-	texts := smd.TypeRef{Inlined: smd.Atom{Map: &smd.Map{ElementType: text}}}
-	fields := func(fields ...smd.StructField) smd.Atom { return smd.Atom{Map: &smd.Map{Fields: fields}} }
-	metadata := smd.TypeRef{Inlined: fields(smd.StructField{Name: "labels", Type: texts}, smd.StructField{Name: "annotations", Type: texts})}
-	root := fields(smd.StructField{Name: "metadata", Type: metadata}, smd.StructField{Name: "spec", Type: spec.merged()})
-	parser := merged.Parser{Schema: smd.Schema{Types: []smd.TypeDef{{Name: "root", Atom: root}}}}
+// newManagers returns those of a new object with a spec of a type, which may refer to types.
+func newManagers(spec smd.TypeRef, types ...smd.TypeDef) *managers {
+	metadata := smd.TypeRef{Inlined: structOf(smd.StructField{Name: "labels", Type: anyValue}, smd.StructField{Name: "annotations", Type: anyValue})}
+	root := structOf(smd.StructField{Name: "metadata", Type: metadata}, smd.StructField{Name: "spec", Type: spec})
+	root.Map.ElementType = anyValue
+	types = append(slices.Clone(types), smd.TypeDef{Name: "root", Atom: root}, smd.TypeDef{Name: "any", Atom: anything()})
+	parser := merged.Parser{Schema: smd.Schema{Types: types}}
 	return &managers{
 		object: parser.Type("root"), updater: (&merge.UpdaterBuilder{Converter: oneVersion{}}).BuildUpdater(),
 		sets: fieldpath.ManagedFields{}, times: map[string]time.Time{},
 	}
 }
+
+var (
+	untyped  = smd.Untyped
+	anyValue = smd.TypeRef{NamedType: new("any")}
+)
+
+// anything is the type of a value of any type, in which lists have no keys.
+func anything() smd.Atom {
+	return smd.Atom{
+		Scalar: &untyped, List: &smd.List{ElementType: anyValue, ElementRelationship: smd.Atomic}, Map: &smd.Map{ElementType: anyValue},
+	}
+}
+
+func structOf(fields ...smd.StructField) smd.Atom { return smd.Atom{Map: &smd.Map{Fields: fields}} }
 
 // oneVersion converts objects of a kind that has one version.
 type oneVersion struct{}
@@ -75,10 +88,13 @@ func managed(object map[string]any) map[string]any {
 			metadata[field] = value
 		}
 	}
-	rest := map[string]any{"metadata": metadata}
-	if spec := object["spec"]; spec != nil {
-		rest["spec"] = spec
+	rest := maps.Clone(object)
+	if rest == nil {
+		rest = map[string]any{}
 	}
+	rest["metadata"] = metadata
+	delete(rest, "apiVersion")
+	delete(rest, "kind")
 	return rest
 }
 

@@ -23,7 +23,7 @@ func newObject(t *testing.T, r *rapid.T, spec *part) *oneObject {
 	c := newCluster(t, r, observertest.Server{}, []manifest.ID{id})
 	*c.log = nil
 	c.kinds = generated{plan.Offline(), typeOf(spec)}
-	o := &oneObject{cluster: c, id: id, spec: spec, managers: newManagers(spec)}
+	o := &oneObject{cluster: c, id: id, spec: spec, managers: newManagers(spec.merged())}
 	o.note("the kind is %s", spec)
 	return o
 }

@@ -7,12 +7,14 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"time"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	smd "sigs.k8s.io/structured-merge-diff/v6/schema"
 
 	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -22,15 +24,18 @@ import (
 
 // apiServer is a small cluster that keeps the rules of a real one: names are taken,
 // tests in patches and UIDs of deletes are preconditions, finalizers hold what is
-// deleted, and every object has a managedFields that says what another client wrote.
+// deleted, and the managedFields of an object are kept by the library of the API server.
 type apiServer struct {
 	observertest.Server
 	// objects are without managedFields, which only an answer has.
 	objects map[manifest.ID]map[string]any
 	// theirs is what somebody wrote, by UID, as FieldsV1.
 	theirs map[string]map[string]any
-	serial int
-	writes int
+	// managers have the managedFields, by UID.
+	managers map[string]*managers
+	now      func() time.Time
+	serial   int
+	writes   int
 	// taken are addresses that a new object cannot have, refused the places that
 	// cannot be changed.
 	taken   map[any]bool
@@ -77,15 +82,11 @@ func (s *apiServer) get(id manifest.ID) (map[string]any, error) {
 // answer is an object with its managedFields.
 func (s *apiServer) answer(object map[string]any) map[string]any {
 	object = observer.CopyMap(object)
-	managers := []any{map[string]any{"manager": v1alpha1.FieldManager, "fieldsType": "FieldsV1", "fieldsV1": map[string]any{}}}
-	if theirs := s.theirs[uidOf(object)]; theirs != nil {
-		managers = append(managers, map[string]any{"manager": "somebody", "fieldsType": "FieldsV1", "fieldsV1": observer.CopyMap(theirs)})
-	}
-	set(object, managers, "metadata", "managedFields")
+	set(object, s.managers[uidOf(object)].list(), "metadata", "managedFields")
 	return object
 }
 
-func (s *apiServer) create(id manifest.ID, body map[string]any) (map[string]any, error) {
+func (s *apiServer) create(id manifest.ID, body map[string]any, manager string) (map[string]any, error) {
 	if s.objects[id] != nil {
 		return nil, apierrors.NewAlreadyExists(resourceOf(id), id.Name)
 	}
@@ -93,22 +94,23 @@ func (s *apiServer) create(id manifest.ID, body map[string]any) (map[string]any,
 		return nil, errRefused(id)
 	}
 	s.judge("create", id, nil, body)
-	return s.answer(s.born(id, body)), nil
+	return s.answer(s.born(id, body, manager)), nil
 }
 
-// born is a new object.
-func (s *apiServer) born(id manifest.ID, body map[string]any) map[string]any {
+// born is a new object of a client.
+func (s *apiServer) born(id manifest.ID, body map[string]any, manager string) map[string]any {
 	object := observer.CopyMap(body)
 	set(object, id.Name, "metadata", "name")
 	set(object, id.Namespace, "metadata", "namespace")
 	s.serial++
 	set(object, fmt.Sprintf("u%d", s.serial), "metadata", "uid")
-	s.store(id, object)
+	s.store(id, object, manager)
 	return s.objects[id]
 }
 
-// store admits an object, or removes it if nothing holds it any more.
-func (s *apiServer) store(id manifest.ID, object map[string]any) {
+// store admits an object that a client has written, or removes it if nothing holds it any more. Without a
+// manager, only its status was written.
+func (s *apiServer) store(id manifest.ID, object map[string]any, manager string) {
 	s.writes++
 	switch id.Kind {
 	case "Thing":
@@ -134,12 +136,36 @@ func (s *apiServer) store(id manifest.ID, object map[string]any) {
 		delete(s.objects, id)
 		return
 	}
+	s.manage(s.objects[id], object, manager)
 	s.objects[id] = object
 	s.admitted(id, object)
 }
 
+// newManagers returns the managedFields of a new object. The model does not check types, so each field may have a
+// value of another type.
+func (s *apiServer) newManagers() *managers {
+	if !s.Typed {
+		return newManagers(anyValue)
+	}
+	spec := smd.TypeRef{NamedType: new("spec")}
+	field := func(name string, change func(*smd.Atom)) smd.StructField {
+		atom := anything()
+		change(&atom)
+		return smd.StructField{Name: name, Type: smd.TypeRef{Inlined: atom}}
+	}
+	keyed := func(a *smd.Atom) {
+		a.List = &smd.List{ElementType: spec, ElementRelationship: smd.Associative, Keys: []string{"name"}}
+	}
+	set := func(a *smd.Atom) { a.List = &smd.List{ElementType: anyValue, ElementRelationship: smd.Associative} }
+	fields := anything()
+	fields.Map = &smd.Map{ElementType: anyValue, Fields: []smd.StructField{
+		{Name: "m1", Type: spec}, {Name: "m/2", Type: spec}, field("k1", keyed), field("k2", keyed), field("s1", set),
+	}}
+	return newManagers(spec, smd.TypeDef{Name: "spec", Atom: fields})
+}
+
 // patch applies a JSON Patch; a dry one only says whether it would.
-func (s *apiServer) patch(id manifest.ID, ops any, dry bool) (map[string]any, error) {
+func (s *apiServer) patch(id manifest.ID, ops any, dry bool, manager string) (map[string]any, error) {
 	before := s.objects[id]
 	if before == nil {
 		return nil, apierrors.NewNotFound(resourceOf(id), id.Name)
@@ -154,7 +180,7 @@ func (s *apiServer) patch(id manifest.ID, ops any, dry bool) (map[string]any, er
 		return nil, nil
 	}
 	s.judge("patch", id, before, after)
-	s.store(id, after)
+	s.store(id, after, manager)
 	return s.answer(s.objects[id]), nil
 }
 
@@ -220,7 +246,23 @@ func (s *apiServer) end(id manifest.ID) {
 	if object := s.objects[id]; object != nil && get(object, "metadata", "deletionTimestamp") == nil {
 		object = observer.CopyMap(object)
 		set(object, "2026-01-01T00:00:00Z", "metadata", "deletionTimestamp")
-		s.store(id, object)
+		s.store(id, object, "")
+	}
+}
+
+// manage records in the managedFields what a client has changed.
+func (s *apiServer) manage(before, after map[string]any, manager string) {
+	uid := uidOf(after)
+	m := s.managers[uid]
+	if m == nil {
+		m = s.newManagers()
+		s.managers[uid] = m
+	}
+	if manager == "" {
+		return
+	}
+	if err := m.update(before, after, manager, s.now()); err != nil {
+		panic(err)
 	}
 }
 
@@ -229,7 +271,7 @@ func (s *apiServer) edit(id manifest.ID, change func(object map[string]any)) {
 	before := s.objects[id]
 	after := observer.CopyMap(before)
 	change(after)
-	s.store(id, after)
+	s.store(id, after, "somebody")
 	uid := uidOf(before)
 	if s.theirs[uid] == nil {
 		s.theirs[uid] = map[string]any{}

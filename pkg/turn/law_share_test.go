@@ -237,7 +237,7 @@ func (s *sharing) make(id manifest.ID) {
 			set(object, "theirs", "metadata", field, "theirs")
 		}
 	}
-	s.server.born(id, object)
+	s.server.born(id, object, "somebody")
 	s.were[id] = settled(s.server.objects[id])
 	s.note("%s is made: %s", short(id), jsonOf(s.were[id]))
 }
@@ -245,7 +245,7 @@ func (s *sharing) make(id manifest.ID) {
 // touch changes nothing but the version.
 func (s *sharing) touch(id manifest.ID) {
 	if object := s.server.objects[id]; object != nil {
-		s.server.store(id, observer.CopyMap(object))
+		s.server.store(id, observer.CopyMap(object), "")
 	}
 }
 

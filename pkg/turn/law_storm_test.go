@@ -439,7 +439,7 @@ func (c *cluster) foreign(id manifest.ID) {
 	if c.chance("owned", 3) {
 		claimed(body)
 	}
-	born := c.server.born(id, body)
+	born := c.server.born(id, body, "somebody")
 	c.special[uidOf(born)] = "foreign"
 	c.note("somebody makes %s %s %s", short(id), uidOf(born), jsonOf(bare(body)))
 }
