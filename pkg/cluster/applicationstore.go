@@ -118,7 +118,7 @@ func (s *ApplicationStore) Select(selection Selection) {
 func (s *ApplicationStore) open(namespace string, synced func()) {
 	never := make(chan struct{})
 	close(never)
-	store := &selectedStore{Store: newStore(s.changed, synced), pulse: newWatchHealth(defaultStallTimeouts, &s.line), ended: never}
+	store := &selectedStore{Store: NewStore(time.Now, s.changed, synced), pulse: newWatchHealth(defaultStallTimeouts, &s.line), ended: never}
 	s.stores[namespace] = store
 	s.fill(store, namespace)
 }

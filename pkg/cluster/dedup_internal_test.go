@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -76,8 +77,8 @@ func liveOf(i uint64, version string) map[string]any {
 
 // stores returns a store of Applications and a store of their objects.
 func stores() (applications, objects *Store) {
-	applications = newStore(func(_, _ *Object) {}, func() {})
-	objects = newStore(func(_, _ *Object) {}, func() {})
+	applications = NewStore(time.Now, func(_, _ *Object) {}, func() {})
+	objects = NewStore(time.Now, func(_, _ *Object) {}, func() {})
 	objects.manifests = func(types.UID) *Manifests {
 		return applications.Get(types.NamespacedName{Namespace: "default", Name: "shop"}).Manifests()
 	}

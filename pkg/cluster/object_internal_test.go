@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/stretchr/testify/assert"
@@ -74,7 +75,7 @@ func TestObjectRoundTrip(t *testing.T) {
 // TestObjectsShareStrings compares string pointers: all objects of an Application share the string of its
 // UID.
 func TestObjectsShareStrings(t *testing.T) {
-	s := newStore(func(_, _ *Object) {}, func() {})
+	s := NewStore(time.Now, func(_, _ *Object) {}, func() {})
 	for _, name := range []string{"b", "c", "a", "b"} {
 		require.NoError(t, s.Add(&unstructured.Unstructured{Object: markedOf(name, nil)}))
 	}

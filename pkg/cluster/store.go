@@ -22,6 +22,7 @@ import (
 //
 // It implements cache.ReflectorStore.
 type Store struct {
+	now func() time.Time
 	// changed is called after every change by another client, with the states before and after. Either can
 	// be nil.
 	changed func(before, after *Object)
@@ -63,9 +64,11 @@ const maxLeftObjects = 1024
 // maxEndedJobs is the number of deleted Jobs in endedJobs.
 const maxEndedJobs = 256
 
-func newStore(changed func(before, after *Object), synced func()) *Store {
+// NewStore returns an empty Store. changed is called after every change by another client, and synced once, when the
+// first list is complete.
+func NewStore(now func() time.Time, changed func(before, after *Object), synced func()) *Store {
 	return &Store{
-		changed: changed, synced: synced,
+		now: now, changed: changed, synced: synced,
 		objects:   map[types.NamespacedName]*Object{},
 		byApp:     map[types.UID][]*Object{},
 		gone:      map[types.UID]struct{}{},
@@ -143,6 +146,10 @@ func (s *Store) Len() int {
 	return len(s.objects)
 }
 
+// ShareWith makes the Store track the writes to an object for the Applications that watchers returns, and no longer
+// for its owner.
+func (s *Store) ShareWith(watchers func(types.NamespacedName) []types.UID) { s.watchers = watchers }
+
 // ApplyWrite adds the response to a write of an Application. The watch does not report it, so the
 // write is recorded here for the other Applications that watch the object. It reports whether the
 // store has changed.
@@ -159,7 +166,7 @@ func (s *Store) ApplyWrite(application types.UID, content map[string]any) bool {
 		s.written.forget(application, o.Key)
 		if before != nil {
 			others := slices.DeleteFunc(s.watching(watchers, before), func(uid types.UID) bool { return uid == application })
-			s.written.recordEvent(others, before, o, managed, time.Now())
+			s.written.recordEvent(others, before, o, managed, s.now())
 		}
 	}
 	s.mu.Unlock()
@@ -277,7 +284,7 @@ func (s *Store) Update(item any) error {
 	s.mu.Lock()
 	before, replaced := s.put(o)
 	if replaced && before != nil {
-		s.written.recordEvent(s.watching(sharing, before), before, o, managed, time.Now())
+		s.written.recordEvent(s.watching(sharing, before), before, o, managed, s.now())
 	}
 	s.mu.Unlock()
 	if replaced {
@@ -315,7 +322,7 @@ func (s *Store) Delete(item any) error {
 	if dropped {
 		s.drop(before)
 		s.recordEnded(o)
-		s.written.recordEvent(s.watching(sharing, before), before, o, nil, time.Now())
+		s.written.recordEvent(s.watching(sharing, before), before, o, nil, s.now())
 	}
 	s.mu.Unlock()
 	if dropped {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -22,7 +23,7 @@ type seen struct {
 
 func newSeen() *seen {
 	s := &seen{}
-	s.Store = newStore(func(before, after *Object) {
+	s.Store = NewStore(time.Now, func(before, after *Object) {
 		s.changes = append(s.changes, fmt.Sprintf("%s → %s", shown(before), shown(after)))
 	}, func() { s.synced++ })
 	return s

@@ -223,12 +223,12 @@ func (w *Watches) Wait() { w.wait.Wait() }
 func (w *Watches) start(resource watchScope) *kindWatch {
 	ctx, cancel := context.WithCancel(w.ctx)
 	k := &kindWatch{pulse: newWatchHealth(w.patience, &w.line), cancel: cancel, users: map[types.UID]struct{}{}}
-	k.store = newStore(w.changed, func() { w.report(resource, k, nil, true) })
+	k.store = NewStore(time.Now, w.changed, func() { w.report(resource, k, nil, true) })
 	k.store.keeps, k.store.manifests = resource.keeps, w.Manifests
 	selector := v1alpha1.LabelApplicationUID
 	if resource.shared {
 		selector, k.store.changed = resource.Labels, w.sharedChanged(resource)
-		k.store.watchers = func(key types.NamespacedName) []types.UID { return w.sharers(resource, key) }
+		k.store.ShareWith(func(key types.NamespacedName) []types.UID { return w.sharers(resource, key) })
 	}
 	client := inNamespace(w.client.Resource(resource.GroupVersionResource), resource.Namespace)
 	f := &consistentListWatcher{

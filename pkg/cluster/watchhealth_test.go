@@ -103,7 +103,7 @@ func (s *source) fail(err error) {
 
 // run fills a store until the test ends.
 func (s *source) run(ctx context.Context) {
-	store := newStore(func(_, _ *Object) {}, func() {})
+	store := NewStore(time.Now, func(_, _ *Object) {}, func() {})
 	s.asks = store.BeginList
 	reflector := cache.NewReflectorWithOptions(s.listerWatcher(), &unstructured.Unstructured{}, store, cache.ReflectorOptions{Name: "test"})
 	// The reflector's own loop logs errors with rate limits that do not use the fake clock.

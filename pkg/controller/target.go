@@ -121,19 +121,14 @@ func (t target) Marked(_ context.Context, gk schema.GroupKind, mapping cluster.M
 	return marked, nil
 }
 
-func (t target) Written(gk schema.GroupKind, mapping cluster.Mapping, marked map[manifest.ID]map[string]any) map[manifest.ID]writer.Activity {
+func (t target) Written(gk schema.GroupKind, mapping cluster.Mapping) map[manifest.ID]writer.Activity {
 	store, _ := t.watches.Store(t.app, mapping.Resource)
 	if store == nil {
 		return nil
 	}
 	written := map[manifest.ID]writer.Activity{}
 	for key, w := range store.Written(t.app) {
-		id := idOf(gk, key)
-		metadata, _ := marked[id]["metadata"].(map[string]any)
-		version, _ := metadata["resourceVersion"].(string)
-		if version == w.ResourceVersion || marked[id] == nil && w.ManagedFields == nil {
-			written[id] = w
-		}
+		written[idOf(gk, key)] = w
 	}
 	return written
 }

@@ -351,7 +351,7 @@ func (d *desk) Marked(_ context.Context, gk schema.GroupKind, _ kubernetes.Mappi
 
 func (d *desk) Ended(schema.GroupKind, kubernetes.Mapping) map[manifest.ID]map[string]any { return nil }
 
-func (d *desk) Written(schema.GroupKind, kubernetes.Mapping, map[manifest.ID]map[string]any) map[manifest.ID]writer.Activity {
+func (d *desk) Written(schema.GroupKind, kubernetes.Mapping) map[manifest.ID]writer.Activity {
 	return nil
 }
 

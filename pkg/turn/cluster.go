@@ -34,9 +34,8 @@ type Reader interface {
 	// Marked returns the objects of a kind that have the Application's tracking label. It returns ErrNotSeen
 	// while the first list is not complete.
 	Marked(ctx context.Context, gk schema.GroupKind, mapping cluster.Mapping) (map[manifest.ID]map[string]any, error)
-	// Written returns the recent writes to the marked objects, and to objects that are not among them, as far
-	// as the watch delivered them. They belong to exactly the versions of the marked objects.
-	Written(gk schema.GroupKind, mapping cluster.Mapping, marked map[manifest.ID]map[string]any) map[manifest.ID]writer.Activity
+	// Written returns the recent writes to the watched objects of a kind, as far as the watch delivered them.
+	Written(gk schema.GroupKind, mapping cluster.Mapping) map[manifest.ID]writer.Activity
 	// Ended returns the last state of deleted objects of a kind, as far as a watch delivered it. Only Jobs
 	// are needed.
 	Ended(gk schema.GroupKind, mapping cluster.Mapping) map[manifest.ID]map[string]any

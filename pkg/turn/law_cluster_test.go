@@ -28,8 +28,8 @@ import (
 // process is what a controller knows, and loses when it dies.
 type process struct {
 	memory *turn.State
-	store  map[manifest.ID]map[string]any // what the watches have shown
-	shared map[manifest.ID]map[string]any // and those of objects by their names
+	store  *watch // of the objects with its label
+	shared *watch // of all objects, while it shares them or only observes; nil else
 	// changed is true when something was news since the last turn.
 	changed bool
 	// peers are the other Applications, as the cache has them, by name.
@@ -40,12 +40,19 @@ type process struct {
 
 // start is a new process. Its watches begin with what there is.
 func (c *cluster) start() {
-	c.process = &process{memory: turn.NewMemory(c.app, c.now).Steady(), store: map[manifest.ID]map[string]any{}, shared: map[manifest.ID]map[string]any{}, changed: true, peers: map[string]*v1alpha1.Application{}}
+	c.process = &process{memory: turn.NewMemory(c.app, c.now).Steady(), changed: true, peers: map[string]*v1alpha1.Application{}}
+	c.process.store = c.newWatch(true)
 	c.lagging = map[manifest.ID]bool{}
 	c.seen = map[manifest.ID]map[string]any{}
 	for _, s := range c.slices {
 		s.Since = c.now
 	}
+}
+
+// newWatch lists and watches the objects, those with the label of the Application or all.
+func (c *cluster) newWatch(labelled bool) *watch {
+	p := c.process
+	return newWatch(c.server, c.app.UID, labelled, c.names, func() time.Time { return c.now }, func() { p.changed = true })
 }
 
 // reconcile is one turn of the product. It reports whether there is more to be done at
@@ -60,7 +67,11 @@ func (c *cluster) reconcile() (again bool) {
 	if c.deleted {
 		c.decided = desires{}
 	}
-	maps.Copy(c.seen, c.store)
+	for _, id := range c.names {
+		if object := c.store.get(id); object != nil {
+			c.seen[id] = object
+		}
+	}
 	turns := c.turns()
 	changed := c.changed
 	c.changed = false
@@ -93,27 +104,19 @@ func (c *cluster) sync() {
 			c.peers[name] = c.others[name].app.DeepCopy()
 		}
 	}
+	switch shares := c.wanted.observe || c.share != nil && !c.share.owns; {
+	case shares && c.shared == nil:
+		c.shared, c.changed = c.newWatch(false), true
+	case !shares:
+		c.shared = nil
+	}
 	for _, id := range c.names {
 		if c.lagging[id] {
 			continue
 		}
-		if c.share != nil && !c.share.owns {
-			is := c.server.objects[id]
-			c.changed = c.changed || jsonOf(c.shared[id]) != jsonOf(is)
-			c.shared[id] = observer.CopyMap(is)
-			continue
-		}
-		if c.wanted.observe {
-			is := c.server.objects[id]
-			c.changed = c.changed || jsonOf(c.shared[id]) != jsonOf(is)
-			c.shared[id] = observer.CopyMap(is)
-		}
-		before := c.store[id]
-		object := c.server.watched(id, string(c.app.UID))
-		if c.changed = c.changed || jsonOf(before) != jsonOf(object); object != nil {
-			c.store[id] = object
-		} else {
-			delete(c.store, id)
+		c.store.catchUp(id)
+		if c.shared != nil {
+			c.shared.catchUp(id)
 		}
 	}
 }
@@ -156,8 +159,8 @@ func (target) Need(map[schema.GroupVersionResource]bool, []string, kubernetes.Na
 // Range is what the watch of shared objects has shown.
 func (t target) Range(_ context.Context, gk schema.GroupKind, _ kubernetes.Mapping, r kubernetes.ObjectRange) (map[manifest.ID]map[string]any, error) {
 	found := map[manifest.ID]map[string]any{}
-	for id, object := range t.shared {
-		if object != nil && id.GroupKind() == gk && (r.Namespace == "" || r.Namespace == id.Namespace) && r.Labels == "" {
+	for _, id := range t.names {
+		if object, _ := t.Shared(kubernetes.Location{ID: id}); object != nil && id.GroupKind() == gk && (r.Namespace == "" || r.Namespace == id.Namespace) && r.Labels == "" {
 			found[id] = object
 		}
 	}
@@ -166,21 +169,48 @@ func (t target) Range(_ context.Context, gk schema.GroupKind, _ kubernetes.Mappi
 
 func (target) MayList(context.Context, kubernetes.Mapping, kubernetes.ObjectRange) error { return nil }
 
-func (t target) Shared(at kubernetes.Location) (map[string]any, error) { return t.shared[at.ID], nil }
+func (t target) Shared(at kubernetes.Location) (map[string]any, error) {
+	if t.shared == nil {
+		return nil, nil
+	}
+	return t.shared.get(at.ID), nil
+}
 
 func (t target) Marked(_ context.Context, gk schema.GroupKind, _ kubernetes.Mapping) (map[manifest.ID]map[string]any, error) {
-	marked := maps.Clone(t.store)
-	maps.DeleteFunc(marked, func(id manifest.ID, _ map[string]any) bool { return id.GroupKind() != gk })
+	marked := map[manifest.ID]map[string]any{}
+	for _, id := range t.names {
+		if object := t.store.get(id); object != nil && id.GroupKind() == gk {
+			marked[id] = object
+		}
+	}
 	return marked, nil
 }
 
 func (target) Ended(schema.GroupKind, kubernetes.Mapping) map[manifest.ID]map[string]any { return nil }
 
-func (target) Written(schema.GroupKind, kubernetes.Mapping, map[manifest.ID]map[string]any) map[manifest.ID]writer.Activity {
-	return nil
+// watches are those of the objects of a kind; none if the model has no objects of it.
+func (c *cluster) watches(kind schema.GroupKind) (watches []*watch) {
+	for _, w := range []*watch{c.store, c.shared} {
+		if w != nil && w.stores[kind] != nil {
+			watches = append(watches, w)
+		}
+	}
+	return watches
 }
 
-func (target) Processed(kubernetes.Location, writer.Activity) {}
+func (t target) Written(kind schema.GroupKind, _ kubernetes.Mapping) map[manifest.ID]writer.Activity {
+	all := map[manifest.ID]writer.Activity{}
+	for _, w := range t.watches(kind) {
+		maps.Copy(all, w.written(kind))
+	}
+	return all
+}
+
+func (t target) Processed(at kubernetes.Location, activity writer.Activity) {
+	for _, w := range t.watches(at.ID.GroupKind()) {
+		w.stores[at.ID.GroupKind()].Processed(t.app.UID, keyIn(at.ID), activity)
+	}
+}
 
 func (target) Silent(kubernetes.Mapping) error { return nil }
 
@@ -234,22 +264,18 @@ func (t target) Delete(_ context.Context, at kubernetes.Location, uid, resourceV
 	return t.request("delete", at.ID, nil, nil, func() (map[string]any, error) { return t.server.delete(at.ID, uid, resourceVersion) })
 }
 
-// Wrote has the store know our own write before the watch does.
+// Wrote has the stores know our own write before the watch does.
 func (t target) Wrote(at kubernetes.Location, object map[string]any) {
-	if t.share != nil && !t.share.owns {
-		t.shared[at.ID] = withoutManagers(object)
-		return
+	for _, w := range t.watches(at.ID.GroupKind()) {
+		if store := w.stores[at.ID.GroupKind()]; !w.labelled || labelOf(object) != "" || store.Get(keyIn(at.ID)) != nil {
+			store.ApplyWrite(t.app.UID, observer.CopyMap(object))
+		}
 	}
-	if labelOf(object) != string(t.app.UID) {
-		delete(t.store, at.ID)
-		return
-	}
-	t.store[at.ID] = withoutManagers(object)
 }
 
 func (t target) Gone(at kubernetes.Location, uid types.UID) {
-	if uidOf(t.store[at.ID]) == string(uid) {
-		delete(t.store, at.ID)
+	for _, w := range t.watches(at.ID.GroupKind()) {
+		w.stores[at.ID.GroupKind()].Deleted(keyIn(at.ID), uid)
 	}
 }
 

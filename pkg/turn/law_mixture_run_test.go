@@ -24,6 +24,7 @@ func newObject(t *testing.T, r *rapid.T, spec *part) *oneObject {
 	*c.log = nil
 	c.kinds = generated{plan.Offline(), typeOf(spec)}
 	o := &oneObject{cluster: c, id: id, spec: spec, managers: newManagers(spec.merged())}
+	o.server.managers["u1"] = o.managers
 	o.note("the kind is %s", spec)
 	return o
 }

@@ -80,6 +80,7 @@ func (o *oneObject) write(manager string, after map[string]any, dry bool) (map[s
 	o.server.writes++
 	set(stored, fmt.Sprint(o.server.serial), "metadata", "resourceVersion")
 	o.server.objects[o.id] = stored
+	o.server.emit(o.id, stored, false)
 	return o.answer(stored), nil
 }
 
@@ -88,9 +89,7 @@ func (o *oneObject) answer(object map[string]any) map[string]any {
 	if object == nil {
 		return nil
 	}
-	object = observer.CopyMap(object)
-	set(object, o.managers.list(), "metadata", "managedFields")
-	return object
+	return o.server.answer(object)
 }
 
 // oneTarget sends the requests of the controller to the object.

@@ -33,9 +33,11 @@ type apiServer struct {
 	theirs map[string]map[string]any
 	// managers have the managedFields, by UID.
 	managers map[string]*managers
-	now      func() time.Time
-	serial   int
-	writes   int
+	// events are all changes of an object.
+	events map[manifest.ID][]event
+	now    func() time.Time
+	serial int
+	writes int
 	// taken are addresses that a new object cannot have, refused the places that
 	// cannot be changed.
 	taken   map[any]bool
@@ -133,12 +135,22 @@ func (s *apiServer) store(id manifest.ID, object map[string]any, manager string)
 	set(object, fmt.Sprint(s.serial), "metadata", "resourceVersion")
 	finalizers, _ := get(object, "metadata", "finalizers").([]any)
 	if get(object, "metadata", "deletionTimestamp") != nil && len(finalizers) == 0 {
-		delete(s.objects, id)
+		s.remove(id)
 		return
 	}
 	s.manage(s.objects[id], object, manager)
 	s.objects[id] = object
+	s.emit(id, object, false)
 	s.admitted(id, object)
+}
+
+// remove removes an object at once.
+func (s *apiServer) remove(id manifest.ID) {
+	if object := s.objects[id]; object != nil {
+		delete(s.objects, id)
+		s.serial++
+		s.emit(id, object, true)
+	}
 }
 
 // newManagers returns the managedFields of a new object. The model does not check types, so each field may have a
@@ -296,15 +308,6 @@ func claim(fields, before, after map[string]any) {
 			claim(child, old, m)
 		}
 	}
-}
-
-// watched is what a watch shows of the objects that carry a label.
-func (s *apiServer) watched(id manifest.ID, label string) map[string]any {
-	object := s.objects[id]
-	if object == nil || labelOf(object) != label {
-		return nil
-	}
-	return observer.CopyMap(object)
 }
 
 func (s *apiServer) ids() []manifest.ID { return sortedIDs(maps.Keys(s.objects)) }

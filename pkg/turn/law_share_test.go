@@ -223,7 +223,7 @@ func settled(object map[string]any) map[string]any {
 
 // make is what the owner of an object does: he takes it away, or makes it anew.
 func (s *sharing) make(id manifest.ID) {
-	delete(s.server.objects, id)
+	s.server.remove(id)
 	delete(s.were, id)
 	if s.chance("it goes", 6) {
 		s.note("%s is gone", short(id))

@@ -370,7 +370,7 @@ func (c *cluster) somebody(id manifest.ID) {
 	case "deletes":
 		c.server.end(id)
 	case "makes anew":
-		delete(c.server.objects, id)
+		c.server.remove(id)
 		c.foreign(id)
 	case "takes our label off":
 		metadata(func(m map[string]any) { m["labels"] = without(m["labels"], v1alpha1.LabelApplicationUID) })

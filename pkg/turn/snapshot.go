@@ -233,13 +233,19 @@ func (s *Snapshot) addMarked(ctx context.Context) error {
 	return waiting
 }
 
-// addWritten adds the observed writes to the objects that are watched.
+// addWritten adds the observed writes to the objects that are watched. It leaves out writes to newer versions than
+// those in Live, which the watch has delivered since.
 func (s *Snapshot) addWritten() {
 	for _, kind := range s.kinds.all() {
 		if kind.problem != nil {
 			continue
 		}
-		for id, written := range s.view.Written(kind.GroupKind(), kind.Mapping, s.Input.Live) {
+		for id, written := range s.view.Written(kind.GroupKind(), kind.Mapping) {
+			metadata, _ := s.Input.Live[id]["metadata"].(map[string]any)
+			isGone := s.Input.Live[id] == nil && written.ManagedFields == nil
+			if version, _ := metadata["resourceVersion"].(string); version != written.ResourceVersion && !isGone {
+				continue
+			}
 			s.Input.ObservedWrites[id] = written
 			s.reads = append(s.reads, read{cluster.Location{ID: id, Mapping: kind.Mapping}, written})
 		}

@@ -84,7 +84,7 @@ func (v *view) AnyVersion(ctx context.Context, gk schema.GroupKind) (cluster.Map
 func (*view) Ended(schema.GroupKind, cluster.Mapping) map[manifest.ID]map[string]any { return nil }
 
 // Written returns nil, because the objects contain their managedFields.
-func (*view) Written(schema.GroupKind, cluster.Mapping, map[manifest.ID]map[string]any) map[manifest.ID]writer.Activity {
+func (*view) Written(schema.GroupKind, cluster.Mapping) map[manifest.ID]writer.Activity {
 	return nil
 }
 

@@ -64,7 +64,7 @@ func (v fileView) Marked(_ context.Context, gk schema.GroupKind, _ cluster.Mappi
 func (fileView) Ended(schema.GroupKind, cluster.Mapping) map[manifest.ID]map[string]any { return nil }
 
 // Written returns nil, because only the objects themselves show who wrote them.
-func (fileView) Written(schema.GroupKind, cluster.Mapping, map[manifest.ID]map[string]any) map[manifest.ID]writer.Activity {
+func (fileView) Written(schema.GroupKind, cluster.Mapping) map[manifest.ID]writer.Activity {
 	return nil
 }
 
