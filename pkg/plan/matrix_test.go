@@ -2,6 +2,7 @@ package plan_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -275,6 +276,10 @@ const byFields = "spec.fields means objects of the manifests and of spec.select;
 
 var noFieldsOfHooks = map[relation]string{hookMade: byFields}
 
+var nothingBefore = map[relation]string{
+	created: "nothing was there before", hookMade: "nothing was there before", observed: "nothing was written",
+}
+
 func reasonsAnd(reasons map[relation]string, more ...string) map[relation]string {
 	all := maps.Clone(reasons)
 	for i := 0; i < len(more); i += 2 {
@@ -443,15 +448,94 @@ var features = []feature{
 		}
 		return c.is(nil, "spec", "replicas")
 	}},
-	{name: "restore on release", none: map[relation]string{
-		created: "nothing was there before", hookMade: "nothing was there before", observed: "nothing was written",
-	}, run: func(c *cellWorld) string {
+	{name: "restore on release", none: nothingBefore, run: func(c *cellWorld) string {
 		c.given(foreign)
 		c.hold("spec: {replicas: 2, minReadySeconds: 1}", "onRelease: Restore")
 		c.drift(int64(9), "spec", "replicas")
 		c.extra = "onRelease: Restore"
 		c.hold("spec: {minReadySeconds: 1}", c.extra)
 		return c.is(int64(5), "spec", "replicas")
+	}},
+	{name: "drift is no original value", none: nothingBefore, run: func(c *cellWorld) string {
+		c.given(foreign)
+		c.hold("spec: {replicas: 5, minReadySeconds: 1}", "onRelease: Restore")
+		c.drift(int64(666), "spec", "replicas")
+		wrong := c.is(int64(5), "spec", "replicas")
+		c.hold("spec: {minReadySeconds: 1}", "onRelease: Restore")
+		return first(wrong, c.is(int64(5), "spec", "replicas"))
+	}},
+	{name: "a zero value is an original value", none: nothingBefore, run: func(c *cellWorld) string {
+		c.given(strings.Replace(foreign, "replicas: 5", "replicas: 0", 1))
+		c.hold("spec: {replicas: 2, minReadySeconds: 1}", "onRelease: Restore")
+		c.hold("spec: {minReadySeconds: 1}", "onRelease: Restore")
+		return c.is(int64(0), "spec", "replicas")
+	}},
+	{name: "a zero value that the API server drops is no original value", none: nothingBefore, run: func(c *cellWorld) string {
+		c.given(foreign)
+		c.respond = func(object map[string]any) {
+			if get(object, "spec", "paused") == false {
+				delete(object["spec"].(map[string]any), "paused")
+			}
+		}
+		c.hold("spec: {paused: false, minReadySeconds: 1}", "onRelease: Restore")
+		c.drift(true, "spec", "paused")
+		wrong := c.is(nil, "spec", "paused")
+		c.hold("spec: {minReadySeconds: 1}", "onRelease: Restore")
+		return first(wrong, c.is(nil, "spec", "paused"))
+	}},
+	{name: "null is an original value", none: nothingBefore, run: func(c *cellWorld) string {
+		c.given(strings.Replace(foreign, "replicas: 5", "replicas: null", 1))
+		c.hold("spec: {replicas: 2, minReadySeconds: 1}", "onRelease: Restore")
+		c.hold("spec: {minReadySeconds: 1}", "onRelease: Restore")
+		if value, has := c.value("spec").(map[string]any)["replicas"]; !has || value != nil {
+			return fmt.Sprintf("spec.replicas is %v, and not null", value)
+		}
+		return ""
+	}},
+	{name: "original values outlast onRelease Leave", none: nothingBefore, run: func(c *cellWorld) string {
+		c.given(foreign)
+		c.hold("spec: {replicas: 2, minReadySeconds: 1}", "onRelease: Restore")
+		c.hold("spec: {replicas: 2, minReadySeconds: 1}", "onRelease: Leave")
+		c.hold("spec: {replicas: 2, minReadySeconds: 1}", "onRelease: Restore")
+		c.hold("spec: {minReadySeconds: 1}", "onRelease: Restore")
+		return c.is(int64(5), "spec", "replicas")
+	}},
+	{name: "original values outlast a failing hook", none: nothingBefore, run: func(c *cellWorld) string {
+		c.given(foreign)
+		c.hold("spec: {replicas: 2, minReadySeconds: 1}", "onRelease: Restore")
+		c.hooks = hooks.New()
+		c.hooks.ResourceObserved.Listen("matrix", func(*hooks.ObjectEvent) error { return errors.New("not now") })
+		c.round()
+		c.hooks = nil
+		c.hold("spec: {minReadySeconds: 1}", "onRelease: Restore")
+		return c.is(int64(5), "spec", "replicas")
+	}},
+	{name: "original values are not read from the object", none: nothingBefore, run: func(c *cellWorld) string {
+		c.given(foreign)
+		c.hold("spec: {replicas: 2, minReadySeconds: 1}", "onRelease: Restore")
+		c.drift(`{"default/shop":{"uid":"app-1","leaves":["spec.replicas"],"handed":[{"path":"spec.replicas","value":666}],`+
+			`"received":[{"path":"spec.replicas","value":666}]}}`, "metadata", "annotations", v1alpha1.AnnotationHolders)
+		c.hold("spec: {minReadySeconds: 1}", "onRelease: Restore")
+		return c.is(int64(5), "spec", "replicas")
+	}},
+	{name: "malformed claims on the object", run: func(c *cellWorld) string {
+		for _, claims := range []string{
+			`null`, `[]`, `{"default/other":null}`, `{"default/other":{}}`, `{"default/other":7}`, `{"default/other":{"uid":"x","leaves":[""]}}`,
+			`{"default/other":{"uid":"x","leaves":["*"]}}`, `{"default/other":{"uid":"x","leaves":["labels[*]"]}}`, `{"default/other":{"uid":"x","leaves":{}}}`,
+		} {
+			c = newCell(c.t, c.relation, c.apiVersion, c.kind, c.id.Name)
+			c.given(foreign)
+			c.hold(replicas, "")
+			if c.value("metadata", "annotations") == nil {
+				set(c.live[c.id], map[string]any{}, "metadata", "annotations")
+			}
+			c.change(claims, "metadata", "annotations", v1alpha1.AnnotationHolders)
+			c.drift(int64(9), "spec", "replicas")
+			if wrong := c.corrected(int64(2), int64(9), "spec", "replicas"); wrong != "" {
+				return claims + ": " + wrong
+			}
+		}
+		return ""
 	}},
 	{name: "a drift that comes again and again is contested", none: map[relation]string{observed: "nothing is corrected"}, run: func(c *cellWorld) string {
 		c.given(foreign)
