@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -104,4 +105,36 @@ func TestProfilesOfAnArchiveAreFoundByName(t *testing.T) {
 	assert.ErrorContains(t, err, `a.csar!main.yaml:5:62: node_templates.b.type: the node type "Page" is not known`)
 	require.Len(t, result.Warnings, 2)
 	assert.ErrorContains(t, &result.Warnings[1], `a.csar!main.yaml:4:3: imports[1]: unknown profile "acme.web:2.0": `)
+}
+
+// A template of some KiB can refer to files of some MiB thousands of times. Reading them each
+// time would allocate gigabytes.
+func TestFilesOfAnArchiveAreReadOnce(t *testing.T) {
+	const megabytes = 100 << 20
+	large := packed{"x.txt", "description: '" + repeated(80_000, "# ") + "'\n"}
+	const node = "    n#: {type: tosca.nodes.indigo.KubernetesObject, properties: {spec: {a: {get_artifact: [z, a#]}}}}\n"
+	artifacts := []packed{{"main.yaml", header + "topology_template:\n  node_templates:\n" + repeated(7, node) +
+		"    z:\n      type: tosca.nodes.indigo.KubernetesObject\n      artifacts: {" + repeated(10, "a#: f#, ") + "}\n" +
+		"      properties: {spec: {a: [" + strings.Repeat("{get_artifact: [SELF, a7]}, {get_artifact: [SELF, a8]}, {get_artifact: [SELF, a9]}, ", 400) + "]}}\n"}}
+	for i := range 10 {
+		artifacts = append(artifacts, packed{fmt.Sprintf("f%d", i), large.content})
+	}
+	for _, row := range []struct {
+		name  string
+		files []packed
+		want  string
+	}{
+		{"imports that are elsewhere", []packed{large, {"main.yaml", header + "imports: [" + repeated(2000, "d#/x.txt, ") + "]\n"}}, "there is nothing to translate"},
+		{"artifacts that are too large in total", artifacts, "f9: the files are larger than 4194304 bytes in total"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			archive := tosca.Source{Name: "a.csar", Data: zipOf(t, row.files...)}
+			allocated := allocatedBy(func() {
+				_, err := tosca.Translate(t.Context(), archive, nil, tosca.Options{})
+				require.ErrorContains(t, err, row.want)
+			})
+			assert.Less(t, allocated, uint64(megabytes))
+			t.Logf("%d KiB", allocated>>10)
+		})
+	}
 }

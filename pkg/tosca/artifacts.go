@@ -92,15 +92,11 @@ func (e *evaluator) contentOf(a artifact, from fileNode) value {
 	if !ok {
 		return unknown
 	}
-	text, known := e.sources.contents[to.String()]
-	if !known {
-		data := e.sources.fetch(e.ctx, a.at, to, false)
-		if data == nil {
-			return unknown
-		}
-		text = string(data)
-		e.sources.contents[to.String()] = text
+	data := e.sources.fetch(e.ctx, a.at, to, false)
+	if data == nil {
+		return unknown
 	}
+	text := string(data)
 	e.spend(e.ctx, len(text)/textPerStep)
 	if !utf8.ValidString(text) || len(text) > e.limits.Manifest {
 		e.faults.add(from, InvalidManifest, "the artifact is not text, or is larger than %d bytes", e.limits.Manifest)

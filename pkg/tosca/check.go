@@ -12,24 +12,20 @@ func (c checker) value(content any, s *schema, within string, depth int) bool {
 		return false
 	}
 	base, line := c.primitive(s)
-	var chain []constraint
-	for _, d := range line {
-		if d.at.exists() {
-			chain = append(chain, c.constraintsOf(d)...)
-		}
-	}
 	ok := c.ofType(content, base, s, within, depth)
 	if base.name == "" && s.typeName != "" {
 		c.fault(UnknownDataType, within, "the data type %s is not known", shown(s.typeName))
 		ok = false
 	}
-	for _, constraint := range slices.Concat(chain, s.constraints) {
-		if !ok {
-			return false
-		}
-		ok = c.checkConstraint(content, base, constraint, within)
+	for _, d := range line {
+		ok = ok && c.keeps(content, base, c.constraintsOf(d), within)
 	}
-	return ok
+	return ok && c.keeps(content, base, s.constraints, within)
+}
+
+// keeps reports whether a value keeps all of several constraints.
+func (c checker) keeps(content any, base basis, all []constraint, within string) bool {
+	return !slices.ContainsFunc(all, func(one constraint) bool { return !c.checkConstraint(content, base, one, within) })
 }
 
 func (c checker) ofType(content any, base basis, s *schema, within string, depth int) bool {

@@ -2,6 +2,7 @@ package tosca
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -161,12 +162,39 @@ func (e *evaluator) operate(c call, of operation, s scope) value {
 	if result.unknown {
 		return result
 	}
+	if slices.Contains(pairwise, c.name) {
+		e.spend(e.ctx, comparisons(args)/comparisonsPerStep)
+	}
 	var problem string
 	if result.any, problem = of.apply(args, s.base); problem != "" {
 		e.faults.add(c.args, InvalidFunction, "%s %s", shown("$"+c.name), problem)
 		return unknown
 	}
 	return result
+}
+
+// pairwise are the operations that look for each entry of one argument in another.
+var pairwise = words("contains has_all_entries has_any_entry union intersection")
+
+// comparisonsPerStep is how many values can be compared in the time of a step.
+const comparisonsPerStep = 200
+
+// comparisons returns how many values a pairwise operation may compare.
+func comparisons(args []any) int {
+	entries, size := 0, 0
+	for _, arg := range args {
+		switch content := arg.(type) {
+		case []any:
+			entries += len(content)
+		case map[string]any:
+			entries += len(content)
+		default:
+			continue
+		}
+		size += sizeOf(arg)
+	}
+	const one = 16 // the size of a small value
+	return entries * size / one
 }
 
 func (of operation) countText() string {

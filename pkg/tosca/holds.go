@@ -32,6 +32,7 @@ func (c checker) checkConstraint(content any, base basis, clause constraint, wit
 	if base.name == "version" && clause.at.isScalar() {
 		clause.bound = clause.at.text() // 1.10 is not 1.1
 	}
+	c.spend(c.ctx, 1+sizeOf(clause.bound)/textPerStep)
 	problem := ""
 	switch clause.op {
 	case "equal":
@@ -39,7 +40,6 @@ func (c checker) checkConstraint(content any, base basis, clause constraint, wit
 			problem = "is not " + forMessage(clause.bound, false)
 		}
 	case "valid_values":
-		c.spend(c.ctx, len(clause.bound.([]any))/16)
 		if !slices.ContainsFunc(clause.bound.([]any), func(one any) bool { return same(content, one, base) }) {
 			problem = "must be one of " + forMessage(clause.bound, false)
 		}

@@ -38,10 +38,11 @@ func TestHostileInputs(t *testing.T) {
 		imports[fmt.Sprintf("f%d.yaml", i)] = fmt.Sprintf("imports: [f%d.yaml]\n", i+1)
 	}
 	wide := header + "imports:\n"
-	large := files{}
+	large, broken := files{}, files{}
 	for i := range 40 {
 		wide += fmt.Sprintf("- w%d.yaml\n", i)
 		imports[fmt.Sprintf("w%d.yaml", i)] = "description: x\n"
+		broken[fmt.Sprintf("w%d.yaml", i)] = strings.Repeat("a: b\n", 30_000) + "b"
 		large[fmt.Sprintf("w%d.yaml", i)] = "description: " + strings.Repeat("x", 500_000) + "\n"
 	}
 	for _, row := range []struct {
@@ -85,6 +86,11 @@ func TestHostileInputs(t *testing.T) {
 		{"thousands of unknown keys", header + "topology_template:\n" + repeated(20_000, "  k#: 1\n"), nil, "unknown key"},
 		{"many values against many valid values", withSpec("{i: {type: list, default: ["+repeated(10_000, "v#, ")+"], entry_schema: {type: string, constraints: [{valid_values: ["+repeated(10_000, "w#, ")+"v9999]}]}}}", "{}"), nil, ""},
 		{"many patterns that are large", withSpec("{"+repeated(400, "i#: {type: string, default: a, constraints: [{pattern: '#("+strings.Repeat("a?", 9)+"){600}'}]}, ")+"}", "{}"), nil, "the patterns of the template are too large in total"},
+		{"large imports that are not valid YAML", wide, broken, "w1.yaml:30001:1: "},
+		{"thousands of tokens", withSpec("{i: {type: string, default: '"+strings.Repeat("a.", 50_000)+"'}}", "{a: ["+strings.Repeat("{token: [{get_input: i}, ., 0]}, ", 500)+"]}"), nil, "evaluating the template takes more than 100000 steps"},
+		{"thousands of separators", withSpec("{i: {type: string, default: '"+strings.Repeat("a", 50_000)+"'}}", "{a: {token: [{get_input: i}, '"+strings.Repeat("é", 5000)+"', 0]}}"), nil, "evaluating the template takes more than 100000 steps"},
+		{"thousands of constraints for thousands of values", header + "data_types: {t: {derived_from: string, constraints: [" + strings.Repeat("{min_length: 0}, ", 4000) + "]}}\ntopology_template: {inputs: {i: {type: list, entry_schema: t, default: [" + strings.Repeat("a, ", 4000) + "]}}, node_templates: {a: {type: tosca.nodes.indigo.KubernetesObject}}}", nil, "evaluating the template takes more than 100000 steps"},
+		{"thousands of entries in thousands of others", strings.Replace(header, "simple_yaml_1_3", "2_0", 1) + "service_template: {node_templates: {a: {type: tosca.nodes.indigo.KubernetesObject, properties: {spec: {a: {$union: [[" + repeated(10_000, "a#, ") + "], [" + repeated(10_000, "b#, ") + "]]}}}}}}", nil, "evaluating the template takes more than 100000 steps"},
 		{"a huge manifest of little values", nodesOf(1, kubernetesNode+"{concat: ["+strings.Repeat("{get_property: [b, spec]}, ", 60)+"]}}}") + "    b: {type: tosca.nodes.indigo.KubernetesObject, properties: {spec: \"[" + strings.Repeat(",", 16000) + "\"}}\n", nil, "the manifests have too many values in total"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -24,12 +24,12 @@ type loader struct {
 	files       []*file          // in the order they were read
 	imported    int              // bytes
 	digest      hash.Hash
-	contents    map[string]string // of artifacts, by location
-	archived    map[string]string // where the archive has profiles
+	contents    map[string]content // by location
+	archived    map[string]string  // where the archive has profiles
 }
 
 func newLoader(s *session) *loader {
-	return &loader{session: s, loaded: map[string]*file{}, digest: newDigest(), contents: map[string]string{}}
+	return &loader{session: s, loaded: map[string]*file{}, digest: newDigest(), contents: map[string]content{}}
 }
 
 var newDigest = sha256.New
@@ -200,7 +200,7 @@ func (t *loader) elsewhere(ctx context.Context, f *file, s statement, to locatio
 	if to.url != nil || s.repository.exists() || f.version.dollar() || sol001.MatchString(to.path) {
 		return to, false
 	}
-	if _, code, _ := t.content(ctx, to); code != MissingImportFile {
+	if t.content(ctx, to).code != MissingImportFile {
 		return to, false
 	}
 	entry := t.files[0].at
@@ -214,7 +214,7 @@ func (t *loader) elsewhere(ctx context.Context, f *file, s statement, to locatio
 		if problem != "" || (!below && candidate.reference == rest) {
 			continue
 		}
-		if _, _, problem = t.content(ctx, found); problem == "" {
+		if c := t.content(ctx, found); c.problem == "" || c.code == LimitExceeded {
 			t.warn(s.at, "does not exist: %s is used instead", bare(found.shown()))
 			return found, true
 		}
@@ -270,7 +270,7 @@ func (t *loader) repository(f *file, name fileNode) (location, bool) {
 	all := f.root.get("repositories")
 	p := all.get(name.text())
 	if !p.exists() {
-		t.faults.add(name, UnknownRepository, "there is no repository %s%s", shown(name.text()), t.didYouMean(name.text(), all.names()))
+		t.faults.add(name, UnknownRepository, "there is no repository %s%s", shown(name.text()), t.near(name.text(), all.names))
 		return location{}, false
 	}
 	reference := p
@@ -311,49 +311,66 @@ func (t *loader) read(ctx context.Context, f, importer *file, data []byte) {
 // fetch reads a file that another refers to; nil if it cannot be read. p is where
 // the reference is. An optional file may be missing.
 func (t *loader) fetch(ctx context.Context, p fileNode, to location, optional bool) []byte {
-	data, code, problem := t.content(ctx, to)
-	switch {
-	case problem != "" && optional:
-		return nil
-	case problem != "":
-		t.faults.add(p, code, "%s: %s", bare(to.shown()), problem)
-		return nil
+	c := t.content(ctx, to)
+	if c.problem != "" && !optional {
+		t.faults.add(p, c.code, "%s: %s", bare(to.shown()), c.problem)
 	}
-	t.imported += len(data)
-	if t.imported > t.limits.Imported {
-		t.faults.add(p, LimitExceeded, "the files are larger than %d bytes in total", t.limits.Imported)
-		return nil
-	}
-	t.note(to.String(), data)
-	return data
+	return c.data
 }
 
-func (t *loader) content(ctx context.Context, to location) (data []byte, code Code, problem string) {
+// content is a file, or the problem why it cannot be read.
+type content struct {
+	data    []byte
+	code    Code
+	problem string
+}
+
+// content reads a file, once: a template can refer to one file thousands of times.
+func (t *loader) content(ctx context.Context, to location) content {
+	c, known := t.contents[to.String()]
+	if known {
+		return c
+	}
+	if t.imported <= t.limits.Imported {
+		c = t.readContent(ctx, to)
+		t.imported += len(c.data)
+	}
+	switch {
+	case t.imported > t.limits.Imported:
+		c = content{code: LimitExceeded, problem: fmt.Sprintf("the files are larger than %d bytes in total", t.limits.Imported)}
+	case c.problem == "":
+		t.note(to.String(), c.data)
+	}
+	t.contents[to.String()] = c
+	return c
+}
+
+func (t *loader) readContent(ctx context.Context, to location) content {
 	if to.inArchive {
 		if !t.archive.Has(to.path) {
-			return nil, MissingImportFile, "not found in the archive"
+			return content{code: MissingImportFile, problem: "not found in the archive"}
 		}
 		data, err := t.archive.File(to.path)
 		if err != nil {
-			return nil, InvalidArchive, err.Error()
+			return content{code: InvalidArchive, problem: err.Error()}
 		}
-		return data, "", ""
+		return content{data: data}
 	}
 	if t.options.Resolver == nil && to.url != nil {
-		return nil, SourceNotAllowed, "URLs are not fetched here"
+		return content{code: SourceNotAllowed, problem: "URLs are not fetched here"}
 	}
 	if t.options.Resolver == nil {
-		return nil, MissingImportFile, "not found: only files of an archive can be read here"
+		return content{code: MissingImportFile, problem: "not found: only files of an archive can be read here"}
 	}
 	data, err := t.options.Resolver.Resolve(ctx, to.String())
 	t.ongoing(ctx)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, MissingImportFile, "not found"
+		return content{code: MissingImportFile, problem: "not found"}
 	case err != nil:
-		return nil, SourceNotAllowed, err.Error()
+		return content{code: SourceNotAllowed, problem: err.Error()}
 	}
-	return data, "", ""
+	return content{data: data}
 }
 
 // note adds a file to the digest of all that was read.

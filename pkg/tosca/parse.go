@@ -46,6 +46,9 @@ func (t *session) parse(f *file, data []byte) {
 	switch {
 	case err != nil:
 		t.faults.addAll(f, syntaxErrors(f.name, data))
+		if t.broken += crowd(data); t.broken > crowded/4 {
+			panic(stop{t.faults.err()}) // files that are not valid take as long to read as valid ones
+		}
 	case root == nil || root.Kind != yaml.MappingNode:
 		t.faults.addAt(f, 1, 1, InvalidYAML, "must be a template: a map that begins with tosca_definitions_version")
 	case more:

@@ -28,6 +28,7 @@ type session struct {
 	warnings []Warning
 
 	nodes    int // of YAML
+	broken   int // what may begin a value, in files with syntax errors
 	steps    int
 	compared int // names, for suggestions
 	weight   int // of all patterns

@@ -105,29 +105,36 @@ func token(e *evaluator, args fileNode, s scope) value {
 		e.faults.add(args, InvalidFunction, "token needs three arguments: a text, its separators, and an index")
 		return unknown
 	}
-	e.spend(e.ctx, 1+len(text.text)/textPerStep)
-	tokens := splitAny(text.text, separators.text)
-	if i < 0 || i >= int64(len(tokens)) {
-		has := fmt.Sprintf(": the text has %d tokens", len(tokens))
+	const charactersPerStep, separatorsPerPass = 64, 32
+	e.spend(e.ctx, 1+len(text.text)*(1+len(separators.text)/separatorsPerPass)/charactersPerStep)
+	found, count := tokenAt(text.text, separators.text, i)
+	if i < 0 || i >= count {
+		has := fmt.Sprintf(": the text has %d tokens", count)
 		if text.secret || separators.secret {
 			has = ""
 		}
 		e.faults.add(elements[2], InvalidFunction, "the index %s does not exist%s", forMessage(i, index.secret), has)
 		return unknown
 	}
-	return value{any: tokens[i], size: sizeOf(tokens[i]), secret: text.secret || index.secret || separators.secret}
+	return value{any: found, size: sizeOf(found), secret: text.secret || index.secret || separators.secret}
 }
 
-// splitAny splits at each of several characters. Between two adjacent ones there is an empty token.
-func splitAny(text, separators string) (tokens []string) {
-	for {
+// tokenAt splits at each of several characters, and returns the token at an index and the
+// count of all. Between two adjacent characters there is an empty token.
+func tokenAt(text, separators string, index int64) (found string, count int64) {
+	for more := true; more; count++ {
 		at := strings.IndexAny(text, separators)
-		if at < 0 {
-			return append(tokens, text)
+		token, size := text, 0
+		if more = at >= 0; more {
+			token = text[:at]
+			_, size = utf8.DecodeRuneInString(text[at:])
 		}
-		_, size := utf8.DecodeRuneInString(text[at:])
-		tokens, text = append(tokens, text[:at]), text[at+size:]
+		if count == index {
+			found = token
+		}
+		text = text[len(token)+size:]
 	}
+	return found, count
 }
 
 // textPart is one part of a text.
