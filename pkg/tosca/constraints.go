@@ -96,28 +96,7 @@ func (t *library) readValidation(all []constraint, p fileNode) []constraint {
 	if len(args) == 2 && args[0].text() == "$value" && slices.Contains(operators, op) && !hasCall(args[1]) {
 		return t.readClause(all, op, args[1])
 	}
-	if t.checkCalls(p) {
-		all = append(all, constraint{op: "validation", at: p})
-	}
-	return all
-}
-
-// checkCalls refuses calls of functions that there are not.
-func (t *library) checkCalls(p fileNode) bool {
-	ok := true
-	if only, single := p.only(); single {
-		name, isCall := strings.CutPrefix(only.name(), "$")
-		_, isOperation := operations[name]
-		isKnown := isOperation || since[name] > 0 || name == "value" || strings.HasPrefix(name, "$") || t.isDeclared(name)
-		if isCall && !isKnown {
-			t.faults.add(only, UnknownFunction, "there is no function %s%s", shown("$"+name), t.didYouMean("$"+name, dollarNames()))
-			ok = false
-		}
-	}
-	for _, part := range append(p.elements(), p.entries()...) {
-		ok = t.checkCalls(part) && ok
-	}
-	return ok
+	return append(all, constraint{op: "validation", at: p})
 }
 
 // constraintsOf returns the constraints that a data type itself has.

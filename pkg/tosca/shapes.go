@@ -64,22 +64,3 @@ func (t *session) wantBool(p fileNode, otherwise bool) bool {
 	t.faults.add(p, InvalidShape, "must be true or false, not %s", p.describe())
 	return otherwise
 }
-
-// namedMaps returns the entries of a map, or of a list of maps with one entry each,
-// as policies and groups are written in different versions.
-func (t *session) namedMaps(p fileNode) []fileNode {
-	if !p.exists() || p.isNull() {
-		return nil
-	}
-	entries := p.entries()
-	for _, element := range p.elements() {
-		if !element.isMap() {
-			t.faults.add(element, InvalidShape, "must be a map, not %s", element.describe())
-		}
-		entries = append(entries, element.entries()...)
-	}
-	if p.isScalar() {
-		t.faults.add(p, InvalidShape, "must be a map or a list of maps, not %s", p.describe())
-	}
-	return slices.DeleteFunc(entries, func(entry fileNode) bool { return !t.wantMap(entry) })
-}

@@ -84,7 +84,7 @@ func (t *model) checkTopology() {
 			t.readRequirements(n)
 		})
 	}
-	t.unneeded(t.checkSections)
+	t.warnOfSections()
 	t.checkForeign()
 	t.demoteUnneeded()
 }

@@ -88,9 +88,6 @@ func (t *library) checkType(d *definition) {
 	t.known(d.at, keysOfKind(d.kind))
 	d.properties = t.readSchemas(d.at.get("properties"))
 	t.lineage(d, true)
-	if d.kind == dataTypes {
-		t.checkScalar(d)
-	}
 }
 
 // readTypes notes the types that a file declares.

@@ -77,12 +77,6 @@ topology_template:
 			"t.yaml:5:36: node_templates.f.requirement: unknown key: did you mean requirements?",
 		},
 		{
-			"members of a group", `topology_template:
-  node_templates: {k: OBJECT{}}}}}
-  groups: {g: {type: tosca.groups.Root, members: [nope]}}`, "", "",
-			`t.yaml:4:51: groups.g.members[0]: there is no node template or group "nope"`,
-		},
-		{
 			"a profile that is not known", `imports: [{profile: 'acme:1.0'}]
 topology_template: {node_templates: {k: OBJECT{}}}}, f: {type: PART}}}`, "tosca.nodes.Compute", "acme.Web",
 			`t.yaml:2:11: imports[0]: unknown profile "acme:1.0": the built-in profiles are org.oasis-open.simple (1.0 to 2.0), tosca_simple_profile_for_nfv_1_0_0 and etsi_nfv_sol001_vnfd_types; import others as files, or from a CSAR`,
