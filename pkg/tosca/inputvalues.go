@@ -76,11 +76,11 @@ func (e *evaluator) inputValue(in *input) (value, fileNode) {
 	return value{unset: true}, in.at
 }
 
-// givenInputs returns the given values.
+// givenInputs returns the given values whose types are known.
 func (e *evaluator) givenInputs() map[string]any {
 	given := map[string]any{}
 	for name, in := range e.inputs {
-		if in.given != nil {
+		if in.given != nil && (e.baseOf(in.schema) != "" || !in.at.get("type").exists()) {
 			given[name] = e.givenValue(in).any
 		}
 	}
@@ -88,11 +88,14 @@ func (e *evaluator) givenInputs() map[string]any {
 }
 
 func (e *evaluator) givenValue(in *input) value {
+	base, text := e.baseOf(in.schema), in.given.Text
+	if written, isText := in.given.Value.(string); isText && text == nil && base != "" && base != "any" {
+		text = &written
+	}
 	var content any
 	var problem string
-	if in.given.Text != nil {
-		base := e.baseOf(in.schema)
-		content, problem = fromText(*in.given.Text, base)
+	if text != nil {
+		content, problem = fromText(*text, base)
 	} else {
 		content, problem = normal(in.given.Value, e.limits.Nesting)
 	}

@@ -32,7 +32,8 @@ type Resolver interface {
 // Input is the value of one input.
 type Input struct {
 	// Value is made of map[string]any, []any, string, int64, float64, bool and
-	// nil, as JSON is. It is not used if Text is.
+	// nil, as JSON is. It is not used if Text is. An input of another type than string
+	// reads a string as YAML.
 	Value any
 	// Text is a value that has no type yet: from a flag, or a key of a Secret. An
 	// input of type string takes it as it is, any other as YAML.

@@ -36,7 +36,7 @@ func translate(ctx context.Context, source Source, inputs map[string]Input, opti
 }
 
 // ReadInputs returns the given values as the template reads them. It reports only errors in the values, and
-// reads no imports: if the type of an input is unknown, its value is read as YAML.
+// reads no imports: values of inputs whose types are unknown are left out.
 func ReadInputs(ctx context.Context, source Source, given map[string]Input) (read map[string]any, err error) {
 	s := newSession(ctx, source, Options{})
 	err = s.protect(func() error {

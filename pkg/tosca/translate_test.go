@@ -177,10 +177,16 @@ func TestATextIsReadAsItsInputWants(t *testing.T) {
 			read, err := tosca.ReadInputs(t.Context(), source(template), map[string]tosca.Input{"i": tosca.TextInput(row.text, false)})
 			require.NoError(t, err)
 			assert.Equal(t, map[string]any{"i": row.want}, read)
+			result, err = tosca.Translate(t.Context(), source(template), map[string]tosca.Input{"i": {Value: row.text}}, tosca.Options{})
+			require.NoError(t, err)
+			assert.Equal(t, row.want, result.Objects[0]["value"], "a string in an Application")
 		})
 	}
+	result, err := tosca.Translate(t.Context(), source(withSpec("{i: {type: any}}", "{apiVersion: v1, kind: Secret, metadata: {name: a}, value: {get_input: i}}")), map[string]tosca.Input{"i": {Value: "12"}}, tosca.Options{})
+	require.NoError(t, err)
+	assert.Equal(t, "12", result.Objects[0]["value"])
 	template := withSpec("{i: {type: list}}", "{}")
-	_, err := tosca.Translate(t.Context(), source(template), map[string]tosca.Input{"i": tosca.TextInput("[hunter2", true)}, tosca.Options{})
+	_, err = tosca.Translate(t.Context(), source(template), map[string]tosca.Input{"i": tosca.TextInput("[hunter2", true)}, tosca.Options{})
 	assert.EqualError(t, err, "t.yaml:3:12: inputs.i: the given value is not valid YAML")
 }
 

@@ -41,7 +41,6 @@ func (f *SubmittedFlags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.tosca, "tosca", "", "TOSCA template: a `FILE`, a URL, or - for standard input")
 	flags.StringVar(&f.csar, "csar", "", "CSAR archive: a `FILE`, a URL, or - for standard input")
 	f.inputs.Add(flags)
-	flags.Lookup("input").Usage = "input `NAME=VALUE` of the template, parsed as the type of the input, or as YAML if the template is a URL; can be repeated"
 	flags.StringSliceVar(&f.hooks, "hook", nil, "`HOOK` to enable: complete, with which the workload reports that its work is done")
 	flags.StringVar(&f.serviceAccount, "service-account", "", "`NAME` of the ServiceAccount to use")
 	flags.StringVar(&f.adoption, "adoption", "", "adoption `POLICY` for existing objects: Never, IfUnowned, Always")

@@ -6,8 +6,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
-
-	"sigs.k8s.io/yaml"
 )
 
 // These limits are the sizes that an Application and a ConfigMap can store, in bytes.
@@ -47,7 +45,7 @@ func (s SubmittedSource) setTemplate(ctx context.Context, sub *Submission, spec 
 			return err
 		}
 	}
-	inputs, err := s.inputValues(ctx, IsURL(file))
+	inputs, err := s.inputValues(ctx)
 	if err != nil {
 		return err
 	}
@@ -82,9 +80,9 @@ func (t templateFile) source(sub *Submission, field string) (map[string]any, err
 	return map[string]any{"configMapRef": map[string]any{"name": ArchiveName(sub.Name, t.data), "key": ArchiveKey}}, nil
 }
 
-// inputValues returns the values of the inputs. It parses those of --input as YAML, because the types of
-// the inputs are not known yet. If strict is set, a value that is not YAML is an error.
-func (s SubmittedSource) inputValues(ctx context.Context, strict bool) (map[string]any, error) {
+// inputValues returns the values of the inputs. Those of --input are strings, because the types of the inputs
+// are not known yet. If they stay unknown here, the translation in the controller converts the strings.
+func (s SubmittedSource) inputValues(ctx context.Context) (map[string]any, error) {
 	values, err := s.inputs.Values(ctx)
 	if err != nil {
 		return nil, err
@@ -94,11 +92,7 @@ func (s SubmittedSource) inputValues(ctx context.Context, strict bool) (map[stri
 		values = map[string]any{}
 	}
 	for name, text := range s.texts {
-		var read any = text
-		if err := yaml.Unmarshal([]byte(text), &read); err != nil && strict {
-			return nil, fmt.Errorf("--input %s: the value is not YAML: quote it", name)
-		}
-		values[name] = read
+		values[name] = text
 	}
 	return values, nil
 }
