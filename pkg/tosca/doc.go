@@ -2,7 +2,7 @@
 //
 // It is pure: bytes and values in, objects out. It reads no file and no network;
 // what a template imports and its archive does not have, a Resolver reads, which
-// decides what may be read. Everything is bounded: the limits are in Limits.
+// decides what may be read. Everything is bounded: the limits are in limits.go.
 // Every mistake is an *Error with file, line, column, path and a stable code.
 //
 // A translation is a row of phases, and each uses the result of the one before: the

@@ -139,15 +139,3 @@ func allocatedBy(call func()) uint64 {
 	runtime.ReadMemStats(&after)
 	return after.TotalAlloc - before.TotalAlloc
 }
-
-func TestLimitsCanBeLoweredOnly(t *testing.T) {
-	template := withSpec("{}", "{apiVersion: v1, kind: Secret, metadata: {name: a}}")
-	_, err := translate(t, template, tosca.Options{Limits: tosca.Limits{Template: 20}})
-	assert.EqualError(t, err, "t.yaml: the file is larger than 20 bytes")
-	_, err = translate(t, header+strings.Repeat("#", 512<<10), tosca.Options{Limits: tosca.Limits{Template: 1 << 30}})
-	assert.EqualError(t, err, "t.yaml: the file is larger than 524288 bytes")
-	limits := tosca.Limits{}
-	limits.Archive.Entries = 1
-	_, err = tosca.Translate(t.Context(), tosca.Source{Name: "s", Data: zipOf(t, packed{"a.yaml", template}, packed{"b", ""})}, nil, tosca.Options{Limits: limits})
-	assert.EqualError(t, err, "s: the archive has more than 1 entries")
-}

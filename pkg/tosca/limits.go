@@ -1,14 +1,10 @@
 package tosca
 
-import (
-	"reflect"
+import "holdfast.dev/holdfast/pkg/tosca/csar"
 
-	"holdfast.dev/holdfast/pkg/tosca/csar"
-)
-
-// Limits bound what a translation may cost. Sizes are in bytes. An operator may
-// lower them; raising one has no effect, since the others were measured with it.
-type Limits struct {
+// limits bound what a translation may cost. Sizes are in bytes. They were measured
+// together: to raise one, measure all again.
+type limits struct {
 	// Template is how large the template, and each other YAML file, may be.
 	Template int
 	// Files, Depth and Imported bound the imports: how many files, how deep
@@ -30,9 +26,9 @@ type Limits struct {
 	Archive csar.Limits
 }
 
-// DefaultLimits returns the limits of docs/tosca.md.
-func DefaultLimits() Limits {
-	return Limits{
+// defaultLimits returns the limits of docs/tosca.md.
+func defaultLimits() limits {
+	return limits{
 		Template: 512 << 10,
 		Files:    32, Depth: 8, Imported: 4 << 20,
 		Nesting: 64, Nodes: 50_000, Expanded: 200_000,
@@ -40,24 +36,5 @@ func DefaultLimits() Limits {
 		Manifest: 1 << 20, Manifests: 4 << 20, Objects: 500,
 		Pattern: 1 << 10,
 		Archive: csar.DefaultLimits(),
-	}
-}
-
-// lowered returns the default limits with those of l that are lower; zero is none.
-func (l Limits) lowered() Limits {
-	limits := DefaultLimits()
-	lower(reflect.ValueOf(&limits).Elem(), reflect.ValueOf(l))
-	return limits
-}
-
-func lower(limits, wanted reflect.Value) {
-	for i := range limits.NumField() {
-		to, from := limits.Field(i), wanted.Field(i)
-		switch {
-		case to.Kind() == reflect.Struct:
-			lower(to, from)
-		case from.Int() > 0:
-			to.SetInt(min(to.Int(), from.Int()))
-		}
 	}
 }

@@ -34,7 +34,7 @@ func (t *loader) load(ctx context.Context, source Source) *file {
 
 // openArchive returns the entry template of an archive.
 func (t *loader) openArchive(ctx context.Context, f *file, data []byte) []byte {
-	archive, err := csar.Open(ctx, data, t.archiveLimits())
+	archive, err := csar.Open(ctx, data, t.limits.Archive)
 	t.ongoing(ctx)
 	if err != nil {
 		t.archiveFault(f, err)
@@ -52,12 +52,6 @@ func (t *loader) openArchive(ctx context.Context, f *file, data []byte) []byte {
 	f.at = location{inArchive: true, path: archive.Entry}
 	f.name = f.name + "!" + archive.Entry
 	return data
-}
-
-func (t *loader) archiveLimits() csar.Limits {
-	limits := t.limits.Archive
-	limits.YAML = min(limits.YAML, t.limits.Template)
-	return limits
 }
 
 func (t *loader) archiveFault(f *file, err error) {

@@ -52,8 +52,6 @@ func TextInput(text string, sensitive bool) Input {
 type Options struct {
 	// Resolver reads what is not in the source; nil: nothing can be read.
 	Resolver Resolver
-	// Limits below the default ones; zero means the default.
-	Limits Limits
 	// StrictConcat joins the parts of concat as they are, without the space
 	// between a key and its value (docs/tosca.md, "The space in concat").
 	StrictConcat bool

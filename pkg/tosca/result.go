@@ -18,7 +18,7 @@ type Result struct {
 	// Digest covers the source and every file that was read for it:
 	// "sha256:" and hexadecimal digits.
 	Digest string
-	// Steps is what evaluation cost, as Limits.Steps counts.
+	// Steps is what evaluation cost, as limits.Steps counts.
 	Steps int
 }
 

@@ -20,7 +20,7 @@ const textPerStep = 256
 type session struct {
 	ctx     context.Context //nolint:containedctx // it is that of one call
 	options Options
-	limits  Limits
+	limits  limits
 	lenient bool
 	name    string
 
@@ -37,7 +37,7 @@ type session struct {
 
 func newSession(ctx context.Context, source Source, options Options) *session {
 	return &session{
-		ctx: ctx, options: options, limits: options.Limits.lowered(), name: source.Name,
+		ctx: ctx, options: options, limits: defaultLimits(), name: source.Name,
 		faults: faults{quote: options.QuoteFetched}, regexps: map[string]pattern{},
 	}
 }
