@@ -13,15 +13,19 @@ type library struct {
 	entry   *file
 	needed  map[*definition]bool               // by a manifest
 	schemas map[*definition]map[string]*schema // with the inherited ones
+	lines   map[*definition][]*definition      // that lineage returned
 }
 
 func newLibrary(s *session, files []*file, entry *file) *library {
-	return &library{session: s, files: files, entry: entry, needed: map[*definition]bool{}, schemas: map[*definition]map[string]*schema{}}
+	return &library{session: s, files: files, entry: entry, needed: map[*definition]bool{}, schemas: map[*definition]map[string]*schema{}, lines: map[*definition][]*definition{}}
 }
 
 // lineage returns a type and those it is derived from, nearest first. It ends where a
 // name is not known or a loop begins, which it reports if tell is set.
 func (t *library) lineage(d *definition, tell bool) []*definition {
+	if known := t.lines[d]; known != nil && !tell {
+		return known
+	}
 	line := []*definition{d}
 	for d.parent != "" {
 		parent := t.parentOf(d)
@@ -46,6 +50,9 @@ func (t *library) lineage(d *definition, tell bool) []*definition {
 		}
 		line = append(line, parent)
 		d = parent
+	}
+	if !line[0].opaque { // each is its own
+		t.lines[line[0]] = line[:len(line):len(line)]
 	}
 	return line
 }
