@@ -620,6 +620,21 @@ var features = []feature{
 		c.drift(nil, "metadata", "annotations")
 		return first(c.is(marks["labels"], "metadata", "labels"), c.is(marks["annotations"], "metadata", "annotations"))
 	}},
+	{name: "tracking metadata that is removed again and again is contested", none: map[relation]string{observed: "nothing is marked"}, run: func(c *cellWorld) string {
+		c.given(foreign)
+		c.hold(replicas, "")
+		for range plan.DefaultContestPolicy.Limit {
+			c.drift(nil, "metadata", "annotations")
+		}
+		c.drift(nil, "metadata", "annotations")
+		wrong := c.is(nil, "metadata", "annotations")
+		c.now = c.now.Add(time.Hour)
+		c.settle()
+		if wrong == "" && c.value("metadata", "annotations") == nil {
+			return "the tracking metadata is not restored"
+		}
+		return wrong
+	}},
 	{name: "a freed field stays as it is", none: noFieldsOfHooks, run: func(c *cellWorld) string {
 		c.given(foreign)
 		c.hold("spec: {replicas: 2, minReadySeconds: 1}", "")
