@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"holdfast.dev/holdfast/internal/observertest"
+	_ "holdfast.dev/holdfast/internal/repeatable"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"

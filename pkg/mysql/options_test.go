@@ -6,6 +6,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"pgregory.net/rapid"
+
+	_ "holdfast.dev/holdfast/internal/repeatable"
 )
 
 func TestBufferPoolSize(t *testing.T) {

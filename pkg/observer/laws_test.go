@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"holdfast.dev/holdfast/internal/observertest"
+	_ "holdfast.dev/holdfast/internal/repeatable"
 	"holdfast.dev/holdfast/pkg/observer"
 )
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"pgregory.net/rapid"
 
+	_ "holdfast.dev/holdfast/internal/repeatable"
 	"holdfast.dev/holdfast/pkg/shard"
 )
 

@@ -15,6 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"holdfast.dev/holdfast/internal/observertest"
+	_ "holdfast.dev/holdfast/internal/repeatable"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/slice"
 )

@@ -65,16 +65,13 @@ func (t *library) readEntrySchema(p fileNode) *schema {
 	}
 }
 
-// checkTypeName refuses the names of data types that are not known.
-func (t *library) checkTypeName(p fileNode, name string) bool {
+// checkTypeName rejects the names of unknown data types.
+func (t *library) checkTypeName(p fileNode, name string) {
 	switch {
 	case name == "scalar":
 		t.faults.add(p, InvalidType, "scalar is abstract: derive a data type with units from it")
-		return false
-	case isPrimitive(name) || t.dataType(p.file, name) != nil:
-		return true
+	case !isPrimitive(name) && t.dataType(p.file, name) == nil:
+		names := func() []string { return append(slices.Clone(primitiveNames), p.file.typeNames(dataTypes)...) }
+		t.faults.add(p, UnknownDataType, "the data type %s is not known%s", shown(name), t.near(name, names))
 	}
-	names := func() []string { return append(slices.Clone(primitiveNames), p.file.typeNames(dataTypes)...) }
-	t.faults.add(p, UnknownDataType, "the data type %s is not known%s", shown(name), t.near(name, names))
-	return false
 }

@@ -312,12 +312,6 @@ func claim(fields, before, after map[string]any) {
 
 func (s *apiServer) ids() []manifest.ID { return sortedIDs(maps.Keys(s.objects)) }
 
-func withoutManagers(object map[string]any) map[string]any {
-	object = observer.CopyMap(object)
-	delete(object["metadata"].(map[string]any), "managedFields")
-	return object
-}
-
 func uidOf(object map[string]any) string {
 	uid, _ := get(object, "metadata", "uid").(string)
 	return uid

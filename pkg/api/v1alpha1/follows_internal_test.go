@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
 	"pgregory.net/rapid"
+
+	_ "holdfast.dev/holdfast/internal/repeatable"
 )
 
 const (
