@@ -25,7 +25,8 @@ submit NAME -f FILE -O SCHEMA" would change, with the same files.
 
 For each resource with a difference it shows what the controller would do and, for
 each field, the old and the new value. It does not show free fields, nor the
-tracking metadata of an observe-only Application. A value of an unknown type may be
+tracking metadata of an observe-only Application. With --all it also shows list
+elements of other clients. A value of an unknown type may be
 "perhaps only another spelling"; in a cluster, a dry run with your rights finds out.
 It never shows values of Secrets, only that they differ.
 
@@ -69,6 +70,7 @@ type diffFlags struct {
 	color      string
 	submitting bool
 	external   bool
+	all        bool
 	schema     files.ManifestFlags
 }
 
@@ -77,6 +79,7 @@ type diffOptions struct {
 	target   connection.Target
 	palette  terminal.Palette
 	width    int
+	all      bool
 	external []string // the external diff program; nil: the built-in one
 }
 
@@ -98,11 +101,12 @@ func (f *diffFlags) add(flags *pflag.FlagSet) {
 	f.schema.Add(flags, "observer-schema", "O", "observer schema, with NAME and manifests")
 	flags.BoolVar(&f.submitting, "cluster", false, "with -f: compare with the cluster before the file is submitted")
 	flags.BoolVar(&f.external, "external", false, "show it with the program in KUBECTL_EXTERNAL_DIFF, or diff -u -N")
+	flags.BoolVar(&f.all, "all", false, "also show list elements of other clients")
 	terminal.AddColor(flags, &f.color)
 }
 
 func (f *diffFlags) options(streams Streams, args []string) (runner, error) {
-	o := diffOptions{streams: streams, width: terminal.Width(streams.Out)}
+	o := diffOptions{streams: streams, width: terminal.Width(streams.Out), all: f.all}
 	var err error
 	if o.target, args, err = f.target.Options(streams, args); err != nil {
 		return o, err
@@ -147,7 +151,7 @@ func (o diffOptions) run(ctx context.Context) error {
 		if i > 0 {
 			text.WriteByte('\n')
 		}
-		t := &report.Differences{Decision: d, Palette: o.palette, Width: o.width, Out: &text}
+		t := &report.Differences{Decision: d, Palette: o.palette, Width: o.width, Out: &text, All: o.all}
 		t.Write()
 		different = different || t.Count.Differs()
 	}

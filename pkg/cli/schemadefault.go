@@ -16,14 +16,14 @@ import (
 )
 
 const schemaDefaultLong = `Print the default observer schema of manifests, which applies to a resource without
-a schema. It holds every field of the manifest, and the length of every list. Start
-with it, and remove the fields that other clients may write. The input can also be
-an Application, which is used for its manifests. It uses no cluster.
+a schema. It holds every field of the manifest. Start with it, and remove the fields
+that other clients may write. The input can also be an Application, which is used
+for its manifests. It uses no cluster.
 
---closed makes Holdfast remove keys that other clients add to a map. It closes every
-map with free keys, such as the data of a ConfigMap, but not the labels and
-annotations of an object. --closed=PATH closes one map, which can be the labels. A
-list whose elements have no keys is one value, and needs no closing.
+--closed makes Holdfast remove what other clients add to maps with free keys, such
+as the data of a ConfigMap, and to lists with keys, such as the containers. It
+closes all of them except labels and annotations. --closed=PATH closes one, which
+can be the labels. A list whose elements have no keys needs no closing.
 
 Exit status:
   0  printed
@@ -32,6 +32,9 @@ Exit status:
 const schemaDefaultExample = `
   # A schema to start with
   PROGRAM schema default -f manifests.yaml > schema.yaml
+
+  # A schema that removes containers of other clients
+  PROGRAM schema default -f web.yaml --closed=spec.template.spec.containers
 
   # A schema that removes labels of other clients
   PROGRAM schema default -f policy.yaml --closed=metadata.labels
@@ -56,7 +59,7 @@ func newSchemaDefaultCommand(name string, streams Streams) *cobra.Command {
 			o.manifests.Add(flags, "filename", "f", "manifests or an Application")
 			o.manifests.AddKustomize(flags)
 			files.AddRecursive(flags, &o.manifests)
-			flags.StringArrayVar(&o.closed, "closed", nil, "close every map with free keys, or the map at `PATH`; can be repeated")
+			flags.StringArrayVar(&o.closed, "closed", nil, "close all maps with free keys and lists with keys, or the one at `PATH`; can be repeated")
 			flags.Lookup("closed").NoOptDefVal = everyMap
 		},
 		options: func([]string) (runner, error) {
@@ -101,7 +104,7 @@ func (o *schemaDefaultOptions) run(ctx context.Context) error {
 	return terminal.Write(o.streams.Out, text)
 }
 
-// closeMaps closes the map at a path, or all maps with free keys.
+// closeMaps closes the map or list at a path, or all maps with free keys and lists with keys.
 func closeMaps(entries []*observer.Schema, objects []manifest.Object, path string) error {
 	at, err := observer.ParsePath(path)
 	if path != everyMap && err != nil {
@@ -117,7 +120,7 @@ func closeMaps(entries []*observer.Schema, objects []manifest.Object, path strin
 		entries[i], anywhere = closed, anywhere || found
 	}
 	if !anywhere {
-		return fmt.Errorf("no manifest has a map at %s", path)
+		return fmt.Errorf("no manifest has a map, or a list with keys, at %s", path)
 	}
 	return nil
 }

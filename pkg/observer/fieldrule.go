@@ -88,25 +88,29 @@ func (c *fieldCompiler) endRuled(node **Node, p cursor) {
 	c.ruled = append(c.ruled, ruledField{c.rule, rule, p})
 }
 
-// close closes the map that a path matches, and keeps its held fields.
+// close closes the map or list that a path matches, and keeps its held fields and elements.
 func (c *fieldCompiler) close(node **Node, p cursor) {
-	_, isMap := p.value.(map[string]any)
 	if text := noKeysFor(p.path); text != "" {
 		c.why = wrongPath{errors.New(text)}
 		return
 	}
-	if p.set && !isMap || !p.set && p.t != nil && p.t.List != "" {
-		c.why = wrongPath{fmt.Errorf("%s is not a map, and only maps can be closed", p.path)}
+	closed := &Node{Shape: Map}
+	_, isMap := p.value.(map[string]any)
+	_, isList := p.value.([]any)
+	switch isKeyed := (&List{}).ByIdentity(p.t); {
+	case isKeyed && (isList || !p.set):
+		closed = &Node{Shape: Sequence, List: &List{}}
+	case p.set && !isMap || !p.set && p.t != nil && p.t.List != "":
+		c.why = wrongPath{fmt.Errorf("%s is not a map or a list with keys, and only these can be closed", p.path)}
 		return
 	}
-	closed := &Node{Shape: Map, Keys: c.rule.said.Keys.copy()}
-	switch {
-	case *node == nil:
-	case (*node).Shape == Map:
-		closed.Fields = (*node).Fields
-	case p.set:
-		closed.Fields = defaultNode(p.value).Fields
+	if p.set && (*node == nil && isList || *node != nil && (*node).Shape == Leaf) {
+		*node = defaultNode(p.value).typedBelow(p.t, false)
 	}
+	if *node != nil && (*node).Shape == closed.Shape {
+		closed.Fields, closed.List = (*node).Fields, (*node).List
+	}
+	closed.Keys = c.rule.said.Keys.copy()
 	*node = closed
 }
 

@@ -298,8 +298,14 @@ func (p *Plan) comparisonOf(res *resource, live map[string]any, entry *observer.
 	if r := res.previous; r != nil {
 		in.Previous = r.desired
 		in.Prune = res.policy.removes && !p.restoresRemovedFields(res) && res.entry.Default && r.entry != nil && r.entry.Default && p.wasApplied(res)
-		if in.Prune {
+		switch {
+		case in.Prune:
 			in.Previous = res.entry.Recorded(res.kind, r.entry, r.desired)
+		case res.entry.FromFields() && r.entry != nil && res.policy.mayRemove() && !p.restoresRemovedFields(res) && p.wasApplied(res):
+			in.Dropped = func(path *observer.Path) bool {
+				node, _ := r.entry.At(res.kind, r.desired, path)
+				return node != nil && !node.IsPlaceholder()
+			}
 		}
 	}
 	return in
