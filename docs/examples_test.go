@@ -30,7 +30,7 @@ func TestExamplesArePlanned(t *testing.T) {
 		raw := read(t, "examples/"+file)
 		assert.Regexp(t, `^# .*\.\n# .*\.\napiVersion: `, raw, file)
 		if file == "mysql.yaml" {
-			raw = output(t, raw, 0, "render", "-f", "-", "-o", "application")
+			raw = output(t, raw, 0, "author", "render", "-f", "-", "-o", "application")
 		}
 		lines := strings.Split(strings.TrimSpace(output(t, raw, 1, "diff", "-f", "-")), "\n")
 		assert.Equal(t, "Plan: "+want, lines[len(lines)-1], file)

@@ -17,7 +17,7 @@ import (
 )
 
 // reads matches the commands whose output changes until the controller has processed an earlier command.
-var reads = regexp.MustCompile(`^(kubectl (get|describe|wait)|holdfast (get|status|explain|history|diff|plan)) `)
+var reads = regexp.MustCompile(`^(kubectl (get|describe|wait)|holdfast (get|status|explain|history|diff)) `)
 
 // fileName is the first line of a block that is a file of the reader.
 var fileName = regexp.MustCompile(`^# ([a-z-]+\.yaml)\n`)

@@ -3,19 +3,20 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/types"
 
-	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/delta"
 )
 
 // change is the common part of the commands that change one Application.
 type change struct {
 	connection connection.Flags
 	wait       connection.WaitFlags
+	write      writeFlags
 	streams    Streams
 	name       string
 }
@@ -33,13 +34,14 @@ func changing(c command, streams Streams, o change, until string, run func(o cha
 		if until != "" {
 			o.wait.Add(flags, until)
 		}
+		o.write.add(flags, "the Application")
 		o.connection.Add(flags)
 	}
 	c.options = func(args []string) (runner, error) {
 		o.name = args[0]
-		err := files.ValidName(o.name)
+		err := errors.Join(files.ValidName(o.name), o.write.parse())
 		if until != "" {
-			err = errors.Join(err, o.wait.Check())
+			err = errors.Join(err, o.wait.Check(), o.write.waitable(o.wait))
 		}
 		return run(o), err
 	}
@@ -56,8 +58,15 @@ func (o change) stored(ctx context.Context) (*connection.Cluster, files.Subject,
 	return c, app, err
 }
 
-// printf prints the result for the Application.
-func (o change) printf(what string) error {
-	_, err := fmt.Fprintf(o.streams.Out, "application.%s/%s %s\n", v1alpha1.GroupVersion.Group, o.name, what)
-	return err
+// patch changes the Application, and prints the result. An empty JSON Patch changes nothing.
+func (o change) patch(ctx context.Context, c *connection.Cluster, kind types.PatchType, patch any, done string) error {
+	dryRun := o.write.dryRun
+	if ops, is := patch.([]delta.Op); is && len(ops) == 0 {
+		dryRun = connection.DryRunClient
+	}
+	app, err := c.Patch(ctx, o.name, kind, patch, dryRun)
+	if err != nil {
+		return err
+	}
+	return o.write.print(o.streams, app, done)
 }

@@ -72,7 +72,7 @@ func newCheckCommand(name string, streams Streams) *cobra.Command {
 }
 
 func (f *checkFlags) add(flags *pflag.FlagSet) {
-	flags.StringVarP(&f.output, "output", "o", "", "print for programs: `yaml|json`")
+	flags.StringVarP(&f.output, "output", "o", "", "`yaml|json`: print for programs")
 	f.connection.Add(flags)
 }
 

@@ -16,6 +16,8 @@ import (
 type command struct {
 	use, short, long, example string
 	args                      cobra.PositionalArgs
+	// instead is the command that replaces this one, if its name is a former one.
+	instead string
 	// flags registers the flags.
 	flags func(*pflag.FlagSet)
 	// options validates flags and arguments without sending any request.
@@ -46,6 +48,9 @@ func (c command) build(name string) *cobra.Command {
 		Use: c.use, Short: c.short, Long: reflow(examples(name, c.long)), Args: c.args,
 		Example: examples(name, c.example),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if c.instead != "" {
+				hint(cmd.ErrOrStderr(), cmd.CommandPath(), name, c.instead)
+			}
 			options, err := c.options(args)
 			if err != nil {
 				return &terminal.UsageError{Command: cmd.CommandPath(), Err: err}
@@ -54,6 +59,9 @@ func (c command) build(name string) *cobra.Command {
 		},
 		ValidArgsFunction:     c.complete.cobra(),
 		DisableFlagsInUseLine: true,
+	}
+	if c.instead != "" {
+		cmd.Hidden, cmd.Long, cmd.Example = true, deprecation(name, c.instead), ""
 	}
 	if c.takesFiles {
 		cmd.ValidArgsFunction = nil
@@ -79,6 +87,9 @@ func (c command) flagCompleters(flags *pflag.FlagSet) map[string]completer {
 	})
 	if c.connection.ConfigFlags != nil {
 		all["context"], all["namespace"] = c.connection.Contexts, c.connection.Namespaces
+	}
+	if flags.Lookup("dry-run") != nil {
+		all["dry-run"] = oneOf("client", "server", "none")
 	}
 	maps.Copy(all, c.completeFlags)
 	return all

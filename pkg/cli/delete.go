@@ -9,8 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -74,24 +72,21 @@ func (o deleteOptions) run(ctx context.Context) error {
 	if err := o.confirm(meant); err != nil {
 		return err
 	}
+	patch := []delta.Op{}
 	if o.orphan && !plan.Orphans(app.Application) {
-		if err := c.Patch(ctx, o.name, types.JSONPatchType, []delta.Op{
+		patch = []delta.Op{
 			{Op: "test", Path: "/metadata/uid", Value: app.UID},
 			{Op: "add", Path: "/spec/deletionPolicy", Value: v1alpha1.DeletionOrphan},
-		}); err != nil {
-			return err
 		}
 	}
-	err = c.Own.Resource(connection.Applications).Namespace(c.Namespace).
-		Delete(ctx, o.name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &app.UID}})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return c.Explained(err, "delete", "Application "+c.Namespace+"/"+o.name)
+	if err := c.Delete(ctx, o.name, app.UID, patch, o.write.dryRun); err != nil {
+		return err
 	}
 	word := "deleted"
 	if plan.Orphans(meant) {
 		word = "deleted, its resources are kept"
 	}
-	if err := o.printf(word); err != nil || !o.wait.Wait {
+	if err := o.write.printApplication(o.streams, meant, word); err != nil || !o.wait.Wait {
 		return err
 	}
 	return o.waitUntilDeleted(ctx, c, app.UID)
@@ -112,7 +107,7 @@ func (o deleteOptions) confirm(app *v1alpha1.Application) error {
 		}
 		o.printLines(lines...)
 	}
-	if o.yes {
+	if o.yes || o.write.isDry() {
 		return nil
 	}
 	what := whatGoes(app, stays)

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
-const diffLong = `Show the differences between an Application and the live objects, for people.
+const diffLong = `Show the differences between an Application and the live objects.
 
 With NAME, it reads the Application and its live objects from the cluster, with
 your rights. With -f it uses no cluster: it reads the Application, its status if
@@ -28,7 +28,7 @@ each field, the old and the new value. It does not show free fields, nor the
 tracking metadata of an observe-only Application. With --all it also shows list
 elements of other clients. A value of an unknown type may be
 "perhaps only another spelling"; in a cluster, a dry run with your rights finds out.
-It never shows values of Secrets, only that they differ.
+Values of Secrets are masked.
 
   + create     the object does not exist
   ~ correct    held fields differ, each as FIELD: live value → desired value
@@ -36,6 +36,12 @@ It never shows values of Secrets, only that they differ.
   ~ orphan     deleting the Application only removes the tracking metadata
   ! blocked    the object cannot be corrected; the reason is shown
   ! contested  another client keeps changing a field; its correction is deferred
+
+With -o it prints what the controller would do, for programs: every resource in the
+order of execution, every field that has drifted, the JSON Patch that corrects it,
+and the resulting status. For several Applications, it prints several documents. With
+-o json the status is complete. To plan the next step, copy this status into the
+Application file and update the live objects.
 
 ` + files.SourcesLong + `
 
@@ -60,6 +66,10 @@ const diffExample = `
   # What submitting an Application would change
   PROGRAM diff -f application.yaml --cluster
 
+  # Only the patches
+  PROGRAM diff -f application.yaml --live live.yaml -o json |
+    jq -c .changes[].patch
+
   # In a script: is everything in sync?
   PROGRAM diff -f application.yaml --live live.yaml >/dev/null ||
     echo "no: status $?"
@@ -68,6 +78,7 @@ const diffExample = `
 type diffFlags struct {
 	target     connection.TargetFlags
 	color      string
+	output     string
 	submitting bool
 	external   bool
 	all        bool
@@ -80,7 +91,10 @@ type diffOptions struct {
 	palette  terminal.Palette
 	width    int
 	all      bool
-	external []string // the external diff program; nil: the built-in one
+	external []string         // the external diff program; nil: the built-in one
+	print    terminal.Printer // nil: text output
+	// planning is set if the exit status does not depend on differences.
+	planning bool
 }
 
 func newDiffCommand(name string, streams Streams) *cobra.Command {
@@ -96,22 +110,46 @@ func newDiffCommand(name string, streams Streams) *cobra.Command {
 	}.build(name)
 }
 
+// newPlanCommand returns the former name of `diff -o yaml`, whose exit status does not depend on differences.
+func newPlanCommand(name string, streams Streams) *cobra.Command {
+	f := &diffFlags{target: connection.NewTargetFlags(), color: "never"}
+	return command{
+		use: "plan NAME | plan -f FILE... [--live FILE...]", instead: "diff -o yaml",
+		args: atMost(1),
+		flags: func(flags *pflag.FlagSet) {
+			f.target.Add(flags)
+			flags.StringVarP(&f.output, "output", "o", "yaml", "`yaml|json`: output format")
+		},
+		options: func(args []string) (runner, error) {
+			if f.target.InFiles() && len(args) > 0 {
+				return nil, connection.ErrNotWithFiles(args[0])
+			}
+			o, err := f.options(streams, args)
+			o.planning = true
+			return o, err
+		},
+		complete:   f.target.Named,
+		connection: f.target.Connection,
+	}.build(name)
+}
+
 func (f *diffFlags) add(flags *pflag.FlagSet) {
 	f.target.Add(flags)
 	f.schema.Add(flags, "observer-schema", "O", "observer schema, with NAME and manifests")
 	flags.BoolVar(&f.submitting, "cluster", false, "with -f: compare with the cluster before the file is submitted")
+	flags.StringVarP(&f.output, "output", "o", "", "`yaml|json`: print what the controller would do, for programs")
 	flags.BoolVar(&f.external, "external", false, "show it with the program in KUBECTL_EXTERNAL_DIFF, or diff -u -N")
 	flags.BoolVar(&f.all, "all", false, "also show list elements of other clients")
 	terminal.AddColor(flags, &f.color)
 }
 
-func (f *diffFlags) options(streams Streams, args []string) (runner, error) {
+func (f *diffFlags) options(streams Streams, args []string) (diffOptions, error) {
 	o := diffOptions{streams: streams, width: terminal.Width(streams.Out), all: f.all}
 	var err error
 	if o.target, args, err = f.target.Options(streams, args); err != nil {
 		return o, err
 	}
-	o.target.Settling = true
+	o.target.Settling = f.output == ""
 	named := o.target.InFiles && len(args) > 0
 	o.target.Submitting = f.submitting || named
 	switch {
@@ -121,6 +159,8 @@ func (f *diffFlags) options(streams Streams, args []string) (runner, error) {
 		return o, errors.New("--cluster is for a file that is not submitted yet: use it with -f")
 	case o.target.Submitting && len(o.target.Live) > 0:
 		return o, errors.New("live objects are read from files or from the cluster: omit --live, or --cluster and NAME")
+	case f.external && f.output != "":
+		return o, errors.New("--external shows differences, and -o is for programs: omit one of them")
 	case f.schema.Given() && !named:
 		return o, errors.New("-O is for manifests of an Application: give its NAME, and the manifests with -f")
 	}
@@ -132,7 +172,10 @@ func (f *diffFlags) options(streams Streams, args []string) (runner, error) {
 	if f.external {
 		o.external = externalDiff(streams.Getenv)
 	}
-	o.palette, err = terminal.PaletteFor(f.color, streams)
+	if o.palette, err = terminal.PaletteFor(f.color, streams); err != nil || f.output == "" {
+		return o, err
+	}
+	o.print, err = terminal.PrinterFor(f.output)
 	return o, err
 }
 
@@ -145,20 +188,29 @@ func (o diffOptions) run(ctx context.Context) error {
 		return o.runExternal(ctx, decisions)
 	}
 	var text bytes.Buffer
-	different := false
+	different, views := false, make([]any, len(decisions))
 	for i, d := range decisions {
-		warn(o.streams.Err, slices.Concat(d.Warnings, d.Notes(), d.ProfileNotes()))
+		notes := d.Notes()
+		if o.print == nil { // the other warnings are in the value
+			notes = slices.Concat(d.Warnings, notes, d.ProfileNotes())
+		}
+		warn(o.streams.Err, notes)
 		if i > 0 {
 			text.WriteByte('\n')
 		}
 		t := &report.Differences{Decision: d, Palette: o.palette, Width: o.width, Out: &text, All: o.all}
 		t.Write()
-		different = different || t.Count.Differs()
+		different, views[i] = different || t.Count.Differs(), d.View()
 	}
-	if err := terminal.Write(o.streams.Out, text.Bytes()); err != nil {
+	if o.print != nil {
+		err = o.print(o.streams.Out, views...)
+	} else {
+		err = terminal.Write(o.streams.Out, text.Bytes())
+	}
+	if err != nil {
 		return err
 	}
-	if different {
+	if different && !o.planning {
 		return &terminal.Exit{Status: terminal.StatusDifferent}
 	}
 	return nil

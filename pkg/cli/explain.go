@@ -100,7 +100,7 @@ func newExplainCommand(name string, streams Streams) *cobra.Command {
 func (f *explainFlags) add(flags *pflag.FlagSet) {
 	f.target.Add(flags)
 	terminal.AddColor(flags, &f.color)
-	flags.StringVarP(&f.output, "output", "o", "", "print for programs: `yaml|json|html`; html is a web page")
+	flags.StringVarP(&f.output, "output", "o", "", "`yaml|json|html`: print for programs; html is a web page")
 	terminal.AddShowSecrets(flags, &f.showSecrets)
 }
 

@@ -90,8 +90,8 @@ func newGetCommand(name string, streams Streams) *cobra.Command {
 }
 
 func (f *getFlags) add(flags *pflag.FlagSet) {
-	flags.StringVarP(&f.output, "output", "o", "", "`FORMAT`: wide, yaml, json, name, jsonpath=..., custom-columns=..., go-template=...")
-	flags.StringVarP(&f.selector, "selector", "l", "", "only Applications with matching labels, for example `KEY=VALUE`")
+	flags.StringVarP(&f.output, "output", "o", "", "`FORMAT`: output format: wide, yaml, json, name, jsonpath=..., custom-columns=..., go-template=...")
+	flags.StringVarP(&f.selector, "selector", "l", "", "`LABELS`: only Applications with these labels, for example app=web")
 	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "of all namespaces")
 	flags.BoolVar(&f.noHeaders, "no-headers", false, "omit the column headings")
 	flags.BoolVar(&f.full, "full", false, "with -o yaml or json: unpack status.record")

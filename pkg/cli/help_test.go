@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 )
 
@@ -29,12 +30,38 @@ func TestHelpFitsAnOldTerminal(t *testing.T) {
 		for line := range strings.Lines(help.String()) {
 			assert.LessOrEqual(t, len([]rune(strings.TrimSuffix(line, "\n"))), 80, "%s: %s", command.Name(), line)
 		}
-		if command.Parent() == root {
+		if command.Parent() == root && command.Name() != "author" {
 			assert.NotEmpty(t, command.GroupID, "%s is in the help of the program", command.Name())
 		}
 		if !command.HasSubCommands() {
 			assert.Contains(t, help.String(), "\nExit status:\n", command.Name())
 			assert.NotEmpty(t, command.Example, command.Name())
 		}
+	}
+}
+
+// Users find a command faster among few. Former names do not count.
+func TestFewCommands(t *testing.T) {
+	root := NewCommand("holdfast", Streams{})
+	top, leaves := 0, 0
+	for _, command := range commandsBelow(root) {
+		if command.Parent() == root && command.GroupID != "" {
+			top++
+		}
+		if !command.HasSubCommands() {
+			leaves++
+		}
+	}
+	assert.Equal(t, 20, top, "commands in the help of the program")
+	assert.LessOrEqual(t, leaves, 24)
+}
+
+func TestFlagHelpOmitsPlaceholder(t *testing.T) {
+	for _, command := range commandsBelow(NewCommand("holdfast", Streams{})) {
+		shownFlags(command, func(flag *pflag.Flag) {
+			if name, usage := placeholder(flag); name != "" {
+				assert.False(t, strings.HasPrefix(usage, name), "%s --%s: %s", command.Name(), flag.Name, usage)
+			}
+		})
 	}
 }

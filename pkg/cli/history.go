@@ -81,11 +81,11 @@ func newHistoryCommand(name string, streams Streams) *cobra.Command {
 }
 
 func (f *historyFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.by, "by", "", "only changes of the field manager or user `NAME`")
-	flags.DurationVar(&f.since, "since", 0, "only changes within this `DURATION`, for example 30m or 24h")
+	flags.StringVar(&f.by, "by", "", "`NAME`: only changes of this field manager or user")
+	flags.DurationVar(&f.since, "since", 0, "`DURATION`: only changes within this time, for example 30m or 24h")
 	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "all namespaces: which clients change most")
 	addWatch(flags, &f.watch)
-	flags.StringVarP(&f.output, "output", "o", "", "print for programs: `yaml|json`")
+	flags.StringVarP(&f.output, "output", "o", "", "`yaml|json`: print for programs")
 	f.connection.Add(flags)
 }
 

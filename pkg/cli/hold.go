@@ -12,7 +12,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/connection"
@@ -28,78 +30,118 @@ const pathsLong = `
 PATH is a path that explain and diff print, such as
 spec.template.spec.containers[name=web].image, or an abbreviation of it:
 spec.template.spec.containers[0].image, metadata.annotations[*.example.com/*]. The
-command adds it to spec.fields of the Application, and changes no other field of the
-spec. If the same PATH is %s again, the Application is as before. With -f it edits the
-file, and keeps the comments. --dry-run prints the edit and its effect, and changes
-nothing. If spec.observerSchema has a schema for the resource, that is edited instead.
+command adds it to spec.fields of the Application, or to the schema of the resource in
+spec.observerSchema. If the same PATH is %s again, the Application is as before. With
+-f it edits the file, and keeps the comments. --dry-run prints the edit and its effect.
 
 Exit status:
-  0  done, or nothing to do
+  %s
   2  an error, also one in the flags or in a path`
 
-const holdLong = `Hold fields of a resource that were free, or that the manifest does not set. Without a
-value in the manifest, the live value is learned. If the live value differs from the
-manifest, it is corrected, and the command lists it. Flags give the fields a rule: the
-allowed values, or when a value is written. Without such a flag, the field is held to
-one value.
+const holdLong = `Hold fields of an object, or fields that the Application NAME does not hold.
 
-NAME alone ends the mode Observe of an Application (spec.mode: Hold).
+With KIND/NAME first, the fields are held at their live values: the command creates an
+Application that shares the object, with the name of the object or of --application.
+If an Application of the namespace has the object, that one is extended. --dry-run
+prints the Application, to keep it in Git.
+
+With NAME or -f, a field without a value in the manifest is learned: the live value is
+recorded, and held. If the live value differs from the manifest, it is corrected, and
+the command lists it. Flags give the fields a rule: the allowed values, or when a
+value is written. Without such a flag, the field is held to one value.
 `
 
 const freeLong = `Stop holding fields of a resource. They keep their live values, and any client may
-change them.
+change them. With KIND/NAME first, the command finds the Application.
+
+For shared objects, --restore restores the original values and --leave keeps the live
+values, whatever spec.onRelease is: of all shared objects of the Application, of
+KIND/NAME, or of single fields of it. A field keeps its value if another client has
+changed it, or if its original value is not recorded; the command lists it.
 `
 
 type editFlags struct {
-	free   bool
-	target connection.TargetFlags
-	dryRun bool
-	rule   ruleFlags
+	free bool
+	// isRelease is set for the former command `release`.
+	isRelease bool
+	release   releaseFlags
+	target    connection.TargetFlags
+	write     writeFlags
+	rule      ruleFlags
+	// application names the Application, if the first argument is an object.
+	application string
 }
 
 type editOptions struct {
-	streams      Streams
-	target       connection.Target
-	free, dryRun bool
-	rule         v1alpha1.HeldField
-	resource     string
-	paths        []string
+	streams  Streams
+	target   connection.Target
+	write    writeFlags
+	free     bool
+	rule     v1alpha1.HeldField
+	resource string
+	paths    []string
 }
 
 func newHoldCommand(name string, streams Streams) *cobra.Command {
-	return editing(command{
-		use: "hold (NAME | -f FILE) [KIND/NAME PATH...]", short: "Hold fields of a resource, or an Application",
-		long: holdLong + fmt.Sprintf(pathsLong, "freed"),
-		example: "  # Hold the replicas of a Deployment again\n  PROGRAM hold web deployment/web spec.replicas\n\n" +
-			"  # An autoscaler may choose them, from 1 to 5\n  PROGRAM hold web deployment/web spec.replicas --minimum 1 --maximum 5\n\n" +
-			"  # Start to correct drift, after observe-only mode\n  PROGRAM hold web",
-	}, false, name, streams)
+	f := &editFlags{target: connection.NewTargetFlags()}
+	return f.editing(command{
+		use: "hold [NAME | -f FILE] KIND/NAME PATH...", short: "Hold fields of an object",
+		long: holdLong + fmt.Sprintf(pathsLong, "freed", "0  done, or nothing to do"),
+		example: "  # Hold the replicas of a Deployment at the live value\n  PROGRAM hold deployment/web spec.replicas\n\n" +
+			"  # Print the Application that this would create\n  PROGRAM hold deployment/web spec.replicas --dry-run=client -o yaml\n\n" +
+			"  # Hold them again in the Application shop\n  PROGRAM hold shop deployment/web spec.replicas\n\n" +
+			"  # An autoscaler may choose them, from 1 to 5\n  PROGRAM hold web deployment/web spec.replicas --minimum 1 --maximum 5",
+	}, name, streams)
 }
 
 func newFreeCommand(name string, streams Streams) *cobra.Command {
-	return editing(command{
-		use: "free (NAME | -f FILE) KIND/NAME PATH...", short: "Stop holding fields of a resource",
-		long: freeLong + fmt.Sprintf(pathsLong, "held"),
-		example: "  # An autoscaler may write the replicas\n  PROGRAM free web deployment/web spec.replicas\n\n" +
-			"  # In a file\n  PROGRAM free -f application.yaml deploy/web 'metadata.annotations[*]'",
-	}, true, name, streams)
+	f := &editFlags{free: true, target: connection.NewTargetFlags()}
+	return f.editing(command{
+		use: "free [NAME | -f FILE] [KIND/NAME [PATH...]]", short: "Stop holding fields of an object",
+		long: freeLong + fmt.Sprintf(pathsLong, "held", "0  done, or nothing to do; with --wait: also released in the cluster\n  1  with --wait: not released in time, or you have to do something"),
+		example: "  # An autoscaler may write the replicas\n  PROGRAM free deployment/web spec.replicas\n\n" +
+			"  # In a file\n  PROGRAM free -f application.yaml deploy/web 'metadata.annotations[*]'\n\n" +
+			"  # Restore the original number of replicas of a shared object\n  PROGRAM free web deployment/web spec.replicas --restore\n\n" +
+			"  # What would happen to all shared objects\n  PROGRAM free web --restore --dry-run",
+	}, name, streams)
 }
 
+// errWaitForFree is the error if --wait has no effect.
+var errWaitForFree = errors.New("--wait is for --restore and --leave: add one of them, or omit --wait")
+
+var errNoPath = errors.New("no path given: give PATH, for example spec.replicas")
+
 // editing completes a command that changes which fields are held.
-func editing(c command, free bool, name string, streams Streams) *cobra.Command {
-	f := &editFlags{free: free, target: connection.NewTargetFlags()}
+func (f *editFlags) editing(c command, name string, streams Streams) *cobra.Command {
 	c.flags = func(flags *pflag.FlagSet) {
 		f.target.Add(flags)
-		if !free {
+		if f.free {
+			f.release.add(flags)
+		} else {
 			f.rule.add(flags)
 		}
-		flags.BoolVar(&f.dryRun, "dry-run", false, "print the edit and its effect, and change nothing")
+		f.write.add(flags, "the Application")
+		if !f.isRelease {
+			flags.StringVar(&f.application, "application", "", "`NAME`: Application of the object, with KIND/NAME first")
+		}
+	}
+	if !f.free {
+		c.completeFlags = map[string]completer{"mode": oneOf("hold", "seed", "push", "watch", "absent")}
 	}
 	c.args = func(*cobra.Command, []string) error { return nil }
 	c.options = func(args []string) (runner, error) {
+		isObject := len(args) > 0 && strings.Contains(args[0], "/") && !f.target.InFiles()
+		switch {
+		case isObject && !f.isRelease:
+			return f.ofObject(streams, args)
+		case f.application != "":
+			return nil, errors.New("--application is for an object without NAME: give KIND/NAME first, and omit NAME or -f")
+		case f.isRelease || f.release.given():
+			return f.releasing(streams, args)
+		}
 		o, err := f.options(streams, args)
-		if len(args) == 1 && err != nil && !free && !o.target.InFiles && o.target.Name != "" {
-			return f.holding(streams, args[0])
+		if len(args) == 1 && err != nil && !f.free && !o.target.InFiles && o.target.Name != "" {
+			return f.holding(streams, name, args[0])
 		}
 		return o, err
 	}
@@ -111,7 +153,13 @@ func editing(c command, free bool, name string, streams Streams) *cobra.Command 
 }
 
 func (f *editFlags) options(streams Streams, args []string) (o editOptions, err error) {
-	o = editOptions{streams: streams, free: f.free, dryRun: f.dryRun}
+	if err := f.write.parse(); err != nil {
+		return o, err
+	}
+	o = editOptions{streams: streams, free: f.free, write: f.write}
+	if f.release.wait.Wait {
+		return o, errWaitForFree
+	}
 	if o.target, args, err = f.target.Options(streams, args); err != nil {
 		return o, err
 	}
@@ -119,7 +167,7 @@ func (f *editFlags) options(streams Streams, args []string) (o editOptions, err 
 	case len(args) == 0:
 		return o, errors.New("no object given: give KIND/NAME, for example deployment/web")
 	case len(args) == 1:
-		return o, errors.New("no path given: give PATH, for example spec.replicas")
+		return o, errNoPath
 	}
 	if err := o.writable(); err != nil {
 		return o, err
@@ -132,7 +180,11 @@ func (f *editFlags) options(streams Streams, args []string) (o editOptions, err 
 // writable returns an error if the Application is read from files and they are not one local file. A dry
 // run does not need one.
 func (o editOptions) writable() error {
-	if o.target.InFiles && !o.dryRun && (len(o.target.Files) > 1 || o.target.Files[0] == files.Stdin || strings.Contains(o.target.Files[0], "://")) {
+	switch {
+	case !o.target.InFiles:
+	case o.write.dryRun == connection.DryRunServer || o.write.printer != nil:
+		return errors.New("--dry-run=server and -o are for an Application in a cluster: omit them with -f")
+	case !o.write.isDry() && (len(o.target.Files) > 1 || o.target.Files[0] == files.Stdin || strings.Contains(o.target.Files[0], "://")):
 		return errors.New("only one file can be changed at a time, and no directory or URL: use --dry-run to print the edit")
 	}
 	return nil
@@ -196,27 +248,36 @@ func (o editOptions) run(ctx context.Context) error {
 	if e.after.Invalid != nil {
 		return fmt.Errorf("this change would make the Application invalid: %w", e.after.Invalid)
 	}
-	var out bytes.Buffer
-	for _, note := range e.notes {
-		fmt.Fprintln(&out, terminal.Visible(note))
-	}
-	if len(e.notes) < len(o.paths) {
-		if err := o.write(ctx, &out, d, c, e); err != nil {
-			return err
-		}
-		report.Edited(&out, d.Namespace, id, d.Plan, e.after)
-	}
-	return terminal.Write(o.streams.Out, out.Bytes())
+	return o.finish(ctx, d, c, e, len(o.paths), id)
 }
 
-// edit is a change of the list in the spec that defines which fields of a resource are held.
+// finish makes an edit unless its notes are about all paths, and prints the result and the effect on resources.
+func (o editOptions) finish(ctx context.Context, d files.Decision, c *connection.Cluster, e edit, paths int, ids ...manifest.ID) error {
+	var out, messages bytes.Buffer
+	told := &out
+	if o.write.printer != nil {
+		told = &messages // the output is the Application
+	}
+	for _, note := range e.notes {
+		fmt.Fprintln(told, terminal.Visible(note))
+	}
+	if len(e.notes) == paths {
+		e.lists, ids = nil, nil
+	}
+	if err := o.writeEdit(ctx, &out, d, c, e); err != nil {
+		return err
+	}
+	for _, id := range ids {
+		report.Edited(told, d.Namespace, id, d.Plan, e.after)
+	}
+	return errors.Join(terminal.Write(o.streams.Out, out.Bytes()), terminal.Write(o.streams.Err, messages.Bytes()))
+}
+
+// edit is a change of the lists in the spec that define which fields of a resource are held.
 type edit struct {
 	notes []string
 	after *plan.Plan
-	// key is the name of the list. was and is are its items before and after the change, as JSON values.
-	key     string
-	was, is []any
-	patch   []delta.Op
+	lists []connection.ListEdit
 	// text returns the YAML to write. inFile returns the text of a file with the change.
 	text   func() (string, error)
 	inFile func(text []byte, document manifest.Document) ([]byte, error)
@@ -231,8 +292,11 @@ func editOf(d files.Decision, id manifest.ID, change plan.Edit) (edit, error) {
 			return edit{}, err
 		}
 		return edit{
-			key: "observerSchema", was: listOf(d.Spec.ObserverSchema), is: listOf(schema),
-			notes: notes, after: d.WithSchema(schema), patch: schemaPatch(d.Spec.ObserverSchema, schema, source.Position),
+			notes: notes, after: d.WithSchema(schema),
+			lists: []connection.ListEdit{{
+				Key: "observerSchema", Before: listOf(d.Spec.ObserverSchema), After: listOf(schema),
+				Patch: schemaPatch(d.Spec.ObserverSchema, schema, source.Position),
+			}},
 			text: func() (string, error) { return files.SchemaText(schema[source.Position : source.Position+1]) },
 			inFile: func(text []byte, document manifest.Document) ([]byte, error) {
 				return files.WithSchema(text, document, schema)
@@ -249,33 +313,58 @@ func editOf(d files.Decision, id manifest.ID, change plan.Edit) (edit, error) {
 // fieldsEdit returns a change of spec.fields.
 func fieldsEdit(d files.Decision, fields []v1alpha1.ResourceFields, notes []string) edit {
 	return edit{
-		key: "fields", was: listOf(d.Spec.Fields), is: listOf(fields),
-		notes: notes, after: d.WithFields(fields), patch: fieldsPatch(d.Spec.Fields, fields),
-		text: func() (string, error) { return files.FieldsText(fields) },
+		notes: notes, after: d.WithFields(fields),
+		lists: []connection.ListEdit{listEdit("fields", d.Spec.Fields, fields)},
+		text:  func() (string, error) { return files.FieldsText(fields) },
 		inFile: func(text []byte, document manifest.Document) ([]byte, error) {
 			return files.WithFields(text, document, fields)
 		},
 	}
 }
 
-// write changes the Application or its file. In a dry run, it only prints the YAML to write.
-func (o editOptions) write(ctx context.Context, out *bytes.Buffer, d files.Decision, c *connection.Cluster, e edit) error {
+// writeEdit changes the Application or its file. In a dry run, it only prints the YAML to write, unless -o prints the
+// Application.
+func (o editOptions) writeEdit(ctx context.Context, out *bytes.Buffer, d files.Decision, c *connection.Cluster, e edit) error {
 	switch {
-	case o.dryRun:
+	case len(e.lists) == 0 && o.write.printer == nil:
+		return nil
+	case o.write.dryRun == connection.DryRunClient && o.write.printer == nil:
 		text, err := e.text()
 		out.WriteString(text)
 		return err
 	case c == nil:
 		return o.writeFile(ctx, out, d.Document, e)
 	}
-	err := c.Edit(ctx, d.Name, e.key, e.was, e.is, e.patch)
+	app, err := o.send(ctx, d, c, e)
 	if apierrors.IsInvalid(err) {
 		return fmt.Errorf("another client has changed the fields of Application %s/%s, or the API server rejects them: %w", d.Namespace, d.Name, err)
 	}
-	if err == nil {
-		fmt.Fprintf(out, "application.%s/%s changed\n", v1alpha1.GroupVersion.Group, d.Name)
+	if err != nil {
+		return err
 	}
-	return err
+	streams := o.streams
+	streams.Out = out
+	return o.write.print(streams, app, "changed")
+}
+
+// send writes the lists, and returns the changed Application.
+func (o editOptions) send(ctx context.Context, d files.Decision, c *connection.Cluster, e edit) (app *unstructured.Unstructured, err error) {
+	patch := []delta.Op{}
+	for _, list := range e.lists {
+		patch = append(patch, list.Patch...)
+	}
+	switch {
+	case len(e.lists) == 0:
+		return c.Patch(ctx, d.Name, types.JSONPatchType, patch, connection.DryRunClient)
+	case o.write.isDry():
+		return c.Patch(ctx, d.Name, types.JSONPatchType, patch, o.write.dryRun)
+	}
+	for _, list := range e.lists {
+		if app, err = c.Edit(ctx, d.Name, list); err != nil {
+			return nil, err
+		}
+	}
+	return app, nil
 }
 
 // listOf converts a list to JSON values.
@@ -298,18 +387,20 @@ func schemaPatch(before, after []runtime.RawExtension, position int) []delta.Op 
 	return []delta.Op{{Op: "test", Path: path, Value: before[position]}, {Op: "replace", Path: path, Value: after[position]}}
 }
 
-// fieldsPatch returns a JSON Patch that replaces spec.fields if they are unchanged.
-func fieldsPatch(before, after []v1alpha1.ResourceFields) []delta.Op {
-	const path = "/spec/fields"
+// listEdit returns a change of a list in the spec, with a JSON Patch that replaces the list if it is unchanged.
+func listEdit[T any](key string, before, after []T) connection.ListEdit {
+	path := "/spec/" + key
 	var was any // a test for null also succeeds if the field does not exist
 	if len(before) > 0 {
 		was = before
 	}
-	ops := []delta.Op{{Op: "test", Path: path, Value: was}}
+	patch := []delta.Op{{Op: "test", Path: path, Value: was}}
 	if len(after) == 0 {
-		return append(ops, delta.Op{Op: "remove", Path: path})
+		patch = append(patch, delta.Op{Op: "remove", Path: path})
+	} else {
+		patch = append(patch, delta.Op{Op: "add", Path: path, Value: after})
 	}
-	return append(ops, delta.Op{Op: "add", Path: path, Value: after})
+	return connection.ListEdit{Key: key, Before: listOf(before), After: listOf(after), Patch: patch}
 }
 
 func (o editOptions) writeFile(ctx context.Context, out *bytes.Buffer, document manifest.Document, e edit) error {

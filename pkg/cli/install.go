@@ -51,6 +51,7 @@ const installExample = `
 type installFlags struct {
 	connection connection.Flags
 	wait       connection.WaitFlags
+	write      writeFlags
 	export     bool
 	force      bool
 	noMysql    bool
@@ -75,19 +76,23 @@ func newInstallCommand(name string, streams Streams) *cobra.Command {
 
 func (f *installFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.export, "export", false, "print the objects, and install nothing")
-	flags.StringVar(&f.image, "image", "", "`IMAGE` of the controller; default: the image in the built-in objects")
+	flags.StringVar(&f.image, "image", "", "`IMAGE`: image of the controller; default: the image in the built-in objects")
 	flags.BoolVar(&f.force, "force", false, "replace an installation of another kind or version")
 	flags.BoolVar(&f.noMysql, "without-mysql", false, "do not install the CRD of the kind Mysql")
+	f.write.add(flags, "the objects")
 	f.wait.Add(flags, "until the controller is ready")
 	f.connection.Add(flags)
-	flags.Lookup("namespace").Usage = "`NAMESPACE` to install into; default: " + deploy.Namespace
+	namespace := flags.Lookup("namespace")
+	namespace.Usage, namespace.Annotations = "`NAMESPACE`: namespace to install into; default: "+deploy.Namespace, nil
 }
 
 func (f *installFlags) options(streams Streams) (runner, error) {
 	o := installOptions{*f, streams}
-	if err := f.wait.Check(); err != nil {
+	err := errors.Join(f.wait.Check(), o.write.parse())
+	if err = errors.Join(err, o.write.waitable(f.wait)); err != nil {
 		return o, err
 	}
+	o.export = f.export || o.write.dryRun == connection.DryRunClient
 	if f.wait.Wait && f.export {
 		return o, errors.New("--export installs nothing, so --wait has no effect: use one of the two")
 	}
@@ -112,6 +117,9 @@ func (o installOptions) run(ctx context.Context) error {
 			}
 		}
 	}
+	if o.export && o.write.printer != nil {
+		return o.print(objects)
+	}
 	if o.export {
 		var text []byte
 		for i, object := range objects {
@@ -127,6 +135,16 @@ func (o installOptions) run(ctx context.Context) error {
 		return err
 	}
 	return o.install(ctx, c, objects)
+}
+
+// print prints the objects in the format of -o.
+func (o installOptions) print(objects []*unstructured.Unstructured) error {
+	for _, object := range objects {
+		if err := o.write.printer.PrintObj(object, o.streams.Out); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // installed returns the built-in objects in the order in which they are applied. namespace is the namespace
@@ -199,21 +217,13 @@ func (o installOptions) install(ctx context.Context, c *connection.Cluster, obje
 	if err := o.refuseToReplace(ctx, c, found, objects); err != nil {
 		return err
 	}
-	for _, u := range objects {
-		name := u.GetKind() + " " + u.GetName()
-		client, err := c.ClientFor(ctx, u)
-		if err != nil {
-			return c.Explained(err, "find", name)
-		}
-		if _, err := c.ApplyOne(ctx, client, u.GetName(), u.Object, false, true); err != nil {
-			if apierrors.IsForbidden(err) {
-				return fmt.Errorf("%s: you need the rights of an administrator to install: %w", name, err)
-			}
-			return c.Explained(err, "patch", name)
-		}
-		if _, err := fmt.Fprintln(o.streams.Out, name+" applied"); err != nil {
+	for _, object := range objects {
+		if err := o.apply(ctx, c, object); err != nil {
 			return err
 		}
+	}
+	if o.write.isDry() {
+		return nil
 	}
 	if err := c.AwaitServed(ctx); err != nil {
 		return err
@@ -228,6 +238,29 @@ func (o installOptions) install(ctx context.Context, c *connection.Cluster, obje
 	}
 	fmt.Fprint(o.streams.Err, afterInstall)
 	return nil
+}
+
+// apply applies one object, and prints the result.
+func (o installOptions) apply(ctx context.Context, c *connection.Cluster, object *unstructured.Unstructured) error {
+	name := object.GetKind() + " " + object.GetName()
+	client, err := c.ClientFor(ctx, object)
+	if err != nil {
+		return c.Explained(err, "find", name)
+	}
+	applied, err := c.ApplyOne(ctx, client, object.GetName(), object.Object, o.write.isDry(), true)
+	switch {
+	case apierrors.IsNotFound(err) && o.write.isDry():
+		fmt.Fprintf(o.streams.Err, "note: %s was not validated: its namespace does not exist yet\n", name)
+		return nil
+	case apierrors.IsForbidden(err):
+		return fmt.Errorf("%s: you need the rights of an administrator to install: %w", name, err)
+	case err != nil:
+		return c.Explained(err, "patch", name)
+	case o.write.printer != nil:
+		return o.write.printer.PrintObj(applied, o.streams.Out)
+	}
+	_, err = fmt.Fprintln(o.streams.Out, name+" applied"+o.write.note())
+	return err
 }
 
 // elsewhere returns an error if another namespace already has a controller, because the two controllers

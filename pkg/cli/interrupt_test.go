@@ -34,8 +34,8 @@ func TestInterruptEndsPrompt(t *testing.T) {
 		{"holdfast", "diff", "-f", "-"},
 		{"holdfast", "submit", "web", "-f", "-"},
 		{"holdfast", "submit", "web", "--tosca", "-"},
-		{"holdfast", "translate", "-"},
-		{"holdfast", "schema", "default", "-f", "-"},
+		{"holdfast", "author", "translate", "-"},
+		{"holdfast", "author", "schema", "-f", "-"},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		var out, messages bytes.Buffer
@@ -66,7 +66,7 @@ func TestAnInterruptEndsWhatDoesNotListen(t *testing.T) {
 	require.NoError(t, os.WriteFile(template, []byte("tosca_definitions_version: tosca_simple_yaml_1_3\n"), 0o600))
 	for _, args := range [][]string{
 		{"holdfast", "help"},
-		{"holdfast", "tosca", "validate", template},
+		{"holdfast", "author", "tosca", template},
 	} {
 		ctx, cancel := context.WithCancel(t.Context())
 		var messages bytes.Buffer
@@ -82,9 +82,9 @@ func TestAnInterruptEndsWhatDoesNotListen(t *testing.T) {
 // A pipe that nobody writes to must not keep the program.
 func TestInterruptEndsReadOfPipe(t *testing.T) {
 	for _, args := range [][]string{
-		{"translate", "PIPE"},
-		{"tosca", "validate", "PIPE"},
-		{"translate", "-", "--inputs", "PIPE"},
+		{"author", "translate", "PIPE"},
+		{"author", "tosca", "PIPE"},
+		{"author", "translate", "-", "--inputs", "PIPE"},
 		{"submit", "web", "--tosca", "PIPE"},
 		{"diff", "-f", "PIPE"},
 	} {
@@ -119,7 +119,7 @@ func TestOnlyRegularFilesAreImported(t *testing.T) {
 	template := filepath.Join(dir, "t.yaml")
 	require.NoError(t, os.WriteFile(template, []byte("tosca_definitions_version: tosca_simple_yaml_1_3\nimports: [pipe.yaml]\n"), 0o600))
 	var messages bytes.Buffer
-	status := cli.Main(t.Context(), []string{"holdfast", "translate", template}, cli.Streams{
+	status := cli.Main(t.Context(), []string{"holdfast", "author", "translate", template}, cli.Streams{
 		In: strings.NewReader(""), Out: io.Discard, Err: &messages,
 		Getenv: func(string) string { return "" }, Now: time.Now,
 	})

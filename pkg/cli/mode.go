@@ -1,72 +1,154 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cli/report"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/delta"
 )
 
-const observeLong = `Set an Application to observe-only mode (spec.mode: Observe): Holdfast writes nothing
-to its objects, and reports drift. Objects that it has held keep their tracking
-metadata. A later submit does not change the mode. To hold the Application again, run
-holdfast hold NAME; holdfast diff NAME shows what that would change.
+const modeLong = `Set the mode of an Application (spec.mode), and change no other field.
+
+  observe  Holdfast writes nothing to its objects, and reports drift. Objects
+           that it has held keep their tracking metadata
+  hold     Holdfast creates the objects, and corrects drift
+
+Before an observe-only Application is held, the command shows what would change. On a
+terminal it then asks; otherwise it needs --yes. A later submit does not change the
+mode.
 
 Exit status:
-  0  it is observe-only
+  0  the Application has the mode
+  1  the answer was no
   2  an error, also one in the flags`
+
+const modeExample = `
+  # Write nothing of web, and report drift
+  PROGRAM mode web observe
+
+  # Show what would change, and hold web without a question
+  PROGRAM mode web hold --yes
+`
+
+// modes are the modes of an Application as users type them.
+var modes = map[string]v1alpha1.Mode{"hold": v1alpha1.ModeHold, "observe": v1alpha1.ModeObserve}
 
 // modeOptions are the options of a command that changes the mode of an Application.
 type modeOptions struct {
 	change
 	mode v1alpha1.Mode
+	yes  bool
+	// isHold is set for the former command `hold NAME`, in which the object may be missing.
+	isHold bool
 }
 
+func newModeCommand(name string, streams Streams) *cobra.Command {
+	o := &modeOptions{change: change{connection: connection.NewFlags(), streams: streams}}
+	return command{
+		use: "mode NAME hold|observe", short: "Hold an Application, or only report its drift",
+		long: modeLong, example: modeExample,
+		args: exactly("NAME", "hold|observe"),
+		flags: func(flags *pflag.FlagSet) {
+			flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+			o.write.add(flags, "the Application")
+			o.connection.Add(flags)
+		},
+		options: func(args []string) (runner, error) {
+			o.name, o.mode = args[0], modes[strings.ToLower(args[1])]
+			if err := errors.Join(files.ValidName(o.name), o.write.parse()); err != nil || o.mode != "" {
+				return o, err
+			}
+			return o, fmt.Errorf("the mode is hold or observe, not %q", args[1])
+		},
+		complete: func(ctx context.Context, args []string, typed string) []string {
+			if len(args) == 1 {
+				return []string{"hold", "observe"}
+			}
+			return o.connection.Named(ctx, args, typed)
+		},
+		connection: o.connection,
+	}.build(name)
+}
+
+// newObserveCommand returns the former name of `mode NAME observe`.
 func newObserveCommand(name string, streams Streams) *cobra.Command {
-	return changing(command{
-		use: "observe NAME", short: "Report drift of an Application, and write nothing",
-		long: observeLong, example: "  # Write nothing of web, and report drift\n  PROGRAM observe web",
-	}, streams, change{}, "", func(o change) runner { return modeOptions{o, v1alpha1.ModeObserve} }).build(name)
+	return changing(command{use: "observe NAME", instead: "mode NAME observe"}, streams, change{}, "",
+		func(o change) runner { return &modeOptions{change: o, mode: v1alpha1.ModeObserve} }).build(name)
 }
 
-// holding returns the options of `hold NAME`, which ends observe-only mode.
-func (f *editFlags) holding(streams Streams, name string) (modeOptions, error) {
-	if f.dryRun || f.rule.given() {
-		return modeOptions{}, errors.New("no object given: give KIND/NAME, for example deployment/web, and PATH")
+// holding returns the options of `hold NAME`, the former name of `mode NAME hold`, which asked no question.
+func (f *editFlags) holding(streams Streams, program, name string) (*modeOptions, error) {
+	if f.write.isDry() || f.rule.given() {
+		return nil, errors.New("no object given: give KIND/NAME, for example deployment/web, and PATH")
 	}
-	return modeOptions{change{connection: f.target.Connection, streams: streams, name: name}, v1alpha1.ModeHold}, nil
+	hint(streams.Err, program+" hold NAME", program, "mode NAME hold")
+	return &modeOptions{
+		change: change{connection: f.target.Connection, streams: streams, name: name, write: writeFlags{dryRun: connection.Send}},
+		mode:   v1alpha1.ModeHold, yes: true, isHold: true,
+	}, nil
 }
 
-func (o modeOptions) run(ctx context.Context) error {
+func (o *modeOptions) run(ctx context.Context) error {
 	c, app, err := o.stored(ctx)
 	if err != nil {
 		return err
 	}
-	is, word := app.Spec.Mode, map[v1alpha1.Mode]string{v1alpha1.ModeObserve: "is now observe-only", v1alpha1.ModeHold: "is now held"}[o.mode]
-	if is == "" {
-		is = v1alpha1.ModeHold
-	}
 	owned := editable(app.Application)
-	switch {
+	switch observes := app.Spec.Mode == v1alpha1.ModeObserve; {
 	case owned != nil && o.mode == v1alpha1.ModeObserve:
 		return fmt.Errorf("%w; `holdfast suspend %s -n %s` stops all writes", owned, app.Name, app.Namespace)
 	case owned != nil:
 		return owned
-	case is != o.mode:
-		// A merge patch is read by clients that drop nulls; this touches one field.
-		err = c.Patch(ctx, o.name, types.JSONPatchType, []delta.Op{{Op: "add", Path: "/spec/mode", Value: string(o.mode)}})
-	case o.mode == v1alpha1.ModeHold:
+	case !observes && o.isHold:
 		return errors.New("no object given: give KIND/NAME, for example deployment/web, and PATH; Application " + app.Name + " is already held")
-	default:
-		word = "is already observe-only"
+	case observes == (o.mode == v1alpha1.ModeObserve):
+		return o.patch(ctx, c, types.JSONPatchType, []delta.Op{}, map[bool]string{true: "is already observe-only", false: "is already held"}[observes])
+	case observes:
+		if err := o.confirm(ctx, c); err != nil {
+			return err
+		}
 	}
+	// A merge patch is read by clients that drop nulls; this touches one field.
+	return o.patch(ctx, c, types.JSONPatchType, []delta.Op{{Op: "add", Path: "/spec/mode", Value: string(o.mode)}},
+		map[v1alpha1.Mode]string{v1alpha1.ModeObserve: "is now observe-only", v1alpha1.ModeHold: "is now held"}[o.mode])
+}
+
+// confirm shows what holding the Application changes. It then asks for confirmation if a user can answer.
+func (o *modeOptions) confirm(ctx context.Context, c *connection.Cluster) error {
+	if o.yes {
+		return nil
+	}
+	d, err := c.Decided(ctx, types.NamespacedName{Namespace: c.Namespace, Name: o.name}, o.streams.Now())
 	if err != nil {
 		return err
 	}
-	return o.printf(word)
+	held := d.Application.DeepCopy()
+	held.Spec.Mode = v1alpha1.ModeHold
+	if after := d.ForApplication(held); after != nil && after.Invalid == nil {
+		var text bytes.Buffer
+		t := &report.Differences{Decision: *after, Palette: terminal.Palette{}, Width: terminal.Width(o.streams.Err), Out: &text}
+		t.Write()
+		if err := terminal.Write(o.streams.Err, text.Bytes()); err != nil {
+			return err
+		}
+	}
+	if o.write.isDry() {
+		return nil
+	}
+	if !terminal.IsPerson(o.streams.In) {
+		return fmt.Errorf("give --yes to hold the Application %s/%s", d.Namespace, d.Name)
+	}
+	return ask(o.streams, fmt.Sprintf("Hold the Application %s/%s?", d.Namespace, d.Name), "nothing was changed")
 }

@@ -40,13 +40,14 @@ func (o reconcileOptions) run(ctx context.Context) error {
 		return err
 	}
 	request := o.streams.Now().UTC().Format(time.RFC3339Nano)
-	if err := c.Patch(ctx, o.name, types.MergePatchType, map[string]any{
+	app, err := c.Patch(ctx, o.name, types.MergePatchType, map[string]any{
 		"metadata": map[string]any{"annotations": map[string]any{v1alpha1.AnnotationReconcile: request}},
-	}); err != nil {
+	}, o.write.dryRun)
+	if err != nil {
 		return err
 	}
-	if !o.wait.Wait {
-		return o.printf("reconcile requested")
+	if !o.wait.Wait || o.write.isDry() {
+		return o.write.print(o.streams, app, "reconcile requested")
 	}
 	return o.acknowledged(ctx, c, request)
 }
@@ -68,6 +69,6 @@ func (o reconcileOptions) acknowledged(ctx context.Context, c *connection.Cluste
 		if ready.Status != "True" {
 			state = "not ready: " + ready.Reason
 		}
-		return true, o.printf("reconciled, " + state)
+		return true, o.write.printApplication(o.streams, app, "reconciled, "+state)
 	})
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"holdfast.dev/holdfast/pkg/cli/connection"
 )
 
 // referenceIntro is the beginning of docs/cli.md.
@@ -26,10 +28,7 @@ more examples. The flags ` + "`--filename`, `--manifest` and `--observer-schema`
 `
 
 // filesUsage begins the part of the help of flags for files that referenceIntro describes.
-const filesUsage = ", a directory, a URL, or - for standard input"
-
-// connectionFlags are the names of the flags that select the cluster and the user.
-var connectionFlags = []string{"as", "context", "kubeconfig", "namespace", "request-timeout"}
+const filesUsage = ": a file, a directory, a URL, or - for standard input"
 
 // Reference returns docs/cli.md: every command with its help. It describes flags and paragraphs that several commands
 // have only once, and omits examples that show no other flags.
@@ -130,7 +129,7 @@ func undented(text string) string {
 
 // commandList writes an item for each group of commands, with links to their sections.
 func commandList(b *bytes.Buffer, root *cobra.Command) {
-	for _, group := range root.Groups() {
+	for _, group := range append(root.Groups(), &cobra.Group{Title: "For authors of Applications"}) {
 		var links []string
 		for _, cmd := range root.Commands() {
 			if cmd.GroupID != group.ID || !cmd.IsAvailableCommand() {
@@ -169,13 +168,14 @@ const connectionGroup = "connection"
 // commonFlags returns the lines of the flags that several commands have, with the names of the flags. If commands
 // describe flags of one name differently, only a line of at least three commands is common.
 func commonFlags(root *cobra.Command) map[string]string {
-	lines := map[string]map[string]int{} // by name
+	lines, ofConnection := map[string]map[string]int{}, map[string]bool{} // by name, and by line
 	for _, cmd := range commandsBelow(root) {
 		shownFlags(cmd, func(flag *pflag.Flag) {
 			if lines[flag.Name] == nil {
 				lines[flag.Name] = map[string]int{}
 			}
 			lines[flag.Name][flagLine(flag)]++
+			ofConnection[flagLine(flag)] = connection.IsConnection(flag)
 		})
 	}
 	common := map[string]string{}
@@ -185,7 +185,7 @@ func commonFlags(root *cobra.Command) map[string]string {
 				continue
 			}
 			common[line] = "`--" + name + "`"
-			if slices.Contains(connectionFlags, name) {
+			if ofConnection[line] {
 				common[line] = connectionGroup
 			}
 		}
@@ -223,7 +223,7 @@ func flagList(b *bytes.Buffer, cmd *cobra.Command, common map[string]string) {
 
 // flagLine returns the item of a flag in a list.
 func flagLine(flag *pflag.Flag) string {
-	value, usage := pflag.UnquoteUsage(flag)
+	value, usage := placeholder(flag)
 	name := "`--" + flag.Name
 	if flag.Shorthand != "" {
 		name = "`-" + flag.Shorthand + "`, " + name

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -14,28 +13,17 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
-	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-const releaseLong = `Release the fields that an Application holds of shared objects: all of them, those of
-KIND/NAME, or single fields of it. --restore restores the original values, and --leave
-keeps the live values. spec.onRelease has no effect. A field keeps its value if another
-client has changed it, or if its original value is not recorded; the command lists it.
-
-PATH is a path that explain prints. The command adds it to spec.fields, under leave or
-restore; holdfast hold takes it out again. With -f it edits the file, and keeps the
-comments. --dry-run prints the edit and its effect, and changes nothing. For fields of
-objects that the Application owns, and of objects with a schema in spec.observerSchema,
-use holdfast free.
-
-Exit status:
-  0  released, or nothing to do; with --wait: also released in the cluster
-  1  with --wait: not released in time, or you have to do something
-  2  an error, also one in the flags or in a path`
+// releaseFlags are the flags of `free` that determine the values of the released fields.
+type releaseFlags struct {
+	leave, restore bool
+	wait           connection.WaitFlags
+}
 
 type releaseOptions struct {
 	editOptions
@@ -43,53 +31,49 @@ type releaseOptions struct {
 	wait   connection.WaitFlags
 }
 
-func newReleaseCommand(name string, streams Streams) *cobra.Command {
-	f := &editFlags{free: true, target: connection.NewTargetFlags()}
-	var leave, restore bool
-	wait := &connection.WaitFlags{}
-	return command{
-		use: "release (NAME | -f FILE) [KIND/NAME [PATH...]]", short: "Release shared objects, or fields of them",
-		long: releaseLong,
-		example: "  # Restore the original number of replicas\n  PROGRAM release web deployment/web spec.replicas --restore\n\n" +
-			"  # Release an entire object, and leave it as it is\n  PROGRAM release web deployment/web --leave\n\n" +
-			"  # What would happen to all shared objects\n  PROGRAM release web --restore --dry-run",
-		flags: func(flags *pflag.FlagSet) {
-			f.target.Add(flags)
-			flags.BoolVar(&leave, "leave", false, "leave the fields as they are")
-			flags.BoolVar(&leave, "keep", false, "leave the fields as they are")
-			if err := flags.MarkDeprecated("keep", "use --leave"); err != nil {
-				panic(err) // there is no such flag
-			}
-			flags.BoolVar(&restore, "restore", false, "restore the original values of the fields")
-			flags.BoolVar(&f.dryRun, "dry-run", false, "print the edit and its effect, and change nothing")
-			wait.Add(flags, "until the controller has released them")
-		},
-		args: func(*cobra.Command, []string) error { return nil },
-		options: func(args []string) (runner, error) {
-			if leave == restore {
-				return nil, errors.New("choose the values of the released fields: use --leave or --restore")
-			}
-			o, err := f.releasing(streams, args)
-			o.wait = *wait
-			if err = errors.Join(err, wait.Check()); wait.Wait && (f.dryRun || o.target.InFiles) {
-				err = errors.Join(err, errors.New("--wait needs a change in a cluster: omit it with -f or --dry-run"))
-			}
-			if o.policy = v1alpha1.ReleaseLeave; restore {
-				o.policy = v1alpha1.ReleaseRestore
-			}
-			return o, err
-		},
-		complete: func(ctx context.Context, args []string, typed string) []string {
-			return f.complete(ctx, streams, args, typed)
-		},
-		connection: f.target.Connection,
-	}.build(name)
+func (f *releaseFlags) add(flags *pflag.FlagSet) {
+	flags.BoolVar(&f.leave, "leave", false, "leave the fields of shared objects as they are")
+	flags.BoolVar(&f.restore, "restore", false, "restore the original values of fields of shared objects")
+	f.wait.Add(flags, "until the controller has released them")
 }
 
+// given reports whether the values of the released fields are chosen.
+func (f releaseFlags) given() bool { return f.leave || f.restore }
+
+// parse returns the policy and the wait, or an error if they are invalid.
+func (f releaseFlags) parse() (v1alpha1.ReleasePolicy, connection.WaitFlags, error) {
+	switch {
+	case f.leave == f.restore:
+		return "", f.wait, errors.New("choose the values of the released fields: use --leave or --restore")
+	case f.restore:
+		return v1alpha1.ReleaseRestore, f.wait, f.wait.Check()
+	}
+	return v1alpha1.ReleaseLeave, f.wait, f.wait.Check()
+}
+
+// newReleaseCommand returns the former name of `free --leave` and `free --restore`.
+func newReleaseCommand(name string, streams Streams) *cobra.Command {
+	f := &editFlags{free: true, target: connection.NewTargetFlags(), isRelease: true}
+	cmd := f.editing(command{use: "release (NAME | -f FILE) [KIND/NAME [PATH...]]", instead: "free --restore|--leave"}, name, streams)
+	cmd.Flags().BoolVar(&f.release.leave, "keep", false, "leave the fields as they are")
+	cmd.Flags().Lookup("keep").Hidden = true // the former name of --leave
+	return cmd
+}
+
+// releasing returns the options of `free --leave` and `free --restore`.
 func (f *editFlags) releasing(streams Streams, args []string) (o releaseOptions, err error) {
-	o.editOptions = editOptions{streams: streams, free: true, dryRun: f.dryRun}
+	if err := f.write.parse(); err != nil {
+		return o, err
+	}
+	o.editOptions = editOptions{streams: streams, free: true, write: f.write}
+	if o.policy, o.wait, err = f.release.parse(); err != nil {
+		return o, err
+	}
 	if o.target, args, err = f.target.Options(streams, args); err != nil {
 		return o, err
+	}
+	if o.wait.Wait && (o.write.isDry() || o.target.InFiles) {
+		return o, errors.New("--wait needs a change in a cluster: omit it with -f or --dry-run")
 	}
 	if len(args) > 0 {
 		o.resource, o.paths = args[0], args[1:]
@@ -112,8 +96,8 @@ func (o releaseOptions) run(ctx context.Context) error {
 	}
 	for _, id := range ids {
 		if source := d.SchemaSource(id); source.Entry {
-			return fmt.Errorf("%s has a schema in spec.%s: release its fields with `holdfast free`, "+
-				"and spec.onRelease decides whether they are restored", id, source)
+			return fmt.Errorf("%s has a schema in spec.%s: omit --restore and --leave; "+
+				"spec.onRelease decides whether its fields are restored", id, source)
 		}
 	}
 	e := edit{after: d.Plan}
@@ -128,19 +112,8 @@ func (o releaseOptions) run(ctx context.Context) error {
 			return fmt.Errorf("this change would make the Application invalid: %w", e.after.Invalid)
 		}
 	}
-	var out bytes.Buffer
-	for _, note := range e.notes {
-		fmt.Fprintln(&out, terminal.Visible(note))
-	}
-	if len(e.notes) < len(ids)*len(o.paths) {
-		if err := o.write(ctx, &out, d, c, fieldsEdit(d, fields, e.notes)); err != nil {
-			return err
-		}
-		for _, id := range ids {
-			report.Edited(&out, d.Namespace, id, d.Plan, e.after)
-		}
-	}
-	if err := terminal.Write(o.streams.Out, out.Bytes()); err != nil || !o.wait.Wait {
+	e = fieldsEdit(d, fields, e.notes)
+	if err := o.finish(ctx, d, c, e, len(ids)*len(o.paths), ids...); err != nil || !o.wait.Wait {
 		return err
 	}
 	return o.released(ctx, c, d, e.after.ReleasedFields())
@@ -188,7 +161,7 @@ func (o releaseOptions) shared(d files.Decision) (ids []manifest.ID, err error) 
 		case change.Shared, d.HasRecord(change.ID):
 			ids = append(ids, change.ID)
 		case o.resource != "":
-			return nil, fmt.Errorf("%s is owned, not shared, so no original values are recorded. To stop holding its fields, use holdfast free", asked)
+			return nil, fmt.Errorf("%s is owned, not shared, so no original values are recorded. To stop holding its fields, omit --restore and --leave", asked)
 		}
 	}
 	if len(ids) == 0 {

@@ -30,11 +30,11 @@ Exit status:
 
 const renderExample = `
   # The objects of a database
-  PROGRAM render -f mysql.yaml
+  PROGRAM author render -f mysql.yaml
 
   # The Application, and what the controller would do about it
-  PROGRAM render -f mysql.yaml -o application |
-    PROGRAM plan -f -`
+  PROGRAM author render -f mysql.yaml -o application |
+    PROGRAM diff -f -`
 
 type renderFlags struct {
 	sources files.SourceFlags
@@ -50,6 +50,10 @@ type renderOptions struct {
 }
 
 func newRenderCommand(name string, streams Streams) *cobra.Command {
+	return renderCommand(streams).build(name)
+}
+
+func renderCommand(streams Streams) command {
 	f := &renderFlags{}
 	return command{
 		use:   "render -f FILE... [-o yaml|json|application]",
@@ -58,17 +62,17 @@ func newRenderCommand(name string, streams Streams) *cobra.Command {
 		args: noArguments, flags: f.add,
 		completeFlags: map[string]completer{"output": oneOf("yaml", "json", "application")},
 		options:       func([]string) (runner, error) { return f.options(streams) },
-	}.build(name)
+	}
 }
 
 func (f *renderFlags) add(flags *pflag.FlagSet) {
 	f.sources.Set = flags
 	flags.StringSliceVarP(&f.sources.Files, "filename", "f", nil,
-		"`FILE` with custom resources, a directory, a URL, or - for standard input; can be repeated")
+		"`FILE`: custom resources: a file, a directory, a URL, or - for standard input; can be repeated")
 	flags.BoolVarP(&f.sources.Recursive, "recursive", "R", false, "with directories: also their subdirectories")
 	flags.StringVarP(&f.sources.Namespace, "namespace", "n", "default",
-		"`NAMESPACE` of custom resources that do not set one")
-	flags.StringVarP(&f.output, "output", "o", "yaml", "output: the objects as `yaml|json`, or the application")
+		"`NAMESPACE`: namespace of custom resources that do not set one")
+	flags.StringVarP(&f.output, "output", "o", "yaml", "`FORMAT`: the objects as yaml or json, or the application")
 }
 
 func (f *renderFlags) options(streams Streams) (runner, error) {

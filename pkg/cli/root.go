@@ -49,9 +49,12 @@ Examples:
 {{end}}{{end}}{{if .HasAvailableLocalFlags}}{{if not .HasAvailableSubCommands}}
 
 {{end}}Flags:
-{{.LocalFlags.FlagUsagesWrapped 80 | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableSubCommands}}
+{{ownFlags .LocalFlags}}{{end}}{{if .HasAvailableSubCommands}}
 
 Use "{{.CommandPath}} COMMAND --help" for more about a command.{{end}}{{if .HasFlags}}{{if .Flags.Lookup "kubeconfig"}}
+
+Connection flags:
+{{connectionFlags .LocalFlags}}
 
 kubectl's other flags for the connection (--server, --token, --user, --as-group,
 ...) work, too.{{end}}{{end}}
@@ -106,7 +109,7 @@ func interruptible(ctx context.Context, run func() error) error {
 
 // unquoteUsages removes the backquotes from the usages of flags, because a shell shows them literally.
 func unquoteUsages(cmd *cobra.Command) {
-	cmd.Flags().VisitAll(func(flag *pflag.Flag) { _, flag.Usage = pflag.UnquoteUsage(flag) })
+	cmd.Flags().VisitAll(func(flag *pflag.Flag) { _, flag.Usage = placeholder(flag) })
 	for _, below := range cmd.Commands() {
 		unquoteUsages(below)
 	}
@@ -173,9 +176,9 @@ func addCommands(root *cobra.Command, name string, streams Streams) {
 		commands  []newCommand
 	}{
 		{"see", "Inspect", []newCommand{newGetCommand, newStatusCommand, newExplainCommand, newHistoryCommand, newTreeCommand, newUICommand}},
-		{"foresee", "Preview", []newCommand{newPlanCommand, newDiffCommand, newSchemaCommand, newRenderCommand, newTranslateCommand, newToscaCommand}},
+		{"foresee", "Preview", []newCommand{newDiffCommand}},
 		{"change", "Change", []newCommand{
-			newSubmitCommand, newHoldCommand, newFreeCommand, newReleaseCommand, newObserveCommand, newSuspendCommand, newResumeCommand,
+			newSubmitCommand, newHoldCommand, newFreeCommand, newModeCommand, newSuspendCommand, newResumeCommand,
 			newReconcileCommand, newDeleteCommand,
 		}},
 		{"set-up", "Set up", []newCommand{newInstallCommand, newCheckCommand, newUninstallCommand, newCompletionCommand, newVersionCommand}},
@@ -187,12 +190,14 @@ func addCommands(root *cobra.Command, name string, streams Streams) {
 			root.AddCommand(cmd)
 		}
 	}
+	root.AddCommand(newAuthorCommand(name, streams))
+	root.AddCommand(formerCommands(name, streams)...)
 }
 
 // elsewhere maps the command names of other tools to those of this program.
 var elsewhere = map[string]string{
 	"apply": "submit", "create": "submit", "list": "get", "ls": "get", "describe": "status", "remove": "delete",
-	"rm": "delete", "pause": "suspend", "sync": "reconcile", "preview": "diff", "validate": "schema validate",
+	"rm": "delete", "pause": "suspend", "sync": "reconcile", "preview": "diff", "validate": "diff", "events": "history",
 }
 
 // knownCommand returns an error for an unknown command, with a suggestion.
@@ -202,7 +207,9 @@ func knownCommand(cmd *cobra.Command, args []string) error {
 	}
 	names := make([]string, 0, len(cmd.Commands()))
 	for _, command := range cmd.Commands() {
-		names = append(names, command.Name())
+		if command.IsAvailableCommand() || cmd.Hidden {
+			names = append(names, command.Name())
+		}
 	}
 	hint := suggest.DidYouMean(args[0], names)
 	if other := elsewhere[args[0]]; other != "" && !cmd.HasParent() {
@@ -287,7 +294,7 @@ func flagAsTyped(flag *pflag.Flag, shortnames string) string {
 
 // valueOf returns the name of a flag's value, if its usage has one.
 func valueOf(flag *pflag.Flag) string {
-	if name, _ := pflag.UnquoteUsage(flag); name != "" {
+	if name, _ := placeholder(flag); name != "" {
 		return ": " + name
 	}
 	return ""

@@ -21,14 +21,14 @@ type ruleFlags struct {
 }
 
 func (f *ruleFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.minimum, "minimum", "", "minimum `VALUE`: a number, a quantity or a percentage")
-	flags.StringVar(&f.maximum, "maximum", "", "maximum `VALUE`")
-	flags.StringArrayVar(&f.oneOf, "one-of", nil, "allowed `VALUE`, as in YAML; can be repeated")
-	flags.StringVar(&f.pattern, "pattern", "", "regular `EXPRESSION` (RE2) that the entire value must match")
-	flags.StringVar(&f.rule, "rule", "", "CEL `EXPRESSION` over self, the value, and object")
-	flags.StringVar(&f.mode, "mode", "", "`hold|seed|push|watch|absent`: hold always, write on creation, write when the manifest changes, only report drift, or remove")
-	flags.StringArrayVar(&f.keys, "keys", nil, "map `KEY` that other clients may not add; * matches any text; can be repeated")
-	flags.StringArrayVar(&f.freeKeys, "free-keys", nil, "map `KEY` that other clients may add to a closed map; can be repeated")
+	flags.StringVar(&f.minimum, "minimum", "", "`VALUE`: smallest allowed value: a number, a quantity or a percentage")
+	flags.StringVar(&f.maximum, "maximum", "", "`VALUE`: largest allowed value")
+	flags.StringArrayVar(&f.oneOf, "one-of", nil, "`VALUE`: allowed value, as in YAML; can be repeated")
+	flags.StringVar(&f.pattern, "pattern", "", "`EXPRESSION`: regular expression (RE2) that the entire value must match")
+	flags.StringVar(&f.rule, "rule", "", "`EXPRESSION`: CEL expression over self, the value, and object")
+	flags.StringVar(&f.mode, "mode", "", "`MODE`: hold (always), seed (write on creation), push (write when the manifest changes), watch (only report drift), or absent (remove)")
+	flags.StringArrayVar(&f.keys, "keys", nil, "`KEY`: map key that other clients may not add; * matches any text; can be repeated")
+	flags.StringArrayVar(&f.freeKeys, "free-keys", nil, "`KEY`: map key that other clients may add to a closed map; can be repeated")
 }
 
 // given reports whether any of the flags is set.

@@ -15,31 +15,6 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-const schemaDefaultLong = `Print the default observer schema of manifests, which applies to a resource without
-a schema. It holds every field of the manifest. Start with it, and remove the fields
-that other clients may write. The input can also be an Application, which is used
-for its manifests. It uses no cluster.
-
---closed makes Holdfast remove what other clients add to maps with free keys, such
-as the data of a ConfigMap, and to lists with keys, such as the containers. It
-closes all of them except labels and annotations. --closed=PATH closes one, which
-can be the labels. A list whose elements have no keys needs no closing.
-
-Exit status:
-  0  printed
-  2  an error, also one in the flags or in the manifests`
-
-const schemaDefaultExample = `
-  # A schema to start with
-  PROGRAM schema default -f manifests.yaml > schema.yaml
-
-  # A schema that removes containers of other clients
-  PROGRAM schema default -f web.yaml --closed=spec.template.spec.containers
-
-  # A schema that removes labels of other clients
-  PROGRAM schema default -f policy.yaml --closed=metadata.labels
-`
-
 type schemaDefaultOptions struct {
 	streams   Streams
 	manifests files.ManifestFlags
@@ -52,21 +27,21 @@ const everyMap = "*"
 func newSchemaDefaultCommand(name string, streams Streams) *cobra.Command {
 	o := &schemaDefaultOptions{streams: streams}
 	return command{
-		use: "default -f FILE...", short: "Print the default observer schema of manifests",
-		long: schemaDefaultLong, example: schemaDefaultExample,
+		use: "default -f FILE...", instead: "author schema -f FILE",
 		args: noArguments,
 		flags: func(flags *pflag.FlagSet) {
 			o.manifests.Add(flags, "filename", "f", "manifests or an Application")
 			o.manifests.AddKustomize(flags)
 			files.AddRecursive(flags, &o.manifests)
-			flags.StringArrayVar(&o.closed, "closed", nil, "close all maps with free keys and lists with keys, or the one at `PATH`; can be repeated")
-			flags.Lookup("closed").NoOptDefVal = everyMap
+			addClosed(flags, &o.closed)
 		},
-		options: func([]string) (runner, error) {
-			err := o.check()
-			return o, err
-		},
+		options: func([]string) (runner, error) { return o, o.check() },
 	}.build(name)
+}
+
+func addClosed(flags *pflag.FlagSet, closed *[]string) {
+	flags.StringArrayVar(closed, "closed", nil, "`PATH`: close the map or list at this path, or all that other clients extend; can be repeated")
+	flags.Lookup("closed").NoOptDefVal = everyMap
 }
 
 func (o *schemaDefaultOptions) check() error {

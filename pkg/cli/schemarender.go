@@ -11,19 +11,6 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
-const schemaRenderLong = `Print the effective observer schema of an Application: its own schemas, those from
-spec.fields, the default schemas, and the additions of hooks. It is the value of
-status.mangledObserverSchema.
-
-Exit status:
-  0  printed
-  2  an error, also one in the flags or in the Application`
-
-const schemaRenderExample = `
-  # Which fields do the paths of spec.fields select?
-  PROGRAM schema render -f application.yaml
-`
-
 type schemaRenderOptions struct {
 	streams Streams
 	target  connection.Target
@@ -32,19 +19,21 @@ type schemaRenderOptions struct {
 func newSchemaRenderCommand(name string, streams Streams) *cobra.Command {
 	f := connection.NewTargetFlags()
 	return command{
-		use: "render NAME | -f FILE...", short: "Print the effective observer schema of an Application",
-		long: schemaRenderLong, example: schemaRenderExample,
+		use: "render NAME | -f FILE...", instead: "author schema --effective",
 		args: atMost(1), flags: f.Add,
-		options: func(args []string) (runner, error) {
-			target, rest, err := f.Options(streams, args)
-			if err == nil && len(rest) > 0 {
-				err = connection.ErrNameAndFile
-			}
-			return schemaRenderOptions{streams, target}, err
-		},
+		options:    func(args []string) (runner, error) { return schemaRendering(f, streams, args) },
 		complete:   f.Named,
 		connection: f.Connection,
 	}.build(name)
+}
+
+// schemaRendering returns the options for one Application.
+func schemaRendering(f connection.TargetFlags, streams Streams, args []string) (schemaRenderOptions, error) {
+	target, rest, err := f.Options(streams, args)
+	if err == nil && len(rest) > 0 {
+		err = connection.ErrNameAndFile
+	}
+	return schemaRenderOptions{streams, target}, err
 }
 
 func (o schemaRenderOptions) run(ctx context.Context) error {

@@ -16,32 +16,6 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-const schemaSuggestLong = `Propose an observer schema for live objects, also without an Application. It contains
-the fields that users and their tools have written. It omits known defaults, and
-fields that controllers and autoscalers write; a comment names the writer. Select
-objects by KIND/NAME, by manifests in files, or by labels; with labels, objects that
-another object controls are omitted. If a file contains an Application, the output
-is that Application, with a schema for each resource that has none. Check the result
-before you use it: it is derived from metadata.managedFields.
-
-Exit status:
-  0  printed
-  2  an error, also one in the flags`
-
-const schemaSuggestExample = `
-  # What to hold of a Deployment that an autoscaler scales
-  PROGRAM schema suggest deployment/web > schema.yaml
-
-  # Also for its Service
-  PROGRAM schema suggest deployment/web service/web > schema.yaml
-
-  # For all objects that kubectl has applied from a directory
-  PROGRAM schema suggest -f manifests/ > schema.yaml
-
-  # For all objects with a label
-  PROGRAM schema suggest -l app=web > schema.yaml
-`
-
 type schemaSuggestFlags struct {
 	connection connection.Flags
 	live       connection.LiveFlags
@@ -56,8 +30,7 @@ type schemaSuggestOptions struct {
 func newSchemaSuggestCommand(name string, streams Streams) *cobra.Command {
 	f := &schemaSuggestFlags{connection: connection.NewFlags()}
 	return command{
-		use: "suggest (KIND/NAME... | -f FILE... | -l LABELS)", short: "Propose an observer schema from live objects",
-		long: schemaSuggestLong, example: schemaSuggestExample,
+		use: "suggest (KIND/NAME... | -f FILE... | -l LABELS)", instead: "author schema --from-live",
 		args: func(*cobra.Command, []string) error { return nil },
 		flags: func(flags *pflag.FlagSet) {
 			f.manifests.Add(flags, "filename", "f", "manifests of existing objects, or an Application")
@@ -67,20 +40,24 @@ func newSchemaSuggestCommand(name string, streams Streams) *cobra.Command {
 			f.connection.Add(flags)
 		},
 		options: func(args []string) (runner, error) {
-			o := schemaSuggestOptions{schemaSuggestFlags: *f, streams: streams}
-			if err := errors.Join(o.manifests.Check(), o.live.Named(args)); err != nil {
-				return o, err
-			}
-			if !o.live.Given() && !o.manifests.Given() {
-				return o, errors.New("no object given: give KIND/NAME, for example deployment/web, files with -f, or labels with -l")
-			}
-			return o, nil
+			return schemaSuggestOptions{schemaSuggestFlags: *f, streams: streams}.checked(args)
 		},
 		complete: func(ctx context.Context, _ []string, typed string) []string {
 			return f.connection.Objects(ctx, nil, typed)
 		},
 		connection: f.connection,
 	}.build(name)
+}
+
+// checked returns the options with the objects that arguments name, or an error if they are invalid.
+func (o schemaSuggestOptions) checked(args []string) (runner, error) {
+	if err := errors.Join(o.manifests.Check(), o.live.Named(args)); err != nil {
+		return o, err
+	}
+	if !o.live.Given() && !o.manifests.Given() {
+		return o, errors.New("no object given: give KIND/NAME, for example deployment/web, files with -f, or labels with -l")
+	}
+	return o, nil
 }
 
 // run prints nothing if a schema cannot be made, because the default schema would apply instead.

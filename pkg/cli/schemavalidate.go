@@ -19,24 +19,6 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-const schemaValidateLong = `Check an observer schema against its manifests. It reports every validation error
-with file, line, column and field path. An unknown field is a warning, or an error
-with --strict. The fields are known for the kinds of Kubernetes and for those that
-the manifests define; with --cluster, the API server also provides its kinds. To
-check an entire Application, use "PROGRAM plan -f FILE".
-
-Exit status:
-  0  the schema is valid
-  2  it is not valid; or an error in the flags or in the files`
-
-const schemaValidateExample = `
-  # Does the schema fit its manifests?
-  PROGRAM schema validate -f schema.yaml -m manifests.yaml
-
-  # And does this cluster know all the fields?
-  PROGRAM schema validate -f schema.yaml -m manifests.yaml --cluster
-`
-
 type schemaValidateOptions struct {
 	streams           Streams
 	schema, manifests files.ManifestFlags
@@ -47,13 +29,9 @@ type schemaValidateOptions struct {
 func newSchemaValidateCommand(name string, streams Streams) *cobra.Command {
 	o := &schemaValidateOptions{streams: streams, connection: connection.NewFlags()}
 	return command{
-		use: "validate -f SCHEMA... -m MANIFEST...", short: "Find all errors of an observer schema",
-		long: schemaValidateLong, example: schemaValidateExample,
+		use: "validate -f SCHEMA... -m MANIFEST...", instead: "author schema -f MANIFEST -O SCHEMA",
 		args: noArguments, flags: o.add,
-		options: func([]string) (runner, error) {
-			err := o.check()
-			return o, err
-		},
+		options:    func([]string) (runner, error) { return o, o.check("f", "m") },
 		connection: o.connection,
 	}.build(name)
 }
@@ -63,22 +41,27 @@ func (o *schemaValidateOptions) add(flags *pflag.FlagSet) {
 	o.manifests.Add(flags, "manifest", "m", "the manifests of its objects, or an Application")
 	o.manifests.AddKustomize(flags)
 	files.AddRecursive(flags, &o.schema, &o.manifests)
-	flags.BoolVar(&o.strict, "strict", false, "treat unknown fields as errors")
-	flags.BoolVar(&o.cluster, "cluster", false, "get the fields of the kinds from the API server")
+	o.addStrict(flags)
 	o.connection.Add(flags)
 }
 
-func (o *schemaValidateOptions) check() error {
+func (o *schemaValidateOptions) addStrict(flags *pflag.FlagSet) {
+	flags.BoolVar(&o.strict, "strict", false, "treat unknown fields as errors")
+	flags.BoolVar(&o.cluster, "cluster", false, "get the fields of the kinds from the API server")
+}
+
+// check returns an error if the files are not given. schema and manifests are the names of their flags.
+func (o *schemaValidateOptions) check(schema, manifests string) error {
 	if err := errors.Join(o.schema.Check(), o.manifests.Check()); err != nil {
 		return err
 	}
 	switch {
 	case !o.schema.Given():
-		return errors.New("no observer schema given: give its file with -f")
+		return errors.New("no observer schema given: give its file with -" + schema)
 	case !o.manifests.Given():
-		return errors.New("no manifests given: give their files with -m, or a kustomization with -k")
+		return errors.New("no manifests given: give their files with -" + manifests + ", or a kustomization with -k")
 	case o.schema.FromStdin() && o.manifests.FromStdin():
-		return errors.New("standard input can be read only once: give a file to -f or -m")
+		return fmt.Errorf("standard input can be read only once: give a file to -%s or -%s", schema, manifests)
 	}
 	return nil
 }

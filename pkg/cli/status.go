@@ -78,7 +78,7 @@ func newStatusCommand(name string, streams Streams) *cobra.Command {
 func (f *statusFlags) add(flags *pflag.FlagSet) {
 	f.target.Add(flags)
 	terminal.AddColor(flags, &f.color)
-	flags.StringVarP(&f.output, "output", "o", "", "print for programs: `yaml|json|html`; html is a web page")
+	flags.StringVarP(&f.output, "output", "o", "", "`yaml|json|html`: print for programs; html is a web page")
 	flags.BoolVar(&f.all, "all", false, "list all resources, the fields in sync, and the events")
 	addWatch(flags, &f.watch)
 }

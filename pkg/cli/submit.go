@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/cli-runtime/pkg/printers"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/connection"
@@ -80,8 +79,7 @@ type submitFlags struct {
 	source     files.SubmittedFlags
 	live       connection.LiveFlags
 	secrets    bool // --with-secrets: include Secrets among live objects
-	dryRun     string
-	output     string
+	writeFlags
 	// showSecrets prints values of Secrets.
 	showSecrets bool
 	force       bool
@@ -95,8 +93,6 @@ type submitOptions struct {
 	submitFlags
 	streams Streams
 	source  files.SubmittedSource
-	// object prints the Application; nil: print the result as text.
-	object printers.ResourcePrinter
 }
 
 func newSubmitCommand(name string, streams Streams) *cobra.Command {
@@ -115,7 +111,7 @@ func newSubmitCommand(name string, streams Streams) *cobra.Command {
 		complete:   f.complete,
 		connection: f.connection,
 		completeFlags: map[string]completer{
-			"hook": oneOf("complete"), "dry-run": oneOf("client", "server", "none"),
+			"hook":     oneOf("complete"),
 			"adoption": oneOf("Never", "IfUnowned", "Always"), "deletion-policy": oneOf("Delete", "Orphan"),
 		},
 	}.build(name)
@@ -125,8 +121,7 @@ func (f *submitFlags) add(flags *pflag.FlagSet) {
 	f.source.Add(flags)
 	f.live.Add(flags)
 	flags.BoolVar(&f.secrets, "with-secrets", false, "with --from-live: include Secrets with their values")
-	flags.StringVar(&f.dryRun, "dry-run", "none", "`MODE`: client prints the Application and does not send it; server lets the API server validate it and each object. Nothing is stored")
-	flags.StringVarP(&f.output, "output", "o", "", "print the Application: `yaml|json|name`")
+	f.writeFlags.add(flags, "the Application")
 	terminal.AddShowSecrets(flags, &f.showSecrets)
 	flags.BoolVar(&f.force, "force-conflicts", false, "overwrite fields that another field manager has set")
 	flags.BoolVar(&f.createNamespace, "create-namespace", false, "create the namespace of the Application if it does not exist")
@@ -144,22 +139,11 @@ func (f *submitFlags) options(streams Streams, args []string) (runner, error) {
 	if err = o.checkLive(args); err != nil {
 		return o, err
 	}
-	if err = f.wait.Check(); err != nil {
-		return o, err
-	}
-	switch {
-	case f.dryRun != "none" && f.dryRun != "client" && f.dryRun != "server":
-		return o, fmt.Errorf("--dry-run must be none, client or server, not %q", f.dryRun)
-	case f.dryRun != "none" && f.wait.Wait:
-		return o, errors.New("a dry run stores nothing, so --wait has no effect: omit one of them")
-	}
-	if o.output == "" && f.dryRun == "client" {
+	if err = errors.Join(f.wait.Check(), o.parse()); err == nil && o.dryRun == connection.DryRunClient && o.printer == nil {
 		o.output = "yaml"
+		err = o.parse()
 	}
-	if o.output != "" {
-		o.object, err = objectPrinter(o.output)
-	}
-	return o, err
+	return o, errors.Join(err, o.waitable(f.wait))
 }
 
 func (o submitOptions) run(ctx context.Context) error {
@@ -170,8 +154,8 @@ func (o submitOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if o.dryRun == "client" {
-		return o.print(ctx, s)
+	if o.dryRun == connection.DryRunClient {
+		return o.printUnsent(ctx, s)
 	}
 	c, err := o.connection.Connect()
 	if err != nil {
@@ -190,7 +174,7 @@ func (o submitOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := o.send(ctx, c, s); err != nil || o.dryRun != "server" {
+	if err := o.send(ctx, c, s); err != nil || o.dryRun != connection.DryRunServer {
 		return err
 	}
 	return o.ask(ctx, c, foreseen)
@@ -199,7 +183,7 @@ func (o submitOptions) run(ctx context.Context) error {
 // foresee decides about the submission. It prints the changes to free fields, which the controller will not
 // write.
 func (o submitOptions) foresee(ctx context.Context, c *connection.Cluster, s *files.Submission) (*files.Decision, error) {
-	if len(s.App.Spec.ObserverSchema)+len(s.App.Spec.Fields) == 0 && o.dryRun != "server" {
+	if len(s.App.Spec.ObserverSchema)+len(s.App.Spec.Fields) == 0 && o.dryRun != connection.DryRunServer {
 		return nil, nil // every field is held
 	}
 	after, before, unreadable, err := c.Preview(ctx, s, o.streams.Now())
@@ -255,8 +239,8 @@ func (o submitOptions) check(ctx context.Context, s *files.Submission, view file
 	return err
 }
 
-// print prints what would be sent. It does not contact a cluster.
-func (o submitOptions) print(ctx context.Context, s *files.Submission) error {
+// printUnsent prints what would be sent. It does not contact a cluster.
+func (o submitOptions) printUnsent(ctx context.Context, s *files.Submission) error {
 	if err := s.SetNamespace(*o.connection.Namespace, *o.connection.Namespace); err != nil {
 		return err
 	}
@@ -276,7 +260,7 @@ func (o submitOptions) printAll(s *files.Submission) error {
 		if s.Namespace == "" {
 			return errors.New("--create-namespace with --dry-run=client needs a namespace: add -n NAMESPACE")
 		}
-		if err := o.object.PrintObj(connection.Namespace(s.Namespace), o.streams.Out); err != nil {
+		if err := o.printer.PrintObj(connection.Namespace(s.Namespace), o.streams.Out); err != nil {
 			return err
 		}
 	}
@@ -285,19 +269,16 @@ func (o submitOptions) printAll(s *files.Submission) error {
 		return err
 	}
 	for _, object := range objects {
-		if err := o.printObject(object); err != nil {
+		if err := o.printOne(object); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// printObject prints an Application, with the values of Secrets masked.
-func (o submitOptions) printObject(u *unstructured.Unstructured) error {
-	if !o.showSecrets && files.MaskApplication(u.Object) && o.output != "name" {
-		warn(o.streams.Err, []string{"values of Secrets are masked in the output: use --show-secrets to print them"})
-	}
-	return o.object.PrintObj(u, o.streams.Out)
+// printOne prints an Application or a part of it.
+func (o submitOptions) printOne(u *unstructured.Unstructured) error {
+	return o.printObject(o.streams, u, o.showSecrets)
 }
 
 // makeNamespace creates the namespace of the Application, if it does not exist.
@@ -305,23 +286,15 @@ func (o submitOptions) makeNamespace(ctx context.Context, c *connection.Cluster,
 	if !o.createNamespace {
 		return false, nil
 	}
-	created, err = c.CreateNamespace(ctx, namespace, o.dryRun == "server")
+	created, err = c.CreateNamespace(ctx, namespace, o.dryRun == connection.DryRunServer)
 	if created {
 		out := o.streams.Out
-		if o.object != nil {
+		if o.printer != nil {
 			out = o.streams.Err
 		}
-		fmt.Fprintf(out, "namespace/%s created%s\n", namespace, o.dryNote())
+		fmt.Fprintf(out, "namespace/%s created%s\n", namespace, o.note())
 	}
 	return created, err
-}
-
-// dryNote returns the suffix for the message about a request that was a dry run.
-func (o submitOptions) dryNote() string {
-	if o.dryRun == "server" {
-		return " (server dry run)"
-	}
-	return ""
 }
 
 func (o submitOptions) send(ctx context.Context, c *connection.Cluster, s *files.Submission) error {
@@ -330,20 +303,18 @@ func (o submitOptions) send(ctx context.Context, c *connection.Cluster, s *files
 		return err
 	}
 	result := connection.ApplyResult{Stored: s.Object(), Done: "created"}
-	if created && o.dryRun == "server" {
+	if created && o.dryRun == connection.DryRunServer {
 		warn(o.streams.Err, []string{"the namespace does not exist yet, so the API server cannot validate the Application: it was only checked locally"})
-	} else if result, err = c.Apply(ctx, s, o.dryRun == "server", o.force); err != nil {
+	} else if result, err = c.Apply(ctx, s, o.dryRun == connection.DryRunServer, o.force); err != nil {
 		return err
 	}
-	note := result.Done + o.dryNote()
 	if result.Stored.GetDeletionTimestamp() != nil {
 		warn(o.streams.Err, []string{"the Application " + s.Namespace + "/" + s.Name + " is being deleted, and so is this change: submit it again after the deletion"})
 	}
-	switch {
-	case o.object != nil:
-		err = o.printObject(result.Stored)
-	default:
-		_, err = fmt.Fprintf(o.streams.Out, "application.%s/%s %s\n", v1alpha1.GroupVersion.Group, s.Name, note)
+	if o.printer != nil {
+		err = o.printOne(result.Stored)
+	} else {
+		err = o.writeFlags.print(o.streams, result.Stored, result.Done)
 	}
 	if err != nil || !o.wait.Wait {
 		return err

@@ -64,7 +64,7 @@ func (o submitOptions) runLive(ctx context.Context) error {
 	if err := o.changesNothing(ctx, c, s); err != nil {
 		return err
 	}
-	if o.dryRun == "client" {
+	if o.dryRun == connection.DryRunClient {
 		return o.printAll(s)
 	}
 	return o.send(ctx, c, s)

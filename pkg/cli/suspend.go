@@ -49,16 +49,12 @@ func (o suspendOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	word := map[bool]string{true: "suspended", false: "resumed"}[o.suspend]
+	// A merge patch is read by clients that drop nulls; this touches one field.
+	word, patch := map[bool]string{true: "suspended", false: "resumed"}[o.suspend], []delta.Op{{Op: "add", Path: "/spec/suspend", Value: o.suspend}}
 	if app.Spec.Suspend == o.suspend {
-		word = map[bool]string{true: "is already suspended", false: "is not suspended"}[o.suspend]
-	} else if err := c.Patch(ctx, o.name, types.JSONPatchType, []delta.Op{
-		// A merge patch is read by clients that drop nulls; this touches one field.
-		{Op: "add", Path: "/spec/suspend", Value: o.suspend},
-	}); err != nil {
-		return err
+		word, patch = map[bool]string{true: "is already suspended", false: "is not suspended"}[o.suspend], []delta.Op{}
 	}
-	if err := o.printf(word); err != nil || !o.wait.Wait {
+	if err := o.patch(ctx, c, types.JSONPatchType, patch, word); err != nil || !o.wait.Wait {
 		return err
 	}
 	return o.wait.Ready(ctx, c, o.streams, c.Namespace, o.name)

@@ -13,26 +13,10 @@ import (
 	"holdfast.dev/holdfast/pkg/tosca"
 )
 
-const toscaLong = `Check TOSCA templates and CSAR archives.
-
-"PROGRAM translate" prints their manifests. docs/tosca.md lists the supported features.`
-
-func newToscaCommand(name string, streams Streams) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "tosca", Short: "Check TOSCA templates and CSAR archives", Long: reflow(examples(name, toscaLong)),
-		Args: knownCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newToscaValidateCommand(name, streams))
-	return cmd
-}
-
-const toscaValidateLong = `Find the errors of TOSCA templates and CSAR archives.
-
-A template is translated as by "PROGRAM translate", without a cluster. Inputs need no
-values; those that are given are checked. Each error is printed with its file, line,
-column and path; -o is for programs and adds its code. Warnings are about parts without
-effect.
+const toscaValidateLong = `Find the errors of TOSCA templates and CSAR archives. A template is translated as by
+"PROGRAM author translate", without a cluster. Inputs need no values; those that are
+given are checked. Each error is printed with its file, line, column and path; -o is
+for programs and adds its code. Warnings are about parts without effect.
 
 Exit status:
   0  no errors, perhaps warnings
@@ -40,13 +24,13 @@ Exit status:
 
 const toscaValidateExample = `
   # Check a template and an archive
-  PROGRAM tosca validate shop.yaml shop.csar
+  PROGRAM author tosca shop.yaml shop.csar
 
   # Check with values for the inputs
-  PROGRAM tosca validate shop.yaml --inputs inputs.yaml
+  PROGRAM author tosca shop.yaml --inputs inputs.yaml
 
   # Print the errors for an editor or a script
-  PROGRAM tosca validate shop.yaml -o json
+  PROGRAM author tosca shop.yaml -o json
 `
 
 type toscaValidateFlags struct {
@@ -61,19 +45,23 @@ type toscaValidateOptions struct {
 	print    terminal.Printer // nil: text output
 }
 
-func newToscaValidateCommand(name string, streams Streams) *cobra.Command {
+func newToscaCommand(name string, streams Streams) *cobra.Command {
+	return toscaCommand(streams).build(name)
+}
+
+func toscaCommand(streams Streams) command {
 	f := &toscaValidateFlags{}
 	return command{
-		use: "validate FILE|URL|-...", short: "Find the errors of templates and archives",
+		use: "tosca FILE|URL|-...", short: "Find the errors of templates and archives",
 		long: toscaValidateLong, example: toscaValidateExample,
 		args: atLeast("FILE"), takesFiles: true, flags: f.add,
 		options: func(args []string) (runner, error) { return f.options(streams, args) },
-	}.build(name)
+	}
 }
 
 func (f *toscaValidateFlags) add(flags *pflag.FlagSet) {
 	f.template.add(flags)
-	flags.StringVarP(&f.output, "output", "o", "", "print for programs: `yaml|json`")
+	flags.StringVarP(&f.output, "output", "o", "", "`yaml|json`: print for programs")
 }
 
 func (f *toscaValidateFlags) options(streams Streams, args []string) (runner, error) {
@@ -88,7 +76,7 @@ func (f *toscaValidateFlags) options(streams Streams, args []string) (runner, er
 	return o, err
 }
 
-// Finding is a validation error or a warning, as `tosca validate -o json` prints it.
+// Finding is a validation error or a warning, as `author tosca -o json` prints it.
 type Finding struct {
 	Severity string `json:"severity" yaml:"severity"` // error, warning
 	File     string `json:"file" yaml:"file"`

@@ -30,8 +30,8 @@ type toscaFlags struct {
 
 func (f *toscaFlags) add(flags *pflag.FlagSet) {
 	f.inputs.Add(flags)
-	flags.StringVar(&f.root, "root", "", "root `DIRECTORY` for imports like ../types.yaml; default: the directory of the template")
-	flags.StringArrayVar(&f.networks, "allow-url-network", nil, "private `NETWORK` from which URLs may be fetched, for example 10.1.0.0/16")
+	flags.StringVar(&f.root, "root", "", "`DIRECTORY`: root of imports like ../types.yaml; default: the directory of the template")
+	flags.StringArrayVar(&f.networks, "allow-url-network", nil, "`NETWORK`: private network from which URLs may be fetched, for example 10.1.0.0/16")
 }
 
 // toscaOptions are the options to read and translate templates.

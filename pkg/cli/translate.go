@@ -29,13 +29,13 @@ Exit status:
 
 const translateExample = `
   # The manifests of a template, with a value for one of its inputs
-  PROGRAM translate shop.yaml --input replicas=3
+  PROGRAM author translate shop.yaml --input replicas=3
 
   # The manifests of an archive, as a List for programs
-  PROGRAM translate shop.csar --inputs inputs.yaml -o json
+  PROGRAM author translate shop.csar --inputs inputs.yaml -o json
 
   # The text of each node before it is read as YAML
-  PROGRAM translate shop.yaml --raw --input replicas=3
+  PROGRAM author translate shop.yaml --raw --input replicas=3
 `
 
 type translateFlags struct {
@@ -53,18 +53,22 @@ type translateOptions struct {
 }
 
 func newTranslateCommand(name string, streams Streams) *cobra.Command {
+	return translateCommand(streams).build(name)
+}
+
+func translateCommand(streams Streams) command {
 	f := &translateFlags{}
 	return command{
 		use: "translate FILE|URL|- [--input NAME=VALUE]...", short: "Translate a TOSCA template or CSAR into manifests",
 		long: translateLong, example: translateExample,
 		args: exactly("FILE"), takesFiles: true, flags: f.add,
 		options: func(args []string) (runner, error) { return f.options(streams, args[0]) },
-	}.build(name)
+	}
 }
 
 func (f *translateFlags) add(flags *pflag.FlagSet) {
 	f.template.add(flags)
-	flags.StringVarP(&f.output, "output", "o", "yaml", "output format: `yaml|json`; json is a List")
+	flags.StringVarP(&f.output, "output", "o", "yaml", "`yaml|json`: output format; json is a List")
 	flags.BoolVar(&f.raw, "raw", false, "print the unparsed text of each node, to find errors in templates")
 }
 

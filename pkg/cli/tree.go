@@ -66,7 +66,7 @@ func newTreeCommand(name string, streams Streams) *cobra.Command {
 
 func (f *treeFlags) add(flags *pflag.FlagSet) {
 	terminal.AddColor(flags, &f.color)
-	flags.StringVarP(&f.output, "output", "o", "", "print for programs: `yaml|json|name`")
+	flags.StringVarP(&f.output, "output", "o", "", "`yaml|json|name`: print for programs")
 	flags.BoolVar(&f.all, "all", false, "list all resources")
 	addWatch(flags, &f.watch)
 	f.connection.Add(flags)

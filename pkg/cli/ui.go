@@ -63,7 +63,7 @@ func newUICommand(name string, streams Streams) *cobra.Command {
 }
 
 func (f *uiFlags) add(flags *pflag.FlagSet) {
-	flags.IntVar(&f.port, "port", 0, "`PORT` of 127.0.0.1; 0: any free port")
+	flags.IntVar(&f.port, "port", 0, "`PORT`: port of 127.0.0.1; 0: any free port")
 	f.connection.Add(flags)
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -47,6 +48,7 @@ const uninstallExample = `
 `
 
 type uninstallFlags struct {
+	write        writeFlags
 	connection   connection.Flags
 	wait         connection.WaitFlags
 	release, yes bool
@@ -63,7 +65,11 @@ func newUninstallCommand(name string, streams Streams) *cobra.Command {
 		use: "uninstall", short: "Remove Holdfast from a cluster",
 		long: uninstallLong, example: uninstallExample,
 		args: noArguments, flags: f.add,
-		options:    func([]string) (runner, error) { return uninstallOptions{*f, streams}, f.wait.Check() },
+		options: func([]string) (runner, error) {
+			o := uninstallOptions{*f, streams}
+			err := errors.Join(f.wait.Check(), o.write.parse())
+			return o, err
+		},
 		connection: f.connection,
 	}.build(name)
 }
@@ -71,9 +77,11 @@ func newUninstallCommand(name string, streams Streams) *cobra.Command {
 func (f *uninstallFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.release, "release", false, "release the Applications first, and keep their objects")
 	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
+	f.write.add(flags, "the objects that are deleted")
 	f.wait.AddTime(flags)
 	f.connection.Add(flags)
-	flags.Lookup("namespace").Usage = "`NAMESPACE` of the controller; default: detected"
+	namespace := flags.Lookup("namespace")
+	namespace.Usage, namespace.Annotations = "`NAMESPACE`: namespace of the controller; default: detected", nil
 }
 
 // mysqls is the resource of the only kind from which Applications are made.
@@ -106,11 +114,13 @@ func (o uninstallOptions) run(ctx context.Context) error {
 	if err := o.confirm(at, len(applications)); err != nil {
 		return err
 	}
-	if err := o.releaseAll(ctx, c, applications); err != nil {
-		return err
-	}
-	if err := removeSlices(ctx, c); err != nil {
-		return err
+	if !o.write.isDry() {
+		if err := o.releaseAll(ctx, c, applications); err != nil {
+			return err
+		}
+		if err := removeSlices(ctx, c); err != nil {
+			return err
+		}
 	}
 	return o.remove(ctx, c, at)
 }
@@ -138,7 +148,7 @@ func (o uninstallOptions) confirm(at string, applications int) error {
 		what += ", and releases " + terminal.Plural(applications, "Application")
 	}
 	switch {
-	case o.yes:
+	case o.yes, o.write.isDry():
 		return nil
 	case !terminal.IsPerson(o.streams.In):
 		return fmt.Errorf("this removes Holdfast from the cluster, and deletes %s: to confirm, add --yes", what)
@@ -204,18 +214,10 @@ func (o uninstallOptions) releaseAll(ctx context.Context, c *connection.Cluster,
 // release deletes an Application and orphans its objects.
 func release(ctx context.Context, c *connection.Cluster, app unstructured.Unstructured) error {
 	uid := app.GetUID()
-	if err := c.Patch(ctx, app.GetName(), types.JSONPatchType, []delta.Op{
+	return c.Delete(ctx, app.GetName(), uid, []delta.Op{
 		{Op: "test", Path: "/metadata/uid", Value: uid},
 		{Op: "add", Path: "/spec/deletionPolicy", Value: v1alpha1.DeletionOrphan},
-	}); err != nil {
-		return err
-	}
-	err := c.Own.Resource(connection.Applications).Namespace(c.Namespace).
-		Delete(ctx, app.GetName(), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return c.Explained(err, "delete", "Application "+c.Namespace+"/"+app.GetName())
+	}, connection.Send)
 }
 
 // remove deletes what any variant below deploy installs. It deletes the definitions first, so that the
@@ -246,14 +248,19 @@ func (o uninstallOptions) removeOne(ctx context.Context, c *connection.Cluster, 
 	if err != nil {
 		return c.Explained(err, "find", name)
 	}
-	err = client.Delete(ctx, object.GetName(), metav1.DeleteOptions{})
-	if apierrors.IsNotFound(err) {
+	live, err := client.Get(ctx, object.GetName(), metav1.GetOptions{})
+	if err == nil && o.write.dryRun != connection.DryRunClient {
+		err = client.Delete(ctx, object.GetName(), metav1.DeleteOptions{DryRun: o.write.dryRun.Options()})
+	}
+	switch {
+	case apierrors.IsNotFound(err):
 		return nil
-	}
-	if err != nil {
+	case err != nil:
 		return c.Explained(err, "delete", name)
+	case o.write.printer != nil:
+		return o.write.printer.PrintObj(live, o.streams.Out)
 	}
-	_, err = fmt.Fprintln(o.streams.Out, name+" deleted")
+	_, err = fmt.Fprintln(o.streams.Out, name+" deleted"+o.write.note())
 	return err
 }
 

@@ -74,7 +74,7 @@ func newVersionCommand(name string, streams Streams) *cobra.Command {
 }
 
 func (f *versionFlags) add(flags *pflag.FlagSet) {
-	flags.StringVarP(&f.output, "output", "o", "", "print for programs: `yaml|json`")
+	flags.StringVarP(&f.output, "output", "o", "", "`yaml|json`: print for programs")
 	flags.BoolVar(&f.client, "client", false, "only this program, without the cluster")
 	f.connection.Add(flags)
 }

@@ -147,7 +147,7 @@ type agreement struct {
 	plan      planned
 }
 
-// planned is what `holdfast plan -o json` prints, as far as it is compared.
+// planned is what `holdfast diff -o json` prints, as far as it is compared.
 type planned struct {
 	Application plan.ViewOwner
 	Changes     []struct {
@@ -354,7 +354,7 @@ func withUIDs(value any, uids map[string]string) any {
 func (f *fixture) planned(t *testing.T, name string) (v planned) {
 	t.Helper()
 	var out, problems bytes.Buffer
-	code := cli.Main(t.Context(), []string{"holdfast", "plan", name, "-o", "json", "-n", f.namespace, "--kubeconfig", f.cluster.Kubeconfig()}, cli.Streams{
+	code := cli.Main(t.Context(), []string{"holdfast", "diff", name, "-o", "json", "-n", f.namespace, "--kubeconfig", f.cluster.Kubeconfig()}, cli.Streams{
 		In: strings.NewReader(""), Out: &out, Err: &problems, Getenv: func(string) string { return "" }, Now: time.Now,
 	})
 	if v.refused = problems.String(); code == 2 {

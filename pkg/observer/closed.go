@@ -54,15 +54,24 @@ func keepAnswer(n *Node, t *kinds.Node, path *Path, desired, answer any, added f
 		d, _ := desired.([]any)
 		a, _ := answer.([]any)
 		pairing := n.List.Pair(t, d, a, len(d))
-		for _, k := range pairing.Free() {
-			if name := pairing.KeyText(k); n.Keys.Removes(name) && name != "" && added(path.Element(pairing.LiveLabel(k), k)) {
-				n.Keys.Kept, kept = append(n.Keys.Kept, name), true
-			}
-		}
+		kept = n.keepElements(&pairing, path, added)
 		for i, k := range pairing.Live {
 			if k >= 0 {
 				kept = keepAnswer(n.List.Elements[i], t.Elem(), path.Element(pairing.Label(i), k), elementAt(d, i), a[k], added) || kept
 			}
+		}
+	}
+	return kept
+}
+
+// keepElements adds the keys of elements that appeared in a response to the kept keys of a closed list.
+func (n *Node) keepElements(pairing *Pairing, path *Path, added func(*Path) bool) (kept bool) {
+	if n.Keys == nil {
+		return false
+	}
+	for _, k := range pairing.Free() {
+		if name := pairing.KeyText(k); name != "" && n.Keys.Removes(name) && added(path.Element(pairing.LiveLabel(k), k)) {
+			n.Keys.Kept, kept = append(n.Keys.Kept, name), true
 		}
 	}
 	return kept

@@ -94,17 +94,12 @@ func (c *fieldCompiler) close(node **Node, p cursor) {
 		c.why = wrongPath{errors.New(text)}
 		return
 	}
-	closed := &Node{Shape: Map}
-	_, isMap := p.value.(map[string]any)
-	_, isList := p.value.([]any)
-	switch isKeyed := (&List{}).ByIdentity(p.t); {
-	case isKeyed && (isList || !p.set):
-		closed = &Node{Shape: Sequence, List: &List{}}
-	case p.set && !isMap || !p.set && p.t != nil && p.t.List != "":
+	closed := emptyContainer(p)
+	if closed == nil {
 		c.why = wrongPath{fmt.Errorf("%s is not a map or a list with keys, and only these can be closed", p.path)}
 		return
 	}
-	if p.set && (*node == nil && isList || *node != nil && (*node).Shape == Leaf) {
+	if p.set && (*node == nil && closed.Shape == Sequence || *node != nil && (*node).Shape == Leaf) {
 		*node = defaultNode(p.value).typedBelow(p.t, false)
 	}
 	if *node != nil && (*node).Shape == closed.Shape {
@@ -112,6 +107,20 @@ func (c *fieldCompiler) close(node **Node, p cursor) {
 	}
 	closed.Keys = c.rule.said.Keys.copy()
 	*node = closed
+}
+
+// emptyContainer returns a node without fields or elements for a map, or for a list with keys. It returns nil
+// for anything else.
+func emptyContainer(p cursor) *Node {
+	_, isMap := p.value.(map[string]any)
+	_, isList := p.value.([]any)
+	switch {
+	case (isList || !p.set) && (&List{}).ByIdentity(p.t):
+		return &Node{Shape: Sequence, List: &List{}}
+	case isMap, !p.set && (p.t == nil || p.t.List == ""):
+		return &Node{Shape: Map}
+	}
+	return nil
 }
 
 // freeKeys adds the keys that the path releases to the free keys of a closed map.

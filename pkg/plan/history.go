@@ -143,7 +143,7 @@ func (c *summarizer) added(res *resource, before *v1alpha1.ResourceStatus, o res
 		status.Additions = before.Additions
 	}
 	isKnown := isSame && before.UID != "" && o.live != nil && !c.preview
-	by := sync.OnceValue(func() *writerIndex { return c.plan.in.authorsOf(res.object.ID, o.live) })
+	by := sync.OnceValue(func() *writer.Index { return c.plan.in.writersOf(res.object.ID, o.live) })
 	for _, d := range o.compared.Additions[:min(len(o.compared.Additions), mostAdditions)] {
 		status.Additions = append(status.Additions, d.Path)
 		if isKnown && !slices.Contains(before.Additions, d.Path) {

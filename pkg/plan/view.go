@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// View is the printed form of a plan, for `holdfast plan` and the golden files. Values of Secrets are masked.
+// View is the printed form of a plan, for `holdfast diff -o yaml` and the golden files. Values of Secrets are masked.
 type View struct {
 	APIVersion  string       `json:"apiVersion" yaml:"apiVersion"`
 	Kind        string       `json:"kind" yaml:"kind"`

@@ -186,14 +186,3 @@ func (c *Cluster) dropArchive(ctx context.Context, s *files.Submission, before *
 	}
 	return c.Explained(err, "delete", "ConfigMap "+s.Namespace+"/"+old)
 }
-
-// Patch changes an Application with the field manager of the command line.
-func (c *Cluster) Patch(ctx context.Context, name string, kind types.PatchType, patch any) error {
-	body, err := json.Marshal(patch)
-	if err != nil {
-		return err
-	}
-	_, err = c.Own.Resource(Applications).Namespace(c.Namespace).
-		Patch(ctx, name, kind, body, metav1.PatchOptions{FieldManager: fieldManager})
-	return c.Explained(err, "patch", "Application "+c.Namespace+"/"+name)
-}

@@ -43,16 +43,28 @@ var shownFlags = []string{"kubeconfig", "context", "namespace", "as", "request-t
 func (f Flags) Add(flags *pflag.FlagSet) {
 	own := pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.AddFlags(own)
-	own.VisitAll(func(flag *pflag.Flag) { flag.Hidden = !slices.Contains(shownFlags, flag.Name) })
+	own.VisitAll(func(flag *pflag.Flag) {
+		flag.Hidden = !slices.Contains(shownFlags, flag.Name)
+		flag.Annotations = map[string][]string{isConnection: nil}
+	})
 	for name, usage := range map[string]string{
-		"kubeconfig": "kubeconfig `FILE`", "context": "kubeconfig context `NAME`",
-		"namespace": "`NAMESPACE` to use; default: the namespace of the context", "as": "`USER` to impersonate",
-		"request-timeout": "`TIMEOUT` of one request, for example 5s; 0: no timeout",
+		"kubeconfig": "`FILE`: kubeconfig to use", "context": "`NAME`: kubeconfig context to use",
+		"namespace": "`NAMESPACE`: namespace to use; default: the namespace of the context", "as": "`USER`: user to impersonate",
+		"request-timeout": "`DURATION`: timeout of one request, for example 5s; 0: no timeout",
 	} {
 		own.Lookup(name).Usage = usage
 	}
 	own.Lookup("request-timeout").DefValue = "" // hides the zero in the help text
 	flags.AddFlagSet(own)
+}
+
+// isConnection is the annotation of the flags for the connection.
+const isConnection = "connection"
+
+// IsConnection reports whether a flag selects the cluster, the user or the namespace.
+func IsConnection(flag *pflag.Flag) bool {
+	_, is := flag.Annotations[isConnection]
+	return is
 }
 
 // Cluster is a connection to a cluster.

@@ -15,35 +15,45 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
+// ListEdit is a change of a list in the spec of an Application. Before and After are its JSON values; Patch changes
+// it if it is unchanged.
+type ListEdit struct {
+	Key           string
+	Before, After []any
+	Patch         []delta.Op
+}
+
 // Edit writes a list to the spec of an Application. If the list was submitted, Edit applies the submitted
 // fields again with the new list, so that the next submission causes no conflict. Otherwise it sends the
-// patch, so that a submission of a file without the list does not remove it.
-func (c *Cluster) Edit(ctx context.Context, name, key string, before, after []any, patch []delta.Op) error {
+// patch, so that a submission of a file without the list does not remove it. Edit returns the changed Application.
+func (c *Cluster) Edit(ctx context.Context, name string, edit ListEdit) (*unstructured.Unstructured, error) {
+	key := edit.Key
 	client := c.Own.Resource(Applications).Namespace(c.Namespace)
 	for attempt := 1; ; attempt++ {
 		live, err := client.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
-			return c.Explained(err, "get", "Application "+c.Namespace+"/"+name)
+			return nil, c.Explained(err, "get", "Application "+c.Namespace+"/"+name)
 		}
 		if live, err = c.takeOver(ctx, client, live); err != nil {
-			return c.Explained(err, "patch", "Application "+c.Namespace+"/"+name)
+			return nil, c.Explained(err, "patch", "Application "+c.Namespace+"/"+name)
 		}
 		applied := submitted(live, key)
 		if applied == nil {
-			return c.Patch(ctx, name, types.JSONPatchType, patch)
+			return c.Patch(ctx, name, types.JSONPatchType, edit.Patch, Send)
 		}
-		if now, _, _ := unstructured.NestedFieldNoCopy(live.Object, "spec", key); !observer.Equal(now, before) {
-			return fmt.Errorf("another client has changed spec.%s of Application %s/%s: run the command again", key, c.Namespace, name)
+		if now, _, _ := unstructured.NestedFieldNoCopy(live.Object, "spec", key); !observer.Equal(now, edit.Before) {
+			return nil, fmt.Errorf("another client has changed spec.%s of Application %s/%s: run the command again", key, c.Namespace, name)
 		}
 		applied["apiVersion"], applied["kind"] = live.GetAPIVersion(), live.GetKind()
 		setIn(applied, name, "metadata", "name")
 		setIn(applied, live.GetResourceVersion(), "metadata", "resourceVersion")
-		setIn(applied, after, "spec", key)
-		if len(after) == 0 {
+		setIn(applied, edit.After, "spec", key)
+		if len(edit.After) == 0 {
 			delete(applied["spec"].(map[string]any), key)
 		}
-		if _, err = c.ApplyOne(ctx, client, name, applied, false, true); !apierrors.IsConflict(err) || attempt == mostEdits {
-			return c.Explained(err, "patch", "Application "+c.Namespace+"/"+name)
+		changed, err := c.ApplyOne(ctx, client, name, applied, false, true)
+		if !apierrors.IsConflict(err) || attempt == mostEdits {
+			return changed, c.Explained(err, "patch", "Application "+c.Namespace+"/"+name)
 		}
 	}
 }

@@ -28,7 +28,7 @@ type LiveFlags struct {
 
 // Add adds the flag for labels.
 func (f *LiveFlags) Add(flags *pflag.FlagSet) {
-	flags.StringVarP(&f.Selector, "selector", "l", "", "objects of the namespace with these `LABELS`, for example app=web, except those that another object controls")
+	flags.StringVarP(&f.Selector, "selector", "l", "", "`LABELS`: objects of the namespace with these labels, for example app=web, except those that another object controls")
 }
 
 // Named adds the objects that arguments name.

@@ -14,7 +14,7 @@ import (
 // AddTime adds only --timeout, for a command that always waits.
 func (f *WaitFlags) AddTime(flags *pflag.FlagSet) {
 	f.Wait, f.set = true, flags
-	flags.DurationVar(&f.timeout, "timeout", 5*time.Minute, "`TIMEOUT` of the wait; 0: no limit")
+	flags.DurationVar(&f.timeout, "timeout", 5*time.Minute, "`DURATION`: maximum time to wait; 0: no limit")
 }
 
 // Until calls ask repeatedly until it returns true or an error, or until the timeout. late returns the error

@@ -29,7 +29,7 @@ type WaitFlags struct {
 func (f *WaitFlags) Add(flags *pflag.FlagSet, until string) {
 	f.set = flags
 	flags.BoolVar(&f.Wait, "wait", f.Wait, "wait and show progress "+until)
-	flags.DurationVar(&f.timeout, "timeout", 5*time.Minute, "`TIMEOUT` of --wait; 0: no limit")
+	flags.DurationVar(&f.timeout, "timeout", 5*time.Minute, "`DURATION`: maximum time of --wait; 0: no limit")
 }
 
 // Check returns an error if the flags are invalid.
@@ -42,6 +42,9 @@ func (f WaitFlags) Check() error {
 	}
 	return nil
 }
+
+// Asked reports whether the user asked to wait.
+func (f WaitFlags) Asked() bool { return f.Wait && f.set.Changed("wait") }
 
 // Visitor is a function that receives an Application, or nil when there is none. It returns true if there is
 // nothing more to wait for.

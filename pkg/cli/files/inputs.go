@@ -21,8 +21,8 @@ type InputFlags struct {
 
 // Add registers the flags.
 func (f *InputFlags) Add(flags *pflag.FlagSet) {
-	flags.StringArrayVar(&f.pairs, "input", nil, "input `NAME=VALUE` of the template, parsed as the type of the input; can be repeated")
-	flags.StringVar(&f.file, "inputs", "", "`FILE` with a map of inputs; --input takes precedence")
+	flags.StringArrayVar(&f.pairs, "input", nil, "`NAME=VALUE`: input of the template, parsed as the type of the input; can be repeated")
+	flags.StringVar(&f.file, "inputs", "", "`FILE`: map of inputs; --input takes precedence")
 	flags.BoolVar(&f.StrictConcat, "strict-concat", false, "do not insert a space between a key and its value in concat")
 	flags.BoolVar(&f.IgnoreForeignNodes, "ignore-foreign-nodes", false, "skip nodes that are not Kubernetes objects")
 }

@@ -19,11 +19,23 @@ type ManifestFlags struct {
 	flag          *pflag.Flag
 }
 
+// filesUsage is the end of the usage of a flag that names files.
+const filesUsage = ", a directory, a URL, or - for standard input; can be repeated"
+
 // Add registers a flag that names files. of describes their content.
 func (f *ManifestFlags) Add(flags *pflag.FlagSet, name, short, of string) {
-	flags.StringSliceVarP(&f.files, name, short, nil, "`FILE` with "+of+", a directory, a URL, or - for standard input; can be repeated")
+	flags.StringSliceVarP(&f.files, name, short, nil, "`FILE`: "+of+": a file"+filesUsage)
 	f.flag = flags.Lookup(name)
 }
+
+// Use makes f read the files of other flags.
+func (f *ManifestFlags) Use(source SourceFlags) {
+	f.files, f.flag = source.Files, source.Set.Lookup("filename")
+	f.Recurse(source)
+}
+
+// Recurse makes -R of other flags apply to f.
+func (f *ManifestFlags) Recurse(source SourceFlags) { f.recursive = &source.Recursive }
 
 // AddRecursive registers -R, which applies to all of these flags.
 func AddRecursive(flags *pflag.FlagSet, all ...*ManifestFlags) {
@@ -35,7 +47,7 @@ func AddRecursive(flags *pflag.FlagSet, all ...*ManifestFlags) {
 
 // AddKustomize registers -k.
 func (f *ManifestFlags) AddKustomize(flags *pflag.FlagSet) {
-	flags.StringVarP(&f.kustomization, "kustomize", "k", "", "kustomization `DIRECTORY`")
+	flags.StringVarP(&f.kustomization, "kustomize", "k", "", "`DIRECTORY`: kustomization")
 }
 
 // Check returns an error if the flags are invalid. It does not read any file.

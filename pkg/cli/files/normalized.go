@@ -66,7 +66,7 @@ func manifestsIn(document manifest.Document) ([]locatedManifest, error) {
 	spec, _ := document.Value["spec"].(map[string]any)
 	for _, field := range []string{"tosca", "csar"} {
 		if spec[field] != nil {
-			return nil, FaultAt(document, manifest.Path{"spec", field}, "spec."+field+" has a template instead of manifests: to print its manifests, run: holdfast translate")
+			return nil, FaultAt(document, manifest.Path{"spec", field}, "spec."+field+" has a template instead of manifests: to print its manifests, run: holdfast author translate")
 		}
 	}
 	list, _ := spec["manifest"].([]any)

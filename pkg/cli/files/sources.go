@@ -39,10 +39,10 @@ type SourceFlags struct {
 func (f *SourceFlags) Add(flags *pflag.FlagSet) {
 	f.Set = flags
 	flags.StringSliceVarP(&f.Files, "filename", "f", nil,
-		"`FILE` with Applications, a directory, a URL, or - for standard input; can be repeated")
+		"`FILE`: Applications: a file"+filesUsage)
 	flags.BoolVarP(&f.Recursive, "recursive", "R", false, "with directories: also their subdirectories")
 	flags.StringSliceVar(&f.live, "live", nil,
-		"`FILE` with live objects (documents, a List), or - for standard input; can be repeated; default: no live objects")
+		"`FILE`: live objects (documents, a List), or - for standard input; can be repeated; default: no live objects")
 }
 
 // Sources are files to read.

@@ -67,6 +67,14 @@ func (s SubmittedSource) Read(ctx context.Context) (*Submission, error) {
 	return sub, nil
 }
 
+// NewSubmission returns the submission of an Application with a spec.
+func NewSubmission(name string, spec map[string]any) (*Submission, error) {
+	s := &Submission{Name: name, Content: map[string]any{
+		"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.Kind, "metadata": map[string]any{"name": name}, "spec": spec,
+	}}
+	return s, s.decode()
+}
+
 // documents returns the manifests: those of the files, or those made from live objects.
 func (s SubmittedSource) documents(ctx context.Context) ([]manifest.Document, error) {
 	if s.live != nil {

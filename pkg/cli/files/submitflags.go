@@ -38,14 +38,14 @@ func (f *SubmittedFlags) Add(flags *pflag.FlagSet) {
 	f.schema.Add(flags, "observer-schema", "O", "observer schema")
 	AddRecursive(flags, &f.manifests, &f.schema)
 	flags.BoolVar(&f.FromLive, "from-live", false, "create the manifests from live objects, selected by KIND/NAME, -l or the files of -f")
-	flags.StringVar(&f.tosca, "tosca", "", "TOSCA template: a `FILE`, a URL, or - for standard input")
-	flags.StringVar(&f.csar, "csar", "", "CSAR archive: a `FILE`, a URL, or - for standard input")
+	flags.StringVar(&f.tosca, "tosca", "", "`FILE`: TOSCA template: a file, a URL, or - for standard input")
+	flags.StringVar(&f.csar, "csar", "", "`FILE`: CSAR archive: a file, a URL, or - for standard input")
 	f.inputs.Add(flags)
-	flags.StringSliceVar(&f.hooks, "hook", nil, "`HOOK` to enable: complete, with which the workload reports that its work is done")
-	flags.StringVar(&f.serviceAccount, "service-account", "", "`NAME` of the ServiceAccount to use")
-	flags.StringVar(&f.adoption, "adoption", "", "adoption `POLICY` for existing objects: Never, IfUnowned, Always")
-	flags.StringVar(&f.mode, "mode", "", "`MODE`: Hold, or Observe, which writes nothing and reports drift")
-	flags.StringVar(&f.deletionPolicy, "deletion-policy", "", "`POLICY` for the resources when the Application is deleted: Delete, Orphan")
+	flags.StringSliceVar(&f.hooks, "hook", nil, "`HOOK`: hook to enable: complete, with which the workload reports that its work is done")
+	flags.StringVar(&f.serviceAccount, "service-account", "", "`NAME`: ServiceAccount to use")
+	flags.StringVar(&f.adoption, "adoption", "", "`POLICY`: adoption of existing objects: Never, IfUnowned, Always")
+	flags.StringVar(&f.mode, "mode", "", "`MODE`: mode of the Application: Hold, or Observe, which writes nothing and reports drift")
+	flags.StringVar(&f.deletionPolicy, "deletion-policy", "", "`POLICY`: policy for the resources when the Application is deleted: Delete, Orphan")
 }
 
 // SubmittedSource is the source of an Application, with the values that its flags set.

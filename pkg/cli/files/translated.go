@@ -67,7 +67,7 @@ func (app Subject) With(translation *plan.Source) Subject {
 // controller is allowed to fetch.
 type disabledFetcher struct{}
 
-var errNotFetched = errors.New("only the controller fetches the URLs of Applications: to print the manifests, run: holdfast translate URL")
+var errNotFetched = errors.New("only the controller fetches the URLs of Applications: to print the manifests, run: holdfast author translate URL")
 
 func (disabledFetcher) Get(context.Context, string, remote.Page) (remote.Page, error) {
 	return remote.Page{}, errNotFetched

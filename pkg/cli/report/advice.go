@@ -38,7 +38,7 @@ func Advise(d files.Decision, v StatusView, program string) []Advice {
 		next = append(next, Advice{"Check that a controller runs", "kubectl get pods -n holdfast-system"},
 			Advice{"Check the namespaces and labels that it selects", "kubectl get configmap holdfast-controller -n holdfast-system -o yaml"})
 	case v.Application.Mode == v1alpha1.ModeObserve:
-		next = append(next, Advice{"Nothing is written in observe-only mode. To preview the writes, run:", a.command("diff")}, Advice{"To hold the fields, run:", a.command("hold")})
+		next = append(next, Advice{"Nothing is written in observe-only mode. To preview the writes, run:", a.command("diff")}, Advice{"To hold the fields, run:", a.command("mode", "hold")})
 		if d.Spec.Suspend {
 			next = append(next, Advice{"It is also suspended. To resume it, run:", a.command("resume")})
 		}
@@ -73,7 +73,7 @@ func (a advisor) forReason() []Advice {
 		v1alpha1.ReasonManifestInvalid:            a.mistakes(),
 		v1alpha1.ReasonObserverSchemaInvalid:      a.mistakes(),
 		v1alpha1.ReasonManifestTooLarge:           a.smaller(),
-		v1alpha1.ReasonTooManyObjects:             {"Select fewer objects, or raise spec.maxObjects, and submit it again. To list the selected objects, run:", a.command("plan")},
+		v1alpha1.ReasonTooManyObjects:             {"Select fewer objects, or raise spec.maxObjects, and submit it again. To list the selected objects, run:", a.command("diff")},
 		v1alpha1.ReasonObserverSchemaNullsDropped: {"Write observed for each null, or submit it with a client that does this", a.program + " submit -f FILE --force-conflicts"},
 		v1alpha1.ReasonSourceNotSupported:         {"Submit its manifests", a.program + " submit " + a.Name + " -f MANIFESTS"},
 		v1alpha1.ReasonResourceConflict:           {"Choose one of the remedies in the message", ""},
@@ -89,7 +89,7 @@ func (a advisor) forReason() []Advice {
 		v1alpha1.ReasonRetrying:                   {"The controller retries automatically. To retry now, run:", a.command("reconcile")},
 		v1alpha1.ReasonHookFailed:                 {"Fix the cause given in the message. The controller retries automatically. To retry now, run:", a.command("reconcile")},
 		v1alpha1.ReasonShutdownFailed:             {"Follow the message. To find out why the workload does not respond, read its log", "kubectl logs -n " + a.Namespace + " POD"},
-		v1alpha1.ReasonTranslationFailed:          {"Correct the template, and submit it again. To find its errors without a cluster, run:", a.program + " tosca validate FILE"},
+		v1alpha1.ReasonTranslationFailed:          {"Correct the template, and submit it again. To find its errors without a cluster, run:", a.program + " author tosca FILE"},
 		v1alpha1.ReasonFetchFailed:                {"Make the source available. The controller retries automatically. To retry now, run:", a.command("reconcile")},
 		v1alpha1.ReasonSliceUnavailable:           {"Follow the message, which names the missing slice. To list the existing slices, run:", "kubectl get hfslice -n " + a.Namespace},
 		v1alpha1.ReasonSourceNotAllowed:           {"Allow the URL with the controller's flag --allow-url-prefix, or submit the template from a file", a.program + " submit " + a.Name + " --tosca FILE"},
@@ -114,7 +114,7 @@ func (a advisor) smaller() Advice {
 func (a advisor) mistakes() Advice {
 	return Advice{
 		"Correct it, and submit it again. To find the errors and their lines without a cluster, run:",
-		a.program + " schema validate -f SCHEMA -m MANIFESTS",
+		a.program + " author schema -O SCHEMA -f MANIFESTS",
 	}
 }
 

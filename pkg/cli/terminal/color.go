@@ -50,7 +50,7 @@ func (p Palette) Paint(s Style, text string) string {
 
 // AddColor adds --color.
 func AddColor(flags *pflag.FlagSet, color *string) {
-	flags.StringVar(color, "color", "auto", "use colours: `auto|always|never`; auto: on a terminal, unless NO_COLOR is set")
+	flags.StringVar(color, "color", "auto", "`auto|always|never`: use colours; auto: on a terminal, unless NO_COLOR is set")
 }
 
 // AddShowSecrets adds --show-secrets.

@@ -208,7 +208,7 @@ func TestNoFormat(t *testing.T) {
 }
 
 func TestFinishTellsErrorsAndTheStatus(t *testing.T) {
-	two := errors.Join(errors.New("a.yaml: one"), errors.New("b.yaml: two: see `holdfast plan`"))
+	two := errors.Join(errors.New("a.yaml: one"), errors.New("b.yaml: two: see `holdfast diff`"))
 	for _, row := range []struct {
 		name   string
 		err    error
@@ -216,7 +216,7 @@ func TestFinishTellsErrorsAndTheStatus(t *testing.T) {
 		want   string
 	}{
 		{"nothing is wrong", nil, 0, ""},
-		{"several errors are several lines, and commands are called as this one is", two, 2, "error: a.yaml: one\nerror: b.yaml: two: see `kubectl holdfast plan`\n"},
+		{"several errors are several lines, and commands are called as this one is", two, 2, "error: a.yaml: one\nerror: b.yaml: two: see `kubectl holdfast diff`\n"},
 		{"what the output has said is not told again", &Exit{Status: StatusDifferent}, 1, ""},
 		{"not ready in time", &Exit{Status: StatusDifferent, Err: errors.New("late")}, 1, "error: late\n"},
 		{"interrupted", Interrupted(""), 130, "error: interrupted\n"},

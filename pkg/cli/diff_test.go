@@ -42,7 +42,7 @@ func TestPlanPrintsTheViewOfTheEngine(t *testing.T) {
 		if exists(filepath.Join(directory, "mangle.yaml")) {
 			continue // hooks are for the controller
 		}
-		args := []string{"plan", "-f", filepath.Join(directory, "application.yaml")}
+		args := []string{"diff", "-o", "yaml", "-f", filepath.Join(directory, "application.yaml")}
 		if live := filepath.Join(directory, "live.yaml"); exists(live) {
 			args = append(args, "--live", live)
 		}
@@ -52,12 +52,12 @@ func TestPlanPrintsTheViewOfTheEngine(t *testing.T) {
 			if view.Refused != nil {
 				assert.Equal(t, 2, status)
 				assert.Empty(t, stdout)
-				assert.Contains(t, stderr, "error: "+view.Refused.Reason+": "+args[2]+":")
+				assert.Contains(t, stderr, "error: "+view.Refused.Reason+": "+args[4]+":")
 				return
 			}
 			want, err := view.YAML()
 			require.NoError(t, err)
-			assert.Equal(t, 0, status, stderr)
+			assert.Less(t, status, 2, stderr)
 			assert.Equal(t, string(want), stdout)
 			compared++
 		})
@@ -92,7 +92,7 @@ func viewOf(t *testing.T, directory string) plan.View {
 	return plan.Decide(in).View()
 }
 
-// 1000 resources, half of them drifted: `plan` and `diff` may take 0.5 s.
+// 1000 resources, half of them drifted: `diff` may take 0.5 s.
 func BenchmarkThousandResources(b *testing.B) {
 	application, live := thousand(b)
 	for _, row := range []struct {
@@ -100,8 +100,8 @@ func BenchmarkThousandResources(b *testing.B) {
 		args   []string
 		status int
 	}{
-		{"plan", []string{"plan", "-f", application, "--live", live}, 0},
-		{"plan of creates", []string{"plan", "-f", application}, 0},
+		{"plan", []string{"diff", "-o", "yaml", "-f", application, "--live", live}, 1},
+		{"plan of creates", []string{"diff", "-o", "yaml", "-f", application}, 1},
 		{"diff", []string{"diff", "-f", application, "--live", live}, 1},
 		{"diff of creates", []string{"diff", "-f", application}, 1},
 	} {

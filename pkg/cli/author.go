@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/files"
+)
+
+const authorLong = `Print and check what the authors of Applications write: observer schemas, custom
+resources with a built-in template, and TOSCA templates.`
+
+// newAuthorCommand returns the commands for authors. They are not in the help of the program, because other
+// users do not need them.
+func newAuthorCommand(name string, streams Streams) *cobra.Command {
+	return group("author", "Print and check schemas and templates", reflow(authorLong),
+		newAuthorSchemaCommand(name, streams),
+		newRenderCommand(name, streams),
+		newTranslateCommand(name, streams),
+		newToscaCommand(name, streams),
+	)
+}
+
+// group returns a command that only has other commands.
+func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short, Long: long,
+		Args: knownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+const authorSchemaLong = `Print or check an observer schema, which names the fields of resources that are held.
+
+Without another flag, it prints the default schema of the manifests in -f, which
+applies to a resource without a schema. It holds every field of the manifest. Start
+with it, and remove the fields that other clients may write. -f can also name an
+Application, which is used for its manifests. --closed makes Holdfast remove what
+other clients add to maps with free keys, such as the data of a ConfigMap, and to
+lists with keys, such as the containers, but not to labels and annotations.
+--closed=PATH closes one, which can be the labels.
+
+-O checks a schema against the manifests. It reports every validation error with
+file, line, column and field path. An unknown field is a warning, or an error with
+--strict. With --cluster, the API server provides the fields of its kinds. To check
+an entire Application, use "PROGRAM diff -f FILE".
+
+--from-live proposes a schema for live objects, selected by KIND/NAME, by manifests,
+or by labels. It contains the fields that users and their tools have written. It
+omits known defaults, and fields that controllers and autoscalers write; a comment
+names the writer. If -f names an Application, the output is that Application, with a
+schema for each resource that has none. Check the result before you use it: it is
+derived from metadata.managedFields.
+
+--effective prints the schemas that apply to an Application: its own, those from
+spec.fields, the default schemas, and the additions of hooks.
+
+Exit status:
+  0  printed, or the schema is valid
+  2  an error, also one in the flags, the schema or the manifests`
+
+const authorSchemaExample = `
+  # A schema to start with
+  PROGRAM author schema -f manifests.yaml > schema.yaml
+
+  # A schema that removes labels of other clients
+  PROGRAM author schema -f policy.yaml --closed=metadata.labels
+
+  # Does the schema fit its manifests, and does the cluster know all fields?
+  PROGRAM author schema -f manifests.yaml -O schema.yaml --cluster
+
+  # What to hold of a Deployment that an autoscaler scales, and of its Service
+  PROGRAM author schema --from-live deploy/web svc/web > schema.yaml
+
+  # Which fields do the paths of spec.fields select?
+  PROGRAM author schema --effective -f application.yaml
+`
+
+// authorSchemaFlags are the flags of all that `author schema` does with a schema.
+type authorSchemaFlags struct {
+	target              connection.TargetFlags
+	live                connection.LiveFlags
+	manifests           files.ManifestFlags
+	check               schemaValidateOptions
+	closed              []string
+	fromLive, effective bool
+}
+
+func newAuthorSchemaCommand(name string, streams Streams) *cobra.Command {
+	f := &authorSchemaFlags{target: connection.NewTargetFlags()}
+	return command{
+		use: "schema [-O FILE] -f FILE | --from-live | --effective", short: "Print, propose or check an observer schema",
+		long: authorSchemaLong, example: authorSchemaExample,
+		args: func(*cobra.Command, []string) error { return nil }, flags: f.add,
+		options: func(args []string) (runner, error) { return f.options(streams, args) },
+		complete: func(ctx context.Context, args []string, typed string) []string {
+			switch {
+			case f.fromLive:
+				return f.target.Connection.Objects(ctx, nil, typed)
+			case f.effective:
+				return f.target.Named(ctx, args, typed)
+			}
+			return nil
+		},
+		connection: f.target.Connection,
+	}.build(name)
+}
+
+func (f *authorSchemaFlags) add(flags *pflag.FlagSet) {
+	f.target.Add(flags)
+	f.manifests.AddKustomize(flags)
+	f.check.schema.Add(flags, "observer-schema", "O", "observer schema to check")
+	f.check.addStrict(flags)
+	f.live.Add(flags)
+	addClosed(flags, &f.closed)
+	flags.BoolVar(&f.fromLive, "from-live", false, "propose a schema for live objects")
+	flags.BoolVar(&f.effective, "effective", false, "print the schemas that apply to an Application")
+	flags.Lookup("filename").Usage = "`FILE`: manifests or an Application: a file, a directory, a URL, or - for standard input; can be repeated"
+}
+
+// options returns what the flags select.
+func (f *authorSchemaFlags) options(streams Streams, args []string) (runner, error) {
+	f.manifests.Use(f.target.SourceFlags)
+	f.check.schema.Recurse(f.target.SourceFlags)
+	checks := f.check.schema.Given()
+	switch {
+	case f.fromLive && f.effective, checks && (f.fromLive || f.effective):
+		return nil, errors.New("-O, --from-live and --effective are different tasks: use one of them")
+	case f.effective:
+		return schemaRendering(f.target, streams, args)
+	case f.fromLive:
+		return schemaSuggestOptions{schemaSuggestFlags{f.target.Connection, f.live, f.manifests}, streams}.checked(args)
+	case f.live.Selector != "":
+		return nil, errors.New("-l selects live objects: add --from-live")
+	case len(args) > 0:
+		return nil, fmt.Errorf("%q: for a live object, add --from-live; for an Application, add --effective; for manifests, use -f", args[0])
+	case checks:
+		o := &f.check
+		o.streams, o.manifests, o.connection = streams, f.manifests, f.target.Connection
+		return o, o.check("O", "f")
+	}
+	o := &schemaDefaultOptions{streams: streams, manifests: f.manifests, closed: f.closed}
+	return o, errors.Join(f.check.schema.Check(), o.check())
+}

@@ -1,0 +1,33 @@
+package connection
+
+import (
+	"context"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// ApplicationsWith returns the names of the Applications of the namespace that have an object in their manifests or
+// in their inventory.
+func (c *Cluster) ApplicationsWith(ctx context.Context, id manifest.ID) (names []string, err error) {
+	list, err := c.Own.Resource(Applications).Namespace(c.Namespace).List(ctx, metav1.ListOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, ErrNotInstalled
+	}
+	if err != nil {
+		return nil, c.Explained(err, "list", "Applications in the namespace "+c.Namespace)
+	}
+	for i := range list.Items {
+		app := &list.Items[i]
+		manifests, _, _ := unstructured.NestedSlice(app.Object, "spec", "manifest")
+		resources, _, _ := unstructured.NestedSlice(app.Object, "status", "resources")
+		if files.Position(manifests, id, c.Namespace) >= 0 || files.Position(resources, id, c.Namespace) >= 0 {
+			names = append(names, app.GetName())
+		}
+	}
+	return names, nil
+}

@@ -1,0 +1,91 @@
+package connection
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/delta"
+)
+
+// DryRun is whether a change is sent and stored.
+type DryRun string
+
+const (
+	// Send stores the change.
+	Send DryRun = "none"
+	// DryRunClient sends no change.
+	DryRunClient DryRun = "client"
+	// DryRunServer lets the API server validate the change.
+	DryRunServer DryRun = "server"
+)
+
+// Options returns the options of a request.
+func (d DryRun) Options() []string {
+	if d == DryRunServer {
+		return []string{metav1.DryRunAll}
+	}
+	return nil
+}
+
+// Patch changes an Application with the field manager of the command line, and returns it.
+func (c *Cluster) Patch(ctx context.Context, name string, kind types.PatchType, patch any, dryRun DryRun) (*unstructured.Unstructured, error) {
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return nil, err
+	}
+	client := c.Own.Resource(Applications).Namespace(c.Namespace)
+	if dryRun != DryRunClient {
+		changed, err := client.Patch(ctx, name, kind, body, metav1.PatchOptions{FieldManager: fieldManager, DryRun: dryRun.Options()})
+		return changed, c.Explained(err, "patch", "Application "+c.Namespace+"/"+name)
+	}
+	live, err := client.Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, c.Explained(err, "get", "Application "+c.Namespace+"/"+name)
+	}
+	return live, patchHere(live, kind, body)
+}
+
+// patchHere applies a patch without the API server.
+func patchHere(live *unstructured.Unstructured, kind types.PatchType, body []byte) error {
+	before, err := live.MarshalJSON()
+	if err != nil {
+		return err
+	}
+	var after []byte
+	if kind == types.MergePatchType {
+		after, err = jsonpatch.MergePatch(before, body)
+	} else if patch, decodeErr := jsonpatch.DecodePatch(body); decodeErr == nil {
+		after, err = patch.Apply(before)
+	} else {
+		err = decodeErr
+	}
+	if err != nil {
+		return fmt.Errorf("patching %s: %w", live.GetName(), err)
+	}
+	return live.UnmarshalJSON(after)
+}
+
+// Delete deletes an Application with this UID, after a patch unless it is empty.
+func (c *Cluster) Delete(ctx context.Context, name string, uid types.UID, patch []delta.Op, dryRun DryRun) error {
+	if len(patch) > 0 {
+		if _, err := c.Patch(ctx, name, types.JSONPatchType, patch, dryRun); err != nil {
+			return err
+		}
+	}
+	if dryRun == DryRunClient {
+		return nil
+	}
+	err := c.Own.Resource(Applications).Namespace(c.Namespace).
+		Delete(ctx, name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, DryRun: dryRun.Options()})
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return c.Explained(err, "delete", "Application "+c.Namespace+"/"+name)
+}

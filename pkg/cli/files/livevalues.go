@@ -1,0 +1,114 @@
+package files
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// Position returns the index of an object in a list of manifests or in an inventory, or -1. namespace is the default
+// namespace of the list.
+func Position(list []any, id manifest.ID, namespace string) int {
+	return slices.IndexFunc(list, func(item any) bool {
+		content, _ := item.(map[string]any)
+		named := content
+		if metadata, ok := content["metadata"].(map[string]any); ok {
+			named = metadata
+		}
+		gv, err := schema.ParseGroupVersion(text(content, "apiVersion"))
+		return err == nil && gv.Group == id.Group && text(content, "kind") == id.Kind && text(named, "name") == id.Name &&
+			(id.Namespace == "" || cmp.Or(text(named, "namespace"), namespace) == id.Namespace)
+	})
+}
+
+// LiveValues adds to a manifest the values of a live object at paths, as `holdfast hold` accepts them. Values that the
+// manifest has are unchanged. With absent, it adds only the list elements that contain the fields.
+func LiveValues(content, live map[string]any, id manifest.ID, in observer.Context, paths []string, absent bool) error {
+	object := manifest.Object{ID: id, APIVersion: text(live, "apiVersion"), Content: live}
+	for _, typed := range paths {
+		if typed == observer.AllFields {
+			return errors.New("give the paths of single fields: to hold all fields of a live object, use `holdfast submit --from-live`")
+		}
+		path, err := observer.ParseFieldPath(typed)
+		if err != nil {
+			return err
+		}
+		names, err := observer.Named(object, path, in)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			at, err := observer.ParsePath(name)
+			if err != nil {
+				return err
+			}
+			for absent && !at.IsElement() && at.Parent() != nil {
+				at = at.Parent()
+			}
+			if _, exists := observer.ValueAt(live, at); exists && (!absent || at.IsElement()) {
+				withLive(content, live, at.Chain())
+			}
+		}
+	}
+	return nil
+}
+
+// withLive returns a value of a manifest with the live value at a path. List elements that the manifest lacks get the
+// keys by which they are found. An element without keys is found by its position, which needs the whole list.
+func withLive(value, live any, path []*observer.Path) any {
+	if len(path) == 0 {
+		return completed(value, live)
+	}
+	step, rest := path[0], path[1:]
+	if !step.IsElement() {
+		from, _ := live.(map[string]any)
+		content, _ := value.(map[string]any)
+		if content == nil {
+			content = map[string]any{}
+		}
+		content[step.Name()] = withLive(content[step.Name()], from[step.Name()], rest)
+		return content
+	}
+	from, _ := live.([]any)
+	list, _ := value.([]any)
+	index, keys := step.In(nil, from)
+	at, _ := step.In(nil, list)
+	switch element, _ := from[index].(map[string]any); {
+	case at >= 0:
+	case element != nil && len(keys) == 0:
+		return completed(value, live)
+	case element == nil || len(rest) == 0:
+		return append(list, observer.Copy(from[index]))
+	default:
+		at = len(list)
+		known := map[string]any{}
+		for _, key := range keys {
+			known[key] = element[key]
+		}
+		list = append(list, known)
+	}
+	list[at] = withLive(list[at], from[index], rest)
+	return list
+}
+
+// completed returns a value with the keys of a live map that it lacks. It returns a copy of the live value if there is
+// no value.
+func completed(value, live any) any {
+	has, isMap := value.(map[string]any)
+	from, _ := live.(map[string]any)
+	switch {
+	case value == nil:
+		return observer.Copy(live)
+	case !isMap:
+		return value
+	}
+	for key := range from {
+		has[key] = completed(has[key], from[key])
+	}
+	return has
+}

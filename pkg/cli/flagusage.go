@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"holdfast.dev/holdfast/pkg/cli/connection"
+)
+
+func init() {
+	cobra.AddTemplateFunc("ownFlags", func(flags *pflag.FlagSet) string { return flagUsages(flags, false) })
+	cobra.AddTemplateFunc("connectionFlags", func(flags *pflag.FlagSet) string { return flagUsages(flags, true) })
+}
+
+// flagUsages returns the help of the connection flags, or of the other flags.
+func flagUsages(flags *pflag.FlagSet, ofConnection bool) string {
+	shown := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags.VisitAll(func(flag *pflag.Flag) {
+		if connection.IsConnection(flag) != ofConnection {
+			return
+		}
+		flag = new(*flag)
+		if name, usage := placeholder(flag); name != "" {
+			switch {
+			case !isShown(flag.DefValue):
+				flag.DefValue = ""
+			case flag.Value.Type() == "string":
+				flag.DefValue = strconv.Quote(flag.DefValue)
+			}
+			flag.Value, flag.Usage = named{flag.Value, name}, usage
+		}
+		shown.AddFlag(flag)
+	})
+	return strings.TrimRight(shown.FlagUsagesWrapped(80), " \n")
+}
+
+// named is the value of a flag whose type is the placeholder in the help.
+type named struct {
+	pflag.Value
+
+	name string
+}
+
+// Type returns the placeholder.
+func (n named) Type() string { return n.name }
+
+// placeholder returns the name of a flag's value, and its usage. A usage that begins with a name in backquotes and
+// a colon does not use the name.
+func placeholder(flag *pflag.Flag) (name, usage string) {
+	name, usage = pflag.UnquoteUsage(flag)
+	return name, strings.TrimPrefix(usage, name+": ")
+}

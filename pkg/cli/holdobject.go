@@ -1,0 +1,278 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/cli/report"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// objectOptions are the options of `hold KIND/NAME PATH...` and `free KIND/NAME PATH...`, which find the Application of
+// an object. hold also creates it.
+type objectOptions struct {
+	editOptions
+	object      connection.LiveFlags
+	application string // "": the only Application with the object, or else one with the name of the object
+	connection  connection.Flags
+	policy      v1alpha1.ReleasePolicy // of `free --leave` and `free --restore`
+	wait        connection.WaitFlags
+}
+
+// ofObject returns the options if the first argument is an object.
+func (f *editFlags) ofObject(streams Streams, args []string) (o objectOptions, err error) {
+	if err := errors.Join(f.write.parse(), o.object.Named(args[:1])); err != nil {
+		return o, err
+	}
+	o.editOptions = editOptions{
+		streams: streams, free: f.free, write: f.write, resource: args[0], paths: args[1:],
+		target: connection.Target{Connection: f.target.Connection, Now: streams.Now},
+	}
+	o.application, o.connection = f.application, f.target.Connection
+	switch {
+	case f.release.given():
+		if o.policy, o.wait, err = f.release.parse(); err == nil && o.wait.Wait && o.write.isDry() {
+			err = errWaitForFree
+		}
+		if len(o.paths) == 0 {
+			o.paths = []string{observer.AllFields}
+		}
+		return o, err
+	case f.release.wait.Wait:
+		return o, errWaitForFree
+	case len(o.paths) == 0:
+		return o, errNoPath
+	case o.application != "":
+		err = files.ValidName(o.application)
+	}
+	var ruleErr error
+	o.rule, ruleErr = f.rule.held()
+	return o, errors.Join(err, ruleErr)
+}
+
+func (o objectOptions) run(ctx context.Context) error {
+	c, err := o.connection.Connect()
+	if err != nil {
+		return err
+	}
+	found, _, err := c.Live(ctx, o.connection, o.object, nil)
+	if err != nil {
+		return err
+	}
+	object := found[0]
+	with, err := c.ApplicationsWith(ctx, object.ID)
+	if err != nil {
+		return err
+	}
+	if o.target.Name, err = o.choose(with, object.ID); err != nil {
+		return err
+	}
+	if o.resource = files.ArgumentOf(object.ID, true); slices.Contains(with, o.target.Name) {
+		return o.extend(ctx, object)
+	}
+	return o.add(ctx, c, object)
+}
+
+// choose returns the name of the Application to change or create. with are the Applications that have the object.
+func (o objectOptions) choose(with []string, id manifest.ID) (string, error) {
+	has := o.application == "" || slices.Contains(with, o.application)
+	switch {
+	case o.free && (len(with) == 0 || !has):
+		return "", fmt.Errorf("no such Application has %s: run `holdfast explain %s` to list the Applications that hold its fields", id, o.object.Names[0][0]+"/"+id.Name)
+	case o.application != "":
+		return o.application, nil
+	case len(with) > 1:
+		return "", fmt.Errorf("%s is in %d Applications: %s. Choose one with --application", id, len(with), strings.Join(with, ", "))
+	case len(with) == 1:
+		return with[0], nil
+	}
+	return id.Name, nil
+}
+
+// extend changes an Application that has the object.
+func (o objectOptions) extend(ctx context.Context, object connection.LiveObject) error {
+	if o.policy != "" {
+		return releaseOptions{editOptions: o.editOptions, policy: o.policy, wait: o.wait}.run(ctx)
+	}
+	d, c, err := o.decided(ctx)
+	if err != nil {
+		return err
+	}
+	isShared := func(change plan.Change) bool { return change.ID == object.ID && change.Shared }
+	if o.free || !slices.ContainsFunc(d.Changes, isShared) || d.SchemaSource(object.ID).Entry {
+		return o.editOptions.run(ctx)
+	}
+	e, err := o.editWithValues(d, d.Spec.Manifest, object)
+	if err != nil {
+		return err
+	}
+	return o.finish(ctx, d, c, e, len(o.paths), object.ID)
+}
+
+// editWithValues returns an edit that adds the live values to the manifest of the object, and then holds the fields.
+// stored is the list of manifests that the edit replaces.
+func (o objectOptions) editWithValues(d files.Decision, stored []runtime.RawExtension, object connection.LiveObject) (edit, error) {
+	manifests, changed, err := o.withValues(d.Spec.Manifest, object, d.Namespace)
+	if err != nil {
+		return edit{}, err
+	}
+	app := d.Application.DeepCopy()
+	app.Spec.Manifest = manifests
+	after := d.ForApplication(app)
+	if after == nil {
+		return edit{}, errors.New("the live object cannot be compared with the Application")
+	}
+	if after.Invalid != nil {
+		return edit{}, fmt.Errorf("this change would make the Application invalid: %w", after.Invalid)
+	}
+	e, err := editOf(*after, object.ID, plan.Edit{Paths: o.paths, Rule: o.rule})
+	if err == nil && e.after.Invalid != nil {
+		err = fmt.Errorf("this change would make the Application invalid: %w", e.after.Invalid)
+	}
+	if err != nil || !changed && len(stored) == len(manifests) {
+		return e, err
+	}
+	if len(e.notes) == len(o.paths) { // the manifest holds the fields
+		e.lists, e.after = nil, after.Plan
+	}
+	e.notes, e.lists = nil, append([]connection.ListEdit{listEdit("manifest", stored, manifests)}, e.lists...)
+	e.text = func() (string, error) { return listsText(e.lists) }
+	return e, nil
+}
+
+// listsText returns the changed lists of a spec as YAML.
+func listsText(lists []connection.ListEdit) (string, error) {
+	spec := map[string]any{}
+	for _, list := range lists {
+		spec[list.Key] = list.After
+	}
+	return terminal.ObjectYAML(spec), nil
+}
+
+// withValues returns manifests in which that of the object has the live values at the paths. A field that must be absent
+// gets no value.
+func (o objectOptions) withValues(manifests []runtime.RawExtension, object connection.LiveObject, namespace string) (changed []runtime.RawExtension, is bool, err error) {
+	list := listOf(manifests)
+	at := files.Position(list, object.ID, namespace)
+	if at < 0 {
+		return manifests, false, nil // a template or spec.select has the object
+	}
+	content, _ := list[at].(map[string]any)
+	before := observer.CopyMap(content)
+	err = files.LiveValues(content, object.Object, object.ID, observer.Context{Shared: true, Type: object.Mapping.Type}, o.paths, o.rule.Mode == v1alpha1.HeldMode(observer.ModeAbsent))
+	if err != nil || observer.Equal(before, content) {
+		return manifests, false, err
+	}
+	isValue := func(path string) bool { return !strings.HasPrefix(path, "metadata.") }
+	if manifest.IsSecret(object.ID.GroupKind()) && slices.ContainsFunc(o.paths, isValue) {
+		return nil, false, fmt.Errorf("users who may read the Application could read the values of %s: to hold them nevertheless, use `holdfast submit --from-live --with-secrets`", object.ID)
+	}
+	raw, err := json.Marshal(content)
+	changed = slices.Clone(manifests)
+	changed[at] = runtime.RawExtension{Raw: raw}
+	return changed, true, err
+}
+
+// add creates an Application that shares the object, or adds the object to the one that --application names.
+func (o objectOptions) add(ctx context.Context, c *connection.Cluster, object connection.LiveObject) error {
+	stored, err := c.GetApplication(ctx, types.NamespacedName{Namespace: c.Namespace, Name: o.target.Name})
+	switch {
+	case apierrors.IsNotFound(err):
+		stored = &v1alpha1.Application{}
+	case err != nil:
+		return c.Explained(err, "get", "Application "+c.Namespace+"/"+o.target.Name)
+	case o.application == "":
+		return fmt.Errorf("the Application %s/%s exists, and does not have %s: add the object to an Application, or create another one, with --application NAME", c.Namespace, stored.Name, object.ID)
+	default:
+		if err := editable(stored); err != nil {
+			return err
+		}
+	}
+	d, err := o.draft(ctx, c, stored, object)
+	if err != nil {
+		return err
+	}
+	e, err := o.editWithValues(d, stored.Spec.Manifest, object)
+	if err != nil {
+		return err
+	}
+	if stored.Name != "" {
+		return o.finish(ctx, d, c, e, -1, object.ID)
+	}
+	spec := map[string]any{"ownership": string(v1alpha1.OwnershipShare)}
+	for _, list := range e.lists {
+		spec[list.Key] = list.After
+	}
+	if err := o.submit(ctx, c, spec); err != nil {
+		return err
+	}
+	var effect bytes.Buffer
+	report.Edited(&effect, d.Namespace, object.ID, d.Plan, e.after)
+	return terminal.Write(o.streams.Err, effect.Bytes())
+}
+
+// draft decides about an Application to which a manifest with only the name of the object is added.
+func (o objectOptions) draft(ctx context.Context, c *connection.Cluster, stored *v1alpha1.Application, object connection.LiveObject) (files.Decision, error) {
+	metadata := map[string]any{"name": object.ID.Name}
+	if object.ID.Namespace != "" && object.ID.Namespace != c.Namespace {
+		metadata["namespace"] = object.ID.Namespace
+	}
+	shared := stored.DeepCopy()
+	if stored.Name == "" {
+		shared.Spec.Ownership = v1alpha1.OwnershipShare
+	}
+	if shared.Spec.Ownership != v1alpha1.OwnershipShare {
+		metadata["annotations"] = map[string]any{v1alpha1.AnnotationOwnership: string(v1alpha1.OwnershipShare)}
+	}
+	raw, err := json.Marshal(map[string]any{"apiVersion": object.Object["apiVersion"], "kind": object.ID.Kind, "metadata": metadata})
+	if err != nil {
+		return files.Decision{}, err
+	}
+	shared.Name, shared.Namespace = o.target.Name, c.Namespace
+	shared.Spec.Manifest = append(shared.Spec.Manifest, runtime.RawExtension{Raw: raw})
+	after, _, unreadable, err := c.Preview(ctx, &files.Submission{App: shared}, o.streams.Now())
+	if err = errors.Join(err, unreadable); err != nil {
+		return files.Decision{}, err
+	}
+	return *after, files.NotDecided(*after)
+}
+
+// submit creates the Application as `holdfast submit` does.
+func (o objectOptions) submit(ctx context.Context, c *connection.Cluster, spec map[string]any) error {
+	s, err := files.NewSubmission(o.target.Name, spec)
+	if err != nil {
+		return err
+	}
+	if err := s.SetNamespace(c.Namespace, ""); err != nil {
+		return err
+	}
+	submitting := submitOptions{submitFlags: submitFlags{writeFlags: o.write, connection: o.connection}, streams: o.streams}
+	if err := submitting.check(ctx, s, c.View(s.Known())); err != nil {
+		return err
+	}
+	if submitting.dryRun != connection.DryRunClient {
+		return submitting.send(ctx, c, s)
+	}
+	if submitting.printer == nil {
+		submitting.output = "yaml"
+		if err := submitting.parse(); err != nil {
+			return err
+		}
+	}
+	return submitting.printAll(s)
+}

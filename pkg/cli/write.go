@@ -1,0 +1,99 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/printers"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/files"
+)
+
+// writeFlags are the flags of all commands that write: whether to write, and how to print the result.
+type writeFlags struct {
+	dryRun connection.DryRun
+	output string
+	// printer prints the objects; nil: print the result as text.
+	printer printers.ResourcePrinter
+}
+
+// add registers the flags. what is written.
+func (f *writeFlags) add(flags *pflag.FlagSet, what string) {
+	f.dryRun = connection.Send
+	flags.StringVar((*string)(&f.dryRun), "dry-run", string(connection.Send), "`MODE`: client sends nothing; server lets the API server validate the change. Nothing is stored")
+	flags.Lookup("dry-run").NoOptDefVal = string(connection.DryRunClient)
+	flags.StringVarP(&f.output, "output", "o", "", "`yaml|json|name`: print "+what)
+}
+
+// parse validates the flags. A value of a boolean flag is a mode, too, because --dry-run was one.
+func (f *writeFlags) parse() (err error) {
+	switch f.dryRun {
+	case "true":
+		f.dryRun = connection.DryRunClient
+	case "false":
+		f.dryRun = connection.Send
+	case connection.Send, connection.DryRunClient, connection.DryRunServer:
+	default:
+		return fmt.Errorf("--dry-run must be none, client or server, not %q", f.dryRun)
+	}
+	if f.output != "" {
+		f.printer, err = objectPrinter(f.output)
+	}
+	return err
+}
+
+// isDry reports whether nothing is stored.
+func (f *writeFlags) isDry() bool { return f.dryRun != connection.Send }
+
+// waitable returns an error if the command waits for a change that is not stored.
+func (f *writeFlags) waitable(wait connection.WaitFlags) error {
+	if f.isDry() && wait.Asked() {
+		return errors.New("a dry run stores nothing, so --wait has no effect: omit one of them")
+	}
+	return nil
+}
+
+// note returns the suffix for the message about a change that was not stored.
+func (f *writeFlags) note() string {
+	switch f.dryRun {
+	case connection.DryRunClient:
+		return " (dry run)"
+	case connection.DryRunServer:
+		return " (server dry run)"
+	}
+	return ""
+}
+
+// print prints the result for an Application: the Application with -o, or else what was done.
+func (f *writeFlags) print(streams Streams, app *unstructured.Unstructured, done string) error {
+	if f.printer == nil {
+		_, err := fmt.Fprintf(streams.Out, "application.%s/%s %s%s\n", v1alpha1.GroupVersion.Group, app.GetName(), done, f.note())
+		return err
+	}
+	return f.printObject(streams, app, false)
+}
+
+// printApplication does the same as print.
+func (f *writeFlags) printApplication(streams Streams, app *v1alpha1.Application, done string) error {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(app)
+	if err != nil {
+		return err
+	}
+	object := &unstructured.Unstructured{Object: content}
+	object.SetAPIVersion(v1alpha1.GroupVersion.String())
+	object.SetKind(v1alpha1.Kind)
+	return f.print(streams, object, done)
+}
+
+// printObject prints an Application, with the values of Secrets masked unless showSecrets is set.
+func (f *writeFlags) printObject(streams Streams, app *unstructured.Unstructured, showSecrets bool) error {
+	if !showSecrets && files.MaskApplication(app.Object) && f.output != "name" {
+		warn(streams.Err, []string{"values of Secrets are masked in the output: use --show-secrets to print them"})
+	}
+	return f.printer.PrintObj(app, streams.Out)
+}
