@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"maps"
 	"strings"
 
@@ -75,6 +77,29 @@ func (c command) build(name string) *cobra.Command {
 		}
 	}
 	return cmd
+}
+
+// deprecate returns the command as a former name of another one.
+func (c command) deprecate(instead string) command {
+	c.instead = instead
+	return c
+}
+
+// rename returns the command with another name.
+func (c command) rename(use string) command {
+	_, arguments, _ := strings.Cut(c.use, " ")
+	c.use = use + " " + arguments
+	return c
+}
+
+// deprecation returns the help of a former command.
+func deprecation(name, instead string) string {
+	return fmt.Sprintf("Deprecated: use `%s %s`.", name, instead)
+}
+
+// hint prints the command that replaces a former one.
+func hint(w io.Writer, former, name, instead string) {
+	fmt.Fprintf(w, "note: `%s` is deprecated: use `%s %s`\n", former, name, instead)
 }
 
 // flagCompleters returns the completers of all flags that have one.

@@ -30,22 +30,22 @@ func flagUsages(flags *pflag.FlagSet, ofConnection bool) string {
 			case flag.Value.Type() == "string":
 				flag.DefValue = strconv.Quote(flag.DefValue)
 			}
-			flag.Value, flag.Usage = named{flag.Value, name}, usage
+			flag.Value, flag.Usage = flagValue{flag.Value, name}, usage
 		}
 		shown.AddFlag(flag)
 	})
 	return strings.TrimRight(shown.FlagUsagesWrapped(80), " \n")
 }
 
-// named is the value of a flag whose type is the placeholder in the help.
-type named struct {
+// flagValue is the value of a flag whose type is the placeholder in the help.
+type flagValue struct {
 	pflag.Value
 
 	name string
 }
 
 // Type returns the placeholder.
-func (n named) Type() string { return n.name }
+func (v flagValue) Type() string { return v.name }
 
 // placeholder returns the name of a flag's value, and its usage. A usage that begins with a name in backquotes and
 // a colon does not use the name.

@@ -52,7 +52,7 @@ func (f *writeFlags) isDry() bool { return f.dryRun != connection.Send }
 
 // waitable returns an error if the command waits for a change that is not stored.
 func (f *writeFlags) waitable(wait connection.WaitFlags) error {
-	if f.isDry() && wait.Asked() {
+	if f.isDry() && wait.IsRequested() {
 		return errors.New("a dry run stores nothing, so --wait has no effect: omit one of them")
 	}
 	return nil

@@ -135,7 +135,7 @@ func (p *Plan) ExplainChange(change Change, showSecrets bool) Explanation {
 		explained.Desired = true
 		return explained // none of its fields is held any more
 	}
-	e.authors = writer.Of(nil, e.live)
+	e.authors = writer.NewIndex(nil, e.live)
 	if res := change.resource; res != nil {
 		explained.Desired, explained.Default, explained.Source = true, res.entry.Default, sourceOf(res.entry)
 		explained.Profiles = res.entry.Profiles()

@@ -130,7 +130,7 @@ func (r *fieldReleaser) judgeField(b v1alpha1.BaselineField) {
 		r.keep(b.Path, "it no longer exists")
 	case !slices.Contains(b.Held, digest(at.Value.Any)):
 		r.needsManagedFields = r.needsManagedFields || writer.ForeignTo(r.app, r.live) == nil
-		writer, _ := writer.Of(r.app, r.live).OfValue(at.Path)
+		writer, _ := writer.NewIndex(r.app, r.live).OfValue(at.Path)
 		r.keep(b.Path, "it was changed"+bySuffix(writer.Manager)+" while it was held")
 	case before.Set:
 		r.restored = append(r.restored, at.Restore(before.Any))

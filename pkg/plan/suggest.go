@@ -46,7 +46,7 @@ func (s Suggestion) Empty() bool {
 // users and their tools wrote. It excludes fields that controllers and autoscalers write, defaults, and fields
 // without a field manager. kind may be nil. An object without managedFields gets a schema without fields.
 func Suggest(live map[string]any, kind *kinds.Node) Suggestion {
-	s := &suggester{live: live, writers: writer.Of(nil, live)}
+	s := &suggester{live: live, writers: writer.NewIndex(nil, live)}
 	apiVersion, _ := live["apiVersion"].(string)
 	group, _, _ := strings.Cut(apiVersion, "/")
 	s.kubernetes = !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")

@@ -53,7 +53,7 @@ func (in Input) history() []v1alpha1.HistoryEntry {
 
 // writersOf returns the writers of a live object.
 func (in *Input) writersOf(id manifest.ID, live map[string]any) *writer.Index {
-	return in.ObservedWrites[id].Of(in.Application, live)
+	return in.ObservedWrites[id].Index(in.Application, live)
 }
 
 // versionOf returns the version of a live object that the last write created. It returns the zero version unless

@@ -53,7 +53,7 @@ spec:
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			writer, _ := Of(nil, live).OfValue(row.path)
+			writer, _ := NewIndex(nil, live).OfValue(row.path)
 			assert.Equal(t, row.manager, writer.Manager)
 		})
 	}

@@ -55,16 +55,16 @@ type Index struct {
 	onlyCandidate *entry
 }
 
-// Of returns the writers of a live object, without the Application itself. If app is nil, all writers are
+// NewIndex returns the writers of a live object, without the Application itself. If app is nil, all writers are
 // returned.
-func Of(app *v1alpha1.Application, live map[string]any) *Index {
+func NewIndex(app *v1alpha1.Application, live map[string]any) *Index {
 	return &Index{app: app, Live: live, entries: managersOf(live)}
 }
 
-// Of returns the writers of a live object, as writer.Of does. If the live object has managedFields, they are
+// Index returns the writers of a live object, as NewIndex does. If the live object has managedFields, they are
 // used, because they are newer than those that the watch delivered.
-func (w Activity) Of(app *v1alpha1.Application, live map[string]any) *Index {
-	x := Of(app, live)
+func (w Activity) Index(app *v1alpha1.Application, live map[string]any) *Index {
+	x := NewIndex(app, live)
 	if len(x.entries) > 0 || len(w.ManagedFields) == 0 {
 		return x
 	}

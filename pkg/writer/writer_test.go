@@ -118,7 +118,7 @@ func TestOfDifference(t *testing.T) {
 			activity := Activity{ManagedFields: managedJSON(t, row.managed), Events: row.events, ChangedEntries: row.moved}
 			path := (*observer.Path)(nil).Field("data").Field(row.path)
 			d := differenceAt(t, path, delta.NewValue(row.desired), delta.Value{Set: !row.absent, Any: row.observed})
-			assert.Equal(t, row.want, activity.Of(app, map[string]any{"data": data}).OfDifference(d).Manager)
+			assert.Equal(t, row.want, activity.Index(app, map[string]any{"data": data}).OfDifference(d).Manager)
 		})
 	}
 }

@@ -43,8 +43,8 @@ func (f WaitFlags) Check() error {
 	return nil
 }
 
-// Asked reports whether the user asked to wait.
-func (f WaitFlags) Asked() bool { return f.Wait && f.set.Changed("wait") }
+// IsRequested reports whether the user asked to wait.
+func (f WaitFlags) IsRequested() bool { return f.Wait && f.set.Changed("wait") }
 
 // Visitor is a function that receives an Application, or nil when there is none. It returns true if there is
 // nothing more to wait for.
