@@ -121,8 +121,6 @@ type Comparison struct {
 	Outside []string
 	// Watched is the drift of report-only fields. It is never corrected.
 	Watched []Difference
-	// Additions are the elements that other clients added to open lists. They are kept.
-	Additions []Difference
 	// Held is the number of leaves that are in sync.
 	Held int
 	// AcceptedUsed has the paths whose accepted form still applies, because it was recorded for exactly the

@@ -43,7 +43,7 @@ func edited(raw any, before, after *Node) any {
 	case after.Shape == Map && isMap:
 		return editedMap(m, before, after)
 	case after.Shape == Sequence:
-		return editedList(raw.([]any), before, after)
+		return editedList(raw.([]any), before.List.Elements, after.List.Elements)
 	}
 	return raw
 }
@@ -62,26 +62,6 @@ func editedMap(raw map[string]any, before, after *Node) map[string]any {
 	for _, f := range after.Fields {
 		out[f.Name] = edited(raw[f.Name], before.Field(f.Name), f.Node)
 	}
-	return editedKeys(out, before, after)
-}
-
-// editedList keeps the control dictionary, except for the keys that close the list.
-func editedList(raw []any, before, after *Node) []any {
-	was := before.List.Elements
-	out := make([]any, 0, len(after.List.Elements)+1)
-	for i, node := range after.List.Elements {
-		if i < len(was) {
-			out = append(out, edited(raw[i], was[i], node))
-		} else {
-			out = append(out, node.raw())
-		}
-	}
-	control := raw[len(raw)-1].(map[string]any)
-	return append(out, editedKeys(maps.Clone(control), before, after))
-}
-
-// editedKeys returns the raw form of a map, or of a control dictionary, with the keys that close it.
-func editedKeys(out map[string]any, before, after *Node) map[string]any {
 	switch {
 	case after.Keys == nil:
 		delete(out, KeyKeys)
@@ -89,4 +69,17 @@ func editedKeys(out map[string]any, before, after *Node) map[string]any {
 		out[KeyKeys] = after.Keys.raw()
 	}
 	return out
+}
+
+// editedList keeps the control dictionary.
+func editedList(raw []any, before, after []*Node) []any {
+	out := make([]any, 0, len(after)+1)
+	for i, node := range after {
+		if i < len(before) {
+			out = append(out, edited(raw[i], before[i], node))
+		} else {
+			out = append(out, node.raw())
+		}
+	}
+	return append(out, raw[len(raw)-1])
 }

@@ -52,8 +52,6 @@ type ViewChange struct {
 	Patch []ViewOp `json:"patch,omitempty" yaml:"patch,omitempty"`
 	// NotHeld lists the free fields whose live values differ from the manifest.
 	NotHeld []ViewNotHeld `json:"notHeld,omitempty" yaml:"notHeld,omitempty"`
-	// Additions lists the elements that other clients added to open lists.
-	Additions []string `json:"additions,omitempty" yaml:"additions,omitempty"`
 	// Watched is the drift of report-only fields. It is not corrected.
 	Watched []ViewField `json:"watched,omitempty" yaml:"watched,omitempty"`
 	// Profiles lists the HoldProfiles that apply to fields of the resource.
@@ -215,9 +213,6 @@ func viewChange(c Change) ViewChange {
 	}
 	for _, d := range c.Fields {
 		v.Fields = append(v.Fields, viewField(c.ID, d))
-	}
-	for _, d := range c.Additions() {
-		v.Additions = append(v.Additions, d.Path)
 	}
 	for _, d := range c.Watched() {
 		v.Watched = append(v.Watched, viewField(c.ID, d))

@@ -1038,11 +1038,6 @@ func (in *ResourceStatus) DeepCopyInto(out *ResourceStatus) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
-	if in.Additions != nil {
-		in, out := &in.Additions, &out.Additions
-		*out = make([]string, len(*in))
-		copy(*out, *in)
-	}
 	if in.NullLeaves != nil {
 		in, out := &in.NullLeaves, &out.NullLeaves
 		*out = make([]string, len(*in))

@@ -23,8 +23,6 @@ type Differences struct {
 	Width   int
 	Out     *bytes.Buffer
 	Count   count
-	// All is true to also show the elements that other clients added to lists with keys.
-	All bool
 	// oneLine is true if the last resource took one line.
 	oneLine bool
 }
@@ -48,11 +46,7 @@ func (t *Differences) Write() {
 			t.details(change)
 		}
 	}
-	lines := slices.Concat(Watched(t.Decision), NotHeld(t.Decision))
-	if t.All {
-		lines = append(lines, Additions(t.Decision)...)
-	}
-	if len(lines) > 0 {
+	if lines := slices.Concat(Watched(t.Decision), NotHeld(t.Decision)); len(lines) > 0 {
 		t.line("")
 		for _, text := range lines {
 			mark := "  i "
@@ -179,9 +173,7 @@ func (t *Differences) note(id manifest.ID, d delta.Difference) string {
 	why := ""
 	switch d.Reason {
 	case delta.Extra:
-		if why = "more elements than the observer schema allows"; d.Was().Set {
-			why = "no longer desired"
-		}
+		why = "more elements than the observer schema allows"
 	case delta.ListLength:
 		why = "fewer elements than the observer schema requires"
 	case delta.Removed:
