@@ -392,7 +392,7 @@ func (l *onlooker) shows() {
 		pages = append(pages, at, at+"?tree=owned", at+"/history")
 		for _, args := range [][]string{
 			{"get", name, "-o", "yaml"}, {"history", name}, {"history", name, "-o", "json"}, {"history", name, "-o", "yaml"}, {"status", name}, {"status", name, "-o", "json"},
-			{"status", name, "-o", "html"}, {"tree", name}, {"explain", name}, {"explain", name, "-o", "json"}, {"explain", name, "-o", "html"}, {"plan", name}, {"plan", name, "-o", "json"}, {"diff", name},
+			{"status", name, "-o", "html"}, {"tree", name}, {"explain", name}, {"explain", name, "-o", "json"}, {"explain", name, "-o", "html"}, {"diff", name, "-o", "yaml"}, {"diff", name, "-o", "json"}, {"diff", name},
 		} {
 			l.run(ctx, args...)
 		}

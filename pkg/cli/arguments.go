@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"holdfast.dev/holdfast/internal/suggest"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
@@ -49,4 +50,39 @@ func atLeast(names ...string) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// group returns a command that only has other commands.
+func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: use, Short: short, Long: long,
+		Args: knownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(commands...)
+	return cmd
+}
+
+// elsewhere maps the command names of other tools to those of this program.
+var elsewhere = map[string]string{
+	"apply": "submit", "create": "submit", "list": "get", "ls": "get", "describe": "status", "remove": "delete",
+	"rm": "delete", "pause": "suspend", "sync": "reconcile", "preview": "diff", "validate": "diff", "events": "history",
+}
+
+// knownCommand returns an error for an unknown command, with a suggestion.
+func knownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	names := make([]string, 0, len(cmd.Commands()))
+	for _, command := range cmd.Commands() {
+		if command.IsAvailableCommand() || cmd.Hidden {
+			names = append(names, command.Name())
+		}
+	}
+	hint := suggest.DidYouMean(args[0], names)
+	if other := elsewhere[args[0]]; other != "" && !cmd.HasParent() {
+		hint = ": did you mean " + other + "?"
+	}
+	return &terminal.UsageError{Command: cmd.CommandPath(), Err: fmt.Errorf("there is no command %q%s", args[0], hint)}
 }

@@ -26,17 +26,6 @@ func newAuthorCommand(name string, streams Streams) *cobra.Command {
 	)
 }
 
-// group returns a command that only has other commands.
-func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
-	cmd := &cobra.Command{
-		Use: use, Short: short, Long: long,
-		Args: knownCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(commands...)
-	return cmd
-}
-
 const authorSchemaLong = `Print or check an observer schema, which names the fields of resources that are held.
 
 Without another flag, it prints the default schema of the manifests in -f, which
@@ -144,7 +133,8 @@ func (f *authorSchemaFlags) options(streams Streams, args []string) (runner, err
 	case checks:
 		o := &f.check
 		o.streams, o.manifests, o.connection = streams, f.manifests, f.target.Connection
-		return o, o.check("O", "f")
+		err := o.check("O", "f")
+		return o, err
 	}
 	o := &schemaDefaultOptions{streams: streams, manifests: f.manifests, closed: f.closed}
 	return o, errors.Join(f.check.schema.Check(), o.check())

@@ -1,13 +1,19 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
@@ -16,6 +22,11 @@ Kubernetes, the CRDs, the controller and when it was last active, its rights, th
 admission policy, your rights, and the ServiceAccounts whose rights are used. A
 remedy contains the command for the way in which Holdfast is installed: holdfast
 install, kubectl or Helm.
+
+With NAME or -f, it also checks whether the ServiceAccount of the Application may do
+what the Application needs. If you add -o, it checks nothing: it prints the
+ServiceAccount, and the smallest roles and bindings for the Application, which you can
+apply. Update them when the Application gets other objects.
 
 It reads everything with your rights, and changes nothing. If you may not read an
 object, the result is unknown, which is not a failure.
@@ -29,17 +40,22 @@ const checkExample = `
   # Is the cluster ready for Applications in the namespace shop?
   PROGRAM check -n shop
 
+  # Grant an Application the rights that it needs, and no others
+  PROGRAM check -f application.yaml -o yaml | kubectl apply -f -
+
   # In a script, before Applications are submitted
   PROGRAM check -n shop >/dev/null || exit 1
 `
 
 type checkFlags struct {
 	connection connection.Flags
+	files      files.ManifestFlags
 	output     string
 }
 
 type checkOptions struct {
 	checkFlags
+	name    string // of an Application; "": none
 	streams Streams
 	print   terminal.Printer // nil: text output
 }
@@ -63,30 +79,44 @@ type CheckResult struct {
 func newCheckCommand(name string, streams Streams) *cobra.Command {
 	f := &checkFlags{connection: connection.NewFlags()}
 	return command{
-		use: "check", short: "Check whether a cluster is ready for Applications",
+		use: "check [NAME | -f FILE]", short: "Check whether a cluster is ready for Applications",
 		long: checkLong, example: checkExample,
-		args: noArguments, flags: f.add,
-		options:    func([]string) (runner, error) { return f.options(streams) },
+		args: atMost(1), flags: f.add,
+		options:    func(args []string) (runner, error) { return f.options(streams, args) },
+		complete:   f.connection.Named,
 		connection: f.connection,
 	}.build(name)
 }
 
 func (f *checkFlags) add(flags *pflag.FlagSet) {
-	flags.StringVarP(&f.output, "output", "o", "", "`yaml|json`: print for programs")
+	flags.StringVarP(&f.output, "output", "o", "", "`yaml|json`: print the results or, with NAME or -f, the roles")
+	f.files.Add(flags, "filename", "f", "Applications")
+	files.AddRecursive(flags, &f.files)
 	f.connection.Add(flags)
 }
 
-func (f *checkFlags) options(streams Streams) (runner, error) {
+func (f *checkFlags) options(streams Streams, args []string) (runner, error) {
 	o := checkOptions{checkFlags: *f, streams: streams}
-	if f.output == "" {
-		return o, nil
+	err := f.files.Check()
+	if len(args) > 0 {
+		o.name = args[0]
+		err = errors.Join(err, files.ValidName(o.name))
 	}
-	var err error
+	if o.name != "" && f.files.Given() {
+		err = connection.ErrNameAndFile
+	}
+	if err != nil || f.output == "" {
+		return o, err
+	}
 	o.print, err = terminal.PrinterFor(f.output)
 	return o, err
 }
 
 func (o checkOptions) run(ctx context.Context) error {
+	hasApplication := o.name != "" || o.files.Given()
+	if hasApplication && o.print != nil {
+		return o.printRoles(ctx)
+	}
 	c, err := o.connection.Connect()
 	if err != nil {
 		return err
@@ -94,6 +124,13 @@ func (o checkOptions) run(ctx context.Context) error {
 	findings, err := checker{Cluster: c, now: o.streams.Now()}.all(ctx)
 	if err != nil {
 		return err
+	}
+	if hasApplication {
+		more, err := o.applications(ctx, c)
+		if err != nil {
+			return err
+		}
+		findings = append(findings, more...)
 	}
 	if err := o.show(findings); err != nil {
 		return err
@@ -104,6 +141,77 @@ func (o checkOptions) run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// rights returns the permissions for the Applications.
+func (o checkOptions) rights(ctx context.Context, c *connection.Cluster) ([]rights, error) {
+	if o.name != "" {
+		d, err := c.Decided(ctx, types.NamespacedName{Namespace: c.Namespace, Name: o.name}, o.streams.Now())
+		if err == nil {
+			err = files.NotDecided(d)
+		}
+		return []rights{rightsOf(ctx, c, d)}, err
+	}
+	namespace := cmp.Or(*o.connection.Namespace, metav1.NamespaceDefault)
+	if c != nil {
+		namespace = c.Namespace
+	}
+	decisions, err := o.files.Sources(o.streams.In, namespace).Decide(ctx, o.streams.Now())
+	if err != nil {
+		return nil, err
+	}
+	all := make([]rights, len(decisions))
+	for i, d := range decisions {
+		all[i] = rightsOf(ctx, c, d)
+	}
+	return all, nil
+}
+
+// printRoles prints the roles for the Applications. Without a cluster, it knows the kinds of Kubernetes and those that
+// the Applications define.
+func (o checkOptions) printRoles(ctx context.Context) error {
+	var c *connection.Cluster
+	if o.name != "" || o.connection.IsConfigured() {
+		var err error
+		if c, err = o.connection.Connect(); err != nil {
+			return err
+		}
+	}
+	all, err := o.rights(ctx, c)
+	if err != nil {
+		return err
+	}
+	var objects []any
+	for _, r := range all {
+		objects = append(objects, r.objects()...)
+		if r.grants() {
+			fmt.Fprintln(o.streams.Err, "note: Application "+r.app.Name+" contains roles or bindings: its ServiceAccount also needs the rights in them, or the verbs escalate and bind")
+		}
+	}
+	return o.print(o.streams.Out, objects...)
+}
+
+// applications checks the permissions for the Applications in the files.
+func (o checkOptions) applications(ctx context.Context, c *connection.Cluster) (findings []CheckResult, err error) {
+	all, err := o.rights(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range all {
+		name, account := "Application "+r.app.Name, r.app.Namespace+"/"+r.account
+		missing, err := r.missing(ctx, c, true)
+		switch {
+		case apierrors.IsForbidden(err):
+			findings = append(findings, CheckResult{name, checkUnknown, "you may not check this: " + err.Error(), ""})
+		case err != nil:
+			return nil, c.Explained(err, "check", name)
+		case missing != "":
+			findings = append(findings, CheckResult{name, checkFailed, account + " may not " + missing, "Run: `" + r.command("holdfast", o.files) + "`"})
+		default:
+			findings = append(findings, CheckResult{name, checkOK, account + " has the required rights", ""})
+		}
+	}
+	return findings, nil
 }
 
 func (o checkOptions) show(findings []CheckResult) error {

@@ -148,17 +148,8 @@ func (f *diffFlags) options(streams Streams, args []string) (diffOptions, error)
 	o.target.Settling = f.output == ""
 	named := o.target.InFiles && len(args) > 0
 	o.target.Submitting = f.submitting || named
-	switch {
-	case len(args) > 1:
-		return o, connection.ErrNotWithFiles(args[1])
-	case f.submitting && !o.target.InFiles:
-		return o, errors.New("--cluster is for a file that is not submitted yet: use it with -f")
-	case o.target.Submitting && len(o.target.Live) > 0:
-		return o, errors.New("live objects are read from files or from the cluster: omit --live, or --cluster and NAME")
-	case f.external && f.output != "":
-		return o, errors.New("--external shows differences, and -o is for programs: omit one of them")
-	case f.schema.Given() && !named:
-		return o, errors.New("-O is for manifests of an Application: give its NAME, and the manifests with -f")
+	if err := f.conflict(o.target, args, named); err != nil {
+		return o, err
 	}
 	if named {
 		if o.target.Submitted, err = files.Submitted(args[0], o.target.Sources, f.schema); err != nil {
@@ -173,6 +164,23 @@ func (f *diffFlags) options(streams Streams, args []string) (diffOptions, error)
 	}
 	o.print, err = terminal.PrinterFor(f.output)
 	return o, err
+}
+
+// conflict returns an error if flags and arguments exclude each other. named is set if a name comes with files.
+func (f *diffFlags) conflict(target connection.Target, args []string, named bool) error {
+	switch {
+	case len(args) > 1:
+		return connection.ErrNotWithFiles(args[1])
+	case f.submitting && !target.InFiles:
+		return errors.New("--cluster is for a file that is not submitted yet: use it with -f")
+	case target.Submitting && len(target.Live) > 0:
+		return errors.New("live objects are read from files or from the cluster: omit --live, or --cluster and NAME")
+	case f.external && f.output != "":
+		return errors.New("--external shows differences, and -o is for programs: omit one of them")
+	case f.schema.Given() && !named:
+		return errors.New("-O is for manifests of an Application: give its NAME, and the manifests with -f")
+	}
+	return nil
 }
 
 func (o diffOptions) run(ctx context.Context) error {

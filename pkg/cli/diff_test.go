@@ -100,8 +100,8 @@ func BenchmarkThousandResources(b *testing.B) {
 		args   []string
 		status int
 	}{
-		{"plan", []string{"diff", "-o", "yaml", "-f", application, "--live", live}, 1},
-		{"plan of creates", []string{"diff", "-o", "yaml", "-f", application}, 1},
+		{"values", []string{"diff", "-o", "yaml", "-f", application, "--live", live}, 1},
+		{"values of creates", []string{"diff", "-o", "yaml", "-f", application}, 1},
 		{"diff", []string{"diff", "-f", application, "--live", live}, 1},
 		{"diff of creates", []string{"diff", "-f", application}, 1},
 	} {

@@ -30,26 +30,31 @@ func flagUsages(flags *pflag.FlagSet, ofConnection bool) string {
 			case flag.Value.Type() == "string":
 				flag.DefValue = strconv.Quote(flag.DefValue)
 			}
-			flag.Value, flag.Usage = flagValue{flag.Value, name}, usage
+			flag.Value, flag.Usage = namedValue{flag.Value, name}, usage
 		}
 		shown.AddFlag(flag)
 	})
 	return strings.TrimRight(shown.FlagUsagesWrapped(80), " \n")
 }
 
-// flagValue is the value of a flag whose type is the placeholder in the help.
-type flagValue struct {
+// namedValue is the value of a flag whose type is the placeholder in the help.
+type namedValue struct {
 	pflag.Value
 
 	name string
 }
 
 // Type returns the placeholder.
-func (v flagValue) Type() string { return v.name }
+func (n namedValue) Type() string { return n.name }
 
 // placeholder returns the name of a flag's value, and its usage. A usage that begins with a name in backquotes and
 // a colon does not use the name.
 func placeholder(flag *pflag.Flag) (name, usage string) {
 	name, usage = pflag.UnquoteUsage(flag)
 	return name, strings.TrimPrefix(usage, name+": ")
+}
+
+// isShown reports whether the help shows a default value.
+func isShown(value string) bool {
+	return value != "" && value != "false" && value != "[]" && value != "0" && value != "none"
 }

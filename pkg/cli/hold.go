@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -129,27 +128,30 @@ func (f *editFlags) editing(c command, name string, streams Streams) *cobra.Comm
 		c.completeFlags = map[string]completer{"mode": oneOf("hold", "seed", "push", "watch", "absent")}
 	}
 	c.args = func(*cobra.Command, []string) error { return nil }
-	c.options = func(args []string) (runner, error) {
-		isObject := len(args) > 0 && strings.Contains(args[0], "/") && !f.target.InFiles()
-		switch {
-		case isObject && !f.isRelease:
-			return f.ofObject(streams, args)
-		case f.application != "":
-			return nil, errors.New("--application is for an object without NAME: give KIND/NAME first, and omit NAME or -f")
-		case f.isRelease || f.release.given():
-			return f.releasing(streams, args)
-		}
-		o, err := f.options(streams, args)
-		if len(args) == 1 && err != nil && !f.free && !o.target.InFiles && o.target.Name != "" {
-			return f.holding(streams, name, args[0])
-		}
-		return o, err
-	}
+	c.options = func(args []string) (runner, error) { return f.runner(streams, name, args) }
 	c.complete = func(ctx context.Context, args []string, typed string) []string {
 		return f.complete(ctx, streams, args, typed)
 	}
 	c.connection = f.target.Connection
 	return c.build(name)
+}
+
+// runner returns what the arguments and flags select.
+func (f *editFlags) runner(streams Streams, program string, args []string) (runner, error) {
+	isObject := len(args) > 0 && strings.Contains(args[0], "/") && !f.target.InFiles()
+	switch {
+	case isObject && !f.isRelease:
+		return f.ofObject(streams, args)
+	case f.application != "":
+		return nil, errors.New("--application is for an object without NAME: give KIND/NAME first, and omit NAME or -f")
+	case f.isRelease || f.release.given():
+		return f.releasing(streams, args)
+	}
+	o, err := f.options(streams, args)
+	if len(args) == 1 && err != nil && !f.free && !o.target.InFiles && o.target.Name != "" {
+		return f.holding(streams, program, args[0])
+	}
+	return o, err
 }
 
 func (f *editFlags) options(streams Streams, args []string) (o editOptions, err error) {
@@ -190,12 +192,18 @@ func (o editOptions) writable() error {
 	return nil
 }
 
-// complete completes NAME, KIND/NAME, and then paths: free fields for the hold command, held fields for the
+// complete completes NAME or an object, KIND/NAME, and then paths: free fields for the hold command, held fields for the
 // free command.
 func (f *editFlags) complete(ctx context.Context, streams Streams, args []string, typed string) []string {
 	given := len(args)
 	if f.target.InFiles() {
 		given++
+	}
+	switch {
+	case len(args) == 0 && strings.Contains(typed, "/"):
+		return f.target.Connection.Objects(ctx, nil, typed)
+	case len(args) > 0 && strings.Contains(args[0], "/") && !f.target.InFiles():
+		return nil
 	}
 	if given < 2 && !f.target.InFiles() {
 		return f.target.ResourceOf(ctx, args, typed)
@@ -365,20 +373,6 @@ func (o editOptions) send(ctx context.Context, d files.Decision, c *connection.C
 		}
 	}
 	return app, nil
-}
-
-// listOf converts a list to JSON values.
-func listOf(list any) (items []any) {
-	raw, err := json.Marshal(list)
-	if err != nil {
-		return nil
-	}
-	wrapped, err := manifest.DecodeJSON([]byte(`{"list":` + string(raw) + `}`))
-	if err != nil {
-		return nil
-	}
-	items, _ = wrapped["list"].([]any)
-	return items
 }
 
 // schemaPatch returns a JSON Patch that replaces a schema in spec.observerSchema if it is unchanged.

@@ -237,8 +237,3 @@ func flagLine(flag *pflag.Flag) string {
 	}
 	return fmt.Sprintf("* %s`: %s\n", name, usage)
 }
-
-// isShown reports whether the help shows a default value.
-func isShown(value string) bool {
-	return value != "" && value != "false" && value != "[]" && value != "0" && value != "none"
-}

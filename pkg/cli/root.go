@@ -194,30 +194,6 @@ func addCommands(root *cobra.Command, name string, streams Streams) {
 	root.AddCommand(formerCommands(name, streams)...)
 }
 
-// elsewhere maps the command names of other tools to those of this program.
-var elsewhere = map[string]string{
-	"apply": "submit", "create": "submit", "list": "get", "ls": "get", "describe": "status", "remove": "delete",
-	"rm": "delete", "pause": "suspend", "sync": "reconcile", "preview": "diff", "validate": "diff", "events": "history",
-}
-
-// knownCommand returns an error for an unknown command, with a suggestion.
-func knownCommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	names := make([]string, 0, len(cmd.Commands()))
-	for _, command := range cmd.Commands() {
-		if command.IsAvailableCommand() || cmd.Hidden {
-			names = append(names, command.Name())
-		}
-	}
-	hint := suggest.DidYouMean(args[0], names)
-	if other := elsewhere[args[0]]; other != "" && !cmd.HasParent() {
-		hint = ": did you mean " + other + "?"
-	}
-	return &terminal.UsageError{Command: cmd.CommandPath(), Err: fmt.Errorf("there is no command %q%s", args[0], hint)}
-}
-
 // newHelpCommand returns cobra's help command with another error for unknown commands.
 func newHelpCommand() *cobra.Command {
 	return &cobra.Command{

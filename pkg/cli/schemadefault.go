@@ -35,7 +35,10 @@ func newSchemaDefaultCommand(name string, streams Streams) *cobra.Command {
 			files.AddRecursive(flags, &o.manifests)
 			addClosed(flags, &o.closed)
 		},
-		options: func([]string) (runner, error) { return o, o.check() },
+		options: func([]string) (runner, error) {
+			err := o.check()
+			return o, err
+		},
 	}.build(name)
 }
 

@@ -31,7 +31,10 @@ func newSchemaValidateCommand(name string, streams Streams) *cobra.Command {
 	return command{
 		use: "validate -f SCHEMA... -m MANIFEST...", instead: "author schema -f MANIFEST -O SCHEMA",
 		args: noArguments, flags: o.add,
-		options:    func([]string) (runner, error) { return o, o.check("f", "m") },
+		options: func([]string) (runner, error) {
+			err := o.check("f", "m")
+			return o, err
+		},
 		connection: o.connection,
 	}.build(name)
 }

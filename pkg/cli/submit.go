@@ -52,6 +52,9 @@ them; --with-secrets includes them.
 With --wait it shows the progress of each resource, until all are ready, one needs
 your help, or the timeout expires.
 
+submit never creates rights. If the ServiceAccount of a new Application lacks some, it
+names "PROGRAM check NAME -o yaml", which prints the smallest Role.
+
 Exit status:
   0  submitted; with --wait: also ready
   1  with --wait: not ready in time, or stalled
@@ -316,8 +319,25 @@ func (o submitOptions) send(ctx context.Context, c *connection.Cluster, s *files
 	} else {
 		err = o.writeFlags.print(o.streams, result.Stored, result.Done)
 	}
+	if err == nil && result.Done == "created" && !o.isDry() {
+		o.nameRights(ctx, c, s)
+	}
 	if err != nil || !o.wait.Wait {
 		return err
 	}
 	return o.wait.Ready(ctx, c, o.streams, s.Namespace, s.Name)
+}
+
+// nameRights prints the command that grants the rights of a new Application, if they are missing. A user who may not ask
+// for the rights of a ServiceAccount gets no note.
+func (o submitOptions) nameRights(ctx context.Context, c *connection.Cluster, s *files.Submission) {
+	d := s.Decision()
+	if d == nil {
+		return
+	}
+	r := rightsOf(ctx, c, *d)
+	if missing, err := r.missing(ctx, c, false); err == nil && missing != "" {
+		fmt.Fprintf(o.streams.Err, "note: the ServiceAccount %s/%s may not %s. To grant it the rights of the Application, run: %s\n",
+			s.Namespace, r.account, missing, r.command("holdfast", files.ManifestFlags{}))
+	}
 }

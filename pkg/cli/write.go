@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -12,6 +13,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // writeFlags are the flags of all commands that write: whether to write, and how to print the result.
@@ -96,4 +98,18 @@ func (f *writeFlags) printObject(streams Streams, app *unstructured.Unstructured
 		warn(streams.Err, []string{"values of Secrets are masked in the output: use --show-secrets to print them"})
 	}
 	return f.printer.PrintObj(app, streams.Out)
+}
+
+// listOf converts a list to JSON values.
+func listOf(list any) (items []any) {
+	raw, err := json.Marshal(list)
+	if err != nil {
+		return nil
+	}
+	wrapped, err := manifest.DecodeJSON([]byte(`{"list":` + string(raw) + `}`))
+	if err != nil {
+		return nil
+	}
+	items, _ = wrapped["list"].([]any)
+	return items
 }

@@ -119,6 +119,12 @@ func (k *KnownKinds) Defined(gvk schema.GroupVersionKind) *kinds.Node {
 	return node
 }
 
+// Plural returns the name of the resource of a kind that is defined in the files, or "".
+func (k *KnownKinds) Plural(gk schema.GroupKind) string {
+	plural, _, _ := unstructured.NestedString(k.definitions[gk], "spec", "names", "plural")
+	return plural
+}
+
 // MistypedKinds returns messages about kinds that a built-in API group of Kubernetes does not have. Other
 // groups are unknown without a cluster.
 func MistypedKinds(app *v1alpha1.Application) []string {

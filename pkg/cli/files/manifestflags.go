@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/spf13/pflag"
@@ -32,6 +33,11 @@ func (f *ManifestFlags) Add(flags *pflag.FlagSet, name, short, of string) {
 func (f *ManifestFlags) Use(source SourceFlags) {
 	f.files, f.flag = source.Files, source.Set.Lookup("filename")
 	f.Recurse(source)
+}
+
+// Sources returns the files as sources of Applications without live objects.
+func (f ManifestFlags) Sources(in io.Reader, namespace string) Sources {
+	return Sources{Input: Input{In: in, Recursive: *f.recursive}, Files: Unique(f.files), Namespace: namespace}
 }
 
 // Recurse makes -R of other flags apply to f.

@@ -72,7 +72,8 @@ func NewSubmission(name string, spec map[string]any) (*Submission, error) {
 	s := &Submission{Name: name, Content: map[string]any{
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.Kind, "metadata": map[string]any{"name": name}, "spec": spec,
 	}}
-	return s, s.decode()
+	err := s.decode()
+	return s, err
 }
 
 // documents returns the manifests: those of the files, or those made from live objects.
@@ -289,6 +290,14 @@ func (s *Submission) Check(ctx context.Context, view View) (warnings []string, e
 	s.input = &snapshot.Input
 	s.dropServerFields()
 	return append(p.Warnings, s.impossible(p)...), nil
+}
+
+// Decision returns the decision of Check about the manifests, or nil if only the controller can translate the template.
+func (s *Submission) Decision() *Decision {
+	if s.input == nil {
+		return nil
+	}
+	return &Decision{Subject: Subject{Application: s.App}, Plan: plan.Decide(*s.input), Kinds: s.input.Kinds, gathered: *s.input}
 }
 
 // dropServerFields removes the fields and Helm hooks from the content that the engine drops with a warning,

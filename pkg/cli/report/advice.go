@@ -128,7 +128,7 @@ func (a advisor) forResource(r ResourceView) []Advice {
 	switch {
 	case r.remedy == nil:
 	case said.Disposition == v1alpha1.DispositionGrant:
-		next = append(next, Advice{"Grant the ServiceAccount the right to write " + files.NameOf(r.id, a.Namespace) + " and similar objects. The controller retries automatically", r.remedy.Command})
+		next = append(next, a.grant(r))
 	default:
 		next = append(next, Advice(*r.remedy))
 	}
@@ -154,6 +154,16 @@ func (a advisor) forResource(r ResourceView) []Advice {
 		}
 	}
 	return next
+}
+
+// grant returns the remedy for a missing right. If several commands would be needed, one role grants all rights.
+func (a advisor) grant(r ResourceView) Advice {
+	for _, other := range a.view.Resources {
+		if other.remedy != nil && v1alpha1.InfoForReason(other.Reason).Disposition == v1alpha1.DispositionGrant && other.remedy.Command != r.remedy.Command {
+			return Advice{"Grant the ServiceAccount the rights of the Application. The controller retries automatically", a.command("check") + " -o yaml | kubectl apply -f -"}
+		}
+	}
+	return Advice{"Grant the ServiceAccount the right to write " + files.NameOf(r.id, a.Namespace) + " and similar objects. The controller retries automatically", r.remedy.Command}
 }
 
 // forField returns the remedy for one field, or "". isExplained is true if the status reports why the drift

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -249,9 +250,27 @@ func (t *StatusText) table(shown []ResourceView) {
 			t.wrapped("    ", countsText(r.Counts))
 		}
 		if r.Message != "" {
-			t.wrapped("  ! ", strings.TrimPrefix(r.Reason+": "+r.Message, ": "))
+			t.wrapped("  ! ", strings.TrimPrefix(r.Reason+": "+t.message(r, shown[:i-1]), ": "))
 		}
 	}
+}
+
+// message returns the message of a resource. If a resource above it lacks the same right, it names that resource.
+func (t *StatusText) message(r ResourceView, above []ResourceView) string {
+	if t.All || v1alpha1.InfoForReason(r.Reason).Disposition != v1alpha1.DispositionGrant {
+		return r.Message
+	}
+	for _, other := range above {
+		if other.Reason == r.Reason && other.nameless() == r.nameless() {
+			return "like " + files.NameOf(other.id, t.Application.Namespace)
+		}
+	}
+	return r.Message
+}
+
+// nameless returns the message of a resource without its name.
+func (r ResourceView) nameless() string {
+	return strings.NewReplacer(r.id.String(), "", strconv.Quote(r.id.Name), "").Replace(r.Message)
 }
 
 // aligned returns the lines of a table. If they are too wide, it drops the last column and returns false.

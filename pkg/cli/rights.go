@@ -1,0 +1,241 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// rights are the permissions that the ServiceAccount of an Application needs, and no others.
+type rights struct {
+	app     *v1alpha1.Application
+	account string
+	// rules has the names of objects by namespace, resource and verbs; none for all objects of the resource. The
+	// namespace "" is for cluster-scoped objects and for all namespaces.
+	rules map[string]map[ruleKey][]string
+}
+
+// ruleKey identifies a rule. Objects that are created, shared and only read need different verbs.
+type ruleKey struct {
+	schema.GroupResource
+
+	verbs string
+}
+
+// The verbs that the controller uses with the permissions of an Application. A rule for create cannot name objects.
+const (
+	verbsOwn    = "get,patch,delete"
+	verbsCreate = "create"
+	verbsShare  = "get,list,watch,patch"
+	verbsRead   = "get"
+)
+
+// rightsOf returns the permissions for an Application. c finds the resources of kinds; if it is nil, they are guessed
+// from the names of the kinds.
+func rightsOf(ctx context.Context, c *connection.Cluster, d files.Decision) rights {
+	r := rights{app: d.Application, account: cmp.Or(d.Spec.ServiceAccountName, connection.ApplierName), rules: map[string]map[ruleKey][]string{}}
+	for _, change := range d.Changes {
+		resource, namespaced := resourceOf(ctx, c, d, change.GVK())
+		namespace := change.ID.Namespace
+		if !namespaced {
+			namespace = ""
+		}
+		switch {
+		case change.Prune:
+		case change.Shared:
+			r.add(namespace, resource, verbsShare, change.ID.Name)
+		default:
+			r.add(namespace, resource, verbsOwn, change.ID.Name)
+			r.add(namespace, resource, verbsCreate, "")
+		}
+	}
+	r.addSelected(ctx, c, d)
+	r.addSources()
+	return r
+}
+
+func (r rights) add(namespace string, resource schema.GroupResource, verbs, name string) {
+	if r.rules[namespace] == nil {
+		r.rules[namespace] = map[ruleKey][]string{}
+	}
+	key := ruleKey{resource, verbs}
+	names := r.rules[namespace][key]
+	if name != "" {
+		names = append(names, name)
+	}
+	r.rules[namespace][key] = names
+}
+
+// addSelected adds the permissions for spec.select, which can match any object of a kind.
+func (r rights) addSelected(ctx context.Context, c *connection.Cluster, d files.Decision) {
+	selections, _ := plan.Selections(d.Application) // validation errors are reported by the decision
+	for _, s := range selections {
+		resource, namespaced := resourceOf(ctx, c, d, s.GroupVersionKind)
+		namespaces := s.Namespaces
+		if !namespaced || s.AllNamespaces() {
+			namespaces = []string{""}
+		}
+		for _, namespace := range namespaces {
+			r.add(namespace, resource, verbsShare, s.Name())
+		}
+	}
+}
+
+// addSources adds the permissions to read the archive and the inputs of a template.
+func (r rights) addSources() {
+	read := func(resource string, name string) {
+		r.add(r.app.Namespace, schema.GroupResource{Resource: resource}, verbsRead, name)
+	}
+	var inputs []v1alpha1.InputsSource
+	if tosca := r.app.Spec.Tosca; tosca != nil {
+		inputs = tosca.InputsFrom
+	}
+	if csar := r.app.Spec.CSAR; csar != nil {
+		inputs = csar.InputsFrom
+		if csar.ConfigMapRef != nil {
+			read("configmaps", csar.ConfigMapRef.Name)
+		}
+		if csar.SecretRef != nil {
+			read("secrets", csar.SecretRef.Name)
+		}
+	}
+	for _, from := range inputs {
+		if from.ConfigMapRef != nil {
+			read("configmaps", from.ConfigMapRef.Name)
+		}
+		if from.SecretRef != nil {
+			read("secrets", from.SecretRef.Name)
+		}
+	}
+}
+
+// resourceOf returns the resource of a kind, and whether it is namespaced.
+func resourceOf(ctx context.Context, c *connection.Cluster, d files.Decision, gvk schema.GroupVersionKind) (schema.GroupResource, bool) {
+	if c != nil {
+		if mapping, err := c.Kinds.Mapping(ctx, gvk); err == nil {
+			return mapping.Resource.GroupResource(), mapping.Namespaced
+		}
+	}
+	known := files.KindsOf(d.Application)
+	resource, _ := apimeta.UnsafeGuessKindToResource(gvk)
+	resource.Resource = cmp.Or(known.Plural(gvk.GroupKind()), resource.Resource)
+	namespaced, isKnown := known.Namespaced(gvk.GroupKind())
+	return resource.GroupResource(), namespaced || !isKnown
+}
+
+// objects returns the ServiceAccount, and the roles and bindings that grant it the rights.
+func (r rights) objects() []any {
+	account := map[string]any{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": r.account, "namespace": r.app.Namespace}}
+	all := []any{account}
+	for _, namespace := range slices.Sorted(maps.Keys(r.rules)) {
+		kind, metadata := "Role", map[string]any{"name": "holdfast-" + r.app.Name, "namespace": namespace}
+		if namespace == "" {
+			kind, metadata = "ClusterRole", map[string]any{"name": "holdfast-" + r.app.Namespace + "-" + r.app.Name}
+		}
+		all = append(all, map[string]any{
+			"apiVersion": rbacVersion, "kind": kind, "metadata": metadata, "rules": r.policy(namespace),
+		}, map[string]any{
+			"apiVersion": rbacVersion, "kind": kind + "Binding", "metadata": metadata,
+			"roleRef":  map[string]any{"apiGroup": rbacGroup, "kind": kind, "name": metadata["name"]},
+			"subjects": []any{map[string]any{"kind": "ServiceAccount", "name": r.account, "namespace": r.app.Namespace}},
+		})
+	}
+	return all
+}
+
+const (
+	rbacGroup   = "rbac.authorization.k8s.io"
+	rbacVersion = rbacGroup + "/v1"
+)
+
+// keys returns the keys of the rules in a namespace, in order.
+func (r rights) keys(namespace string) []ruleKey {
+	return slices.SortedFunc(maps.Keys(r.rules[namespace]), func(a, b ruleKey) int {
+		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.verbs, b.verbs))
+	})
+}
+
+// policy returns the rules of a role.
+func (r rights) policy(namespace string) (rules []any) {
+	for _, key := range r.keys(namespace) {
+		rule := map[string]any{
+			"apiGroups": []any{key.Group}, "resources": []any{key.Resource}, "verbs": listOf(strings.Split(key.verbs, ",")),
+		}
+		if names := r.rules[namespace][key]; len(names) > 0 {
+			slices.Sort(names)
+			rule["resourceNames"] = listOf(slices.Compact(names))
+		}
+		rules = append(rules, rule)
+	}
+	return rules
+}
+
+// mostAsked is the maximum number of objects of one resource whose permissions are checked.
+const mostAsked = 10
+
+// grants reports whether the Application contains roles or bindings. The API server lets a user write only those whose
+// rights the user has.
+func (r rights) grants() bool {
+	for _, rules := range r.rules {
+		for key := range rules {
+			if key.Group == rbacGroup {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// command returns the command that grants the rights. It names the files, if there are any.
+func (r rights) command(program string, of files.ManifestFlags) string {
+	what := " " + r.app.Name + " -n " + r.app.Namespace
+	if of.Given() {
+		what = " -f " + strings.Join(of.Names(), " -f ")
+	}
+	return program + " check" + what + " -o yaml | kubectl apply -f -"
+}
+
+// missing returns a permission that the ServiceAccount does not have, or "". Unless it is thorough, it asks for one verb
+// and one object of each rule.
+func (r rights) missing(ctx context.Context, c *connection.Cluster, thorough bool) (string, error) {
+	user := "system:serviceaccount:" + r.app.Namespace + ":" + r.account
+	for _, namespace := range slices.Sorted(maps.Keys(r.rules)) {
+		in := *c
+		in.Namespace = namespace
+		for _, key := range r.keys(namespace) {
+			names, verbs := r.rules[namespace][key], strings.Split(key.verbs, ",")
+			if len(names) == 0 {
+				names = []string{""}
+			}
+			if names = names[:min(len(names), mostAsked)]; !thorough {
+				names, verbs = names[:1], verbs[:1]
+			}
+			for _, verb := range verbs {
+				for _, name := range names {
+					needed := access{verb: verb, group: key.Group, resource: key.Resource, name: name}
+					allowed, err := checker{Cluster: &in}.allowed(ctx, user, needed)
+					if err != nil {
+						return "", err
+					}
+					if !allowed && namespace != "" {
+						return needed.String() + " in the namespace " + namespace, nil
+					}
+					if !allowed {
+						return needed.String(), nil
+					}
+				}
+			}
+		}
+	}
+	return "", nil
+}
