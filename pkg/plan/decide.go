@@ -73,10 +73,10 @@ func Decide(in Input) *Plan {
 func (p *Plan) rendered(r renderedInput) []*resource {
 	resources := make([]*resource, len(r.objects))
 	for i, object := range r.objects {
-		res := &resource{
+		res := &resource{resourceInput: resourceInput{
 			object: object, written: r.written[i], rendered: r.entries[i], kind: p.in.Kinds.Type(object.GVK()),
 			policy: policyOf(p.in.Application, object),
-		}
+		}}
 		if res.policy.creates { // fields of shared objects are held by key, so Typed does not apply to them
 			res.rendered = res.rendered.Typed(res.kind)
 		}

@@ -188,49 +188,77 @@ func (c Change) Writes() bool { return c.Action != Unchanged }
 // resource is a desired resource, decided with one live object. It is not modified after it is part of a plan:
 // see fresh.
 type resource struct {
+	resourceInput
+	desiredState
+	liveState
+	comparisons
+	sharing
+	originals
+	letting fieldRelease
+	// rejected is the rejected change of this resource; nil if there is none. While it is deferred, this
+	// resource has the last-applied state as its desired state, and aside has the new one.
+	rejected *RejectedChange
+	aside    *resource
+	problem  *Problem
+	warnings []string
+	change   Change
+}
+
+// resourceInput is a desired object with what is known before the live object is compared.
+type resourceInput struct {
 	object   manifest.Object  // the manifest after hooks
 	written  map[string]any   // the manifest before hooks; nil if a hook has added the object
 	rendered *observer.Schema // the schema of the spec
-	entry    *observer.Schema // rendered, with the server-added elements of lists
 	kind     *kinds.Node
-	desired  map[string]any
-	live     map[string]any // nil if no object of the Application exists
 	previous *record
+	policy   policy
+}
+
+// desiredState is what the object is compared with.
+type desiredState struct {
+	entry    *observer.Schema // the schema of the spec, with the server-added elements of lists
+	desired  map[string]any
 	accepted delta.Accepted
-	compared delta.Comparison
-	problem  *Problem
+}
+
+// liveState is what is known of the object in the cluster.
+type liveState struct {
+	live map[string]any // nil if no object of the Application exists
 	// seen is the result of the hooks for the live object.
-	seen   *hooks.ObjectEvent
-	policy policy
+	seen *hooks.ObjectEvent
 	// unanswered is true if no controller processed the response to the create of the object.
 	unanswered bool
 	done       bool // a Job that has finished, was deleted, and must not run again
-	// drift has all differences of the live object, and judged is true once it has been compared. For an
-	// object with baselines, leaves has the paths of the held fields, baseline has their original values,
-	// and letting has the decision about the fields that are released.
-	judged        bool
-	drift         []delta.Difference
-	leaves        []string
+}
+
+// comparisons has the results of comparing the desired state with the live object.
+type comparisons struct {
+	compared delta.Comparison
+	// drift has all differences of the live object, and judged is true once it has been compared.
+	judged bool
+	drift  []delta.Difference
+	// observed has the drift in observe-only mode, without the tracking metadata. doubtful has the fields
+	// that may be in accepted form.
+	observed, doubtful []delta.Difference
+}
+
+// sharing has the claims of Applications on the leaves of a shared object.
+type sharing struct {
 	claimed       []claim                    // the leaves that other Applications hold
 	pendingClaims []string                   // the leaves with a pending claim of this Application
 	waitsFor      []v1alpha1.HolderReference // the Applications in claimed
 	recheckAfter  time.Duration              // the delay before the next check of the statuses of waitsFor; 0 if a change of the object is enough
 	awaitedOwner  string                     // the Application that owns the object, if it has not claimed its fields yet
 	deferredTo    string                     // an older Application that may claim leaves without a holder, and has not processed the object yet
-	baseline      []v1alpha1.BaselineField
-	unrecorded    []string                 // leaves whose baseline exceeded the size limit
-	empty         []string                 // maps and lists of which only the existence is held
-	releasesNext  []v1alpha1.BaselineField // baselines of the fields that the next patch releases
-	letting       fieldRelease
-	// observed has the drift in observe-only mode, without the tracking metadata. doubtful has the fields
-	// that may be in accepted form.
-	observed, doubtful []delta.Difference
-	// rejected is the rejected change of this resource; nil if there is none. While it is deferred, this
-	// resource has the last-applied state as its desired state.
-	rejected *RejectedChange
-	aside    *resource // the resource with the new desired state, if rejected is set
-	warnings []string
-	change   Change
+}
+
+// originals has the held fields of an object with baselines, and their original values.
+type originals struct {
+	leaves       []string
+	baseline     []v1alpha1.BaselineField
+	unrecorded   []string                 // leaves whose baseline exceeded the size limit
+	empty        []string                 // maps and lists of which only the existence is held
+	releasesNext []v1alpha1.BaselineField // baselines of the fields that the next patch releases
 }
 
 // fresh returns a copy of the resource from before any decision.
@@ -238,9 +266,7 @@ func (res *resource) fresh() *resource {
 	if res.aside != nil {
 		res = res.aside
 	}
-	return &resource{
-		object: res.object, policy: res.policy, written: res.written, rendered: res.rendered, kind: res.kind, previous: res.previous, accepted: res.accepted,
-	}
+	return &resource{resourceInput: res.resourceInput, desiredState: desiredState{accepted: res.accepted}}
 }
 
 // pruneCandidate is a resource in the inventory, or with the tracking metadata, that is no longer desired.

@@ -108,7 +108,7 @@ func (c *recordedClaims) leavesOf(other *v1alpha1.Application) map[string]bool {
 	if previous == nil || previous.entry == nil {
 		return nil
 	}
-	return (&resource{kind: c.res.kind, live: c.res.live, previous: previous}).leavesInStatus(status)
+	return (&resource{resourceInput: resourceInput{kind: c.res.kind, previous: previous}, liveState: liveState{live: c.res.live}}).leavesInStatus(status)
 }
 
 // leavesInStatus returns the leaves that the Application holds according to its status: those on the record
