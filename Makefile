@@ -262,6 +262,7 @@ verify: bin/controller-gen ## Check generated files, formatting and go.mod files
 	@unformatted=$$(git ls-files --cached --others --exclude-standard '*.go' \
 		| while read -r file; do if [[ -f $$file ]]; then echo "$$file"; fi; done | xargs gofmt -l); \
 	if [[ -n "$$unformatted" ]]; then printf 'not formatted with gofmt:\n%s\n' "$$unformatted" >&2; exit 1; fi
+	@git ls-files -z | xargs -0 ls -l | awk '$$5 > 1048576 {print "larger than 1 MiB: " $$9; large = 1} END {exit large}'
 	@for module in $(MODULES); do echo "go mod tidy -diff in $$module"; go -C $$module mod tidy -diff; done
 	@for module in $(CHECKED); do echo "go vet $$module"; go -C $$module vet ./...; done
 
