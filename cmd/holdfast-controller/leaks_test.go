@@ -117,7 +117,7 @@ var specs = map[string]string{
 	"entries": `{manifest: [{apiVersion: v1, kind: Secret, metadata: {name: entries}, stringData: {a: $P, b: $P}}],
   observerSchema: [{apiVersion: v1, kind: Secret, metadata: {name: entries, annotations: {kubectl.kubernetes.io/last-applied-configuration: null}}, data: {a: null, c: null}}]}`,
 	"ruled": `{manifest: [{apiVersion: v1, kind: Secret, metadata: {name: ruled}, stringData: {seeded: $P, watched: $P}}],
-  fields: [{resource: {kind: Secret, name: ruled}, hold: ["*", {path: data.seeded, mode: seed}, {path: data.watched, mode: watch}]}]}`,
+  fields: [{resource: {kind: Secret, name: ruled}, hold: ["*", {path: data.seeded, mode: seed}, {path: data.watched, mode: report}]}]}`,
 	"outer": `{manifest: [{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: inner}, spec: {manifest: [
   {apiVersion: v1, kind: Secret, metadata: {name: inner}, data: {a: $E}, stringData: {b: $P}},
   {apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: deep}, spec: {suspend: true, manifest: [{apiVersion: v1, kind: Secret, metadata: {name: deep}, stringData: {c: $P}}]}}]}}]}`,

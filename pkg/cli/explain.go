@@ -26,7 +26,7 @@ Holdfast would correct it.
   accepted   held in the accepted form of the API server ("1" for "1000m")
   contested  held, and another client keeps changing it back
   removed    will be removed: no longer in the manifest, or a list is too long
-  watched    drift is reported, and never corrected
+  reported   drift is reported, and never corrected
   claimed    another Application holds it, and this one does not write it
   free       not held: Holdfast never writes it again. If the manifest has
              another value than the live one, both are shown

@@ -36,7 +36,7 @@ func (f *fixture) mayGet() {
 func (f *fixture) awaitObserved(value string) *v1alpha1.Application {
 	f.t.Helper()
 	return f.AwaitApplication("app", "data.key is "+value, func(app *v1alpha1.Application) bool {
-		for _, w := range app.Status.Watched {
+		for _, w := range app.Status.Reported {
 			if w.Resource.Name == "theirs" && w.Path == "data.key" && w.Live != nil && string(w.Live.Raw) == `"`+value+`"` {
 				return true
 			}
@@ -67,14 +67,14 @@ func TestObserving(t *testing.T) {
 	f.awaitObserved("mallorys")
 	f.Patch("mallory", configMaps, "theirs", `{data: {key: ours}}`)
 	f.AwaitApplication("app", "nothing differs but what is not there", func(app *v1alpha1.Application) bool {
-		return len(app.Status.Watched) == 1 && app.Status.Watched[0].Resource.Name == "absent" && app.Status.Watched[0].Path == ""
+		return len(app.Status.Reported) == 1 && app.Status.Reported[0].Resource.Name == "absent" && app.Status.Reported[0].Path == ""
 	})
 	f.Patch("mallory", configMaps, "theirs", `{data: {key: mallorys}}`)
 	f.awaitObserved("mallorys")
 	f.Create("mallory", `{apiVersion: v1, kind: ConfigMap, metadata: {name: absent}, data: {key: ours}}`)
-	f.AwaitApplication("app", "both are there", func(app *v1alpha1.Application) bool { return len(app.Status.Watched) == 1 })
+	f.AwaitApplication("app", "both are there", func(app *v1alpha1.Application) bool { return len(app.Status.Reported) == 1 })
 	f.Delete(configMaps, "absent")
-	app = f.AwaitApplication("app", "one has gone", func(app *v1alpha1.Application) bool { return len(app.Status.Watched) == 2 })
+	app = f.AwaitApplication("app", "one has gone", func(app *v1alpha1.Application) bool { return len(app.Status.Reported) == 2 })
 	assert.NotEmpty(t, app.Status.History)
 	f.Quiet(quiet)
 	assert.Empty(t, counts(f.touched()), "%s", f.Requests())
@@ -105,7 +105,7 @@ func TestObservingWhatWasHeld(t *testing.T) {
 	f.awaitObserved("theirs")
 	f.PatchJSON("user", applications, "app", `[{op: add, path: /spec/mode, value: Hold}]`)
 	app := f.AwaitReady("app")
-	assert.Empty(t, app.Status.Watched)
+	assert.Empty(t, app.Status.Reported)
 	assert.Equal(t, "ours", value(f.Get(configMaps, "theirs"), "data", "key"))
 	f.Quiet(time.Second)
 
@@ -119,7 +119,7 @@ func TestObservingWhatWasHeld(t *testing.T) {
 	assert.Equal(t, "mallory", entry.Manager)
 	f.Patch("mallory", configMaps, "theirs", `{metadata: {labels: null}}`)
 	f.Delete(configMaps, "absent")
-	f.AwaitApplication("app", "one has gone", func(app *v1alpha1.Application) bool { return len(app.Status.Watched) == 2 })
+	f.AwaitApplication("app", "one has gone", func(app *v1alpha1.Application) bool { return len(app.Status.Reported) == 2 })
 	f.Quiet(quiet)
 	assert.Empty(t, counts(f.touched()), "%s", f.Requests())
 
@@ -148,7 +148,7 @@ func TestObservingReadsAsTheServiceAccount(t *testing.T) {
 	})
 	assert.NotContains(t, fmt.Sprint(app.Status), "canary")
 	assert.Contains(t, app.Status.Resources[0].Remedy.Command, "--verb=get ")
-	assert.Empty(t, app.Status.Watched)
+	assert.Empty(t, app.Status.Reported)
 	assert.Empty(t, counts(f.touched()))
 	gets := 0
 	for _, r := range f.Requests() {

@@ -108,7 +108,7 @@ func (c *comparer) keepHidden() {
 // Source: docs/semantics.md, "Comparing".
 func Accept(after Comparison, wrote func(Difference) bool) Accepted {
 	forms := Accepted{}
-	for _, d := range slices.Concat(after.Differences, after.Watched) {
+	for _, d := range slices.Concat(after.Differences, after.Reported) {
 		if (d.Reason == Changed || d.Reason == Missing || d.Reason == ListLength) && wrote(d) {
 			forms[d.Path] = Form{Desired: d.Desired, Accepted: d.Live}
 		}

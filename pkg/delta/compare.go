@@ -22,7 +22,7 @@ import (
 func Compare(in Input) Comparison { return Walk(in, nil) }
 
 func (c *comparer) compare(s cursor) {
-	if s.node.Rule != nil && !s.watched {
+	if s.node.Rule != nil && !s.inStatus {
 		c.compareRule(s)
 		return
 	}
@@ -78,13 +78,13 @@ func (c *comparer) compareMap(s cursor, root bool) {
 		at := cursor{
 			node: f.Node, t: s.t.Field(f.Name), path: &paths[i],
 			desired: Member(want, f.Name), live: Member(live, f.Name), written: Member(written, f.Name), previous: before[f.Name],
-			guards: s.guards, watched: s.watched, loose: s.loose, exact: s.exact, orphan: !isMap(s.live.Any), closed: s.closed,
+			guards: s.guards, inStatus: s.inStatus, loose: s.loose, exact: s.exact, orphan: !isMap(s.live.Any), closed: s.closed,
 		}
 		if root && f.Name == "status" { // only recorded
 			if c.visit == nil {
 				continue
 			}
-			at.desired, at.written, at.watched = Value{}, Value{}, true
+			at.desired, at.written, at.inStatus = Value{}, Value{}, true
 		}
 		c.compare(at)
 	}

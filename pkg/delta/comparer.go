@@ -72,7 +72,7 @@ type cursor struct {
 	written  Value // in the manifest
 	previous any   // in the previous desired state
 	guards   []Op  // tests of the keys of the list elements in the path
-	watched  bool  // below status
+	inStatus bool  // below status
 	// loose is true below a list element that only its position identifies. exact is true below a list
 	// element that shares its keys with another element.
 	loose, exact bool
@@ -95,8 +95,8 @@ const (
 	StateLearned State = "learned"
 	// StateAccepted: the field is held in its accepted form.
 	StateAccepted State = "accepted"
-	// StateWatched: the field is recorded or report-only, and never corrected.
-	StateWatched State = "watched"
+	// StateReported: the field is recorded or report-only, and never corrected.
+	StateReported State = "reported"
 	// StateFree: the field is not observed.
 	StateFree State = "free"
 	// StateAllowed: a rule limits the allowed values, and any of them is kept.
@@ -144,8 +144,8 @@ func (c *comparer) visitField(s cursor, state State, d *Difference) {
 // state returns the state of an observed leaf.
 func (s cursor) state() State {
 	switch {
-	case s.watched:
-		return StateWatched
+	case s.inStatus:
+		return StateReported
 	case s.node.Rule != nil:
 		return stateOf(s.node.Rule)
 	case s.node.Keys != nil && !s.written.Set:
@@ -264,8 +264,8 @@ func stateOf(rule *observer.Rule) State {
 		return StateSeeded
 	case observer.ModePush:
 		return StatePushed
-	case observer.ModeWatch:
-		return StateWatched
+	case observer.ModeReport:
+		return StateReported
 	case observer.ModeAbsent:
 		return StateAbsent
 	}
@@ -278,7 +278,7 @@ func (s cursor) restored() bool {
 		return true
 	}
 	switch s.node.Rule.Mode {
-	case observer.ModeSeed, observer.ModeWatch, observer.ModeAbsent:
+	case observer.ModeSeed, observer.ModeReport, observer.ModeAbsent:
 		return false
 	case observer.ModePush:
 		return s.desired.Set && (s.previous == nil || !observer.Same(s.t, s.desired.Any, s.previous))

@@ -119,8 +119,8 @@ type Comparison struct {
 	Rules map[string]*observer.Rule
 	// Outside has a message for each field that is out of bounds, if the value to write is unknown.
 	Outside []string
-	// Watched is the drift of report-only fields. It is never corrected.
-	Watched []Difference
+	// Reported is the drift of report-only fields. It is never corrected.
+	Reported []Difference
 	// Held is the number of leaves that are in sync.
 	Held int
 	// AcceptedUsed has the paths whose accepted form still applies, because it was recorded for exactly the
@@ -135,7 +135,7 @@ type Comparison struct {
 
 // IsInPlace reports whether there is nothing to correct, to report or to record.
 func (c Comparison) IsInPlace() bool {
-	return len(c.Differences)+len(c.Warnings)+len(c.TooShort)+len(c.Outside)+len(c.Watched)+len(c.AcceptedUsed)+len(c.Found) == 0 && !c.NeedsManagedFields
+	return len(c.Differences)+len(c.Warnings)+len(c.TooShort)+len(c.Outside)+len(c.Reported)+len(c.AcceptedUsed)+len(c.Found) == 0 && !c.NeedsManagedFields
 }
 
 // Correctable reports whether any difference is not deferred.

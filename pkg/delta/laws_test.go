@@ -484,7 +484,7 @@ func (s side) touchedFields(path string, want, before, after map[string]any) str
 
 // isLeft reports whether nothing is ever written about a leaf.
 func isLeft(rule *observer.Rule) bool {
-	return rule != nil && (rule.Mode == observer.ModeSeed || rule.Mode == observer.ModeWatch)
+	return rule != nil && (rule.Mode == observer.ModeSeed || rule.Mode == observer.ModeReport)
 }
 
 // hasBounds reports whether a rule at or below a node may be corrected.

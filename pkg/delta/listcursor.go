@@ -86,7 +86,7 @@ func (l *listCursor) elementAt(i int) (at cursor, k int) {
 	return cursor{
 		node: l.list.Elements[i], t: l.t.Elem(), path: l.path.Element(l.pairing.Label(i), k).Desired(i),
 		desired: item(l.wantList, i), live: item(l.liveList, k), written: item(l.writtenList, i),
-		guards: l.guards, watched: l.watched, loose: l.loose || l.pairing.ByPosition || l.pairing.Aligned, exact: l.exact || l.pairing.Repeats(i),
+		guards: l.guards, inStatus: l.inStatus, loose: l.loose || l.pairing.ByPosition || l.pairing.Aligned, exact: l.exact || l.pairing.Repeats(i),
 	}, k
 }
 

@@ -21,7 +21,7 @@ func (c *comparer) compareList(s cursor) {
 		return
 	}
 	absent := c.compareElements(l)
-	if s.watched {
+	if s.inStatus {
 		c.visitFree(l, nil)
 		return
 	}

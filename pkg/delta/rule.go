@@ -33,7 +33,7 @@ func (c *comparer) compareRule(s cursor) {
 	switch rule.Mode {
 	case observer.ModeSeed:
 		c.visitField(s, StateSeeded, nil)
-	case observer.ModeWatch:
+	case observer.ModeReport:
 		c.watch(s)
 	case observer.ModePush:
 		c.push(s)
@@ -94,15 +94,15 @@ func (c *comparer) watch(s cursor) {
 	isSame := s.live.Set && observer.Same(s.t, s.desired.Any, s.live.Any)
 	isSame = isSame || c.in.CompareOnly && s.desired.Set && c.spelling(s, s.desired.Any) == observer.Respelled
 	if !s.desired.Set || isSame || c.accepted(s.path, s.t, s.desired, s.live) {
-		c.visitField(s, StateWatched, nil)
+		c.visitField(s, StateReported, nil)
 		return
 	}
 	d := Difference{Reason: Changed, Desired: s.desired, Live: s.live, Rule: s.node.Rule, ReportOnly: true, Path: s.path.String(), livePath: s.path}
 	if !s.live.Set {
 		d.Reason = Missing
 	}
-	c.out.Watched = append(c.out.Watched, d)
-	c.visitField(s, StateWatched, &d)
+	c.out.Reported = append(c.out.Reported, d)
+	c.visitField(s, StateReported, &d)
 }
 
 // removeAbsent removes a field that is not allowed.

@@ -25,7 +25,7 @@ func (c *comparer) absent(s cursor, d *Difference) {
 		written, _ := s.written.Any.(map[string]any)
 		for _, f := range s.node.Fields {
 			c.absent(cursor{
-				node: f.Node, t: s.t.Field(f.Name), path: s.path.Field(f.Name), watched: s.watched,
+				node: f.Node, t: s.t.Field(f.Name), path: s.path.Field(f.Name), inStatus: s.inStatus,
 				desired: Member(want, f.Name), written: Member(written, f.Name), previous: fieldOf(s.previous, f.Name), whole: s.whole,
 			}, d)
 		}
@@ -57,7 +57,7 @@ func (c *comparer) absentList(s cursor, want []any, d *Difference) {
 			of = nil
 		}
 		c.absent(cursor{
-			node: node, t: s.t.Elem(), path: s.path.Element(pairing.Label(i), -1).Desired(i), watched: s.watched,
+			node: node, t: s.t.Elem(), path: s.path.Element(pairing.Label(i), -1).Desired(i), inStatus: s.inStatus,
 			desired: item(want, i), written: item(written, i), whole: true,
 		}, of)
 	}

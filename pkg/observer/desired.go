@@ -21,7 +21,7 @@ func (e *Schema) Desired(t *kinds.Node, content, previous map[string]any) map[st
 
 func carryMap(node *Node, t *kinds.Node, want, previous map[string]any, root bool) {
 	for _, f := range node.Fields {
-		if root && watched(f.Name) {
+		if root && isStatus(f.Name) {
 			continue
 		}
 		before, had := previous[f.Name]
@@ -96,7 +96,7 @@ func (e *Schema) Learn(t *kinds.Node, desired, manifest, live map[string]any) bo
 func learnMap(node *Node, t *kinds.Node, desired, written, live map[string]any, root bool) bool {
 	learned := false
 	for _, f := range node.Fields {
-		if root && watched(f.Name) {
+		if root && isStatus(f.Name) {
 			continue
 		}
 		now, exists := live[f.Name]

@@ -180,7 +180,7 @@ func (c *fieldCompiler) judge() {
 	case len(c.named) == 0 && !c.rule.free:
 		c.out.Warnings = append(c.out.Warnings, fault(errors.New("holds nothing: the manifest does not set the field")).Error())
 	}
-	if watched(c.rule.path.steps[0].key()) {
+	if isStatus(c.rule.path.steps[0].key()) {
 		return
 	}
 	for _, path := range c.learns {

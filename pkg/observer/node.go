@@ -255,9 +255,9 @@ func (n *Node) raisable() *Node {
 	return c
 }
 
-// watched reports whether a top-level field is report-only: it is recorded, but never learned, compared or
+// isStatus reports whether a top-level field is report-only: it is recorded, but never learned, compared or
 // written.
-func watched(name string) bool { return name == "status" }
+func isStatus(name string) bool { return name == "status" }
 
 // serverOwned reports whether a field of metadata cannot be observed, because the API server owns it.
 func serverOwned(name string) bool {

@@ -161,7 +161,12 @@ func TestWhatParsesIsReadAsItIsMeant(t *testing.T) {
 		assert.Equal(t, map[string]any{"a": "observed", "b": "observed"}, entries[0].Raw()["data"])
 		assert.NotContains(t, entries[0].Raw(), "stringData")
 	})
-	t.Run("status may be watched", func(t *testing.T) {
+	t.Run("the former name of a mode is read", func(t *testing.T) {
+		entries, err := parseYAML(t, head+"spec: {a: {observer_schema_mode: watch}}")
+		require.NoError(t, err)
+		assert.Equal(t, map[string]any{"a": map[string]any{"observer_schema_mode": "report"}}, entries[0].Raw()["spec"])
+	})
+	t.Run("status may be observed", func(t *testing.T) {
 		_, err := parseYAML(t, head+"status: null")
 		assert.NoError(t, err)
 	})

@@ -16,7 +16,7 @@ func noKeysFor(path *Path) string {
 	switch {
 	case len(chain) == 0 || chain[0].Name() == "metadata" && len(chain) == 1:
 		return "closes only maps below the object, not the entire object or its metadata"
-	case watched(chain[0].Name()):
+	case isStatus(chain[0].Name()):
 		return "cannot be below status, which is report-only"
 	}
 	return ""

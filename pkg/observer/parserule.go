@@ -73,14 +73,14 @@ func (p *parser) noRuleFor(path *Path, rule *Rule) string {
 	root := chain[0].Name()
 	isMode := rule.Mode != ""
 	switch {
-	case watched(root):
+	case isStatus(root):
 		return "is below status, which is report-only: it cannot have a rule"
 	case root == "metadata" && len(chain) == 2:
 		return "cannot have one rule for all keys: give a rule to each key"
 	case isMode && path.IsElement() && rule.Mode != ModeHold:
 		return fmt.Sprintf("is a list element, which cannot have a mode: give a mode to its fields, or use %s", KeyMaxLength)
 	case p.secret && (root == "data" || root == "stringData") && (!isMode || rule.Mode == ModePush):
-		return "is a value of a Secret, which is never recorded: only the modes hold, seed, watch and absent are allowed"
+		return "is a value of a Secret, which is never recorded: only the modes hold, seed, report and absent are allowed"
 	}
 	return ""
 }
@@ -119,8 +119,11 @@ func (p *parser) expression(path *Path, value any, what string, check func(strin
 
 func (p *parser) mode(path *Path, value any) Mode {
 	text, _ := value.(string)
+	if text == formerReport {
+		return ModeReport
+	}
 	if !slices.Contains(modes, Mode(text)) {
-		p.fault(path, "must be one of hold, seed, push, watch and absent, not %s", p.describe(value))
+		p.fault(path, "must be one of hold, seed, push, report and absent, not %s", p.describe(value))
 	}
 	return Mode(text)
 }

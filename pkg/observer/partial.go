@@ -104,7 +104,7 @@ func (n *Node) nameless(path *Path, t *kinds.Node, content any) (found []Nameles
 	case Map:
 		m, _ := content.(map[string]any)
 		for _, f := range n.Fields {
-			if path != nil || !watched(f.Name) {
+			if path != nil || !isStatus(f.Name) {
 				found = append(found, f.Node.nameless(path.Field(f.Name), t.Field(f.Name), m[f.Name])...)
 			}
 		}
@@ -153,7 +153,7 @@ func (n *Node) cuts(path *Path) (found []*Path) {
 		}
 	case Map:
 		for _, f := range n.Fields {
-			if path != nil || !watched(f.Name) {
+			if path != nil || !isStatus(f.Name) {
 				found = append(found, f.Node.cuts(path.Field(f.Name))...)
 			}
 		}
@@ -227,7 +227,7 @@ func (n elementName) names(id *elementKeys, element any) bool {
 func (e *Schema) Leaves(t *kinds.Node, desired map[string]any) []string {
 	var leaves []*Path
 	for _, f := range e.Root.Fields {
-		if v, set := desired[f.Name]; (set || f.Node.claims()) && !watched(f.Name) {
+		if v, set := desired[f.Name]; (set || f.Node.claims()) && !isStatus(f.Name) {
 			leaves = f.Node.held(leaves, (*Path)(nil).Field(f.Name), t.Field(f.Name), v)
 		}
 	}
@@ -239,7 +239,7 @@ func (e *Schema) Leaves(t *kinds.Node, desired map[string]any) []string {
 func (e *Schema) Empty(t *kinds.Node, desired map[string]any) []string {
 	var found []*Path
 	for _, f := range e.Root.Fields {
-		if v, set := desired[f.Name]; set && !watched(f.Name) {
+		if v, set := desired[f.Name]; set && !isStatus(f.Name) {
 			found = f.Node.empty(found, (*Path)(nil).Field(f.Name), t.Field(f.Name), v)
 		}
 	}
@@ -290,7 +290,7 @@ func isEmptyTree(v any) bool {
 func (n *Node) claims() bool { return n.Shape != Sequence && n.hasRules() }
 
 func (n *Node) held(leaves []*Path, path *Path, t *kinds.Node, desired any) []*Path {
-	if n.Rule != nil && (n.Rule.Mode == ModeSeed || n.Rule.Mode == ModeWatch) {
+	if n.Rule != nil && (n.Rule.Mode == ModeSeed || n.Rule.Mode == ModeReport) {
 		return leaves // never written to a live object
 	}
 	if desired == nil && n.Shape == Map && n.claims() {

@@ -87,7 +87,7 @@ func (p *FieldPath) CheckProfilePath() error {
 		return errors.New("* matches the entire manifest: write single fields")
 	case identifies(path, name):
 		return fmt.Errorf("%s identifies a resource, and can be neither held nor free", name)
-	case watched(name):
+	case isStatus(name):
 		return fmt.Errorf("%s is report-only, and never written", name)
 	case name == "metadata" && len(p.steps) == 1:
 		return errors.New("metadata cannot be used as one field: write fields below it, such as metadata.annotations[example.com/*]")

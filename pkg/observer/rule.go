@@ -33,13 +33,16 @@ const (
 	ModeSeed Mode = "seed"
 	// ModePush: only when the manifest's value changes.
 	ModePush Mode = "push"
-	// ModeWatch: never; drift is reported.
-	ModeWatch Mode = "watch"
+	// ModeReport: never; drift is reported.
+	ModeReport Mode = "report"
 	// ModeAbsent: the field is removed wherever it exists.
 	ModeAbsent Mode = "absent"
 )
 
-var modes = []Mode{ModeHold, ModeSeed, ModePush, ModeWatch, ModeAbsent}
+// formerReport is the name of ModeReport in older versions. It is still read.
+const formerReport = "watch"
+
+var modes = []Mode{ModeHold, ModeSeed, ModePush, ModeReport, ModeAbsent}
 
 // Rule limits the values of a leaf, or sets a mode. Only one of its parts is set, except for Minimum and
 // Maximum, which can be combined. A Rule is never changed.

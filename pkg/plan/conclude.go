@@ -57,7 +57,7 @@ func (p *Plan) conclude(c *summarizer) Result {
 
 func (c *summarizer) status() {
 	s := &c.result.Status
-	s.Resources, s.Accepted, s.Contested, s.Watched, s.Services = nil, nil, nil, nil, nil
+	s.Resources, s.Accepted, s.Contested, s.Reported, s.Services = nil, nil, nil, nil, nil
 	s.MangledObserverSchema, s.LastAppliedManifest, s.LastObservedManifest = nil, nil, nil
 	c.drifted = map[Leaf]bool{}
 	before := statusByID(c.plan.in.Application.Status.Resources)
@@ -134,7 +134,7 @@ func (c *summarizer) resource(res *resource, before *v1alpha1.ResourceStatus) {
 	}
 	c.accepted(res, o.compared)
 	c.kept(res, o)
-	c.watched(res, o.compared)
+	c.reported(res, o.compared)
 	c.observed(res, before)
 	for _, d := range o.compared.Differences {
 		c.drifted[Leaf{res.object.ID, d.Path}] = true

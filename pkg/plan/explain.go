@@ -23,8 +23,8 @@ const (
 	FieldAccepted FieldState = "accepted"
 	// FieldContested: held, and another client changes it again and again.
 	FieldContested FieldState = "contested"
-	// FieldWatched: never written. A field below the status is recorded, and not even compared.
-	FieldWatched FieldState = "watched"
+	// FieldReported: never written. A field below the status is recorded, and not even compared.
+	FieldReported FieldState = "reported"
 	// FieldMark: tracking metadata of Holdfast, held like any field.
 	FieldMark FieldState = "mark"
 	// FieldAllowed: a rule of the observer schema limits its values.

@@ -83,7 +83,7 @@ func agrees(t *testing.T, change plan.Change, e plan.Explanation) {
 			assert.True(t, isIn, "%s is %s by the plan", f.Path, f.State)
 		}
 		assert.True(t, observer.IsUnder(f.Path, f.Parent) || f.Parent == "", "%s is in %s", f.Path, f.Parent)
-		if change.Action == plan.Unchanged && change.Problem == nil && f.State != plan.FieldWatched {
+		if change.Action == plan.Unchanged && change.Problem == nil && f.State != plan.FieldReported {
 			assert.Empty(t, f.Drift, "%s of a resource to which nothing is done", f.Path)
 		}
 		if f.State == plan.FieldHeld && f.Drift == "" && f.Live.Set {
@@ -239,7 +239,7 @@ func TestEveryFieldIsExplained(t *testing.T) {
 		"free spec.template.spec.containers[name=proxy].name: proxy",
 		"removed spec.template.spec.containers[name=extra]: map[image:extra:1 name:extra] (extra, corrected true)",
 		"free status.readyReplicas: 5",
-		"watched status.replicas: 5",
+		"reported status.replicas: 5",
 	}, lines(e))
 }
 

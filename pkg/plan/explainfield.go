@@ -86,7 +86,7 @@ func (e *explainer) settle(f *Field, from delta.Field) {
 			return
 		}
 		f.markFree(from)
-	case FieldFree, FieldSeeded, FieldWatched:
+	case FieldFree, FieldSeeded, FieldReported:
 		f.markFree(from)
 	}
 }
@@ -167,8 +167,8 @@ func (e *explainer) reasonOf(f Field, d *delta.Difference) string {
 	switch {
 	case d != nil && d.ReportOnly:
 		return reportedWhy(f)
-	case f.State == FieldWatched && f.Rule == nil:
-		return "watched: reported in the status, and never compared or written"
+	case f.State == FieldReported && f.Rule == nil:
+		return "reported in the status, and never compared or written"
 	case f.State == FieldClaimed:
 		return "not written: Application " + f.Holder + " holds it"
 	case f.State == FieldFree && f.Manifest.Set:
@@ -190,8 +190,8 @@ func (e *explainer) reasonOf(f Field, d *delta.Difference) string {
 
 // reportedWhy returns the reason why a drifted report-only field is never written.
 func reportedWhy(f Field) string {
-	if f.State == FieldWatched {
-		return "watched: it has drifted, which is reported and never corrected"
+	if f.State == FieldReported {
+		return "report-only: it has drifted, which is never corrected"
 	}
 	return "drift: its rule does not allow the value, and the manifest has no allowed value to write"
 }
@@ -201,7 +201,7 @@ var stateWhy = map[FieldState]string{
 	FieldAllowed: "in sync: its rule allows the value, which is neither learned nor written",
 	FieldSeeded:  "seeded: written when the object was created, and never again",
 	FieldPushed:  "in sync: written only when the manifest's value changes",
-	FieldWatched: "watched: as in the manifest; drift is reported, and never corrected",
+	FieldReported: "report-only: as in the manifest; drift is reported, and never corrected",
 	FieldAbsent:  "in sync: it must be absent, and is absent",
 	FieldMark:    "in sync: tracking metadata of Holdfast",
 }

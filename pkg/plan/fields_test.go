@@ -125,7 +125,7 @@ func drawnRule(r *rapid.T, held v1alpha1.HeldField) v1alpha1.HeldField {
 	case "keys":
 		held.Keys = &v1alpha1.HeldKeys{Hold: []string{rapid.SampledFrom([]string{"*", "a*", "v*"}).Draw(r, "keys")}}
 	default:
-		held.Mode = rapid.SampledFrom([]v1alpha1.HeldMode{"hold", "seed", "push", "watch", "absent"}).Draw(r, "mode")
+		held.Mode = rapid.SampledFrom([]v1alpha1.HeldMode{"hold", "seed", "push", "report", "absent"}).Draw(r, "mode")
 	}
 	return held
 }

@@ -230,10 +230,10 @@ func (c *cellWorld) corrected(want, drifted any, fields ...string) string {
 	return c.reported(fields...)
 }
 
-// reported checks that status.watched has a field.
+// reported checks that status.reported has a field.
 func (c *cellWorld) reported(fields ...string) string {
 	path := strings.Join(fields, ".")
-	for _, w := range c.app.Status.Watched {
+	for _, w := range c.app.Status.Reported {
 		if observer.IsUnder(w.Path, path) || observer.IsUnder(path, w.Path) {
 			return ""
 		}
@@ -241,10 +241,10 @@ func (c *cellWorld) reported(fields ...string) string {
 	return path + " is not reported"
 }
 
-// unreported checks that status.watched has nothing.
+// unreported checks that status.reported has nothing.
 func (c *cellWorld) unreported() string {
-	if len(c.app.Status.Watched) > 0 {
-		return fmt.Sprintf("%s is reported", c.app.Status.Watched[0].Path)
+	if len(c.app.Status.Reported) > 0 {
+		return fmt.Sprintf("%s is reported", c.app.Status.Reported[0].Path)
 	}
 	return ""
 }
@@ -355,7 +355,7 @@ var features = []feature{
 	}},
 	{name: "mode watch", none: noFieldsOfHooks, run: func(c *cellWorld) string {
 		c.given(foreign)
-		c.hold("spec: {replicas: 2, minReadySeconds: 1}", c.fieldsOf("{path: spec.replicas, mode: watch}"))
+		c.hold("spec: {replicas: 2, minReadySeconds: 1}", c.fieldsOf("{path: spec.replicas, mode: report}"))
 		c.drift(int64(9), "spec", "replicas")
 		return first(c.is(int64(9), "spec", "replicas"), c.reported("spec", "replicas"))
 	}},

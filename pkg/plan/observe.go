@@ -150,7 +150,7 @@ func (c *summarizer) observed(res *resource, before *v1alpha1.ResourceStatus) {
 		if c.observes++; c.observes > mostObserved {
 			break
 		}
-		c.result.Status.Watched = append(c.result.Status.Watched, field)
+		c.result.Status.Reported = append(c.result.Status.Reported, field)
 		if c.isKnown(field) {
 			continue
 		}
@@ -172,7 +172,7 @@ func (c *summarizer) observed(res *resource, before *v1alpha1.ResourceStatus) {
 // are not compared, because no status has them.
 func (c *summarizer) isKnown(field v1alpha1.ReportedField) bool {
 	app := c.plan.in.Application
-	return app.Status.ObservedGeneration >= 0 && slices.ContainsFunc(app.Status.Watched, func(was v1alpha1.ReportedField) bool {
+	return app.Status.ObservedGeneration >= 0 && slices.ContainsFunc(app.Status.Reported, func(was v1alpha1.ReportedField) bool {
 		return was.Resource == field.Resource && was.Path == field.Path && spelled(was.Live) == spelled(field.Live)
 	})
 }

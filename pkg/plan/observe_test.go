@@ -78,8 +78,8 @@ func TestObservedDriftIsReported(t *testing.T) {
 			assert.Contains(t, status.Resources[0].Message, want.row)
 			assert.Equal(t, want.reason, status.Resources[0].Reason)
 			watched := ""
-			if len(status.Watched) > 0 {
-				w := status.Watched[0]
+			if len(status.Reported) > 0 {
+				w := status.Reported[0]
 				watched = w.Path + " " + raw(w.Desired) + " " + raw(w.Live)
 			}
 			assert.Equal(t, want.watched, watched)
@@ -89,7 +89,7 @@ func TestObservedDriftIsReported(t *testing.T) {
 				assert.Equal(t, "Observed", result.Event.Reason)
 			}
 			assert.Contains(t, note, want.event)
-			assert.Len(t, status.History, len(status.Watched))
+			assert.Len(t, status.History, len(status.Reported))
 			assert.Zero(t, result.RetryAfter)
 			assert.False(t, result.Again)
 			if live := in.Live[manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "settings"}]; live != nil && status.Resources[0].Ownership == "" {
@@ -126,15 +126,15 @@ func TestObservedFieldIsRemovedAndAdded(t *testing.T) {
 	assert.Equal(t, v1alpha1.ReasonObserving, held.Reason)
 	assert.Equal(t, "1/1", first.Status.Summary)
 	assert.False(t, apimeta.IsStatusConditionTrue(first.Status.Conditions, v1alpha1.ConditionReady))
-	assert.Empty(t, first.Status.Watched)
+	assert.Empty(t, first.Status.Reported)
 	assert.Nil(t, first.Event)
 
 	assert.NotNil(t, look("theirs").Event)
 	other := look("others")
 	assert.NotNil(t, other.Event, "it has drifted further")
-	assert.JSONEq(t, `"others"`, raw(other.Status.Watched[0].Live))
+	assert.JSONEq(t, `"others"`, raw(other.Status.Reported[0].Live))
 	assert.Nil(t, look("others").Event, "the same value is reported once")
-	assert.Empty(t, look("live").Status.Watched)
+	assert.Empty(t, look("live").Status.Reported)
 	again := look("theirs")
 	require.Len(t, again.Status.History, 2)
 	assert.EqualValues(t, 2, again.Status.History[0].Count)
@@ -187,13 +187,13 @@ func raw(v *runtime.RawExtension) string {
 func TestAnotherSpellingIsNoDrift(t *testing.T) {
 	in := readCase(t, filepath.Join(goldenRoot, "another-spelling-is-no-drift-where-nothing-is-written"))
 	status := plan.Decide(in).Summarize(nil, lookedAt).Status
-	require.Len(t, status.Watched, 1, "false is a value where the API server stores it")
-	assert.Equal(t, "spec.template.spec.automountServiceAccountToken", status.Watched[0].Path)
+	require.Len(t, status.Reported, 1, "false is a value where the API server stores it")
+	assert.Equal(t, "spec.template.spec.automountServiceAccountToken", status.Reported[0].Path)
 
 	in = readCase(t, filepath.Join(goldenRoot, "what-may-be-another-spelling-is-no-sure-drift"))
 	p := plan.Decide(in)
 	status = p.Summarize(nil, lookedAt).Status
-	assert.Empty(t, status.Watched)
+	assert.Empty(t, status.Reported)
 	assert.Empty(t, status.History)
 	assert.Equal(t, "perhaps only another spelling: spec.memory; spec.timeout; spec.title", status.Resources[0].Message)
 	assert.Equal(t, metav1.ConditionTrue, apimeta.FindStatusCondition(status.Conditions, v1alpha1.ConditionHeld).Status)

@@ -136,12 +136,12 @@ func (c Change) Unrestored() []UnrestoredField {
 	return nil
 }
 
-// Watched returns the drift of report-only fields, which is not corrected.
-func (c Change) Watched() []delta.Difference {
+// Reported returns the drift of report-only fields, which is not corrected.
+func (c Change) Reported() []delta.Difference {
 	if c.resource == nil {
 		return nil
 	}
-	return c.resource.compared.Watched
+	return c.resource.compared.Reported
 }
 
 // Plan is the list of planned changes, with all data that Conclude needs to report their outcomes. It is never

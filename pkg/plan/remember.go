@@ -297,14 +297,14 @@ func withForms(forms, more delta.Accepted) delta.Accepted {
 	return all
 }
 
-// watched writes the drift of report-only fields.
-func (c *summarizer) watched(res *resource, compared delta.Comparison) {
-	for _, d := range compared.Watched {
+// reported writes the drift of report-only fields.
+func (c *summarizer) reported(res *resource, compared delta.Comparison) {
+	for _, d := range compared.Reported {
 		field := v1alpha1.ReportedField{Resource: reference(res.object.ID, res.object.APIVersion), Path: d.Path}
 		if !secretPath(res.object.ID, d.Path) {
 			field.Desired, field.Live = optional(d.Desired), optional(d.Live)
 		}
-		c.result.Status.Watched = append(c.result.Status.Watched, field)
+		c.result.Status.Reported = append(c.result.Status.Reported, field)
 	}
 }
 

@@ -43,7 +43,7 @@ func (c *summarizer) observe(res *resource, before *v1alpha1.ResourceStatus) res
 		res.computeDesired(false)
 	}
 	if !res.policy.writes {
-		o.compared = delta.Comparison{Differences: o.compared.Differences, Watched: o.compared.Watched}
+		o.compared = delta.Comparison{Differences: o.compared.Differences, Reported: o.compared.Reported}
 	}
 	if o.problem == nil || o.problem.compared {
 		o.problem = cmp.Or(res.claimProblem(), c.plan.rejected(res, o.compared), c.plan.leftOverProblem(res.object.ID, o.compared),

@@ -165,31 +165,31 @@ func TestAPush(t *testing.T) {
 }
 
 func TestWhatIsWatchedIsInTheStatus(t *testing.T) {
-	w := newWorld(t, scaled("2", "observer_schema_mode: watch"))
+	w := newWorld(t, scaled("2", "observer_schema_mode: report"))
 	w.round()
-	assert.Empty(t, w.app.Status.Watched)
+	assert.Empty(t, w.app.Status.Reported)
 	w.quiet()
 	scale(w, int64(7))
 	p, result := w.round()
 	assert.False(t, p.HasWork())
 	assert.Nil(t, result.Event)
-	require.Len(t, w.app.Status.Watched, 1)
-	assert.Equal(t, "spec.replicas", w.app.Status.Watched[0].Path)
-	assert.JSONEq(t, "2", string(w.app.Status.Watched[0].Desired.Raw))
-	assert.JSONEq(t, "7", string(w.app.Status.Watched[0].Live.Raw))
+	require.Len(t, w.app.Status.Reported, 1)
+	assert.Equal(t, "spec.replicas", w.app.Status.Reported[0].Path)
+	assert.JSONEq(t, "2", string(w.app.Status.Reported[0].Desired.Raw))
+	assert.JSONEq(t, "7", string(w.app.Status.Reported[0].Live.Raw))
 	status, _, _ := w.condition("Held")
 	assert.Equal(t, "True", status)
 	w.quiet()
 	scale(w, int64(2))
 	w.round()
-	assert.Empty(t, w.app.Status.Watched)
+	assert.Empty(t, w.app.Status.Reported)
 }
 
 func TestAWatchedValueInAnotherFormIsNoDrift(t *testing.T) {
-	w := newWorld(t, scaled("2", "observer_schema_mode: watch"))
+	w := newWorld(t, scaled("2", "observer_schema_mode: report"))
 	w.respond = func(o map[string]any) { set(o, "two", "spec", "replicas") }
 	w.round()
-	assert.Empty(t, w.app.Status.Watched)
+	assert.Empty(t, w.app.Status.Reported)
 	w.respond = nil
 	w.quiet()
 }

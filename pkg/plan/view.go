@@ -52,8 +52,8 @@ type ViewChange struct {
 	Patch []ViewOp `json:"patch,omitempty" yaml:"patch,omitempty"`
 	// NotHeld lists the free fields whose live values differ from the manifest.
 	NotHeld []ViewNotHeld `json:"notHeld,omitempty" yaml:"notHeld,omitempty"`
-	// Watched is the drift of report-only fields. It is not corrected.
-	Watched []ViewField `json:"watched,omitempty" yaml:"watched,omitempty"`
+	// Reported is the drift of report-only fields. It is not corrected.
+	Reported []ViewField `json:"reported,omitempty" yaml:"reported,omitempty"`
 	// Profiles lists the HoldProfiles that apply to fields of the resource.
 	Profiles []string `json:"profiles,omitempty" yaml:"profiles,omitempty"`
 }
@@ -214,8 +214,8 @@ func viewChange(c Change) ViewChange {
 	for _, d := range c.Fields {
 		v.Fields = append(v.Fields, viewField(c.ID, d))
 	}
-	for _, d := range c.Watched() {
-		v.Watched = append(v.Watched, viewField(c.ID, d))
+	for _, d := range c.Reported() {
+		v.Reported = append(v.Reported, viewField(c.ID, d))
 	}
 	for _, op := range c.Patch {
 		v.Patch = append(v.Patch, viewOp(c.ID, op))

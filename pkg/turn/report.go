@@ -132,7 +132,7 @@ func delayOf(before, after v1alpha1.ApplicationStatus) time.Duration {
 	if inProgress {
 		after.Conditions, after.Summary = before.Conditions, before.Summary
 	}
-	after.LastObservedManifest, after.Watched, after.History = before.LastObservedManifest, before.Watched, before.History
+	after.LastObservedManifest, after.Reported, after.History = before.LastObservedManifest, before.Reported, before.History
 	if statusEqual(before, after) {
 		return reportDelay
 	}

@@ -137,7 +137,7 @@ func (p *Controller) Life(namespace string) {
 	do("", "patch", "hfapp/life", "--type=merge", "--patch", `{"spec": {"mode": "Observe"}}`)
 	do("", "wait", "hfapp/life", "--for=condition=Ready=False", "--timeout=120s")
 	do("", "patch", "configmap/config", "--patch", `{"data": {"key": "theirs"}}`)
-	do("", "wait", "hfapp/life", "--for=jsonpath={.status.watched[0].path}=data.key", "--timeout=120s")
+	do("", "wait", "hfapp/life", "--for=jsonpath={.status.reported[0].path}=data.key", "--timeout=120s")
 	do("", "patch", "hfapp/life", "--type=merge", "--patch", `{"spec": {"mode": "Hold"}}`)
 	do("", "wait", "configmap/config", "--for=jsonpath={.data.key}=ours", "--timeout=120s")
 	do("", "delete", "hfapp/life", "--timeout=120s")

@@ -112,7 +112,7 @@ type HeldField struct {
 	// +kubebuilder:validation:MinLength=1
 	Rule string `json:"rule,omitempty"`
 	// Mode specifies when the controller writes the field. hold: always, as without a rule. seed: only when
-	// the object is created. push: when the manifest's value changes. watch: never; it reports drift.
+	// the object is created. push: when the manifest's value changes. report: never; it reports drift.
 	// absent: it removes the field.
 	// +optional
 	Mode HeldMode `json:"mode,omitempty"`
@@ -123,9 +123,9 @@ type HeldField struct {
 	Fault string `json:"-"`
 }
 
-// HeldMode specifies when the controller writes a field.
+// HeldMode specifies when the controller writes a field. watch is the former name of report.
 //
-// +kubebuilder:validation:Enum=hold;seed;push;watch;absent
+// +kubebuilder:validation:Enum=hold;seed;push;report;watch;absent
 type HeldMode string
 
 // HeldKeys lists keys of a map. * matches any string.

@@ -85,15 +85,15 @@ type slicedFields struct {
 	Outputs   *runtime.RawExtension `json:"outputs,omitempty"`
 	Accepted  []AcceptedField       `json:"accepted,omitempty"`
 	Contested []ContestedField      `json:"contested,omitempty"`
-	Watched   []ReportedField       `json:"watched,omitempty"`
+	Reported   []ReportedField       `json:"reported,omitempty"`
 }
 
 // Cut removes the fields that slices can contain from a status, and returns them as gzipped JSON.
 func (s ApplicationStatus) Cut() (rest ApplicationStatus, record []byte, err error) {
 	rest = s
 	rest.MangledObserverSchema, rest.LastAppliedManifest, rest.LastObservedManifest = nil, nil, nil
-	rest.Resources, rest.Services, rest.Outputs, rest.Accepted, rest.Contested, rest.Watched = nil, nil, nil, nil, nil, nil
-	record, err = pack(slicedFields{packOf(&s), s.Resources, s.Services, s.Outputs, s.Accepted, s.Contested, s.Watched})
+	rest.Resources, rest.Services, rest.Outputs, rest.Accepted, rest.Contested, rest.Reported = nil, nil, nil, nil, nil, nil
+	record, err = pack(slicedFields{packOf(&s), s.Resources, s.Services, s.Outputs, s.Accepted, s.Contested, s.Reported})
 	return rest, record, err
 }
 
@@ -107,7 +107,7 @@ func (s ApplicationStatus) Join(record []byte) (ApplicationStatus, error) {
 	if err := all.unpackInto(&whole); err != nil {
 		return s, err
 	}
-	whole.Resources, whole.Services, whole.Outputs, whole.Accepted, whole.Contested, whole.Watched = all.Resources, all.Services, all.Outputs, all.Accepted, all.Contested, all.Watched
+	whole.Resources, whole.Services, whole.Outputs, whole.Accepted, whole.Contested, whole.Reported = all.Resources, all.Services, all.Outputs, all.Accepted, all.Contested, all.Reported
 	whole.RecordSlices = nil
 	return ApplicationStatus(whole), nil
 }

@@ -77,12 +77,12 @@ type ApplicationStatus struct {
 	// +listType=atomic
 	Contested []ContestedField `json:"contested,omitempty"`
 
-	// Watched lists the fields with mode watch that have drifted from the manifest. For an Application with
+	// Reported lists the fields with mode report that have drifted from the manifest. For an Application with
 	// mode Observe, it lists up to 200 of all fields that have drifted. The controller does not write any
 	// of these fields.
 	// +optional
 	// +listType=atomic
-	Watched []ReportedField `json:"watched,omitempty"`
+	Reported []ReportedField `json:"reported,omitempty"`
 
 	// History lists the last events of held fields and objects, newest first: who changed what, and the
 	// outcome. It has at most 20 entries and 8 KiB.
@@ -121,7 +121,7 @@ type ApplicationStatus struct {
 	Record []byte `json:"record,omitempty"`
 
 	// RecordSlices lists the ApplicationSlices that replace resources, services, outputs, accepted,
-	// contested, watched and record if the Application would be too large for one object. `holdfast get
+	// contested, reported and record if the Application would be too large for one object. `holdfast get
 	// NAME -o yaml` prints their content.
 	// +optional
 	// +listType=atomic

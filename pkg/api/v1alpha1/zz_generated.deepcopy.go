@@ -278,8 +278,8 @@ func (in *ApplicationStatus) DeepCopyInto(out *ApplicationStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
-	if in.Watched != nil {
-		in, out := &in.Watched, &out.Watched
+	if in.Reported != nil {
+		in, out := &in.Reported, &out.Reported
 		*out = make([]ReportedField, len(*in))
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])

@@ -32,7 +32,7 @@ var badges = []Badge{
 	{"pushed", "↑", "pushed", "written when the manifest's value changes"},
 	{"absent", "∅", "absent", "must not be set"},
 	{"seeded", "°", "seeded", "written only when the object was created"},
-	{"watched", "○", "watched", "drift is reported, and never corrected"},
+	{"reported", "○", "reported", "drift is reported, and never corrected"},
 	{"mark", "#", "mark", "tracking metadata of Holdfast"},
 	{"free", "·", "free", "not held, and never written again"},
 }

@@ -315,7 +315,7 @@ func (v *objectRows) detail(f plan.Field, r Row) Detail {
 		d.Verb = "hold"
 	case plan.FieldHeld, plan.FieldLearned, plan.FieldAccepted, plan.FieldContested, plan.FieldAllowed, plan.FieldPushed, plan.FieldAbsent:
 		d.Verb = "free"
-	case plan.FieldWatched, plan.FieldMark, plan.FieldRemoved, plan.FieldRestored, plan.FieldClaimed:
+	case plan.FieldReported, plan.FieldMark, plan.FieldRemoved, plan.FieldRestored, plan.FieldClaimed:
 	}
 	if v.foreign || f.IsStatus() {
 		d.Verb = ""

@@ -46,7 +46,7 @@ func (t *Differences) Write() {
 			t.details(change)
 		}
 	}
-	if lines := slices.Concat(Watched(t.Decision), NotHeld(t.Decision)); len(lines) > 0 {
+	if lines := slices.Concat(Reported(t.Decision), NotHeld(t.Decision)); len(lines) > 0 {
 		t.line("")
 		for _, text := range lines {
 			mark := "  i "

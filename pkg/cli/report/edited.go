@@ -161,14 +161,14 @@ func sameRule(a, b *observer.Rule) bool { return a != nil && b != nil && a.Strin
 
 // isHeld reports whether a field is held: it is not free, not report-only, and will not be restored.
 func isHeld(f plan.Field) bool {
-	return f.State != "" && f.State != plan.FieldFree && f.State != plan.FieldWatched && f.Drift != delta.Restored
+	return f.State != "" && f.State != plan.FieldFree && f.State != plan.FieldReported && f.Drift != delta.Restored
 }
 
 // PathsToEdit returns the field paths of a resource that can be released if free is true, or held otherwise.
 func PathsToEdit(p *plan.Plan, id manifest.ID, free bool) (paths []string) {
 	explained, _ := p.Explain(id, false)
 	for _, f := range explained.Fields {
-		if f.State != plan.FieldMark && f.State != plan.FieldWatched && isHeld(f) == free {
+		if f.State != plan.FieldMark && f.State != plan.FieldReported && isHeld(f) == free {
 			paths = append(paths, f.Path)
 		}
 	}

@@ -187,7 +187,7 @@ func signOf(f plan.Field) string {
 	switch {
 	case f.State == plan.FieldClaimed && f.Desired.Set:
 		return "!"
-	case (f.State == plan.FieldFree || f.State == plan.FieldClaimed || f.State == plan.FieldWatched || f.State == plan.FieldSeeded) && f.Drift == "":
+	case (f.State == plan.FieldFree || f.State == plan.FieldClaimed || f.State == plan.FieldReported || f.State == plan.FieldSeeded) && f.Drift == "":
 		return " "
 	case f.Drift == "":
 		return "="
@@ -204,7 +204,7 @@ func (t *Explanation) paintState(f plan.Field, text string) string {
 		return t.Palette.Paint(terminal.Yellow, text)
 	case f.State == plan.FieldContested || signOf(f) == "!":
 		return t.Palette.Paint(terminal.Purple, text)
-	case f.State == plan.FieldFree || f.State == plan.FieldClaimed || f.State == plan.FieldWatched || f.State == plan.FieldSeeded:
+	case f.State == plan.FieldFree || f.State == plan.FieldClaimed || f.State == plan.FieldReported || f.State == plan.FieldSeeded:
 		return t.Palette.Paint(terminal.Dim, text)
 	case f.State == plan.FieldHeld:
 		return t.Palette.Paint(terminal.Green, text)
@@ -277,7 +277,7 @@ func (t *Explanation) summary() string {
 	var parts []string
 	for _, state := range []plan.FieldState{
 		plan.FieldHeld, plan.FieldLearned, plan.FieldAccepted, plan.FieldContested, plan.FieldClaimed, plan.FieldRemoved, plan.FieldRestored,
-		plan.FieldAllowed, plan.FieldPushed, plan.FieldSeeded, plan.FieldAbsent, plan.FieldWatched, plan.FieldFree,
+		plan.FieldAllowed, plan.FieldPushed, plan.FieldSeeded, plan.FieldAbsent, plan.FieldReported, plan.FieldFree,
 	} {
 		n := 0
 		for _, f := range t.Fields {
@@ -291,7 +291,7 @@ func (t *Explanation) summary() string {
 	}
 	drifted := 0
 	for _, f := range t.Fields {
-		if f.Drift != "" && f.State != plan.FieldWatched && !isOwnMark(f) {
+		if f.Drift != "" && f.State != plan.FieldReported && !isOwnMark(f) {
 			drifted++
 		}
 	}

@@ -34,7 +34,7 @@ func (t *Explanation) liveValue(f plan.Field) (string, bool) {
 		written, alsoShort := terminal.Inline(f.Manifest)
 		return live + " (manifest: " + terminal.Visible(written) + ")", short && alsoShort
 	}
-	if !short || !f.Desired.Set && f.Drift != "" || f.State == plan.FieldFree || f.State == plan.FieldWatched || f.Live.Equal(f.Desired) {
+	if !short || !f.Desired.Set && f.Drift != "" || f.State == plan.FieldFree || f.State == plan.FieldReported || f.Live.Equal(f.Desired) {
 		return live, short
 	}
 	desired, alsoShort := terminal.Inline(f.Desired)

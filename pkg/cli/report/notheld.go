@@ -8,10 +8,10 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// Watched returns a line for each report-only field that has drifted.
-func Watched(d files.Decision) (lines []string) {
+// Reported returns a line for each report-only field that has drifted.
+func Reported(d files.Decision) (lines []string) {
 	for _, change := range d.Changes {
-		for _, w := range change.Watched() {
+		for _, w := range change.Reported() {
 			desired, observed := plan.MaskedValues(change.ID, w)
 			wanted, _ := terminal.Inline(desired)
 			live := "the live object has none"
@@ -19,7 +19,7 @@ func Watched(d files.Decision) (lines []string) {
 				text, _ := terminal.Inline(observed)
 				live = "live is " + text
 			}
-			lines = append(lines, fmt.Sprintf("%s: %s: %s in the manifest, %s: watched, not corrected",
+			lines = append(lines, fmt.Sprintf("%s: %s: %s in the manifest, %s: reported, not corrected",
 				files.NameOf(change.ID, d.Namespace), w.Path, wanted, live))
 		}
 	}

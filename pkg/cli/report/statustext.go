@@ -36,11 +36,11 @@ type fieldList struct {
 // attention has the lists of fields that may need a user.
 var attention = []fieldList{
 	{"Drifted", func(f plan.Field) bool {
-		return f.Drift != "" && f.State != plan.FieldContested && f.State != plan.FieldWatched
+		return f.Drift != "" && f.State != plan.FieldContested && f.State != plan.FieldReported
 	}},
 	{"Claimed", func(f plan.Field) bool { return f.State == plan.FieldClaimed && (f.Desired.Set || f.Rule != nil) }},
 	{"Contested", func(f plan.Field) bool { return f.State == plan.FieldContested }},
-	{"Watched, with drift", func(f plan.Field) bool { return f.State == plan.FieldWatched && f.Drift != "" }},
+	{"Reported, not corrected", func(f plan.Field) bool { return f.State == plan.FieldReported && f.Drift != "" }},
 }
 
 // inSync has the lists of fields that need nothing.
@@ -142,7 +142,7 @@ func (t *StatusText) headline() {
 // hasChanged reports whether an object of a ready Application is missing or has drifted.
 func (t *StatusText) hasChanged() bool {
 	return slices.ContainsFunc(t.Resources, func(r ResourceView) bool {
-		return r.Health == "NotFound" || slices.ContainsFunc(r.fields, func(f plan.Field) bool { return f.Drift != "" && f.State != plan.FieldWatched })
+		return r.Health == "NotFound" || slices.ContainsFunc(r.fields, func(f plan.Field) bool { return f.Drift != "" && f.State != plan.FieldReported })
 	})
 }
 
@@ -371,7 +371,7 @@ func (t *StatusText) field(f plan.Field) {
 	switch {
 	case f.State == plan.FieldContested, f.State == plan.FieldClaimed:
 		why = e.reasonOf(f)
-	case f.Drift != "" && f.State != plan.FieldWatched:
+	case f.Drift != "" && f.State != plan.FieldReported:
 		why = cmp.Or(writerLine(e.Writer(f.Writer)), f.Why)
 	case f.State == plan.FieldAccepted && !f.Live.Set:
 		why = f.Why
