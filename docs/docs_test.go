@@ -112,7 +112,7 @@ func anchors(text string) []string {
 	return found
 }
 
-func TestWhatTheReadmeShowsIsPrinted(t *testing.T) { printsWhatItShows(t, "README.md") }
+func TestReadmeOutput(t *testing.T) { printsWhatItShows(t, "README.md") }
 
 // printsWhatItShows runs each command of a page that needs no cluster, and compares its output with the page.
 func printsWhatItShows(t *testing.T, path string) {

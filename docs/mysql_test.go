@@ -14,7 +14,7 @@ func TestThePageOfMysqlShowsTheSample(t *testing.T) {
 	assert.Contains(t, facts.Blocks(read(t, "docs/mysql.md"), "yaml"), read(t, "testdata/mysql/the-sample/mysql.yaml"))
 }
 
-func TestWhatThePageOfMysqlShowsIsPrinted(t *testing.T) { printsWhatItShows(t, "docs/mysql.md") }
+func TestMysqlPageOutput(t *testing.T) { printsWhatItShows(t, "docs/mysql.md") }
 
 func TestThePageOfMysqlNamesEveryFieldOfTheSpec(t *testing.T) {
 	page := read(t, "docs/mysql.md")

@@ -22,8 +22,8 @@ var update = flag.Bool("update", false, "write what the commands of docs/tosca.m
 
 const toscaPage = "docs/tosca.md"
 
-// TestWhatThePageOnToscaShowsIsPrinted runs its commands where its files are.
-func TestWhatThePageOnToscaShowsIsPrinted(t *testing.T) {
+// TestToscaPageOutput runs its commands where its files are.
+func TestToscaPageOutput(t *testing.T) {
 	page, err := filepath.Abs("tosca.md")
 	require.NoError(t, err)
 	text := read(t, toscaPage)

@@ -277,7 +277,7 @@ func TestADeathBeforeADeletionLeavesNothing(t *testing.T) {
 
 // What admission added to an object whose creation nobody has recorded is kept all the
 // same: nothing tells it from what was there when the response came.
-func TestWhatAWebhookAddsIsKeptOverADeath(t *testing.T) {
+func TestWebhookFieldsSurviveARestart(t *testing.T) {
 	t.Parallel()
 	for _, when := range []moment{beforeResponse, afterResponse} {
 		t.Run("of one that dies "+string(when), func(t *testing.T) {

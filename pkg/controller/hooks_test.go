@@ -229,7 +229,7 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func TestWhoHasTheTokenMayAskForAReconcile(t *testing.T) {
+func TestTokenHoldersCanRequestAReconcile(t *testing.T) {
 	f := given(t)
 	f.Submit("app", `
 hooks: {reconcile: {}}

@@ -116,7 +116,7 @@ func TestAKindThatIsMissingIsAskedForOnce(t *testing.T) {
 }
 
 // What an author writes is no path on the API server.
-func TestWhatIsNoKindIsNeverAskedFor(t *testing.T) {
+func TestInvalidKindsCauseNoRequests(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	f.Run(controller.Options{})
 	for name, apiVersion := range map[string]string{

@@ -185,7 +185,7 @@ func TestNullsThatOtherClientsDropAreMissed(t *testing.T) {
 	}
 }
 
-func TestWhatKubectlShowsOfAnApplication(t *testing.T) {
+func TestKubectlColumns(t *testing.T) {
 	f := given(t)
 	f.Submit("app", oneConfig)
 	f.AwaitReady("app")
@@ -216,7 +216,7 @@ func TestWhatKubectlShowsOfAnApplication(t *testing.T) {
 	assert.Contains(t, output, "created ConfigMap")
 }
 
-func TestWhatTheDefinitionForbidsIsNotStored(t *testing.T) {
+func TestDefinitionRejectsInvalidObjects(t *testing.T) {
 	f := given(t)
 	for name, spec := range map[string]string{
 		"no source":   `{}`,

@@ -58,7 +58,7 @@ func indent(n int, text string) string {
 }
 
 // Whatever the API server makes of a manifest, it is written once.
-func TestWhatTheAPIServerMakesOfAManifestIsNoDrift(t *testing.T) {
+func TestServerDefaultsAreNotDrift(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name, spec string
@@ -278,7 +278,7 @@ func injecting(deployment map[string]any) []map[string]any {
 
 const podLists = "volumes: [{name: own, emptyDir: {}}]\ntolerations: [{key: own, operator: Exists}]"
 
-func TestWhatAWebhookAddsUnderTheDefaultSchema(t *testing.T) {
+func TestWebhookFieldsUnderTheDefaultSchema(t *testing.T) {
 	t.Parallel()
 	for _, operations := range []string{"CREATE", "CREATE, UPDATE"} {
 		t.Run("when it acts on "+operations, func(t *testing.T) {
@@ -314,7 +314,7 @@ func TestWhatAWebhookAddsUnderTheDefaultSchema(t *testing.T) {
 	}
 }
 
-func TestWhatAWebhookAddsUnderTheUsersSchema(t *testing.T) {
+func TestWebhookFieldsUnderAUserSchema(t *testing.T) {
 	f := given(t)
 	f.Webhook("CREATE, UPDATE", injecting)
 	f.Submit("app", "manifest:"+web("", podLists, "")+`

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-func TestWhatIsAskedOfAnApplication(t *testing.T) {
+func TestUnchangedApplications(t *testing.T) {
 	const before = `{"metadata": {"labels": {"a": "1"}, "annotations": {"b": "1"}, "finalizers": ["c"], "managedFields": [{"manager": "d"}]}, "status": {"summary": "1/1"}}`
 	for _, row := range []struct {
 		name, old, new string

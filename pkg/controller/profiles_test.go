@@ -168,7 +168,7 @@ func TestProfileIsCreatedAndDeleted(t *testing.T) {
 	f.Quiet(time.Second)
 }
 
-func TestWhatAProfileMayNotSay(t *testing.T) {
+func TestInvalidProfilesAreRejected(t *testing.T) {
 	f := given(t)
 	for name, rule := range map[string]string{
 		"no field":            "{kinds: [{kind: Deployment}]}",

@@ -63,7 +63,7 @@ func TestAnApplicationWhoseSecretsDoNotFit(t *testing.T) {
 
 // The status repeats the spec once, as what is observed is as it is desired; etcd takes
 // 1.5 MiB.
-func TestWhatJustFitsAndWhatDoesNotAreHeld(t *testing.T) {
+func TestSizesAroundTheLimitAreHeld(t *testing.T) {
 	f := given(t)
 	for _, kib := range []int{80, 92} {
 		f.Submit("app", bulky("ConfigMap", 8, kib))
@@ -170,7 +170,7 @@ observerSchema:
 	}
 }
 
-func TestWhatIsRefusedDoesNotStopTheOthers(t *testing.T) {
+func TestOneRejectionDoesNotStopTheRest(t *testing.T) {
 	f := given(t)
 	f.Submit("app", `
 manifest:

@@ -106,7 +106,7 @@ func TestAPushGoesThroughOnce(t *testing.T) {
 	assert.Empty(t, f.Requests().Writes().Where(func(r testcluster.Request) bool { return r.Resource == deployments.Resource }))
 }
 
-func TestWhatTheAPIServerFillsInIsNotAbsent(t *testing.T) {
+func TestServerDefaultsAreNotAbsent(t *testing.T) {
 	f := given(t)
 	f.Submit("app", scaledDeployment(2, "observer_schema_mode: seed")+"    progressDeadlineSeconds: {observer_schema_mode: absent}\n    paused: {observer_schema_mode: absent}\n")
 	_, message := f.AwaitReason("app", v1alpha1.ReasonRejected)

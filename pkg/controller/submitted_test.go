@@ -54,7 +54,7 @@ func TestSubmissionTakesOverFields(t *testing.T) {
 	assert.NotEmpty(t, app.Annotations[v1alpha1.AnnotationCreating])
 }
 
-func TestWhatIsPrintedForGitIsPlain(t *testing.T) {
+func TestOutputForGitHasNoOwnMetadata(t *testing.T) {
 	f := given(t)
 	printed := f.SubmitByCommand("app", configs(1), "--dry-run=client", "-o", "yaml")
 	assert.NotContains(t, printed, "finalizers")

@@ -283,7 +283,7 @@ func TestOneAtThePositionAndOneThatAgreesAreTwo(t *testing.T) {
 	assert.Equal(t, []string{`add /ports/- {"a":1,"b":1,"port":1}`}, ops(delta.Compare(in)))
 }
 
-func TestWhatOurPreviousManifestHadTakesNoPlace(t *testing.T) {
+func TestDroppedElementsTakeNoPlace(t *testing.T) {
 	in := given(t, "", "{ports: [{port: 1, target: 2}]}", "{ports: [{port: 7, target: 2}]}")
 	in.Entry.Root.Field("ports").List.Keys = []string{"port"}
 	in.Previous = object(t, "{ports: [{port: 1, target: 2}, {port: 7, target: 2}]}")

@@ -35,7 +35,7 @@ func control(lowest, highest int64) map[string]any {
 	return map[string]any{observer.KeyMinLength: lowest, observer.KeyMaxLength: highest}
 }
 
-func TestWhatHooksAddIsObserved(t *testing.T) {
+func TestHookFieldsAreObserved(t *testing.T) {
 	const limits = "{observer_schema_list_min_length: 0, observer_schema_list_max_length: 3}"
 	rows := []struct {
 		name, schema, before, after string

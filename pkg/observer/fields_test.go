@@ -57,7 +57,7 @@ func compile(t testing.TB, text string, hold, free []string) observer.CompileRes
 
 const open = "{observer_schema_list_min_length: 0, observer_schema_list_max_length: 0}"
 
-func TestWhatFieldsCompileTo(t *testing.T) {
+func TestCompileFields(t *testing.T) {
 	for _, row := range []struct {
 		name       string
 		hold, free []string
@@ -121,7 +121,7 @@ func assertEntry(t *testing.T, want string, entry *observer.Schema) {
 	assert.True(t, observer.Equal(wanted, raw), "want %v\ngot  %v", wanted, raw)
 }
 
-func TestWhatIsFreedOfTheDefaultSchema(t *testing.T) {
+func TestFreeFieldsOfTheDefaultSchema(t *testing.T) {
 	for _, row := range []struct {
 		name string
 		free []string

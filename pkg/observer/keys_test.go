@@ -33,7 +33,7 @@ func TestKeysOfAClosedMap(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeClosed(t *testing.T) {
+func TestUnclosableMapsAreRejected(t *testing.T) {
 	closed := map[string]any{"hold": []any{"*"}}
 	for _, row := range []struct {
 		name  string

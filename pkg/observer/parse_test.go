@@ -133,7 +133,7 @@ func TestHostileSchemasAreRefusedShortly(t *testing.T) {
 	}
 }
 
-func TestWhatParsesIsReadAsItIsMeant(t *testing.T) {
+func TestParsedValues(t *testing.T) {
 	t.Run("null means observed", func(t *testing.T) {
 		entries, err := parseYAML(t, head+"spec: {a: observed, b: null}")
 		require.NoError(t, err)

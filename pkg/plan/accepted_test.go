@@ -25,7 +25,7 @@ func podContainer(o map[string]any) map[string]any {
 	return get(o, "spec", "template", "spec", "containers").([]any)[0].(map[string]any)
 }
 
-func TestWhatTheAPIServerMakesOfAValueIsNotDrift(t *testing.T) {
+func TestServerFormsOfAValueAreNotDrift(t *testing.T) {
 	rows := []struct {
 		name    string
 		respond func(o map[string]any)

@@ -17,7 +17,7 @@ func (w *world) retire() *plan.Plan {
 	return plan.DecideDeletion(plan.Input{Application: w.app, Live: w.live, Kinds: w.kinds, Memory: w.mem, Now: w.now})
 }
 
-func TestWhatWasAdoptedIsLeft(t *testing.T) {
+func TestAdoptedObjectsAreLeft(t *testing.T) {
 	adopted := func(t *testing.T, spec string) *world {
 		t.Helper()
 		w := newWorld(t, "adoption: IfUnowned\n"+spec+settings)

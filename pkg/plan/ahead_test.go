@@ -17,7 +17,7 @@ func onePod(more string) string {
 
 // What an API server has added once is still its own after a death, though the record
 // was written anew before it.
-func TestWhatTheServerAddedOutlivesADeath(t *testing.T) {
+func TestServerElementsSurviveARestart(t *testing.T) {
 	for _, executed := range []bool{false, true} {
 		w := newWorld(t, onePod(""))
 		w.respond = func(o map[string]any) {
@@ -53,7 +53,7 @@ func TestADeathAfterASecondCreateIsNoLoss(t *testing.T) {
 
 // A user's entry that is given up is on record until the status says otherwise: what the
 // default one writes is written down before.
-func TestWhatIsWrittenWhenAnEntryIsGivenUpIsKnown(t *testing.T) {
+func TestReleasedEntriesKeepTheirRecord(t *testing.T) {
 	w := newWorld(t, songs)
 	w.round()
 	const more = `manifest: [{apiVersion: example.com/v1, kind: Song, metadata: {name: top50}, spec: {key1: one, key2: two, key5: five}}]`

@@ -108,7 +108,7 @@ func part(data map[string]string) string {
 
 // Whoever holds a field keeps it. The other one holds what else it wants, is told who has
 // it, and takes over at once when the first lets go.
-func TestWhoHoldsAFieldKeepsIt(t *testing.T) {
+func TestHoldersKeepTheirFields(t *testing.T) {
 	c := newClaimants(t, "one", "two")
 	one, two := c.worlds[0], c.worlds[1]
 	two.edit(part(map[string]string{"a": "two", "b": "two"}))

@@ -170,7 +170,7 @@ func TestARemovedFieldThatIsDefaultedAgain(t *testing.T) {
 	w.quiet()
 }
 
-func TestWhatWasNeverWrittenIsNotRemoved(t *testing.T) {
+func TestUnwrittenFieldsAreNotRemoved(t *testing.T) {
 	w := newWorld(t, settings)
 	w.refuse = map[plan.Action]plan.Outcome{plan.Create: {Action: plan.Create, Problem: rejected}}
 	w.round()

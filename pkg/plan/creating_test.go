@@ -22,7 +22,7 @@ const twoConfigs = `manifest:
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: one}, data: {a: "1", b: "2"}}
 - {apiVersion: v1, kind: Secret, metadata: {name: two}, stringData: {password: canary}}`
 
-func TestWhatIsAboutToBeCreatedIsWrittenDownOnce(t *testing.T) {
+func TestPendingCreatesAreRecordedOnce(t *testing.T) {
 	w := newWorld(t, twoConfigs)
 	creating := func() (string, bool) { return w.decide().PendingCreates(false) }
 	first, changed := creating()
@@ -51,7 +51,7 @@ func TestWhatIsAboutToBeCreatedIsWrittenDownOnce(t *testing.T) {
 	assert.False(t, changed, "not even when it is created again")
 }
 
-func TestWhatIsNotOursIsNotWrittenDown(t *testing.T) {
+func TestForeignObjectsAreNotRecorded(t *testing.T) {
 	w := newWorld(t, `{adoption: Always, manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: one}, data: {a: "1", b: "2"}}]}`)
 	id := manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "one"}
 	w.live[id] = map[string]any{
@@ -71,7 +71,7 @@ func TestWhatIsNotOursIsNotWrittenDown(t *testing.T) {
 
 // What a process was about to create when it died may come back before it is deleted, and be
 // given less then: what it was given is ours to remove still.
-func TestWhatIsNotSeenYetIsKept(t *testing.T) {
+func TestPendingCreatesOfAProcessAreKept(t *testing.T) {
 	before := valueOf(newWorld(t, twoConfigs))
 	w := newWorld(t, `manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: three}}]`)
 	w.app.Annotations = map[string]string{v1alpha1.AnnotationCreating: before}
@@ -145,9 +145,9 @@ func TestValuesOfSecretsAreNotWrittenDown(t *testing.T) {
 	assert.Contains(t, observertest.Unpacked(t, w.app.Annotations[v1alpha1.AnnotationCreating]), "***")
 }
 
-// TestWhatWasCreatedIsKnownForAWhile drops a resource that a
+// TestRecentCreatesAreRemembered drops a resource that a
 // process has created and not recorded, and has it back before it could be deleted.
-func TestWhatWasCreatedIsKnownForAWhile(t *testing.T) {
+func TestRecentCreatesAreRemembered(t *testing.T) {
 	const one = `{apiVersion: v1, kind: ConfigMap, metadata: {name: one}, data: {a: "1", b: "2"}}`
 	const other = `{apiVersion: v1, kind: ConfigMap, metadata: {name: other}, data: {a: "1"}}`
 	for name, meanwhile := range map[string]string{"something else is created": other, "nothing is": ""} {
@@ -169,9 +169,9 @@ func TestWhatWasCreatedIsKnownForAWhile(t *testing.T) {
 	}
 }
 
-// TestWhatMayHaveBeenCreatedIsNotForgotten has an object of which no watch
+// TestPossibleCreatesAreKept has an object of which no watch
 // knows yet, whose next create fails.
-func TestWhatMayHaveBeenCreatedIsNotForgotten(t *testing.T) {
+func TestPossibleCreatesAreKept(t *testing.T) {
 	w := newWorld(t, `manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: one}, data: {a: "1", b: "2"}}]`)
 	w.die(true)
 	unseen := w.live

@@ -40,7 +40,7 @@ func TestExplanationsAgreeWithThePlan(t *testing.T) {
 }
 
 // What is let go of an object of which more is held is restored first, and is explained.
-func TestWhatIsRestoredIsExplained(t *testing.T) {
+func TestRestoredFieldsAreExplained(t *testing.T) {
 	in := readCase(t, filepath.Join(goldenRoot, "what-was-to-be-absent-of-a-shared-object-comes-back"))
 	in.Application.Spec.Manifest = []runtime.RawExtension{{Raw: []byte(`{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {"replicas": 2}}`)}}
 	p := plan.Decide(in)
@@ -289,7 +289,7 @@ func TestFieldWithoutWriter(t *testing.T) {
 	assert.Contains(t, e.Fields[0].Why, "learns the first value")
 }
 
-func TestWhatIsRemovedIsNotCalledFree(t *testing.T) {
+func TestRemovedFieldsAreNotFree(t *testing.T) {
 	dir := filepath.Join(goldenRoot, "removing-a-field-from-the-manifest-removes-it-under-the-default-schema")
 	p := plan.Decide(readCase(t, dir))
 	e, _ := p.Explain(p.Changes[0].ID, false)
@@ -397,7 +397,7 @@ data: {a: Y2FuYXJ5LTE=, b: Y2FuYXJ5LTM=, c: Y2FuYXJ5LTQ=}
 	assert.Contains(t, lines(e), "held data.a: Y2FuYXJ5LTE=")
 }
 
-func TestWhatIsNotInThePlanIsNotExplained(t *testing.T) {
+func TestExplainNeedsAPlannedObject(t *testing.T) {
 	_, ok := plan.Decide(given(t, fmt.Sprintf(explainedApplication, false))).Explain(manifest.ID{Kind: "Pod", Name: "x"}, false)
 	assert.False(t, ok)
 }

@@ -198,12 +198,12 @@ func reportedWhy(f Field) string {
 
 // stateWhy has the reasons why a field needs no correction, for the states that determine the reason.
 var stateWhy = map[FieldState]string{
-	FieldAllowed: "in sync: its rule allows the value, which is neither learned nor written",
-	FieldSeeded:  "seeded: written when the object was created, and never again",
-	FieldPushed:  "in sync: written only when the manifest's value changes",
+	FieldAllowed:  "in sync: its rule allows the value, which is neither learned nor written",
+	FieldSeeded:   "seeded: written when the object was created, and never again",
+	FieldPushed:   "in sync: written only when the manifest's value changes",
 	FieldReported: "report-only: as in the manifest; drift is reported, and never corrected",
-	FieldAbsent:  "in sync: it must be absent, and is absent",
-	FieldMark:    "in sync: tracking metadata of Holdfast",
+	FieldAbsent:   "in sync: it must be absent, and is absent",
+	FieldMark:     "in sync: tracking metadata of Holdfast",
 }
 
 // inPlaceWhy returns the reason why an observed field needs no correction.

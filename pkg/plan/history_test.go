@@ -296,7 +296,7 @@ func TestTheOlderHistoryWaits(t *testing.T) {
 
 // What is kept of older entries is bounded, the same is counted, and what is stored may be
 // spelled otherwise.
-func TestWhatIsKeptOfOlderEntries(t *testing.T) {
+func TestOlderHistoryIsLimited(t *testing.T) {
 	at := func(minute int, to string) v1alpha1.HistoryEntry {
 		return v1alpha1.HistoryEntry{
 			Time: metav1.NewTime(time.Date(2026, 1, 1, 0, minute, 0, 0, time.UTC)), Outcome: v1alpha1.OutcomeCorrected, Path: "data.a",

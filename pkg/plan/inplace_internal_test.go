@@ -16,7 +16,7 @@ import (
 
 // Whatever an object is, it is compared as with our marks in entry and desired state: also
 // where they were left out because nothing differs.
-func TestWhatIsInPlaceIsCompared(t *testing.T) {
+func TestFieldsInPlaceAreCompared(t *testing.T) {
 	cases, err := filepath.Glob("../../testdata/plan/*/application.yaml")
 	require.NoError(t, err)
 	short, whole := 0, 0

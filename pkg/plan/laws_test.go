@@ -19,9 +19,9 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// TestNothingThatIsWrongBreaksDecide takes the golden cases and
+// TestDecideSurvivesInvalidInput takes the golden cases and
 // puts odd values anywhere into them, status included.
-func TestNothingThatIsWrongBreaksDecide(t *testing.T) {
+func TestDecideSurvivesInvalidInput(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(goldenRoot, "*", "application.yaml"))
 	require.NoError(t, err)
 	rapid.Check(t, func(r *rapid.T) {

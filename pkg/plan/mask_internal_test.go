@@ -9,7 +9,7 @@ import (
 )
 
 // What is not known to be open is masked: a typing error may have put a value there.
-func TestWhatOnlyReadersOfASecretMaySee(t *testing.T) {
+func TestSecretsNeedReadPermission(t *testing.T) {
 	secret := manifest.ID{Kind: "Secret", Namespace: "default", Name: "s"}
 	for path, hidden := range map[string]bool{
 		"data": true, "data.key": true, "data['a.b']": true, "stringData.key": true, "stringdata.key": true, "datum": true, "['odd.field']": true, "list[0]": true,

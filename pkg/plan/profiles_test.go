@@ -203,7 +203,7 @@ func TestProfilesThatAreNone(t *testing.T) {
 	}
 }
 
-func TestWhatAnAutoscalerTargets(t *testing.T) {
+func TestAutoscalerTargets(t *testing.T) {
 	const named = "{apiVersion: autoscaling/v2, kind: HorizontalPodAutoscaler, metadata: {namespace: shop, name: web}, spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}}"
 	for text, want := range map[string]bool{
 		named: true,
@@ -252,7 +252,7 @@ func TestAProfileNeverBreaksAnApplication(t *testing.T) {
 }
 
 // What deploy/profiles frees of kinds that a test cluster has no controllers for.
-func TestWhatTheShippedProfilesFree(t *testing.T) {
+func TestShippedProfiles(t *testing.T) {
 	files, err := filepath.Glob("../../deploy/profiles/*-*.yaml")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)

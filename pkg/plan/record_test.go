@@ -23,7 +23,7 @@ manifest:
   data: `
 
 // A patch of which nobody has seen the answer may have been applied.
-func TestWhatARequestWithoutAnAnswerHasAdded(t *testing.T) {
+func TestUnansweredRequestsAreRecorded(t *testing.T) {
 	w := newWorld(t, settingsOf+"{a: x, old: x}")
 	w.round()
 	w.edit(settingsOf + "{a: x, new: x}")
@@ -42,7 +42,7 @@ func TestWhatARequestWithoutAnAnswerHasAdded(t *testing.T) {
 }
 
 // What is not written because the Application is suspended is nobody's.
-func TestWhatWasWantedWhileSuspended(t *testing.T) {
+func TestChangesWhileSuspended(t *testing.T) {
 	w := newWorld(t, settingsOf+"{a: x}")
 	w.round()
 	w.edit("suspend: true\n" + settingsOf + "{a: x, more: x}")
@@ -154,7 +154,7 @@ func TestWhatIsRemovedAfterwards(t *testing.T) {
 }
 
 // What can never have been created is not waited for.
-func TestWhatCouldNotBeCreatedIsForgotten(t *testing.T) {
+func TestFailedCreatesAreForgotten(t *testing.T) {
 	unsupported := &plan.Problem{Reason: v1alpha1.ReasonKindUnsupported, Message: "no"}
 	blocked := func(w *world, problem *plan.Problem) *plan.Plan {
 		return plan.Decide(plan.Input{

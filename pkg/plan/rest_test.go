@@ -11,9 +11,9 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// TestNothingSpins plays an hour in which nobody does anything: whatever is suspended,
+// TestNoBusyLoops plays an hour in which nobody does anything: whatever is suspended,
 // contested or refused, it is looked at a few times and not again and again.
-func TestNothingSpins(t *testing.T) {
+func TestNoBusyLoops(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := newWorld(t, settings)
 		w.round()

@@ -164,7 +164,7 @@ func TestAPush(t *testing.T) {
 	})
 }
 
-func TestWhatIsWatchedIsInTheStatus(t *testing.T) {
+func TestReportOnlyDriftIsInTheStatus(t *testing.T) {
 	w := newWorld(t, scaled("2", "observer_schema_mode: report"))
 	w.round()
 	assert.Empty(t, w.app.Status.Reported)
@@ -236,7 +236,7 @@ observerSchema:
 	})
 }
 
-func TestWhatTheAnswerAddsToAClosedMapIsKept(t *testing.T) {
+func TestResponseKeysOfAClosedMapAreKept(t *testing.T) {
 	const closed = `
 manifest:
 - apiVersion: v1

@@ -88,7 +88,7 @@ spec:
 	assert.False(t, s.Empty())
 }
 
-func TestWhoWroteWhatIsSuggested(t *testing.T) {
+func TestSuggestionsNameTheAuthor(t *testing.T) {
 	for _, row := range []struct{ name, entry, object, free, held string }{
 		{"what was created has defaults, which nobody has set",
 			`{manager: kubectl-create, operation: Update, fieldsV1: {'f:spec': {'f:dnsPolicy': {}, 'f:containers': {'k:{"name":"a"}': {'.': {}, 'f:name': {}, 'f:image': {}, 'f:imagePullPolicy': {}, 'f:terminationMessagePath': {}, 'f:tty': {}}}}}}`,

@@ -147,7 +147,7 @@ func TestAMissingNamespaceIsTriedOncePerRound(t *testing.T) {
 }
 
 // Namespaces are watched only while an Application waits for one.
-func TestWhoCreatesNothingAwaitsNoNamespace(t *testing.T) {
+func TestOnlyCreatesWaitForNamespaces(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.Application){
 		"suspended": func(app *v1alpha1.Application) { app.Spec.Suspend = true },
 		// A source that has changed makes no new generation.
@@ -214,7 +214,7 @@ func TestOurOwnWritesAreKnown(t *testing.T) {
 	assert.Equal(t, []string{"config", "new"}, d.known, "before a watch tells")
 }
 
-func TestWhatIsAddedIsWrittenDownFirst(t *testing.T) {
+func TestAddedFieldsAreRecordedFirst(t *testing.T) {
 	d := newDesk(t, `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {a: "1"}}]}`)
 	d.has(config)
 	d.live[config]["data"] = map[string]any{"a": "1"}

@@ -47,7 +47,7 @@ func TestEachDriftIsALineOfTheLog(t *testing.T) {
 }
 
 // However often something drifts, few slices are written; and what has waited long is.
-func TestWhenTheOlderHistoryIsWritten(t *testing.T) {
+func TestOlderHistoryWrites(t *testing.T) {
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	m := &State{}
 	in := func(after time.Duration, entries int) time.Duration {

@@ -20,11 +20,11 @@ import (
 	"holdfast.dev/holdfast/pkg/turn"
 )
 
-// TestWhateverHappensAnApplicationIsHeld runs random Applications of a few
+// TestApplicationsAreHeldDespiteFaults runs random Applications of a few
 // objects in a cluster in which requests fail, answers are lost, the controller dies,
 // watches lag, and another client is at work. What must never happen is looked for all
 // the way (cluster_checks_test.go), and what must be so in the end when all is calm.
-func TestWhateverHappensAnApplicationIsHeld(t *testing.T) {
+func TestApplicationsAreHeldDespiteFaults(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		c := newCluster(t, r, observertest.DrawServer(r), drawNames(r))
 		c.maxBytes = rapid.SampledFrom([]int{0, 1, 1500}).Draw(r, "max bytes")

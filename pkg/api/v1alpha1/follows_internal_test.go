@@ -20,8 +20,8 @@ const (
 	someObserved = `{"apiVersion":"v1","kind":"Thing","metadata":{"labels":{"a\"b":"x, ]}"},"name":"t"},"spec":{"l":[1,{"m":[{"observer_schema_list_current_length":0}]},{"observer_schema_list_current_length":2}],"m":{},"n":-1.5e3,"z":true}}`
 )
 
-// TestWhatFollowsIsAFormat: this is in records, and has to mean the same in every version.
-func TestWhatFollowsIsAFormat(t *testing.T) {
+// TestDerivedValuesAreAFormat: this is in records, and has to mean the same in every version.
+func TestDerivedValuesAreAFormat(t *testing.T) {
 	oneValue := strings.Replace(someEntry, `"m":{}`, `"m":"observed"`, 1)
 	two := strings.Replace(oneValue, `{"m":[{"observer_schema_list_max_length":0,"observer_schema_list_min_length":0}]}`, `"observed"`, 1)
 	for _, row := range []struct{ name, short, entry string }{
@@ -82,8 +82,8 @@ func TestARecordOfAnEarlierVersion(t *testing.T) {
 	}, status)
 }
 
-// TestWhatIsShortIsWholeAgain: whatever stands beside whatever is read as it was written.
-func TestWhatIsShortIsWholeAgain(t *testing.T) {
+// TestShortenedRecordsAreExpanded: whatever stands beside whatever is read as it was written.
+func TestShortenedRecordsAreExpanded(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		desired := []byte(drawText(r, 0))
 		entry, observed := desired, desired
@@ -106,8 +106,8 @@ func TestWhatIsShortIsWholeAgain(t *testing.T) {
 	})
 }
 
-// TestWhatDoesNotFollowIsItself: what is read may be anything.
-func TestWhatDoesNotFollowIsItself(t *testing.T) {
+// TestHostileRecordsDoNotPanic: what is read may be anything.
+func TestHostileRecordsDoNotPanic(t *testing.T) {
 	for _, desired := range []string{someDesired, "", "{", "[", `"`, `"\`, `{"a"`, `{"a":`, `{"a":[1,`, `[,]`, `{,}`, `{}}`, "nul", " {}"} {
 		for _, short := range []string{"", "[", "[]", `["as desired"]`, `["as desired",]`, `["as desired",-1]`, `["as desired",9999]`, `["as desired","7"]`, `["as desired",1.5]`, `"as"`} {
 			assert.NotPanics(t, func() { wholeEntry([]byte(short), []byte(desired)); wholeObserved([]byte(short), []byte(desired)) })

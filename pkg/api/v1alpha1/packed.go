@@ -85,7 +85,7 @@ type slicedFields struct {
 	Outputs   *runtime.RawExtension `json:"outputs,omitempty"`
 	Accepted  []AcceptedField       `json:"accepted,omitempty"`
 	Contested []ContestedField      `json:"contested,omitempty"`
-	Reported   []ReportedField       `json:"reported,omitempty"`
+	Reported  []ReportedField       `json:"reported,omitempty"`
 }
 
 // Cut removes the fields that slices can contain from a status, and returns them as gzipped JSON.

@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/connection"
 )
 
-func TestWhenNoControllerLooks(t *testing.T) {
+func TestMissingControllers(t *testing.T) {
 	now := time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC)
 	ago := func(d time.Duration) metav1.Time { return metav1.NewTime(now.Add(-d)) }
 	long, short := ago(time.Minute), ago(time.Second)

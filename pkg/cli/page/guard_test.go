@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWhoIsLetIn(t *testing.T) {
+func TestPageGuard(t *testing.T) {
 	next := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
 	g, address := newGuard(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8123}, next)
 	opened, err := url.Parse(address)

@@ -277,7 +277,7 @@ func TestNoPageHasAValueOfASecret(t *testing.T) {
 	assert.NotContains(t, around(string(text), "canary"), "canary")
 }
 
-func TestWhatIsVendored(t *testing.T) {
+func TestVendoredScriptChecksums(t *testing.T) {
 	readme, err := os.ReadFile("assets/README.md")
 	require.NoError(t, err)
 	sum := sha256.Sum256([]byte(morph))
@@ -399,7 +399,7 @@ func TestEveryStateHasALook(t *testing.T) {
 }
 
 // Over all Applications, who changes most comes first, and what one of them did has its place.
-func TestWhoChangesMost(t *testing.T) {
+func TestMostActiveAuthorsComeFirst(t *testing.T) {
 	stored := func(name, history string) Summary {
 		var object map[string]any
 		require.NoError(t, yaml.Unmarshal([]byte("metadata: {namespace: shop, name: "+name+"}\nstatus:\n  history:"+history), &object))

@@ -62,7 +62,7 @@ Deployment a-name-as-people-give-them  Current  60m  never
 `)
 }
 
-func TestWhatIsWrongIsSaidOnce(t *testing.T) {
+func TestFaultsAreReportedOnce(t *testing.T) {
 	const message = "may not create ConfigMap shop/a: forbidden"
 	const command = "kubectl create rolebinding applier -n shop --clusterrole=edit --serviceaccount=shop:applier"
 	v := StatusView{
@@ -105,7 +105,7 @@ func TestReadyMatchesObservedGeneration(t *testing.T) {
 	}
 }
 
-func TestWhoWritesIsNamed(t *testing.T) {
+func TestStatusNamesTheServiceAccount(t *testing.T) {
 	assert.Contains(t, statusText(t, 80, StatusView{}), "\n  writes as the controller's default ServiceAccount\n")
 	assert.Contains(t, statusText(t, 80, StatusView{ServiceAccount: "default", Created: now.Add(-time.Minute).Format(time.RFC3339)}),
 		"\n  submitted 60s ago; writes as the ServiceAccount default\n")
@@ -203,7 +203,7 @@ func TestAdvice(t *testing.T) {
 	}
 }
 
-func TestWhatIsTooLargeIsSplitIfItCanBe(t *testing.T) {
+func TestLargeRecordsAreSplit(t *testing.T) {
 	view := StatusView{Ready: "False", Reason: v1alpha1.ReasonManifestTooLarge}
 	d := deciding("web")
 	d.Spec.Manifest = make([]runtime.RawExtension, 2)
