@@ -33,10 +33,10 @@ import (
 
 // cannotBe are the golden cases that no API server can be put into, and why.
 var cannotBe = map[string]string{
-	"what-a-hook-adds-is-observed-under-the-users-schema-too":                    "a hook of the test makes its plan",
-	"a-cluster-scoped-kind-is-found-by-its-schema-whatever-namespace-is-written": "no API server has a PriorityClass in a namespace",
+	"hook-fields-are-observed-under-a-user-schema":                    "a hook of the test makes its plan",
+	"a-schema-finds-a-cluster-scoped-kind-despite-a-namespace": "no API server has a PriorityClass in a namespace",
 	"to-adopt-is-to-cut-nothing-of-a-list":                                       "a Pod needs a ServiceAccount with a token",
-	"what-the-api-server-added-is-kept-though-we-died-before-it-was-on-record":   "a Pod needs a ServiceAccount with a token",
+	"server-fields-survive-a-death-before-the-record":   "a Pod needs a ServiceAccount with a token",
 	"a-foreign-key-that-is-there-twice-spoils-nothing":                           "no variable may have a value that is no text",
 	"an-object-that-is-being-deleted-is-waited-for":                              "nobody can create what is being deleted",
 	"keys-with-slash-tilde-dot-and-quotes-are-patched-where-they-are":            "no ConfigMap may have such keys",
@@ -45,7 +45,7 @@ var cannotBe = map[string]string{
 	"a-selection-that-would-never-rest-is-refused":                               "it selects the namespaces of all cases",
 	"objects-are-selected-by-labels-names-and-namespaces":                        "its objects are in other namespaces",
 	"values-of-a-selected-object-may-be-its-own-name":                            "it selects in the namespaces of all cases",
-	"the-namespace-of-a-shared-object-is-held-by-nobody":                         "its object is in another namespace",
+	"the-namespace-of-a-shared-object-is-not-held":                         "its object is in another namespace",
 }
 
 // TestPlanMatchesController puts golden cases onto a real API server, has the

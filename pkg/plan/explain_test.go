@@ -41,7 +41,7 @@ func TestExplanationsAgreeWithThePlan(t *testing.T) {
 
 // What is let go of an object of which more is held is restored first, and is explained.
 func TestRestoredFieldsAreExplained(t *testing.T) {
-	in := readCase(t, filepath.Join(goldenRoot, "what-was-to-be-absent-of-a-shared-object-comes-back"))
+	in := readCase(t, filepath.Join(goldenRoot, "an-absent-field-of-a-shared-object-is-restored"))
 	in.Application.Spec.Manifest = []runtime.RawExtension{{Raw: []byte(`{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {"replicas": 2}}`)}}
 	p := plan.Decide(in)
 	e, ok := p.Explain(p.Changes[0].ID, false)

@@ -51,14 +51,14 @@ func TestObservedDriftIsReported(t *testing.T) {
 			row:  "would be adopted and corrected: spec.tracks[0]; spec.tracks[3]; spec.tracks[2]",
 			held: "Observing", watched: `spec.tracks[0] "one" "other"`, event: `spec.tracks[3] is "four", and absent is desired`,
 		},
-		"what-was-held-is-only-observed": {
+		"a-held-application-becomes-observe-only": {
 			ready: "which would correct 1 (2 fields)", reason: "Observing",
 			row: "has drifted, and would be corrected: data.mode; data.old", held: "Observing", watched: `data.mode "live" "theirs"`, event: "data.old",
 		},
 		"a-resource-that-leaves-is-only-observed": {
 			ready: "which would delete 1", reason: "", row: "", held: "Deleting", watched: "", event: "",
 		},
-		"what-is-observed-may-be-suspended-too": {
+		"an-observe-only-application-can-be-suspended": {
 			ready: "which would correct 1 (1 field); spec.suspend is also set", reason: "Observing",
 			row: "has drifted, and would be corrected: data.mode", held: "Observing", watched: `data.mode "live" "theirs"`, event: "data.mode",
 		},
@@ -111,7 +111,7 @@ func TestObservedDriftIsReported(t *testing.T) {
 // What changes while it is observed is told when it comes; and when all is as it is desired,
 // the Application is not ready all the same: nothing is held.
 func TestObservedFieldIsRemovedAndAdded(t *testing.T) {
-	in := readCase(t, filepath.Join(goldenRoot, "what-is-observed-may-be-suspended-too"))
+	in := readCase(t, filepath.Join(goldenRoot, "an-observe-only-application-can-be-suspended"))
 	in.Application.Spec.Suspend = false
 	id := manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "settings"}
 	look := func(mode string) plan.Result {
@@ -162,7 +162,7 @@ func TestAnObservedSecretIsMasked(t *testing.T) {
 // An Application that is deleted while it observes leaves what it has held to the policies, and
 // what it has not alone.
 func TestDeletedWhileItObserves(t *testing.T) {
-	held := readCase(t, filepath.Join(goldenRoot, "what-was-held-is-only-observed"))
+	held := readCase(t, filepath.Join(goldenRoot, "a-held-application-becomes-observe-only"))
 	changes := plan.DecideDeletion(held).Changes
 	require.Len(t, changes, 1)
 	assert.Equal(t, plan.Delete, changes[0].Action)
@@ -190,7 +190,7 @@ func TestAnotherSpellingIsNoDrift(t *testing.T) {
 	require.Len(t, status.Reported, 1, "false is a value where the API server stores it")
 	assert.Equal(t, "spec.template.spec.automountServiceAccountToken", status.Reported[0].Path)
 
-	in = readCase(t, filepath.Join(goldenRoot, "what-may-be-another-spelling-is-no-sure-drift"))
+	in = readCase(t, filepath.Join(goldenRoot, "a-possible-other-spelling-is-doubtful-drift"))
 	p := plan.Decide(in)
 	status = p.Summarize(nil, lookedAt).Status
 	assert.Empty(t, status.Reported)
