@@ -241,7 +241,7 @@ func TestSecretsDoNotLeak(t *testing.T) {
 	told["statuses"] = kubectl(t, c, "", "get", "applications.holdfast.dev", "-n", namespace, `--output=jsonpath={range .items[*]}{.metadata.annotations}{.status}{"\n"}{end}`)
 	for where, part := range map[string]string{
 		"the log": `"Corrected"`, "notifications": "dev.holdfast.contested", "events": "is contested", "events on objects": "was changed and was corrected",
-		"statuses": `"outcome":"Observed"`, "metrics": "holdfast_audit_events_total", "holdfast history held": "data.a: *** → *** by mallory", "holdfast history held -w": "Restored",
+		"statuses": `"outcome":"Observed"`, "metrics": "holdfast_audit_events_total", "holdfast history held": "data.a: *** → ***, by mallory", "holdfast history held -w": "Restored",
 		"the page /applications/" + namespace + "/held/history": "mallory", "the stream": namespace + "/held", "holdfast status held -o html": "***",
 	} {
 		assert.True(t, strings.Contains(told[where], part), "%s in %s", part, where) //nolint:testifylint // the texts are long

@@ -34,18 +34,18 @@ import (
 // cannotBe are the golden cases that no API server can be put into, and why.
 var cannotBe = map[string]string{
 	"hook-fields-are-observed-under-a-user-schema":                    "a hook of the test makes its plan",
-	"a-schema-finds-a-cluster-scoped-kind-despite-a-namespace": "no API server has a PriorityClass in a namespace",
-	"to-adopt-is-to-cut-nothing-of-a-list":                                       "a Pod needs a ServiceAccount with a token",
-	"server-fields-survive-a-death-before-the-record":   "a Pod needs a ServiceAccount with a token",
-	"a-foreign-key-that-is-there-twice-spoils-nothing":                           "no variable may have a value that is no text",
-	"an-object-that-is-being-deleted-is-waited-for":                              "nobody can create what is being deleted",
-	"keys-with-slash-tilde-dot-and-quotes-are-patched-where-they-are":            "no ConfigMap may have such keys",
-	"each-selected-object-is-held":                                               "it selects the namespaces of all cases",
-	"a-label-that-is-selected-by-may-be-held":                                    "it selects the namespaces of all cases",
-	"a-selection-that-would-never-rest-is-refused":                               "it selects the namespaces of all cases",
-	"objects-are-selected-by-labels-names-and-namespaces":                        "its objects are in other namespaces",
-	"values-of-a-selected-object-may-be-its-own-name":                            "it selects in the namespaces of all cases",
-	"the-namespace-of-a-shared-object-is-not-held":                         "its object is in another namespace",
+	"a-schema-finds-a-cluster-scoped-kind-despite-a-namespace":        "no API server has a PriorityClass in a namespace",
+	"to-adopt-is-to-cut-nothing-of-a-list":                            "a Pod needs a ServiceAccount with a token",
+	"server-fields-survive-a-death-before-the-record":                 "a Pod needs a ServiceAccount with a token",
+	"a-foreign-key-that-is-there-twice-spoils-nothing":                "no variable may have a value that is no text",
+	"an-object-that-is-being-deleted-is-waited-for":                   "nobody can create what is being deleted",
+	"keys-with-slash-tilde-dot-and-quotes-are-patched-where-they-are": "no ConfigMap may have such keys",
+	"each-selected-object-is-held":                                    "it selects the namespaces of all cases",
+	"a-label-that-is-selected-by-may-be-held":                         "it selects the namespaces of all cases",
+	"a-selection-that-would-never-rest-is-refused":                    "it selects the namespaces of all cases",
+	"objects-are-selected-by-labels-names-and-namespaces":             "its objects are in other namespaces",
+	"values-of-a-selected-object-may-be-its-own-name":                 "it selects in the namespaces of all cases",
+	"the-namespace-of-a-shared-object-is-not-held":                    "its object is in another namespace",
 }
 
 // TestPlanMatchesController puts golden cases onto a real API server, has the

@@ -375,7 +375,11 @@ func (f *fixture) toldTheSame(name string) {
 			f.t.Errorf("the log has no %s", said)
 		}
 		f.AwaitNote(name, what)
-		assert.Contains(f.t, page[i], fmt.Sprintf("%s|%s → %s|%s|", e.Path, shownOn(e.From), shownOn(e.To), e.Writer()))
+		values := shownOn(e.To)
+		if live, desired := e.Values(); live != desired {
+			values = shownOn(live) + " → " + shownOn(desired)
+		}
+		assert.Contains(f.t, page[i], fmt.Sprintf("%s|%s|%s|", e.Path, values, e.Writer()))
 	}
 }
 

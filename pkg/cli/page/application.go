@@ -3,9 +3,11 @@ package page
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -13,37 +15,37 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // Application is the page of an Application, with all its resources.
 type Application struct {
 	Namespace, Name string
 	Badge           Badge
+	// Owner is the custom resource from which it was created, such as "Mysql db"; "" if there is none.
+	Owner           string
 	Reason, Message string
 	Account         string
 	Created         time.Time
 	Next            []report.Advice
 	Warnings        []string
 	Notes           []string
-	Events          []Event
 	Tree            []Branch
 	// Partial is nil if the page shows all objects of the tree field by field.
 	Partial *Partial
 	// Owned is true if the tree has the objects that the resources own.
 	Owned bool
+	// corrected is true if the controller corrects drift.
+	corrected bool
 	// Refused is why there is no plan; "" if there is one.
 	Refused string
 	Plan    []PlanLine
 	Count   string
-	// History has the last history entries.
-	History []HistoryItem
-}
-
-// Event is an event with its parsed time.
-type Event struct {
-	report.EventView
-
-	At time.Time
+	// Drifted has the first live values that are not the desired values; MoreDrifted is the number of others.
+	Drifted     []HistoryItem
+	MoreDrifted int
+	// Happened has the last history entries and events, the newest first.
+	Happened []HistoryItem
 }
 
 // Branch is a resource in the tree, or an object that a resource owns.
@@ -68,16 +70,26 @@ func applicationOf(d files.Decision, view report.StatusView, program string) App
 		Namespace: d.Namespace, Name: d.Name, Reason: view.Reason, Message: view.Message,
 		Badge: readyBadge(view.Ready, view.Reason, view.Suspended, view.Application.Mode == v1alpha1.ModeObserve), Account: view.ServiceAccount, Created: timeOf(view.Created),
 		Next: report.Advise(d, view, program), Warnings: view.Warnings,
-		Notes: d.OtherNotes(),
+		Notes: d.OtherNotes(), corrected: isCorrected(d.Application),
 	}
-	for i, e := range report.HistoryOf(d.Application) {
-		if i < shownHappenings {
-			a.History = append(a.History, happeningOf(d, e))
-		}
+	if owner := metav1.GetControllerOf(d.Application); owner != nil {
+		a.Owner = owner.Kind + " " + owner.Name
+	}
+	history := report.HistoryOf(d.Application)
+	for _, e := range history[:min(len(history), shownHappenings)] {
+		a.Happened = append(a.Happened, happeningOf(d, e))
 	}
 	for _, e := range view.Events {
-		a.Events = append(a.Events, Event{e, timeOf(e.Time)})
+		if outcomes[v1alpha1.HistoryOutcome(e.Reason)].Word != "" && len(history) > 0 {
+			continue // the history has it
+		}
+		badge := Badge{Class: "free", Sign: "·", Word: e.Reason}
+		if e.Type == "Warning" {
+			badge.Class, badge.Sign = "failed", "!"
+		}
+		a.Happened = append(a.Happened, HistoryItem{Badge: badge, At: timeOf(e.Time), Note: e.Message, Count: e.Count})
 	}
+	slices.SortStableFunc(a.Happened, func(x, y HistoryItem) int { return y.At.Compare(x.At) })
 	decided := map[manifest.ID]bool{}
 	for _, id := range files.IDsOf(d) {
 		decided[id] = true
@@ -88,7 +100,10 @@ func applicationOf(d files.Decision, view report.StatusView, program string) App
 			b.Ref = RefOf(id)
 		}
 		a.Tree = append(a.Tree, b)
+		a.addDrift(b, r)
 	}
+	a.MoreDrifted = max(len(a.Drifted)-shownDrifted, 0)
+	a.Drifted = a.Drifted[:len(a.Drifted)-a.MoreDrifted]
 	if err := files.NotDecided(d); err != nil {
 		a.Refused = err.Error()
 		return a
@@ -97,12 +112,33 @@ func applicationOf(d files.Decision, view report.StatusView, program string) App
 	return a
 }
 
-// shownHappenings is the number of history entries on the page of an Application.
-const shownHappenings = 5
+// Limits of the lists on the page of an Application.
+const (
+	shownHappenings = 5 // of history entries
+	shownDrifted    = 20
+)
+
+// addDrift adds the fields of a resource whose live values are not the desired values.
+func (a *Application) addDrift(b Branch, r report.ResourceView) {
+	id := idOf(r.Resource)
+	for _, f := range r.Fields {
+		if f.Drift == "" {
+			continue
+		}
+		one := HistoryItem{
+			Badge: fieldBadge(plan.Field{State: f.State, Drift: f.Drift}, false), Resource: b.Name, Ref: b.Ref, Path: f.Path,
+			Live: viewText(id, f.Live), Desired: viewText(id, f.Desired),
+		}
+		if w := f.Writer; w != nil {
+			one.By, one.At = writerOf(writer.Writer{Manager: w.Manager, Subresource: w.Subresource}).Name, timeOf(w.Time)
+		}
+		a.Drifted = append(a.Drifted, one)
+	}
+}
 
 func resourceBranch(d files.Decision, r report.ResourceView) Branch {
 	id := idOf(r.Resource)
-	b := Branch{Name: files.NameOf(id, d.Namespace), Health: healthBadge(r.Health), Created: timeOf(r.Created)}
+	b := Branch{Name: files.NameOf(id, d.Namespace), Health: healthBadge(r.Health, isCorrected(d.Application)), Created: timeOf(r.Created)}
 	b.Message = strings.TrimPrefix(r.Reason+": "+r.Message, ": ")
 	if r.Message == "" {
 		b.Message = ""
@@ -146,7 +182,7 @@ func (a *Application) grow(from *report.Branch, known map[string]Branch, home st
 	id := idOf(from.Resource)
 	b, ok := known[RefOf(id)]
 	if !ok || depth > 0 {
-		b = Branch{Name: files.NameOf(id, home), Health: healthBadge(from.Health), Message: from.Message, Created: timeOf(from.Created)}
+		b = Branch{Name: files.NameOf(id, home), Health: healthBadge(from.Health, a.corrected), Message: from.Message, Created: timeOf(from.Created)}
 	}
 	b.Depth = depth
 	a.Tree = append(a.Tree, b)

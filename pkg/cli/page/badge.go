@@ -75,10 +75,18 @@ func readyBadge(status, reason string, suspended, observing bool) Badge {
 	}
 }
 
-// healthBadge returns the badge of the health of an object.
-func healthBadge(health string) Badge {
+// isCorrected reports whether the controller corrects the drift of an Application.
+func isCorrected(app *v1alpha1.Application) bool {
+	return !app.Spec.Suspend && app.Spec.Mode != v1alpha1.ModeObserve
+}
+
+// healthBadge returns the badge of the health of an object. It is green only if drift is corrected.
+func healthBadge(health string, corrected bool) Badge {
 	switch health {
 	case "Current", "Ready":
+		if !corrected {
+			return Badge{Class: "suspended", Sign: "✓", Word: health}
+		}
 		return Badge{Class: "ready", Sign: "✓", Word: health}
 	case "InProgress", "Terminating":
 		return Badge{Class: "waiting", Sign: "…", Word: health}

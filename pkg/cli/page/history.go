@@ -40,14 +40,15 @@ type HistoryItem struct {
 	// Namespace and Application name the Application, if the page does not name it elsewhere.
 	Namespace, Application string
 	Path                   string
-	From, To               string
-	// CorrectedTo is the value that was written in place of To because of a rule; "" if From was written.
-	CorrectedTo string
-	By          string
-	User        string // with the source address; "" if it is not known
-	Stood       string
-	Count       int32
-	Since       time.Time
+	// Desired is "" for a learned field, whose live value is the desired value.
+	Live, Desired string
+	By            string
+	User          string // with the source address; "" if it is not known
+	Stood         string
+	Count         int32
+	Since         time.Time
+	// Note is the text of an event; "" for others.
+	Note string
 }
 
 // Picture is a time line with a lane for each field or writer. Its parts are positioned in percent of its
@@ -55,9 +56,10 @@ type HistoryItem struct {
 type Picture struct {
 	Title  string
 	Height int
-	Newest time.Time
-	Ticks  []Tick
-	Lanes  []Lane
+	// Oldest and Newest are the times at the ends of the axis.
+	Oldest, Newest time.Time
+	Ticks          []Tick
+	Lanes          []Lane
 }
 
 // Axis returns the vertical position at which the lanes end and the axis begins.
@@ -123,12 +125,13 @@ func happeningOf(d files.Decision, e report.EntryView) HistoryItem {
 // plainHappening returns an entry with names relative to a namespace.
 func plainHappening(e report.EntryView, namespace string) HistoryItem {
 	id := idOf(e.Resource)
+	live, desired := e.Values()
 	one := HistoryItem{
 		Badge: outcomes[v1alpha1.HistoryOutcome(e.Outcome)], At: timeOf(e.Time), Resource: files.NameOf(id, namespace), Path: e.Path, Count: max(e.Count, 1),
-		From: viewText(id, e.From), To: viewText(id, e.To), By: e.Writer(), User: e.Who(), Since: timeOf(e.Since),
+		Live: viewText(id, live), By: e.Writer(), User: e.Who(), Since: timeOf(e.Since),
 	}
-	if e.CorrectedTo != nil {
-		one.CorrectedTo = viewText(id, e.CorrectedTo)
+	if desired != live {
+		one.Desired = viewText(id, desired)
 	}
 	if one.Badge.Word == "" {
 		one.Badge = Badge{Class: "free", Sign: "·", Word: e.Outcome}
@@ -186,8 +189,8 @@ const (
 
 // pictureOf returns a picture with a lane for each name.
 func pictureOf(title string, all []HistoryItem, name func(HistoryItem) string) Picture {
-	p := Picture{Title: title, Newest: all[0].At}
-	x, ticks := axisOf(all)
+	p := Picture{Title: title, Oldest: oldestOf(all), Newest: all[0].At}
+	x, ticks := axisOf(p.Oldest, p.Newest)
 	p.Ticks = ticks
 	at := map[string]int{}
 	for _, one := range slices.Backward(all) {
@@ -211,11 +214,8 @@ func pictureOf(title string, all []HistoryItem, name func(HistoryItem) string) P
 	return p
 }
 
-// axisOf returns a function for the position of a time on the axis, and the ticks. The axis ends at the
-// newest time and is logarithmic. Recent times have more room, so that the changes of a burst are
-// distinguishable, and times days ago are visible too.
-func axisOf(all []HistoryItem) (x func(time.Time) string, ticks []Tick) {
-	newest, oldest := all[0].At, all[0].At
+func oldestOf(all []HistoryItem) time.Time {
+	oldest := all[0].At
 	for _, one := range all {
 		for _, at := range []time.Time{one.At, one.Since} {
 			if !at.IsZero() && at.Before(oldest) {
@@ -223,6 +223,13 @@ func axisOf(all []HistoryItem) (x func(time.Time) string, ticks []Tick) {
 			}
 		}
 	}
+	return oldest
+}
+
+// axisOf returns a function for the position of a time on the axis, and the ticks. The axis ends at the
+// newest time and is logarithmic. Recent times have more room, so that the changes of a burst are
+// distinguishable, and times days ago are visible too.
+func axisOf(oldest, newest time.Time) (x func(time.Time) string, ticks []Tick) {
 	before := newest.Sub(oldest)
 	scale := math.Log1p(max(before.Seconds(), 1) * 1.2)
 	percent := func(at time.Time) float64 {
@@ -233,8 +240,8 @@ func axisOf(all []HistoryItem) (x func(time.Time) string, ticks []Tick) {
 	for _, age := range []time.Duration{
 		time.Second, 10 * time.Second, time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour, 30 * 24 * time.Hour,
 	} {
-		if age <= before {
-			at := newest.Add(-age)
+		at := newest.Add(-age)
+		if age <= before && percent(at) > 20 { // the label of the oldest time is further left
 			ticks = append(ticks, Tick{x(at), "−" + terminal.Span(age), percent(at) > 75})
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -108,7 +109,7 @@ func objectOf(d files.Decision, id manifest.ID, entries map[manifest.ID][]EntryL
 	}
 	maskNested(id, e.Fields)
 	shown, unset := blocks(visibleObject(d, id, e.Change.APIVersion), e.Fields)
-	v := objectRows{Object: &o, foreign: foreign, now: now, entry: numbered(o.Entry)}
+	v := objectRows{Object: &o, foreign: foreign, owned: metav1.GetControllerOf(d.Application) != nil, now: now, entry: numbered(o.Entry)}
 	for _, b := range shown {
 		v.add(b)
 	}
@@ -144,10 +145,10 @@ func remarks(e plan.Explanation) (texts []string) {
 
 func healthOf(d files.Decision, id manifest.ID) Badge {
 	if d.Live[id] == nil {
-		return healthBadge("NotFound")
+		return healthBadge("NotFound", true)
 	}
 	health, _ := plan.Health(d.Live[id])
-	return healthBadge(health)
+	return healthBadge(health, isCorrected(d.Application))
 }
 
 // entriesOf returns the schemas of some resources from the observer schema, line by line.
@@ -217,6 +218,7 @@ type objectRows struct {
 	*Object
 
 	foreign bool
+	owned   bool           // another object sets the spec of the Application
 	entry   map[string]int // line numbers of the schema by JSON Pointer
 	now     time.Time
 }
@@ -317,7 +319,7 @@ func (v *objectRows) detail(f plan.Field, r Row) Detail {
 		d.Verb = "free"
 	case plan.FieldReported, plan.FieldMark, plan.FieldRemoved, plan.FieldRestored, plan.FieldClaimed:
 	}
-	if v.foreign || f.IsStatus() {
+	if v.foreign || v.owned || f.IsStatus() {
 		d.Verb = ""
 	}
 	return d

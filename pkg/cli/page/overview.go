@@ -28,7 +28,9 @@ type Summary struct {
 	Contested int
 	// Drifted is true if a held field does not have its desired value.
 	Drifted, Suspended bool
-	Created            time.Time
+	// Owner is the kind of the custom resource from which it was created; "" if there is none.
+	Owner   string
+	Created time.Time
 
 	history []report.EntryView
 }
@@ -50,6 +52,9 @@ func summaryOf(u *unstructured.Unstructured) Summary {
 		if c, _ := item.(map[string]any); c["type"] == "Held" {
 			s.Drifted = c["status"] == "False"
 		}
+	}
+	if owner := metav1.GetControllerOf(u); owner != nil {
+		s.Owner = owner.Kind
 	}
 	s.history = lastOf(u)
 	return s
@@ -107,7 +112,7 @@ var states = []struct {
 	{Badge{Class: "suspended", Sign: "‖", Word: "Suspended"}, func(s Summary) bool { return s.Suspended }},
 }
 
-// overviewOf returns the Applications that match a filter. Failed Applications are first.
+// overviewOf returns the Applications that match a filter. First are those that have failed or drifted.
 func overviewOf(all []Summary, f Filter, now time.Time) Overview {
 	o := Overview{Filter: f, All: len(all), Now: now}
 	for _, s := range all {
@@ -152,6 +157,9 @@ func (f Filter) with(state string) string {
 }
 
 func urgency(s Summary) int {
+	if s.Drifted || s.Contested > 0 {
+		return 0
+	}
 	return slices.Index([]string{"failed", "waiting", "suspended", "observing", "ready"}, s.Badge.Class)
 }
 

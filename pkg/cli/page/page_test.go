@@ -333,8 +333,8 @@ func TestTheHistoryUnderARule(t *testing.T) {
 	d := decide(t, before+"status:\n  observedGeneration: 1\n  history:"+ruled, live)
 	text, err := StatusFile(d, report.StatusOf(d), "holdfast", now)
 	require.NoError(t, err)
-	assert.Equal(t, 2, strings.Count(string(text), "<code>9</code>, corrected to <code>5</code>"), "among what happened last, and in the table")
-	assert.Contains(t, report.HistoryOf(d.Application)[0].Line(now, false), "spec.replicas: 9, corrected to 5, by tuner")
+	assert.Equal(t, 2, strings.Count(string(text), "<code>9</code> → <code>5</code>"), "among what happened last, and in the table")
+	assert.Contains(t, report.HistoryOf(d.Application)[0].Line(now, false), "spec.replicas: 9 → 5, by tuner")
 }
 
 func TestTheHistory(t *testing.T) {
@@ -343,9 +343,9 @@ func TestTheHistory(t *testing.T) {
 	h := historyOf(d, nil)
 	require.Len(t, h.Happenings, 3)
 	first := h.Happenings[0]
-	assert.Equal(t, []any{"corrected", "Deployment web · spec.x", "web:1", "web:2", "kubectl-set (Update)", "8ms", int32(3), "deployment.apps/default/web"},
-		[]any{first.Badge.Word, first.what(), first.From, first.To, first.By, first.Stood, first.Count, first.Ref})
-	assert.Equal(t, "***", h.Happenings[2].From, "of an Application among the manifests no value is shown")
+	assert.Equal(t, []any{"corrected", "Deployment web · spec.x", "web:2", "web:1", "kubectl-set (Update)", "8ms", int32(3), "deployment.apps/default/web"},
+		[]any{first.Badge.Word, first.what(), first.Live, first.Desired, first.By, first.Stood, first.Count, first.Ref})
+	assert.Equal(t, "***", h.Happenings[2].Desired, "of an Application among the manifests no value is shown")
 	require.Len(t, h.Pictures, 2)
 	fields, writers := h.Pictures[0], h.Pictures[1]
 	assert.Equal(t, []string{"Deployment web · spec.x", "Deployment web", "Application inner · spec.manifest[0].data.a"}, []string{fields.Lanes[0].Name, fields.Lanes[1].Name, fields.Lanes[2].Name})
@@ -358,9 +358,13 @@ func TestTheHistory(t *testing.T) {
 		xs = append(xs, percent)
 	}
 	assert.IsIncreasing(t, append([]float64{1.9}, append(xs, 98.1)...), "what was earlier is further to the left")
+	assert.Equal(t, "2025-12-30T00:00:00Z", fields.Oldest.Format(time.RFC3339))
 	text, err := StatusFile(d, report.StatusOf(d), "holdfast", now)
 	require.NoError(t, err)
-	assert.Contains(t, string(text), "<svg ")
+	for _, label := range []string{"2d ago", "−6h", "−10m", "60s ago"} {
+		assert.Regexp(t, `<text class="axis[^>]*>`+label+"</text>", string(text))
+	}
+	assert.Contains(t, string(text), "<code>web:2</code> → <code>web:1</code>")
 	assert.Contains(t, string(text), "by <b>kubectl-set (Update)</b>, user &lt;script&gt;mallory (impersonated by admin) from 10.0.0.7,")
 	assert.NotContains(t, around(string(text), "canary"), "canary")
 }
@@ -396,6 +400,81 @@ func TestEveryStateHasALook(t *testing.T) {
 		signs[badge.Sign] = true
 		assert.Contains(t, string(page), "| `"+badge.Sign+"` | "+badge.Word+" |")
 	}
+}
+
+var markup = regexp.MustCompile(`\s*<[^>]*>\s*`)
+
+// cardOf returns the words of the card with the given title.
+func cardOf(t *testing.T, page, title string) string {
+	t.Helper()
+	_, card, found := strings.Cut(page, ">"+title+"</h2>")
+	require.True(t, found, title)
+	card, _, _ = strings.Cut(card, "</section>")
+	return html.UnescapeString(strings.Join(strings.Fields(markup.ReplaceAllString(card, " ")), " "))
+}
+
+// What is live and not desired comes first, with who wrote it and when.
+func TestDriftComesFirst(t *testing.T) {
+	text := pageOf(t, decide(t, application, live))
+	card := cardOf(t, text, "Drift")
+	assert.Contains(t, card, "5m ago ~ drifted Deployment web spec.template.spec.containers[name=web].image : web:2 → web:1 , by kubectl-set")
+	assert.Contains(t, card, "spec.template.spec.hostNetwork : (absent) → true , by an unknown client")
+	before, _, _ := strings.Cut(text, `<h2 id="drifted"`)
+	assert.NotContains(t, before, "<h2")
+	assert.NotContains(t, pageOf(t, decide(t, application)), `id="drifted"`, "nothing is live")
+
+	var all []Summary
+	for _, name := range []string{"a", "b"} {
+		all = append(all, Summary{Name: name, Badge: readyBadge("True", "", false, false), Drifted: name == "b"})
+	}
+	assert.Equal(t, "b", overviewOf(all, Filter{}, now).Rows[0].Name)
+}
+
+// An Application that writes nothing has no green sign.
+func TestUncorrectedIsNotGreen(t *testing.T) {
+	for spec, green := range map[string]bool{"": true, "suspend: true": false, "mode: Observe": false} {
+		d := decide(t, strings.Replace(application, "spec:\n", "spec:\n  "+spec+"\n", 1), strings.Replace(live, "status: {", "status: {observedGeneration: 1, ", 1))
+		view := report.StatusOf(d)
+		view.Ready = "True"
+		for i := range view.Resources {
+			view.Resources[i].Health = "Current"
+		}
+		text, err := StatusFile(d, view, "holdfast", now)
+		require.NoError(t, err)
+		body := string(text)[strings.Index(string(text), "<main"):]
+		assert.Equal(t, green, strings.Contains(body, "c-ready"), "%q: %s", spec, around(body, "c-ready"))
+		assert.Equal(t, green, healthOf(d, webID).Class == "ready" || healthOf(d, webID).Class == "waiting" && green, spec)
+	}
+}
+
+// Events are among the entries of the history, by time.
+func TestOneListOfWhatHappened(t *testing.T) {
+	before, _, _ := strings.Cut(application, "status:\n")
+	d := decide(t, before+strings.TrimPrefix(happened, "\n"), live)
+	view := report.StatusOf(d)
+	view.Events = []report.EventView{{Reason: "Corrected", Message: "repeated"}, {Reason: "Late", Message: "m", Time: "2026-01-01T00:09:30Z", Count: 2}, {Type: "Warning", Reason: "Early", Message: "n", Time: "2025-12-31T12:00:00Z"}}
+	text, err := StatusFile(d, view, "holdfast", now)
+	require.NoError(t, err)
+	card := cardOf(t, string(text), "What happened last")
+	assert.Regexp(t, "Late : m, 2 times.* corrected .*! Early : n.* restored .*corrected", card)
+	assert.NotContains(t, string(text), "Last events")
+	assert.NotContains(t, card, "repeated", "the history has it")
+}
+
+// An Application that a custom resource made names it, and no command that would be refused.
+func TestTheOwnerOfAnApplication(t *testing.T) {
+	const owner = "ownerReferences: [{apiVersion: fnjoin.com/v1, kind: Mysql, name: db, uid: u-2, controller: true}]"
+	d := decide(t, strings.Replace(application, "generation: 1", "generation: 1, "+owner, 1), live)
+	assert.Contains(t, pageOf(t, d), "Application in default, created from <b>Mysql db</b>")
+	for path, detail := range objectOf(d, webID, nil, now).Details {
+		assert.Empty(t, detail.Verb, path)
+	}
+	var object map[string]any
+	require.NoError(t, yaml.Unmarshal([]byte("metadata: {namespace: shop, name: db, "+owner+"}"), &object))
+	o := overviewOf([]Summary{summaryOf(&unstructured.Unstructured{Object: object})}, Filter{}, now)
+	text, err := (document{Title: "t", Template: "overview.html", Content: o, Now: now}).html()
+	require.NoError(t, err)
+	assert.Contains(t, string(text), "from Mysql")
 }
 
 // Over all Applications, who changes most comes first, and what one of them did has its place.

@@ -138,12 +138,13 @@ func (e EntryView) Line(now time.Time, withApplication bool) string {
 	if withApplication {
 		text += " of " + e.Application.Namespace + "/" + e.Application.Name
 	}
-	switch {
-	case e.Path == "":
-	case e.CorrectedTo != nil: // the value from before is not known
-		text += " " + terminal.Visible(e.Path) + ": " + inlineView(e.To) + ", corrected to " + inlineView(e.CorrectedTo) + ","
-	default:
-		text += " " + terminal.Visible(e.Path) + ": " + inlineView(e.From) + " → " + inlineView(e.To)
+	if e.Path != "" {
+		live, desired := e.Values()
+		text += " " + terminal.Visible(e.Path) + ": " + inlineView(live)
+		if desired != live {
+			text += " → " + inlineView(desired)
+		}
+		text += ","
 	}
 	if e.Manager != "" {
 		text += " by " + e.Writer()
@@ -165,6 +166,18 @@ func (e EntryView) Line(now time.Time, withApplication bool) string {
 		text += fmt.Sprintf(" (%d times since %s)", e.Count, terminal.Ago(now, since))
 	}
 	return text
+}
+
+// Values returns the live value of the field, and the desired value. Both are the same for a learned field.
+func (e EntryView) Values() (live, desired *plan.ViewValue) {
+	switch {
+	case e.CorrectedTo != nil:
+		return e.To, e.CorrectedTo
+	case e.Outcome == string(v1alpha1.OutcomeLearned):
+		return e.To, e.To
+	default:
+		return e.To, e.From
+	}
 }
 
 // isDeletion reports whether another client deleted the object, which was created again.

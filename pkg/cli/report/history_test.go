@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/report"
@@ -19,7 +20,8 @@ func TestUsersInTheHistory(t *testing.T) {
 		return v1alpha1.HistoryEntry{
 			Time: metav1.NewTime(now), Outcome: v1alpha1.OutcomeCorrected, Path: "data.a",
 			Resource: v1alpha1.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: "web"},
-			Manager:  manager, Operation: "Update", User: user, Impersonator: impersonator, SourceIP: address,
+			From:     &runtime.RawExtension{Raw: []byte(`"ours"`)}, To: &runtime.RawExtension{Raw: []byte(`"theirs"`)},
+			Manager: manager, Operation: "Update", User: user, Impersonator: impersonator, SourceIP: address,
 		}
 	}
 	app := &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Status: v1alpha1.ApplicationStatus{History: []v1alpha1.HistoryEntry{
@@ -31,11 +33,14 @@ func TestUsersInTheHistory(t *testing.T) {
 		lines = append(lines, e.Line(now, false))
 	}
 	assert.Equal(t, []string{
-		"Corrected ConfigMap web data.a: absent → absent by kubectl-edit (Update), user alice (impersonated by admin) from 10.0.0.7",
-		"Corrected ConfigMap web data.a: absent → absent by kubectl-edit (Update), user bob",
-		"Corrected ConfigMap web data.a: absent → absent by user eve\\x1b[2J from ::1",
-		"Corrected ConfigMap web data.a: absent → absent by kubectl-edit (Update)",
+		"Corrected ConfigMap web data.a: theirs → ours, by kubectl-edit (Update), user alice (impersonated by admin) from 10.0.0.7",
+		"Corrected ConfigMap web data.a: theirs → ours, by kubectl-edit (Update), user bob",
+		"Corrected ConfigMap web data.a: theirs → ours, by user eve\\x1b[2J from ::1",
+		"Corrected ConfigMap web data.a: theirs → ours, by kubectl-edit (Update)",
 	}, lines)
+	learned := v1alpha1.HistoryEntry{Outcome: v1alpha1.OutcomeLearned, Path: "data.b", To: &runtime.RawExtension{Raw: []byte(`1`)}}
+	app.Status.History = []v1alpha1.HistoryEntry{learned}
+	assert.Contains(t, report.HistoryOf(app)[0].Line(now, false), "data.b: 1, by", "the live value is desired")
 	for by, want := range map[string]int{"alice": 1, "admin": 1, "bob": 1, "kubectl-edit": 3, "": 4, "nobody": 0} {
 		found, err := report.HistoryFilter{By: by}.Select(all)
 		require.NoError(t, err)
