@@ -92,22 +92,36 @@ type Controller struct {
 	target  targetCluster
 	turns   *turn.Reconciler
 	queue   workqueue.TypedRateLimitingInterface[types.NamespacedName]
-	events  recorder
-	// notes are the texts of recent events.
-	notes        *eventLimiter
-	objectEvents *objectEvents
+	slots   *slots
+	sharers *sharers
+	calls   *shutdownCaller
+	called  callbackCache
+	reports reports
+	stores
+	eventWriters
+	registry
+}
 
-	slots        *slots
-	sharers      *sharers
+// stores has the objects of Holdfast's own kinds.
+type stores struct {
 	applications *cluster.ApplicationStore
 	slices       *cluster.ApplicationStore
 	templates    *templates.Templates
 	profiles     *profiles.Profiles
-	calls        *shutdownCaller
-	called       callbackCache
 	synced       chan struct{}
 	slicesSynced chan struct{}
+}
 
+// eventWriters writes events.
+type eventWriters struct {
+	events recorder
+	// notes are the texts of recent events.
+	notes        *eventLimiter
+	objectEvents *objectEvents
+}
+
+// registry has what the controller knows of the Applications between reconciles. It may be lost.
+type registry struct {
 	mu sync.Mutex
 	// slicesOf are the slices of each Application. sliceOwners maps each slice to its Application.
 	slicesOf    map[types.NamespacedName]map[types.NamespacedName]turn.Slice
@@ -127,7 +141,6 @@ type Controller struct {
 	arrived map[types.UID]struct{}
 	// orphans has the Applications of which a version showed that their deletion must orphan their objects.
 	orphans map[types.UID]struct{}
-	reports reports
 }
 
 func (o Options) withDefaults() Options {

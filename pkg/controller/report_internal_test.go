@@ -12,7 +12,7 @@ import (
 // While there is something to correct, postponed reports are written one at a time, and who
 // has to wait is asked for when it is its turn.
 func TestReportsDoNotCompeteWithCorrections(t *testing.T) {
-	c := &Controller{changed: map[types.UID]struct{}{"another": {}, "one more": {}}, queue: worker.NewQueue[types.NamespacedName]("")}
+	c := &Controller{registry: registry{changed: map[types.UID]struct{}{"another": {}, "one more": {}}}, queue: worker.NewQueue[types.NamespacedName]("")}
 	defer c.queue.ShutDown()
 	named := func(name string) types.NamespacedName { return types.NamespacedName{Name: name} }
 	queued := func() (names []string) {

@@ -23,19 +23,21 @@ func New(client *cluster.Client, options Options) *Controller {
 	options = options.withDefaults()
 	c := &Controller{
 		options: options, client: client,
-		queue:     worker.NewQueue[types.NamespacedName]("applications"),
-		selection: options.Selection,
-		synced:    make(chan struct{}), slicesSynced: make(chan struct{}),
-		slicesOf: map[types.NamespacedName]map[types.NamespacedName]turn.Slice{}, sliceOwners: map[types.NamespacedName]types.NamespacedName{},
-		names:    map[types.UID]types.NamespacedName{},
-		memories: map[types.UID]*memory{},
-		waiting:  map[string]map[types.NamespacedName]struct{}{},
-		changed:  map[types.UID]struct{}{},
-		arrived:  map[types.UID]struct{}{},
-		orphans:  map[types.UID]struct{}{},
-		calls:    newCalls(options.Dial),
-		notes:    newNotes(options.Now),
-		sharers:  newSharers(),
+		queue:        worker.NewQueue[types.NamespacedName]("applications"),
+		calls:        newCalls(options.Dial),
+		sharers:      newSharers(),
+		stores:       stores{synced: make(chan struct{}), slicesSynced: make(chan struct{})},
+		eventWriters: eventWriters{notes: newNotes(options.Now)},
+		registry: registry{
+			selection: options.Selection,
+			slicesOf:  map[types.NamespacedName]map[types.NamespacedName]turn.Slice{}, sliceOwners: map[types.NamespacedName]types.NamespacedName{},
+			names:    map[types.UID]types.NamespacedName{},
+			memories: map[types.UID]*memory{},
+			waiting:  map[string]map[types.NamespacedName]struct{}{},
+			changed:  map[types.UID]struct{}{},
+			arrived:  map[types.UID]struct{}{},
+			orphans:  map[types.UID]struct{}{},
+		},
 	}
 	c.options.Hooks = c.standardHooks(options.Hooks)
 	c.target = targetCluster{

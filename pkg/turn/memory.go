@@ -28,37 +28,67 @@ type State struct {
 	request string
 	// recalled is true after the contests in the status were restored following a restart.
 	recalled bool
-	retry    retry
-	jitter   func(time.Duration) time.Duration
 	// kinds has the kinds of objects that hooks add.
 	kinds []schema.GroupVersionKind
+	// yields has the shared objects of which older Applications may claim fields.
+	yields map[manifest.ID]precedenceWait
+	retries
+	unconfirmed
+	outsideWatches
+	permissions
+	matches
+	reporting
+}
+
+// retries has what must not be sent again yet.
+type retries struct {
+	retry  retry
+	jitter func(time.Duration) time.Duration
 	// failures has the resources that must not be retried yet.
 	failures map[manifest.ID]*failure
 	// missing maps missing namespaces to the time of their next retry, which is the same for all objects in
 	// the namespace.
 	missing map[string]time.Time
-	// unwatched has objects that exist and are in no watch, because they do not have the tracking label.
-	unwatched map[manifest.ID]unwatchedObject
-	// unanswered has the objects that may have been created, although the create had no response.
+}
+
+// unconfirmed has the objects whose last request had no response. The watch may not show its effect yet.
+type unconfirmed struct {
+	// unanswered has the objects that may have been created.
 	unanswered map[manifest.ID]bool
-	// unsure has the objects whose last patch had no response, and the generation of the Application that
-	// sent it. The watch may not show the effect of the patch yet.
+	// unsure has the objects that may have been patched, and the generation of the Application that sent the
+	// patch.
 	unsure map[manifest.ID]int64
-	// permits has the objects watched by name that the ServiceAccount may read.
-	permits map[manifest.ID]readPermission
-	// lists has the ranges of spec.select that the ServiceAccount may list.
-	lists map[listKey]listPermission
-	// selected has the objects that spec.select matched at the last reconciliation. churn has the objects
-	// that it has stopped matching at least once.
-	selected map[manifest.ID]struct{}
-	churn    map[manifest.ID]selectionChurn
-	// yields has the shared objects of which older Applications may claim fields.
-	yields map[manifest.ID]precedenceWait
+}
+
+// outsideWatches has objects that no watch with the tracking label shows.
+type outsideWatches struct {
+	// unwatched has objects that exist and are in no watch.
+	unwatched map[manifest.ID]unwatchedObject
 	// unmarked has the objects that are watched by name because the Application is in observe-only mode and
 	// they do not have its tracking metadata.
 	unmarked map[manifest.ID]bool
 	// gone has the UIDs of objects that are known to be deleted.
 	gone map[types.UID]bool
+}
+
+// permissions has what the ServiceAccount may read of objects without tracking metadata.
+type permissions struct {
+	// permits has the objects watched by name that it may read.
+	permits map[manifest.ID]readPermission
+	// lists has the ranges of spec.select that it may list.
+	lists map[listKey]listPermission
+}
+
+// matches has the objects that spec.select matched.
+type matches struct {
+	// selected has the objects that it matched at the last reconciliation. churn has the objects that it has
+	// stopped matching at least once.
+	selected map[manifest.ID]struct{}
+	churn    map[manifest.ID]selectionChurn
+}
+
+// reporting has what the status still lacks, and the slices with its parts.
+type reporting struct {
 	// slices has the existing slices that the Application names or has named.
 	slices []string
 	// postponed is the report that is not written yet, or nil.
@@ -124,8 +154,8 @@ type unwatchedObject struct {
 // NewMemory returns the state of an Application that this process has not reconciled yet.
 func NewMemory(app *v1alpha1.Application, now time.Time) *State {
 	return &State{
-		since: now, generation: app.Generation, request: app.Status.ReconcileRequest, jitter: worker.Jitter,
-		plan: remembered(app), recalled: len(app.Status.RecordSlices) == 0,
+		since: now, generation: app.Generation, request: app.Status.ReconcileRequest, plan: remembered(app),
+		recalled: len(app.Status.RecordSlices) == 0, retries: retries{jitter: worker.Jitter},
 	}
 }
 

@@ -74,7 +74,7 @@ func TestNoWaitIsNegativeOrLongerThanTheLongest(t *testing.T) {
 // What fails at one moment for many does not come back at one moment.
 func TestWaitsAreSpread(t *testing.T) {
 	const wait = 250 * time.Millisecond
-	m := &State{jitter: worker.Jitter, failures: map[manifest.ID]*failure{}, retry: retryOf(nil)}
+	m := &State{retries: retries{jitter: worker.Jitter, failures: map[manifest.ID]*failure{}, retry: retryOf(nil)}}
 	seen := map[time.Duration]bool{}
 	for i := range 100 {
 		name := strconv.Itoa(i)
@@ -90,7 +90,7 @@ func TestTheLastAttempt(t *testing.T) {
 	id := manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "config"}
 	now := time.Unix(1000, 0)
 	later := now.Add(1000 * time.Hour)
-	m := &State{jitter: worker.Jitter, failures: map[manifest.ID]*failure{}, retry: retryOf(&v1alpha1.RetryPolicy{MaxAttempts: 2})}
+	m := &State{retries: retries{jitter: worker.Jitter, failures: map[manifest.ID]*failure{}, retry: retryOf(&v1alpha1.RetryPolicy{MaxAttempts: 2})}}
 
 	first := m.failed(id, passing, now)
 	assert.Positive(t, first.RetryAfter)
@@ -116,7 +116,7 @@ func TestTheLastAttempt(t *testing.T) {
 func TestARefusedLeafIsGivenUpToo(t *testing.T) {
 	now := time.Unix(1000, 0)
 	leaf := plan.Leaf{ID: manifest.ID{Kind: "Service", Name: "web"}, Path: "/spec/clusterIP"}
-	m := &State{jitter: worker.Jitter, retry: retryOf(&v1alpha1.RetryPolicy{MaxAttempts: 2})}
+	m := &State{retries: retries{jitter: worker.Jitter, retry: retryOf(&v1alpha1.RetryPolicy{MaxAttempts: 2})}}
 	m.plan.Rejections = map[plan.Leaf]*plan.Rejection{leaf: {Problem: rejected, Times: 1, Until: now.Add(time.Minute)}}
 	m.giveUpRefused(now)
 	assert.False(t, m.plan.HeldBack(leaf, now.Add(time.Hour)))
