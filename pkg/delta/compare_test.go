@@ -25,7 +25,7 @@ func object(t *testing.T, text string) map[string]any {
 	return content
 }
 
-// given compares under a user's schema; "" is the default one.
+// given returns the input of a comparison under a user's schema; "" is the default schema.
 func given(t *testing.T, schema, desired, live string) delta.Input {
 	t.Helper()
 	in := delta.Input{Live: object(t, live), Desired: object(t, desired)}
@@ -111,7 +111,7 @@ func TestAFieldIsRemovedFromAnEmptiedElement(t *testing.T) {
 	assert.Equal(t, []string{"remove /l/0/a"}, ops(delta.Compare(in)))
 }
 
-// A form of what is removed says nothing when the field comes back.
+// An accepted form below a removed field is dropped. It does not apply if the field returns.
 func TestFormsBelowWhatIsRemovedAreNotKept(t *testing.T) {
 	in := given(t, "{v: observed}", "{v: 1}", "{v: 2, m: {a: x}}")
 	in.Previous, in.Prune = object(t, "{v: 1, m: {a: y}}"), true
@@ -192,7 +192,7 @@ func TestPatchOmitsDeferredLeaf(t *testing.T) {
 	assert.False(t, delta.Compare(in).Correctable())
 }
 
-// withKeys is a ConfigMap with n keys, and a label.
+// withKeys returns a ConfigMap with n keys and a label.
 func withKeys(t *testing.T, n int, value string) string {
 	t.Helper()
 	data := map[string]any{}
@@ -225,7 +225,7 @@ func TestOneGuardReplacesLongOrManyGuards(t *testing.T) {
 	}
 }
 
-// An API server takes 10,000 operations in one patch.
+// An API server accepts at most 10,000 operations in one patch.
 func TestTheRestOfAPatchIsLeftForTheNext(t *testing.T) {
 	in := given(t, "", withKeys(t, 12_000, "a"), withKeys(t, 12_000, "b"))
 	c := delta.Compare(in)
@@ -298,8 +298,8 @@ func TestElementsWithTheSameKeysHaveGuards(t *testing.T) {
 	assert.Contains(t, guards, delta.Op{Op: "test", Path: "/metadata/resourceVersion", Value: "7"})
 }
 
-// BenchmarkLongList compares a list of which every second element is gone and every other
-// one is changed.
+// BenchmarkLongList compares a list in which every second element is missing and every other one has
+// changed.
 func BenchmarkLongList(b *testing.B) {
 	for _, n := range []int{1000, 10000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

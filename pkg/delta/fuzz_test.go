@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// FuzzCompare: no desired state, live object, schema and history make Compare
-// panic, every path can be read, and the patch applies to the object that it was made for.
+// FuzzCompare checks that Compare never panics and that every path can be parsed. The patch must apply
+// to its object.
 func FuzzCompare(f *testing.F) {
 	const control = `{"observer_schema_list_min_length":1,"observer_schema_list_max_length":2}`
 	f.Add(`{"v1":1,"k1":[{"name":"a","v1":1}]}`, `{"v1":2,"k1":[{"name":"b"},{"name":"a","v1":2}]}`, `{"v1":null,"k1":[{"v1":null},`+control+`]}`, `{"v2":1}`)
@@ -54,7 +54,7 @@ func FuzzCompare(f *testing.F) {
 	})
 }
 
-// hasEmptyKey reports whether the library that applies patches loses its way.
+// hasEmptyKey reports whether a value has an empty key, which the JSON patch library cannot handle.
 func hasEmptyKey(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
@@ -92,7 +92,7 @@ func fuzzInput(desired, live, schema, before string) (delta.Input, bool) {
 		if err != nil {
 			return delta.Input{}, false
 		}
-		// Not assigned: a schema may contradict what is desired after a hook.
+		// The schema is not assigned: it may contradict the desired state after a hook.
 		in.Entry, in.Prune = entries[0], false
 		in.Type = (*kinds.Node)(nil)
 	}

@@ -23,7 +23,7 @@ import (
 
 var thing = observertest.Type()
 
-// drawn is a resource to compare: an entry, a desired state and a live object.
+// drawn is a resource to compare: a schema, a desired state and a live object.
 type drawn struct {
 	in   delta.Input
 	spec map[string]any
@@ -38,7 +38,7 @@ func draw(t *rapid.T, o observertest.Options) drawn {
 	}
 	live := observertest.Object(observertest.Mutate(t, spec))
 	desired := entry.Desired(thing, object.Content, nil)
-	entry.Learn(thing, desired, object.Content, observertest.Object(observertest.Mutate(t, spec))) // some other day
+	entry.Learn(thing, desired, object.Content, observertest.Object(observertest.Mutate(t, spec))) // earlier
 	return drawn{spec: spec, in: delta.Input{
 		Entry: entry, Type: thing, Desired: desired, Manifest: object.Content, Live: live,
 	}}
@@ -50,7 +50,7 @@ func (d drawn) String() string {
 		show(d.in.Entry.Raw()), show(d.in.Desired), show(d.in.Manifest), show(d.in.Live), show(d.in.Previous))
 }
 
-// corrected is the live object after the patch, applied as an API server does.
+// corrected returns the live object after the patch, applied as an API server does.
 func corrected(t *rapid.T, d drawn, c delta.Comparison) map[string]any {
 	guards, ops := c.Patch("u-1", "1")
 	raw, err := json.Marshal(slices.Concat(guards, ops))
@@ -99,8 +99,8 @@ func TestACorrectedObjectHasNoDrift(t *testing.T) {
 		d.in.Live = after
 		again := delta.Compare(d.in)
 		if len(again.Differences) > 0 && !slices.ContainsFunc(again.Differences, func(d delta.Difference) bool { return d.Desired.Set }) {
-			// What the schema says of an element beyond the manifest counts for a foreign one
-			// only when none of ours is missing any more. It can be too long, and no more.
+			// The schema of an element beyond the manifest applies to a foreign element only after all
+			// of our missing elements are back. Then only a surplus can remain.
 			d.in.Live = corrected(t, d, again)
 			again = delta.Compare(d.in)
 		}
@@ -156,7 +156,7 @@ func TestTheOrderOfAssociativeListsDoesNotMatter(t *testing.T) {
 		d.in.Live = observertest.Object(observertest.Shuffle(t, d.in.Live["spec"].(map[string]any)))
 		one, two := summary(first), summary(delta.Compare(d.in))
 		if len(first.Warnings) > 0 || slices.ContainsFunc(slices.Concat(one, two), putsKeyBack) {
-			return // of two with the same keys the first is ours; one with other keys may be, where it stands
+			return // two elements with equal keys match by position, and so may an element with another key
 		}
 		if !reflect.DeepEqual(one, two) {
 			t.Fatalf("%v\n%v\n%s", one, two, d)
@@ -171,7 +171,7 @@ func putsKeyBack(difference string) bool {
 func summary(c delta.Comparison) []string {
 	found := []string{}
 	for _, d := range c.Differences {
-		if d.Reason != delta.Extra { // the surplus goes from the end
+		if d.Reason != delta.Extra { // surplus elements are removed from the end
 			found = append(found, fmt.Sprint(d.Path, d.Reason, d.Desired))
 		}
 	}
@@ -179,8 +179,8 @@ func summary(c delta.Comparison) []string {
 	return found
 }
 
-// Of variables with one name the last one counts: they are put back in their order, and what
-// we have sent in another place is no form that an API server has made of it.
+// If two variables have the same name, the last one counts. A correction therefore keeps their order. A
+// value that was sent at another position is not an accepted form.
 func TestElementsWithOneKeyKeepTheirOrder(t *testing.T) {
 	element := rapid.Custom(func(t *rapid.T) any {
 		return map[string]any{"name": rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name"), "value": rapid.StringMatching("[1-4]").Draw(t, "value")}
@@ -273,9 +273,8 @@ func TestAUsersEntryFindsEveryChangeOfAHeldLeaf(t *testing.T) {
 	})
 }
 
-// heldIn visits the single values that an entry holds, with what changes each in
-// the live object, which is as desired. What identifies an element of a list is
-// left out: with another key it is another one.
+// heldIn visits the scalars that a schema holds, with a function that changes each in the live object.
+// The live object is as desired. It skips list-map keys, because another key makes another element.
 func heldIn(node *observer.Node, want, live any, visit func(change func())) {
 	switch want := want.(type) {
 	case map[string]any:
@@ -316,7 +315,7 @@ func heldAt(node *observer.Node, want, live any, put func(any), visit func(chang
 	}
 }
 
-// spoil changes one scalar, or counts them.
+// spoil changes one scalar, or counts the scalars.
 func spoil(t *rapid.T, v any, count *int, which int) int {
 	visit := func(child any, put func(any)) {
 		switch child.(type) {
@@ -376,8 +375,8 @@ func TestOnlyWhatTheManifestDroppedIsRemoved(t *testing.T) {
 	})
 }
 
-// dropped is the first scalar in maps that was written, is not wanted, and is
-// there.
+// dropped returns the first scalar in maps that was written before, is no longer desired, and still
+// exists.
 func dropped(path string, before, want, after any) string {
 	b, ok1 := before.(map[string]any)
 	a, ok2 := after.(map[string]any)
@@ -406,7 +405,8 @@ func dropped(path string, before, want, after any) string {
 	return ""
 }
 
-// lost is the first field in maps that somebody else wrote, and that is not there any more.
+// lost returns the first map field that another client wrote and that the correction changed or
+// removed.
 func lost(path *observer.Path, foreign func(*observer.Path) bool, before, want, live, after any) string {
 	l, ok1 := live.(map[string]any)
 	b, ok2 := before.(map[string]any)
@@ -429,14 +429,13 @@ func lost(path *observer.Path, foreign func(*observer.Path) bool, before, want, 
 	return ""
 }
 
-// side walks what a correction must leave alone.
+// side walks the fields that a correction must not change.
 type side struct {
 	node *observer.Node
 	t    *kinds.Node
 }
 
-// touched is the path of the first free value that differs between two live
-// objects, or of one that came or went.
+// touched returns the path of the first free value that was changed, added or removed.
 func (s side) touched(path string, want, before, after any) string {
 	switch s.node.Shape {
 	case observer.Map:
@@ -466,7 +465,7 @@ func (s side) touchedFields(path string, want, before, after map[string]any) str
 			wanted, known := want[name]
 			at := path + "." + name
 			if hasBounds(child) && !known {
-				continue // they hold whether anything is desired or not
+				continue // bounds hold even if nothing is desired
 			}
 			if child == nil || !known || isLeft(child.Rule) {
 				if had != has || !observer.Equal(was, now) {
@@ -482,12 +481,12 @@ func (s side) touchedFields(path string, want, before, after map[string]any) str
 	return ""
 }
 
-// isLeft reports whether nothing is ever written about a leaf.
+// isLeft reports whether a correction never writes the leaf.
 func isLeft(rule *observer.Rule) bool {
 	return rule != nil && (rule.Mode == observer.ModeSeed || rule.Mode == observer.ModeReport)
 }
 
-// hasBounds reports whether a rule at or below a node may be corrected.
+// hasBounds reports whether a rule at or below a node can cause a correction.
 func hasBounds(n *observer.Node) bool {
 	if n == nil || n.Shape == observer.Leaf {
 		return n != nil && n.Rule != nil && !isLeft(n.Rule)

@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// service is the Service that head speaks of, with that spec.
+// service returns the Service that head describes, with the given spec.
 func service(t *testing.T, spec string) manifest.Object {
 	t.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(head + "spec: " + spec))
@@ -21,7 +21,7 @@ func service(t *testing.T, spec string) manifest.Object {
 	return manifest.Object{ID: manifest.ID{Kind: "Service", Namespace: "default", Name: "web"}, APIVersion: "v1", Content: content}
 }
 
-// assigned is the entry with that spec, assigned to an object.
+// assigned returns the schema with the given spec, assigned to an object.
 func assigned(t *testing.T, schema string, object manifest.Object) *observer.Schema {
 	t.Helper()
 	entries, err := parseYAML(t, head+"spec: "+schema)

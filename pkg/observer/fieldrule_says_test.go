@@ -9,8 +9,7 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// What is wrong with a rule of hold is said in the words of hold, and repeats a value as it
-// was written.
+// The validation errors of a hold rule use the terms of spec.fields, and quote a value as written.
 func TestFaultsOfHoldHaveItsWords(t *testing.T) {
 	for name, c := range map[string]struct {
 		said map[string]any

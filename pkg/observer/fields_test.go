@@ -33,7 +33,7 @@ spec:
       - {name: side, image: "side:1", resources: {limits: {cpu: "2"}}}
 `
 
-// paths are those of an entry of spec.fields.
+// paths returns the paths of a spec.fields item.
 func paths(t testing.TB, texts []string) []*observer.FieldPath {
 	t.Helper()
 	var all []*observer.FieldPath
@@ -102,7 +102,7 @@ func TestCompileFields(t *testing.T) {
 	}
 }
 
-// assertEntry compares the fields of an entry, which must be one that can be written.
+// assertEntry compares the fields of a schema, and checks that the schema can be written.
 func assertEntry(t *testing.T, want string, entry *observer.Schema) {
 	t.Helper()
 	raw := entry.Raw()
@@ -126,7 +126,7 @@ func TestFreeFieldsOfTheDefaultSchema(t *testing.T) {
 		name string
 		free []string
 		gone []string
-		max  int // of the containers
+		max  int // of containers
 	}{
 		{"a field", []string{"spec.replicas"}, []string{"spec.replicas"}, 2},
 		{"keys with a wildcard", []string{"metadata.annotations[*.cattle.io/*]"}, []string{"metadata.annotations['field.cattle.io/description']"}, 2},
@@ -167,7 +167,7 @@ func contains(all []string, one string) bool {
 	return false
 }
 
-// leaves are the paths of all leaves of an entry.
+// leaves returns the paths of all leaves of a schema.
 func leaves(e *observer.Schema) (paths []string) {
 	var walk func(n *observer.Node, path *observer.Path)
 	walk = func(n *observer.Node, path *observer.Path) {
@@ -258,7 +258,7 @@ func TestMatchesPattern(t *testing.T) {
 	}
 }
 
-// Of a kind that nobody knows, brackets mean elements where the manifest has nothing.
+// If the kind is unknown and the manifest lacks the field, brackets denote list elements.
 func TestPathsOfUnknownKinds(t *testing.T) {
 	const song = "{apiVersion: example.com/v1, kind: Song, metadata: {name: a}, spec: {rythms: [bubam, badum], map: {k: v}}}"
 	for path, want := range map[string]string{
@@ -274,7 +274,7 @@ func TestPathsOfUnknownKinds(t *testing.T) {
 	require.Len(t, c.Missing, 1)
 }
 
-// A million characters of wildcards over a million characters of manifest.
+// A million characters of wildcards over a million characters of manifest are cheap.
 func TestAHostileEntryCostsLittle(t *testing.T) {
 	data := map[string]any{}
 	for i := range 5000 {

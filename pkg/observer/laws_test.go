@@ -125,7 +125,7 @@ func TestADefaultEntryLearnsNothing(t *testing.T) {
 	})
 }
 
-// withoutLengths takes the length dictionaries off.
+// withoutLengths removes the length maps of lists.
 func withoutLengths(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -162,7 +162,7 @@ func within(part, whole any) bool {
 		w, ok := whole.([]any)
 		for _, child := range p {
 			place, isMap := child.(map[string]any)
-			found := isMap && len(place) == 0 // keeps the place of what is not observed
+			found := isMap && len(place) == 0 // keeps the position of an unobserved element
 			for _, v := range w {
 				found = found || within(child, v)
 			}
@@ -174,7 +174,7 @@ func within(part, whole any) bool {
 	}
 }
 
-// extends reports whether longer has all of known, at the same places.
+// extends reports whether longer contains all of known, at the same positions.
 func extends(longer, known any) bool {
 	switch k := known.(type) {
 	case map[string]any:

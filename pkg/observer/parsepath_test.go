@@ -52,7 +52,6 @@ func TestParsePathRefuses(t *testing.T) {
 	}
 }
 
-// Parsing the text of a path gives the path.
 func TestParsingThePathsTextGivesThePath(t *testing.T) {
 	key := rapid.SampledFrom([]any{"a", "", "a,b", "a=b", `a"]`, "#2", "80", "true", "null", "-", "1e3", int64(80), 1.5, true, "a.b/c", "ü", `\`})
 	rapid.Check(t, func(t *rapid.T) {
@@ -116,8 +115,7 @@ func samePath(t require.TestingT, path *observer.Path) {
 	}
 }
 
-// FuzzParsePath: no text makes ParsePath panic, and what it reads has one text that is
-// read as the same.
+// FuzzParsePath checks that ParsePath never panics. The text of a parsed path parses to the same path.
 func FuzzParsePath(f *testing.F) {
 	for _, text := range []string{"spec.ports[port=80,protocol=TCP].targetPort", "a['b\\'c'][0][=x,#2]", `a["k"="v\n"]`, "..", "[", "['"} {
 		f.Add(text)

@@ -13,7 +13,8 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// TestAnEntryReadsItsOwnTextBack holds an entry to what is read from its text.
+// TestAnEntryReadsItsOwnTextBack compares the result of ReadBack with the schema parsed from the same
+// text.
 func TestAnEntryReadsItsOwnTextBack(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		spec := observertest.Spec(r)
@@ -36,7 +37,7 @@ func TestAnEntryReadsItsOwnTextBack(t *testing.T) {
 	})
 }
 
-// TestAnEntryReadsNoOtherText gives an entry the text of another one, or none at all.
+// TestAnEntryReadsNoOtherText passes the text of another schema, or no schema, to ReadBack.
 func TestAnEntryReadsNoOtherText(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		spec := observertest.Spec(r)

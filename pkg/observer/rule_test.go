@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// ruled is the rule of spec.v in an entry.
+// ruled returns the rule of spec.v in a schema.
 func ruled(t *testing.T, rule map[string]any) (*observer.Rule, error) {
 	t.Helper()
 	entries, err := observer.ParseAll([]map[string]any{{
@@ -53,8 +53,7 @@ func TestAmounts(t *testing.T) {
 	}
 }
 
-// Live values are anybody's: a label may have a text for which the parser of quantities
-// would take minutes.
+// Any client can set live values. The quantity parser would need minutes for the text of some labels.
 func TestHostileAmountsAreNone(t *testing.T) {
 	rule := between(t, int64(0), int64(5))
 	for _, hostile := range []string{

@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Without types a value that may be the same is a doubt.
+// Without types, a value that may have another form is doubtful drift.
 func TestSpellingOfAnUnknownKind(t *testing.T) {
 	for name, row := range map[string]struct {
 		want, live string

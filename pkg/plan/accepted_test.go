@@ -230,7 +230,7 @@ func TestAContestedElementIsNotTakenForASurplus(t *testing.T) {
 	assert.Equal(t, int64(1), control.(map[string]any)["observer_schema_list_max_length"])
 }
 
-// Which of two variables with one name counts is a matter of their order.
+// If two variables have the same name, their order determines which one counts.
 func TestElementsWithOneKeyKeepTheirOrder(t *testing.T) {
 	variables := func(text string) []any {
 		list := []any{}
@@ -260,7 +260,7 @@ func TestElementsWithOneKeyKeepTheirOrder(t *testing.T) {
 			container := podContainer(w.only())
 			container["env"] = variables(drifted)
 			w.round()
-			w.round() // what was surplus is no more
+			w.round() // the surplus element was removed
 			assert.Empty(t, w.app.Status.Accepted)
 			w.quiet()
 			assert.Equal(t, variables(corrected), podContainer(w.only())["env"])

@@ -79,7 +79,7 @@ func TestAnObjectThatIsTakenBackIsNotAdopted(t *testing.T) {
 	assert.Equal(t, plan.Delete, w.retire().Changes[0].Action)
 }
 
-// kubectl delete --cascade=orphan leaves everything, whatever else is said.
+// kubectl delete --cascade=orphan orphans all objects, regardless of the policies.
 func TestDeletionMayOrphanObjects(t *testing.T) {
 	for name, say := range map[string]func(app *v1alpha1.Application){
 		"as the garbage collector is told": func(app *v1alpha1.Application) {

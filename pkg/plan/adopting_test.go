@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// foreignSettings is another client's object with the name of ours.
+// foreignSettings returns an object of another client with the name of a desired object.
 func foreignSettings() map[string]any {
 	return map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap",
@@ -21,7 +21,8 @@ func foreignSettings() map[string]any {
 	}
 }
 
-// An object is ours when our marks are on it, and not when we have only tried.
+// An Application owns an object only if the object has its tracking metadata. A failed adoption is not
+// enough.
 func TestAnObjectThatCouldNotBeAdopted(t *testing.T) {
 	for name, attempt := range map[string]func(w *world){
 		"the patch is refused": func(w *world) {
@@ -63,7 +64,7 @@ func TestAnObjectThatCouldNotBeAdopted(t *testing.T) {
 	}
 }
 
-// What another client's object has is not learned before it is ours.
+// Live values are not learned before the object is adopted.
 func TestNothingIsLearnedWhereNothingIsAdopted(t *testing.T) {
 	w := newWorld(t, "adoption: IfUnowned\n"+songs)
 	w.live[songID] = map[string]any{
@@ -77,7 +78,7 @@ func TestNothingIsLearnedWhereNothingIsAdopted(t *testing.T) {
 	assert.NotContains(t, w.decide().Changes[0].Manifest["spec"], "key3")
 }
 
-// To adopt is to write the marks: without them nothing is written.
+// An adoption writes the tracking metadata. If the API server rejects it, nothing else is written.
 func TestAnObjectIsNotAdoptedWithoutItsMarks(t *testing.T) {
 	w := newWorld(t, "adoption: IfUnowned\n"+settings)
 	w.live[settingsID] = foreignSettings()
@@ -92,8 +93,7 @@ func TestAnObjectIsNotAdoptedWithoutItsMarks(t *testing.T) {
 	assert.Empty(t, w.app.Status.Resources[0].UID)
 }
 
-// Two Applications that both may take everything over do not take one object from each
-// other for ever.
+// Two Applications that may both adopt an object do not take it from each other forever.
 func TestAnObjectThatIsTakenBackIsContested(t *testing.T) {
 	w := newWorld(t, "adoption: Always\n"+settings)
 	w.live[settingsID] = foreignSettings()

@@ -10,13 +10,13 @@ import (
 
 const labelled = `, labels: {new: "1"}`
 
-// onePod is a spec with a Pod, and more in its metadata.
+// onePod returns a spec with a Pod and additional metadata.
 func onePod(more string) string {
 	return `manifest: [{apiVersion: v1, kind: Pod, metadata: {name: web` + more + `}, spec: {containers: [{name: web, image: "web:1"}]}}]`
 }
 
-// What an API server has added once is still its own after a death, though the record
-// was written anew before it.
+// List elements that an API server added remain, even if the process dies after the record was
+// rewritten.
 func TestServerElementsSurviveARestart(t *testing.T) {
 	for _, executed := range []bool{false, true} {
 		w := newWorld(t, onePod(""))
@@ -38,7 +38,7 @@ func TestServerElementsSurviveARestart(t *testing.T) {
 	}
 }
 
-// An object on record that is created again has fields that are not.
+// A recorded object that is created again can have fields that are not recorded.
 func TestADeathAfterASecondCreateIsNoLoss(t *testing.T) {
 	w := newWorld(t, onePod(""))
 	w.round()
@@ -51,8 +51,8 @@ func TestADeathAfterASecondCreateIsNoLoss(t *testing.T) {
 	assert.NotContains(t, get(w.only(), "metadata", "labels"), "new")
 }
 
-// A user's entry that is given up is on record until the status says otherwise: what the
-// default one writes is written down before.
+// After a user's schema is dropped, its record remains until the next status update. The fields that
+// the default schema writes are recorded before the write.
 func TestReleasedEntriesKeepTheirRecord(t *testing.T) {
 	w := newWorld(t, songs)
 	w.round()

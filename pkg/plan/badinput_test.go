@@ -17,7 +17,7 @@ const (
 	entryHead    = `{apiVersion: v1, kind: Service, metadata: {name: web}, `
 )
 
-// Bad input is a condition that says where it is and what to do, and nothing is done.
+// Invalid input sets a condition with the field path and the remedy. Nothing else changes.
 func TestBadInputChangesOnlyConditions(t *testing.T) {
 	for _, row := range []struct{ name, manifests, schema, reason, message string }{
 		{"no kind", `{apiVersion: v1, metadata: {name: a}}`, "", v1alpha1.ReasonManifestInvalid, "spec.manifest[1].kind: is missing"},
@@ -124,8 +124,8 @@ func TestHostileInputChangesOnlyConditions(t *testing.T) {
 	}
 }
 
-// refusedWith decides once, after a round with good input, and wants that reason and
-// message, and everything that there was to be left as it is.
+// refusedWith decides once, after a round with valid input. It expects the given reason and message,
+// and no other change.
 func refusedWith(t *testing.T, w *world, reason, message string) {
 	t.Helper()
 	bad := w.app.Spec
@@ -154,7 +154,7 @@ func refusedWith(t *testing.T, w *world, reason, message string) {
 	assert.Equal(t, kept.LastAppliedManifest, w.app.Status.LastAppliedManifest)
 	assert.Len(t, w.live, 1)
 
-	// And bad input followed by good input is good input alone.
+	// After invalid input, valid input has the same result as on its own.
 	w.edit("manifest: [" + goodManifest + "]")
 	w.round()
 	require.Len(t, w.live, 1)

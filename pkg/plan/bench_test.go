@@ -43,8 +43,7 @@ const deployment = `
         volumes: [{name: tmp, emptyDir: {}}]
 `
 
-// BenchmarkDecide decides an Application that is at rest: everything exists, has
-// its record, and is in place.
+// BenchmarkDecide decides an Application that is in sync: every object exists and is recorded.
 func BenchmarkDecide(b *testing.B) {
 	rows := []struct {
 		name, manifest string
@@ -69,7 +68,7 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-// BenchmarkDecideCreates decides an Application of which nothing is there yet.
+// BenchmarkDecideCreates decides an Application whose objects do not exist yet.
 func BenchmarkDecideCreates(b *testing.B) {
 	for _, n := range []int{1000, 10000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -85,15 +84,15 @@ func BenchmarkDecideCreates(b *testing.B) {
 	}
 }
 
-// TestAtRestARecordIsNotDecoded counts what a decision allocates for each resource: twice as
-// much if what is on record is decoded, though it is what follows from the manifest.
+// TestAtRestARecordIsNotDecoded counts the allocations of a decision for each resource. They double if
+// a record is decoded although it follows from the manifest.
 func TestAtRestARecordIsNotDecoded(t *testing.T) {
 	const n = 50
 	in := atRest(t, configMap, n)
 	require.LessOrEqual(t, testing.AllocsPerRun(5, func() { plan.Decide(in) })/n, 200.0)
 }
 
-// BenchmarkConclude writes the status of an Application that is at rest.
+// BenchmarkConclude writes the status of an Application that is in sync.
 func BenchmarkConclude(b *testing.B) {
 	in := atRest(b, configMap, 1000)
 	p := plan.Decide(in)
@@ -117,7 +116,7 @@ func atRest(b testing.TB, item string, n int) plan.Input {
 	return restOf(b, read.Manifest)
 }
 
-// restOf is an Application all of whose manifests are in place as they are written.
+// restOf returns an Application that is in sync with its manifests as written.
 func restOf(b testing.TB, manifests []runtime.RawExtension) plan.Input {
 	b.Helper()
 	app := &v1alpha1.Application{}

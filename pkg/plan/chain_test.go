@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// printed is the status in a plan as it is printed as JSON.
+// printed returns the status of a plan as it is printed in JSON.
 func printed(t *testing.T, p *plan.Plan) (status v1alpha1.ApplicationStatus) {
 	t.Helper()
 	raw, err := json.Marshal(p.View().Status)
@@ -22,8 +22,8 @@ func printed(t *testing.T, p *plan.Plan) (status v1alpha1.ApplicationStatus) {
 	return status
 }
 
-// onRecord is what the next plan depends on, without what only an API server knows: UIDs,
-// and how healthy its objects are.
+// onRecord returns the parts of the status that the next plan depends on. It omits the UIDs and the
+// health of objects, which only an API server knows.
 func onRecord(status v1alpha1.ApplicationStatus) any {
 	record := status.DeepCopy()
 	for i := range record.Resources {
@@ -33,8 +33,8 @@ func onRecord(status v1alpha1.ApplicationStatus) any {
 	return []any{record.Resources, record.MangledObserverSchema, record.LastAppliedManifest, record.ObservedGeneration}
 }
 
-// Plans can be chained offline: the next plan from a status that one prints is the one from
-// the status that the controller writes, for what is on record is the same.
+// Plans can be chained offline. The next plan is the same from a printed status and from the status
+// that the controller writes, because both record the same state.
 func TestPrintedPlansChain(t *testing.T) {
 	const config, service = `{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {a: "1", b: "2"}}`,
 		`{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {selector: {app: web}, ports: [{port: 80, targetPort: 80}, {port: 81, targetPort: 81}]}}`
@@ -100,7 +100,7 @@ observerSchema:
 	}
 }
 
-// The same of every golden case: once its changes are made, the next plan makes none.
+// The law holds for every golden case: after its changes are made, the next plan has none.
 func TestGoldenPlansChain(t *testing.T) {
 	cases, err := filepath.Glob(filepath.Join(goldenRoot, "*", "application.yaml"))
 	require.NoError(t, err)

@@ -24,8 +24,8 @@ import (
 
 var config = manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "config"}
 
-// claimants are Applications that share one object, each with a world of its own in which
-// the object is.
+// claimants holds Applications that share one object. Each has its own world, which contains the
+// object.
 type claimants struct {
 	t      *testing.T
 	worlds []*world
@@ -52,7 +52,7 @@ func newClaimants(t *testing.T, names ...string) *claimants {
 	return c
 }
 
-// turn has one Application look at the object, and do what it wants.
+// turn reconciles one Application against the shared object.
 func (c *claimants) turn(w *world) (*plan.Plan, plan.Result) {
 	c.t.Helper()
 	w.live[config] = observer.CopyMap(c.live)
@@ -64,7 +64,8 @@ func (c *claimants) turn(w *world) (*plan.Plan, plan.Result) {
 	return p, result
 }
 
-// written takes over what an Application has made of the object. Each write is a version.
+// written copies the object from the world of an Application. Each write increments the resource
+// version.
 func (c *claimants) written(w *world) {
 	if c.equal(w.live[config], c.live) {
 		return
@@ -79,7 +80,7 @@ func (c *claimants) written(w *world) {
 
 func (c *claimants) equal(a, b map[string]any) bool { return assert.ObjectsAreEqual(a, b) }
 
-// holders are who holds which field, as the object says.
+// holders returns the holder of each field, as the annotation of the object records it.
 func (c *claimants) holders() map[string]string {
 	c.t.Helper()
 	text, _ := get(c.live, "metadata", "annotations", v1alpha1.AnnotationHolders).(string)
@@ -106,14 +107,14 @@ func part(data map[string]string) string {
 	return text + "}}"
 }
 
-// Whoever holds a field keeps it. The other one holds what else it wants, is told who has
-// it, and takes over at once when the first lets go.
+// The holder of a field keeps it. Another Application holds the other fields of its manifest, and
+// reports the holder. It takes the field over as soon as the holder releases it.
 func TestHoldersKeepTheirFields(t *testing.T) {
 	c := newClaimants(t, "one", "two")
 	one, two := c.worlds[0], c.worlds[1]
 	two.edit(part(map[string]string{"a": "two", "b": "two"}))
 	c.turn(two)
-	one.edit(part(map[string]string{"a": "one", "c": "one"})) // older, and later
+	one.edit(part(map[string]string{"a": "one", "c": "one"})) // older, but reconciled later
 	_, result := c.turn(one)
 	assert.Equal(t, map[string]any{"a": "two", "b": "two", "c": "one", "free": "theirs"}, c.live["data"])
 	status, reason, message := one.condition(v1alpha1.ConditionStalled)
@@ -139,7 +140,7 @@ func TestHoldersKeepTheirFields(t *testing.T) {
 	assert.Equal(t, c.before, c.live, "and in the end it is what it was")
 }
 
-// Where the object names two, the older one holds.
+// If the object names two holders of a field, the older Application holds it.
 func TestOfTwoThatAreNamedTheOlderHolds(t *testing.T) {
 	c := newClaimants(t, "one", "two")
 	set(c.live, map[string]any{v1alpha1.AnnotationHolders: `{"default/one":{"uid":"uid-one","created":"2026-01-01T00:00:00Z","leaves":["data.a"]},` +
@@ -152,7 +153,8 @@ func TestOfTwoThatAreNamedTheOlderHolds(t *testing.T) {
 	assert.Equal(t, map[string]string{"data.a": "default/one"}, c.holders())
 }
 
-// What nobody holds is left to an older Application that has not looked yet, and to it alone.
+// A younger Application does not claim a free field that an older one may still claim. It waits only
+// for the older Application.
 func TestTheOlderComesFirst(t *testing.T) {
 	given := func(t *testing.T) (c *claimants, one, two *world) {
 		t.Helper()
@@ -203,7 +205,8 @@ func TestTheOlderComesFirst(t *testing.T) {
 	})
 }
 
-// What is let go of while nothing is written, and taken back, has what it had in the end.
+// Fields that are released while the Application is suspended, and then held again, keep their original
+// values.
 func TestNothingIsForgottenWhileSuspended(t *testing.T) {
 	c := newClaimants(t, "one", "two")
 	one, two := c.worlds[0], c.worlds[1]
@@ -227,7 +230,7 @@ func TestNothingIsForgottenWhileSuspended(t *testing.T) {
 	assert.Equal(t, map[string]any{"a": "one", "b": "theirs", "free": "theirs"}, c.live["data"])
 }
 
-// A claim of a whole object is one of every field.
+// A claim on an entire object covers every field.
 func TestAClaimOfAWholeObject(t *testing.T) {
 	c := newClaimants(t, "one")
 	set(c.live, map[string]any{v1alpha1.AnnotationHolders: `{"x/y":{"uid":"uid-y"}}`}, "metadata", "annotations")
@@ -238,9 +241,9 @@ func TestAClaimOfAWholeObject(t *testing.T) {
 	assert.Contains(t, message, "data.a is held by Application x/y")
 }
 
-// Whatever Applications want of one object, in whatever order, with deaths between their
-// writes and their records: each field has one holder, who has his value in it, and free ones
-// stay. When all have gone the object is what it was.
+// Applications change their claims on one object in any order, and die between a write and the status
+// update. Each field has one holder and has the value of that holder. Free fields do not change. When
+// all Applications have released the object, it has its original content.
 func TestClaimsWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		c := newClaimants(t, "one", "two", "three")
@@ -299,7 +302,7 @@ func TestClaimsWhateverHappens(t *testing.T) {
 
 func jsonText(v any) string { b, _ := json.Marshal(v); return string(b) }
 
-// owner has an Application own the object, as one that it has adopted.
+// owner returns the world of an Application that adopts and owns the object.
 func (c *claimants) owner(name, data string) *world {
 	c.t.Helper()
 	w := newWorld(c.t, "adoption: Always\nmanifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: "+data+"}]")
@@ -307,8 +310,8 @@ func (c *claimants) owner(name, data string) *world {
 	return w
 }
 
-// Whoever owns an object and whoever shares it follow one rule: the first to hold a field
-// keeps it, and the other is told.
+// The owner of an object and the Applications that share it follow one rule: the first to hold a field
+// keeps it, and the other reports the conflict.
 func TestAnOwnerAndASharerFollowOneRule(t *testing.T) {
 	rest := func(t *testing.T, c *claimants, worlds ...*world) {
 		t.Helper()
@@ -411,7 +414,8 @@ observerSchema: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, dat
 	})
 }
 
-// Two Applications that need another shape of one place want the same: only one of them holds.
+// Two Applications that need different types at one field path conflict, and only one of them holds the
+// field.
 func TestConflictingShapesClaimEachOther(t *testing.T) {
 	for name, forms := range map[string][2]string{
 		"a list and a map":             {"{list: [a]}", "{list: {size: 1}}"},
@@ -448,8 +452,8 @@ func TestConflictingShapesClaimEachOther(t *testing.T) {
 	}
 }
 
-// A field that two Applications want, one after the other, has in the end the value that it had
-// before either, in whichever order they look, and if the first dies between its writes.
+// Two Applications hold a field one after the other. In the end the field has its original value. The
+// order of the reconciliations does not matter, and neither does a death of the first Application.
 func TestAFieldThatTwoHeldIsRestored(t *testing.T) {
 	for _, first := range []string{"who lets go", "who waits"} {
 		for _, dies := range []string{"no", "before the patch", "after the patch"} {
@@ -457,7 +461,7 @@ func TestAFieldThatTwoHeldIsRestored(t *testing.T) {
 				c := newClaimants(t, "one", "two")
 				one, two := c.worlds[0], c.worlds[1]
 				for _, w := range c.worlds {
-					w.edit(part(map[string]string{"a": w.app.Name, "new": w.app.Name})) // one was there, one was not
+					w.edit(part(map[string]string{"a": w.app.Name, "new": w.app.Name})) // "new" is absent
 					c.turn(w)
 				}
 				require.Equal(t, "one", get(c.live, "data", "a"))
@@ -501,11 +505,11 @@ func TestAFieldThatTwoHeldIsRestored(t *testing.T) {
 	}
 }
 
-// Only what a field was when it was held first is restored: drift is nothing from before, whether
-// the marks are there or not, and neither is a value that the manifest had in between.
+// A release restores the value from before the first hold. It restores neither drift, with or without
+// the tracking metadata, nor a value that the manifest had in between.
 func TestDriftIsNothingFromBefore(t *testing.T) {
 	for name, row := range map[string]struct {
-		held  []string // the values of the manifest, one after the other
+		held  []string // the successive values of the manifest
 		strip bool
 		drift string
 		is    any
@@ -554,8 +558,8 @@ func TestDriftIsNothingFromBefore(t *testing.T) {
 	}
 }
 
-// The status of the Application that created a parent lends it to the others, which remove it in the end. Nothing
-// that the object says does.
+// The status of the Application that created a parent lends the parent to the other holders. The last
+// holder removes it. The annotations of the object cannot lend a parent.
 func TestASharedParentIsRemovedByTheLastHolder(t *testing.T) {
 	for name, test := range map[string]struct {
 		lend   func(*v1alpha1.Application) map[string]*v1alpha1.Application

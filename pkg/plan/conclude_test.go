@@ -314,8 +314,8 @@ func TestDeletion(t *testing.T) {
 	w.quiet()
 }
 
-// Another client was faster: what has the name of what was to be deleted is not ours, and is
-// never on record as if it were.
+// Another client replaced the object before its deletion. The new object is not owned, and is never
+// recorded as owned.
 func TestReplacedObjectIsReleased(t *testing.T) {
 	for name, problem := range map[string]*plan.Problem{"at once": nil, "after a problem": rejected} {
 		t.Run(name, func(t *testing.T) {
@@ -361,7 +361,7 @@ manifest:
 	assert.Equal(t, order, w.app.Status.Resources)
 }
 
-// A report may wait, in a storm one of each Application: it keeps nothing of its plan.
+// A report may wait, for example if every Application reports at once. It does not reference its plan.
 func TestAReportDoesNotKeepItsPlan(t *testing.T) {
 	w := newWorld(t, `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: held}}]}`)
 	w.round()

@@ -25,8 +25,8 @@ func TestConditions(t *testing.T) {
 	rows := []struct {
 		name string
 		play func(w *world)
-		// status and reason of Ready, Rendered, Held, Healthy; of Reconciling
-		// and Stalled the status, empty if they are not there
+		// Status and reason of Ready, Rendered, Held and Healthy. Status of Reconciling and Stalled;
+		// empty if they are absent.
 		want    [4]string
 		working string
 		stalled string
@@ -161,7 +161,7 @@ func TestAnEventTellsWhatWasDone(t *testing.T) {
 	w.quiet()
 }
 
-// What a suspended Application does not do is told where people look.
+// A suspended Application reports uncorrected drift in its conditions.
 func TestASuspendedApplicationTellsItsDrift(t *testing.T) {
 	w := newWorld(t, `manifest:
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {mode: live}}

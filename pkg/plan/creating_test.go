@@ -58,7 +58,7 @@ func TestForeignObjectsAreNotRecorded(t *testing.T) {
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "one", "namespace": "default", "uid": "theirs", "resourceVersion": "1"},
 		"data": map[string]any{"a": "1", "b": "2"},
 	}
-	// Given an annotation that an earlier object of that name has left,
+	// The annotation is from an earlier object with the same name.
 	w.app.Annotations = map[string]string{v1alpha1.AnnotationCreating: valueOf(newWorld(t, twoConfigs))}
 	w.die(true)
 	assert.JSONEq(t, `{"objects": ["/ConfigMap/default/one", "/Secret/default/two"], "states": [
@@ -69,8 +69,8 @@ func TestForeignObjectsAreNotRecorded(t *testing.T) {
 	assert.Equal(t, map[string]any{"a": "1", "b": "2"}, w.live[id]["data"])
 }
 
-// What a process was about to create when it died may come back before it is deleted, and be
-// given less then: what it was given is ours to remove still.
+// A process died when it was about to create an object. The object may return to the manifest with
+// fewer fields before it is deleted. The Application can still remove the other fields.
 func TestPendingCreatesOfAProcessAreKept(t *testing.T) {
 	before := valueOf(newWorld(t, twoConfigs))
 	w := newWorld(t, `manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: three}}]`)
@@ -107,12 +107,12 @@ func TestTheAnnotationKeepsToItsRoom(t *testing.T) {
 	assert.Less(t, len(value), 32*1024)
 	assert.Greater(t, len(value), 16*1024)
 
-	// Given annotations of others that leave no room,
+	// The annotations of other clients leave no room.
 	w.app.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": strings.Repeat("x", 250*1024)}
 	value, changed = w.decide().PendingCreates(false)
 	assert.Empty(t, value)
 	assert.False(t, changed)
-	// then everything works without.
+	// Everything works without the annotation.
 	w.die(true)
 	w.round()
 	w.quiet()
@@ -128,7 +128,7 @@ func TestForeignAnnotationIsIgnored(t *testing.T) {
 	}
 }
 
-// TestValuesOfSecretsAreNotWrittenDown: of a Secret only its keys.
+// TestValuesOfSecretsAreNotWrittenDown checks that the annotation contains only the keys of a Secret.
 func TestValuesOfSecretsAreNotWrittenDown(t *testing.T) {
 	w := newWorld(t, twoConfigs)
 	w.die(true)
@@ -145,8 +145,8 @@ func TestValuesOfSecretsAreNotWrittenDown(t *testing.T) {
 	assert.Contains(t, observertest.Unpacked(t, w.app.Annotations[v1alpha1.AnnotationCreating]), "***")
 }
 
-// TestRecentCreatesAreRemembered drops a resource that a
-// process has created and not recorded, and has it back before it could be deleted.
+// TestRecentCreatesAreRemembered drops a resource that a process has created and not recorded. The
+// resource returns to the manifest before it can be deleted.
 func TestRecentCreatesAreRemembered(t *testing.T) {
 	const one = `{apiVersion: v1, kind: ConfigMap, metadata: {name: one}, data: {a: "1", b: "2"}}`
 	const other = `{apiVersion: v1, kind: ConfigMap, metadata: {name: other}, data: {a: "1"}}`
@@ -169,8 +169,8 @@ func TestRecentCreatesAreRemembered(t *testing.T) {
 	}
 }
 
-// TestPossibleCreatesAreKept has an object of which no watch
-// knows yet, whose next create fails.
+// TestPossibleCreatesAreKept creates an object that the watch has not delivered yet. The next create
+// fails.
 func TestPossibleCreatesAreKept(t *testing.T) {
 	w := newWorld(t, `manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: one}, data: {a: "1", b: "2"}}]`)
 	w.die(true)
@@ -183,8 +183,9 @@ func TestPossibleCreatesAreKept(t *testing.T) {
 	assert.Equal(t, map[string]any{"a": "1"}, w.only()["data"])
 }
 
-// TestOnlyWhatIsNamedIsDeletedWithoutARecord: marks can be forged by whoever may patch
-// the metadata of an object.
+// TestOnlyWhatIsNamedIsDeletedWithoutARecord checks that an unrecorded object is deleted only if the
+// write-ahead record names it. A client that can patch the metadata of an object can forge tracking
+// metadata.
 func TestOnlyWhatIsNamedIsDeletedWithoutARecord(t *testing.T) {
 	forged := func() (manifest.ID, map[string]any) {
 		id := manifest.ID{Kind: "ConfigMap", Namespace: "kube-system", Name: "forged"}

@@ -17,8 +17,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// TestHoldThenFreeLeavesAnEntry holds what an entry of the observer schema leaves free, and
-// frees it, and the other way round: entry and plan are as they were.
+// TestHoldThenFreeLeavesAnEntry holds a free field of a schema and frees it again, or the reverse. The
+// schema does not change.
 func TestHoldThenFreeLeavesAnEntry(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		spec := observertest.Spec(r)
@@ -32,12 +32,12 @@ func TestHoldThenFreeLeavesAnEntry(t *testing.T) {
 		path, free := drawnPath(r, spec), rapid.Bool().Draw(r, "free")
 		edit := plan.Edit{Free: free, Paths: []string{path}}
 		if _, notes, err := before.EditSchema(observertest.ID, plan.Edit{Free: !free, Paths: edit.Paths}); err != nil || len(notes) == 0 {
-			return // a part of it is held, and a part is free
+			return // the path is partly held and partly free
 		}
 		once, notes, err := before.EditSchema(observertest.ID, edit)
 		isList := func(raw []byte) int { return strings.Count(string(raw), observer.KeyMaxLength) }
 		if err != nil || len(notes) > 0 || free && isList(once[0].Raw) != isList(w.app.Spec.ObserverSchema[0].Raw) {
-			return // a list that goes as a whole comes back with the manifest's length
+			return // an entire list that is held again has the manifest's length
 		}
 		after := before.WithSchema(once)
 		require.Nil(r, after.Invalid)
@@ -51,8 +51,8 @@ func TestHoldThenFreeLeavesAnEntry(t *testing.T) {
 	})
 }
 
-// meaning is a schema without places at the ends of its lists, and without lists that say
-// nothing and maps of nothing else.
+// meaning returns a schema as JSON. It omits empty elements at the ends of lists, and lists and maps
+// without effect.
 func meaning(t require.TestingT, schema []runtime.RawExtension) string {
 	entry, err := manifest.DecodeJSON(schema[0].Raw)
 	require.NoError(t, err)
@@ -67,7 +67,7 @@ func meaning(t require.TestingT, schema []runtime.RawExtension) string {
 				}
 			}
 			if len(out) == 0 && len(v) > 0 {
-				return nil // all that it had were such lists
+				return nil // it contained only such lists
 			}
 			return out
 		case []any:
@@ -92,7 +92,7 @@ func meaning(t require.TestingT, schema []runtime.RawExtension) string {
 	return string(raw)
 }
 
-// An entry keeps what it says of other fields as it is written: nulls, lengths, and rules.
+// An edit of one field keeps the rest of the schema in its written form: nulls, lengths and rules.
 func TestAnEntryIsEditedInPlace(t *testing.T) {
 	const head = `{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "labels": null}, `
 	const manifestText = `manifest: [{apiVersion: v1, kind: Service, metadata: {name: web, labels: {a: b}}, spec: {type: NodePort, ports: [{port: 80, name: a}, {port: 81, name: b}]}}]`
@@ -130,7 +130,7 @@ func TestAnEntryIsEditedInPlace(t *testing.T) {
 	}
 }
 
-// Whoever frees what is already free is told so, and nothing changes.
+// Freeing a free field changes nothing and returns a note.
 func TestFreeingWhatIsFreeChangesNothing(t *testing.T) {
 	const head = `{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": `
 	const none = `"observer_schema_list_min_length": 0, "observer_schema_list_max_length": 0`

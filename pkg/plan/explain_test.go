@@ -19,7 +19,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// Laws of explanations, in every golden case of the engine.
+// TestExplanationsAgreeWithThePlan checks the explanations of every golden case.
 func TestExplanationsAgreeWithThePlan(t *testing.T) {
 	cases, err := filepath.Glob(filepath.Join(goldenRoot, "*", "application.yaml"))
 	require.NoError(t, err)
@@ -39,7 +39,7 @@ func TestExplanationsAgreeWithThePlan(t *testing.T) {
 	assert.Greater(t, explained, 50)
 }
 
-// What is let go of an object of which more is held is restored first, and is explained.
+// If only some fields of an object are released, they are restored first. The explanation lists them.
 func TestRestoredFieldsAreExplained(t *testing.T) {
 	in := readCase(t, filepath.Join(goldenRoot, "an-absent-field-of-a-shared-object-is-restored"))
 	in.Application.Spec.Manifest = []runtime.RawExtension{{Raw: []byte(`{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {"replicas": 2}}`)}}
@@ -69,8 +69,7 @@ func agrees(t *testing.T, change plan.Change, e plan.Explanation) {
 	}
 	type field struct {
 		path string
-		// Where position is all that an element has, one that is missing is named
-		// as the live one at its place.
+		// A missing element without keys has the same path as the live element at its position.
 		live bool
 	}
 	seen := map[field]bool{}
@@ -93,7 +92,7 @@ func agrees(t *testing.T, change plan.Change, e plan.Explanation) {
 	}
 }
 
-// inAnyOrder is a text that does not depend on the order of lists.
+// inAnyOrder returns a text that does not depend on the order of lists.
 func inAnyOrder(v any) string {
 	switch v := v.(type) {
 	case map[string]any:
@@ -113,13 +112,13 @@ func inAnyOrder(v any) string {
 	return fmt.Sprintf("%v", v)
 }
 
-// An empty list is free to be longer.
+// isEmptyList reports whether a value is an empty list. Such a list may become longer.
 func isEmptyList(v delta.Value) bool {
 	l, ok := v.Any.([]any)
 	return ok && len(l) == 0
 }
 
-// given is an Application that has been submitted, and its live objects.
+// given returns a plan input with a submitted Application and its live objects.
 func given(t *testing.T, application string, live ...string) plan.Input {
 	t.Helper()
 	in := plan.Input{

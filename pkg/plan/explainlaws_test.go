@@ -20,7 +20,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// Two laws: a field that a patch touches is never called free, and a field that is called
+// Two laws: a field that a patch changes is never reported as free, and a field that is reported as
 // free is in no patch.
 
 func TestFreeFieldsInGoldenCases(t *testing.T) {
@@ -59,7 +59,7 @@ func TestFreeFieldsInRandomCases(t *testing.T) {
 			in := plan.Input{Application: w.app, Live: w.live, Kinds: w.kinds, Memory: w.mem, Now: w.now}
 			freeIsUntouched(r, in)
 			for _, change := range plan.Decide(in).Changes {
-				for _, d := range change.Fields { // and held back
+				for _, d := range change.Fields { // also while deferred
 					w.mem.Contests = map[plan.Leaf]*plan.Contest{{ID: change.ID, Path: d.Path}: {Corrections: 5, Next: w.now.Add(1)}}
 				}
 			}
@@ -71,7 +71,7 @@ func TestFreeFieldsInRandomCases(t *testing.T) {
 	})
 }
 
-// freeIsUntouched checks the laws for every patch of a plan, and returns how many there are.
+// freeIsUntouched checks the laws for every patch of a plan and returns the number of patches.
 func freeIsUntouched(t require.TestingT, in plan.Input) int {
 	p, patches := plan.Decide(in), 0
 	for _, change := range p.Changes {
@@ -113,14 +113,13 @@ func freeIsUntouched(t require.TestingT, in plan.Input) int {
 	return patches
 }
 
-// isOfNewElement reports whether a field lies in a list element that is not there: an
-// element is created whole, what is free in it included.
+// isOfNewElement reports whether a field lies in a missing list element. Such an element is created
+// with all its fields, including the free ones.
 func isOfNewElement(f plan.Field) bool {
 	return slices.ContainsFunc(f.LivePath().Parent().Chain(), func(step *observer.Path) bool { return step.IsElement() && step.Index() < 0 })
 }
 
-// addedBy are the paths of what an object has once it is patched and has not before, as far
-// as it does not depend on positions what they mean.
+// addedBy returns the paths that a patch adds to an object, except for paths with positions.
 func addedBy(t require.TestingT, in plan.Input, change plan.Change) (added []string) {
 	before, after := valuesOf(in, change.ID), in
 	after.Live = maps.Clone(in.Live)
@@ -135,7 +134,7 @@ func addedBy(t require.TestingT, in plan.Input, change plan.Change) (added []str
 
 var position = regexp.MustCompile(`\[\d+\]`)
 
-// valuesOf are the paths of all fields of a live object; none, if it has been let go.
+// valuesOf returns the paths of all fields of a live object, or none if the object has been released.
 func valuesOf(in plan.Input, id manifest.ID) map[string]bool {
 	e, _ := plan.Decide(in).Explain(id, true)
 	values := map[string]bool{}
@@ -159,9 +158,9 @@ func isExplained(pointer string, explained map[string]bool) bool {
 	return false
 }
 
-// origin is a value in an object to which a patch is applied, and where it was before.
+// origin is a value in a patched object, with its path before the patch.
 type origin struct {
-	from   string // "": it is new
+	from   string // "" for a new value
 	fields map[string]*origin
 	items  []*origin
 }
@@ -181,7 +180,7 @@ func origins(v any, from string) *origin {
 	return o
 }
 
-// apply applies an operation, and notes the single values that it replaces or removes.
+// apply applies an operation and records the scalars that it replaces or removes.
 func (o *origin) apply(steps []string, op delta.Op, touched map[string]bool) {
 	step := strings.NewReplacer("~1", "/", "~0", "~").Replace(steps[0])
 	index, err := strconv.Atoi(step)

@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// Where Decide refuses, Faults says in which fields.
+// TestFaults checks that Faults returns the invalid fields if Decide finds the spec invalid.
 func TestFaults(t *testing.T) {
 	const service = `{"apiVersion":"v1","kind":"Service","metadata":{"name":"web"},"spec":{"ports":[]}}`
 	for _, row := range []struct {
@@ -42,7 +42,7 @@ func TestFaults(t *testing.T) {
 			in := plan.Input{Application: app, Kinds: plan.Offline()}
 			faults := plan.Faults(in)
 			assert.Equal(t, plan.Decide(in).Invalid != nil, len(faults) > 0)
-			for _, fault := range faults { // the messages are their packages' own
+			for _, fault := range faults { // the messages are tested in other packages
 				var ofManifest *manifest.ValidationError
 				var ofSchema *observer.ValidationError
 				if errors.As(fault, &ofManifest) {

@@ -17,8 +17,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// TestFieldsAreTheSchemaThatTheyCompileTo lives through the same life with spec.fields and
-// with the observer schema that this compiles to.
+// TestFieldsAreTheSchemaThatTheyCompileTo runs the same changes with spec.fields and with the observer
+// schema that spec.fields compiles to.
 func TestFieldsAreTheSchemaThatTheyCompileTo(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		spec := observertest.Spec(r)
@@ -72,7 +72,7 @@ func hasElements(value any) bool {
 	return false
 }
 
-// changes are what a plan does, and the schema that it does it by.
+// changes returns the changes of a plan, with the schema and the last-applied state.
 func changes(t require.TestingT, p *plan.Plan) string {
 	require.Nil(t, p.Invalid)
 	v := p.View()
@@ -81,7 +81,7 @@ func changes(t require.TestingT, p *plan.Plan) string {
 	return string(raw)
 }
 
-// drawnFields is an entry with paths of a spec.
+// drawnFields returns a spec.fields item with paths from a spec.
 func drawnFields(r *rapid.T, spec map[string]any) v1alpha1.ResourceFields {
 	entry := v1alpha1.ResourceFields{Resource: v1alpha1.ResourceSelector{Kind: observertest.GVK.Kind, Name: observertest.ID.Name}}
 	if rapid.Bool().Draw(r, "hold") {
@@ -103,7 +103,7 @@ func drawnFields(r *rapid.T, spec map[string]any) v1alpha1.ResourceFields {
 	return entry
 }
 
-// drawnRule gives a path a rule.
+// drawnRule adds a rule to a path.
 func drawnRule(r *rapid.T, held v1alpha1.HeldField) v1alpha1.HeldField {
 	value := func(v any) *runtime.RawExtension {
 		raw, err := json.Marshal(v)
@@ -130,13 +130,13 @@ func drawnRule(r *rapid.T, held v1alpha1.HeldField) v1alpha1.HeldField {
 	return held
 }
 
-// isBeyondAList reports whether a path is of a field that no element of a list has: of a
-// list without keys, it is part of the one value.
+// isBeyondAList reports whether a path names a field that no list element has. A list without keys is
+// one value, which contains such a field.
 func isBeyondAList(path string) bool {
 	return strings.Contains(path, "[") && strings.Contains(path, "v9")
 }
 
-// drawnPath is a path of something in a spec, or of something that may be beside it.
+// drawnPath returns a path in a spec. The path may name a field that the spec lacks.
 func drawnPath(r *rapid.T, spec map[string]any) string {
 	var path strings.Builder
 	path.WriteString("spec")
@@ -180,8 +180,7 @@ fields:
 - {resource: {kind: Deployment, name: web}, free: [spec.replicas]}
 `
 
-// Whoever gives a field up and takes it out of the manifest, at once or one after the
-// other, finds it where it was.
+// A released field keeps its live value if it is also dropped from the manifest, at once or later.
 func TestAFreedFieldIsNeverRemoved(t *testing.T) {
 	without := strings.Replace(freed, "    replicas: 2\n", "", 1)
 	before, _, _ := strings.Cut(freed, "fields:")
@@ -214,8 +213,7 @@ func TestAFreedFieldIsNeverRemoved(t *testing.T) {
 	}
 }
 
-// What an API server puts into lists is no drift of a schema that begins with the default
-// one.
+// List elements that the API server adds are not drift under a schema that extends the default schema.
 func TestFreedFieldsKeepWhatServersAdd(t *testing.T) {
 	for _, more := range []string{"", "\n  hold: [\"*\", spec.revisionHistoryLimit]"} {
 		w := newWorld(t, strings.TrimSuffix(strings.Replace(freed, "{resource: {kind: Deployment, name: web}, free: [spec.replicas]}", "resource: {kind: Deployment, name: web}\n  free: [spec.replicas]", 1), "\n")+more)
@@ -240,7 +238,8 @@ func TestFreedFieldsKeepWhatServersAdd(t *testing.T) {
 	}
 }
 
-// An entry in a file or in etcd that nobody could have checked breaks nothing.
+// An invalid spec.fields item makes the plan invalid and does not panic. Files and etcd can contain
+// items that were never validated.
 func TestHoldsThatAreNoPaths(t *testing.T) {
 	w := newWorld(t, freed)
 	require.NoError(t, json.Unmarshal([]byte(`[{"resource": {"kind": "Deployment", "name": "web"}, "hold": [5, {"path": "spec.replicas"}, {"path": 5}, "spec.paused", {"path": "spec.replicas", "minium": 1}]}]`), &w.app.Spec.Fields))
@@ -255,8 +254,8 @@ func TestHoldsThatAreNoPaths(t *testing.T) {
 	assert.Equal(t, `"spec.replicas"`, string(raw))
 }
 
-// TestHoldThenFreeIsAsBefore holds what is free, and frees it, and the other way round:
-// spec and plan are as they were.
+// TestHoldThenFreeIsAsBefore holds a free field and frees it again, or the reverse. Spec and plan do
+// not change.
 func TestHoldThenFreeIsAsBefore(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		spec := observertest.Spec(r)
@@ -276,7 +275,7 @@ func TestHoldThenFreeIsAsBefore(t *testing.T) {
 		if rapid.IntRange(0, 2).Draw(r, "profiled") == 0 {
 			var said []string
 			if w.profiles.All, said = drawnProfile(r, spec); overlaps(path, said) {
-				return // what is held of it partly is not as it was when all of it is free
+				return // a field that is held in part and then freed is not held in part again
 			}
 		}
 		before := w.decide()
@@ -290,7 +289,7 @@ func TestHoldThenFreeIsAsBefore(t *testing.T) {
 		}
 		if isRuled := strings.Contains(sorted(r, w.app.Spec.Fields), `{"path"`); isRuled {
 			if _, notes, err := before.EditFields(observertest.ID, plan.Edit{Free: !free, Paths: edit.Paths}); err != nil || len(notes) == 0 {
-				return // who holds it to one value takes its rule away
+				return // holding the field to one value removes its rule
 			}
 		}
 		once, notes, err := before.EditFields(observertest.ID, edit)
@@ -299,7 +298,7 @@ func TestHoldThenFreeIsAsBefore(t *testing.T) {
 		}
 		after := before.WithFields(once)
 		if edit.Rule.HasRule() && after.Invalid != nil {
-			return // the manifest is outside of it
+			return // the manifest violates the rule
 		}
 		require.Nil(r, after.Invalid)
 		again, notes, err := after.EditFields(observertest.ID, edit)
@@ -315,8 +314,7 @@ func TestHoldThenFreeIsAsBefore(t *testing.T) {
 	})
 }
 
-// saysTooMuch reports whether fields have a path that could be taken out of them, and
-// nothing would change.
+// saysTooMuch reports whether a path can be removed from the fields without a change of the plan.
 func saysTooMuch(t require.TestingT, p *plan.Plan, fields []v1alpha1.ResourceFields) bool {
 	for i, f := range fields {
 		for k := range len(f.Hold) + len(f.Free) {
@@ -335,7 +333,7 @@ func saysTooMuch(t require.TestingT, p *plan.Plan, fields []v1alpha1.ResourceFie
 	return false
 }
 
-// normal are fields without what says nothing.
+// normal returns nil for fields that have no effect, and otherwise the fields.
 func normal(fields []v1alpha1.ResourceFields) []v1alpha1.ResourceFields {
 	if len(fields) == 1 && len(fields[0].Free) == 0 && len(fields[0].Hold) == 1 && fields[0].Hold[0].Path == observer.AllFields {
 		return nil
@@ -343,7 +341,7 @@ func normal(fields []v1alpha1.ResourceFields) []v1alpha1.ResourceFields {
 	return fields
 }
 
-// sorted are fields as text, whatever their order, and however a path is spelled.
+// sorted returns fields as JSON, with sorted and normalized paths.
 func sorted(t require.TestingT, fields []v1alpha1.ResourceFields) string {
 	all := append([]v1alpha1.ResourceFields{}, fields...)
 	for i := range all {
@@ -362,5 +360,5 @@ func sorted(t require.TestingT, fields []v1alpha1.ResourceFields) string {
 	return string(raw)
 }
 
-// plainly is a drawn path as an edit writes it.
+// plainly returns a drawn path in the form that an edit writes.
 func plainly(path string) string { return strings.ReplaceAll(path, ".m/2", "['m/2']") }

@@ -15,7 +15,7 @@ import (
 
 func replace(s, old, by string) string { return strings.ReplaceAll(s, old, by) }
 
-// fight changes data.mode n times, and lets it be corrected each time.
+// fight changes data.mode n times, and reconciles after each change.
 func fight(w *world, n int) (result plan.Result) {
 	w.t.Helper()
 	for range n {
@@ -175,8 +175,8 @@ func TestLosingTheMemoryCostsOneCorrectionOnly(t *testing.T) {
 	assert.True(t, p.HasWork())
 }
 
-// TestStrippedTrackingMetadataBacksOff: a client that removes the tracking metadata of a shared
-// object again and again gets the waits of any contested field, and the fields stay held.
+// TestStrippedTrackingMetadataBacksOff checks that a client that repeatedly removes the tracking
+// metadata of a shared object causes the same backoff as a contested field. The fields stay held.
 func TestStrippedTrackingMetadataBacksOff(t *testing.T) {
 	w := sharedWorld(t)
 	w.round()

@@ -18,8 +18,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// FuzzDecide: no Application and no live object make Decide, its view or
-// Conclude panic, and a desired resource is never deleted.
+// FuzzDecide checks that Decide, its view and Summarize never panic, and that a desired resource is
+// never deleted.
 func FuzzDecide(f *testing.F) {
 	cases, _ := filepath.Glob(filepath.Join(goldenRoot, "*"))
 	for _, dir := range cases {
@@ -68,9 +68,9 @@ func FuzzDecide(f *testing.F) {
 	})
 }
 
-// FuzzShared lets another client write the annotation of a shared object, and anything the
-// record of it in the status: nothing panics, and nothing is written but the fields of the
-// manifest, our marks and, of what is on record, what can be.
+// FuzzShared lets another client write the holders annotation of a shared object, and any client its
+// status record. Nothing panics. A plan writes only manifest fields, tracking metadata and restorable
+// baseline fields.
 func FuzzShared(f *testing.F) {
 	const entry = `{"default/shop":{"uid":"app-1","leaves":["data.a"]},"default/other":%s}`
 	for _, other := range []string{

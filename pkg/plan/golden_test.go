@@ -25,10 +25,10 @@ var update = flag.Bool("update", false, "write the golden files")
 
 const goldenRoot = "../../testdata/plan"
 
-// TestGolden decides every case under testdata/plan: application.yaml,
-// live.yaml (objects that exist), profiles.yaml (HoldProfiles), mangle.yaml (what a hook merges into the
-// objects), before.yaml (the Application for which a process has died before its
-// status), and compares the printed plan with plan.golden.yaml.
+// TestGolden decides every case under testdata/plan and compares the printed plan with
+// plan.golden.yaml. A case has these files: application.yaml, live.yaml (existing objects),
+// profiles.yaml (HoldProfiles), mangle.yaml (objects that a hook merges) and before.yaml (the
+// Application of a process that died before its status update).
 func TestGolden(t *testing.T) {
 	cases, err := filepath.Glob(filepath.Join(goldenRoot, "*", "application.yaml"))
 	require.NoError(t, err)
@@ -52,8 +52,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// patchesConverge applies every patch to its live object and decides again: a
-// corrected object needs no second correction.
+// patchesConverge applies every patch to its live object and decides again. A corrected object needs no
+// second correction.
 func patchesConverge(t *testing.T, in plan.Input, p *plan.Plan) {
 	t.Helper()
 	for _, change := range p.Changes {
@@ -71,7 +71,7 @@ func applyPatch(t require.TestingT, live map[string]any, change plan.Change) map
 	require.NoError(t, err)
 	patch, err := jsonpatch.DecodePatch(ops)
 	require.NoError(t, err)
-	// A file need not have a UID; the guard wants one.
+	// A file may have no UID, but the guard needs one.
 	document := observer.CopyMap(live)
 	metadata := document["metadata"].(map[string]any)
 	if _, ok := metadata["uid"]; !ok {
@@ -147,7 +147,7 @@ func readObjects(t *testing.T, file string) []map[string]any {
 	return objects
 }
 
-// merger is a hook that merges objects into those of the same kind and name.
+// merger is a hook that merges its objects into objects of the same kind and name.
 type merger []map[string]any
 
 func (m merger) mangle(event *hooks.Mangling) error {

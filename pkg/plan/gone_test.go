@@ -109,7 +109,7 @@ func TestAJobThatHasFinishedIsNotRunAgain(t *testing.T) {
 	})
 }
 
-// To delete an object again and again is a contest like any other.
+// Repeated deletion of an object is a contest.
 func TestAnObjectThatIsDeletedAgainAndAgain(t *testing.T) {
 	w := newWorld(t, settings)
 	w.round()

@@ -39,7 +39,7 @@ func TestAnAPIServiceIsHealthyWhenItIsAvailable(t *testing.T) {
 	})
 }
 
-// An object that is not healthy says more about that than kstatus does.
+// The message of an unhealthy object contains more detail than kstatus provides.
 func TestMessageOfUnhealthyObject(t *testing.T) {
 	for _, row := range []struct{ name, object, health, message string }{
 		{

@@ -19,7 +19,7 @@ import (
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
-// told is the history of an Application, a line for each entry.
+// told returns the history of an Application, one line for each entry.
 func (w *world) told() (lines []string) {
 	for _, e := range w.app.Status.History {
 		line := fmt.Sprintf("%s %s/%s", e.Outcome, e.Resource.Kind, e.Resource.Name)
@@ -49,7 +49,7 @@ func (w *world) told() (lines []string) {
 	return lines
 }
 
-// wrote is what the watch tells of the only object, whose managedFields are given as YAML.
+// wrote sets the managedFields of the only object, given as YAML, and its writes as seen in the watch.
 func (w *world) wrote(managed string, written writer.Activity) {
 	w.t.Helper()
 	var fields any
@@ -248,7 +248,8 @@ func TestHistory(t *testing.T) {
 	})
 }
 
-// TestTheHistoryIsBounded, in entries and in bytes, and begins with what was last.
+// TestTheHistoryIsBounded checks that the history is limited in entries and bytes, and starts with the
+// newest entry.
 func TestTheHistoryIsBounded(t *testing.T) {
 	for _, size := range []int{1, 60, 5000} {
 		t.Run(fmt.Sprintf("values of %d bytes", size), func(t *testing.T) {
@@ -268,8 +269,8 @@ func TestTheHistoryIsBounded(t *testing.T) {
 	}
 }
 
-// What the status has no room for waits, to be written elsewhere; of very much the oldest is
-// forgotten. Created needs no witness.
+// History entries that do not fit into the status are kept in the state, to be written elsewhere.
+// Beyond the limit, the oldest are dropped. A Created entry is dropped without a copy.
 func TestTheOlderHistoryWaits(t *testing.T) {
 	w := newWorld(t, settings)
 	w.round()
@@ -294,8 +295,8 @@ func TestTheOlderHistoryWaits(t *testing.T) {
 	assert.Equal(t, `"then 979"`, string(w.mem.Older[0].To.Raw), "the newest first")
 }
 
-// What is kept of older entries is bounded, the same is counted, and what is stored may be
-// spelled otherwise.
+// The older history is limited in entries and bytes. Equal entries are counted, even if the stored JSON
+// has another form.
 func TestOlderHistoryIsLimited(t *testing.T) {
 	at := func(minute int, to string) v1alpha1.HistoryEntry {
 		return v1alpha1.HistoryEntry{
@@ -322,7 +323,7 @@ func TestOlderHistoryIsLimited(t *testing.T) {
 	}
 }
 
-// A thousand objects that come at once cost each the same.
+// The cost of one object does not grow if a thousand objects are created at once.
 func TestAThousandEntriesAtOnce(t *testing.T) {
 	cost := func(n int) float64 {
 		var spec strings.Builder

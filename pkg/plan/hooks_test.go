@@ -32,8 +32,8 @@ observerSchema:
 	bothHooks = "hooks: {complete: {}, shutdown: {service: web, port: 80}}\n"
 )
 
-// A hook that is taken out of the spec leaves nothing behind, whatever the schema is:
-// no Pod would start with a variable from a Secret that is gone.
+// A hook that is removed from the spec leaves nothing behind, under any schema. A leftover variable
+// from the deleted Secret would keep Pods from starting.
 func TestWhatAHookHadAddedGoesWithIt(t *testing.T) {
 	deployment := manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "default", Name: "web"}
 	secret := manifest.ID{Kind: "Secret", Namespace: "default", Name: "shop-hooks"}
@@ -51,7 +51,7 @@ func TestWhatAHookHadAddedGoesWithIt(t *testing.T) {
 			assert.Equal(t, []string{"OWN", "HOLDFAST_COMPLETE_URL", "HOLDFAST_COMPLETE_TOKEN", "HOLDFAST_SHUTDOWN_URL", "HOLDFAST_SHUTDOWN_TOKEN"},
 				namesIn(with["containers"].([]any)[0].(map[string]any)["env"]))
 
-			// A sidecar that another client has injected stays, with what it has.
+			// A sidecar that another client has injected remains unchanged.
 			with["containers"] = append(with["containers"].([]any), map[string]any{"name": "sidecar", "image": "sidecar:1"})
 			w.edit("hooks: {complete: {tokenVariable: DONE}}\n" + bareWork + schema)
 			w.rounds(3)
@@ -72,7 +72,7 @@ func TestWhatAHookHadAddedGoesWithIt(t *testing.T) {
 	}
 }
 
-// Until the workload is free of it, the Secret stays.
+// The Secret remains until the workload no longer uses it.
 func TestSecretRemainsWhileWorkloadNeedsIt(t *testing.T) {
 	w := newWorld(t, bothHooks+bareWork+identitySchema)
 	w.rounds(2)
@@ -88,7 +88,7 @@ func TestSecretRemainsWhileWorkloadNeedsIt(t *testing.T) {
 	assert.Empty(t, namesIn(podSpecOf(w.live[p.Changes[0].ID])["volumes"].([]any)[1:]))
 }
 
-// Whoever made a Secret of that name knows its tokens, whatever spec.adoption says.
+// A Secret of another client is not used, under any adoption policy: its creator knows the tokens.
 func TestTokensOfAnotherClientAreNotTrusted(t *testing.T) {
 	w := newWorld(t, "adoption: Always\n"+bothHooks+bareWork)
 	w.live[manifest.ID{Kind: "Secret", Namespace: "default", Name: "shop-hooks"}] = map[string]any{
@@ -101,7 +101,7 @@ func TestTokensOfAnotherClientAreNotTrusted(t *testing.T) {
 	assert.Nil(t, result.Status.Hooks)
 }
 
-// rounds decides and executes, so many times.
+// rounds runs n rounds.
 func (w *world) rounds(n int) {
 	w.t.Helper()
 	for range n {

@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Whatever an object is, it is compared as with our marks in entry and desired state: also
-// where they were left out because nothing differs.
+// The comparison of an object includes the tracking metadata in schema and desired state. This also
+// applies if they were omitted because the object is in sync.
 func TestFieldsInPlaceAreCompared(t *testing.T) {
 	cases, err := filepath.Glob("../../testdata/plan/*/application.yaml")
 	require.NoError(t, err)
@@ -25,7 +25,7 @@ func TestFieldsInPlaceAreCompared(t *testing.T) {
 		inputs[file] = caseIn(t, filepath.Dir(file))
 	}
 	for name, in := range inputs {
-		for range 2 { // as it is, and when all of it is as desired
+		for range 2 { // first as it is, then as desired
 			if in.Application.UID == "" && in.Application.Spec.Tosca == nil {
 				in.Application.UID = "submitted"
 			}
@@ -53,8 +53,8 @@ func TestFieldsInPlaceAreCompared(t *testing.T) {
 	require.Greater(t, whole, 100)
 }
 
-// heldWhole is an Application that holds all labels and annotations of an object as they were
-// learned, our marks among them.
+// heldWhole returns an Application that holds all labels and annotations of an object at their learned
+// values, including the tracking metadata.
 func heldWhole(t *testing.T) Input {
 	t.Helper()
 	in := Input{Application: &v1alpha1.Application{}, Kinds: Offline(), Live: map[manifest.ID]map[string]any{}}

@@ -19,8 +19,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// TestDecideSurvivesInvalidInput takes the golden cases and
-// puts odd values anywhere into them, status included.
+// TestDecideSurvivesInvalidInput puts odd values at random places in the golden cases, including the
+// status.
 func TestDecideSurvivesInvalidInput(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(goldenRoot, "*", "application.yaml"))
 	require.NoError(t, err)
@@ -41,7 +41,7 @@ func TestDecideSurvivesInvalidInput(t *testing.T) {
 		require.NoError(r, err)
 		app := &v1alpha1.Application{}
 		if json.Unmarshal(raw, app) != nil {
-			return // the API server would not take it
+			return // the API server would reject it
 		}
 		in := plan.Input{Application: app, Kinds: plan.Offline(), Live: map[manifest.ID]map[string]any{}, Memory: &plan.State{}}
 		for _, object := range readObjects(t, filepath.Join(dir, "live.yaml")) {
@@ -59,7 +59,7 @@ func TestDecideSurvivesInvalidInput(t *testing.T) {
 	})
 }
 
-// damage replaces some values by odd ones.
+// damage replaces some values with odd ones.
 func damage(t *rapid.T, v any) any {
 	if rapid.IntRange(0, 25).Draw(t, "odd") == 0 {
 		return rapid.SampledFrom([]any{
@@ -82,9 +82,9 @@ func damage(t *rapid.T, v any) any {
 
 var keys = observertest.Keys
 
-// TestEveryApplicationSettles runs random Applications against a cluster
-// that changes, defaults and drops what it is sent: after at most a few rounds
-// there is nothing to do, and the status does not change any more.
+// TestEveryApplicationSettles runs random Applications against a cluster that changes, defaults and
+// drops fields. After at most a few rounds there is nothing to do, and the status does not change any
+// more.
 func TestEveryApplicationSettles(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := newWorld(t, "manifest: []")
@@ -130,8 +130,8 @@ func TestEveryApplicationSettles(t *testing.T) {
 	})
 }
 
-// rewrite does what API servers do: it normalizes values, drops fields, adds
-// defaults and elements, always in the same way.
+// rewrite changes a value as API servers do: it normalizes values, drops fields, and adds defaults and
+// elements. The result is deterministic.
 func rewrite(v any, drops, adds bool) {
 	switch v := v.(type) {
 	case map[string]any:

@@ -6,8 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// An older version drops a record that is packed, and then nobody knows any more what the
-// API server has added.
+// An older version drops a packed record. The list elements that the API server added are then unknown.
 func TestALostRecordCutsNothing(t *testing.T) {
 	w := newWorld(t, "manifest: [{apiVersion: v1, kind: ServiceAccount, metadata: {name: robot}, imagePullSecrets: [{name: a}]}]")
 	w.respond = func(object map[string]any) {

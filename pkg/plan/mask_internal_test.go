@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// What is not known to be open is masked: a typing error may have put a value there.
+// A field is masked unless it is known to be safe: a typing error may have put a secret value there.
 func TestSecretsNeedReadPermission(t *testing.T) {
 	secret := manifest.ID{Kind: "Secret", Namespace: "default", Name: "s"}
 	for path, hidden := range map[string]bool{

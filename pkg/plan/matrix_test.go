@@ -22,7 +22,7 @@ import (
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
-// relation is how an Application comes to act on an object: a column of the matrix.
+// relation describes how an Application acts on an object: a column of the matrix.
 type relation string
 
 const (
@@ -36,7 +36,7 @@ const (
 
 var relations = []relation{created, adopted, shared, selected, observed, hookMade}
 
-// cellWorld is a world with one object, whatever the relation of the Application to it is.
+// cellWorld is a world with one object, for any relation.
 type cellWorld struct {
 	*world
 	relation
@@ -46,21 +46,21 @@ type cellWorld struct {
 	extra string
 }
 
-// feature is a row of the matrix. Its scenario holds fields of an object and checks what becomes
-// of them, for every relation.
+// feature is a row of the matrix. Its scenario holds fields of an object and checks the result for
+// every relation.
 type feature struct {
 	name string
-	// run returns what is wrong; empty if all is right.
+	// run returns the failure, or "" if the scenario passes.
 	run func(c *cellWorld) string
-	// none has the reasons why the combination does not exist.
+	// none maps a relation to the reason why the combination does not exist.
 	none map[relation]string
-	// fails has the cells that are wrong today, with what is wrong.
+	// fails maps a relation to the known failure of its cell.
 	fails map[relation]string
 }
 
-// TestEveryFeatureForEveryRelation runs each feature of the engine with each relation of an
-// Application to an object. A cell is a scenario that passes, a reason why it does not exist, or
-// one that is known to fail, and does.
+// TestEveryFeatureForEveryRelation runs each feature of the engine with each relation of an Application
+// to an object. A cell is a scenario that passes, a combination that does not exist, or a known failure
+// that still fails.
 func TestEveryFeatureForEveryRelation(t *testing.T) {
 	for _, f := range features {
 		for _, r := range relations {
@@ -94,7 +94,7 @@ func newCell(t *testing.T, r relation, apiVersion, kind, name string) *cellWorld
 	return &cellWorld{newWorld(t, "{}"), r, kind, apiVersion, manifest.ID{Group: group, Kind: kind, Namespace: "default", Name: name}, ""}
 }
 
-// foreign is the Deployment that another client has made.
+// foreign is a Deployment that another client created.
 const foreign = `
 spec:
   replicas: 5
@@ -106,7 +106,7 @@ spec:
       containers: [{name: web, image: "web:0", env: [{name: A, value: "0"}]}]
 `
 
-// given has the object be there before the Application, unless that creates it.
+// given creates the object before the Application, unless the Application creates it.
 func (c *cellWorld) given(content string) {
 	if c.relation == created || c.relation == hookMade {
 		return
@@ -115,7 +115,7 @@ func (c *cellWorld) given(content string) {
 	require.NoError(c.t, yaml.Unmarshal([]byte(content), &object))
 	raw, err := json.Marshal(object)
 	require.NoError(c.t, err)
-	object, err = manifest.DecodeJSON(raw) // whole numbers are int64
+	object, err = manifest.DecodeJSON(raw) // integers decode to int64
 	require.NoError(c.t, err)
 	object["apiVersion"], object["kind"] = c.apiVersion, c.kind
 	metadata, _ := object["metadata"].(map[string]any)
@@ -127,8 +127,8 @@ func (c *cellWorld) given(content string) {
 	c.live[c.id] = object
 }
 
-// hold has the Application want this part of the object, and more of its spec, and lets it come
-// to rest.
+// hold applies this part of the object and the extra spec, and reconciles until the Application
+// settles.
 func (c *cellWorld) hold(part, extra string) {
 	c.t.Helper()
 	c.extra = extra
@@ -166,7 +166,7 @@ func (c *cellWorld) want(part, extra string) {
 	}
 }
 
-// settle reconciles until nothing is written any more.
+// settle reconciles until nothing is written.
 func (c *cellWorld) settle() {
 	c.t.Helper()
 	for range 8 {
@@ -178,14 +178,14 @@ func (c *cellWorld) settle() {
 	c.t.Fatal("it does not come to rest")
 }
 
-// drift is a write of another client, after which the Application is reconciled.
+// drift changes a field as another client, and reconciles the Application.
 func (c *cellWorld) drift(value any, fields ...string) {
 	c.t.Helper()
 	c.change(value, fields...)
 	c.settle()
 }
 
-// change is a write of another client, mallory. A nil value removes the field.
+// change changes a field as another client, mallory. A nil value removes the field.
 func (c *cellWorld) change(value any, fields ...string) {
 	c.t.Helper()
 	object := c.live[c.id]
@@ -218,8 +218,8 @@ func (c *cellWorld) is(want any, fields ...string) string {
 	return ""
 }
 
-// corrected checks that drift was corrected to a value, or, in Observe mode, that the value of
-// the other client stays and is reported.
+// corrected checks that drift was corrected to a value. In observe-only mode it checks that the other
+// client's value remains and is reported.
 func (c *cellWorld) corrected(want, drifted any, fields ...string) string {
 	if c.relation != observed {
 		return c.is(want, fields...)
@@ -230,7 +230,7 @@ func (c *cellWorld) corrected(want, drifted any, fields ...string) string {
 	return c.reported(fields...)
 }
 
-// reported checks that status.reported has a field.
+// reported checks that status.reported lists a field.
 func (c *cellWorld) reported(fields ...string) string {
 	path := strings.Join(fields, ".")
 	for _, w := range c.app.Status.Reported {
@@ -241,7 +241,7 @@ func (c *cellWorld) reported(fields ...string) string {
 	return path + " is not reported"
 }
 
-// unreported checks that status.reported has nothing.
+// unreported checks that status.reported is empty.
 func (c *cellWorld) unreported() string {
 	if len(c.app.Status.Reported) > 0 {
 		return fmt.Sprintf("%s is reported", c.app.Status.Reported[0].Path)
@@ -249,7 +249,7 @@ func (c *cellWorld) unreported() string {
 	return ""
 }
 
-// unreportedAt is unreported, unless a field has another value than the desired one since before.
+// unreportedAt checks that status.reported is empty, unless the field had drifted before.
 func (c *cellWorld) unreportedAt(held any) string {
 	if c.relation == observed && held != int64(2) {
 		return ""
@@ -257,7 +257,7 @@ func (c *cellWorld) unreportedAt(held any) string {
 	return c.unreported()
 }
 
-// first returns the first thing that is wrong.
+// first returns the first failure.
 func first(wrong ...string) string {
 	for _, w := range wrong {
 		if w != "" {
@@ -267,7 +267,7 @@ func first(wrong ...string) string {
 	return ""
 }
 
-// fieldsOf are items of spec.fields for the object, with "*".
+// fieldsOf returns spec.fields items for the object, with "*".
 func (c *cellWorld) fieldsOf(held ...string) string {
 	return fmt.Sprintf("fields: [{resource: {kind: %s, name: %s}, hold: [%s]}]", c.kind, c.id.Name, strings.Join(append([]string{`"*"`}, held...), ", "))
 }
@@ -288,7 +288,7 @@ func reasonsAnd(reasons map[relation]string, more ...string) map[relation]string
 	return all
 }
 
-// replicas is the part that most scenarios hold.
+// replicas is the part of the object that most scenarios hold.
 const replicas = "spec: {replicas: 2}"
 
 var features = []feature{
@@ -444,7 +444,7 @@ var features = []feature{
 		c.hold("spec: {minReadySeconds: 1}", "")
 		switch c.relation {
 		case shared, selected:
-			return c.is(int64(5), "spec", "replicas") // as it was
+			return c.is(int64(5), "spec", "replicas") // restored
 		}
 		return c.is(nil, "spec", "replicas")
 	}},

@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// served is an API server of another version than that of the built-in kinds.
+// served represents an API server whose version differs from that of the built-in kinds.
 type served struct {
 	plan.Kinds
 	configMap *kinds.Node

@@ -20,8 +20,8 @@ import (
 
 var lookedAt = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// What is only observed is told in the status: of each resource what would be done, of each
-// leaf what it is, and nothing is on record as ours that is not.
+// The status of an observe-only Application reports the planned change of each resource and the live
+// value of each leaf. It records only objects that the Application owns.
 func TestObservedDriftIsReported(t *testing.T) {
 	for name, want := range map[string]struct{ ready, row, reason, held, watched, event string }{
 		"an-object-that-is-not-there-is-only-observed": {
@@ -98,7 +98,7 @@ func TestObservedDriftIsReported(t *testing.T) {
 				assert.Equal(t, "Current", status.Resources[0].Health)
 			}
 
-			// What stands is told once: whoever looks again, after a restart too, has nothing to say.
+			// Drift is reported once. The next reconciliation reports nothing, even after a restart.
 			in.Application.Status = status
 			again := plan.Decide(in).Summarize(nil, lookedAt.Add(time.Hour))
 			assert.Equal(t, observertest.JSON(status), observertest.JSON(again.Status))
@@ -108,8 +108,8 @@ func TestObservedDriftIsReported(t *testing.T) {
 	}
 }
 
-// What changes while it is observed is told when it comes; and when all is as it is desired,
-// the Application is not ready all the same: nothing is held.
+// New drift is reported when it appears. An observe-only Application is never ready, even without
+// drift, because it holds nothing.
 func TestObservedFieldIsRemovedAndAdded(t *testing.T) {
 	in := readCase(t, filepath.Join(goldenRoot, "an-observe-only-application-can-be-suspended"))
 	in.Application.Spec.Suspend = false
@@ -141,7 +141,7 @@ func TestObservedFieldIsRemovedAndAdded(t *testing.T) {
 	assert.JSONEq(t, `"others"`, raw(again.Status.History[1].To))
 }
 
-// Values of Secrets are told nowhere, and what is there is.
+// Drift of a Secret is reported without its values.
 func TestAnObservedSecretIsMasked(t *testing.T) {
 	in := readCase(t, filepath.Join(goldenRoot, "an-object-that-would-be-adopted-is-only-observed"))
 	id := manifest.ID{Kind: "Secret", Namespace: "default", Name: "keys"}
@@ -159,8 +159,8 @@ func TestAnObservedSecretIsMasked(t *testing.T) {
 	assert.NotContains(t, told, "Y2FuYXJ5")
 }
 
-// An Application that is deleted while it observes leaves what it has held to the policies, and
-// what it has not alone.
+// When an observe-only Application is deleted, the policies apply to objects that it has held. Other
+// objects do not change.
 func TestDeletedWhileItObserves(t *testing.T) {
 	held := readCase(t, filepath.Join(goldenRoot, "a-held-application-becomes-observe-only"))
 	changes := plan.DecideDeletion(held).Changes
@@ -183,7 +183,7 @@ func raw(v *runtime.RawExtension) string {
 	return string(v.Raw)
 }
 
-// Where types are known, only drift is reported; where they are not, a doubt is no drift.
+// A value in another form is reported as drift only if the types are known. Otherwise it is doubtful.
 func TestAnotherSpellingIsNoDrift(t *testing.T) {
 	in := readCase(t, filepath.Join(goldenRoot, "another-spelling-is-no-drift-where-nothing-is-written"))
 	status := plan.Decide(in).Summarize(nil, lookedAt).Status
@@ -198,7 +198,7 @@ func TestAnotherSpellingIsNoDrift(t *testing.T) {
 	assert.Equal(t, "perhaps only another spelling: spec.memory; spec.timeout; spec.title", status.Resources[0].Message)
 	assert.Equal(t, metav1.ConditionTrue, apimeta.FindStatusCondition(status.Conditions, v1alpha1.ConditionHeld).Status)
 
-	// A dry run ends the doubt.
+	// A dry run resolves the doubt.
 	change := p.Changes[0]
 	assert.Len(t, p.Visible(change), 3)
 	assert.Contains(t, observertest.JSON(p.Doubtful(change)), `{"op":"replace","path":"/spec/memory","value":"1024Mi"}`)

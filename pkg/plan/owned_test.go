@@ -33,7 +33,7 @@ manifest:
           - {name: LEVEL, value: debug}
 `
 
-// without is an object without labels and annotations that are empty: no API server keeps them.
+// without returns an object without empty labels and annotations, as an API server stores it.
 func without(object map[string]any) map[string]any {
 	object = observer.CopyMap(object)
 	metadata := object["metadata"].(map[string]any)
@@ -139,7 +139,8 @@ func TestTheLastReleasedFieldRemovesItsParent(t *testing.T) {
 	}
 }
 
-// A field of an object that we have made gets back what it had if a schema has it held later.
+// A field of a created object was free at first and is held later. Its release restores the value from
+// before the hold.
 func TestReleaseRestoresFieldsHeldLater(t *testing.T) {
 	const spec = `
 onRelease: Restore
@@ -155,19 +156,19 @@ fields: [{resource: {kind: Deployment, name: web}, `
 	w.round()
 	w.quiet()
 	require.Equal(t, int64(3), get(w.only(), "spec", "replicas"))
-	w.set(int64(9), "spec", "replicas") // drift is not what was before
+	w.set(int64(9), "spec", "replicas") // drift does not replace the baseline
 	w.round()
 	w.edit(spec + "free: [spec.replicas]}]")
 	p, _ := w.round()
 	assert.Equal(t, int64(7), get(w.live[id], "spec", "replicas"), "%v", p.Changes)
 	w.quiet()
 	assert.Empty(t, w.app.Status.Resources[0].Baseline)
-	w.edit(spec + "free: [spec.paused]}]") // and so the replicas are held again, in place of 7
+	w.edit(spec + "free: [spec.paused]}]") // so the replicas are held again, and 7 is not kept
 	w.round()
 	assert.Equal(t, true, get(w.live[id], "spec", "paused"), "nothing was there before it was made")
 }
 
-// Under Leave, the default, nothing of an owned object goes on record.
+// With onRelease: Leave, the default, no baseline of an owned object is recorded.
 func TestReleaseWithLeaveKeepsOwnedObject(t *testing.T) {
 	w := newWorld(t, "adoption: IfUnowned\n"+adoptedNode[len("\nadoption: IfUnowned\nonRelease: Restore\n"):])
 	w.live[node] = theirs()
@@ -179,7 +180,7 @@ func TestReleaseWithLeaveKeepsOwnedObject(t *testing.T) {
 	assert.Equal(t, "cni:2", container["image"])
 }
 
-// What was announced for an object that is to be adopted does not make it ours.
+// The write-ahead record of a planned adoption does not make the Application the owner.
 func TestUnadoptedObjectIsNotOwned(t *testing.T) {
 	w := newWorld(t, adoptedNode)
 	w.live[node] = theirs()

@@ -15,10 +15,9 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// TestAnyPathToASpecificationGivesTheSameObject edits random Applications with
-// default schemas, dies before and after requests, drops the object for a while in
-// which it cannot be deleted, and compares the object in the end with the one that the
-// last spec makes in an empty cluster.
+// TestAnyPathToASpecificationGivesTheSameObject edits random Applications with default schemas. The
+// process dies before and after requests. The object is dropped for a while, during which it cannot be
+// deleted. The final object must equal the one that the last spec creates in an empty cluster.
 func TestAnyPathToASpecificationGivesTheSameObject(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		server := drawServer(r)
@@ -61,8 +60,8 @@ func TestAnyPathToASpecificationGivesTheSameObject(t *testing.T) {
 	})
 }
 
-// TestForeignWriteIsKept edits random Applications,
-// between whose versions another client writes into the maps of the object.
+// TestForeignWriteIsKept edits random Applications. Between the edits, another client writes into the
+// maps of the object.
 func TestForeignWriteIsKept(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		server := drawServer(r)
@@ -108,7 +107,7 @@ func TestForeignWriteIsKept(t *testing.T) {
 	})
 }
 
-// rest goes on until there is nothing to do.
+// rest runs rounds until there is nothing to do.
 func (w *world) rest() {
 	w.t.Helper()
 	for range 12 {
@@ -154,7 +153,7 @@ func (s server) world(t *testing.T) *world {
 
 var thing = observertest.Type()
 
-// typed knows the kind that is drawn, too.
+// typed also resolves the drawn kind.
 type typed struct{ plan.Kinds }
 
 func (k typed) Type(gvk schema.GroupVersionKind) *kinds.Node {

@@ -22,7 +22,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// profileOf is a profile with one rule, given as YAML.
+// profileOf returns a profile with one rule, given as YAML.
 func profileOf(t require.TestingT, name, rule string) *plan.Profile {
 	p := &v1alpha1.HoldProfile{}
 	p.Name, p.Spec.Rules = name, make([]v1alpha1.ProfileRule, 1)
@@ -32,8 +32,8 @@ func profileOf(t require.TestingT, name, rule string) *plan.Profile {
 	return read
 }
 
-// drawnProfile is a profile for the kind of drawn specs, with paths of one, which are
-// returned, too.
+// drawnProfile returns a profile for the kind of drawn specs, with paths from a spec. It also returns
+// the paths.
 func drawnProfile(r *rapid.T, spec map[string]any) ([]*plan.Profile, []string) {
 	p := &v1alpha1.HoldProfile{}
 	p.Name = "drawn"
@@ -57,7 +57,7 @@ func overlaps(path string, paths []string) bool {
 	})
 }
 
-// unnamed is what a plan does, whoever asks for it.
+// unnamed returns the changes of a plan as JSON, without the names of profiles.
 func unnamed(t require.TestingT, p *plan.Plan) string {
 	require.Nil(t, p.Invalid)
 	v := p.View()
@@ -72,14 +72,14 @@ func unnamed(t require.TestingT, p *plan.Plan) string {
 	return string(raw)
 }
 
-// whole is all of a plan.
+// whole returns an entire plan as JSON.
 func whole(t require.TestingT, p *plan.Plan) string {
 	raw, err := json.Marshal(p.View())
 	require.NoError(t, err)
 	return string(raw)
 }
 
-// A profile is what spec.fields with the same paths would be, whatever happens.
+// A profile has the same effect as spec.fields with the same paths.
 func TestAProfileIsWhatItsFieldsWouldBe(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		spec := observertest.Spec(r)
@@ -95,7 +95,7 @@ func TestAProfileIsWhatItsFieldsWouldBe(t *testing.T) {
 		}
 		fields.app.Spec.Fields = []v1alpha1.ResourceFields{entry}
 		if fields.decide().Invalid != nil {
-			return // a profile leaves such a path out
+			return // a profile omits such a path
 		}
 		p := &v1alpha1.HoldProfile{}
 		rule := v1alpha1.ProfileRule{Kinds: []v1alpha1.KindSelector{{Kind: "*"}}, Free: entry.Free}
@@ -123,8 +123,8 @@ func TestAProfileIsWhatItsFieldsWouldBe(t *testing.T) {
 	})
 }
 
-// A profile that is for nothing of an Application, or for nothing that the user leaves to
-// it, changes nothing, byte for byte.
+// A profile has no effect if it matches no resource, or if the schema or the fields of the user cover
+// the resource. The plan is identical, byte for byte.
 func TestWithoutMatchingProfile(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		spec := observertest.Spec(r)
@@ -158,13 +158,13 @@ func TestWithoutMatchingProfile(t *testing.T) {
 	})
 }
 
-// What the user holds is held, whatever profiles say of it.
+// No profile frees a field that the user holds.
 func TestThePathsOfTheUserPrevail(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		spec := observertest.Spec(r)
 		path := drawnPath(r, spec)
 		if strings.Contains(path, "[") {
-			return // a list of which an element was free is open
+			return // a list with a free element is open
 		}
 		w := newWorld(t, "manifest: []")
 		w.app.Spec.Manifest = raws(observertest.Manifest(spec).Content)
@@ -224,7 +224,8 @@ func TestAutoscalerTargets(t *testing.T) {
 	}
 }
 
-// A profile that asks for too much is left out where it does, and nothing is refused.
+// Paths of a profile that match too many fields are skipped with a warning. The Application remains
+// valid.
 func TestAProfileNeverBreaksAnApplication(t *testing.T) {
 	data := map[string]any{}
 	for i := range 3000 {
@@ -251,7 +252,8 @@ func TestAProfileNeverBreaksAnApplication(t *testing.T) {
 	assert.Contains(t, decided.Warnings[0], "HoldProfile greedy: data[*none*] the paths of the profiles match too many fields")
 }
 
-// What deploy/profiles frees of kinds that a test cluster has no controllers for.
+// TestShippedProfiles checks the fields that deploy/profiles frees, for kinds whose controllers a test
+// cluster lacks.
 func TestShippedProfiles(t *testing.T) {
 	files, err := filepath.Glob("../../deploy/profiles/*-*.yaml")
 	require.NoError(t, err)

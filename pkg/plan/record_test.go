@@ -22,7 +22,7 @@ manifest:
   metadata: {name: settings}
   data: `
 
-// A patch of which nobody has seen the answer may have been applied.
+// A patch without a response may have been applied.
 func TestUnansweredRequestsAreRecorded(t *testing.T) {
 	w := newWorld(t, settingsOf+"{a: x, old: x}")
 	w.round()
@@ -41,7 +41,8 @@ func TestUnansweredRequestsAreRecorded(t *testing.T) {
 	w.quiet()
 }
 
-// What is not written because the Application is suspended is nobody's.
+// Manifest fields that were never written, because the Application is suspended, belong to another
+// client.
 func TestChangesWhileSuspended(t *testing.T) {
 	w := newWorld(t, settingsOf+"{a: x}")
 	w.round()
@@ -54,8 +55,7 @@ func TestChangesWhileSuspended(t *testing.T) {
 	w.quiet()
 }
 
-// What was written down before an object was created says nothing of another object,
-// later.
+// The write-ahead record of an object does not apply to a later object with the same name.
 func TestNothingIsLearnedFromDeletedObject(t *testing.T) {
 	w := newWorld(t, settingsOf+"{a: x, b: x}")
 	w.round()
@@ -72,8 +72,8 @@ func outcomesOf(o plan.Outcome) map[manifest.ID]plan.Outcome {
 	return map[manifest.ID]plan.Outcome{settingsID: o}
 }
 
-// etcd refuses an Application of more than 1.5 MiB: what is only of use to whoever
-// changes the spec again gives way.
+// etcd rejects an Application of more than 1.5 MiB. Values that are only useful if the spec changes
+// again are dropped first.
 func TestTheStatusFitsThoughEverythingIsReplaced(t *testing.T) {
 	for name, format := range map[string]string{"with other resources": "name: %s}, data: {key: %s}", "with other fields": "name: one}, data: {%s: %s}"} {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestTheStatusFitsThoughEverythingIsReplaced(t *testing.T) {
 	}
 }
 
-// stored is how many bytes an Application has.
+// stored returns the size of an Application in bytes.
 func stored(t *testing.T, app *v1alpha1.Application) int {
 	t.Helper()
 	raw, err := json.Marshal(app)
@@ -112,7 +112,7 @@ func stored(t *testing.T, app *v1alpha1.Application) int {
 	return len(raw)
 }
 
-// A create without learned values of which nobody has seen the answer may have been made.
+// A create without learned values and without a response may have succeeded.
 func TestACreateWithoutAnAnswerLearnsAgain(t *testing.T) {
 	w := newWorld(t, songs)
 	w.respond = func(o map[string]any) { set(o, "three", "spec", "key3") }
@@ -131,7 +131,7 @@ func TestACreateWithoutAnAnswerLearnsAgain(t *testing.T) {
 	w.quiet()
 }
 
-// What could not be read before a patch is known from its answer.
+// Fields whose managers cannot be read before a patch are removed after its response.
 func TestWhatIsRemovedAfterwards(t *testing.T) {
 	const deployment = "manifest:\n- {apiVersion: example.com/v1, kind: Song, metadata: {name: top50}, spec: {key1: %s}}"
 	w := newWorld(t, fmt.Sprintf(deployment, "one, part: {key2: two}"))
@@ -141,7 +141,7 @@ func TestWhatIsRemovedAfterwards(t *testing.T) {
 	w.edit(fmt.Sprintf(deployment, "other"))
 	p := w.decide()
 	require.True(t, p.Changes[0].ReadFirst)
-	w.respond = func(o map[string]any) { // the answer has managedFields: we are the only ones
+	w.respond = func(o map[string]any) { // the response lists no other field manager
 		fields := map[string]any{"f:spec": map[string]any{"f:key1": map[string]any{}, "f:part": map[string]any{"f:key3": map[string]any{}}}}
 		set(o, []any{map[string]any{
 			"manager": v1alpha1.FieldManager, "operation": "Update", "apiVersion": "example.com/v1", "fieldsType": "FieldsV1", "fieldsV1": fields,
@@ -153,7 +153,7 @@ func TestWhatIsRemovedAfterwards(t *testing.T) {
 	assert.Equal(t, map[string]any{"key1": "other"}, w.only()["spec"])
 }
 
-// What can never have been created is not waited for.
+// An object that cannot have been created leaves the inventory.
 func TestFailedCreatesAreForgotten(t *testing.T) {
 	unsupported := &plan.Problem{Reason: v1alpha1.ReasonKindUnsupported, Message: "no"}
 	blocked := func(w *world, problem *plan.Problem) *plan.Plan {
@@ -167,14 +167,14 @@ func TestFailedCreatesAreForgotten(t *testing.T) {
 	w.store(blocked(w, unsupported).Summarize(nil, w.now))
 	assert.Empty(t, w.app.Status.Resources)
 
-	// Unless what keeps it from being looked for may pass: it may be there.
+	// It remains if a transient error hides the object: the object may exist.
 	w = newWorld(t, songs)
 	w.store(blocked(w, unsupported).Summarize(nil, w.now))
 	w.edit("manifest: []")
 	w.store(blocked(w, lost).Summarize(nil, w.now))
 	assert.Len(t, w.app.Status.Resources, 1)
 
-	// Unless a create had no answer.
+	// It remains if a create had no response.
 	w = newWorld(t, songs)
 	w.store(blocked(w, lost).Summarize(nil, w.now))
 	w.edit("manifest: []")
@@ -184,7 +184,7 @@ func TestFailedCreatesAreForgotten(t *testing.T) {
 	}
 }
 
-// What is in no watch is looked at again.
+// An object that is not in a watch is read again.
 func TestTheEndOfAnObjectWithoutItsLabelIsAskedFor(t *testing.T) {
 	w := newWorld(t, settings)
 	w.round()
@@ -199,7 +199,7 @@ func TestTheEndOfAnObjectWithoutItsLabelIsAskedFor(t *testing.T) {
 	assert.Positive(t, result.RetryAfter)
 }
 
-// What another client has adopted since the watch has spoken is not ours to write to.
+// A write fails if another client has adopted the object since the last watch event.
 func TestARequestIsForAnObjectThatIsStillOurs(t *testing.T) {
 	w := newWorld(t, settings)
 	w.round()
@@ -213,7 +213,7 @@ func TestARequestIsForAnObjectThatIsStillOurs(t *testing.T) {
 	assert.Equal(t, "7", change.ResourceVersion)
 }
 
-// A value that the manifest had and that was never written is not the last one.
+// A manifest value that was never written is not the last-applied value.
 func TestAValueThatWasNeverWritten(t *testing.T) {
 	refused := plan.Outcome{Action: plan.Update, Problem: rejected}
 	for name, attempt := range map[string]func(w *world){
@@ -247,8 +247,8 @@ func TestAValueThatWasNeverWritten(t *testing.T) {
 	}
 }
 
-// Earlier versions wrote every leaf on record as null. An upgrade writes no status for
-// that alone, and what says so now comes with the next one.
+// Earlier versions recorded every leaf as null. An upgrade alone writes no status: the next status
+// update writes the new form.
 func TestRecordsOfAnEarlierVersionAreRespelled(t *testing.T) {
 	w := newWorld(t, settingsOf+"{a: x, b: x}\nobserverSchema: [{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: null}}]")
 	w.round()

@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// inSlices is an Application whose status is too large for it.
+// inSlices returns an Application whose status is stored in slices.
 func inSlices(one *v1alpha1.Application) *v1alpha1.Application {
 	one.Status.Resources, one.Status.LastAppliedManifest, one.Status.MangledObserverSchema = nil, nil, nil
 	one.Status.RecordSlices = []string{"slice"}

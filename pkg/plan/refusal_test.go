@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// A leaf that the API server refuses is held back, alone and for a while.
+// A leaf that the API server rejects is deferred for a while. The other leaves are corrected.
 func TestARefusedLeafIsHeldBackAlone(t *testing.T) {
 	w := newWorld(t, `manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: field}, data: {a: ours, b: ours}}]`)
 	w.round()
@@ -55,8 +55,7 @@ func TestARefusedLeafIsHeldBackAlone(t *testing.T) {
 	})
 }
 
-// What the API server does not let go is not asked for again and again, and is no
-// reason to leave the others as they are.
+// A removal that the API server rejects is deferred. The other leaves are corrected.
 func TestARefusedRemovalIsHeldBackAlone(t *testing.T) {
 	w := newWorld(t, `manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: field}, immutable: true, data: {a: ours}}]`)
 	w.round()

@@ -11,8 +11,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// TestNoBusyLoops plays an hour in which nobody does anything: whatever is suspended,
-// contested or refused, it is looked at a few times and not again and again.
+// TestNoBusyLoops simulates an hour without changes. A suspended, contested or rejected Application is
+// reconciled only a few times.
 func TestNoBusyLoops(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := newWorld(t, settings)
@@ -52,8 +52,7 @@ func TestNoBusyLoops(t *testing.T) {
 	})
 }
 
-// turn decides, executes and concludes, half a second later. It returns when to do so
-// again.
+// turn decides, executes and summarizes, half a second later. It returns the delay until the next turn.
 func (w *world) turn(refuses bool) time.Duration {
 	p := w.decide()
 	outcomes := map[manifest.ID]plan.Outcome{}

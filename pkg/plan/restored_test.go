@@ -47,8 +47,7 @@ func TestOnlyAStatusThatHasAllOfItIsRestored(t *testing.T) {
 	}
 }
 
-// What was learned is held as before: an element that was learned may still go, and a
-// value that was learned may not change.
+// Learned values stay held. A learned element may still be removed, but a learned value may not change.
 func TestARestoredTranslationHoldsWhatWasHeld(t *testing.T) {
 	w := newWorld(t, `
 tosca: {url: "https://example.com/t.yaml"}
@@ -101,7 +100,7 @@ observerSchema:
 	assert.Equal(t, []string{"spec.key changed"}, paths(round(restored)))
 	assert.Equal(t, "C", get(w.only(), "spec", "key"))
 
-	// What a later translation had begun to create when its process died is not deleted.
+	// An object is not deleted if a later translation had started to create it before its process died.
 	second := observer.CopyMap(object)
 	set(second, "second", "metadata", "name")
 	w.app.Spec.ObserverSchema = nil

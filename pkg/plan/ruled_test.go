@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// scaled is a Song with that many replicas in its manifest, and a rule for them.
+// scaled returns a Song with the given replicas in its manifest, and a rule for them.
 func scaled(replicas, rule string) string {
 	return replace(replace(`
 manifest:
@@ -123,7 +123,7 @@ func TestAPush(t *testing.T) {
 		lost := plan.Outcome{Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: "no answer"}}
 		w.refuse = map[plan.Action]plan.Outcome{plan.Update: lost}
 		w.round()
-		scale(w, int64(3)) // it was applied all the same
+		scale(w, int64(3)) // the patch was applied anyway
 		w.refuse = nil
 		w.edit(scaled("2", push))
 		w.round()
@@ -148,7 +148,7 @@ func TestAPush(t *testing.T) {
 		_, result := w.round()
 		assert.False(t, result.Again)
 		w.respond = nil
-		w.round() // the form is needed no longer: the manifest's value is on record
+		w.round() // the accepted form is no longer needed: the manifest's value is recorded
 		w.quiet()
 		scale(w, int64(9))
 		w.quiet()

@@ -17,7 +17,7 @@ import (
 // Y2FuYXJ5 is "canary" in base64.
 const canary = "Y2FuYXJ5"
 
-// hidesCanaries fails if a value of a Secret is in what may be shown.
+// hidesCanaries fails if the output contains a value of a Secret.
 func hidesCanaries(t *testing.T, what any) {
 	t.Helper()
 	raw, err := json.Marshal(what)
@@ -72,8 +72,8 @@ observerSchema: [{apiVersion: v1, kind: Secret, metadata: {name: s, annotations:
 	}
 }
 
-// A Secret among the manifests of an Application that is held is a Secret: its values are in
-// memory alone, and are held there.
+// A Secret in the manifests of a held Application is treated as a Secret. Its values are held, and are
+// only in memory.
 func TestNoValueOfANestedSecretIsShown(t *testing.T) {
 	const inner = `{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: inner}, spec: {manifest: [
   {apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {a: canary-1}},
@@ -160,14 +160,14 @@ func TestAnApplicationThatWouldNotFitIsRefused(t *testing.T) {
 	}
 }
 
-// noise is text that no compression makes smaller, but for its 6 bits of 8.
+// noise returns text that compression reduces to 6 of 8 bits at best.
 func noise(kib int) string {
 	raw := make([]byte, kib<<10*3/4)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(raw)
 	return base64.StdEncoding.EncodeToString(raw)
 }
 
-// A record that nobody unpacks is none, however small it is packed.
+// A record that is too large to be unpacked is rejected, even if its packed form is small.
 func TestARecordThatWouldNotBeReadIsRefused(t *testing.T) {
 	w := newWorld(t, "manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]\n"+
 		"observerSchema: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: observed}]")

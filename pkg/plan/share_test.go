@@ -34,7 +34,7 @@ manifest:
 
 var node = manifest.ID{Group: "apps", Kind: "DaemonSet", Namespace: "default", Name: "aws-node"}
 
-// theirs is a DaemonSet of another client's.
+// theirs returns a DaemonSet that another client owns.
 func theirs() map[string]any {
 	return map[string]any{
 		"apiVersion": "apps/v1", "kind": "DaemonSet",
@@ -140,8 +140,8 @@ func TestForeignChangeIsKeptOnRelease(t *testing.T) {
 	assert.Equal(t, theirs(), w.live[node])
 }
 
-// What there is no room for is held and not restored, and the plan says so before anything is
-// written.
+// A field whose original value exceeds the size limit is held but not restored. The plan warns before
+// the first write.
 func TestABaselineThatHasNoRoom(t *testing.T) {
 	id := manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "theirs"}
 	large := map[string]any{"a": strings.Repeat("a", 40*1024), "b": strings.Repeat("b", 40*1024), "c": "small"}
@@ -166,7 +166,7 @@ func TestABaselineThatHasNoRoom(t *testing.T) {
 	result := w.store(first.Summarize(map[manifest.ID]plan.Outcome{id: {Change: again, Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying}}}, w.now))
 	assert.Len(t, result.Status.Resources[0].Baseline, 2, "nor is it on record then")
 
-	for range 3 { // it is said for as long as it is true
+	for range 3 { // the warning remains while it applies
 		w.round()
 		_, _, message := w.condition(v1alpha1.ConditionRendered)
 		assert.Equal(t, "1 resource; 1 warning: "+warning, message)
@@ -186,8 +186,8 @@ func TestABaselineThatHasNoRoom(t *testing.T) {
 	assert.Equal(t, []string{"data.a", "data.c"}, recorded)
 	assert.Equal(t, []string{"data.b"}, w.app.Status.Resources[0].Unrecorded)
 
-	// What another client writes while it is held is not what it was before us, though there is
-	// room for it now.
+	// The baseline does not record a value that another client writes while the field is held, even if
+	// it now fits.
 	set(w.only(), "small", "data", "b")
 	w.round()
 	w.quiet()
@@ -200,8 +200,8 @@ func TestABaselineThatHasNoRoom(t *testing.T) {
 	assert.Contains(t, result.Event.Note, "data.b of "+id.String()+": its original value was too large to record")
 }
 
-// What was to be absent comes back in the map that an API server drops when it is empty, and
-// what had a bound only where no other client has moved it since.
+// A release restores absent fields, even if the API server has dropped their empty map. It restores a
+// bounded field only if no other client has moved the value since.
 func TestReleaseOfRules(t *testing.T) {
 	for _, moved := range []bool{false, true} {
 		t.Run(fmt.Sprintf("moved=%t", moved), func(t *testing.T) {
@@ -235,8 +235,8 @@ fields:
 	}
 }
 
-// TestAConfirmedContainerIsRemovedOnRelease: a container that was deferred goes on record as one
-// that was not there, when spec.fields names it and it is added.
+// TestAConfirmedContainerIsRemovedOnRelease checks that a deferred container is recorded as new when
+// spec.fields names it and it is added.
 func TestAConfirmedContainerIsRemovedOnRelease(t *testing.T) {
 	const spec = `
 ownership: Share

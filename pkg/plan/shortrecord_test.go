@@ -25,8 +25,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// TestARecordIsShort: what is packed is read as it was written, and of an entry that is the
-// default one nothing is in it.
+// TestARecordIsShort checks that a packed record is read back unchanged, and that it omits default
+// schemas.
 func TestARecordIsShort(t *testing.T) {
 	cases, err := filepath.Glob(filepath.Join(goldenRoot, "*", "application.yaml"))
 	require.NoError(t, err)
@@ -53,8 +53,7 @@ func previewOf(t *testing.T, p *plan.Plan) (status v1alpha1.ApplicationStatus) {
 	return status
 }
 
-// shortOnes counts the entries of which nothing is in a record, and sees to it that it is so
-// with each that is the default one.
+// shortOnes counts the schemas that a record omits, and checks that it omits every default schema.
 func shortOnes(t *testing.T, file string, in plan.Input, status v1alpha1.ApplicationStatus, record []byte) (n int) {
 	t.Helper()
 	var packed struct {
@@ -86,7 +85,7 @@ func shortOnes(t *testing.T, file string, in plan.Input, status v1alpha1.Applica
 
 var bundles = flag.String("bundles", "", "manifests that BenchmarkRecord is to measure, too: a pattern of files")
 
-// BenchmarkRecord packs what is on record of an Application at rest, and reads it.
+// BenchmarkRecord packs and reads the record of an Application that is in sync.
 func BenchmarkRecord(b *testing.B) {
 	apps := map[string]*v1alpha1.Application{
 		"1000ConfigMaps":  atRest(b, configMap, 1000).Application,
@@ -117,7 +116,7 @@ func BenchmarkRecord(b *testing.B) {
 	}
 }
 
-// bundleAtRest is an Application of the manifests in a file, all of which are as written.
+// bundleAtRest returns an Application that is in sync with the manifests in a file.
 func bundleAtRest(b *testing.B, file string) *v1alpha1.Application {
 	b.Helper()
 	raw, err := os.ReadFile(file)
@@ -133,7 +132,8 @@ func bundleAtRest(b *testing.B, file string) *v1alpha1.Application {
 	return restOf(b, items).Application
 }
 
-// TestAPlanHasItsStatusAtAnySize: what is packed in a stored status is printed as it is.
+// TestAPlanHasItsStatusAtAnySize checks that a plan prints the unpacked status, even if the stored
+// status is packed.
 func TestAPlanHasItsStatusAtAnySize(t *testing.T) {
 	const n = 300
 	in := atRest(t, configMap, n)
@@ -150,8 +150,8 @@ func TestAPlanHasItsStatusAtAnySize(t *testing.T) {
 	}
 }
 
-// TestAnEntryInAFormThatIsNotKnown is what a version makes of a record that another one has
-// written: what a manifest loses meanwhile stays, and nothing else is written or removed.
+// TestAnEntryInAFormThatIsNotKnown reads a schema that another version recorded in an unknown form. A
+// field that the manifest loses meanwhile keeps its live value. Nothing else is written or removed.
 func TestAnEntryInAFormThatIsNotKnown(t *testing.T) {
 	before := "manifest:" + fmt.Sprintf(deployment, 0)
 	without := strings.Replace(before, "web-0, labels: {app: web}}", "web-0}", 1)
@@ -176,9 +176,8 @@ func TestAnEntryInAFormThatIsNotKnown(t *testing.T) {
 	}
 }
 
-// TestADrawnRecordIsReadAsItWas: whatever an entry observes of whatever is desired, and
-// whatever is live, what is packed is read as it was written; and of the default entry
-// nothing is packed.
+// TestADrawnRecordIsReadAsItWas checks that the packed record of any schema, desired state and live
+// object is read back unchanged. The record omits the default schema.
 func TestADrawnRecordIsReadAsItWas(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		spec := observertest.Spec(r)

@@ -145,7 +145,7 @@ data: {ca.crt: x}
 	assert.True(t, plan.Suggest(documents[0].Value, nil).Empty())
 }
 
-// A restart, the name of a release, and the marks of Holdfast say what was done, and by whom.
+// Annotations from restarts, Helm and Holdfast record an action and its client. They are not suggested.
 func TestVerbsAreNoSuggestions(t *testing.T) {
 	documents, err := manifest.Read("live", []byte(`
 apiVersion: apps/v1

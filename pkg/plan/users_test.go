@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
-// signed is the history, as far as it is about users: a line for each entry.
+// signed returns the history entries with their users, one line for each entry.
 func (w *world) signed() (lines []string) {
 	for _, e := range w.app.Status.History {
 		line := fmt.Sprint(e.Outcome, " by ", strings.Join([]string{e.User, e.Impersonator, e.SourceIP}, ","))
@@ -30,7 +30,7 @@ func (w *world) signed() (lines []string) {
 	return lines
 }
 
-// asked are the versions of which a plan wants to know the users.
+// asked returns the object versions whose users a plan needs.
 func (w *world) asked() (versions []string) {
 	for _, v := range plan.UnattributedWrites(plan.Input{Application: w.app, Live: w.live, ObservedWrites: w.written, Memory: w.mem, Now: w.now}) {
 		versions = append(versions, fmt.Sprintf("%s@%s", v.UID, v.ResourceVersion))
@@ -39,14 +39,14 @@ func (w *world) asked() (versions []string) {
 	return versions
 }
 
-// TestUsers: whom the history names is known when something is corrected, or later; of
-// what is not certain it names nobody.
+// TestUsers checks that the history names the user of a corrected write, if the user is known at the
+// correction or later. It names no user if the attribution is uncertain.
 func TestUsers(t *testing.T) {
 	mallory, bob := plan.User{Name: "mallory", Impersonator: "admin", Address: "10.0.0.7"}, plan.User{Name: "bob", Address: "10.0.0.8"}
 	version := func(resourceVersion string) v1alpha1.ObjectVersion {
 		return v1alpha1.ObjectVersion{UID: "u-1", ResourceVersion: resourceVersion}
 	}
-	// change is a write that has made a version, as the watch tells of it.
+	// change writes a new object version as another client, and the watch delivers it.
 	change := func(w *world, resourceVersion string) {
 		w.set("theirs", "data", "mode")
 		w.set(resourceVersion, "metadata", "resourceVersion")
@@ -145,7 +145,7 @@ func TestUsers(t *testing.T) {
 			assert.Equal(t, []string{"u-1@7"}, w.asked())
 			w.users[version("7")], w.written = mallory, nil
 			look()
-			w.users = map[v1alpha1.ObjectVersion]plan.User{} // an hour later nobody else knows
+			w.users = map[v1alpha1.ObjectVersion]plan.User{} // an hour later the audit events are gone
 			w.now = w.now.Add(time.Hour)
 			w.set("8", "metadata", "resourceVersion")
 			w.wrote(byNone, writer.Activity{Events: 1, ResourceVersion: "8", Writes: 1, Write: "8"})

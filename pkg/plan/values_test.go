@@ -19,9 +19,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// TestValuesInValuesOut is the law that whoever calls this package relies on: what is
-// given to Decide, Retire, Replan and Conclude is the same afterwards, a plan included,
-// and what is asked twice is answered twice in the same way.
+// TestValuesInValuesOut checks that Decide, DecideDeletion, Replan and Summarize are pure. They change
+// neither their arguments nor the plan, and the same call returns the same result twice.
 func TestValuesInValuesOut(t *testing.T) {
 	t.Run("golden cases", func(t *testing.T) {
 		files, err := filepath.Glob(filepath.Join(goldenRoot, "*", "application.yaml"))
@@ -57,7 +56,7 @@ func TestValuesInValuesOut(t *testing.T) {
 	})
 }
 
-// edit changes the spec, and the object, which may be another client's then.
+// edit changes the spec and the object. Another client may own the object afterwards.
 func edit(r *rapid.T, w *world) {
 	w.app.Generation++
 	spec := observertest.Spec(r)
@@ -78,8 +77,8 @@ func edit(r *rapid.T, w *world) {
 	w.only()["spec"] = observertest.Mutate(r, w.only()["spec"].(map[string]any))
 }
 
-// isPure checks the law for an Application, or for one that goes: t is told what is wrong, and
-// r what to draw.
+// isPure checks that an Application, possibly one that is being deleted, is decided without side
+// effects. It reports failures to t and draws from r.
 func isPure(t require.TestingT, r *rapid.T, in plan.Input) {
 	decide := rapid.SampledFrom([]func(plan.Input) *plan.Plan{plan.Decide, plan.Decide, plan.DecideDeletion}).Draw(r, "decide")
 	in = drawMore(r, decide(in), in)
@@ -111,7 +110,7 @@ func isPure(t require.TestingT, r *rapid.T, in plan.Input) {
 	sameInput(t, before, in)
 }
 
-// answers are what Replan says of the live objects, and what follows from that.
+// answers returns the results of Replan for the live objects, and the status for each.
 func answers(p *plan.Plan, in plan.Input, now time.Time) (all []any) {
 	for _, change := range p.Changes {
 		c := p.Replan(change.ID, in.Live[change.ID])
@@ -121,7 +120,7 @@ func answers(p *plan.Plan, in plan.Input, now time.Time) (all []any) {
 	return all
 }
 
-// askOther asks about objects that are not there: none, and one with longer lists.
+// askOther calls Replan without an object, and with an object that has longer lists.
 func askOther(p *plan.Plan, change plan.Change, in plan.Input) {
 	p.Replan(change.ID, nil)
 	if longer := observer.CopyMap(in.Live[change.ID]); longer != nil {
@@ -131,12 +130,13 @@ func askOther(p *plan.Plan, change plan.Change, in plan.Input) {
 	}
 }
 
-// contentOf is a change without what it was decided for.
+// contentOf returns the fields of a change, without the input of its decision.
 func contentOf(c plan.Change) []any {
 	return []any{c.Action, c.ID, c.Prune, c.UID, c.ResourceVersion, c.Manifest, c.Fallback, c.Fields, c.Guards, c.Patch, c.ReadFirst, c.Problem}
 }
 
-// drawMore draws what is known beside the objects, of what a plan is about.
+// drawMore draws the rest of the input: the state, blocked objects, older Applications and finished
+// Jobs.
 func drawMore(r *rapid.T, p *plan.Plan, in plan.Input) plan.Input {
 	in.Memory = drawMemory(r, p, in.Now)
 	in.Blocked, in.Precedence = map[manifest.ID]*plan.Problem{}, map[manifest.ID][]string{}
@@ -155,7 +155,7 @@ func drawMore(r *rapid.T, p *plan.Plan, in plan.Input) plan.Input {
 	return in
 }
 
-// drawMemory has a history of some of the leaves that have drifted.
+// drawMemory returns a state with contests and rejections for some of the drifted leaves.
 func drawMemory(r *rapid.T, p *plan.Plan, now time.Time) *plan.State {
 	m := &plan.State{Contests: map[plan.Leaf]*plan.Contest{}, Rejections: map[plan.Leaf]*plan.Rejection{}, Secrets: map[manifest.ID]delta.Accepted{}}
 	for _, change := range p.Changes {
@@ -177,13 +177,13 @@ func drawMemory(r *rapid.T, p *plan.Plan, now time.Time) *plan.State {
 	return m
 }
 
-// drawOutcome executes a change, or meets something else in its place, or fails.
+// drawOutcome draws the outcome of a change: it is executed, it meets another object, or it fails.
 func drawOutcome(t require.TestingT, r *rapid.T, p *plan.Plan, change plan.Change, in plan.Input) (plan.Outcome, bool) {
 	outcome := plan.Outcome{Change: change, Action: change.Action}
 	switch rapid.IntRange(0, 5).Draw(r, "meets") {
 	case 0:
 		return outcome, false
-	case 1: // an object that nobody knew of, or none
+	case 1: // an object that was not known, or none
 		live := observer.CopyMap(in.Live[change.ID])
 		if live == nil || rapid.Bool().Draw(r, "gone") {
 			live = nil
@@ -192,7 +192,7 @@ func drawOutcome(t require.TestingT, r *rapid.T, p *plan.Plan, change plan.Chang
 		}
 		outcome.Change = p.Replan(change.ID, live)
 		in.Live = map[manifest.ID]map[string]any{change.ID: live}
-	case 2: // a unit is refused
+	case 2: // a unit is rejected
 		if units := change.Units(); len(units) > 0 {
 			refused := p.RecordRejection(plan.Leaf{ID: change.ID, Path: units[0].Path}, rejected)
 			outcome.Rejected = append(outcome.Rejected, refused)
@@ -229,7 +229,7 @@ func drawOutcome(t require.TestingT, r *rapid.T, p *plan.Plan, change plan.Chang
 	return outcome, true
 }
 
-// fill gives an object the observed fields that it does not have.
+// fill adds the observed fields that an object lacks.
 func fill(schema, object map[string]any) {
 	for name, node := range schema {
 		inner, isMap := node.(map[string]any)
@@ -242,7 +242,7 @@ func fill(schema, object map[string]any) {
 	}
 }
 
-// lengthen does what admission plugins do.
+// lengthen adds list elements, like an admission plugin.
 func lengthen(v any) {
 	m, _ := v.(map[string]any)
 	for name, child := range m {

@@ -20,39 +20,39 @@ import (
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
-// world is one Application and a cluster that does what it is told: Decide,
-// execution and Conclude in a circle, the status stored as JSON in between.
+// world simulates one Application and a cluster. It runs Decide, execution and Summarize in a loop, and
+// stores the status as JSON in between.
 type world struct {
 	t    *testing.T
 	app  *v1alpha1.Application
 	live map[manifest.ID]map[string]any
 	mem  *plan.State
 	now  time.Time
-	// respond changes what is written on its way into the cluster.
+	// respond changes a written object before it is stored in the cluster.
 	respond func(object map[string]any)
-	// refuse is the outcome of changes that are not executed.
+	// refuse maps actions that are not executed to their outcome.
 	refuse map[plan.Action]plan.Outcome
-	// unheard is why nothing is heard of some objects.
+	// unheard lists the problems of stalled watches.
 	unheard []*plan.Problem
-	// ended has objects that are gone, as the watch has shown them last.
+	// ended maps deleted objects to their last state in the watch.
 	ended map[manifest.ID]map[string]any
-	// written is who wrote live objects, as the watch has told.
+	// written maps live objects to their writers, as seen in the watch.
 	written map[manifest.ID]writer.Activity
-	// users are who wrote versions of objects, as audit events have told; nil: there are none.
+	// users maps object versions to users, from audit events. It is nil if there are no audit events.
 	users map[v1alpha1.ObjectVersion]plan.User
 	uids  int
 	kinds plan.Kinds
-	// older are older Applications that may want fields of shared objects.
+	// older maps shared objects to older Applications that may claim their fields.
 	older map[manifest.ID][]string
-	// profiles are those of the cluster administrator.
+	// profiles contains the profiles that the cluster administrator has set.
 	profiles plan.Profiles
-	// hooks are called beside the engine's own steps; nil for none.
+	// hooks run in addition to the engine's own steps; nil for none.
 	hooks *hooks.Hooks
-	// holders are the other Applications whose status may be read; nil if none is looked up.
+	// holders are the other Applications whose status can be read; nil if none is read.
 	holders map[string]*v1alpha1.Application
 }
 
-// newWorld has an Application with that spec, as YAML.
+// newWorld returns a world with an Application that has this spec, as YAML.
 func newWorld(t *testing.T, spec string) *world {
 	t.Helper()
 	w := &world{
@@ -79,7 +79,7 @@ func (w *world) decide() *plan.Plan {
 	})
 }
 
-// protect writes down what must be known before anything is executed.
+// protect stores the write-ahead record of a plan.
 func (w *world) protect(p *plan.Plan) {
 	w.t.Helper()
 	if value, changed := p.PendingCreates(true); changed {
@@ -90,7 +90,8 @@ func (w *world) protect(p *plan.Plan) {
 	}
 }
 
-// die executes a plan, or does not come to that, and forgets everything.
+// die simulates the death of the process, before or after the plan is executed. The in-process state is
+// lost.
 func (w *world) die(executed bool) *plan.Plan {
 	w.t.Helper()
 	p := w.decide()
@@ -104,7 +105,7 @@ func (w *world) die(executed bool) *plan.Plan {
 	return p
 }
 
-// round decides, executes and concludes.
+// round decides, executes and summarizes.
 func (w *world) round() (*plan.Plan, plan.Result) {
 	w.t.Helper()
 	p := w.decide()
@@ -123,7 +124,7 @@ func (w *world) round() (*plan.Plan, plan.Result) {
 	return p, w.store(p.Summarize(outcomes, w.now))
 }
 
-// quiet decides and concludes without anything to do, and fails if there is.
+// quiet runs a round and fails if there is anything to write or report.
 func (w *world) quiet() {
 	w.t.Helper()
 	before, err := json.Marshal(w.app.Status)
@@ -139,7 +140,7 @@ func (w *world) quiet() {
 	require.JSONEq(w.t, string(before), string(after), "a quiet round changes no status")
 }
 
-// store keeps the status as an API server does, and the memory.
+// store stores the status as an API server does, and keeps the state.
 func (w *world) store(r plan.Result) plan.Result {
 	w.t.Helper()
 	raw, err := json.Marshal(r.Status)
@@ -149,7 +150,7 @@ func (w *world) store(r plan.Result) plan.Result {
 	return r
 }
 
-// refused executes the only change of a plan, of which the API server refuses a leaf.
+// refused executes the only change of a plan. The API server rejects one leaf of it.
 func (w *world) refused(p *plan.Plan, path string, problem *plan.Problem) (plan.Change, plan.Result) {
 	w.t.Helper()
 	id := p.Changes[0].ID
@@ -186,7 +187,7 @@ func (w *world) execute(c plan.Change) plan.Outcome {
 	return plan.Outcome{Action: c.Action, Object: observer.CopyMap(w.live[c.ID])}
 }
 
-// only is the one live object.
+// only returns the single live object.
 func (w *world) only() map[string]any {
 	w.t.Helper()
 	require.Len(w.t, w.live, 1)
@@ -196,7 +197,7 @@ func (w *world) only() map[string]any {
 	return nil
 }
 
-// set changes the one live object, as another client would.
+// set changes the single live object as another client.
 func (w *world) set(value any, fields ...string) { set(w.only(), value, fields...) }
 
 var (
@@ -205,7 +206,7 @@ var (
 	raws = observertest.Raws
 )
 
-// stored is the first item of a list in the status.
+// stored returns the first item of a list in the status.
 func (w *world) stored(items []runtime.RawExtension) map[string]any {
 	w.t.Helper()
 	require.NotEmpty(w.t, items)
@@ -223,7 +224,7 @@ func (w *world) condition(kind string) (status, reason, message string) {
 	return "", "", ""
 }
 
-// paths are those of a plan's fields, with their reasons.
+// paths returns the field paths of a plan, with their reasons.
 func paths(p *plan.Plan) []string { return pathsOf(p.Changes...) }
 
 func pathsOf(changes ...plan.Change) []string {
