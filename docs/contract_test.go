@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A comment that names the rule it follows leads to one.
+// A comment that names a section of the contract names an existing one.
 func TestTheCodeNamesSectionsThatThereAre(t *testing.T) {
 	contract := read(t, "docs/semantics.md")
 	named := regexp.MustCompile(`docs/semantics\.md, "([^"]+)"(?: and "([^"]+)")?`)
@@ -37,7 +37,7 @@ func TestTheCodeNamesSectionsThatThereAre(t *testing.T) {
 	assert.Greater(t, found, 10)
 }
 
-// A golden directory proves a rule, and the rule says where its proof is.
+// A golden directory proves a rule, and the rule links to it.
 func TestEveryGoldenDirectoryIsLinkedByItsRule(t *testing.T) {
 	rules := read(t, "docs/semantics.md") + read(t, "docs/hooks.md")
 	entries, err := os.ReadDir("../testdata/plan")

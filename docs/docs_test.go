@@ -49,7 +49,7 @@ func TestEveryConditionReasonIsExplained(t *testing.T) {
 	assert.ElementsMatch(t, reasons(t), explained, "the table of docs/semantics.md and the constants of pkg/api/v1alpha1")
 }
 
-// What is in bold says that only a user can help.
+// A reason in bold requires action by a user.
 func TestReasonsThatStallAreInBold(t *testing.T) {
 	table := facts.Table(t, read(t, "docs/semantics.md"), "| reason |")
 	for _, reason := range reasons(t) {
@@ -72,7 +72,7 @@ func TestEveryPointForHooksIsExplained(t *testing.T) {
 	assert.ElementsMatch(t, points, explained, "the table of docs/hooks.md and the fields of hooks.Hooks")
 }
 
-// reasons are those of the API.
+// reasons returns the condition reasons of the API.
 func reasons(t *testing.T) []string {
 	t.Helper()
 	return facts.Constants(t, "../pkg/api/v1alpha1/reasons.go", "Reason")
@@ -102,7 +102,7 @@ var fence = regexp.MustCompile("(?ms)^```.*?\n```$")
 
 func withoutCode(text string) string { return fence.ReplaceAllString(text, "") }
 
-// anchors returns the anchors of a document: those of its headings, and the explicit ones.
+// anchors returns the anchors of a document: the anchors of its headings, and the explicit ones.
 func anchors(text string) []string {
 	var found []string
 	for _, match := range regexp.MustCompile(`(?m)^#+ (.*)$|<a id="([a-z-]+)"></a>`).FindAllStringSubmatch(withoutCode(text), -1) {
@@ -114,7 +114,8 @@ func anchors(text string) []string {
 
 func TestReadmeOutput(t *testing.T) { printsWhatItShows(t, "README.md") }
 
-// printsWhatItShows runs each command of a page that needs no cluster, and compares its output with the page.
+// printsWhatItShows runs each command of a page that does not need a cluster, and compares its output with
+// the page.
 func printsWhatItShows(t *testing.T, path string) {
 	t.Helper()
 	page := read(t, path)

@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli"
 )
 
-// The plan of each example for a cluster without its objects. None of the plans has a problem.
+// No example has a problem in its plan for a cluster without the objects.
 func TestExamplesArePlanned(t *testing.T) {
 	plans := map[string]string{
 		"autoscaler.yaml": "2 to create", "closed-map.yaml": "1 to create", "echo-demo.yaml": "2 to create", "guard/guard.yaml": "1 to create, 1 waiting",

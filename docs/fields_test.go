@@ -37,8 +37,8 @@ const wished = `
   webhooks: [{name: web.example.com, sideEffects: None, admissionReviewVersions: [v1], clientConfig: {caBundle: b3Vycw==, service: {name: web, namespace: default}}}]
 `
 
-// Each wish of docs/fields.md is run: of what another client changes, which paths are corrected,
-// and which are left.
+// For each use in docs/fields.md, the test changes fields as another client, and checks which ones are
+// corrected.
 func TestCommonUses(t *testing.T) {
 	wishes := facts.Blocks(read(t, "docs/fields.md"), "yaml")
 	const image, side = "spec.template.spec.containers[name=web].image", "spec.template.spec.containers[name=side].image"
@@ -69,7 +69,7 @@ func TestCommonUses(t *testing.T) {
 	}
 }
 
-// Each rule in the table of docs/fields.md is one, for a field that there is.
+// Each rule in the table of docs/fields.md exists, and is set on an existing field.
 func TestTheRulesInFields(t *testing.T) {
 	items := regexp.MustCompile("(?m)^\\| .* \\| `({path: .*})` \\|$").FindAllStringSubmatch(read(t, "docs/fields.md"), -1)
 	require.Len(t, items, 8)
@@ -88,7 +88,7 @@ func TestTheRulesInFields(t *testing.T) {
 	}
 }
 
-// correctedUnder returns the corrected paths of the resource that a wish selects, after another client has changed
+// correctedUnder returns the corrected paths of the resource for one use, after another client has changed
 // every field.
 func correctedUnder(t *testing.T, wish string) []string {
 	t.Helper()
@@ -99,8 +99,8 @@ func correctedUnder(t *testing.T, wish string) []string {
 	return corrected(t, app)[app.Spec.Fields[0].Resource.Kind]
 }
 
-// corrected returns the corrected paths of an Application by kind, after its objects were created and another client
-// has changed every field.
+// corrected returns the corrected paths of an Application by kind, after its objects were created and
+// another client has changed every field.
 func corrected(t *testing.T, app *v1alpha1.Application) map[string][]string {
 	t.Helper()
 	app.UID = "app-uid"
@@ -135,8 +135,8 @@ func corrected(t *testing.T, app *v1alpha1.Application) map[string][]string {
 	return paths
 }
 
-// changedByAll returns a value with every field changed, except keys and tracking metadata, and with one more key in
-// data.
+// changedByAll returns a value with every field changed, except keys and tracking metadata, and with one
+// more key in data.
 func changedByAll(v any, name string) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -10,7 +10,8 @@ import (
 	"holdfast.dev/holdfast/internal/facts"
 )
 
-// The table has the reasons that need more than the contract explains. The first column can have several in one row.
+// The table lists the reasons that need more explanation than the contract contains. Its first column can
+// contain several reasons per row.
 func TestEveryRemedyIsForAConditionReason(t *testing.T) {
 	table := facts.Table(t, read(t, "docs/operations.md"), "| reason |")
 	var helped []string

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// theirObjects are what the recipes of docs/share.md are about.
+// theirObjects are the objects that the recipes in docs/share.md share.
 const theirObjects = `
 - apiVersion: apps/v1
   kind: DaemonSet
@@ -27,8 +27,7 @@ const theirObjects = `
   spec: {replicas: 2, template: {spec: {containers: [{name: web, image: "web:1", env: [{name: LEVEL, value: info}]}]}}}
 `
 
-// Each recipe of docs/share.md that names objects is run: it holds these fields, and patches
-// nothing else.
+// Each recipe of docs/share.md that names objects holds the listed fields, and patches nothing else.
 func TestTheRecipesOfSharing(t *testing.T) {
 	held := map[string]string{
 		"warm-pool": "spec.template.spec.containers[name=aws-node].env[name=WARM_IP_TARGET].value",
@@ -40,7 +39,7 @@ func TestTheRecipesOfSharing(t *testing.T) {
 	seen := map[string]bool{}
 	for _, block := range facts.Blocks(read(t, "docs/share.md"), "yaml") {
 		if !strings.HasPrefix(block, "apiVersion") {
-			continue // a part of one
+			continue // an excerpt of an Application
 		}
 		for _, text := range strings.Split(block, "\n---\n") {
 			app := &v1alpha1.Application{}

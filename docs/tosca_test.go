@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "write what the commands of docs/tosca.m
 
 const toscaPage = "docs/tosca.md"
 
-// TestToscaPageOutput runs its commands where its files are.
+// TestToscaPageOutput runs the commands of the page in the directory of its files.
 func TestToscaPageOutput(t *testing.T) {
 	page, err := filepath.Abs("tosca.md")
 	require.NoError(t, err)
@@ -52,8 +52,8 @@ func TestToscaPageOutput(t *testing.T) {
 	assert.Equal(t, text, run, "go test ./docs -run Tosca -update writes what is printed")
 }
 
-// inTheShop makes the directory that the page's commands are typed in, with the
-// archive that it has made with zip.
+// inTheShop creates the directory in which a user runs the commands of the page, with the archive made with
+// zip.
 func inTheShop(t *testing.T) {
 	t.Helper()
 	files, err := filepath.Abs("tosca")
@@ -67,7 +67,7 @@ func inTheShop(t *testing.T) {
 	require.NoError(t, os.WriteFile("shop.csar", archive.Bytes(), 0o644))
 }
 
-// printed is what a command prints on a terminal.
+// printed returns the output of a command on a terminal.
 func printed(t *testing.T, args []string) string {
 	t.Helper()
 	var terminal bytes.Buffer

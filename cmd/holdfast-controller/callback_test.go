@@ -49,7 +49,7 @@ func submitWork(t *testing.T, c *testcluster.Cluster, namespace string) {
   manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: work}}]}}`, "apply", "--server-side", "-n", namespace, "--filename=-")
 }
 
-// told returns a key of the Secret with the callbacks, or "".
+// told returns the value that a callback has sent: a key of the Secret with the callbacks, or "".
 func told(t *testing.T, c *testcluster.Cluster, namespace, key string) string {
 	t.Helper()
 	output := kubectl(t, c, "", "get", "secret", "work-hooks", "-n", namespace, "--ignore-not-found", "--output=json")

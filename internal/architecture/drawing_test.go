@@ -31,8 +31,8 @@ func TestDrawing(t *testing.T) {
 	assert.Equal(t, drawing, drawn, "go test ./internal/architecture -run TestDrawing -update updates it")
 }
 
-// draw returns a line for each entry of the layers with its imports, top layer first. A line separates the
-// pure packages.
+// draw returns a line for each layer item with its imports, top layer first. A line separates the pure
+// packages.
 func draw(packages []goPackage) string {
 	var b strings.Builder
 	ruled := false
@@ -48,7 +48,7 @@ func draw(packages []goPackage) string {
 	return b.String()
 }
 
-// importsOf returns the entries of the layers that the packages of an entry import.
+// importsOf returns the layer items that the packages of an item import.
 func importsOf(entry string, packages []goPackage) (names []string) {
 	for _, p := range packages {
 		if !within(local(p.ImportPath), entry) {

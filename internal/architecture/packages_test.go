@@ -58,8 +58,8 @@ func withinAny(path string, dirs []string) bool {
 	return slices.ContainsFunc(dirs, func(dir string) bool { return within(path, dir) })
 }
 
-// layerOf returns the number of the layer, and its entry, that a local path belongs to. The number is -1 if
-// it belongs to none.
+// layerOf returns the layer and the item that a local path belongs to. The number is -1 if it belongs to
+// none.
 func layerOf(path string) (number int, entry string) {
 	for number, entries := range layers {
 		for _, entry := range entries {

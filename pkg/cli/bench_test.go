@@ -17,8 +17,8 @@ import (
 	"holdfast.dev/holdfast/pkg/cli"
 )
 
-// BenchmarkFromFiles runs commands on an Application of 1,000 resources in files: before
-// anything is there, and at rest.
+// BenchmarkFromFiles runs commands on files of an Application with 1,000 resources: before the objects
+// exist, and in sync.
 func BenchmarkFromFiles(b *testing.B) {
 	rows := map[string]map[string]any{
 		"ConfigMaps": {"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"mode": "live", "level": "info"}},
@@ -51,7 +51,7 @@ func inProcess(b *testing.B, out io.Writer, args ...string) (status int) {
 	})
 }
 
-// manyInFiles are n of one object: as they are submitted, with a status, and as they are live.
+// manyInFiles writes n copies of an object to files: as submitted, with a status, and as live objects.
 func manyInFiles(b *testing.B, object map[string]any, n int) (fresh, rest, live string) {
 	b.Helper()
 	dir := b.TempDir()

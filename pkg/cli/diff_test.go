@@ -20,7 +20,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// run is the program with these arguments.
+// run runs the program with the given arguments.
 func run(t testing.TB, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, messages bytes.Buffer
@@ -32,15 +32,14 @@ func run(t testing.TB, args ...string) (status int, stdout, stderr string) {
 	return status, out.String(), messages.String()
 }
 
-// The golden cases of the engine, read by the command line: what it prints is
-// what the engine decides.
+// The command line reads the golden cases of package plan. It prints what package plan decides.
 func TestPlanPrintsTheViewOfTheEngine(t *testing.T) {
 	directories, err := filepath.Glob("../../testdata/plan/*")
 	require.NoError(t, err)
 	compared := 0
 	for _, directory := range directories {
 		if exists(filepath.Join(directory, "mangle.yaml")) {
-			continue // hooks are for the controller
+			continue // only the controller calls hooks
 		}
 		args := []string{"diff", "-o", "yaml", "-f", filepath.Join(directory, "application.yaml")}
 		if live := filepath.Join(directory, "live.yaml"); exists(live) {
@@ -70,7 +69,7 @@ func exists(file string) bool {
 	return err == nil
 }
 
-// viewOf decides a case without the command line.
+// viewOf returns the plan of a case without the command line.
 func viewOf(t *testing.T, directory string) plan.View {
 	t.Helper()
 	app := &v1alpha1.Application{}
@@ -92,7 +91,7 @@ func viewOf(t *testing.T, directory string) plan.View {
 	return plan.Decide(in).View()
 }
 
-// 1000 resources, half of them drifted: `diff` may take 0.5 s.
+// 1000 resources, half of them drifted. The budget of `diff` is 0.5 s.
 func BenchmarkThousandResources(b *testing.B) {
 	application, live := thousand(b)
 	for _, row := range []struct {
@@ -114,8 +113,8 @@ func BenchmarkThousandResources(b *testing.B) {
 	}
 }
 
-// thousand writes an Application near the size that etcd allows, and its live
-// objects as a cluster prints them.
+// thousand writes an Application near the size limit of etcd, and its live objects in the format of kubectl
+// get.
 func thousand(b *testing.B) (application, live string) {
 	b.Helper()
 	const object = "apiVersion: v1\nkind: Service\nmetadata:\n  name: service-%04[1]d\n" +

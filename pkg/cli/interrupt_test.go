@@ -17,10 +17,10 @@ import (
 	"holdfast.dev/holdfast/pkg/cli"
 )
 
-// silent is a terminal at which nobody types. It interrupts whoever reads from it.
+// silent is a terminal without input. Reading from it interrupts the program.
 type silent struct {
 	interrupt context.CancelFunc
-	ended     <-chan struct{} // of the test
+	ended     <-chan struct{} // closed when the test ends
 }
 
 func (s silent) Read([]byte) (int, error) {
@@ -52,7 +52,7 @@ func TestInterruptEndsPrompt(t *testing.T) {
 // blocked is an output that is never read. A write to it interrupts the program.
 type blocked struct {
 	interrupt context.CancelFunc
-	ended     <-chan struct{} // of the test
+	ended     <-chan struct{} // closed when the test ends
 }
 
 func (b blocked) Write([]byte) (int, error) {
@@ -79,7 +79,7 @@ func TestAnInterruptEndsWhatDoesNotListen(t *testing.T) {
 	}
 }
 
-// A pipe that nobody writes to must not keep the program.
+// Reading from a pipe that has no writer must not block the program.
 func TestInterruptEndsReadOfPipe(t *testing.T) {
 	for _, args := range [][]string{
 		{"author", "translate", "PIPE"},
@@ -93,7 +93,7 @@ func TestInterruptEndsReadOfPipe(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		opened := make(chan *os.File, 1)
 		go func() {
-			writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // returns when the program opens it
+			writer, err := os.OpenFile(pipe, os.O_WRONLY, 0) // blocks until the program opens the pipe
 			assert.NoError(t, err)
 			opened <- writer
 			cancel()

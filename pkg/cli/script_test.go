@@ -14,13 +14,14 @@ import (
 
 var update = flag.Bool("update", false, "write the expected output of the scripts")
 
-// The scripts run this test's own binary under the names of the program.
+// The scripts run the test binary under the names of the program.
 func TestMain(m *testing.M) {
 	program := func() { os.Exit(cli.Run(context.Background(), os.Args)) }
 	testscript.Main(m, map[string]func(){"holdfast": program, "kubectl-holdfast": program})
 }
 
-// TestScript runs testdata/script: what people type and what they see.
+// TestScript runs the scripts in testdata/script, which contain the commands of users and the expected
+// output.
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "../../testdata/script",

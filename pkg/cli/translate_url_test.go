@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/holdfast/internal/clitest"
 )
 
-// TestURLs runs testdata/script/url, each script with a server of its directory
-// site. Its address is in $SITE, and takes the place of $SITE in *.yaml.
+// TestURLs runs testdata/script/url. Each script has a server for its directory site. $SITE contains the
+// server's address, and is replaced by it in *.yaml.
 func TestURLs(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "../../testdata/script/url", UpdateScripts: *update, RequireExplicitExec: true, RequireUniqueNames: true,

@@ -199,7 +199,7 @@ func TestUnservedKindIsLookedUpOnce(t *testing.T) {
 	})
 }
 
-// A kind whose definition was being deleted when it was looked up is gone later.
+// A kind whose definition was being deleted during the lookup does not exist later.
 func TestTerminatingKindIsNotCached(t *testing.T) {
 	d := newKindServer(t)
 	d.serve("x.example.com/v1", map[string][]string{"Song": last, "Album": last, "Artist": all})

@@ -138,8 +138,8 @@ func TestObservedWrites(t *testing.T) {
 	})
 }
 
-// TestSharedWritten: each Application that shares an object has its own record of who wrote
-// it, other Applications included, and processes it alone.
+// TestSharedWritten checks that each Application that shares an object has its own record of the writers,
+// including other Applications, and processes the record independently.
 func TestSharedWritten(t *testing.T) {
 	s := newSeen()
 	s.watchers = func(key types.NamespacedName) []types.UID {

@@ -100,7 +100,7 @@ func TestDuplicateVariablesAreRejected(t *testing.T) {
 	}
 }
 
-// liveSecret returns the Secret of the hooks as it is in the cluster.
+// liveSecret returns the live Secret of the hooks.
 func liveSecret(uid string, data map[string]string) map[string]any {
 	encoded := map[string]any{}
 	for key, text := range data {

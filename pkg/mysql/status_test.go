@@ -246,7 +246,7 @@ func TestStatusWithoutLiveObjectsIsKept(t *testing.T) {
 	assert.Len(t, status.Conditions, 5)
 }
 
-// The version in the status is that of the server that last accepted connections.
+// The status contains the version of the server that last accepted connections.
 func TestVersionOfStatus(t *testing.T) {
 	running := func(image string, updated, ready int64) template.Live {
 		s := set(2, 2, ready, 1)

@@ -201,7 +201,7 @@ func TestUnreachableReceiver(t *testing.T) {
 	eventually(t, "the event", func() bool { sent, _, _ := s.Stats(); return sent == 1 })
 }
 
-// A redirect is an error like any other: no request goes to a URL that is not configured.
+// A redirect is an error like any other. No request is sent to a URL that is not configured.
 func TestRedirectIsNotFollowed(t *testing.T) {
 	elsewhere := newReceiver(t, fine)
 	r := newReceiver(t, func(w http.ResponseWriter, n int) {

@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/holdfast/pkg/tosca"
 )
 
-// packed is a file of an archive that a test makes.
+// packed is a file in an archive.
 type packed struct{ name, content string }
 
 func zipOf(t testing.TB, files ...packed) []byte {
@@ -34,7 +34,7 @@ func zipOf(t testing.TB, files ...packed) []byte {
 	return archive.Bytes()
 }
 
-// filesIn are the files below a directory.
+// filesIn returns the files below a directory.
 func filesIn(t *testing.T, dir string) (files []packed) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -52,9 +52,9 @@ func filesIn(t *testing.T, dir string) (files []packed) {
 	return files
 }
 
-// asked is a context that ends when it has been asked a number of times.
+// asked is a context that is canceled after a number of Err calls.
 type asked struct {
-	context.Context //nolint:containedctx // this is one
+	context.Context //nolint:containedctx // asked is a context itself
 
 	times, limit int
 }

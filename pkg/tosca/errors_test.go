@@ -16,8 +16,8 @@ import (
 
 const errorsFile = "../../testdata/tosca/errors.txtar"
 
-// TestErrors translates NAME.yaml with NAME.inputs and compares every error, with
-// its place and its code, with NAME.err.
+// TestErrors translates NAME.yaml with NAME.inputs and compares every error, with its position and its
+// code, with NAME.err.
 func TestErrors(t *testing.T) {
 	archive, files := errorCases(t)
 	told := map[string]string{}
@@ -56,8 +56,8 @@ func errorCases(t testing.TB) (archive *txtar.Archive, files map[string][]byte) 
 	return archive, files
 }
 
-// Validate finds what Translate finds, and the mistakes of later stages. Values may be
-// missing, and so may be everything that could be translated.
+// Validate reports the errors that Translate reports, and those of later stages. Values can be missing, and
+// the template need not contain anything to translate.
 func TestValidateFindsWhatTranslateFinds(t *testing.T) {
 	_, files := errorCases(t)
 	later := 0
@@ -84,7 +84,7 @@ func TestValidateFindsWhatTranslateFinds(t *testing.T) {
 	assert.Positive(t, later, "mistakes of later stages")
 }
 
-// withCodes is one line for each error.
+// withCodes returns one line for each error.
 func withCodes(t *testing.T, err error) string {
 	t.Helper()
 	var text strings.Builder

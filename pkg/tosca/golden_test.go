@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "write the golden files")
 
 const goldenRoot = "../../testdata/tosca"
 
-// golden is what a golden file has of a Result.
+// golden contains the parts of a Result that a golden file records.
 type golden struct {
 	Warnings []string         `yaml:"warnings,omitempty"`
 	Outputs  []tosca.Output   `yaml:"outputs,omitempty"`
@@ -26,8 +26,8 @@ type golden struct {
 	Objects  []map[string]any `yaml:"objects"`
 }
 
-// TestGolden translates every case under testdata/tosca: template.yaml, or the
-// directory csar packed as an archive, with inputs.yaml and options.yaml.
+// TestGolden translates every case in testdata/tosca. A case is template.yaml, or the directory csar,
+// packed as an archive, with inputs.yaml and options.yaml.
 func TestGolden(t *testing.T) {
 	cases, err := filepath.Glob(filepath.Join(goldenRoot, "*"))
 	require.NoError(t, err)

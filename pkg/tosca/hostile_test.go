@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/pkg/tosca"
 )
 
-// nodesOf makes many node templates of which each has an index.
+// nodesOf returns many node templates, each with its index.
 func nodesOf(n int, format string) string {
 	var text strings.Builder
 	text.WriteString(header + "topology_template:\n  node_templates:\n")
@@ -24,8 +24,8 @@ func nodesOf(n int, format string) string {
 
 const kubernetesNode = "n#: {type: tosca.nodes.indigo.KubernetesObject, properties: {spec: "
 
-// Inputs that cost far more than they are, if nothing bounds them. Each must end
-// in an error, within 100 MiB.
+// Without limits, these inputs would cost far more than their size. Each must fail, with at most 100 MiB
+// allocated.
 func TestHostileInputs(t *testing.T) {
 	const megabytes = 100 << 20
 	bomb := header + "metadata:\n  a: &a [x, x, x, x, x, x, x, x, x, x]\n"
@@ -122,7 +122,7 @@ func chain(n int) string {
 	return text.String()
 }
 
-// repeated is a text n times, with the index in place of #.
+// repeated repeats a text n times, and replaces # with the index.
 func repeated(n int, format string) string {
 	var text strings.Builder
 	for i := range n {
@@ -131,7 +131,7 @@ func repeated(n int, format string) string {
 	return text.String()
 }
 
-// allocatedBy is how many bytes a call allocates, freed ones included.
+// allocatedBy returns the number of bytes that a call allocates, including those freed again.
 func allocatedBy(call func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

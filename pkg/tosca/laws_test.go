@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/holdfast/pkg/tosca"
 )
 
-// A spec that is a map means what its text means to package manifest.
+// A spec that is a map is equivalent to its text as read by package manifest.
 func TestAMapIsReadAsAManifestIs(t *testing.T) {
 	for _, scalar := range words("a yes No on off y 1 0644 0o17 0x1F 0b11 1_000 08 1.0 1.5 1e3 -0 +1 ~ null true FALSE " +
 		"2020-01-01 12:30:45 .5 '1' \"yes\" !!str|1 !!int|1 !!float|1 !!bool|true = <<") {
@@ -41,8 +41,7 @@ func words(text string) []string { return strings.Fields(text) }
 
 func quoted(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
-// What a node requires comes before it, and a template without requirements keeps
-// its order.
+// The requirements of a node precede it, and a template without requirements keeps its order.
 func TestOrderLaw(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		n := rapid.IntRange(1, 8).Draw(r, "nodes")
@@ -52,7 +51,7 @@ func TestOrderLaw(t *testing.T) {
 		template.WriteString(header + "topology_template:\n  node_templates:\n")
 		for _, i := range names {
 			var requirements []string
-			for j := range i { // to lower names only: no loops
+			for j := range i { // requires only lower indexes, to avoid loops
 				if rapid.Bool().Draw(r, "requires") {
 					requirements = append(requirements, fmt.Sprintf("{dependency: n%d}", j))
 					before[fmt.Sprintf("n%d", i)] = append(before[fmt.Sprintf("n%d", i)], fmt.Sprintf("n%d", j))
@@ -81,7 +80,7 @@ func TestOrderLaw(t *testing.T) {
 	})
 }
 
-// seeds are all templates of the tests.
+// seeds adds all templates of the tests to the corpus.
 func seeds(f *testing.F) {
 	f.Helper()
 	templates, err := filepath.Glob(filepath.Join(goldenRoot, "*", "template.yaml"))
@@ -101,13 +100,13 @@ func seeds(f *testing.F) {
 	}
 }
 
-// FuzzTranslate holds Translate to its laws: it never panics, each error has a
-// place and a code, the same input gives the same result, and objects are JSON.
+// FuzzTranslate checks that Translate never panics, that each error has a position and a code, that the
+// same input gives the same result, and that objects are JSON.
 func FuzzTranslate(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) > 1<<14 {
-			return // the limits have tests of their own
+			return // other tests cover the limits
 		}
 		options := tosca.Options{IgnoreForeignNodes: true}
 		source := tosca.Source{Name: "t.yaml", Data: data}
@@ -130,7 +129,7 @@ func FuzzTranslate(f *testing.F) {
 			require.NotEmpty(t, fault.Code)
 			require.NotEqual(t, tosca.Internal, fault.Code, "it panicked")
 			require.LessOrEqual(t, fault.Line, len(data)+1)
-			switch fault.Code { // there is nothing to translate, or not all of it yet
+			switch fault.Code { // the template is incomplete, or has nothing to translate
 			case tosca.MissingInput, tosca.MissingRequiredKeyname, tosca.ForeignNode, tosca.LimitExceeded:
 				inPart = true
 			}
@@ -141,7 +140,7 @@ func FuzzTranslate(f *testing.F) {
 	})
 }
 
-// FuzzFunctions evaluates expressions, in which functions are likely.
+// FuzzFunctions evaluates expressions that are likely to contain functions.
 func FuzzFunctions(f *testing.F) {
 	for _, expression := range []string{
 		"{concat: [a, {get_input: s}]}", "{join: [[a, b], c]}", "{token: [a, b, 0]}", "{get_property: [SELF, spec]}",
@@ -176,8 +175,8 @@ func FuzzArchive(f *testing.F) {
 	})
 }
 
-// BenchmarkTranslate translates the demo of the original system, which has two
-// nodes: at most 0.5 ms and 200 KiB.
+// BenchmarkTranslate translates the demo of the original system, which has two nodes. The budget is 0.5 ms
+// and 200 KiB.
 func BenchmarkTranslate(b *testing.B) {
 	data, err := os.ReadFile(filepath.Join(goldenRoot, "a-value-after-a-key-gets-a-space", "template.yaml"))
 	require.NoError(b, err)
@@ -190,7 +189,7 @@ func BenchmarkTranslate(b *testing.B) {
 	}
 }
 
-// The budget of BenchmarkTranslate that does not depend on the machine.
+// The budget of BenchmarkTranslate that is independent of the machine.
 func TestATranslationAllocatesLittle(t *testing.T) {
 	data, err := os.ReadFile(filepath.Join(goldenRoot, "a-value-after-a-key-gets-a-space", "template.yaml"))
 	require.NoError(t, err)

@@ -22,8 +22,8 @@ import (
 	"holdfast.dev/holdfast/pkg/tosca"
 )
 
-// refusedOnPurpose are the templates that the peer accepts and we do not, and
-// which point of "Differences to Krake" in docs/tosca.md says why.
+// refusedOnPurpose contains the templates that the peer accepts and Translate rejects. The values name the
+// point of "Differences to Krake" in docs/tosca.md that gives the reason.
 var refusedOnPurpose = map[string]string{
 	"an-input-without-default-and-value":                     "an input without value and default",
 	"several-inputs-without-default-and-value":               "an input without value and default",
@@ -50,7 +50,7 @@ var refusedOnPurpose = map[string]string{
 	"a-default-of-a-field-that-its-data-type-does-not-take":  "a value that breaks a constraint",
 }
 
-// The types that the peer needs to be told.
+// peerTypes defines the types that the peer does not know.
 const peerTypes = `tosca_definitions_version: tosca_simple_yaml_1_0
 node_types:
   tosca.nodes.indigo.KubernetesObject:
@@ -73,8 +73,8 @@ except Exception as problem:
     sys.exit(1)
 `
 
-// TestPeer gives every template of the tests to Debian's python3-tosca-parser:
-// what it accepts we accept, unless refusedOnPurpose says why not.
+// TestPeer passes every template of the tests to Debian's python3-tosca-parser. If the peer accepts a
+// template, Translate must accept it, too, unless refusedOnPurpose gives a reason.
 func TestPeer(t *testing.T) {
 	python, err := exec.LookPath("/usr/bin/python3")
 	require.NoError(t, err)
@@ -89,7 +89,7 @@ func TestPeer(t *testing.T) {
 			dir := t.TempDir()
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "types.yaml"), []byte(peerTypes), 0o644))
 			require.NoError(t, os.WriteFile(filepath.Join(dir, "t.yaml"), template, 0o644))
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // it has loops without end
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // the peer has endless loops
 			defer cancel()
 			problems, err := exec.CommandContext(ctx, python, "-W", "ignore", "-c", peer, filepath.Join(dir, "t.yaml")).CombinedOutput()
 			var exit *exec.ExitError
@@ -118,7 +118,7 @@ func peerTemplates(t *testing.T) map[string][]byte {
 	require.NoError(t, err)
 	for _, file := range files {
 		if _, err := os.Stat(filepath.Join(filepath.Dir(file), "inputs.yaml")); err == nil {
-			continue // the peer is given no inputs
+			continue // the peer gets no inputs
 		}
 		all[filepath.Base(filepath.Dir(file))], err = os.ReadFile(file)
 		require.NoError(t, err)
@@ -137,11 +137,11 @@ func peerTemplates(t *testing.T) map[string][]byte {
 	return all
 }
 
-// laterVersions are those that the peer does not know. What the templates have of
-// them, it does.
+// laterVersions matches the versions that the peer does not know. It knows all features of them that the
+// templates use.
 var laterVersions = regexp.MustCompile(`tosca_simple_yaml_1_[123]`)
 
-// withPeerTypes imports the types from a file in place of a URL.
+// withPeerTypes imports the types from a file instead of a URL.
 func withPeerTypes(data []byte) ([]byte, bool) {
 	var document yaml.Node
 	if yaml.Unmarshal(data, &document) != nil || len(document.Content) == 0 || document.Content[0].Kind != yaml.MappingNode {
@@ -155,7 +155,7 @@ func withPeerTypes(data []byte) ([]byte, bool) {
 		case strings.HasPrefix(line, "imports:"):
 			inImports = strings.Contains(string(data), "custom_types.yaml")
 			if !inImports {
-				return data, true // what it imports is what it is about
+				return data, true // the template depends on its imports
 			}
 			continue
 		case inImports && (strings.HasPrefix(line, " ") || strings.HasPrefix(line, "-")):

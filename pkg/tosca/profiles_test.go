@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/holdfast/pkg/tosca"
 )
 
-// A manifest beside a descriptor of a network function.
+// network contains a manifest and the descriptor of a network function.
 const network = `node_types:
   acme.VNF: {derived_from: tosca.nodes.nfv.VNF, properties: {provider: {type: string, default: Acme}, extensions: {type: acme.Extensions, required: false}}}
 data_types:
@@ -30,8 +30,8 @@ topology_template:
   - levels: {type: tosca.policies.nfv.InstantiationLevels, properties: {levels: {}}}
 `
 
-// Of the types of network functions only the names are known. Many templates import the
-// files of SOL 001 by a path at which they are not.
+// Only the names of the types of network functions are known. Many templates import the files of SOL 001 by
+// a path that does not exist.
 func TestTypesOfNetworkFunctions(t *testing.T) {
 	const nfv = "tosca_definitions_version: tosca_simple_profile_for_nfv_1_0_0\n"
 	resolver := files{"Definitions/etsi_nfv_sol001_vnfd_types.yaml": "node_types: {tosca.nodes.nfv.VNF: {derived_from: tosca.nodes.indigo.KubernetesObject, properties: {spec: {type: map, default: {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}}}}}\n"}
@@ -61,7 +61,7 @@ func TestTypesOfNetworkFunctions(t *testing.T) {
 	}
 }
 
-// The normative types, which TOSCA 2.0 has in a profile.
+// TOSCA 2.0 has the normative types in a profile.
 func TestTheSimpleProfile(t *testing.T) {
 	const topology = `node_types: {App: {derived_from: SoftwareComponent, properties: {port: {type: PortDef}}}}
 service_template:

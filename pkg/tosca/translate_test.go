@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/tosca"
 )
 
-// files are a Resolver.
+// files is a Resolver.
 type files map[string]string
 
 func (f files) Resolve(_ context.Context, location string) ([]byte, error) {
@@ -31,7 +31,7 @@ func (f files) Resolve(_ context.Context, location string) ([]byte, error) {
 
 const header = "tosca_definitions_version: tosca_simple_yaml_1_3\n"
 
-// withSpec is a template with one node, whose spec is on the line 7.
+// withSpec returns a template with one node, whose spec is on line 7.
 func withSpec(inputs, spec string) string {
 	return header + "topology_template:\n  inputs: " + inputs + "\n  node_templates:\n    a: {type: tosca.nodes.indigo.KubernetesObject, properties: {\n        spec: " + spec + "}}\n"
 }
@@ -45,7 +45,7 @@ func translate(t *testing.T, template string, options tosca.Options) (tosca.Resu
 	return tosca.Translate(t.Context(), source(template), nil, options)
 }
 
-// The space in concat, rule by rule; spec is what Options.Raw shows.
+// The handling of spaces in concat, rule by rule. spec is the text that Options.Raw returns.
 func TestConcat(t *testing.T) {
 	for _, row := range []struct{ name, parts, want string }{
 		{"a key and the value of a function get a space", `["replicas:", {get_input: n}]`, "replicas: 3"},
@@ -78,7 +78,7 @@ func TestConcat(t *testing.T) {
 	}
 }
 
-// An input that is text stays text where a manifest would read something else.
+// A text input remains a text even where a manifest would read another type.
 func TestTextsInConcat(t *testing.T) {
 	for _, row := range []struct{ name, parts, want string }{
 		{"what looks like a number", `["tag: ", {get_input: tag}, "\nb: c"]`, "tag: \"1.10\"\nb: c"},
@@ -109,7 +109,7 @@ func TestStrictConcatAddsNothing(t *testing.T) {
 	assert.Equal(t, "a:3\nb: 1.10", result.Texts[0].Text)
 }
 
-// What an import changes far away must not read as "everything is gone".
+// A change in an import must not look as if all objects had been removed.
 func TestATemplateOfForeignNodesOnlyIsRefused(t *testing.T) {
 	template := header + "topology_template: {node_templates: {a: {type: tosca.nodes.Compute}, b: {type: tosca.nodes.Database}, c: {type: tosca.nodes.Compute}}}\n"
 	for _, ignore := range []bool{false, true} {
@@ -190,7 +190,7 @@ func TestATextIsReadAsItsInputWants(t *testing.T) {
 	assert.EqualError(t, err, "t.yaml:3:12: inputs.i: the given value is not valid YAML")
 }
 
-// What the parsers of TOSCA 1.x take for a number or boolean, we do.
+// Translate accepts the same texts as numbers and booleans as the parsers of TOSCA 1.x.
 func TestQuotedDefaults(t *testing.T) {
 	const inputs = `{i: {type: integer, default: "6"}, b: {type: boolean, default: "true"}, f: {type: float, default: "1.5"}, s: {type: string, default: "6"}, l: {type: list, entry_schema: integer, default: ["7"]}}`
 	spec := "{apiVersion: v1, kind: X, metadata: {name: a}, value: [{get_input: i}, {get_input: b}, {get_input: f}, {get_input: s}, {get_input: l}]}"
@@ -230,7 +230,7 @@ func TestSensitiveInputsAreMasked(t *testing.T) {
 	}
 }
 
-// A map with one key that is the name of a function is a call, wherever it is.
+// A map whose only key is the name of a function is a call, at any position.
 func TestCallsInMaps(t *testing.T) {
 	for _, row := range []struct{ name, content, want string }{
 		{"an input that is not there", "{get_input: knwon}", `: unknown input "knwon": did you mean known?`},
@@ -332,8 +332,8 @@ func TestMessagesAboutFetchedFilesQuoteNothing(t *testing.T) {
 	}
 }
 
-// What is in a file that must not be quoted is not quoted from the files beside it
-// either, and not in warnings.
+// The contents of a file that must not be quoted do not appear in errors of the other files in the archive,
+// nor in warnings.
 func TestNoPartOfASealedArchiveIsQuoted(t *testing.T) {
 	const warned = "topology_template: {substitution_mappings: {}, node_templates: {hunter2: {type: tosca.nodes.indigo.KubernetesObject, interfaces: {}, properties: {spec: {apiVersion: v1, kind: Secret, metadata: {name: a}}}}}}\n"
 	for _, source := range []tosca.Source{{URL: "https://example.com/shop.csar"}, {Sensitive: true}} {
@@ -426,7 +426,7 @@ func TestTypesMayHaveNoBody(t *testing.T) {
 	assert.NoError(t, err)
 }
 
-// What is about nodes that are left out stands in no manifest's way.
+// Unusual parts of nodes that are left out do not affect the manifests.
 func TestForeignPartsMayBeOdd(t *testing.T) {
 	const kubernetes = "k: {type: tosca.nodes.indigo.KubernetesObject, properties: {spec: {apiVersion: v1, kind: Secret, metadata: {name: a}}}}"
 	resolver := files{
@@ -462,8 +462,8 @@ func TestForeignPartsMayBeOdd(t *testing.T) {
 	}
 }
 
-// The parsers of TOSCA 1.x take the last of two keys. In types, where none is lost that
-// a manifest needs, so does Translate, and says so.
+// The parsers of TOSCA 1.x use the last of two duplicate keys. In types, if a manifest needs no lost value,
+// Translate does so, too, with a warning.
 func TestAKeyThatIsTwiceInAType(t *testing.T) {
 	const topology = "topology_template: {node_templates: {k: {type: acme.K}}}\n"
 	const twice = "node_types:\n  acme.K:\n    derived_from: tosca.nodes.indigo.KubernetesObject\n    properties:\n" +

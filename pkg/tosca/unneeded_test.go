@@ -10,8 +10,9 @@ import (
 	"holdfast.dev/holdfast/pkg/tosca"
 )
 
-// A mistake is a warning where no manifest needs the part of the template. PART is unneeded,
-// or needed, and then it is an error. The object OBJECT has the data PART.
+// A validation error is a warning if no manifest needs that part of the template. PART is replaced by the
+// unneeded value, or by the needed value, which makes it an error. OBJECT is replaced by an object whose
+// data is PART.
 func TestUnneededPartsAreNotJudged(t *testing.T) {
 	const object = "{type: tosca.nodes.indigo.KubernetesObject, properties: {spec: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: "
 	for _, row := range []struct{ name, template, unneeded, needed, warning string }{

@@ -33,31 +33,31 @@ import (
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
-// desk is a cluster that does as it is told: it has objects, answers some requests with
-// errors, and writes all of them down. It is the target and the home of one Application.
+// desk is a scripted cluster. It contains objects, responds to some requests with errors, and records all
+// of them. It is the target and the home of one Application.
 type desk struct {
 	app     *v1alpha1.Application
 	live    map[manifest.ID]map[string]any
 	fails   map[string]error // by verb and name
-	stays   map[string]bool  // what a delete leaves there for a while
+	stays   map[string]bool  // objects that a delete leaves for a while
 	written []string
-	// conflict is a version of the Application that another process has written meanwhile.
+	// conflict is a newer version of the Application that another process has written.
 	conflict *v1alpha1.Application
-	statuses int // that were to be written
+	statuses int // number of status writes
 	memory   *turn.State
 	now      time.Time
-	late     map[string]any // what a read shows before the watch does
+	late     map[string]any // returned by a read before the watch delivers it
 	log      bytes.Buffer
 	awaited  []string // namespaces
-	lags     bool     // no watch shows anything
-	deleted  string   // the UID and version that were deleted last
-	known    []string // what the stores were told of
-	onRecord string   // the last applied manifests at the last write
-	mayNot   error    // why a selection may not be listed
-	unseen   error    // why what is marked is not known
+	lags     bool     // no watch delivers anything
+	deleted  string   // UID and version of the last deleted object
+	known    []string // objects whose writes were added to the stores
+	onRecord string   // the last-applied manifests at the last write
+	mayNot   error    // the error of a list request for a selection
+	unseen   error    // the error for objects that no watch has listed yet
 }
 
-// errPanics has a request end with a panic.
+// errPanics makes a request panic.
 var errPanics = errors.New("a bug")
 
 var (
@@ -65,7 +65,7 @@ var (
 	service = manifest.ID{Kind: "Service", Namespace: "default", Name: "web"}
 )
 
-// newDesk has an Application with that spec, as YAML.
+// newDesk returns a desk whose Application has the given spec, as YAML.
 func newDesk(t *testing.T, spec string) *desk {
 	t.Helper()
 	d := &desk{live: map[manifest.ID]map[string]any{}, fails: map[string]error{}, stays: map[string]bool{}, now: time.Now()}
@@ -74,7 +74,7 @@ func newDesk(t *testing.T, spec string) *desk {
 	return d
 }
 
-// has puts an object of ours there, and on record.
+// has adds an object of the Application to the cluster and to the inventory.
 func (d *desk) has(id manifest.ID) {
 	object := map[string]any{"apiVersion": "v1", "kind": id.Kind, "metadata": map[string]any{
 		"name": id.Name, "namespace": id.Namespace, "uid": "u-" + id.Name, "resourceVersion": "1",
@@ -88,7 +88,7 @@ func (d *desk) has(id manifest.ID) {
 	})
 }
 
-// take takes one turn and returns the writes of objects.
+// take runs one reconciliation and returns the writes to objects.
 func (d *desk) take(t *testing.T, news ...turn.News) []string {
 	t.Helper()
 	if d.memory == nil {
@@ -150,7 +150,7 @@ func TestAMissingNamespaceIsTriedOncePerRound(t *testing.T) {
 func TestOnlyCreatesWaitForNamespaces(t *testing.T) {
 	for name, change := range map[string]func(*v1alpha1.Application){
 		"suspended": func(app *v1alpha1.Application) { app.Spec.Suspend = true },
-		// A source that has changed makes no new generation.
+		// A changed source does not increase the generation.
 		"translated anew": func(app *v1alpha1.Application) { app.Spec.Manifest = nil },
 		"refused":         func(app *v1alpha1.Application) { app.Spec.Manifest[0].Raw = []byte(`{}`) },
 		"deleted": func(app *v1alpha1.Application) {
@@ -183,7 +183,7 @@ func TestARefusedCreateIsLookedInto(t *testing.T) {
 	assert.Equal(t, []string{"create config", "patch config"}, d.take(t))
 }
 
-// What had no answer, and is in no status, may be there all the same.
+// A create request without a response may have succeeded, even if no status contains the object.
 func TestACreateWithoutAnAnswerIsRemembered(t *testing.T) {
 	d := newDesk(t, `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}}]}`)
 	d.fails["create config"] = errLost
@@ -199,7 +199,7 @@ func TestACreateWithoutAnAnswerIsRemembered(t *testing.T) {
 	assert.Equal(t, []string{"delete config"}, d.take(t))
 }
 
-// In another version an object may be another client's.
+// In a newer version, the object may belong to another client.
 func TestDeleteHasPreconditions(t *testing.T) {
 	d := newDesk(t, `manifest: []`)
 	d.has(config)
@@ -244,7 +244,7 @@ func TestEachWriteIsALineOfTheLog(t *testing.T) {
 	}, lines)
 }
 
-// What could not be put on record is, before anything else is done.
+// If a status could not be stored, it is stored before the controller writes anything else.
 func TestAStatusThatWasNotWrittenIsWrittenFirst(t *testing.T) {
 	d := newDesk(t, `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}}]}`)
 	d.fails["status shop"] = apierrors.NewInternalError(context.DeadlineExceeded)
@@ -255,8 +255,8 @@ func TestAStatusThatWasNotWrittenIsWrittenFirst(t *testing.T) {
 	assert.Contains(t, d.take(t), "create more")
 }
 
-// The watch may not show yet what a patch without an answer has done, and the next spec may
-// not have it any more.
+// After a patch without a response, the watch may not have delivered the change yet, and the next spec may
+// not set the field any more.
 func TestAnObjectWhosePatchHadNoAnswerIsRead(t *testing.T) {
 	d := newDesk(t, `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {color: red}}]}`)
 	d.has(config)
@@ -271,7 +271,8 @@ func TestAnObjectWhosePatchHadNoAnswerIsRead(t *testing.T) {
 	assert.Empty(t, d.take(t))
 }
 
-// What came in between is read, and corrected as it is now. Nothing was refused.
+// The object has changed in the meantime. The controller reads it again and corrects the current version.
+// The API server has not rejected any value.
 func TestAFailedGuardIsNoRefusal(t *testing.T) {
 	d := newDesk(t, `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {color: red}}]}`)
 	d.has(config)
@@ -282,8 +283,7 @@ func TestAFailedGuardIsNoRefusal(t *testing.T) {
 	assert.Greater(t, len(d.take(t)), 1, "it is decided on again")
 }
 
-// A status that meets a newer version of the Application still holds, unless another
-// process has written a status.
+// A status can be stored although the Application has changed, unless another process has written a status.
 func TestAStatusThatMeetsANewerVersion(t *testing.T) {
 	for _, row := range []struct {
 		name     string
@@ -303,7 +303,7 @@ func TestAStatusThatMeetsANewerVersion(t *testing.T) {
 	}
 }
 
-// Whether a field is immutable says no status code, so the remedy says so.
+// No status code shows that a field is immutable, so the remedy explains it.
 func TestARefusedPatchNamesTheWayOut(t *testing.T) {
 	web := kubernetes.Location{
 		ID:      manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"},

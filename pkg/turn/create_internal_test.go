@@ -19,7 +19,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// refusing answers creates, one after the other, with errors.
+// refusing returns the given errors for create requests, one after the other.
 type refusing struct {
 	Target
 	errs []error
@@ -35,8 +35,8 @@ func (r *refusing) Problem(err error, at cluster.Location, verb string) *plan.Pr
 	return ProblemOf(err, at, verb, "user")
 }
 
-// A value that was learned may be another object's by now: what is created is created without
-// it, and the hooks are called again.
+// A learned value may belong to another object by now. The second create omits learned values, and the
+// hooks are called again.
 func TestASecondCreate(t *testing.T) {
 	refused := &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid}}
 	for _, row := range []struct {
@@ -44,7 +44,7 @@ func TestASecondCreate(t *testing.T) {
 		hook   error
 		last   []error
 		reason string
-		maybe  bool // it may have been created
+		maybe  bool // the object may have been created
 	}{
 		{"whose hook fails is not sent", errors.New("not today"), nil, v1alpha1.ReasonHookFailed, false},
 		{"without an answer may have happened", nil, []error{errors.New("the connection is lost")}, v1alpha1.ReasonRetrying, true},

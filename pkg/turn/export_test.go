@@ -2,13 +2,13 @@ package turn
 
 import "time"
 
-// Steady has every wait be as long as it is meant to be, so that a test can be repeated.
+// Steady removes the jitter from all delays, so that a test is reproducible.
 func (m *State) Steady() *State {
 	m.jitter = func(wait time.Duration) time.Duration { return wait }
 	return m
 }
 
-// Unwatched has what a test needs to know of the objects that were read and are in no watch.
+// Unwatched returns the objects that were read but that no watch covers.
 func (m *State) Unwatched() (objects []map[string]any) {
 	for _, f := range m.unwatched {
 		objects = append(objects, f.object)

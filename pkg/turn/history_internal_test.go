@@ -17,8 +17,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// The log says of a drift what the history does. What a new spec asks for is logged as a
-// write.
+// The log reports drift as the history does. Changes that a new spec requires are logged as writes.
 func TestEachDriftIsALineOfTheLog(t *testing.T) {
 	web := manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}
 	raw := func(text string) *runtime.RawExtension { return &runtime.RawExtension{Raw: []byte(text)} }
@@ -46,7 +45,7 @@ func TestEachDriftIsALineOfTheLog(t *testing.T) {
 	}, lines)
 }
 
-// However often something drifts, few slices are written; and what has waited long is.
+// However often fields drift, few slices are written. Entries that have waited for a long time are written.
 func TestOlderHistoryWrites(t *testing.T) {
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	m := &State{}

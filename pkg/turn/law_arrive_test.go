@@ -14,9 +14,8 @@ import (
 	"holdfast.dev/holdfast/pkg/turn"
 )
 
-// arrive has the Application come with what is otherwise written before the first create:
-// with what is right, with that of a spec that has changed since, or with what another
-// client has made up.
+// arrive creates the Application with the annotations that are otherwise written before the first create.
+// They are correct, or belong to an older spec, or another client has forged them.
 func (c *cluster) arrive() {
 	how := rapid.SampledFrom([]string{"bare", "bare", "right", "stale", "wrong", "hostile"}).Draw(c.r, "arrives")
 	if how == "bare" {
@@ -44,7 +43,7 @@ func (c *cluster) arrive() {
 	c.newVersion()
 }
 
-// ahead is what the command line sends.
+// ahead returns the annotations that the command line writes.
 func (c *cluster) ahead() map[string]string {
 	whole, err := slice.Join(c.app, func(name string) ([]byte, error) { return c.data[name], nil })
 	if err != nil {
@@ -53,8 +52,8 @@ func (c *cluster) ahead() map[string]string {
 	return turn.Ahead(plan.Decide(plan.Input{Application: whole, Kinds: c.kinds, Now: c.now}), whole)
 }
 
-// madeUp says of all objects that they were about to be created, of some in states that
-// nobody has ever wanted. Whoever may write that may write such manifests.
+// madeUp forges a record that all objects are about to be created, some in states that were never desired.
+// A client that can forge this can also write such manifests.
 func (c *cluster) madeUp() map[string]any {
 	var objects, states []any
 	for _, id := range c.names {
@@ -67,11 +66,11 @@ func (c *cluster) madeUp() map[string]any {
 	return map[string]any{"objects": objects, "states": states}
 }
 
-// packed is an announcement as it is stored.
+// packed compresses a forged record, as it is stored in the annotation.
 func packed(text string) string {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
-	_, _ = w.Write([]byte(text)) // a buffer takes everything
+	_, _ = w.Write([]byte(text)) // a write to a buffer cannot fail
 	_ = w.Close()
 	return base64.StdEncoding.EncodeToString(b.Bytes())
 }

@@ -15,8 +15,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// judge looks at every write before it is done: nothing that is not ours is written or
-// deleted, and nothing free is written.
+// judge checks every write before it is executed. The controller must not write or delete objects that it
+// does not own, or write free fields.
 func (c *cluster) judge(verb string, id manifest.ID, before, after map[string]any) {
 	c.r.Helper()
 	c.note("  %s %s %s", verb, short(id), uidOf(before))
@@ -43,7 +43,7 @@ func (c *cluster) judge(verb string, id manifest.ID, before, after map[string]an
 	case !adopts && (d == nil || known), adopts && known && c.isOurs(id, before):
 	case get(before, "metadata", "annotations", v1alpha1.AnnotationTrackingID) == plan.TrackingID(c.app, id),
 		c.ours[uidOf(before)] && c.special[uidOf(before)] == "":
-		// Whoever made it died before the record was written, or it was let go.
+		// The process died before it recorded the new object, or the object was released.
 		c.special[uidOf(before)] = "taken back"
 	default:
 		c.special[uidOf(before)] = "adopted"
@@ -75,7 +75,7 @@ func (c *cluster) judge(verb string, id manifest.ID, before, after map[string]an
 	c.kept("", theirs, slices.Concat(c.ever[id], []any{d.entryOrNil()}), was, is)
 }
 
-// isLast reports whether all that a patch changes is then as the record of an object has it.
+// isLast reports whether a patch only sets values of the object's last-applied state.
 func (c *cluster) isLast(id manifest.ID, was, is any) bool {
 	for _, raw := range c.basis.LastAppliedManifest {
 		var last map[string]any
@@ -87,7 +87,7 @@ func (c *cluster) isLast(id manifest.ID, was, is any) bool {
 	return false
 }
 
-// becomes reports whether what differs between two states has what a third one has.
+// becomes reports whether all changes between two states lead to the values of a third one.
 func becomes(last, was, is any) bool {
 	if observer.Equal(was, is) {
 		return true
@@ -113,7 +113,8 @@ func (d *desire) entryOrNil() any {
 	return folded(d.entry)
 }
 
-// isOurs reports whether an object carries our marks, or has lost them to nobody.
+// isOurs reports whether an object has the tracking metadata of the Application, or has lost it without
+// being claimed by another Application.
 func (c *cluster) isOurs(id manifest.ID, object map[string]any) bool {
 	return plan.IsTrackedBy(c.app, id, object) || c.ours[uidOf(object)] && (labelOf(object) == "" || labelOf(object) == string(c.app.UID))
 }
@@ -128,7 +129,7 @@ func (c *cluster) mayAdopt(object map[string]any) bool {
 	return false
 }
 
-// unmarked is an object without our marks and without what only the API server sets.
+// unmarked returns an object without tracking metadata and without its resourceVersion.
 func unmarked(object map[string]any) map[string]any {
 	object = observer.CopyMap(object)
 	metadata := object["metadata"].(map[string]any)
@@ -145,7 +146,7 @@ func unmarked(object map[string]any) map[string]any {
 	return object
 }
 
-// folded has stringData where the API server keeps it, of a manifest or an entry.
+// folded moves stringData of a manifest or schema to data, as the API server does.
 func folded(object map[string]any) map[string]any {
 	object = observer.CopyMap(object)
 	values, has := object["stringData"].(map[string]any)
@@ -162,7 +163,7 @@ func folded(object map[string]any) map[string]any {
 	return object
 }
 
-// freeOfUser fails if something that a user's entry does not observe differs.
+// freeOfUser fails if a write changes a field that the user's schema does not observe.
 func (c *cluster) freeOfUser(path, name string, node, want, before, after any) {
 	c.r.Helper()
 	switch node := node.(type) {
@@ -170,7 +171,7 @@ func (c *cluster) freeOfUser(path, name string, node, want, before, after any) {
 		was, ok1 := before.(map[string]any)
 		is, ok2 := after.(map[string]any)
 		if !ok1 || !ok2 {
-			return // it was not there, and is written as a whole
+			return // a value that did not exist is written as a whole
 		}
 		wanted, _ := want.(map[string]any)
 		for _, field := range fieldsOf(was, is) {
@@ -179,7 +180,7 @@ func (c *cluster) freeOfUser(path, name string, node, want, before, after any) {
 				continue
 			}
 			if path == ".metadata" && (field == "labels" || field == "annotations") && !observed {
-				child, observed = map[string]any{}, true // our marks are in them
+				child, observed = map[string]any{}, true // they contain the tracking metadata
 			}
 			if !observed {
 				c.same(path+"."+field, was, is, field)
@@ -201,7 +202,7 @@ func (c *cluster) freeOfUser(path, name string, node, want, before, after any) {
 	}
 }
 
-// freeOfDefault fails if something differs that no manifest has ever had.
+// freeOfDefault fails if a write changes a field that no manifest has ever set.
 func (c *cluster) freeOfDefault(path, name string, want any, ever []any, before, after any) {
 	c.r.Helper()
 	switch want := want.(type) {
@@ -231,7 +232,7 @@ func (c *cluster) freeOfDefault(path, name string, want any, ever []any, before,
 	}
 }
 
-// kept fails if a field of maps is gone that somebody wrote and no manifest had.
+// kept fails if a write removes a map field that another client wrote and no manifest has set.
 func (c *cluster) kept(path string, fields map[string]any, ever []any, before, after any) {
 	c.r.Helper()
 	was, ok := before.(map[string]any)
@@ -253,7 +254,7 @@ func (c *cluster) kept(path string, fields map[string]any, ever []any, before, a
 			continue
 		}
 		if slices.ContainsFunc(once, func(v any) bool { _, isMap := v.(map[string]any); return !isMap }) {
-			continue // we had all of it
+			continue // a manifest has set the whole value
 		}
 		c.kept(path+"."+field, child.(map[string]any), once, value, is[field])
 	}
@@ -268,7 +269,7 @@ func (c *cluster) same(path string, was, is map[string]any, field string) {
 	}
 }
 
-// eachKeyed is called for the elements that a list of maps with keys has before and after.
+// eachKeyed calls a function for each element that a list of maps with keys has before and after a write.
 func (c *cluster) eachKeyed(name string, before, after any, each func(key string, was, is any)) {
 	if !c.server.Typed || name == "" || name[0] != 'k' {
 		return
@@ -286,7 +287,7 @@ func listOf(v any) []any {
 	return l
 }
 
-// parts are the values that a field has in maps.
+// parts returns all values of a field in a list of maps.
 func parts(values []any, field string) []any {
 	var found []any
 	for _, v := range values {
@@ -322,7 +323,7 @@ func fieldsOf(objects ...map[string]any) []string {
 	return slices.Compact(names)
 }
 
-// told looks for values of Secrets in what is told, and at what was learned.
+// told checks that values learned earlier have not changed in the status.
 func (c *cluster) told(before, after v1alpha1.ApplicationStatus) {
 	c.r.Helper()
 	was, is := applied(before), applied(after)
@@ -340,7 +341,7 @@ func leaks(text string) bool {
 	return strings.Contains(text, "canary") || strings.Contains(text, "Y2FuYXJ5")
 }
 
-// record stores a status as an API server does.
+// record stores a status like an API server.
 func (c *cluster) record(status v1alpha1.ApplicationStatus) {
 	c.r.Helper()
 	raw, err := json.Marshal(status)
@@ -370,7 +371,7 @@ func (c *cluster) summary() string {
 	return strings.Join(words, ", ")
 }
 
-// onRecord is what a status remembers of a resource.
+// onRecord is the last-applied state of a resource in a status.
 type onRecord struct {
 	desired map[string]any
 	user    bool
@@ -395,7 +396,7 @@ func applied(status v1alpha1.ApplicationStatus) map[manifest.ID]onRecord {
 	return records
 }
 
-// learned fails if what the manifest does not set has another value on record.
+// learned fails if the recorded value of a learned field has changed.
 func (c *cluster) learned(path string, node, want, was, is any) {
 	c.r.Helper()
 	fields, isMap := node.(map[string]any)

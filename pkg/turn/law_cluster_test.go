@@ -25,20 +25,20 @@ import (
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
-// process is what a controller knows, and loses when it dies.
+// process is the in-process state of a controller, which is lost when the controller dies.
 type process struct {
 	memory *turn.State
 	store  *watch // of the objects with its label
-	shared *watch // of all objects, while it shares them or only observes; nil else
-	// changed is true when something was news since the last turn.
+	shared *watch // of all objects, while the Application shares them or is observe-only; otherwise nil
+	// changed is true if anything has changed since the last reconciliation.
 	changed bool
-	// peers are the other Applications, as the cache has them, by name.
+	// peers contains the other Applications in the cache, by name.
 	peers map[string]*v1alpha1.Application
-	// dead is true from the moment in which it dies: what it still sends arrives nowhere.
+	// dead is true after the process has died. The requests that it still sends have no effect.
 	dead bool
 }
 
-// start is a new process. Its watches begin with what there is.
+// start starts a new process, whose watches list the current objects.
 func (c *cluster) start() {
 	c.process = &process{memory: turn.NewMemory(c.app, c.now).Steady(), changed: true, peers: map[string]*v1alpha1.Application{}}
 	c.process.store = c.newWatch(true)
@@ -49,14 +49,13 @@ func (c *cluster) start() {
 	}
 }
 
-// newWatch lists and watches the objects, those with the label of the Application or all.
+// newWatch lists and watches all objects, or only those with the label of the Application.
 func (c *cluster) newWatch(labelled bool) *watch {
 	p := c.process
 	return newWatch(c.server, c.app.UID, labelled, c.names, func() time.Time { return c.now }, func() { p.changed = true })
 }
 
-// reconcile is one turn of the product. It reports whether there is more to be done at
-// once.
+// reconcile runs one reconciliation. It reports whether another one is due immediately.
 func (c *cluster) reconcile() (again bool) {
 	c.sync()
 	app := c.app.DeepCopy()
@@ -87,7 +86,7 @@ func (c *cluster) reconcile() (again bool) {
 	return err != nil || after > 0 && after <= time.Second
 }
 
-// turns are the product's.
+// turns returns the Reconciler under test.
 func (c *cluster) turns() *turn.Reconciler {
 	return &turn.Reconciler{
 		Home: home{c}, Slices: slicesHome{c}, MaxBytes: c.maxBytes, Target: func(*v1alpha1.Application) (turn.Target, error) { return target{c}, nil },
@@ -97,7 +96,7 @@ func (c *cluster) turns() *turn.Reconciler {
 	}
 }
 
-// sync has the store know what there is, where the watch does not lag.
+// sync updates the store with the current objects, except for those whose watch lags.
 func (c *cluster) sync() {
 	for _, name := range slices.Sorted(maps.Keys(c.others)) {
 		if c.peers[name] == nil || !c.storm || !c.chance("the cache lags", 2) {
@@ -121,8 +120,7 @@ func (c *cluster) sync() {
 	}
 }
 
-// guard keeps what a call panics with, because an action of the product would make a
-// failed request of it.
+// guard records the panic of a call, because the Reconciler would treat it as a failed request.
 func (c *cluster) guard() {
 	if r := recover(); r != nil {
 		c.panicked = r
@@ -130,7 +128,7 @@ func (c *cluster) guard() {
 	}
 }
 
-// rethrow goes on with a panic that the product has caught.
+// rethrow repeats a panic that the Reconciler has recovered from.
 func (c *cluster) rethrow() {
 	if r := c.panicked; r != nil {
 		c.panicked = nil
@@ -138,7 +136,7 @@ func (c *cluster) rethrow() {
 	}
 }
 
-// target is the model as a cluster whose objects are held.
+// target presents the model as the cluster that contains the held objects.
 type target struct{ *cluster }
 
 func (t target) Kinds() plan.Kinds { return t.kinds }
@@ -156,7 +154,7 @@ func (t target) AnyVersion(ctx context.Context, gk schema.GroupKind) (kubernetes
 func (target) Need(map[schema.GroupVersionResource]bool, []string, kubernetes.Named, kubernetes.Ranges) {
 }
 
-// Range is what the watch of shared objects has shown.
+// Range returns the shared objects that the watch has delivered.
 func (t target) Range(_ context.Context, gk schema.GroupKind, _ kubernetes.Mapping, r kubernetes.ObjectRange) (map[manifest.ID]map[string]any, error) {
 	found := map[manifest.ID]map[string]any{}
 	for _, id := range t.names {
@@ -188,7 +186,7 @@ func (t target) Marked(_ context.Context, gk schema.GroupKind, _ kubernetes.Mapp
 
 func (target) Ended(schema.GroupKind, kubernetes.Mapping) map[manifest.ID]map[string]any { return nil }
 
-// watches are those of the objects of a kind; none if the model has no objects of it.
+// watches returns the watches for a kind, or none if the model has no objects of the kind.
 func (c *cluster) watches(kind schema.GroupKind) (watches []*watch) {
 	for _, w := range []*watch{c.store, c.shared} {
 		if w != nil && w.stores[kind] != nil {
@@ -236,13 +234,13 @@ func (t target) Problem(err error, at kubernetes.Location, verb string) *plan.Pr
 	return turn.ProblemOf(err, at, verb, "system:serviceaccount:default:deployer")
 }
 
-// manager is the field manager of the Application.
+// manager returns the field manager of the Application.
 func (c *cluster) manager() string { return v1alpha1.FieldManagerOf(c.app.Namespace, c.app.Name) }
 
 func (t target) Create(_ context.Context, at kubernetes.Location, body map[string]any) (map[string]any, error) {
 	return t.request("create", at.ID, body, nil, func() (map[string]any, error) {
 		if t.server.taken[get(body, "spec", "vip")] {
-			t.relearned[at.ID] = true // it is created without, then
+			t.relearned[at.ID] = true // the object is created without learned values
 		}
 		return t.server.create(at.ID, body, t.manager())
 	})
@@ -264,7 +262,7 @@ func (t target) Delete(_ context.Context, at kubernetes.Location, uid, resourceV
 	return t.request("delete", at.ID, nil, nil, func() (map[string]any, error) { return t.server.delete(at.ID, uid, resourceVersion) })
 }
 
-// Wrote has the stores know our own write before the watch does.
+// Wrote adds the controller's own write to the stores, before the watch delivers it.
 func (t target) Wrote(at kubernetes.Location, object map[string]any) {
 	for _, w := range t.watches(at.ID.GroupKind()) {
 		if store := w.stores[at.ID.GroupKind()]; !w.labelled || labelOf(object) != "" || store.Get(keyIn(at.ID)) != nil {
@@ -283,7 +281,7 @@ func (target) AwaitNamespaces([]string) {}
 
 func (target) NamespaceEnds(context.Context, string) bool { return false }
 
-// home is the model as the API server that has the Application.
+// home presents the model as the API server that stores the Application.
 type home struct{ *cluster }
 
 func (h home) Latest(app *v1alpha1.Application) *v1alpha1.Application {
@@ -315,7 +313,7 @@ func (h home) Read(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Ap
 	return h.app.DeepCopy(), nil
 }
 
-// write changes the stored Application, or something goes wrong with that.
+// write changes the stored Application, or simulates a failure of the request.
 func (h home) write(what string, app *v1alpha1.Application, change func(stored *v1alpha1.Application)) (*v1alpha1.Application, error) {
 	defer h.guard()
 	if h.point("before " + what); h.dead {
@@ -338,7 +336,7 @@ func (h home) write(what string, app *v1alpha1.Application, change func(stored *
 	return h.app.DeepCopy(), nil
 }
 
-// newVersion is a new resourceVersion of the stored Application.
+// newVersion sets a new resourceVersion on the stored Application.
 func (c *cluster) newVersion() {
 	c.server.serial++
 	c.app.ResourceVersion = strconv.Itoa(c.server.serial)
@@ -386,7 +384,7 @@ func (h home) Concluded(_ *v1alpha1.Application, _ *plan.Plan, _ map[manifest.ID
 
 func (h home) Report(*v1alpha1.Application) (done func()) { return func() {} }
 
-// remove begins to delete the Application.
+// remove starts the deletion of the Application.
 func (c *cluster) remove() {
 	c.deleted, c.changed = true, true
 	now := metav1.NewTime(c.now)

@@ -14,10 +14,11 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// TestSeveralHoldThenReleaseWhateverHappens has two or three Applications want random, overlapping parts of
-// the same objects while requests fail, answers are lost, the controllers die and watches lag. No field is
-// held by two. They release one after the other, and each time the others then hold all that they want. After
-// the last one the objects are what they were before all of them.
+// TestSeveralHoldThenReleaseWhateverHappens creates two or three Applications that hold random, overlapping
+// parts of the same objects. Meanwhile requests fail, responses are lost, the controllers die and watches
+// lag. No two Applications hold the same field. The Applications release the objects one after the other,
+// and each time the others then hold all their desired fields. After the last release, all objects have
+// their original content.
 func TestSeveralHoldThenReleaseWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		one := newSharing(t, r, false)
@@ -67,7 +68,7 @@ func TestSeveralHoldThenReleaseWhateverHappens(t *testing.T) {
 	})
 }
 
-// beside is another Application, with a controller of its own, that shares the same objects.
+// beside adds another Application, with its own controller, that shares the same objects.
 func (s *sharing) beside(all []*sharing, name, uid string) *sharing {
 	other := &sharing{newCluster(s.t, s.r, s.server.Server, s.names), s.were, false, rapid.Bool().Draw(s.r, "selecting, too"), false, s.cut, false}
 	other.cluster.share, other.server = other, s.server
@@ -82,7 +83,7 @@ func (s *sharing) beside(all []*sharing, name, uid string) *sharing {
 	return other
 }
 
-// letGoOfAll lets everything go, while things go wrong or not.
+// letGoOfAll releases all objects, with or without faults.
 func (s *sharing) letGoOfAll() {
 	s.letsGo = true
 	s.storm = rapid.Bool().Draw(s.r, "faults at the end")
@@ -93,7 +94,7 @@ func (s *sharing) letGoOfAll() {
 	s.remove()
 }
 
-// restAll goes on until none of some Applications does anything any more.
+// restAll reconciles the Applications until none of them changes anything any more.
 func restAll(all ...*sharing) {
 	for _, s := range all {
 		s.calm()
@@ -115,7 +116,7 @@ func restAll(all ...*sharing) {
 	all[0].fail("no rest")
 }
 
-// checkClaims looks whether no field of an object is held by two.
+// checkClaims checks that no field of an object is held by two Applications.
 func (s *sharing) checkClaims() {
 	s.r.Helper()
 	for _, id := range s.names {

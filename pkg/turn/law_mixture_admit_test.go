@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// admit returns the spec that the API server stores in place of another one. Before is nil
-// for a new object.
+// admit returns the spec that the API server stores when a client writes one. Before is nil for a new
+// object.
 func (p *part) admit(before, after map[string]any) (map[string]any, field.ErrorList) {
 	if refused := p.wrong(field.NewPath("spec"), after); len(refused) > 0 {
 		return nil, refused
@@ -24,7 +24,7 @@ func (p *part) admit(before, after map[string]any) (map[string]any, field.ErrorL
 	return served, p.check(field.NewPath("spec"), before, served)
 }
 
-// wrong returns values that are of another type.
+// wrong returns the values that have a wrong type.
 func (p *part) wrong(path *field.Path, value any) (refused field.ErrorList) {
 	m, isMap := value.(map[string]any)
 	elements, isList := value.([]any)
@@ -46,7 +46,7 @@ func (p *part) wrong(path *field.Path, value any) (refused field.ErrorList) {
 	return refused
 }
 
-// serve returns a value in its normal form, with its defaults and without unknown fields.
+// serve returns the normal form of a value, with defaults and without unknown fields.
 func (p *part) serve(value any) any {
 	switch p.shape {
 	case mapping:
@@ -83,14 +83,14 @@ func (u *unit) serve(m, served map[string]any) {
 		}
 	}
 	switch first, last := u.parts[0], u.parts[len(u.parts)-1]; u.habit {
-	case alias: // as serviceAccountName and serviceAccount
+	case alias: // like serviceAccountName and serviceAccount
 		if served[first.name] == nil && served[last.name] != nil {
 			served[first.name] = served[last.name]
 		}
 		if served[first.name] != nil {
 			served[last.name] = served[first.name]
 		}
-	case switchable: // as type and rollingUpdate of a Deployment's strategy
+	case switchable: // like type and rollingUpdate in the strategy of a Deployment
 		if served[first.name] == nil {
 			served[first.name] = "A"
 		}
@@ -100,7 +100,7 @@ func (u *unit) serve(m, served map[string]any) {
 	}
 }
 
-// keep gives back the values that cannot be removed.
+// keep restores the values that cannot be removed.
 func (p *part) keep(before, after any) {
 	switch p.shape {
 	case mapping:
@@ -123,7 +123,7 @@ func (p *part) keep(before, after any) {
 	}
 }
 
-// check returns why the API server refuses a value. Before is nil where nothing was there.
+// check returns why the API server rejects a value. Before is nil if the field had no value.
 func (p *part) check(path *field.Path, before, after any) (refused field.ErrorList) {
 	switch p.shape {
 	case mapping:
@@ -162,7 +162,7 @@ func (p *part) check(path *field.Path, before, after any) (refused field.ErrorLi
 	return refused
 }
 
-// check returns why the parts of a unit do not go together.
+// check returns why the parts of a unit contradict each other.
 func (u *unit) check(path *field.Path, is map[string]any) (refused field.ErrorList) {
 	var set []string
 	for _, p := range u.parts {
@@ -189,7 +189,7 @@ func (u *unit) check(path *field.Path, is map[string]any) (refused field.ErrorLi
 	return refused
 }
 
-// checkChanges returns which fields of a map cannot become what they are to be.
+// checkChanges returns the fields of a map that cannot change to their new values.
 func (p *part) checkChanges(path *field.Path, was, is map[string]any) (refused field.ErrorList) {
 	names := maps.Clone(was)
 	maps.Copy(names, is)

@@ -11,8 +11,8 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// TestLawOfAcceptedChanges checks that after a change of the manifest that the API server
-// accepts every field has its value, or is reported.
+// TestLawOfAcceptedChanges checks a manifest change that the API server accepts. Afterwards, every field
+// has its value, or the status reports it.
 func TestLawOfAcceptedChanges(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		o := newObject(t, r, drawKind(r).once())
@@ -36,14 +36,14 @@ func TestLawOfAcceptedChanges(t *testing.T) {
 	})
 }
 
-// mustAccept reports whether the API server accepts a new manifest, or refuses it for one
-// reason, which is gone without what the API server had filled in.
+// mustAccept reports whether a new manifest can be applied. The API server accepts it, or has only one
+// objection, which does not apply to the manifest without the defaults of the old one.
 func (o *oneObject) mustAccept(before, a, b map[string]any) bool {
 	_, refused := o.spec.admit(before, changed(o.spec, before, a, b).(map[string]any))
 	return len(refused) == 0 || (len(refused) == 1 && o.allows(before, b))
 }
 
-// checkAccepted compares an object with one that is created now.
+// checkAccepted compares an object with a newly created one.
 func (o *oneObject) checkAccepted(a, b, before map[string]any) {
 	o.r.Helper()
 	fresh, _ := o.spec.admit(nil, b)
@@ -62,7 +62,7 @@ func (o *oneObject) checkAccepted(a, b, before map[string]any) {
 	}
 }
 
-// dropped returns the topmost fields that one manifest has and another one has not.
+// dropped returns the topmost fields that the first manifest sets and the second does not.
 func dropped(p *part, path []string, a, b any) (paths [][]string) {
 	for _, step := range steps(p, a) {
 		below := append(slices.Clone(path), step)
@@ -90,12 +90,12 @@ func steps(p *part, value any) (steps []string) {
 	return steps
 }
 
-// changed returns an object to which one manifest was applied as it is with another one.
+// changed returns an object after one manifest was applied to it and then replaced by another one.
 func changed(p *part, live, a, b any) any {
 	switch p.shape {
 	case mapping, keyed:
 		gone := steps(p, a)
-		slices.Reverse(gone) // the second of a key before the first
+		slices.Reverse(gone) // the last element with a key first
 		for _, step := range gone {
 			if valueAt(b, []string{step}) == nil {
 				live = withValue(live, []string{step}, nil)

@@ -21,20 +21,20 @@ const (
 	setOf   shape = "set"
 )
 
-// habit is what the API server does with a part or with a unit.
+// habit describes how the API server treats a part or a unit.
 type habit string
 
 const (
 	plain      habit = ""
-	fixed      habit = "fixed"   // cannot be changed
+	fixed      habit = "fixed"   // is immutable
 	grows      habit = "grows"   // can only become larger
 	defaulted  habit = "default" // is filled in
-	sticky     habit = "sticky"  // keeps its value when it is removed
+	sticky     habit = "sticky"  // keeps its value when a client removes it
 	amount     habit = "amount"  // has a normal form
 	zero       habit = "zero"    // is dropped if it is zero
-	oneOf      habit = "one"     // one member at most
+	oneOf      habit = "one"     // at most one member
 	alias      habit = "name"    // a field and its old name
-	switchable habit = "type"    // a type A fills in a strategy, a type B forbids it
+	switchable habit = "type"    // type A sets a default strategy, type B forbids one
 )
 
 // A part is a field of a generated kind, or its spec.
@@ -42,9 +42,9 @@ type part struct {
 	name  string
 	shape shape
 	habit habit
-	// blunt refusals name only spec.
+	// blunt is true if the rejection message only names spec.
 	blunt bool
-	// twice is true for a list that may have a key twice, as the env of a container.
+	// twice is true for a list that can contain a key twice, like the env of a container.
 	twice bool
 	// units of a map, or of the elements of a list of maps.
 	units []*unit
@@ -62,7 +62,7 @@ const deepest = 2
 
 var (
 	simpleWords = []string{"text", "text", "default", "amount", "zero", "one", "name", "type", "args", "set"}
-	// The API server cannot compare an element of a list without keys with an earlier one.
+	// The API server cannot correlate an element of a list without keys with an earlier one.
 	stableWords = []string{"fixed", "grows", "sticky"}
 	nestedWords = []string{"map", "keyed", "env", "list", "list"}
 )
@@ -84,8 +84,8 @@ func drawKind(r *rapid.T, words ...string) *part {
 	return spec
 }
 
-// once has every key be there once. Where a manifest changes one of several elements with the
-// same key, nothing tells which of the others it was before.
+// once makes all list keys unique. If a manifest changes one of several elements with the same key, it is
+// unknown which of them has changed.
 func (p *part) once() *part {
 	p.twice = false
 	for _, u := range p.units {
@@ -139,7 +139,7 @@ func (d *kindDrawing) unit(word string, depth int, inList bool) *unit {
 	return &unit{parts: []*part{{name: name, shape: scalar, habit: habit(word), blunt: blunt}}}
 }
 
-// members returns the two or three of a one-of group: texts, and maps of texts.
+// members returns the two or three members of a one-of group: texts, and maps of texts.
 func (d *kindDrawing) members(name string, depth int) (members []*part) {
 	for _, letter := range []string{"a", "b", "c"}[:rapid.IntRange(2, 3).Draw(d.r, "members")] {
 		p := &part{name: name + letter, shape: scalar}
@@ -152,7 +152,7 @@ func (d *kindDrawing) members(name string, depth int) (members []*part) {
 	return members
 }
 
-// part returns the part of a map that has a name, or nil.
+// part returns the field of a map with the given name, or nil.
 func (p *part) part(name string) *part {
 	for _, u := range p.units {
 		for _, member := range u.parts {
@@ -191,7 +191,7 @@ func (p *part) String() string {
 	return text + "{" + strings.Join(units, ", ") + "}"
 }
 
-// openAPI returns the structural schema of a part, as a CustomResourceDefinition has it.
+// openAPI returns the structural schema of a part, as in a CustomResourceDefinition.
 func (p *part) openAPI() map[string]any {
 	properties := map[string]any{}
 	for _, u := range p.units {

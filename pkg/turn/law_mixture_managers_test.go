@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/internal/observertest"
 )
 
-// managers keeps the managedFields of an object as an API server does, with its library.
+// managers maintains the managedFields of an object with the library of the API server.
 type managers struct {
 	object  merged.ParseableType
 	updater *merge.Updater
@@ -22,7 +22,7 @@ type managers struct {
 	times   map[string]time.Time
 }
 
-// newManagers returns those of a new object with a spec of a type, which may refer to types.
+// newManagers returns the managers of a new object. The spec has the given type, which can refer to types.
 func newManagers(spec smd.TypeRef, types ...smd.TypeDef) *managers {
 	metadata := smd.TypeRef{Inlined: structOf(smd.StructField{Name: "labels", Type: anyValue}, smd.StructField{Name: "annotations", Type: anyValue})}
 	root := structOf(smd.StructField{Name: "metadata", Type: metadata}, smd.StructField{Name: "spec", Type: spec})
@@ -40,7 +40,7 @@ var (
 	anyValue = smd.TypeRef{NamedType: new("any")}
 )
 
-// anything is the type of a value of any type, in which lists have no keys.
+// anything returns the schema of a value of any type, in which lists have no keys.
 func anything() smd.Atom {
 	return smd.Atom{
 		Scalar: &untyped, List: &smd.List{ElementType: anyValue, ElementRelationship: smd.Atomic}, Map: &smd.Map{ElementType: anyValue},
@@ -49,7 +49,7 @@ func anything() smd.Atom {
 
 func structOf(fields ...smd.StructField) smd.Atom { return smd.Atom{Map: &smd.Map{Fields: fields}} }
 
-// oneVersion converts objects of a kind that has one version.
+// oneVersion converts objects of a kind with only one version.
 type oneVersion struct{}
 
 func (oneVersion) Convert(object *merged.TypedValue, _ fieldpath.APIVersion) (*merged.TypedValue, error) {
@@ -58,7 +58,7 @@ func (oneVersion) Convert(object *merged.TypedValue, _ fieldpath.APIVersion) (*m
 
 func (oneVersion) IsMissingVersionError(error) bool { return false }
 
-// update records a write, with what the API server has filled in because of it.
+// update records a write, including the defaults that the API server has added because of it.
 func (m *managers) update(before, after map[string]any, manager string, now time.Time) error {
 	was, err := m.object.FromUnstructured(managed(before), merged.AllowDuplicates)
 	if err != nil {
@@ -80,7 +80,7 @@ func (m *managers) update(before, after map[string]any, manager string, now time
 	return nil
 }
 
-// managed returns the part of an object that managedFields are about.
+// managed returns the part of an object that managedFields describe.
 func managed(object map[string]any) map[string]any {
 	metadata := map[string]any{}
 	for _, field := range []string{"labels", "annotations"} {

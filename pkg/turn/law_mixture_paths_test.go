@@ -8,13 +8,13 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// pathText returns a path as a status has it.
+// pathText formats a path as in a status.
 func pathText(path []string) string {
 	return "spec." + strings.ReplaceAll(strings.Join(path, "."), ".[", "[")
 }
 
-// stepTo returns the step to an element of a list with keys: [name=a], and [name=a,#2] for
-// the second one with that key.
+// stepTo returns the path element of an element of a list with keys: [name=a], or [name=a,#2] for the
+// second one with that key.
 func stepTo(elements []any, i int) string {
 	key, nth := keyOf(elements[i]), 1
 	for _, e := range elements[:i] {
@@ -30,7 +30,7 @@ func stepTo(elements []any, i int) string {
 
 func isStepToElement(step string) bool { return strings.HasPrefix(step, "[") }
 
-// indexOf returns the position to which a step leads, or -1.
+// indexOf returns the index of a path element in a list, or -1.
 func indexOf(elements []any, step string) int {
 	for i := range elements {
 		if stepTo(elements, i) == step {
@@ -56,7 +56,7 @@ func valueAt(value any, path []string) any {
 	return value
 }
 
-// withValue returns a copy of a value with another one at a path; nil removes it.
+// withValue returns a copy of a value with a new value at a path. Nil removes it.
 func withValue(value any, path []string, to any) any {
 	if len(path) == 0 {
 		return observer.Copy(to)
@@ -79,7 +79,7 @@ func withValue(value any, path []string, to any) any {
 	return elements
 }
 
-// mapOf returns a copy of a map; an empty one for anything else.
+// mapOf returns a copy of a map, or an empty map for any other value.
 func mapOf(v any) map[string]any {
 	copied := map[string]any{}
 	if m, is := v.(map[string]any); is {
@@ -90,7 +90,7 @@ func mapOf(v any) map[string]any {
 	return copied
 }
 
-// keyOf returns what identifies an element of a list with keys, or of a set.
+// keyOf returns the key of an element of a list with keys, or of a set.
 func keyOf(element any) string {
 	if m, is := element.(map[string]any); is {
 		return fmt.Sprint(m["name"])

@@ -7,9 +7,9 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// A place is a field that is held and has another value than it should.
+// A place is a held field that has drifted.
 type place struct {
-	path    []string // of member names; [name=a] for an element of a list with keys
+	path    []string // names; [name=a] for an element of a list with keys
 	was, is any
 }
 
@@ -17,8 +17,8 @@ func (p place) String() string {
 	return pathText(p.path) + " should be " + jsonOf(p.was) + " and is " + jsonOf(p.is)
 }
 
-// off returns the fields of a manifest in which an object differs from another one. A list
-// without keys is one field.
+// off returns the fields of a manifest that differ between two objects. A list without keys counts as one
+// field.
 func (p *part) off(path []string, want, was, is any) (places []place) {
 	switch p.shape {
 	case mapping:
@@ -44,11 +44,10 @@ func (p *part) off(path []string, want, was, is any) (places []place) {
 	return []place{{path: path, was: was, is: is}}
 }
 
-// inOrder returns a value with the elements of sets and of lists with keys in the order of
-// their keys: another order is no drift.
+// inOrder sorts sets and lists with keys by key. A different order is no drift.
 func (p *part) inOrder(value any) any {
 	if value == nil {
-		return nil // not there, which is not the same as empty
+		return nil // absent, which differs from empty
 	}
 	switch p.shape {
 	case mapping:
@@ -72,7 +71,7 @@ func (p *part) inOrder(value any) any {
 	return value
 }
 
-// offKeyed compares the elements of a manifest. A key of ours is there as often as before.
+// offKeyed compares the elements of a manifest. A key of the manifest must occur as often as before.
 func (p *part) offKeyed(path []string, want []any, was, is any) (places []place) {
 	for i, e := range want {
 		at := append(slices.Clone(path), stepTo(want, i))
@@ -93,8 +92,8 @@ func (p *part) offKeyed(path []string, want []any, was, is any) (places []place)
 	return places
 }
 
-// refusesAround reports whether the API server refuses to give back what is around a place:
-// the fields of the map or element that has it, and every map and element above as a whole.
+// refusesAround reports whether the API server refuses to restore the surroundings of a place: the fields
+// of the map or element that contains it, and each parent map and element as a whole.
 func (o *oneObject) refusesAround(path []string, was, is map[string]any) bool {
 	for i := len(path) - 1; i >= 0; i-- {
 		before, isMap := valueAt(was, path[:i]).(map[string]any)
@@ -107,8 +106,8 @@ func (o *oneObject) refusesAround(path []string, was, is map[string]any) bool {
 	return !o.allows(is, withValue(is, around, shallow).(map[string]any))
 }
 
-// missing returns the path of the topmost map or list around a place that is missing, which is a
-// field of what is above it, or else the path.
+// missing returns the path of the topmost missing parent of a place. If no parent is missing, it returns
+// the path itself.
 func missing(path []string, is map[string]any) []string {
 	for len(path) > 1 && valueAt(is, path[:len(path)-1]) == nil {
 		path = path[:len(path)-1]
@@ -116,8 +115,7 @@ func missing(path []string, is map[string]any) []string {
 	return path
 }
 
-// shallow returns a map with its fields as before, and with the maps and the lists with keys
-// that it has now.
+// shallow returns a map with its earlier fields, but with the current nested maps and lists with keys.
 func (o *oneObject) shallow(path []string, was, is map[string]any) map[string]any {
 	p := o.spec.at(path)
 	back := mapOf(was)
@@ -129,15 +127,15 @@ func (o *oneObject) shallow(path []string, was, is map[string]any) map[string]an
 	return back
 }
 
-// keeps reports whether the API server accepts that a place gets its value back, and does not
-// change it: the old name of a field of which another client has written both.
+// keeps reports whether the API server accepts the original value of a place but stores the live value.
+// This happens with the old name of a field if another client has written both names.
 func (o *oneObject) keeps(p place, is map[string]any) bool {
 	served, refused := o.spec.admit(is, withValue(is, p.path, p.was).(map[string]any))
 	return len(refused) == 0 && observer.Equal(valueAt(served, p.path), p.is)
 }
 
-// mentions reports whether a text has the path of a place, of what is around it, or of a field
-// next to it.
+// mentions reports whether a text contains the path of a place, of one of its parents, or of a sibling
+// field.
 func (o *oneObject) mentions(text string, path []string, was, is map[string]any) bool {
 	around := path[:len(path)-1]
 	next := append(names(valueAt(was, around)), names(valueAt(is, around))...)
@@ -145,8 +143,8 @@ func (o *oneObject) mentions(text string, path []string, was, is map[string]any)
 	return slices.ContainsFunc(next, func(name string) bool { return name != "name" && strings.Contains(text, strings.Trim(name, "[]")) })
 }
 
-// lost returns the free fields that another client has written in maps and in elements of
-// lists with keys, and that are not there any more.
+// lost returns the free fields that another client has written in maps and in elements of lists with keys,
+// and that no longer exist.
 func (p *part) lost(path []string, want, wrote, is any) (paths [][]string) {
 	if p.shape == keyed && !p.twice {
 		for _, step := range steps(p, want) {

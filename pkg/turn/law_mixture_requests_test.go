@@ -10,11 +10,11 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// mostRequests are those to one object in one attempt.
+// mostRequests is the maximum number of requests to one object in one attempt.
 const mostRequests = 32
 
-// TestLawOfRequests checks how many requests it takes to correct n fields of which the API
-// server refuses k, and that the others are corrected in the same attempt.
+// TestLawOfRequests checks how many requests it takes to correct n fields if the API server rejects k of
+// them. The other fields are corrected in the same attempt.
 func TestLawOfRequests(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		fields, refused := rapid.IntRange(1, 40).Draw(r, "fields"), rapid.IntRange(0, 4).Draw(r, "refused")
@@ -40,8 +40,8 @@ func TestLawOfRequests(t *testing.T) {
 	})
 }
 
-// wide returns a kind of maps with texts and with numbers that can only grow, a manifest, and
-// a spec of another client that has other values everywhere.
+// wide returns a kind with maps of texts and of numbers that can only grow. It also returns a manifest, and
+// a spec of another client in which all values differ.
 func wide(r *rapid.T, fields, refused int) (kind *part, manifest, foreign map[string]any) {
 	kind = &part{name: "spec", shape: mapping}
 	manifest, foreign = map[string]any{}, map[string]any{}

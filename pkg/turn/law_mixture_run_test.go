@@ -29,7 +29,7 @@ func newObject(t *testing.T, r *rapid.T, spec *part) *oneObject {
 	return o
 }
 
-// drawManifest returns a spec that the API server accepts in a new object.
+// drawManifest returns a spec that the API server accepts for a new object.
 func (o *oneObject) drawManifest() map[string]any {
 	for range 20 {
 		spec := o.spec.draw(o.r).(map[string]any)
@@ -52,7 +52,7 @@ func (o *oneObject) submit(spec map[string]any) {
 	*o.log = spent
 }
 
-// attempt lets the controller work once. It reports whether there is more to do at once.
+// attempt runs one reconciliation. It reports whether another one is due immediately.
 func (o *oneObject) attempt() bool {
 	o.sync()
 	o.decided, o.basis = desires{}, o.status()
@@ -66,7 +66,7 @@ func (o *oneObject) attempt() bool {
 	return err != nil || (after > 0 && after <= time.Second)
 }
 
-// settle lets the controller work until it rests.
+// settle reconciles until nothing changes any more.
 func (o *oneObject) settle() {
 	o.r.Helper()
 	for range 20 {
@@ -81,7 +81,7 @@ func (o *oneObject) settle() {
 	o.fail("the controller does not come to rest")
 }
 
-// reported returns the status without its records of applied manifests and accepted forms.
+// reported returns the status without last-applied states and accepted forms.
 func (o *oneObject) reported() string {
 	var status map[string]any
 	decode(o.status(), &status)
@@ -101,8 +101,8 @@ func (o *oneObject) rejected() string {
 	return ""
 }
 
-// edited draws a spec that differs in some places and that the API server accepts in place
-// of the first.
+// edited draws a spec that differs in some fields and that the API server accepts as an update of the first
+// one.
 func (o *oneObject) edited(spec map[string]any, edits int, allows func(next map[string]any) bool) map[string]any {
 	for range edits {
 		if next, _ := o.spec.edit(o.r, spec).(map[string]any); len(next) > 0 && allows(next) {
@@ -112,14 +112,14 @@ func (o *oneObject) edited(spec map[string]any, edits int, allows func(next map[
 	return spec
 }
 
-// foreign lets another client write.
+// foreign changes the object as another client.
 func (o *oneObject) foreign() {
 	before := o.live()
 	next := o.edited(before, rapid.IntRange(1, 4).Draw(o.r, "edits"), func(next map[string]any) bool { return o.allows(before, next) })
 	o.overwrite(next)
 }
 
-// overwrite lets another client replace the spec.
+// overwrite replaces the spec as another client.
 func (o *oneObject) overwrite(spec map[string]any) {
 	object := mapOf(o.object())
 	object["spec"] = spec
@@ -129,7 +129,7 @@ func (o *oneObject) overwrite(spec map[string]any) {
 	o.note("another client writes: %s", jsonOf(o.live()))
 }
 
-// tell fails, and prints the conditions and the reason of the resource.
+// tell fails the test, and prints the conditions and the reason of the resource.
 func (o *oneObject) tell(format string, args ...any) {
 	o.r.Helper()
 	for _, r := range o.status().Resources {
@@ -141,7 +141,7 @@ func (o *oneObject) tell(format string, args ...any) {
 	o.fail(format, args...)
 }
 
-// decode converts a value by way of JSON.
+// decode converts a value via JSON.
 func decode(from, to any) {
 	raw, err := json.Marshal(from)
 	if err == nil {

@@ -28,16 +28,16 @@ type oneObject struct {
 	sent     []string // requests of the controller
 }
 
-// object returns what is stored.
+// object returns the stored object.
 func (o *oneObject) object() map[string]any { return o.server.objects[o.id] }
 
-// live returns the spec that is stored.
+// live returns the stored spec.
 func (o *oneObject) live() map[string]any {
 	spec, _ := get(o.object(), "spec").(map[string]any)
 	return spec
 }
 
-// admits returns the object that the API server would store, or its 422.
+// admits returns the object that the API server would store, or a 422.
 func (o *oneObject) admits(before, after map[string]any) (map[string]any, error) {
 	spec, _ := after["spec"].(map[string]any)
 	var was map[string]any
@@ -53,13 +53,13 @@ func (o *oneObject) admits(before, after map[string]any) (map[string]any, error)
 	return after, nil
 }
 
-// allows reports whether the API server accepts a spec in place of another one.
+// allows reports whether the API server accepts the update of a spec.
 func (o *oneObject) allows(before, after map[string]any) bool {
 	_, refused := o.spec.admit(before, after)
 	return len(refused) == 0
 }
 
-// write stores an object as a client has sent it. A write that changes nothing is none.
+// write stores an object as a client has sent it. It ignores a write that changes nothing.
 func (o *oneObject) write(manager string, after map[string]any, dry bool) (map[string]any, error) {
 	before := o.object()
 	stored, err := o.admits(before, after)
@@ -143,7 +143,7 @@ func (o *oneObject) patch(verb string, ops any, dry bool) (object map[string]any
 	return object, err
 }
 
-// sends notes a request.
+// sends records a request.
 func (o *oneObject) sends(verb, what string, err error) {
 	answer := "accepted"
 	if err != nil {
@@ -163,7 +163,7 @@ func withoutTests(ops any) string {
 	return jsonOf(all)
 }
 
-// generated knows the generated kind, too.
+// generated adds the generated kind to the known kinds.
 type generated struct {
 	plan.Kinds
 	node *kinds.Node

@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// TestLawOfIdentity checks that an object is as before after a write of another client, or
-// that the API server refuses to restore it and the status has the reason.
+// TestLawOfIdentity checks that the correction of another client's write restores the object. Otherwise the
+// API server rejects the correction, and the status contains the reason.
 func TestLawOfIdentity(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		o := newObject(t, r, drawKind(r).once())
@@ -30,7 +30,7 @@ func TestLawOfIdentity(t *testing.T) {
 	})
 }
 
-// checkIdentity compares all fields that a manifest holds with those before a foreign write.
+// checkIdentity compares all fields that a manifest holds with their values before another client's write.
 func (o *oneObject) checkIdentity(manifest, before map[string]any) {
 	o.r.Helper()
 	for _, p := range o.spec.off(nil, manifest, before, o.live()) {
@@ -47,8 +47,8 @@ func (o *oneObject) checkIdentity(manifest, before map[string]any) {
 	}
 }
 
-// checkFree checks that the free fields of another client are removed only where the API
-// server refuses them next to the held fields.
+// checkFree checks that free fields of another client are removed only if the API server rejects them in
+// combination with the held fields.
 func (o *oneObject) checkFree(manifest, wrote map[string]any) {
 	o.r.Helper()
 	for _, path := range o.spec.lost(nil, manifest, wrote, o.live()) {
@@ -58,8 +58,8 @@ func (o *oneObject) checkFree(manifest, wrote map[string]any) {
 	}
 }
 
-// TestLawOfNoMixture checks that a refused change of the manifest changes nothing, that the
-// last accepted manifest is held meanwhile, and that nothing is written when the old manifest is back.
+// TestLawOfNoMixture checks that a rejected manifest changes nothing and that the last accepted manifest is
+// held meanwhile. When the old manifest is back, nothing is written.
 func TestLawOfNoMixture(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		o := newObject(t, r, drawKind(r, "fixed", "text").once())
@@ -97,7 +97,7 @@ func TestLawOfNoMixture(t *testing.T) {
 	})
 }
 
-// namesRefused checks that the status has a field and the reason of the API server.
+// namesRefused checks that the status contains a field and the API server's reason.
 func (o *oneObject) namesRefused(name string) {
 	o.r.Helper()
 	if text := o.rejected(); !strings.Contains(text, "spec."+name) || !strings.Contains(text, "immutable") {

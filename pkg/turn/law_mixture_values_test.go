@@ -55,13 +55,13 @@ func (p *part) drawScalar(r *rapid.T) any {
 	return rapid.SampledFrom([]string{"a", "b", "c"}).Draw(r, p.name)
 }
 
-// letters returns one to three different ones.
+// letters returns one to three different letters.
 func letters(r *rapid.T) []any {
 	all := rapid.Permutation([]any{"a", "b", "c", "d"}).Draw(r, "letters")
 	return slices.Clone(all[:rapid.IntRange(1, 3).Draw(r, "length")])
 }
 
-// draw sets the parts of a unit in a map, or leaves them out.
+// draw sets or omits the parts of a unit in a map.
 func (u *unit) draw(r *rapid.T, m map[string]any) {
 	for _, p := range u.parts {
 		delete(m, p.name)
@@ -95,7 +95,7 @@ func (u *unit) draw(r *rapid.T, m map[string]any) {
 	}
 }
 
-// drawInto sets a part in a map, but for an empty map: a manifest without it is the same.
+// drawInto sets a part in a map. It omits empty maps, because a manifest without them is equivalent.
 func (p *part) drawInto(r *rapid.T, m map[string]any) {
 	value := p.draw(r)
 	if nested, is := value.(map[string]any); is && len(nested) == 0 {
@@ -104,7 +104,7 @@ func (p *part) drawInto(r *rapid.T, m map[string]any) {
 	m[p.name] = value
 }
 
-// edit returns a value that differs in one place, or nil if nothing is left of it.
+// edit returns a value with one change, or nil if the value becomes empty.
 func (p *part) edit(r *rapid.T, value any) any {
 	switch p.shape {
 	case mapping:

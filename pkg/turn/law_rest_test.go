@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// checkAtRest compares what there is with what is wanted.
+// checkAtRest compares the live state with the desired state.
 func (c *cluster) checkAtRest() {
 	c.r.Helper()
 	c.decided = c.wanted
@@ -32,7 +32,7 @@ func (c *cluster) checkAtRest() {
 			c.checkHeld(id, d, live)
 			continue
 		}
-		held = false // it is another client's
+		held = false // another client owns it
 		if c.mayAdopt(live) || c.isOurs(id, live) && listed[id] == uidOf(live) {
 			c.fail("%s should be ours: %s", id, jsonOf(live))
 		}
@@ -44,7 +44,7 @@ func (c *cluster) checkAtRest() {
 		live := c.server.objects[id]
 		_, has := listed[id]
 		marked := live != nil && plan.IsTrackedBy(c.app, id, live)
-		if c.wanted.resources[id] == nil && (marked && !has || held && has) { // deletes wait until all else is in place
+		if c.wanted.resources[id] == nil && (marked && !has || held && has) { // objects are deleted after all others are in sync
 			c.fail("nobody wants %s (inventory: %t): %s", id, has, jsonOf(live))
 		}
 	}
@@ -80,7 +80,7 @@ func (c *cluster) checkHeld(id manifest.ID, d *desire, live map[string]any) {
 	}
 }
 
-// asFresh is an object without what nobody can expect to be the same.
+// asFresh returns an object without the fields that differ when it is recreated.
 func (c *cluster) asFresh(object map[string]any) map[string]any {
 	object = unmarked(object)
 	metadata := object["metadata"].(map[string]any)
@@ -96,8 +96,8 @@ func (c *cluster) asFresh(object map[string]any) map[string]any {
 	return object
 }
 
-// holds fails unless a live object has what is observed of a manifest, as the API
-// server has it.
+// holds fails unless a live object has all observed values of a manifest, in the form in which the API
+// server stores them.
 func (c *cluster) holds(path, name string, node, want, live any) {
 	c.r.Helper()
 	switch node := node.(type) {
@@ -152,7 +152,7 @@ func (c *cluster) holdsList(path, name string, node, want, live []any) {
 	}
 }
 
-// empty reports whether a schema observes nothing: it keeps a place.
+// empty reports whether a schema observes nothing, and is only a placeholder in a list.
 func empty(node any) bool {
 	switch node := node.(type) {
 	case map[string]any:
@@ -168,7 +168,7 @@ func empty(node any) bool {
 	return false
 }
 
-// checkGone looks at what is left of an Application that was deleted.
+// checkGone checks that a deleted Application has left no objects.
 func (c *cluster) checkGone() {
 	c.r.Helper()
 	if !c.over {

@@ -22,36 +22,35 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// apiServer is a small cluster that keeps the rules of a real one: names are taken,
-// tests in patches and UIDs of deletes are preconditions, finalizers hold what is
-// deleted, and the managedFields of an object are kept by the library of the API server.
+// apiServer is a small cluster with the rules of a real one. Names are unique. The tests in a patch and the
+// UID of a delete are preconditions. Finalizers block deletion. The library of the API server maintains
+// managedFields.
 type apiServer struct {
 	observertest.Server
-	// objects are without managedFields, which only an answer has.
+	// objects do not contain managedFields, which are only added to responses.
 	objects map[manifest.ID]map[string]any
-	// theirs is what somebody wrote, by UID, as FieldsV1.
+	// theirs contains the fields that other clients wrote, by UID, as FieldsV1.
 	theirs map[string]map[string]any
-	// managers have the managedFields, by UID.
+	// managers contains the managedFields, by UID.
 	managers map[string]*managers
-	// events are all changes of an object.
+	// events contains all changes of an object.
 	events map[manifest.ID][]event
 	now    func() time.Time
 	serial int
 	writes int
-	// taken are addresses that a new object cannot have, refused the places that
-	// cannot be changed.
+	// taken contains the addresses that are in use, and refused the immutable fields.
 	taken   map[any]bool
 	refused map[string]bool
-	// judge is asked about every write of ours, before it is done.
+	// judge is called with every write of the controller, before it is executed.
 	judge func(verb string, id manifest.ID, before, after map[string]any)
-	// admitted is told every object that is stored.
+	// admitted is called with every object that is stored.
 	admitted func(id manifest.ID, object map[string]any)
 }
 
-// errDead is what a process gets that has died.
+// errDead is the error of every request that a dead process sends.
 var errDead = errors.New("the process is dead")
 
-// errLost is an answer that did not arrive.
+// errLost replaces a response that was lost.
 var errLost = errors.New("the connection is lost")
 
 func errServer() error { return apierrors.NewInternalError(errors.New("it stumbled")) }
@@ -60,7 +59,7 @@ func errForbidden(id manifest.ID) error {
 	return apierrors.NewForbidden(resourceOf(id), id.Name, errors.New(`User "deployer" cannot patch resource "things"`))
 }
 
-// errRefused is a 422 of a validation; errGuard is one of the patch itself.
+// errRefused returns a 422 of the validation. errGuard returns a 422 of the patch itself.
 func errRefused(id manifest.ID) error {
 	return apierrors.NewInvalid(schema.GroupKind{Group: id.Group, Kind: id.Kind}, id.Name, field.ErrorList{field.Forbidden(field.NewPath("spec"), "no")})
 }
@@ -81,7 +80,7 @@ func (s *apiServer) get(id manifest.ID) (map[string]any, error) {
 	return s.answer(object), nil
 }
 
-// answer is an object with its managedFields.
+// answer returns an object with its managedFields.
 func (s *apiServer) answer(object map[string]any) map[string]any {
 	object = observer.CopyMap(object)
 	set(object, s.managers[uidOf(object)].list(), "metadata", "managedFields")
@@ -99,7 +98,7 @@ func (s *apiServer) create(id manifest.ID, body map[string]any, manager string) 
 	return s.answer(s.born(id, body, manager)), nil
 }
 
-// born is a new object of a client.
+// born creates an object for a client.
 func (s *apiServer) born(id manifest.ID, body map[string]any, manager string) map[string]any {
 	object := observer.CopyMap(body)
 	set(object, id.Name, "metadata", "name")
@@ -110,8 +109,8 @@ func (s *apiServer) born(id manifest.ID, body map[string]any, manager string) ma
 	return s.objects[id]
 }
 
-// store admits an object that a client has written, or removes it if nothing holds it any more. Without a
-// manager, only its status was written.
+// store stores an object that a client has written, or removes it if no finalizer blocks the deletion any
+// more. Without a manager, only the status was written.
 func (s *apiServer) store(id manifest.ID, object map[string]any, manager string) {
 	s.writes++
 	switch id.Kind {
@@ -144,7 +143,7 @@ func (s *apiServer) store(id manifest.ID, object map[string]any, manager string)
 	s.admitted(id, object)
 }
 
-// remove removes an object at once.
+// remove removes an object immediately.
 func (s *apiServer) remove(id manifest.ID) {
 	if object := s.objects[id]; object != nil {
 		delete(s.objects, id)
@@ -153,8 +152,8 @@ func (s *apiServer) remove(id manifest.ID) {
 	}
 }
 
-// newManagers returns the managedFields of a new object. The model does not check types, so each field may have a
-// value of another type.
+// newManagers returns the managedFields of a new object. The model does not check types, so each field can
+// have a value of another type.
 func (s *apiServer) newManagers() *managers {
 	if !s.Typed {
 		return newManagers(anyValue)
@@ -176,7 +175,7 @@ func (s *apiServer) newManagers() *managers {
 	return newManagers(spec, smd.TypeDef{Name: "spec", Atom: fields})
 }
 
-// patch applies a JSON Patch; a dry one only says whether it would.
+// patch applies a JSON Patch. A dry run only reports whether the patch would succeed.
 func (s *apiServer) patch(id manifest.ID, ops any, dry bool, manager string) (map[string]any, error) {
 	before := s.objects[id]
 	if before == nil {
@@ -216,7 +215,7 @@ func patched(object map[string]any, ops any) (map[string]any, bool) {
 	return after, err == nil
 }
 
-// pointersOf are the places that a patch changes.
+// pointersOf returns the fields that a patch changes.
 func pointersOf(ops any) []string {
 	raw, err := json.Marshal(ops)
 	if err != nil {
@@ -235,8 +234,7 @@ func pointersOf(ops any) []string {
 	return pointers
 }
 
-// delete answers with what is left, nil if nothing is. uid and version are
-// preconditions.
+// delete returns the remaining object, or nil if it was removed. uid and version are preconditions.
 func (s *apiServer) delete(id manifest.ID, uid, version string) (map[string]any, error) {
 	object := s.objects[id]
 	switch {
@@ -253,7 +251,7 @@ func (s *apiServer) delete(id manifest.ID, uid, version string) (map[string]any,
 	return nil, nil
 }
 
-// end deletes an object, as far as its finalizers let it.
+// end deletes an object, unless finalizers block the deletion.
 func (s *apiServer) end(id manifest.ID) {
 	if object := s.objects[id]; object != nil && get(object, "metadata", "deletionTimestamp") == nil {
 		object = observer.CopyMap(object)
@@ -262,7 +260,7 @@ func (s *apiServer) end(id manifest.ID) {
 	}
 }
 
-// manage records in the managedFields what a client has changed.
+// manage records the changes of a client in managedFields.
 func (s *apiServer) manage(before, after map[string]any, manager string) {
 	uid := uidOf(after)
 	m := s.managers[uid]
@@ -278,7 +276,7 @@ func (s *apiServer) manage(before, after map[string]any, manager string) {
 	}
 }
 
-// edit is a write of another client.
+// edit changes an object as another client.
 func (s *apiServer) edit(id manifest.ID, change func(object map[string]any)) {
 	before := s.objects[id]
 	after := observer.CopyMap(before)
@@ -291,7 +289,7 @@ func (s *apiServer) edit(id manifest.ID, change func(object map[string]any)) {
 	claim(s.theirs[uid], before, s.objects[id])
 }
 
-// claim adds what differs to a set of fields. Lists are written as a whole.
+// claim adds the changed fields to a set of fields. Lists are written as a whole.
 func claim(fields, before, after map[string]any) {
 	for name, is := range after {
 		was, had := before[name]

@@ -16,38 +16,39 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// sharing is a cluster whose objects are all somebody else's, to share or to adopt.
+// sharing is a cluster in which other clients created all objects. The Application shares or adopts them.
 type sharing struct {
 	*cluster
-	// were are the objects as their owner has made them; nil for none.
+	// were contains the objects as their owners created them; nil if an object does not exist.
 	were map[manifest.ID]map[string]any
-	// settled is true when the spec does not change any more.
+	// settled is true when the spec no longer changes.
 	settled bool
-	// selecting is true if spec.select has the parts, and not the manifests.
+	// selecting is true if the parts are in spec.select instead of the manifests.
 	selecting bool
-	// owns is true if the objects are adopted: what its owner takes away is created then.
+	// owns is true if the objects are adopted. The controller then recreates an object that its owner
+	// deletes.
 	owns bool
-	// cut are the adopted objects of which elements of a list were removed while they were
-	// held: that is on no record.
+	// cut contains the adopted objects from which list elements were removed while they were held. No
+	// baseline records this.
 	cut map[manifest.ID]bool
-	// letsGo is true when nothing is to be held any more.
+	// letsGo is true after the Application has released all objects.
 	letsGo bool
 }
 
-// TestHoldThenReleaseWhateverHappens holds random parts of random objects while requests
-// fail, answers are lost, the controller dies, watches lag and owners make their objects
-// anew, and lets them go: they are what they were. None is ever created or deleted by us.
+// TestHoldThenReleaseWhateverHappens holds random parts of random objects and releases them. Meanwhile
+// requests fail, responses are lost, the controller dies, watches lag and owners recreate their objects.
+// Afterwards all objects have their original content. The controller never creates or deletes one.
 func TestHoldThenReleaseWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) { holdThenRelease(t, r, false) })
 }
 
-// TestAdoptThenReleaseWhateverHappens does the same with objects that are adopted, under
-// spec.onRelease Restore. What nobody else has made is created and deleted.
+// TestAdoptThenReleaseWhateverHappens does the same with adopted objects, under spec.onRelease Restore. The
+// controller creates and deletes the objects that no other client has created.
 func TestAdoptThenReleaseWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) { holdThenRelease(t, r, true) })
 }
 
-// newSharing is a cluster of objects that are another owner's, without any yet.
+// newSharing returns a cluster in which other clients own all objects. No object exists yet.
 func newSharing(t *testing.T, r *rapid.T, owns bool) *sharing {
 	t.Helper()
 	names := slices.DeleteFunc(drawNames(r), func(id manifest.ID) bool { return id.Kind == "Secret" })
@@ -109,8 +110,8 @@ func holdThenRelease(t *testing.T, r *rapid.T, owns bool) {
 	s.checkAsBefore()
 }
 
-// drift has another client change a held value, or take the marks off, or forge them, or all:
-// nothing of it may be there when the object is let go.
+// drift lets another client change a held value, or remove or forge the tracking annotation, or both. After
+// the release, the object must contain no trace of it.
 func (s *sharing) drift(id manifest.ID) {
 	if s.server.objects[id] == nil {
 		return
@@ -120,7 +121,7 @@ func (s *sharing) drift(id manifest.ID) {
 	marks := rapid.SampledFrom([]string{"stay", "are taken off", "are forged"}).Draw(s.r, "marks")
 	s.server.edit(id, func(o map[string]any) {
 		path := append([]string{"spec"}, s.heldValue(part)...)
-		if _, isText := get(o, path...).(string); value && isText { // or else another Application holds a map there
+		if _, isText := get(o, path...).(string); value && isText { // otherwise another Application holds a map there
 			set(o, "drifted", path...)
 		}
 		annotations, _ := get(o, "metadata", "annotations").(map[string]any)
@@ -137,7 +138,7 @@ func (s *sharing) drift(id manifest.ID) {
 	s.note("another client changes %s: %s", short(id), jsonOf(bare(s.server.objects[id])))
 }
 
-// partOf returns what the spec wants of an object; nil for nothing.
+// partOf returns the desired spec of an object, or nil if the Application does not hold the object.
 func (s *sharing) partOf(id manifest.ID) map[string]any {
 	for _, item := range s.app.Spec.Manifest {
 		var part map[string]any
@@ -152,7 +153,7 @@ func (s *sharing) partOf(id manifest.ID) map[string]any {
 	return nil
 }
 
-// heldValue draws the path of a text in the maps of a part; nil for none.
+// heldValue draws the path of a text in the maps of a part, or returns nil if there is none.
 func (s *sharing) heldValue(part map[string]any) []string {
 	var paths [][]string
 	var walk func(at map[string]any, path []string)
@@ -172,7 +173,7 @@ func (s *sharing) heldValue(part map[string]any) []string {
 	return rapid.SampledFrom(paths).Draw(s.r, "held value")
 }
 
-// checkAsBefore looks whether all objects are what they were before they were held.
+// checkAsBefore checks that all objects have their original content.
 func (s *sharing) checkAsBefore() {
 	s.r.Helper()
 	for _, id := range s.names {
@@ -204,8 +205,8 @@ func isCut(before, after any) bool {
 	return false
 }
 
-// settled is an object without what every write changes. An API server keeps no empty
-// labels and annotations.
+// settled returns an object without its resourceVersion. Like an API server, it drops empty labels and
+// annotations.
 func settled(object map[string]any) map[string]any {
 	if object == nil {
 		return nil
@@ -221,7 +222,7 @@ func settled(object map[string]any) map[string]any {
 	return object
 }
 
-// make is what the owner of an object does: he takes it away, or makes it anew.
+// make lets the owner of an object delete or recreate it.
 func (s *sharing) make(id manifest.ID) {
 	s.server.remove(id)
 	delete(s.were, id)
@@ -242,14 +243,14 @@ func (s *sharing) make(id manifest.ID) {
 	s.note("%s is made: %s", short(id), jsonOf(s.were[id]))
 }
 
-// touch changes nothing but the version.
+// touch changes only the resourceVersion.
 func (s *sharing) touch(id manifest.ID) {
 	if object := s.server.objects[id]; object != nil {
 		s.server.store(id, observer.CopyMap(object), "")
 	}
 }
 
-// edit submits other parts of the objects.
+// edit submits a spec with other parts of the objects.
 func (s *sharing) edit() {
 	if s.settled {
 		return
@@ -278,8 +279,7 @@ func (s *sharing) edit() {
 
 func (s *sharing) word() string { return rapid.SampledFrom([]string{"a", "b"}).Draw(s.r, "word") }
 
-// holdable is a part without nulls, lists of maps that have no keys, and keys that are there
-// twice.
+// holdable returns a part without nulls, lists of maps without keys, and duplicate keys.
 func (s *sharing) holdable(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -298,8 +298,8 @@ func (s *sharing) holdable(v any) any {
 	return v
 }
 
-// distinct reports whether each element of a list is known by its key, or by itself. A
-// typed list of maps takes nothing else.
+// distinct reports whether each element of a list is identified by its key, or by its value. A typed list
+// of maps requires keys.
 func (s *sharing) distinct(name string, list []any) bool {
 	seen := map[any]bool{}
 	for _, element := range list {
@@ -332,7 +332,7 @@ func (s *sharing) submit(manifests []map[string]any) {
 	s.note("the spec is %s", jsonOf(manifests))
 }
 
-// selecting is the entry of spec.select that means the object of a part alone.
+// selecting returns the spec.select item that matches only the object of a part.
 func selecting(part map[string]any) v1alpha1.ObjectSelection {
 	hold := observer.CopyMap(part)
 	metadata := hold["metadata"].(map[string]any)
@@ -345,11 +345,11 @@ func selecting(part map[string]any) v1alpha1.ObjectSelection {
 	}
 }
 
-// checkHeld looks whether all is held that is there.
+// checkHeld checks that all existing objects are held.
 func (s *sharing) checkHeld() {
 	s.r.Helper()
 	if !apimeta.IsStatusConditionTrue(s.app.Status.Conditions, v1alpha1.ConditionRendered) {
-		return // the parts cannot be told from what is somebody else's
+		return // the selected parts cannot be distinguished from other clients' fields
 	}
 	for _, row := range s.app.Status.Resources {
 		there := maps.Clone(s.server.objects)

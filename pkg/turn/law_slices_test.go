@@ -21,7 +21,7 @@ import (
 
 var sliceResource = schema.GroupResource{Resource: v1alpha1.SliceResource}
 
-// status is what is stored of the Application, put together.
+// status returns the stored status of the Application, joined from its slices.
 func (c *cluster) status() v1alpha1.ApplicationStatus {
 	c.r.Helper()
 	whole, err := slice.Join(c.app, func(name string) ([]byte, error) {
@@ -36,7 +36,7 @@ func (c *cluster) status() v1alpha1.ApplicationStatus {
 	return whole.Status
 }
 
-// slicesHome is the model as the API server that has the slices.
+// slicesHome presents the model as the API server that stores the slices.
 type slicesHome struct{ *cluster }
 
 func (p slicesHome) Of(types.NamespacedName) (all []turn.Slice) {
@@ -78,7 +78,7 @@ func (p slicesHome) Create(_ context.Context, s *v1alpha1.ApplicationSlice) erro
 	return nil
 }
 
-// put stores a slice, or notes on it that it is about to be named.
+// put stores a slice.
 func (c *cluster) put(s *v1alpha1.ApplicationSlice) {
 	if leaks(string(s.Data)) || leaks(unpacked(s.Data)) {
 		c.fail("a slice has a value of a Secret")
@@ -94,11 +94,11 @@ func (c *cluster) put(s *v1alpha1.ApplicationSlice) {
 
 func unpacked(data []byte) string {
 	var content json.RawMessage
-	_ = v1alpha1.Unpack(data, &content) // a part of something larger cannot be read
+	_ = v1alpha1.Unpack(data, &content) // a part of a larger text cannot be read
 	return string(content)
 }
 
-// Delete is two requests: that it goes, and our finalizer.
+// Delete sends two requests: one deletes the slice, and the other removes the finalizer.
 func (p slicesHome) Delete(_ context.Context, s turn.Slice) error {
 	defer p.guard()
 	if p.point("before a slice is deleted"); p.dead {
@@ -120,7 +120,7 @@ func (p slicesHome) Delete(_ context.Context, s turn.Slice) error {
 	return nil
 }
 
-// drop has a slice be gone, which nobody may name.
+// drop removes a slice. It fails if the Application still refers to the slice.
 func (c *cluster) drop(name string) {
 	if !c.over && slices.Contains(slice.Names(c.app), name) {
 		c.fail("slice %s is deleted, and is named", name)
@@ -130,7 +130,7 @@ func (c *cluster) drop(name string) {
 	delete(c.data, name)
 }
 
-// cut has `holdfast submit` put a spec into slices, before the Application names them.
+// cut splits a spec into slices, as `holdfast submit` does before it writes the Application.
 func (c *cluster) cut(spec v1alpha1.ApplicationSpec) v1alpha1.ApplicationSpec {
 	if c.maxBytes == 0 {
 		return spec
@@ -151,9 +151,9 @@ func (c *cluster) cut(spec v1alpha1.ApplicationSpec) v1alpha1.ApplicationSpec {
 		was := c.slices[made[i].Name]
 		if was != nil && was.Deleting {
 			if slices.Contains(slice.Names(c.app), was.Name) {
-				continue // it stays
+				continue // the Application refers to it, so it is not deleted
 			}
-			c.drop(was.Name) // it waits until it is gone
+			c.drop(was.Name) // submit waits for the deletion
 		}
 		c.put(&made[i])
 	}
@@ -167,7 +167,7 @@ func (c *cluster) cut(spec v1alpha1.ApplicationSpec) v1alpha1.ApplicationSpec {
 	return spec
 }
 
-// submitByHalves is a submit that dies before it writes the Application.
+// submitByHalves simulates a submit that fails before it writes the Application.
 func (c *cluster) submitByHalves() {
 	data := []byte(strings.Repeat("x", c.oneOf("length", 1, 2, 3)))
 	name := slice.Name(c.app.Name, data)
@@ -179,7 +179,7 @@ func (c *cluster) submitByHalves() {
 	c.put(s)
 }
 
-// collect has the controller look after the slices of an Application that is gone.
+// collect runs the garbage collection of the slices of a deleted Application.
 func (c *cluster) collect() {
 	_, _ = c.turns().Collect(c.t.Context(), types.NamespacedName{Namespace: "default", Name: c.app.Name}, nil) // it is tried again
 	c.rethrow()

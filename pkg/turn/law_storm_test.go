@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// point is a moment at which a process may die.
+// point marks a moment at which the process may die.
 func (c *cluster) point(when string) {
 	if c.storm && !c.dead && c.chance("dies", 12) {
 		c.note("the process dies %s", when)
@@ -23,7 +23,7 @@ func (c *cluster) point(when string) {
 	}
 }
 
-// request sends a request, or something goes wrong with it.
+// request sends a request, or simulates one of its failures.
 func (c *cluster) request(verb string, id manifest.ID, body map[string]any, ops any, send func() (map[string]any, error)) (map[string]any, error) {
 	defer c.guard()
 	if c.dead {
@@ -62,10 +62,10 @@ func (c *cluster) request(verb string, id manifest.ID, body map[string]any, ops 
 	return send()
 }
 
-// refuse is a 422: of an address that somebody has, of one field, or of all.
+// refuse responds with 422, because of an address that is already in use, one field, or the whole request.
 func (c *cluster) refuse(id manifest.ID, body map[string]any, ops any, send func() (map[string]any, error)) (map[string]any, error) {
 	if c.share != nil {
-		return send() // what cannot be restored is not
+		return send() // values that cannot be restored would remain
 	}
 	vip := get(body, "spec", "vip")
 	switch pointers := pointersOf(ops); {
@@ -106,7 +106,7 @@ func (c *cluster) edit() {
 	c.submit(next)
 }
 
-// mend leaves no spec that cannot be held.
+// mend replaces a spec under which nothing can be held.
 func (c *cluster) mend() {
 	if c.wanted.suspend || c.wanted.faulty || c.wanted.observe {
 		next := c.wanted
@@ -157,7 +157,7 @@ func (c *cluster) submit(next desires) {
 	c.newVersion()
 }
 
-// bare is an object without its identity.
+// bare returns an object without apiVersion, kind and name.
 func bare(object map[string]any) map[string]any {
 	rest := maps.Clone(object)
 	delete(rest, "apiVersion")
@@ -170,7 +170,7 @@ func bare(object map[string]any) map[string]any {
 	return rest
 }
 
-// desire draws what is wanted of an object.
+// desire draws the desired state of an object.
 func (c *cluster) desire(id manifest.ID, before *desire) *desire {
 	d := &desire{manifest: map[string]any{"metadata": map[string]any{"name": id.Name}, "kind": id.Kind, "apiVersion": "v1"}}
 	if c.chance("labels", 3) {
@@ -202,7 +202,7 @@ func (c *cluster) desire(id manifest.ID, before *desire) *desire {
 	return d
 }
 
-// spec draws that of a Thing: most are small, so that failures can be read.
+// spec draws the spec of a Thing. Most specs are small, so that failures are readable.
 func (c *cluster) spec(before *desire) map[string]any {
 	was := map[string]any{}
 	if before != nil {
@@ -214,7 +214,7 @@ func (c *cluster) spec(before *desire) map[string]any {
 	return c.server.Plausible("m", c.varied(was)).(map[string]any)
 }
 
-// varied draws a spec that has some fields of another one.
+// varied draws a spec that shares some fields with another one.
 func (c *cluster) varied(was map[string]any) map[string]any {
 	spec := map[string]any{}
 	for _, name := range []string{"v1", "v2", "m1", "k2", "s1", "l2"} {
@@ -262,7 +262,7 @@ func (c *cluster) value(name string) any {
 	return rapid.SampledFrom([]any{"a", "b", int64(1), false}).Draw(c.r, "scalar")
 }
 
-// values are those of a Secret.
+// values draws the values of a Secret.
 func (c *cluster) values() map[string]any {
 	values := map[string]any{}
 	for _, key := range []string{"p", "q"} {
@@ -273,7 +273,7 @@ func (c *cluster) values() map[string]any {
 	return values
 }
 
-// entry draws a user's.
+// entry draws the schema that a user writes for an object.
 func (c *cluster) entry(object map[string]any) map[string]any {
 	raw := map[string]any{"apiVersion": object["apiVersion"], "kind": object["kind"], "metadata": map[string]any{"name": get(object, "metadata", "name")}}
 	if get(object, "metadata", "labels") != nil && rapid.Bool().Draw(c.r, "observes labels") {
@@ -306,8 +306,7 @@ func (c *cluster) entry(object map[string]any) map[string]any {
 	return raw
 }
 
-// fits reports whether an entry's lists have room for those of a manifest, and no
-// minimum that it does not reach.
+// fits reports whether the lists of a manifest are within the bounds of a schema.
 func fits(node, value any) bool {
 	switch node := node.(type) {
 	case map[string]any:
@@ -341,7 +340,7 @@ func number(v any) int {
 	return int(n)
 }
 
-// somebody does something to an object, or makes one.
+// somebody changes, deletes or creates an object as another client.
 func (c *cluster) somebody(id manifest.ID) {
 	if c.share != nil {
 		c.share.touch(id)
@@ -400,13 +399,13 @@ func without(m any, key string) map[string]any {
 	return rest
 }
 
-// claimed has another Application claim an object.
+// claimed transfers an object to another Application.
 func claimed(o map[string]any) {
 	set(o, "app-2", "metadata", "labels", v1alpha1.LabelApplicationUID)
 	set(o, "default/other", "metadata", "annotations", v1alpha1.AnnotationTrackingID)
 }
 
-// meddle edits an object anywhere.
+// meddle edits a random part of an object.
 func (c *cluster) meddle(o map[string]any) {
 	if c.chance("a label", 4) {
 		set(o, "theirs", "metadata", "labels", rapid.SampledFrom([]string{"x", "y", "z"}).Draw(c.r, "key"))
@@ -432,7 +431,7 @@ func (c *cluster) meddle(o map[string]any) {
 	o["data"] = data
 }
 
-// foreign makes an object that is not ours.
+// foreign creates an object that the Application does not own.
 func (c *cluster) foreign(id manifest.ID) {
 	d := c.desire(id, nil)
 	body := folded(d.manifest)

@@ -20,10 +20,10 @@ import (
 	"holdfast.dev/holdfast/pkg/turn"
 )
 
-// TestApplicationsAreHeldDespiteFaults runs random Applications of a few
-// objects in a cluster in which requests fail, answers are lost, the controller dies,
-// watches lag, and another client is at work. What must never happen is looked for all
-// the way (cluster_checks_test.go), and what must be so in the end when all is calm.
+// TestApplicationsAreHeldDespiteFaults runs random Applications with a few objects. Meanwhile requests
+// fail, responses are lost, the controller dies, watches lag, and another client makes changes. The
+// invariants are checked during the run (law_checks_test.go), and the final state after all faults have
+// ended.
 func TestApplicationsAreHeldDespiteFaults(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		c := newCluster(t, r, observertest.DrawServer(r), drawNames(r))
@@ -64,7 +64,7 @@ func TestApplicationsAreHeldDespiteFaults(t *testing.T) {
 	})
 }
 
-// cluster is an Application, an API server and a controller.
+// cluster consists of an Application, an API server and a controller.
 type cluster struct {
 	*process
 
@@ -75,31 +75,31 @@ type cluster struct {
 	app    *v1alpha1.Application
 	now    time.Time
 	names  []manifest.ID
-	// others are the clusters as other Applications see them, by name.
+	// others contains the clusters of the other Applications, by name.
 	others map[string]*cluster
-	// storm is true while things go wrong.
+	// storm is true while faults are injected.
 	storm, deleted, over bool
-	// refusedOnce are the objects of which a patch was refused: what they had last may be
-	// held in place of what is wanted.
+	// refusedOnce contains the objects of which a patch was rejected. Their last accepted state may be held
+	// instead of the desired state.
 	refusedOnce map[manifest.ID]bool
-	// plain are the objects that only ever have default schemas, and that nobody edits.
+	// plain contains the objects that only ever have default schemas, and that no other client edits.
 	plain map[manifest.ID]bool
-	// maxBytes is how large the Application may be without slices; 0: as large as it gets.
+	// maxBytes is the size limit of the Application without slices; 0 for none.
 	maxBytes int
 	slices   map[string]*turn.Slice
 	data     map[string][]byte // of the slices
 
-	// lagging are the objects of which the watch says nothing new.
+	// lagging contains the objects for which the watch delivers no events.
 	lagging map[manifest.ID]bool
 
 	wanted  desires                        // as submitted
-	decided desires                        // what the process is at work for
-	basis   v1alpha1.ApplicationStatus     // and what is on record for it
-	seen    map[manifest.ID]map[string]any // the objects that it has decided on
-	ever    map[manifest.ID][]any          // all manifests that there were
-	ours    map[string]bool                // UIDs of objects that have carried our marks
-	special map[string]string              // UIDs of objects that need not be as if they were made today, and why
-	// relearned are the objects that were created without what was learned.
+	decided desires                        // the spec that the process reconciles
+	basis   v1alpha1.ApplicationStatus     // the recorded status that it is based on
+	seen    map[manifest.ID]map[string]any // the objects on which the decision is based
+	ever    map[manifest.ID][]any          // all manifests that were ever submitted
+	ours    map[string]bool                // UIDs of objects that have had the tracking metadata
+	special map[string]string              // UIDs of objects that can differ from a newly created one, and why
+	// relearned contains the objects that were created without learned values.
 	relearned map[manifest.ID]bool
 	panicked  any // see guard
 	share     *sharing
@@ -114,7 +114,7 @@ type desires struct {
 	resources          map[manifest.ID]*desire
 }
 
-// desire is one resource of a spec; entry is nil for the default one.
+// desire is one resource of a spec. Entry is its schema, or nil for the default schema.
 type desire struct{ manifest, entry map[string]any }
 
 func drawNames(r *rapid.T) []manifest.ID {
@@ -162,7 +162,7 @@ func (c *cluster) note(format string, args ...any) {
 	*c.log = append(*c.log, fmt.Sprintf(format, args...))
 }
 
-// fail tells what has happened.
+// fail fails the test and prints the log of the run.
 func (c *cluster) fail(format string, args ...any) {
 	c.r.Helper()
 	defer c.guard()
@@ -190,7 +190,8 @@ func (c *cluster) calm() {
 	c.note("calm")
 }
 
-// rest goes on until nothing is done any more, and once more.
+// rest reconciles until one reconciliation changes nothing, and checks that the next one changes nothing
+// either.
 func (c *cluster) rest() {
 	c.r.Helper()
 	for range 15 {
@@ -210,8 +211,8 @@ func (c *cluster) rest() {
 	c.fail("no rest")
 }
 
-// idle reports whether a round has done nothing. An Application may check again and again whether another one
-// has made the next step.
+// idle reports whether a reconciliation has changed nothing. An Application may retry repeatedly to check
+// for the next step of another one.
 func (c *cluster) idle() bool {
 	if c.over {
 		c.collect()
@@ -238,14 +239,14 @@ func (c *cluster) die() {
 	c.start()
 }
 
-// wait lets time go by: by then a watch that says nothing is no longer believed.
+// wait advances the clock so far that a lagging watch counts as stalled.
 func (c *cluster) wait() {
 	c.now = c.now.Add(20 * time.Minute)
 	clear(c.lagging)
 	c.note("time goes by")
 }
 
-// lag has a watch lag, or catch up.
+// lag makes a watch lag, or catch up.
 func (c *cluster) lag(id manifest.ID) {
 	if c.lagging[id] = !c.lagging[id]; c.lagging[id] {
 		c.note("the watch of %s lags", short(id))
@@ -254,8 +255,8 @@ func (c *cluster) lag(id manifest.ID) {
 	c.note("the watch of %s has caught up", short(id))
 }
 
-// admitted notes whose an object is, and what excuses it from being as if it were made
-// today: it was under a user's schema.
+// admitted records which objects have tracking metadata, and which have been held with a user's schema. The
+// latter can differ from a newly created object.
 func (c *cluster) admitted(id manifest.ID, object map[string]any) {
 	if plan.IsTrackedBy(c.app, id, object) {
 		c.ours[uidOf(object)] = true
@@ -272,7 +273,7 @@ func (d desires) hasEntry(id manifest.ID) bool {
 	return d.resources[id] != nil && d.resources[id].entry != nil
 }
 
-// What the tests of package plan have, too.
+// The helpers that package plan's tests use, too.
 var (
 	set    = observertest.Set
 	get    = observertest.Get
@@ -283,7 +284,7 @@ var (
 
 var thing = observertest.Type()
 
-// typed knows the kind that is drawn, too.
+// typed adds the generated kind to the known kinds.
 type typed struct{ plan.Kinds }
 
 func (k typed) Type(gvk schema.GroupVersionKind) *kinds.Node {

@@ -17,25 +17,26 @@ import (
 
 // event is a change of an object.
 type event struct {
-	object map[string]any // with its managedFields; the last state of a deleted object
+	object map[string]any // with its managedFields; for a deleted object, its last state
 	gone   bool
 }
 
-// emit has the watches show a change of an object.
+// emit adds a change of an object to the events that the watches deliver.
 func (s *apiServer) emit(id manifest.ID, object map[string]any, gone bool) {
 	object = s.answer(object)
 	set(object, strconv.Itoa(s.serial), "metadata", "resourceVersion")
 	s.events[id] = append(s.events[id], event{object, gone})
 }
 
-// watch has the objects of the model in the stores of the product, which it feeds with lists and events.
+// watch feeds the real stores with lists and events of the model's objects.
 type watch struct {
 	server *apiServer
-	// application is the UID of the Application, and labelled is true if only the objects with that label are watched.
+	// application is the UID of the Application. labelled is true if the watch only selects objects with
+	// that label.
 	application types.UID
 	labelled    bool
 	stores      map[schema.GroupKind]*kubernetes.Store
-	// shown is the number of events of an object that the stores know.
+	// shown is the number of events of an object that the stores have received.
 	shown map[manifest.ID]int
 }
 
@@ -68,7 +69,7 @@ func (w *watch) matches(object map[string]any) bool {
 	return !w.labelled || labelOf(object) == string(w.application)
 }
 
-// catchUp shows all events of an object.
+// catchUp delivers all events of an object.
 func (w *watch) catchUp(id manifest.ID) {
 	store, events := w.stores[id.GroupKind()], w.server.events[id]
 	for _, e := range events[w.shown[id]:] {
@@ -83,7 +84,7 @@ func (w *watch) catchUp(id manifest.ID) {
 	w.shown[id] = len(events)
 }
 
-// get returns an object as the watch has shown it; nil if it is not there.
+// get returns an object as the watch has delivered it, or nil.
 func (w *watch) get(id manifest.ID) map[string]any {
 	if o := w.stores[id.GroupKind()].Get(keyIn(id)); o != nil && (!w.labelled || o.Application == w.application) {
 		return o.Content()

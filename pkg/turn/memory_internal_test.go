@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// A restart costs nothing of what the status says of a contested field.
+// A restart does not lose what the status reports about a contested field.
 func TestAContestedFieldIsRememberedWithItsValues(t *testing.T) {
 	next := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	app := &v1alpha1.Application{}
@@ -32,7 +32,7 @@ func TestAContestedFieldIsRememberedWithItsValues(t *testing.T) {
 	}, fight)
 }
 
-// Of what a process before us was about to create, nothing may be seen yet.
+// The cache may not yet contain the objects that an earlier process was about to create.
 func TestNamespacesThatWereWrittenDownStay(t *testing.T) {
 	app := &v1alpha1.Application{}
 	app.Namespace = "own"

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
-// After a panic the status does not go on saying that all is held, and says why.
+// After a panic, the status no longer reports that all fields are held. It reports the reason.
 func TestAPanicIsReported(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		c := newCluster(t, r, observertest.Server{}, []manifest.ID{observertest.ID})

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/holdfast/pkg/turn"
 )
 
-// One resource with a bug in it must not stop the others, nor tell what the bug was about.
+// A bug in the processing of one resource must not affect the others, and the error must not reveal values.
 func TestAPanicIsTheFailureOfOneResource(t *testing.T) {
 	d := newDesk(t, `{manifest: [
   {apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: a}},
@@ -30,7 +30,7 @@ func TestAPanicIsTheFailureOfOneResource(t *testing.T) {
 	assert.NotContains(t, observertest.JSON(d.app.Status)+d.log.String(), "canary")
 }
 
-// An API server quotes what it refuses.
+// An API server quotes the values that it rejects.
 func TestErrorsAboutSecretsAreNotRepeated(t *testing.T) {
 	err := apierrors.NewBadRequest(`the value "canary" is not valid`)
 	said := func(kind string) string {
@@ -40,7 +40,7 @@ func TestErrorsAboutSecretsAreNotRepeated(t *testing.T) {
 	assert.NotContains(t, said("Secret"), "canary")
 }
 
-// A remedy deletes only what the controller creates again without loss.
+// A remedy deletes only objects that the controller can recreate without data loss.
 func TestRemediesKeepWhatHoldsData(t *testing.T) {
 	const newName, oldValue, recreate, orphan = "a new name", "set its old value", "kubectl delete", "--cascade=orphan"
 	for kind, want := range map[string]string{

@@ -19,7 +19,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// A rollout counts its replicas: the status is not written for each of them.
+// During a rollout the replica counts change often. The status is not written for each change.
 func TestReportsThatMayWait(t *testing.T) {
 	status := func(ready, reason, health, message string) v1alpha1.ApplicationStatus {
 		return v1alpha1.ApplicationStatus{
@@ -66,7 +66,7 @@ func TestAStatusIsTheSameInAnyOrderOfKeys(t *testing.T) {
 	}
 }
 
-// Two statuses are the same if what the API server keeps of them is.
+// Two statuses are equal if the API server stores them in the same way.
 func TestTheSameStatusIsTheSameJSON(t *testing.T) {
 	draw := func(seed int64) (s v1alpha1.ApplicationStatus) {
 		randfill.NewWithSeed(seed).NilChance(0.3).NumElements(1, 2).MaxDepth(12).Funcs(
@@ -108,7 +108,7 @@ func TestTheSameStatusIsTheSameJSON(t *testing.T) {
 		raw, err := json.Marshal(content)
 		require.NoError(t, err)
 		var next v1alpha1.ApplicationStatus
-		if json.Unmarshal(raw, &next) == nil { // and it is no text where something is written in another way
+		if json.Unmarshal(raw, &next) == nil { // the changed text may be no valid value of its type
 			decoded++
 			require.Equal(t, reflect.DeepEqual(kept(one), kept(next)), statusEqual(one, next), "seed %d, %s", i, raw)
 		}
@@ -117,7 +117,7 @@ func TestTheSameStatusIsTheSameJSON(t *testing.T) {
 	assert.Greater(t, decoded, 500)
 }
 
-// changes change one leaf each of what was decoded from JSON.
+// changes returns functions that each change one leaf of decoded JSON.
 func changes(content any) (all []func()) {
 	leaf := func(v any, set func(any)) {
 		switch v := v.(type) {

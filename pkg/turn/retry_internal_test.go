@@ -71,7 +71,7 @@ func TestNoWaitIsNegativeOrLongerThanTheLongest(t *testing.T) {
 	})
 }
 
-// What fails at one moment for many does not come back at one moment.
+// Objects that fail at the same time are not retried at the same time.
 func TestWaitsAreSpread(t *testing.T) {
 	const wait = 250 * time.Millisecond
 	m := &State{retries: retries{jitter: worker.Jitter, failures: map[manifest.ID]*failure{}, retry: retryOf(nil)}}

@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/pkg/turn"
 )
 
-// theirs is an object of another owner's, in the tier front or not.
+// theirs adds an object of another owner, with or without the label that spec.select matches.
 func (d *desk) theirs(front bool) {
 	tier := "back"
 	if front {
@@ -25,8 +25,8 @@ func (d *desk) theirs(front bool) {
 
 const frontTier = `select: [{apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {tier: front}}, hold: {data: {level: info}}}]`
 
-// An object that comes and goes, perhaps because of us, is held later each time, and as
-// before when it has stayed for a while.
+// If an object repeatedly starts and stops to match, perhaps because of the controller's writes, it is held
+// later each time. The delay is reset when the object has not changed for a while.
 func TestChangingObjectIsHeldLater(t *testing.T) {
 	d := newDesk(t, frontTier)
 	for round := range 5 {
@@ -51,7 +51,8 @@ func TestChangingObjectIsHeldLater(t *testing.T) {
 	assert.NotEmpty(t, d.take(t), "long ago")
 }
 
-// Of an entry that may not be listed nothing is told, and what is on record stays.
+// If the objects of a selection cannot be listed, the reconciliation reports no change, and the inventory
+// is unchanged.
 func TestASelectionThatCannotBeListed(t *testing.T) {
 	d := newDesk(t, frontTier)
 	d.theirs(true)

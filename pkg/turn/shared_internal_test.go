@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// What nobody holds is left to an older Application for a while, and not for ever.
+// A field that no Application holds is reserved for an older Application only for a limited time.
 func TestToYieldHasAnEnd(t *testing.T) {
 	id := manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "theirs"}
 	app := &v1alpha1.Application{}
@@ -43,7 +43,8 @@ func TestToYieldHasAnEnd(t *testing.T) {
 	assert.Empty(t, m.yields, "nothing is kept of it")
 }
 
-// TestHoldersAreReadBeforeTheyAreIgnored has the status wait for an Application that may not be in the cache.
+// TestHoldersAreReadBeforeTheyAreIgnored checks that an Application that may be missing from the cache is
+// read before the status ignores it.
 func TestHoldersAreReadBeforeTheyAreIgnored(t *testing.T) {
 	row := v1alpha1.ResourceStatus{ResourceReference: v1alpha1.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "theirs"}}
 	holder := &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "older", UID: "uid-older"}}

@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/holdfast/pkg/turn"
 )
 
-// What a watch has not listed yet may be there all the same.
+// An object that a watch has not listed yet may exist nevertheless.
 func TestNothingIsDoneBeforeTheFirstList(t *testing.T) {
 	d := newDesk(t, `manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {level: info}}]`)
 	d.unseen = turn.ErrNotSeen

@@ -123,7 +123,7 @@ func TestOfDifference(t *testing.T) {
 	}
 }
 
-// differenceAt is the difference that a comparison finds of a leaf.
+// differenceAt returns the difference that a comparison finds for a leaf.
 func differenceAt(t *testing.T, path *observer.Path, desired, observed delta.Value) delta.Difference {
 	t.Helper()
 	object := func(v delta.Value) map[string]any {
@@ -143,7 +143,7 @@ func differenceAt(t *testing.T, path *observer.Path, desired, observed delta.Val
 	return found[0]
 }
 
-// managedJSON are managedFields of which the times are seconds of one minute.
+// managedJSON returns managedFields whose times are seconds of the same minute.
 func managedJSON(t *testing.T, text string) []byte {
 	t.Helper()
 	var short []struct {

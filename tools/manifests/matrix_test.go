@@ -26,7 +26,7 @@ type way struct {
 	name    string
 	apply   func(*helm) // installs and upgrades, with the image
 	refused string      // the reason that `holdfast install` prints
-	command string      // what upgrades it
+	command string      // the command that upgrades it
 	remove  func(*helm) // before `holdfast uninstall`
 }
 

@@ -20,7 +20,8 @@ const (
 	someObserved = `{"apiVersion":"v1","kind":"Thing","metadata":{"labels":{"a\"b":"x, ]}"},"name":"t"},"spec":{"l":[1,{"m":[{"observer_schema_list_current_length":0}]},{"observer_schema_list_current_length":2}],"m":{},"n":-1.5e3,"z":true}}`
 )
 
-// TestDerivedValuesAreAFormat: this is in records, and has to mean the same in every version.
+// TestDerivedValuesAreAFormat checks that derived values, which are part of stored records, have the same
+// meaning in every version.
 func TestDerivedValuesAreAFormat(t *testing.T) {
 	oneValue := strings.Replace(someEntry, `"m":{}`, `"m":"observed"`, 1)
 	two := strings.Replace(oneValue, `{"m":[{"observer_schema_list_max_length":0,"observer_schema_list_min_length":0}]}`, `"observed"`, 1)
@@ -63,7 +64,7 @@ func TestDerivedValuesAreAFormat(t *testing.T) {
 	}
 }
 
-// TestARecordOfAnEarlierVersion has all texts as they are.
+// TestARecordOfAnEarlierVersion checks that a record with unshortened texts can be read.
 func TestARecordOfAnEarlierVersion(t *testing.T) {
 	desired, entry, observed := runtime.RawExtension{Raw: []byte(someDesired)}, runtime.RawExtension{Raw: []byte(someEntry)}, runtime.RawExtension{Raw: []byte(someObserved)}
 	lists := map[string]any{
@@ -82,7 +83,8 @@ func TestARecordOfAnEarlierVersion(t *testing.T) {
 	}, status)
 }
 
-// TestShortenedRecordsAreExpanded: whatever stands beside whatever is read as it was written.
+// TestShortenedRecordsAreExpanded checks that each text is read as it was written, for any combination of
+// texts.
 func TestShortenedRecordsAreExpanded(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		desired := []byte(drawText(r, 0))
@@ -106,7 +108,7 @@ func TestShortenedRecordsAreExpanded(t *testing.T) {
 	})
 }
 
-// TestHostileRecordsDoNotPanic: what is read may be anything.
+// TestHostileRecordsDoNotPanic reads arbitrary input.
 func TestHostileRecordsDoNotPanic(t *testing.T) {
 	for _, desired := range []string{someDesired, "", "{", "[", `"`, `"\`, `{"a"`, `{"a":`, `{"a":[1,`, `[,]`, `{,}`, `{}}`, "nul", " {}"} {
 		for _, short := range []string{"", "[", "[]", `["as desired"]`, `["as desired",]`, `["as desired",-1]`, `["as desired",9999]`, `["as desired","7"]`, `["as desired",1.5]`, `"as"`} {
@@ -119,7 +121,7 @@ func TestHostileRecordsDoNotPanic(t *testing.T) {
 	}
 }
 
-// TestAShortRecordIsNoBomb: what is read has a limit, however short it is.
+// TestAShortRecordIsNoBomb checks that the expanded size is limited, however short the record is.
 func TestAShortRecordIsNoBomb(t *testing.T) {
 	many := slices.Repeat([]runtime.RawExtension{{Raw: []byte(`[` + strings.Repeat(`[],`, 100_000) + `[]]`)}}, 20)
 	short := slices.Repeat([]runtime.RawExtension{{Raw: asDesired}}, 20)
@@ -134,7 +136,7 @@ func packedText(t *testing.T, all compressedFields) []byte {
 	return record
 }
 
-// drawText draws JSON as encoding/json writes it.
+// drawText draws JSON in the format of encoding/json.
 func drawText(r *rapid.T, depth int) string {
 	switch rapid.IntRange(0, 8-2*min(depth, 3)).Draw(r, "shape") {
 	case 0:
@@ -158,7 +160,7 @@ func drawText(r *rapid.T, depth int) string {
 	}
 }
 
-// damaged is a text with a byte more, or less.
+// damaged returns a text with one byte added or removed.
 func damaged(r *rapid.T, text []byte) []byte {
 	at := rapid.IntRange(0, len(text)-1).Draw(r, "at")
 	if rapid.Bool().Draw(r, "less") {
@@ -167,8 +169,8 @@ func damaged(r *rapid.T, text []byte) []byte {
 	return slices.Insert(slices.Clone(text), at, rapid.SampledFrom([]byte(`{}[],:"\1 `)).Draw(r, "byte"))
 }
 
-// FuzzAShortEntry reads anything as a short text beside anything, and a text that was made
-// short as it was.
+// FuzzAShortEntry expands any text with any desired state. A text that was shortened must expand to the
+// original.
 func FuzzAShortEntry(f *testing.F) {
 	f.Add([]byte(someEntry), []byte(someDesired))
 	f.Add([]byte(`["as desired",7]`), []byte(someDesired))
@@ -178,7 +180,7 @@ func FuzzAShortEntry(f *testing.F) {
 		wholeObserved(text, desired)
 		for _, form := range []string{`"as desired`, `["as desired`} {
 			if strings.HasPrefix(string(text), form) {
-				return // it is no entry
+				return // it is not a schema
 			}
 		}
 		require.Equal(t, string(text), string(wholeEntry(shortEntry(text, desired), desired)))

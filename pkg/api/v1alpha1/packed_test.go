@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// TestAStatusIsReadAsItWasWritten, whatever its size.
+// TestAStatusIsReadAsItWasWritten writes and reads statuses of any size.
 func TestAStatusIsReadAsItWasWritten(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var status v1alpha1.ApplicationStatus

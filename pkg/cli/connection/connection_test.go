@@ -24,8 +24,8 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/connection"
 )
 
-// kubeconfig writes a file whose contexts lead to clusters of their names, in a
-// namespace of that name.
+// kubeconfig writes a file whose contexts refer to clusters of the same name. The namespace of context NAME
+// is in-NAME.
 func kubeconfig(t *testing.T, current string, contexts ...string) string {
 	t.Helper()
 	var config struct {
@@ -47,7 +47,7 @@ func kubeconfig(t *testing.T, current string, contexts ...string) string {
 	return file
 }
 
-// connect is what the flags lead to.
+// connect returns the connection that the flags describe.
 func connect(t *testing.T, args ...string) (*connection.Cluster, error) {
 	t.Helper()
 	flags := connection.NewFlags()
@@ -57,7 +57,7 @@ func connect(t *testing.T, args ...string) (*connection.Cluster, error) {
 	return flags.Connect()
 }
 
-// Nothing of whoever runs the tests is used.
+// nothingConfigured hides the configuration of the user who runs the tests.
 func nothingConfigured(t *testing.T) {
 	t.Helper()
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
@@ -157,7 +157,7 @@ func TestExplained(t *testing.T) {
 	}
 }
 
-// A real connection that fails: what the transport says, without the URL of the
+// If a real connection fails, the message contains the error of the transport, without the URL of the
 // request.
 func TestAServerThatCannotBeReached(t *testing.T) {
 	nothingConfigured(t)

@@ -11,8 +11,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// states is an Application whose resources, ConfigMaps r0, r1, ..., have these
-// states.
+// states returns an Application whose resources, ConfigMaps r0, r1, ..., have the given states.
 func states(health ...string) *v1alpha1.Application {
 	app := &v1alpha1.Application{}
 	app.Namespace = "shop"

@@ -19,7 +19,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// One dry run tells which values are only spelled in another way; a refused one tells nothing.
+// One dry run finds the values that differ only in form. If the API server denies it, all differences are
+// listed.
 func TestADryRunSettlesTheSpelling(t *testing.T) {
 	tune := func(memory, timeout string) map[string]any {
 		return map[string]any{

@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// What observer.Path prints is a place in a file.
+// ParsePath parses the paths that observer.Path prints.
 func TestParsePath(t *testing.T) {
 	root := (*observer.Path)(nil)
 	for _, row := range []struct {

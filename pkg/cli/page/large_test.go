@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// many is an Application of n ConfigMaps, of which each hundredth has drifted.
+// many returns an Application with n ConfigMaps. Every hundredth one has drifted.
 func many(t testing.TB, n int) files.Decision {
 	t.Helper()
 	var app, live strings.Builder
@@ -36,7 +36,7 @@ func pageOf(t testing.TB, d files.Decision) string {
 	return string(text)
 }
 
-// A page lists all resources, and has those of which there is something to tell field by field.
+// A page lists all resources, and shows the fields of those that need attention.
 func TestThePageOfVeryMany(t *testing.T) {
 	text := pageOf(t, many(t, 1000))
 	assert.Equal(t, 1000, strings.Count(text, `<li class="branch">`), "all are listed")
@@ -54,7 +54,7 @@ func TestThePageOfVeryMany(t *testing.T) {
 	assert.Zero(t, strings.Count(pageOf(t, many(t, mostObjects)), "This page has"))
 }
 
-// What is written grows with what is listed, and no more; of a plan it is not all.
+// The page size is proportional to the number of listed resources. A plan is truncated.
 func TestThePageGrowsWithTheList(t *testing.T) {
 	one, two, three := len(pageOf(t, many(t, 1000))), len(pageOf(t, many(t, 2000))), len(pageOf(t, many(t, 3000)))
 	assert.Less(t, two, 2*one)

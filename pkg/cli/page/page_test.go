@@ -29,7 +29,7 @@ import (
 
 var now = time.Date(2026, 1, 1, 0, 10, 0, 0, time.UTC)
 
-// decide decides about an Application and its live objects.
+// decide returns the decision for an Application and its live objects.
 func decide(t testing.TB, application string, live ...string) files.Decision {
 	t.Helper()
 	in := plan.Input{Application: &v1alpha1.Application{}, Kinds: plan.Offline(), Live: map[manifest.ID]map[string]any{}, Now: now}
@@ -105,7 +105,7 @@ status: {replicas: 5}
 
 var webID = manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "default", Name: "web"}
 
-// rowsText is one line for each row: its badge, its text, and what is desired.
+// rowsText returns one line for each row: its badge, its text, and the desired value.
 func rowsText(o Object) string {
 	var b strings.Builder
 	for _, chunk := range o.Chunks {
@@ -176,7 +176,7 @@ func TestAnObjectThatIsNotThere(t *testing.T) {
 	assert.Contains(t, rowsText(o), "          kind: Deployment\n")
 }
 
-// Every field is on the page of its object, in every golden case of the engine.
+// In every golden case of package plan, every field is on the page of its object.
 func TestEveryFieldHasItsRow(t *testing.T) {
 	cases, err := filepath.Glob("../../../testdata/plan/*/application.yaml")
 	require.NoError(t, err)
@@ -208,7 +208,7 @@ func TestEveryFieldHasItsRow(t *testing.T) {
 	assert.Greater(t, rows, 500)
 }
 
-// isShownAbove reports whether a field is within one that has a row.
+// isShownAbove reports whether a parent of a field has a row.
 func isShownAbove(shown map[string]bool, path string) bool {
 	for other := range shown {
 		if strings.HasPrefix(path, other) {
@@ -218,7 +218,7 @@ func isShownAbove(shown map[string]bool, path string) bool {
 	return false
 }
 
-// Values that are markup are text on the page, in its data too.
+// Markup in values is shown as text on the page, also in its data.
 func TestMarkupIsShownAsText(t *testing.T) {
 	const bad = `</script></style><img src=x onerror="alert(1)">{{"{{"}}.}}`
 	app := strings.NewReplacer("web:1", "web:1\\u2028", "name: shop", "name: shop, annotations: {x: '<b>'}").Replace(application)
@@ -304,7 +304,7 @@ func TestFileIsSelfContained(t *testing.T) {
 	assert.Equal(t, "web:2", details["spec.template.spec.containers[name=web].image"].Live)
 }
 
-// around is what stands near a word.
+// around returns the text around a word.
 func around(text, word string) string {
 	at := strings.Index(text, word)
 	if at < 0 {
@@ -327,7 +327,7 @@ const ruled = `
   - {time: '2026-01-01T00:10:00Z', outcome: Corrected, resource: {apiVersion: apps/v1, kind: Deployment, namespace: default, name: web}, path: spec.replicas, to: 9, correctedTo: 5, manager: tuner}
 `
 
-// Under a rule nobody knows what was there before: the page and the command say no more.
+// Under a rule, the earlier value is unknown. The page and the command print no more than they know.
 func TestTheHistoryUnderARule(t *testing.T) {
 	before, _, _ := strings.Cut(application, "status:\n")
 	d := decide(t, before+"status:\n  observedGeneration: 1\n  history:"+ruled, live)
@@ -413,7 +413,7 @@ func cardOf(t *testing.T, page, title string) string {
 	return html.UnescapeString(strings.Join(strings.Fields(markup.ReplaceAllString(card, " ")), " "))
 }
 
-// What is live and not desired comes first, with who wrote it and when.
+// Drifted fields are listed first, with their writer and time.
 func TestDriftComesFirst(t *testing.T) {
 	text := pageOf(t, decide(t, application, live))
 	card := cardOf(t, text, "Drift")
@@ -430,7 +430,7 @@ func TestDriftComesFirst(t *testing.T) {
 	assert.Equal(t, "b", overviewOf(all, Filter{}, now).Rows[0].Name)
 }
 
-// An Application that writes nothing has no green sign.
+// The page of an Application that writes nothing does not look healthy.
 func TestUncorrectedIsNotGreen(t *testing.T) {
 	for spec, green := range map[string]bool{"": true, "suspend: true": false, "mode: Observe": false} {
 		d := decide(t, strings.Replace(application, "spec:\n", "spec:\n  "+spec+"\n", 1), strings.Replace(live, "status: {", "status: {observedGeneration: 1, ", 1))
@@ -447,7 +447,7 @@ func TestUncorrectedIsNotGreen(t *testing.T) {
 	}
 }
 
-// Events are among the entries of the history, by time.
+// Events are listed with the history entries, sorted by time.
 func TestOneListOfWhatHappened(t *testing.T) {
 	before, _, _ := strings.Cut(application, "status:\n")
 	d := decide(t, before+strings.TrimPrefix(happened, "\n"), live)
@@ -461,7 +461,8 @@ func TestOneListOfWhatHappened(t *testing.T) {
 	assert.NotContains(t, card, "repeated", "the history has it")
 }
 
-// An Application that a custom resource made names it, and no command that would be refused.
+// If a custom resource created an Application, the page names it, and lists no command that would be
+// denied.
 func TestTheOwnerOfAnApplication(t *testing.T) {
 	const owner = "ownerReferences: [{apiVersion: fnjoin.com/v1, kind: Mysql, name: db, uid: u-2, controller: true}]"
 	d := decide(t, strings.Replace(application, "generation: 1", "generation: 1, "+owner, 1), live)
@@ -477,7 +478,7 @@ func TestTheOwnerOfAnApplication(t *testing.T) {
 	assert.Contains(t, string(text), "from Mysql")
 }
 
-// Over all Applications, who changes most comes first, and what one of them did has its place.
+// Over all Applications, the most active writer is listed first, and each writer has a page of changes.
 func TestMostActiveAuthorsComeFirst(t *testing.T) {
 	stored := func(name, history string) Summary {
 		var object map[string]any

@@ -13,7 +13,8 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/report"
 )
 
-// Whoever audit events name stands beside the field manager, or alone, and is found by name.
+// The history shows the users from audit events next to the field manager, or alone. It can be searched for
+// them.
 func TestUsersInTheHistory(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	entry := func(manager, user, impersonator, address string) v1alpha1.HistoryEntry {

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// manyOf is a status of n resources; change may change each.
+// manyOf returns a status with n resources, each of which is passed to change.
 func manyOf(n int, change func(i int, r *ResourceView)) StatusView {
 	v := StatusView{Ready: "True", Message: "all is well"}
 	for i := range n {
@@ -31,7 +31,7 @@ func TestAStatusOfVeryMany(t *testing.T) {
 		name   string
 		n      int
 		change func(int, *ResourceView)
-		listed int // lines of resources
+		listed int // number of resource lines
 		rest   string
 	}{
 		{"few are listed", 100, quiet, 100, ""},

@@ -19,7 +19,7 @@ import (
 
 var now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// palette is what --color asks for.
+// palette returns the palette that the flag --color selects.
 func palette(t *testing.T, color string) terminal.Palette {
 	t.Helper()
 	p, err := terminal.PaletteFor(color, terminal.Streams{})
@@ -27,7 +27,7 @@ func palette(t *testing.T, color string) terminal.Palette {
 	return p
 }
 
-// field is a free field that somebody wrote a minute ago.
+// field returns a free field that a client wrote a minute ago.
 func field(parent, name, value, manager string) plan.Field {
 	return plan.Field{
 		Path: parent + "." + name, Parent: parent, State: plan.FieldFree, Live: delta.NewValue(value),
@@ -35,7 +35,7 @@ func field(parent, name, value, manager string) plan.Field {
 	}
 }
 
-// explanation is what explain prints of fields on a terminal.
+// explanation returns the output of the explain command for fields, on a terminal.
 func explanation(t *testing.T, columns int, color string, change func(*Explanation), fields ...plan.Field) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -52,7 +52,7 @@ func explanation(t *testing.T, columns int, color string, change func(*Explanati
 	return out.String()
 }
 
-// lineWith is the line that has a text.
+// lineWith returns the line that contains a text.
 func lineWith(t *testing.T, text, part string) string {
 	t.Helper()
 	for line := range strings.Lines(text) {
@@ -131,7 +131,7 @@ func TestOfAnObjectThatIsNotThereOneThingIsSaid(t *testing.T) {
 	}
 }
 
-// escapes are what a palette adds.
+// escapes matches the escape sequences of a palette.
 var escapes = regexp.MustCompile("\x1b\\[\\d+m")
 
 func TestColoursAddNothingToTheWords(t *testing.T) {

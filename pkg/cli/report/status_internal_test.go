@@ -20,7 +20,7 @@ import (
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
-// statusText is what status prints of a view.
+// statusText returns the output of the status command for a view.
 func statusText(t *testing.T, columns int, v StatusView) string {
 	t.Helper()
 	v.Application = plan.ViewOwner{Namespace: "shop", Name: "web"}
@@ -30,7 +30,7 @@ func statusText(t *testing.T, columns int, v StatusView) string {
 	return out.String()
 }
 
-// resource is one of a view.
+// resource returns a resource of a view.
 func resource(kind, name string, change func(*ResourceView)) ResourceView {
 	r := ResourceView{
 		id: manifest.ID{Kind: kind, Namespace: "shop", Name: name}, Health: "Current",
@@ -111,21 +111,20 @@ func TestStatusNamesTheServiceAccount(t *testing.T) {
 		"\n  submitted 60s ago; writes as the ServiceAccount default\n")
 }
 
-// deciding is an Application of the cluster for which a controller has found a
-// reason.
+// deciding returns an Application in the cluster for which a controller has reported a reason.
 func deciding(name string) files.Decision {
 	app := &v1alpha1.Application{}
 	app.Name, app.Namespace, app.UID = name, "shop", "uid"
 	return files.Decision{Subject: files.Subject{Application: app}, Plan: &plan.Plan{}}
 }
 
-// Every reason for which an Application is not ready leads somewhere; of those that
-// are left out the resources or fields do, or there is nothing to do.
+// For every reason why an Application is not ready there is advice. Exceptions are reasons for which the
+// advice is about resources or fields, or for which no action is needed.
 func TestForEveryReasonThereIsSomethingToDo(t *testing.T) {
 	nothing := map[string]bool{
 		v1alpha1.ReasonReady: true, v1alpha1.ReasonRendered: true, v1alpha1.ReasonHeld: true, v1alpha1.ReasonHealthy: true, v1alpha1.ReasonCompleted: true,
-		v1alpha1.ReasonSuspended: true, v1alpha1.ReasonObserving: true, v1alpha1.ReasonDeleting: true, v1alpha1.ReasonShuttingDown: true, // of the spec and the deletion
-		v1alpha1.ReasonProgressing: true, v1alpha1.ReasonUnhealthy: true, v1alpha1.ReasonContested: true, // of resources and fields
+		v1alpha1.ReasonSuspended: true, v1alpha1.ReasonObserving: true, v1alpha1.ReasonDeleting: true, v1alpha1.ReasonShuttingDown: true, // about the spec and the deletion
+		v1alpha1.ReasonProgressing: true, v1alpha1.ReasonUnhealthy: true, v1alpha1.ReasonContested: true, // about resources and fields
 	}
 	reasons := facts.Constants(t, "../../api/v1alpha1/reasons.go", "Reason")
 	require.Greater(t, len(reasons), 25)

@@ -20,7 +20,7 @@ import (
 
 const template = "tosca_definitions_version: tosca_simple_yaml_1_3\n"
 
-// entry is one entry of an archive, as the writers take it.
+// entry is a file, directory or link that is written to an archive.
 type entry struct {
 	name, content string
 	mode          fs.FileMode
@@ -215,7 +215,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// Entries that share their data are counted as often as they are there.
+// Data that several entries share is counted once for each entry.
 func TestTheSumOfAllFilesIsBounded(t *testing.T) {
 	var entries []entry
 	for i := range 40 {
@@ -223,7 +223,7 @@ func TestTheSumOfAllFilesIsBounded(t *testing.T) {
 		entries = append(entries, entry{name: fmt.Sprintf("f%d", i), content: noise})
 	}
 	limits := csar.DefaultLimits()
-	limits.Ratio = 10_000 // not what is tested
+	limits.Ratio = 10_000 // this test does not check the ratio
 	_, err := csar.Open(t.Context(), tarOf(t, entries...)[:1<<23], limits)
 	require.Error(t, err, "it is cut off")
 	limits.Archive = 1 << 30
@@ -241,9 +241,9 @@ func TestAFileThatLiesAboutItsSizeCannotBeUnpacked(t *testing.T) {
 	assert.EqualError(t, err, `"b.yaml" cannot be unpacked: its format is invalid`)
 }
 
-// asked is a context that ends when it has been asked a number of times.
+// asked is a context that is canceled after a number of Err calls.
 type asked struct {
-	context.Context //nolint:containedctx // this is one
+	context.Context //nolint:containedctx // asked is a context itself
 
 	times, limit int
 }
@@ -256,7 +256,7 @@ func (a *asked) Err() error {
 	return nil
 }
 
-// The context is asked for every entry, and for every part of what is unpacked.
+// Open checks the context for every entry, and for every part of the unpacked data.
 func TestTheEndOfTheContextEndsOpen(t *testing.T) {
 	entries := files("b.yaml", template)
 	for i := range 99 {
@@ -285,8 +285,8 @@ func TestTheEndOfTheContextEndsOpen(t *testing.T) {
 	}
 }
 
-// Readers that go by the directory and those that go from file to file must see
-// the same.
+// Readers that use the central directory and readers that use the local file headers must see the same
+// files.
 func TestContradictoryZipIsRejected(t *testing.T) {
 	good := zipOf(t, files("a.yaml", template, "b", "x")...)
 	_, err := csar.Open(t.Context(), good, csar.DefaultLimits())
@@ -324,7 +324,7 @@ func TestOtherArchivesAreNamed(t *testing.T) {
 	assert.Equal(t, csar.Template, csar.Detect([]byte("BZh: 1\n")))
 }
 
-// A buffer that grows would take four times the limit.
+// A growing buffer would allocate four times the limit.
 func TestAGzipBombTakesLittle(t *testing.T) {
 	for _, size := range []int{30 << 20, 60 << 20} {
 		bomb := gzipOf(t, append(tarOf(t, files("a.yaml", template)...), make([]byte, size)...))
@@ -345,8 +345,8 @@ func TestANestedArchiveIsJustAFile(t *testing.T) {
 	assert.Equal(t, inner, content)
 }
 
-// FuzzOpen holds Open to its laws: it never panics, every name is inside the
-// archive, and no file is larger than the limits allow.
+// FuzzOpen checks that Open never panics, that every name is inside the archive, and that no file exceeds
+// the size limit.
 func FuzzOpen(f *testing.F) {
 	all := files(meta, "TOSCA-Meta-File-Version: 1.1\nCSAR-Version: 1.1\nEntry-Definitions: a/b.yaml\n", "a/b.yaml", template)
 	f.Add(zipOf(f, all...))

@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/mysql/v1"
 )
 
-// Who has no API server fills in what the API server would.
+// Programs without an API server apply the same defaults as the API server.
 func TestDefaultsMatchDefinition(t *testing.T) {
 	var definition map[string]any
 	require.NoError(t, yaml.Unmarshal(crd.Mysqls, &definition))
