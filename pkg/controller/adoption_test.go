@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// mayPatch lets the applier change what exists, and create nothing.
+// mayPatch lets the applier read and patch Deployments, but not create them.
 func (f *fixture) mayPatch() {
 	f.t.Helper()
 	f.revoke()
@@ -30,7 +30,7 @@ subjects: [{kind: ServiceAccount, name: %s, namespace: $NS}]`, applier))
 	f.awaitAccess(applier, fmt.Sprintf(`{namespace: %s, verb: patch, group: apps, resource: deployments}`, f.namespace))
 }
 
-// A manifest may be a part of an object: nobody could create it from that.
+// A manifest can contain a part of an object, which is not enough to create that object.
 func TestAPartOfAnObjectIsAdopted(t *testing.T) {
 	t.Parallel()
 	const part = `
@@ -61,7 +61,7 @@ manifest:
 			assert.Equal(t, "web:2", value(pod, "containers", "1", "image"))
 			assert.Equal(t, "--quick", value(pod, "containers", "1", "args", "0"))
 
-			// Then: what is added to what was there is too much.
+			// Then: an element that is added after the adoption is removed.
 			f.PatchJSON("mallory", deployments, "web", `[{op: add, path: /spec/template/spec/containers/-, value: {name: third, image: "third:1"}}]`)
 			f.Await(deployments, "web", "without the third", func(object map[string]any) bool {
 				return value(object, "spec", "template", "spec", "containers", "2", "name") == nil

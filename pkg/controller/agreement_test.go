@@ -31,7 +31,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// cannotBe are the golden cases that no API server can be put into, and why.
+// cannotBe maps each golden case that no API server can contain to the reason.
 var cannotBe = map[string]string{
 	"hook-fields-are-observed-under-a-user-schema":                    "a hook of the test makes its plan",
 	"a-schema-finds-a-cluster-scoped-kind-despite-a-namespace":        "no API server has a PriorityClass in a namespace",
@@ -48,8 +48,8 @@ var cannotBe = map[string]string{
 	"the-namespace-of-a-shared-object-is-not-held":                    "its object is in another namespace",
 }
 
-// TestPlanMatchesController puts golden cases onto a real API server, has the
-// command line plan each, and then lets a controller at them.
+// TestPlanMatchesController creates golden cases on a real API server. The CLI plans each case, and
+// then a controller reconciles it.
 func TestPlanMatchesController(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	f.grantAll()
@@ -65,11 +65,11 @@ func TestPlanMatchesController(t *testing.T) {
 			name := filepath.Base(directory)
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				if cannotBe[name] != "" || strings.HasPrefix(name, "worked-example-") { // those have hooks of the test
+				if cannotBe[name] != "" || strings.HasPrefix(name, "worked-example-") { // needs hooks of a test
 					return
 				}
 				if _, err := os.Stat(filepath.Join(directory, "profiles.yaml")); err == nil {
-					return // a profile is for all cases: profiles_test.go has them
+					return // a profile applies to all cases, see profiles_test.go
 				}
 				c, err := f.put(t, name, readCase(t, directory))
 				require.NoError(t, err)
@@ -83,7 +83,7 @@ func TestPlanMatchesController(t *testing.T) {
 
 	f.Mark()
 	f.Run(controller.Options{Callback: func() hooks.Callback {
-		return hooks.Callback{URL: "https://callback.example.com", CA: []byte("a bundle")} // nobody calls it
+		return hooks.Callback{URL: "https://callback.example.com", CA: []byte("a bundle")} // never called
 	}})
 	for _, c := range cases {
 		c.f.t, c.f.mark = t, f.mark
@@ -95,13 +95,13 @@ func TestPlanMatchesController(t *testing.T) {
 	}
 }
 
-// sampled reports whether a golden case is among those that are tried: a quarter of them, with
-// every action among them, or all.
+// sampled reports whether to run a golden case. The short run takes a quarter of the cases, which
+// covers every action.
 func sampled(name string) bool {
 	return samples.Of(adler32.Checksum([]byte(name))%4 == 0, true)
 }
 
-// disagreed are cases in which the command line and the controller were of two minds.
+// disagreed lists cases in which the CLI and the controller once disagreed.
 var disagreed = map[string][3]string{
 	"a kind that cannot be watched": {`
 apiVersion: holdfast.dev/v1alpha1
@@ -140,14 +140,14 @@ spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: 
 `},
 }
 
-// agreement is a golden case on an API server, and its plan.
+// agreement is a golden case on an API server, with its plan.
 type agreement struct {
 	name, app string
 	f         *fixture
 	plan      planned
 }
 
-// planned is what `holdfast diff -o json` prints, as far as it is compared.
+// planned contains the compared part of the output of `holdfast diff -o json`.
 type planned struct {
 	Application plan.ViewOwner
 	Changes     []struct {
@@ -158,7 +158,7 @@ type planned struct {
 	refused string
 }
 
-// readCase is an application.yaml and a live.yaml.
+// readCase reads the YAML files of a golden case.
 func readCase(t *testing.T, directory string) [3]string {
 	t.Helper()
 	if texts, written := disagreed[directory]; written {
@@ -175,7 +175,7 @@ func readCase(t *testing.T, directory string) [3]string {
 	return texts
 }
 
-// defineExamples defines the custom kinds of the golden cases.
+// defineExamples creates the CRDs of the golden cases.
 func (f *fixture) defineExamples() {
 	f.t.Helper()
 	for kind, plural := range map[string]string{"Song": "songs", "Playlist": "playlists", "Artist": "artists", "Thing": "things"} {
@@ -188,7 +188,7 @@ func (f *fixture) defineExamples() {
 	}
 }
 
-// grantAll lets all ServiceAccounts do everything.
+// grantAll grants all rights to all ServiceAccounts.
 func (f *fixture) grantAll() {
 	f.t.Helper()
 	f.Create("user", `
@@ -207,7 +207,7 @@ spec: {user: anybody, groups: ["system:serviceaccounts"], resourceAttributes: {v
 	})
 }
 
-// complete gives an object what no API server takes it without.
+// complete adds the fields that the API server requires.
 func complete(object map[string]any) {
 	spec, _ := object["spec"].(map[string]any)
 	switch object["kind"] {
@@ -248,12 +248,12 @@ func complete(object map[string]any) {
 	}
 }
 
-// put puts a golden case into a namespace of its own, identities mapped, and plans it.
+// put creates a golden case in a namespace of its own, with UIDs mapped, and plans it.
 func (f *fixture) put(t *testing.T, name string, texts [3]string) (*agreement, error) {
 	t.Helper()
 	own := *f
 	own.t = t
-	own.namespace = f.cluster.Namespace(f.t) // it outlives the subtest
+	own.namespace = f.cluster.Namespace(f.t) // the namespace outlives the subtest
 	own.Create("user", fmt.Sprintf(`{apiVersion: v1, kind: ServiceAccount, metadata: {name: %s}}`, applier))
 	was := f.object(texts[0]).GetNamespace()
 	mapped := strings.NewReplacer("namespace: "+was, "namespace: "+own.namespace, was+"/", own.namespace+"/").Replace
@@ -291,7 +291,7 @@ func (f *fixture) put(t *testing.T, name string, texts [3]string) (*agreement, e
 	return &agreement{name: name, app: created.GetName(), f: &own, plan: own.planned(t, created.GetName())}, nil
 }
 
-// putLive creates a live object, with our marks if it is taken for the Application's.
+// putLive creates a live object. It adds the tracking metadata if the Application owns the object.
 func (f *fixture) putLive(content map[string]any, app *unstructured.Unstructured, ours bool, uids map[string]string) error {
 	u := &unstructured.Unstructured{Object: withUIDs(content, uids).(map[string]any)}
 	was := string(u.GetUID())
@@ -327,7 +327,7 @@ func with(m map[string]string, key, value string) map[string]string {
 	return m
 }
 
-// withUIDs is a value with the UIDs that the API server has given.
+// withUIDs replaces the UIDs of the golden case with those from the API server.
 func withUIDs(value any, uids map[string]string) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -350,7 +350,7 @@ func withUIDs(value any, uids map[string]string) any {
 	return value
 }
 
-// planned is what the command line says that the controller would do.
+// planned runs `holdfast diff` and returns the plan.
 func (f *fixture) planned(t *testing.T, name string) (v planned) {
 	t.Helper()
 	var out, problems bytes.Buffer
@@ -364,8 +364,8 @@ func (f *fixture) planned(t *testing.T, name string) (v planned) {
 	return v
 }
 
-// check compares the plan with what the controller asked for: a real API server refuses
-// some of it, because the manifests of golden cases are short.
+// check compares the plan with the requests of the controller. Failed requests count, because golden
+// cases have short manifests and a real API server rejects some of them.
 func (c *agreement) check(t *testing.T) {
 	expected, asked := map[string]bool{}, map[string]bool{}
 	for _, change := range c.plan.Changes {
@@ -385,7 +385,7 @@ func (c *agreement) check(t *testing.T) {
 	assert.Equal(t, expected, asked, "%+v\n%s", c.plan, c.f.Requests())
 }
 
-// verbs are those of the requests; a shared object is only ever patched.
+// verbs maps actions to request verbs. A shared object is only ever patched.
 var verbs = map[plan.Action]string{
 	plan.Create: "create", plan.Update: "patch", plan.Delete: "delete", "hold": "patch", "restore": "patch", "release": "patch",
 }

@@ -9,9 +9,9 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// TestEveryChangeNamesItsAuthor: the history names the field manager that changed a field,
-// whether the Application owns, shares, selects or only observes the object; and explain
-// names the same one.
+// TestEveryChangeNamesItsAuthor checks that the history names the field manager that changed a field.
+// It covers Applications that own, share, select or only observe the object. The explain command must
+// name the same manager.
 func TestEveryChangeNamesItsAuthor(t *testing.T) {
 	const held = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {template: {spec: {containers: [{name: web, image: "web:1"}]}}}}`
 	for _, row := range []struct{ name, spec string }{

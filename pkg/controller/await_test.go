@@ -28,17 +28,17 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// patience is how long a test waits for what should happen at once, on a machine that has
-// much else to do.
+// patience limits how long a test waits for something that normally happens at once. It allows for a
+// busy machine.
 const patience = 2 * time.Minute
 
-// Await watches an object until it is as wanted; nil stands for no object.
+// Await watches an object until wanted returns true. A missing object is passed as nil.
 func (f *fixture) Await(resource schema.GroupVersionResource, name, what string, wanted func(object map[string]any) bool) map[string]any {
 	f.t.Helper()
 	return f.AwaitWithin(patience, resource, name, what, wanted)
 }
 
-// AwaitWithin is Await with a patience of its own.
+// AwaitWithin is like Await, with its own time limit.
 func (f *fixture) AwaitWithin(limit time.Duration, resource schema.GroupVersionResource, name, what string, wanted func(object map[string]any) bool) map[string]any {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), limit)
@@ -51,7 +51,8 @@ func (f *fixture) AwaitWithin(limit time.Duration, resource schema.GroupVersionR
 	return last
 }
 
-// until lists and watches until the object is as wanted, over any outage of the API server.
+// until lists and watches an object until wanted returns true. It continues after outages of the API
+// server.
 func until(ctx context.Context, client dynamic.ResourceInterface, name string, wanted func(map[string]any) bool) (last map[string]any, err error) {
 	for {
 		met, seenErr := seen(ctx, client, name, &last, wanted)
@@ -66,7 +67,7 @@ func until(ctx context.Context, client dynamic.ResourceInterface, name string, w
 	}
 }
 
-// seen lists and then watches once, and reports whether the object was as wanted.
+// seen lists and then watches once, and reports whether wanted returned true.
 func seen(ctx context.Context, client dynamic.ResourceInterface, name string, last *map[string]any, wanted func(map[string]any) bool) (bool, error) {
 	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", name).String()}
 	list, err := client.List(ctx, options)
@@ -107,13 +108,13 @@ func follow(stream watch.Interface, last *map[string]any, wanted func(map[string
 	return nil, false
 }
 
-// AwaitGone waits until there is no object of that name.
+// AwaitGone waits until the object does not exist.
 func (f *fixture) AwaitGone(resource schema.GroupVersionResource, name string) {
 	f.t.Helper()
 	f.Await(resource, name, "gone", func(object map[string]any) bool { return object == nil })
 }
 
-// AwaitValue waits until a field of an object has a value.
+// AwaitValue waits until a field of an object has the given value.
 func (f *fixture) AwaitValue(resource schema.GroupVersionResource, name string, want any, path ...string) map[string]any {
 	f.t.Helper()
 	return f.Await(resource, name, fmt.Sprintf("%s is %v", strings.Join(path, "."), want), func(object map[string]any) bool {
@@ -121,8 +122,8 @@ func (f *fixture) AwaitValue(resource schema.GroupVersionResource, name string, 
 	})
 }
 
-// value is a scalar in an object, nil if there is none, or a map or list. A path element that
-// is a number leads into a list.
+// value returns a scalar of an object, or nil if the field is missing or is a map or list. A numeric
+// path element selects a list element.
 func value(object map[string]any, path ...string) any {
 	switch at := whatever(object, path...).(type) {
 	case map[string]any, []any:
@@ -132,7 +133,7 @@ func value(object map[string]any, path ...string) any {
 	}
 }
 
-// whatever is what an object has at a path, maps and lists too; nil if there is nothing.
+// whatever returns the value at a path, which can be a map or list, or nil if there is none.
 func whatever(object map[string]any, path ...string) any {
 	var at any = object
 	for _, step := range path {
@@ -152,7 +153,7 @@ func whatever(object map[string]any, path ...string) any {
 	return at
 }
 
-// AwaitApplication waits until an Application is as wanted, in its present generation.
+// AwaitApplication waits until wanted returns true for the current generation of an Application.
 func (f *fixture) AwaitApplication(name, what string, wanted func(*v1alpha1.Application) bool) *v1alpha1.Application {
 	f.t.Helper()
 	return f.decode(f.Await(applications, name, what, func(object map[string]any) bool {
@@ -161,7 +162,7 @@ func (f *fixture) AwaitApplication(name, what string, wanted func(*v1alpha1.Appl
 	}))
 }
 
-// AwaitReady waits until all of an Application is held and healthy.
+// AwaitReady waits until an Application is held and healthy.
 func (f *fixture) AwaitReady(name string) *v1alpha1.Application {
 	f.t.Helper()
 	return f.AwaitApplication(name, "Ready", func(app *v1alpha1.Application) bool {
@@ -169,8 +170,7 @@ func (f *fixture) AwaitReady(name string) *v1alpha1.Application {
 	})
 }
 
-// AwaitHeld waits until all of an Application is held. Nothing makes Deployments healthy
-// here.
+// AwaitHeld waits until an Application is held. Deployments never become healthy on this control plane.
 func (f *fixture) AwaitHeld(name string) *v1alpha1.Application {
 	f.t.Helper()
 	return f.AwaitApplication(name, "Held", func(app *v1alpha1.Application) bool {
@@ -178,8 +178,8 @@ func (f *fixture) AwaitHeld(name string) *v1alpha1.Application {
 	})
 }
 
-// AwaitReason waits until an Application is not ready for a reason, and returns it and
-// the message of the condition.
+// AwaitReason waits until an Application is not ready for a reason. It returns the Application and the
+// message of the condition.
 func (f *fixture) AwaitReason(name, reason string) (*v1alpha1.Application, string) {
 	f.t.Helper()
 	app := f.AwaitApplication(name, "not ready because "+reason, func(app *v1alpha1.Application) bool {
@@ -204,22 +204,22 @@ func (f *fixture) eventually(what string, holds func() bool) {
 	require.NoError(f.t, err, "waiting for %s", what)
 }
 
-// Mark forgets the requests so far.
+// Mark makes later checks ignore all requests so far.
 func (f *fixture) Mark() {
 	f.t.Helper()
 	f.awaitAnswers()
 	f.mark = f.now()
 }
 
-// awaitAnswers waits until the controller has no request under way: all that it has asked
-// is in the audit log then. What somebody waits for may be seen before that.
+// awaitAnswers waits until the controller has no open request. Only then does the audit log contain all
+// of its requests. The effect of a request can be visible before its log entry.
 func (f *fixture) awaitAnswers() {
 	f.t.Helper()
 	_ = wait.PollUntilContextTimeout(f.t.Context(), 10*time.Millisecond, 10*time.Second, true,
 		func(context.Context) (bool, error) { return !f.asking(), nil })
 }
 
-// now is the present moment in the audit log, between two lines.
+// now returns the current position in the audit log, between two lines.
 func (f *fixture) now() testcluster.Mark {
 	f.t.Helper()
 	mark := f.cluster.Mark()
@@ -232,9 +232,8 @@ func (f *fixture) now() testcluster.Mark {
 	return mark - testcluster.Mark(len(before)-1-bytes.LastIndexByte(before, '\n'))
 }
 
-// Requests are what the controller has asked of the API server since the last Mark,
-// watches not counted. On the shared control plane it is what concerns the test's
-// namespace, or a group of the test's own.
+// Requests returns the requests of the controller since the last Mark, without watches. On the shared
+// control plane it returns only those for the test's namespace or for the test's own API group.
 func (f *fixture) Requests() testcluster.Requests {
 	f.t.Helper()
 	f.awaitAnswers()
@@ -250,14 +249,14 @@ func (f *fixture) requestsSince(mark testcluster.Mark) testcluster.Requests {
 	})
 }
 
-// mostTurns is how many turns a second may be taken while nothing is asked for. What is put
-// off, or looked at again after a while, takes a few, and so do events that a busy machine delivers late: at
-// most two for each of 40 Applications. What spins takes hundreds.
+// mostTurns limits the reconciles per second while nothing is requested. Requeued Applications and
+// events that a busy machine delivers late cause a few: at most two for each of 40 Applications. A loop
+// causes hundreds.
 const mostTurns = 50
 
-// Quiet waits until the controller has had no request under way for a while. It must come
-// to rest soon, and take no more than a few turns meanwhile. How much of the processor it
-// takes cannot be told here, where all tests share one process: see internal/faults.
+// Quiet waits until the controller has had no open request for a while. The controller must become
+// quiet soon and may reconcile only a few times meanwhile. This cannot measure CPU time, because all
+// tests share one process: see internal/faults.
 func (f *fixture) Quiet(while time.Duration) {
 	f.t.Helper()
 	const restless = time.Minute
@@ -288,8 +287,8 @@ func (f *fixture) Quiet(while time.Duration) {
 	f.t.Fatalf("no quiet %v within %v; requests of the controller:\n%s", while, while+restless, f.requestsSince(mark))
 }
 
-// AssertAsked waits until the controller has asked for what is wanted since the last Mark,
-// and is at rest: it has asked for nothing else then. The conditions leave requests out.
+// AssertAsked waits until the controller has sent the wanted requests since the last Mark and is quiet.
+// It must not have sent any other request. The conditions filter the requests.
 func (f *fixture) AssertAsked(want map[string]int, conditions ...func(testcluster.Request) bool) {
 	f.t.Helper()
 	asked := func() testcluster.Requests {
@@ -314,8 +313,7 @@ func (f *fixture) AssertAsked(want map[string]int, conditions ...func(testcluste
 	assert.Equal(f.t, want, counts(requests), "%s", requests)
 }
 
-// counts sorts requests by what they are: "create configmaps" → 2. A subresource
-// is behind a slash.
+// counts counts requests by verb and resource: "create configmaps" → 2. A subresource follows a slash.
 func counts(requests testcluster.Requests) map[string]int {
 	n := map[string]int{}
 	for _, r := range requests {
@@ -324,7 +322,7 @@ func counts(requests testcluster.Requests) map[string]int {
 	return n
 }
 
-// counted is what a request is, for counting.
+// counted returns the key under which a request is counted.
 func counted(r testcluster.Request) string {
 	what := r.Verb + " " + r.Resource
 	if r.Subresource != "" {
@@ -333,14 +331,14 @@ func counted(r testcluster.Request) string {
 	return what
 }
 
-// withoutEvents takes the events out, which are sent beside the work.
+// withoutEvents removes the requests for events, which the controller sends asynchronously.
 func withoutEvents(requests testcluster.Requests) testcluster.Requests {
 	return requests.Where(noEvent)
 }
 
 func noEvent(r testcluster.Request) bool { return r.Resource != events.Resource }
 
-// notes are what the events about an Application say, oldest first.
+// notes returns the events about an Application, oldest first.
 func (f *fixture) notes(name string) []string {
 	f.t.Helper()
 	list, err := f.in("user", events).List(f.t.Context(), metav1.ListOptions{})
@@ -357,7 +355,7 @@ func (f *fixture) notes(name string) []string {
 	return notes
 }
 
-// AwaitNote waits for an event about an Application that says something.
+// AwaitNote waits for an event about an Application that contains the given texts.
 func (f *fixture) AwaitNote(name string, parts ...string) {
 	f.t.Helper()
 	f.eventually("an event with "+strings.Join(parts, ", "), func() bool {

@@ -15,8 +15,8 @@ import (
 	"holdfast.dev/holdfast/pkg/controller"
 )
 
-// Resource versions go back when etcd is restored. What is there then is the truth, and is
-// held: no process has to be started again.
+// Resource versions decrease when etcd is restored from a backup. The controller holds the restored
+// state without a restart.
 func TestABackupThatIsRestoredIsHeld(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	f.Run(controller.Options{})
@@ -34,7 +34,7 @@ func TestABackupThatIsRestoredIsHeld(t *testing.T) {
 	whileDown(func() { require.NoError(t, exec.Command("cp", "-r", data, backup).Run()) })
 	before := value(f.Get(applications, "app"), "metadata", "resourceVersion")
 
-	// Given a new version of the spec and a new Application since the backup,
+	// Given a changed spec and a new Application after the backup,
 	f.Submit("app", strings.ReplaceAll(configs(4), "held", "newer"))
 	f.AwaitValue(configMaps, "config-3", "newer", "data", "key")
 	f.Submit("later", strings.ReplaceAll(oneConfig, "name: config", "name: later"))
@@ -49,7 +49,7 @@ func TestABackupThatIsRestoredIsHeld(t *testing.T) {
 	})
 	assert.Equal(t, before, value(f.Get(applications, "app"), "metadata", "resourceVersion"))
 
-	// then what it says is held, from now on,
+	// then the restored spec is held,
 	f.Patch("mallory", configMaps, "config-0", `{data: {key: theirs}}`)
 	f.AwaitValue(configMaps, "config-0", "held", "data", "key")
 	f.AwaitReady("app")

@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/holdfast/pkg/controller"
 )
 
-// What needs the controllers of Kubernetes: they fill the role "edit", and empty a
-// namespace that is deleted.
+// These tests need the controllers of Kubernetes. They fill the aggregated role "edit", and delete the
+// objects in a namespace that is being deleted.
 func TestWithKubernetesControllers(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{ControllerManager: true})
 	f.Run(controller.Options{})

@@ -19,19 +19,19 @@ import (
 	"holdfast.dev/holdfast/pkg/controller"
 )
 
-// impatient is a patience that tests can wait for. Streams may say nothing for long.
+// impatient has short timeouts for tests. Streams may be quiet for a long time.
 var impatient = cluster.StallTimeouts{
 	Failing: 5 * time.Second, Quiet: time.Hour, Answer: 2 * time.Second, Longest: time.Hour, Check: 50 * time.Millisecond,
 }
 
-// scissors cut the streams of a resource, and hold back what is asked about it. What
-// the streams say is not held back.
+// scissors cut the streams of a resource and hold back requests for it. The events of open streams are
+// not held back.
 type scissors struct {
 	http.RoundTripper
 	resource string
 
 	mu    sync.Mutex
-	cutAt context.Context //nolint:containedctx // its end ends the streams
+	cutAt context.Context //nolint:containedctx // its end closes the streams
 	cut   context.CancelFunc
 	hung  bool
 }
@@ -69,7 +69,7 @@ func (s *scissors) RoundTrip(request *http.Request) (*http.Response, error) {
 	return s.RoundTripper.RoundTrip(request.WithContext(ctx))
 }
 
-// Cut ends the streams that are open, and what hangs.
+// Cut closes the open streams and releases hanging requests.
 func (s *scissors) Cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -78,14 +78,14 @@ func (s *scissors) Cut() {
 	s.cutAt, s.cut = context.WithCancel(context.Background())
 }
 
-// Hang has what is asked from now on wait until Cut.
+// Hang makes new requests hang until Cut.
 func (s *scissors) Hang() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hung = true
 }
 
-// AwaitUnknown waits until nobody can tell whether an Application is held, and returns why.
+// AwaitUnknown waits until the condition Held is Unknown for a reason, and returns the condition.
 func (f *fixture) AwaitUnknown(name, reason string) metav1.Condition {
 	f.t.Helper()
 	app := f.AwaitApplication(name, "not known to be held because "+reason, func(app *v1alpha1.Application) bool {
@@ -96,7 +96,8 @@ func (f *fixture) AwaitUnknown(name, reason string) metav1.Condition {
 	return condition(app, v1alpha1.ConditionHeld)
 }
 
-// The controller has the rights that deploy gives it. One of them is revoked while it runs.
+// The controller has the rights that the deploy manifests grant. One of them is revoked while the
+// controller runs.
 func TestARightToWatchThatIsRevoked(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{ControllerManager: true})
 	streams, metrics := newScissors("/configmaps"), controller.NewMetrics()
@@ -118,11 +119,11 @@ func TestARightToWatchThatIsRevoked(t *testing.T) {
 	_, err := f.cluster.Kubectl(t.Context(), "", "delete", "clusterrole", "holdfast-kinds-workloads")
 	require.NoError(t, err)
 	f.eventually("the end of the right", func() bool { return !mayWatch() })
-	// As long as the stream lives, all is seen;
+	// As long as the stream is open, drift is seen.
 	f.Patch("mallory", configMaps, "config", `{data: {key: theirs}}`)
 	f.AwaitValue(configMaps, "config", "ours", "data", "key")
 	f.AwaitReady("app")
-	// it ends after some minutes.
+	// The stream ends after some minutes.
 	streams.Cut()
 
 	held := f.AwaitUnknown("app", v1alpha1.ReasonForbidden)
@@ -131,7 +132,7 @@ func TestARightToWatchThatIsRevoked(t *testing.T) {
 	assert.InDelta(t, 1, sum(t, metrics, "holdfast_dead_watches"), 0)
 	f.Patch("mallory", configMaps, "config", `{data: {key: theirs}}`)
 
-	// Then: the command that the message gives grants it, and what has drifted is corrected.
+	// Then: the command in the message grants the right, and drift is corrected.
 	_, commands, _ := strings.Cut(held.Message, "Grant it: ")
 	for command := range strings.SplitSeq(commands, " && ") {
 		_, err := f.cluster.Kubectl(t.Context(), "", strings.Fields(strings.TrimPrefix(command, "kubectl "))...)
@@ -144,7 +145,7 @@ func TestARightToWatchThatIsRevoked(t *testing.T) {
 	assert.LessOrEqual(t, counts(f.Requests())["patch applications/status"], 6, "for two corrections, and two words about the watch:\n%s", f.Requests())
 }
 
-// A stream is open, and says nothing; neither is answered what is asked then.
+// A stream is open but delivers nothing, and new requests get no response.
 func TestAWatchThatIsDead(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	streams, metrics := newScissors("/configmaps"), controller.NewMetrics()
@@ -167,13 +168,13 @@ func TestAWatchThatIsDead(t *testing.T) {
 	f.eventually("a metric that says so", func() bool { return sum(t, metrics, "holdfast_dead_watches") == 0 })
 }
 
-// Nobody could be told of an outage of the API server, and when it is over, there is
-// nothing to tell.
+// The status cannot be written during an outage of the API server. When the outage is over, there is
+// nothing to report.
 func TestAnOutageMakesNoStatus(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	metrics := controller.NewMetrics()
 	starting := impatient
-	starting.Failing = 15 * time.Second // a busy machine takes long to answer what all ask when it is back
+	starting.Failing = 15 * time.Second // responses are slow after the outage
 	f.Run(controller.Options{Patience: starting, Metrics: metrics})
 	const n = 30
 	for i := range n {

@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/holdfast/pkg/controller"
 )
 
-// configs is a spec of n ConfigMaps.
+// configs returns a spec with n ConfigMaps.
 func configs(n int) string {
 	var text strings.Builder
 	text.WriteString("manifest:\n")
@@ -23,7 +23,7 @@ func configs(n int) string {
 	return text.String()
 }
 
-// mixed is a spec of n resources of several kinds, in all stages of creation.
+// mixed returns a spec with n resources of several kinds, from all stages.
 func mixed(n int) string {
 	objects := []string{
 		`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 2, selector: {matchLabels: {app: web}},
@@ -44,12 +44,13 @@ func mixed(n int) string {
 	return text.String()
 }
 
-// What each phase of an Application's life may cost. All requests of the controller
-// count here, whatever they are about.
+// TestBudgets limits the requests in each phase of an Application's life. All requests of the
+// controller count here, whatever they concern.
 func TestBudgets(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	f.Run(controller.Options{})
-	// holding is a namespace with an Application of n ConfigMaps, of which all is said.
+	// holding returns a namespace with an Application of n ConfigMaps, after all of its events were
+	// emitted.
 	holding := func(t *testing.T, n int) *fixture {
 		t.Helper()
 		f := f.Elsewhere(t)
@@ -144,14 +145,14 @@ func TestBudgets(t *testing.T) {
 	})
 }
 
-// awaitEvents waits until the controller has sent so many events since the last Mark: they
-// are sent beside the work.
+// awaitEvents waits until the controller has sent n events since the last Mark. Events are sent
+// asynchronously.
 func (f *fixture) awaitEvents(n int) {
 	f.t.Helper()
 	f.eventually("events", func() bool { return counts(f.Requests())["create events"] >= n })
 }
 
-// unrelatedToKinds leaves out what is asked once per kind: where it is served.
+// unrelatedToKinds filters out discovery requests, which the controller sends once per kind.
 func unrelatedToKinds(r testcluster.Request) bool {
 	return r.Namespace != "" || !strings.HasPrefix(r.URI, "/api")
 }
@@ -181,7 +182,7 @@ observerSchema:
 	f.Quiet(time.Second)
 	first.Stop()
 
-	// Streams are in the log when they have ended.
+	// The audit log contains a watch only after it has ended.
 	f.eventually("the end of the streams", func() bool { return len(f.streams("configmaps")) > 0 })
 	for _, r := range f.streams("configmaps") {
 		assert.Contains(t, r.URI, "labelSelector=holdfast.dev%2Fapplication-uid", "a watch costs what is held, not what exists")
@@ -196,7 +197,7 @@ observerSchema:
 	t.Logf("a restart with %d Applications: %v", n, asked)
 	assert.LessOrEqual(t, asked["get "], 2, "the API server is asked once where the kinds of a group are served, of what is held and of profiles")
 
-	// Then: it holds them all, what it had learned included.
+	// Then: the Application holds all objects, including learned values.
 	f.Patch("mallory", services, "service-7", `{spec: {sessionAffinity: ClientIP}}`)
 	f.AwaitValue(services, "service-7", "None", "spec", "sessionAffinity")
 	f.Patch("mallory", configMaps, "config-7", `{data: {key: changed}}`)
@@ -207,7 +208,7 @@ observerSchema:
 	assert.Equal(t, 1, writes["patch configmaps"])
 }
 
-// streams are the watches of a resource that have ended.
+// streams returns the watches of a resource that have ended.
 func (f *fixture) streams(resource string) testcluster.Requests {
 	f.t.Helper()
 	all, err := f.cluster.Requests(0)

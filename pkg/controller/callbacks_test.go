@@ -20,7 +20,7 @@ import (
 	"holdfast.dev/holdfast/pkg/hooks"
 )
 
-// callbacks are a controller with its callback server, and the certificates of that.
+// callbacks is a controller with its callback server and the server's certificates.
 type callbacks struct {
 	*instance
 	managed *callback.ManagedCertificates
@@ -30,7 +30,7 @@ type callbacks struct {
 	results map[string]int
 }
 
-// count is how often a result was given.
+// count returns how often the server returned a result.
 func (s *callbacks) count(result string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,7 +43,7 @@ func (s *callbacks) add(result string) {
 	s.results[result]++
 }
 
-// RunWithCallbacks is Run with a callback server.
+// RunWithCallbacks is like Run, with a callback server.
 func (f *fixture) RunWithCallbacks(options controller.Options) *callbacks {
 	f.t.Helper()
 	return f.runCallbacks(options, callback.DefaultLifetimes, time.Now)
@@ -58,8 +58,8 @@ func (f *fixture) runCallbacks(options controller.Options, lifetimes callback.Li
 	return s
 }
 
-// startWithCallbacks starts a controller with a callback server, whose authority is in
-// a namespace, and which calls the targets of the tests.
+// startWithCallbacks starts a controller with a callback server. The authority is stored in the given
+// namespace, and the controller calls the targets of the tests.
 func startWithCallbacks(ctx context.Context, c *testcluster.Cluster, agent, namespace string, options controller.Options, lifetimes callback.Lifetimes, now func() time.Time) (*callbacks, error) {
 	config := c.Config()
 	config.UserAgent = agent + "-callback"
@@ -103,10 +103,10 @@ func startWithCallbacks(ctx context.Context, c *testcluster.Cluster, agent, name
 	return s, nil
 }
 
-// targets are the servers that play the Services named work, by namespace.
+// targets maps namespaces to the servers that play the Service "work".
 var targets sync.Map
 
-// dialTarget is the cluster's network, as far as tests have one.
+// dialTarget connects to a target in place of the cluster's network.
 func dialTarget(ctx context.Context, network, address string) (net.Conn, error) {
 	target, known := targets.Load(address)
 	if !known {
@@ -115,8 +115,7 @@ func dialTarget(ctx context.Context, network, address string) (net.Conn, error) 
 	return new(net.Dialer).DialContext(ctx, network, target.(string))
 }
 
-// Target plays the Service "work" of the namespace at port 8080, and counts how often
-// it was called.
+// Target plays the Service "work" of the namespace at port 8080. It returns the number of calls.
 func (f *fixture) Target(answer http.HandlerFunc) *atomic.Int32 {
 	f.t.Helper()
 	asked := &atomic.Int32{}

@@ -22,7 +22,7 @@ import (
 	"holdfast.dev/holdfast/pkg/hooks"
 )
 
-// mute answers writes of a status with a server error, as long as it is told to.
+// mute responds to status writes with a server error while it is on.
 type mute struct {
 	http.RoundTripper
 	on      atomic.Bool
@@ -42,8 +42,8 @@ func (m *mute) RoundTrip(request *http.Request) (*http.Response, error) {
 	return m.RoundTripper.RoundTrip(request)
 }
 
-// Whoever watches sees that the work is done before the Application goes: also when the
-// status cannot be written at first, or when nothing else is new, which could wait.
+// Watchers see that the work is complete before the Application is deleted. This also applies if status
+// writes fail at first, or if the status contains no other change.
 func TestStatusIsCompletedBeforeDeletion(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -81,7 +81,7 @@ func TestStatusIsCompletedBeforeDeletion(t *testing.T) {
 	}
 }
 
-// stages are what a watch of an Application shows until it is gone.
+// stages returns the stages that a watch of an Application shows until it is deleted.
 func (f *fixture) stages(stream watch.Interface) (seen []string) {
 	f.t.Helper()
 	for event := range stream.ResultChan() {

@@ -17,7 +17,8 @@ import (
 	"holdfast.dev/holdfast/pkg/controller"
 )
 
-// Nobody has recorded what a process that died had created; the next spec has less.
+// A process dies without recording what it created. The next spec contains fewer fields. The missing
+// ones are removed.
 func TestObjectOfCrashedCreateGoesWithManifest(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	for _, when := range []moment{beforeResponse, afterResponse} {
@@ -60,8 +61,8 @@ func TestObjectOfCrashedCreateGoesWithManifest(t *testing.T) {
 	}
 }
 
-// A change of which the API server does not let one field go changes nothing, and is not asked
-// for again and again.
+// If the API server rejects the removal of one field, the whole change has no effect. The controller
+// does not retry it repeatedly.
 func TestAChangeWithARefusedRemovalChangesNothing(t *testing.T) {
 	f := given(t)
 	f.Submit("app", `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config, labels: {a: "1", b: "1"}}, immutable: true, data: {key: ours}}]}`)
@@ -80,13 +81,13 @@ func TestAChangeWithARefusedRemovalChangesNothing(t *testing.T) {
 	f.Quiet(quiet)
 	assert.Equal(t, 1, counts(f.Requests())["patch configmaps"], "the API server names the field")
 
-	// Then: the user gives in.
+	// Then: the user restores that field.
 	f.Submit("app", `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config, labels: {a: "2"}}, immutable: true, data: {key: ours}}]}`)
 	f.AwaitReady("app")
 	f.Quiet(time.Second)
 }
 
-// The order of init containers, and of variables that use each other, means something.
+// The order of init containers matters, and so does the order of variables that refer to each other.
 func TestNewElementsGoWhereTheManifestHasThem(t *testing.T) {
 	f := given(t)
 	spec := func(initContainers, env string) string {
@@ -112,8 +113,8 @@ func namesOf(list any) (names []string) {
 	return names
 }
 
-// An empty list is free, but for what an older manifest had in it, which may not look
-// as it was written: who wrote it is asked.
+// An empty list is free, except for the elements of an earlier manifest. The API server may have
+// normalized those, so the controller reads managedFields.
 func TestAListThatTheManifestEmpties(t *testing.T) {
 	f := given(t)
 	limits := schema.GroupVersionResource{Version: "v1", Resource: "limitranges"}
@@ -135,7 +136,7 @@ func TestAListThatTheManifestEmpties(t *testing.T) {
 	}
 }
 
-// Characters that JSON may write in two ways are the same in guards and in objects.
+// Characters that JSON can escape are equal in guards and objects.
 func TestTextThatIsEscapedIsGuardedAsItIs(t *testing.T) {
 	f := given(t)
 	const ours, theirs = "a && b < c > é 😀 \\u2028", "x && <y> ü \\u2028 \\u0007"
@@ -152,8 +153,8 @@ func TestTextThatIsEscapedIsGuardedAsItIs(t *testing.T) {
 	assert.Equal(t, 2, counts(f.Requests())["patch configmaps"], "%s", f.Requests())
 }
 
-// A port is a key of its element: another one in the manifest is no element more, which
-// a Service without names of ports could not have.
+// The port is a list-map key. A new port in the manifest must not add an element, because a Service
+// with two ports needs port names.
 func TestAnObservedKeyIsChangedInPlace(t *testing.T) {
 	f := given(t)
 	spec := func(port string) string {
@@ -180,7 +181,7 @@ observerSchema:
 	assert.Equal(t, 1, counts(f.Requests())["patch services"])
 }
 
-// A learned value is used again; where that cannot be, another is learned.
+// A learned value is used again. If that is not possible, a new value is learned.
 func TestALearnedAddressThatIsTakenIsLearnedAgain(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	first := f.Run(controller.Options{})
@@ -192,8 +193,7 @@ observerSchema:
 `)
 	f.AwaitReady("app")
 	ip := func() any { return value(f.Get(services, "web"), "spec", "clusterIP") }
-	// recorded waits for a status that has the address: it was Ready before, and is for a
-	// moment more.
+	// recorded waits until the status contains the address. The Application is Ready before that.
 	recorded := func() *v1alpha1.Application {
 		return f.AwaitApplication("app", "the address", func(app *v1alpha1.Application) bool {
 			return len(app.Status.LastAppliedManifest) == 1 &&
@@ -216,7 +216,7 @@ observerSchema:
 	f.AwaitValue(services, "web", "None", "spec", "sessionAffinity")
 }
 
-// The watch tells that a Service is gone a moment before its address is free.
+// The watch reports the deletion of a Service a moment before its address is free.
 func TestALearnedAddressOutlivesItsService(t *testing.T) {
 	f := given(t)
 	f.Submit("app", `
@@ -230,7 +230,7 @@ observerSchema:
 	learned := value(before, "spec", "clusterIP")
 	require.Contains(t, string(app.Status.LastAppliedManifest[0].Raw), fmt.Sprintf(`"clusterIP":%q`, learned))
 	kept := 0
-	for range 4 { // more often is a contest
+	for range 4 { // a fifth deletion would be contested
 		f.Mark()
 		f.Delete(services, "web")
 		after := f.Await(services, "web", "there again", func(object map[string]any) bool {
@@ -238,7 +238,7 @@ observerSchema:
 		})
 		if address := value(after, "spec", "clusterIP"); address == learned {
 			kept++
-		} else { // The API server has taken its time to free it: it was asked all the while.
+		} else { // The API server did not free the address before the last retry.
 			refused := f.Requests().Where(func(r testcluster.Request) bool { return r.Code == http.StatusUnprocessableEntity })
 			require.Len(t, refused, 4, "%s", f.Requests())
 			learned = address

@@ -30,7 +30,7 @@ import (
 	"holdfast.dev/holdfast/pkg/controller"
 )
 
-// moment is when, in the course of a request, a process dies.
+// moment is the point during a request at which a process dies.
 type moment string
 
 const (
@@ -39,16 +39,16 @@ const (
 	afterResponse  moment = "after its response"
 )
 
-// moments are those at which a process dies of a write: one after the other, write by write,
-// or all at each.
+// moments returns the points of a write at which a process dies. It returns one, which changes from
+// write to write, or all of them in the full run.
 func moments(write int) []moment {
 	all := []moment{beforeSending, beforeResponse, afterResponse}
 	next := write % len(all)
 	return samples.Of(all[next:next+1], all)
 }
 
-// death is that of a process, at one of its writes about a namespace. Nothing that it
-// asks for afterwards is sent.
+// death makes a process die at one of its writes in a namespace. The process sends no request after
+// that.
 type death struct {
 	http.RoundTripper
 	namespace string
@@ -85,7 +85,7 @@ func (d *death) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// count reports whether the process dies at this request, or is dead.
+// count reports whether the process dies at this request, or is already dead.
 func (d *death) count(request *http.Request) (doomed, dead bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -134,14 +134,13 @@ var after = strings.NewReplacer(
 	"observerSchema:", "- {apiVersion: v1, kind: ServiceAccount, metadata: {name: added}}\nobserverSchema:",
 ).Replace(before)
 
-// A process may die at any of its writes. The next one brings the cluster to the same
-// state, and with the same number of creations and deletions, as one that lives.
+// A process can die at any of its writes. The next process reaches the same state as a process that
+// survives, with the same number of creations and deletions.
 func TestADeathAtAnyWriteIsNoLoss(t *testing.T) {
 	t.Parallel()
 	for _, life := range []struct {
 		name string
-		// given is what a process that lives has done before; when is what is asked
-		// of the one that dies.
+		// given runs under a process that survives. when runs under the process that dies.
 		given, when func(*fixture)
 		then        func(*fixture)
 	}{
@@ -217,8 +216,8 @@ func TestADeathAtAnyWriteIsNoLoss(t *testing.T) {
 	}
 }
 
-// What a process has made and not yet said is found again, also when nobody wants it any
-// more by then.
+// An object that a process created but did not record is found again, even if it is no longer desired
+// by then.
 func TestADeathBeforeADeletionLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(f *fixture){
@@ -255,7 +254,7 @@ func TestADeathBeforeADeletionLeavesNothing(t *testing.T) {
 				next.Stop()
 				runs[at] = f
 				if d.writes < at {
-					break // it lived
+					break // it survived
 				}
 			}
 			last := alone.Run(controller.Options{})
@@ -275,8 +274,8 @@ func TestADeathBeforeADeletionLeavesNothing(t *testing.T) {
 	}
 }
 
-// What admission added to an object whose creation nobody has recorded is kept all the
-// same: nothing tells it from what was there when the response came.
+// Fields that admission added stay, even if the creation of the object was not recorded. They cannot be
+// told apart from the fields in the response to the create.
 func TestWebhookFieldsSurviveARestart(t *testing.T) {
 	t.Parallel()
 	for _, when := range []moment{beforeResponse, afterResponse} {
@@ -309,8 +308,7 @@ func TestWebhookFieldsSurviveARestart(t *testing.T) {
 	}
 }
 
-// Nothing keeps a second controller from starting while the first one still believes
-// that it leads.
+// A second controller can start while the first one still believes that it is the leader.
 func TestTwoControllersAtOnceDoNoHarm(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	churn := f.recordChurn()
@@ -329,14 +327,14 @@ func TestTwoControllersAtOnceDoNoHarm(t *testing.T) {
 	f.AwaitGone(applications, "app")
 	f.Quiet(quiet)
 
-	// One may see what the other has just deleted as missing before it sees that the
-	// Application is being deleted, and create it again. It goes all the same.
+	// One controller may not yet know that the Application is being deleted. It may then create an object
+	// again that the other has just deleted. That object is deleted, too.
 	for _, resource := range kept {
 		f.eventually("all "+resource.Resource+" to go", func() bool {
 			count := churn.in(f.namespace)
 			added, deleted := count["ADDED "+resource.Resource], count["DELETED "+resource.Resource]
 			if resource == serviceAccounts {
-				added-- // the applier
+				added-- // the ServiceAccount applier
 			}
 			return added > 0 && added == deleted
 		})
@@ -344,19 +342,19 @@ func TestTwoControllersAtOnceDoNoHarm(t *testing.T) {
 	t.Logf("requests of two controllers: %v", counts(f.Requests()))
 }
 
-// requestsHere are all requests about the namespace, by whichever controller.
+// requestsHere returns all requests in the namespace, from every controller.
 func (f *fixture) requestsHere() testcluster.Requests {
 	return f.Requests().Where(func(r testcluster.Request) bool { return r.Namespace == f.namespace })
 }
 
-// churn counts the objects that come and go in each namespace. The audit log would not
-// do: a request that nobody waits for any more may have been executed.
+// churn counts the objects that are created and deleted in each namespace. The audit log is not enough:
+// the API server may have executed a request after the client gave up on it.
 type churn struct {
 	mu    sync.Mutex
 	count map[string]map[string]int
 }
 
-// kept are the resources whose objects make up what a test compares.
+// kept lists the resources that snapshots and churn cover.
 var kept = []schema.GroupVersionResource{applications, configMaps, secrets, services, deployments, serviceAccounts}
 
 func (f *fixture) recordChurn() *churn {
@@ -392,7 +390,7 @@ func (c *churn) in(namespace string) map[string]int {
 	return maps.Clone(c.count[namespace])
 }
 
-// assert waits until the watches have told what came and went in a test's namespace.
+// assert waits until the watches have delivered the creations and deletions in a test's namespace.
 func (c *churn) assert(f *fixture, want map[string]int, what string) {
 	f.t.Helper()
 	_ = wait.PollUntilContextTimeout(f.t.Context(), 50*time.Millisecond, patience, true,
@@ -406,8 +404,8 @@ var (
 	ips   = regexp.MustCompile(`10\.0\.\d+\.\d+`)
 )
 
-// snapshot is everything in the namespace that outlives a process, as text, without
-// times, versions and names that the API server invents.
+// snapshot returns everything in the namespace that outlives a process, as text. It leaves out times,
+// versions and generated names.
 func (f *fixture) snapshot() string {
 	f.t.Helper()
 	var text strings.Builder
@@ -416,13 +414,13 @@ func (f *fixture) snapshot() string {
 		require.NoError(f.t, err)
 		for _, item := range list.Items {
 			unstructured.RemoveNestedField(item.Object, "metadata", "managedFields")
-			// The generation in the status is one of the spec, not of a process.
+			// The generation in the status belongs to the spec, not to a process.
 			if item.GetKind() == "Application" {
 				observed, _, _ := unstructured.NestedInt64(item.Object, "status", "observedGeneration")
 				fmt.Fprintf(&text, "# observed: %v\n", observed == item.GetGeneration())
-				// What a process has done and not told before it died is not in the history.
+				// The history lacks what a process did before it died without recording it.
 				unstructured.RemoveNestedField(item.Object, "status", "history")
-				// Names of objects are in it, and their namespace is another one each time.
+				// The annotation contains names of objects, and each run has its own namespace.
 				if annotations := item.GetAnnotations(); annotations[v1alpha1.AnnotationCreating] != "" {
 					annotations[v1alpha1.AnnotationCreating] = unpacked(f.t, annotations[v1alpha1.AnnotationCreating])
 					item.SetAnnotations(annotations)
@@ -439,7 +437,7 @@ func (f *fixture) snapshot() string {
 	return uids.ReplaceAllString(same, "$$UID")
 }
 
-// What a patch adds is written down before it is sent.
+// Fields that a patch adds are recorded before the patch is sent.
 func TestAFieldThatWasWrittenBeforeADeath(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	spec := func(data string) string {
@@ -462,7 +460,7 @@ func TestAFieldThatWasWrittenBeforeADeath(t *testing.T) {
 	assert.Nil(t, value(f.Get(configMaps, "config"), "data", "other"))
 }
 
-// tardy keeps the creates of one resource to itself.
+// tardy keeps back the create requests of one resource.
 type tardy struct {
 	http.RoundTripper
 	resource string
@@ -492,8 +490,8 @@ func (d *tardy) RoundTrip(request *http.Request) (*http.Response, error) {
 	return nil, request.Context().Err()
 }
 
-// A request may be on its way for longer than the process that sent it lives. What it
-// creates is not wanted any more when it arrives, and nothing else is of its kind.
+// A request can reach the API server after its process has ended. The object that it creates is no
+// longer desired, and no other object of its kind is in use.
 func TestLateCreateIsDeleted(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	const config = `{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: %s}}`

@@ -16,12 +16,12 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// However much drifts, few events of their own are sent on Applications.
+// The number of separate events on Applications is limited, however much drifts.
 func TestEventsOfAStormAreFew(t *testing.T) {
 	now := time.Unix(0, 0)
 	n := newNotes(func() time.Time { return now })
 	told := 0
-	for i := range 10_000 { // in a minute
+	for i := range 10_000 { // within a minute
 		if now = now.Add(6 * time.Millisecond); n.admit(strconv.Itoa(i)) {
 			told++
 		}
@@ -30,7 +30,8 @@ func TestEventsOfAStormAreFew(t *testing.T) {
 	assert.True(t, n.admit("0"), "what was told is counted")
 }
 
-// Nor on objects, and what they hold is no more than whose they are.
+// The number of events on objects is limited, too. Pending events keep only the name of the
+// Application, not its content.
 func TestEventsOnObjectsInAStorm(t *testing.T) {
 	sent := 0
 	e := newObjectEvents(func(string, string) (*cluster.Writer, error) {
@@ -47,6 +48,6 @@ func TestEventsOnObjectsInAStorm(t *testing.T) {
 	assert.Equal(t, types.NamespacedName{Namespace: "shop", Name: "web"}, e.objects["0"].app)
 	ctx, stop := context.WithTimeout(t.Context(), time.Hour)
 	defer stop()
-	e.run(ctx) // until the limit says that there will be no more before that
+	e.run(ctx) // ends when the limiter allows no further event before the deadline
 	assert.Equal(t, 3, sent)
 }

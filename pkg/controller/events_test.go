@@ -12,8 +12,8 @@ import (
 	"holdfast.dev/holdfast/pkg/controller"
 )
 
-// An API server that never answers to events holds up no Application: as many are handled,
-// and have drifted, as would fill all workers twice.
+// An API server that never responds to requests for events must not delay any Application. The test
+// makes twice as many Applications drift as there are workers.
 func TestEventsNeverDelayAnything(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	answer := make(chan struct{})

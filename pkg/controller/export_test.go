@@ -1,4 +1,4 @@
 package controller
 
-// Watching is the number of kinds that are watched, for tests.
+// Watching returns the number of watched kinds, for tests.
 func (c *Controller) Watching() int { return c.target.watches.Len() }

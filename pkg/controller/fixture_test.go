@@ -39,7 +39,7 @@ import (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	// These tests wait for most of their time: for quiet, above all.
+	// These tests spend most of their time waiting, mainly for quiet.
 	if err := flag.Set("test.parallel", "24"); err != nil {
 		panic(err)
 	}
@@ -66,31 +66,31 @@ var (
 	events            = schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}
 )
 
-// applier is the ServiceAccount that the controller acts as by default.
+// applier is the ServiceAccount that the controller impersonates by default.
 const applier = "holdfast-applier"
 
-// fixture is what a test is given: a namespace on a real API server, whose applier
-// may do everything in it. What the test does itself, it does as "user".
+// fixture gives a test its own namespace on a real API server, in which the applier may do everything.
+// The test itself acts as "user".
 type fixture struct {
 	t         *testing.T
 	cluster   *testcluster.Cluster
 	namespace string
 	// agent is the user agent of the controller.
 	agent string
-	// alone is true on a control plane that no other test uses: every request of
-	// the controller counts, and not only those about the namespace.
+	// alone is true on a control plane that no other test uses. Then all requests of the controller count,
+	// not only those for the test's namespace.
 	alone bool
 	mark  testcluster.Mark
 }
 
-// hold is the controller that holds the Applications of the shared control plane.
+// hold starts the controller that holds the Applications of the shared control plane.
 var hold = sync.OnceValue(func() *callbacks {
 	c := testcluster.Shared()
 	if err := install(context.Background(), c); err != nil {
 		panic(err)
 	}
-	// Much of what is said of a contested field must be seen before its first pause is over,
-	// also on a machine that has much else to do.
+	// Tests must see the reports about a contested field before its first backoff is over, even on a busy
+	// machine.
 	rules := plan.DefaultContestPolicy
 	rules.InitialBackoff = 30 * time.Second
 	i, err := startWithCallbacks(context.Background(), c, "holdfast-shared", "default", controller.Options{Rules: rules}, callback.DefaultLifetimes, time.Now)
@@ -100,15 +100,15 @@ var hold = sync.OnceValue(func() *callbacks {
 	return i
 })
 
-// users counts the tests that had a control plane for themselves: each looks for its own
-// requests only.
+// users counts the tests with their own control plane. It makes user agents unique, so that each test
+// sees only its own requests.
 var users atomic.Int64
 
-// alone are the control planes for tests of which each has one for itself.
+// alone is the pool of control planes that are used by one test at a time.
 var alone = testcluster.NewPool(6, install)
 
-// given returns a namespace on the shared control plane, where a controller runs.
-// Tests that use it run side by side.
+// given returns a namespace on the shared control plane, where a controller runs. Tests that use it run
+// in parallel.
 func given(t *testing.T) *fixture {
 	t.Helper()
 	t.Parallel()
@@ -117,16 +117,15 @@ func given(t *testing.T) *fixture {
 	return f
 }
 
-// givenAlone returns a namespace on a control plane of the test's own, on which no
-// controller runs yet.
+// givenAlone returns a namespace on a control plane of the test's own. No controller runs there yet.
 func givenAlone(t *testing.T, options testcluster.Options) *fixture {
 	t.Helper()
 	t.Parallel()
 	return givenStill(t, options)
 }
 
-// givenStill is givenAlone for a test that counts what is in this process: no other
-// test runs meanwhile.
+// givenStill is like givenAlone, but no other test runs meanwhile. Use it for a test that counts
+// something in this process.
 func givenStill(t *testing.T, options testcluster.Options) *fixture {
 	t.Helper()
 	f := &fixture{t: t, cluster: alone.Take(t, options), agent: fmt.Sprintf("holdfast-alone-%03d", users.Add(1)), alone: true}
@@ -134,7 +133,7 @@ func givenStill(t *testing.T, options testcluster.Options) *fixture {
 	return f
 }
 
-// Elsewhere is the same in another namespace, for a test of its own.
+// Elsewhere returns the fixture for another namespace and another test.
 func (f *fixture) Elsewhere(t *testing.T) *fixture {
 	t.Helper()
 	other := *f
@@ -151,7 +150,7 @@ func (f *fixture) enter() {
 	f.Mark()
 }
 
-// install installs the definitions of Applications, their slices, and profiles.
+// install installs the CRDs of Applications, ApplicationSlices and HoldProfiles.
 func install(ctx context.Context, c *testcluster.Cluster) error {
 	return errors.Join(
 		c.Define(ctx, string(crd.Applications), applications.GroupResource().String()),
@@ -160,18 +159,18 @@ func install(ctx context.Context, c *testcluster.Cluster) error {
 	)
 }
 
-// instance is a controller that runs.
+// instance is a running controller.
 type instance struct {
 	*controller.Controller
 	agent string
-	// Stop ends it and waits until it has ended.
+	// Stop ends the controller and waits until it has ended.
 	Stop func()
-	// Kill tells it to end and does not wait.
+	// Kill tells the controller to end and does not wait.
 	Kill context.CancelFunc
 }
 
-// start starts a controller and returns when it holds Applications. wrap may meddle
-// with its requests.
+// start starts a controller and returns when it is ready to hold Applications. wrap can intercept its
+// requests.
 func start(c *testcluster.Cluster, agent string, wrap func(http.RoundTripper) http.RoundTripper, options controller.Options) (*instance, error) {
 	config := c.Config()
 	config.UserAgent = agent
@@ -209,10 +208,11 @@ func start(c *testcluster.Cluster, agent string, wrap func(http.RoundTripper) ht
 	return i, nil
 }
 
-// turns has how many turns were taken of the Applications of each namespace.
+// turns counts the reconciles of the Applications in each namespace.
 var turns sync.Map
 
-// countingTurns are hooks that count the turns: what spins in silence asks for nothing.
+// countingTurns returns hooks that count the reconciles. A loop that sends no requests is visible only
+// there.
 func countingTurns() *hooks.Hooks {
 	h := hooks.New()
 	count := func(l *hooks.Lifecycle) error {
@@ -225,7 +225,7 @@ func countingTurns() *hooks.Hooks {
 	return h
 }
 
-// turnsTaken is how many turns were taken of the Applications of the test's namespace.
+// turnsTaken returns the number of reconciles of the Applications in the test's namespace.
 func (f *fixture) turnsTaken() int64 {
 	if n, ok := turns.Load(f.namespace); ok {
 		return n.(*atomic.Int64).Load()
@@ -233,10 +233,10 @@ func (f *fixture) turnsTaken() int64 {
 	return 0
 }
 
-// underWay has the requests of all controllers that have no answer yet, watches not counted.
+// underWay holds the open requests of all controllers, without watches.
 var underWay sync.Map
 
-// followed notes what is under way.
+// followed records open requests in underWay.
 func followed(next http.RoundTripper) http.RoundTripper {
 	return sender(func(request *http.Request) (*http.Response, error) {
 		if request.URL.Query().Get("watch") != "" {
@@ -253,7 +253,7 @@ func followed(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// answer is the body of the answer to a request.
+// answer wraps the body of a response.
 type answer struct {
 	io.ReadCloser
 	request *http.Request
@@ -264,7 +264,7 @@ func (a *answer) Close() error {
 	return a.ReadCloser.Close()
 }
 
-// asking reports whether a request of the controller has no answer yet.
+// asking reports whether the controller has an open request.
 func (f *fixture) asking() bool {
 	f.t.Helper()
 	found, host := false, f.cluster.Config().Host
@@ -276,13 +276,13 @@ func (f *fixture) asking() bool {
 	return found
 }
 
-// Run starts a controller on a control plane that has none. It stops with the test.
+// Run starts a controller on a control plane that has none. It stops when the test ends.
 func (f *fixture) Run(options controller.Options) *instance {
 	f.t.Helper()
 	return f.RunThrough(nil, options)
 }
 
-// RunThrough is Run with something between the controller and the API server.
+// RunThrough is like Run. wrap can intercept the requests between the controller and the API server.
 func (f *fixture) RunThrough(wrap func(http.RoundTripper) http.RoundTripper, options controller.Options) *instance {
 	f.t.Helper()
 	require.True(f.t, f.alone, "another controller holds the Applications of the shared control plane")
@@ -294,7 +294,7 @@ func (f *fixture) RunThrough(wrap func(http.RoundTripper) http.RoundTripper, opt
 
 var clients sync.Map // by control plane and user agent
 
-// As is a client of the administrator under a user agent, which is the field manager, too.
+// As returns an administrator's client with the given user agent, which is also its field manager.
 func (f *fixture) As(who string) dynamic.Interface {
 	f.t.Helper()
 	type key struct {
@@ -312,7 +312,7 @@ func (f *fixture) As(who string) dynamic.Interface {
 	return client
 }
 
-// in is where the objects of a resource are: in the test's namespace, if they are in any.
+// in returns a client for a resource, in the test's namespace if the resource is namespaced.
 func (f *fixture) in(who string, resource schema.GroupVersionResource) dynamic.ResourceInterface {
 	f.t.Helper()
 	client := f.As(who).Resource(resource)
@@ -326,7 +326,7 @@ func (f *fixture) in(who string, resource schema.GroupVersionResource) dynamic.R
 	return client.Namespace(f.namespace)
 }
 
-// object reads an object from YAML. $NS in it is the namespace of the test.
+// object reads an object from YAML. It replaces $NS with the test's namespace.
 func (f *fixture) object(text string) *unstructured.Unstructured {
 	f.t.Helper()
 	u := &unstructured.Unstructured{}
@@ -334,7 +334,8 @@ func (f *fixture) object(text string) *unstructured.Unstructured {
 	return u
 }
 
-// resourceOf is where a kind is served. Two rules of English are all that these tests need.
+// resourceOf returns the resource that serves a kind. Two rules of English plurals are enough for these
+// tests.
 func resourceOf(u *unstructured.Unstructured) schema.GroupVersionResource {
 	gvk := u.GroupVersionKind()
 	plural := strings.ToLower(gvk.Kind) + "s"
@@ -368,7 +369,7 @@ func (f *fixture) Submit(name, spec string) {
 	f.SubmitAs(name, spec, nil)
 }
 
-// SubmitAs is Submit with annotations.
+// SubmitAs is like Submit, with annotations.
 func (f *fixture) SubmitAs(name, spec string, annotations map[string]string) {
 	f.t.Helper()
 	u := &unstructured.Unstructured{Object: map[string]any{
@@ -387,7 +388,7 @@ func (f *fixture) Delete(resource schema.GroupVersionResource, name string) {
 	require.NoError(f.t, f.in("user", resource).Delete(f.t.Context(), name, metav1.DeleteOptions{}))
 }
 
-// Patch merges YAML into an object, as somebody.
+// Patch merges YAML into an object, with the given user agent.
 func (f *fixture) Patch(who string, resource schema.GroupVersionResource, name, text string) map[string]any {
 	f.t.Helper()
 	body, err := yaml.YAMLToJSON([]byte(strings.ReplaceAll(text, "$NS", f.namespace)))
@@ -397,7 +398,7 @@ func (f *fixture) Patch(who string, resource schema.GroupVersionResource, name, 
 	return patched.Object
 }
 
-// PatchJSON applies a JSON Patch, written as YAML, as somebody.
+// PatchJSON applies a JSON Patch, written as YAML, with the given user agent.
 func (f *fixture) PatchJSON(who string, resource schema.GroupVersionResource, name, text string) map[string]any {
 	f.t.Helper()
 	body, err := yaml.YAMLToJSON([]byte(text))
@@ -407,7 +408,7 @@ func (f *fixture) PatchJSON(who string, resource schema.GroupVersionResource, na
 	return patched.Object
 }
 
-// Get returns an object, nil if there is none.
+// Get returns an object, or nil if it does not exist.
 func (f *fixture) Get(resource schema.GroupVersionResource, name string) map[string]any {
 	f.t.Helper()
 	u, err := f.in("user", resource).Get(f.t.Context(), name, metav1.GetOptions{})
@@ -418,7 +419,7 @@ func (f *fixture) Get(resource schema.GroupVersionResource, name string) map[str
 	return u.Object
 }
 
-// Application returns an Application, nil if there is none.
+// Application returns an Application, or nil if it does not exist.
 func (f *fixture) Application(name string) *v1alpha1.Application {
 	f.t.Helper()
 	return f.decode(f.Get(applications, name))
@@ -438,8 +439,7 @@ func (f *fixture) decode(object map[string]any) *v1alpha1.Application {
 
 var bindings atomic.Int64
 
-// Grant gives a ServiceAccount of the namespace the rights of a role in it, and returns
-// when the API server knows.
+// Grant binds a role to a ServiceAccount in the namespace. It returns when the API server enforces it.
 func (f *fixture) Grant(role, account string) {
 	f.t.Helper()
 	f.Create("user", fmt.Sprintf(`
@@ -483,15 +483,15 @@ func (f *fixture) createConfigMaps() string {
 	return fmt.Sprintf(`{namespace: %s, verb: create, resource: configmaps}`, f.namespace)
 }
 
-// Definition defines a custom kind in a group of the test's own, $NS.example.com, and
-// returns when it is served.
+// Definition creates a CRD in the test's own group, $NS.example.com, and returns when the API server
+// serves it.
 func (f *fixture) Definition(kind, plural, schema string) {
 	f.t.Helper()
 	f.Create("user", definition(kind, plural, schema))
 	f.AwaitEstablished(plural)
 }
 
-// AwaitEstablished waits until the API server serves a custom kind of the test's.
+// AwaitEstablished waits until the API server serves a CRD of the test.
 func (f *fixture) AwaitEstablished(plural string) {
 	f.t.Helper()
 	f.Await(definitions, plural+"."+f.namespace+".example.com", "Established", func(object map[string]any) bool {
@@ -509,7 +509,7 @@ func (f *fixture) AwaitEstablished(plural string) {
 	})
 }
 
-// definition is the definition of a custom kind in the test's group, as a flow of YAML.
+// definition returns a CRD in the test's group, in YAML flow style.
 func definition(kind, plural, schema string) string {
 	return fmt.Sprintf(`{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition,
   metadata: {name: %s.$NS.example.com}, spec: {group: $NS.example.com, scope: Namespaced,
@@ -517,7 +517,7 @@ func definition(kind, plural, schema string) string {
 		plural, kind, plural, schema)
 }
 
-// cleanupContext is for what is undone after a test, when its own context is over.
+// cleanupContext returns a context for cleanup after a test, when the test's own context has ended.
 func cleanupContext() context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	time.AfterFunc(10*time.Second, cancel)

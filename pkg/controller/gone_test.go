@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// A Job that is removed some time after it has finished has done its work.
+// A Job that is removed after it finished, for example by its TTL, is not created again.
 func TestAFinishedJobIsNotRunAgain(t *testing.T) {
 	f := given(t)
 	const spec = `{manifest: [{apiVersion: batch/v1, kind: Job, metadata: {name: migrate}, spec: {ttlSecondsAfterFinished: 0, template: {spec: {restartPolicy: Never, containers: [{name: a, image: a}]}}}}]}`
@@ -28,12 +28,12 @@ func TestAFinishedJobIsNotRunAgain(t *testing.T) {
 	assert.Nil(t, f.Get(jobs, "migrate"))
 	assert.Equal(t, 1, counts(f.Requests())["create jobs"], "%s", f.Requests())
 
-	// Unless somebody asks for it.
+	// A requested reconcile creates it again.
 	f.Patch("user", applications, "app", `{metadata: {annotations: {holdfast.dev/reconcile: again}}}`)
 	f.Await(jobs, "migrate", "there again", func(object map[string]any) bool { return object != nil })
 }
 
-// finishJob says of a Job that it has succeeded, as its controller does. No Pod runs.
+// finishJob reports success in the status of a Job, like the Job controller. No Pod runs.
 func (f *fixture) finishJob(name string) {
 	f.t.Helper()
 	now := metav1.Now().UTC().Format(time.RFC3339)
@@ -44,7 +44,7 @@ func (f *fixture) finishJob(name string) {
 	require.NoError(f.t, err)
 }
 
-// kubectl delete --cascade=orphan leaves the objects, and takes our marks off.
+// kubectl delete --cascade=orphan keeps the objects and removes our tracking metadata.
 func TestOrphanedObjectRemains(t *testing.T) {
 	f := given(t)
 	f.Submit("app", `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: ours}}]}`)

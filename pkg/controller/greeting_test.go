@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/holdfast/pkg/template"
 )
 
-// greetings is the template of the kind Greeting: a text in a ConfigMap.
+// greetings is the template of the kind Greeting: a ConfigMap with a text.
 type greetings struct{}
 
 // Kind implements template.Template.

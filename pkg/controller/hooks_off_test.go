@@ -12,8 +12,8 @@ import (
 	"holdfast.dev/holdfast/pkg/controller"
 )
 
-// Without a callback server an Application that was held with hooks stays held, with
-// what its Secret has; only a first start is refused.
+// Without a callback server, an Application that already uses hooks is still held, with the data in its
+// Secret. Only an Application without that Secret is rejected.
 func TestWithoutTheCallbackServerNothingChanges(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	const hooked = "hooks: {complete: {action: Keep}}\nmanifest:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: ours}}" + job
@@ -49,7 +49,7 @@ func TestWithoutTheCallbackServerNothingChanges(t *testing.T) {
 		f.AwaitGone(applications, "next")
 	})
 
-	// The tokens of what runs are in its Secret: another one would be of no use.
+	// The running workloads have tokens from this Secret, so a new one would be of no use.
 	f.Delete(secrets, "app-hooks")
 	f.AwaitReason("app", v1alpha1.ReasonHookFailed)
 	f.Quiet(quiet)

@@ -32,14 +32,15 @@ import (
 	"holdfast.dev/holdfast/pkg/hooks"
 )
 
-// workload is what runs in a Pod of an Application: it knows what is in the Secret.
+// workload plays a Pod of an Application: it has the data of the Secret.
 type workload struct {
 	t      *testing.T
 	data   map[string]string
 	client *http.Client
 }
 
-// Workload waits for the Secret of an Application and takes over what a Pod would see.
+// Workload waits for the Secret of an Application and returns a workload with the data that a Pod would
+// see.
 func (f *fixture) Workload(app string) *workload {
 	f.t.Helper()
 	secret := f.Await(secrets, app+"-hooks", "filled", func(object map[string]any) bool {
@@ -59,7 +60,7 @@ func (f *fixture) Workload(app string) *workload {
 	return w
 }
 
-// call sends a callback and returns the status code and what the answer says.
+// call sends a callback and returns the status code and the body of the response.
 func (w *workload) call(method, purpose, body string, header ...string) (int, string) {
 	w.t.Helper()
 	request, err := http.NewRequestWithContext(w.t.Context(), method, w.data[purpose+"-url"], strings.NewReader(body))
@@ -197,7 +198,7 @@ func TestBadCallbacksChangeNothing(t *testing.T) {
 				request.ContentLength = 1 << 30
 			}
 			response, err := w.client.Do(request)
-			if err != nil { // the server has closed while the body was being sent
+			if err != nil { // the server closed the connection while the body was being sent
 				assert.NotErrorIs(t, err, context.DeadlineExceeded, name)
 				continue
 			}
@@ -219,7 +220,7 @@ func TestBadCallbacksChangeNothing(t *testing.T) {
 	f.nowhereElse(w.data["complete-token"], w.data["shutdown-token"], w.data["reconcile-token"], other.data["complete-token"], key[1])
 }
 
-// sized is a reader that is not known to be limited.
+// sized hides that a reader is limited.
 type sized struct{ io.Reader }
 
 type zeros struct{}
@@ -261,19 +262,19 @@ func TestACallbackDuringADeletionIsRefused(t *testing.T) {
 	f.AwaitGone(applications, "app")
 }
 
-// The authority is replaced while workloads call, and none of them notices.
+// The authority is replaced while workloads send calls. No call fails.
 func TestTheCertificatesAreReplacedDuringCalls(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	var ahead atomic.Int64
 	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
-	// A call during which the clock leaps still has a certificate that is good.
+	// The certificate is still valid for a call during which the clock jumps.
 	s := f.runCallbacks(controller.Options{}, callback.Lifetimes{Authority: 100 * time.Hour, Server: 40 * time.Hour}, now)
 	f.Submit("app", "hooks: {complete: {action: Keep}}\nmanifest:"+job)
 	w := f.Workload("app")
 	f.AwaitHeld("app")
 	first := w.data["ca.crt"]
 
-	// When half of the authority's life is over, the next one is trusted.
+	// After half of the authority's lifetime, the next authority is trusted, too.
 	ahead.Store(int64(55 * time.Hour))
 	require.NoError(t, s.managed.Refresh(t.Context()))
 	f.Await(secrets, "app-hooks", "with two authorities", func(object map[string]any) bool {
@@ -285,7 +286,8 @@ func TestTheCertificatesAreReplacedDuringCalls(t *testing.T) {
 	assert.True(t, strings.HasPrefix(later.data["ca.crt"], strings.TrimSpace(first)))
 	assert.Equal(t, w.data["complete-token"], later.data["complete-token"], "the token is generated once")
 
-	// When it takes over, both may be called: by who was started long ago, too.
+	// When the next authority takes over, workloads with either Secret can call, including those that
+	// started long ago.
 	stop, failed := make(chan struct{}), make(chan error, 1)
 	go func() {
 		defer close(failed)
@@ -340,7 +342,7 @@ manifest:
 	assert.Len(t, root, 40)
 	f.Quiet(quiet)
 
-	// Then: neither a change of the manifest, nor a correction, nor a restart touches it.
+	// Then: neither a manifest change, nor a correction, nor a restart changes it.
 	f.Patch("mallory", secrets, "database", `{stringData: {user: evil}}`)
 	f.Await(secrets, "database", "corrected", func(object map[string]any) bool { return decoded(t, object, "user") == "admin" })
 	i.Stop()
@@ -355,12 +357,12 @@ manifest:
 	f.Quiet(time.Second)
 	assert.Equal(t, password, decoded(t, f.Get(secrets, "database"), "password"))
 
-	// And: who rotates it by hand is left alone.
+	// And: a manual rotation is left alone.
 	f.Patch("user", secrets, "database", `{stringData: {password: by-hand}}`)
 	f.Quiet(quiet)
 	assert.Equal(t, "by-hand", decoded(t, f.Get(secrets, "database"), "password"))
 
-	// And: it is made again only with the whole Secret.
+	// And: it is generated again only if the whole Secret is deleted.
 	f.Delete(secrets, "database")
 	f.Await(secrets, "database", "made again", func(object map[string]any) bool {
 		return object != nil && value(object, "metadata", "uid") != value(made, "metadata", "uid")
@@ -372,7 +374,7 @@ manifest:
 	f.nowhereElse(password, root, decoded(t, again, "password"))
 }
 
-// nowhereElse searches all that anybody can read but Secrets, and the logs.
+// nowhereElse checks that the values appear in no object except Secrets, and not in the logs.
 func (f *fixture) nowhereElse(values ...string) {
 	f.t.Helper()
 	var places []string
@@ -455,14 +457,14 @@ func TestAWorkloadFinishesItsWorkBeforeItIsDeleted(t *testing.T) {
 	f.Quiet(quiet)
 	assert.Empty(t, f.touched(), "nothing is deleted")
 
-	// Then: a restart neither forgets nor repeats the call.
+	// Then: after a restart, the call is neither forgotten nor repeated.
 	s.Stop()
 	s = f.RunWithCallbacks(controller.Options{})
 	f.Quiet(quiet)
 	assert.Equal(t, int32(1), asked.Load())
 	assert.NotNil(t, f.Get(configMaps, "config"))
 
-	// And: when the workload is done, everything goes.
+	// And: when the workload is done, everything is deleted.
 	code, _ := f.again(w, s).call(http.MethodPut, "shutdown", w.body("shutdown"))
 	assert.Equal(t, http.StatusOK, code)
 	f.AwaitGone(applications, "app")
@@ -471,8 +473,8 @@ func TestAWorkloadFinishesItsWorkBeforeItIsDeleted(t *testing.T) {
 	assert.Equal(t, int32(1), asked.Load())
 }
 
-// again is a workload that was started before the callback server was: in a cluster
-// its address stays the same.
+// again returns the workload with the new address of the callback server. In a cluster, the address
+// does not change at a restart.
 func (f *fixture) again(w *workload, s *callbacks) *workload {
 	f.t.Helper()
 	moved := *w
@@ -532,7 +534,7 @@ func TestAWorkloadThatNeverAnswers(t *testing.T) {
 	}
 }
 
-// Nobody is asked to finish who stays, or who is gone already.
+// A workload is not asked to shut down if it is left running, or if it has already ended.
 func TestAShutdownThatIsOfNoUse(t *testing.T) {
 	t.Parallel()
 	t.Run("what is left in place goes on", func(t *testing.T) {
@@ -565,8 +567,8 @@ func TestAShutdownThatIsOfNoUse(t *testing.T) {
 		f.Submit("app", fmt.Sprintf(shutdownSpec, 60, 2, "GiveUp"))
 		f.AwaitHeld("app")
 		f.Delete(namespaces, f.namespace)
-		f.Delete(services, "work")                   // as the namespace's own controller does, which is not here
-		f.AwaitReason("app", v1alpha1.ReasonWaiting) // the controller knows that it is gone
+		f.Delete(services, "work")                   // in place of the namespace controller
+		f.AwaitReason("app", v1alpha1.ReasonWaiting) // the controller has noticed the deletion
 		f.Delete(applications, "app")
 		f.AwaitGone(applications, "app")
 		assert.Zero(t, asked.Load())
@@ -610,8 +612,8 @@ manifest:
 	f.AwaitReady("refused")
 }
 
-// A deletion is over when the object is gone, however long that takes: only then come
-// the hooks after it, and again until they succeed.
+// A deletion is complete when the object is gone, however long that takes. Only then do the post-delete
+// hooks run, and they are retried until they succeed.
 func TestAHookAfterADeletionWaitsForTheObjectToGo(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	var mu sync.Mutex

@@ -20,7 +20,7 @@ import (
 
 const anySpec = `{type: object, properties: {spec: {type: object, x-kubernetes-preserve-unknown-fields: true}}}`
 
-// custom is a resource of the test's own group.
+// custom returns a resource in the test's own group.
 func (f *fixture) custom(plural string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: f.namespace + ".example.com", Version: "v1", Resource: plural}
 }
@@ -38,7 +38,7 @@ func TestADefinitionAndItsObjectInOneApplication(t *testing.T) {
 	f.AwaitValue(songs, "song", "Chanson", "spec", "title")
 	f.Quiet(quiet)
 
-	// Then: the definition goes last, and stays as long as there is an object of it.
+	// Then: the CRD is deleted last, after all of its objects.
 	f.Patch("somebody", songs, "song", `{metadata: {finalizers: [somebody.example.com/wait]}}`)
 	f.Mark()
 	f.Delete(applications, "app")
@@ -95,7 +95,7 @@ manifest:
 	f.Quiet(quiet)
 }
 
-// Many that wait for one kind ask for it as one.
+// Applications that wait for the same kind share the discovery requests.
 func TestAKindThatIsMissingIsAskedForOnce(t *testing.T) {
 	f := given(t)
 	const n = 12
@@ -115,7 +115,7 @@ func TestAKindThatIsMissingIsAskedForOnce(t *testing.T) {
 	f.Quiet(quiet)
 }
 
-// What an author writes is no path on the API server.
+// An apiVersion from a manifest is never used as a path on the API server without validation.
 func TestInvalidKindsCauseNoRequests(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	f.Run(controller.Options{})
@@ -207,13 +207,13 @@ observerSchema:
 	f.Quiet(time.Second)
 	albums := f.custom("albums")
 
-	// When elements come before the held one, and they are turned round,
+	// When other elements are inserted before the held one and reordered,
 	f.Mark()
 	f.Patch("mallory", albums, "album", `{spec: {songs: [{name: c, title: C}, {name: b, title: B}, {name: a, title: A}]}}`)
 	f.Quiet(quiet)
 	assert.Empty(t, f.touched(), "then nothing has drifted.")
 
-	// And when the held one changes, it is corrected where it is.
+	// And when the held element changes, it is corrected at its current position.
 	f.Patch("mallory", albums, "album", `{spec: {songs: [{name: c, title: X}, {name: b, title: X}, {name: a, title: X}]}}`)
 	object := f.AwaitValue(albums, "album", "A", "spec", "songs", "2", "title")
 	assert.Equal(t, "X", value(object, "spec", "songs", "0", "title"))
@@ -222,7 +222,7 @@ observerSchema:
 	assert.Len(t, f.touched(), 1)
 }
 
-// versions is a definition that serves some of two versions of a kind.
+// versions returns a patch for a CRD that sets which of its two versions are served.
 func versions(v1, v2 bool) string {
 	return fmt.Sprintf(`{spec: {versions: [
 	  {name: v1, served: %t, storage: false, schema: {openAPIV3Schema: %s}},
@@ -246,7 +246,7 @@ func TestMovingToAnotherVersionOfAKind(t *testing.T) {
 	assert.Empty(t, f.touched())
 	assert.Equal(t, f.namespace+".example.com/v2", app.Status.Resources[0].APIVersion)
 
-	// Then: it is held in the new version, also when the old one is served no more.
+	// Then: the object is held in the new version, even if the old version is no longer served.
 	f.Patch("user", definitions, "songs."+f.namespace+".example.com", versions(false, true))
 	songs := f.custom("songs")
 	songs.Version = "v2"
@@ -309,7 +309,7 @@ func TestWatchesComeAndGoWithTheirKinds(t *testing.T) {
 		f.AwaitGone(applications, "app")
 		f.eventually("the end of the watches", func() bool { return holding.Watching() == 0 })
 	}
-	round() // connections and caches come with the first
+	round() // the first round creates connections and caches
 	f.Quiet(time.Second)
 	before := runtime.NumGoroutine()
 

@@ -16,15 +16,14 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// What `kubectl edit` edits with. The tests run in parallel, so that none of them may
-// set it for itself.
+// kubectl edit needs an editor. The tests run in parallel, so a single test cannot set it.
 func init() {
 	if err := os.Setenv("KUBE_EDITOR", "sed -i 's/max_length: 4/max_length: 5/'"); err != nil {
 		panic(err)
 	}
 }
 
-// kubectl runs the real kubectl in the namespace of the test.
+// kubectl runs the real kubectl in the test's namespace.
 func (f *fixture) kubectl(stdin string, args ...string) (string, error) {
 	f.t.Helper()
 	return f.cluster.Kubectl(f.t.Context(), strings.ReplaceAll(stdin, "$NS", f.namespace), append(args, "--namespace="+f.namespace)...)
@@ -86,7 +85,7 @@ func TestNullsThatServerSideApplyKeepsAreHeld(t *testing.T) {
 	f.AwaitApplication("app", "with the correction on record", func(app *v1alpha1.Application) bool { return len(app.Status.History) > 0 })
 	f.Quiet(quiet)
 
-	// Then: applying the same again changes nothing.
+	// Then: applying the same manifest again changes nothing.
 	f.Mark()
 	_, err = f.kubectl(withNulls, "apply", "--server-side", "--filename=-")
 	require.NoError(t, err)
@@ -105,14 +104,14 @@ func TestTheWordObservedSurvivesKubectlApply(t *testing.T) {
 	f.Patch("mallory", services, "echo", `{spec: {sessionAffinity: ClientIP}}`)
 	f.AwaitValue(services, "echo", "None", "spec", "sessionAffinity")
 
-	// Then: it can be edited in the same way.
+	// Then: the object can be edited in the same way.
 	_, err = f.kubectl(strings.Replace(words, "targetPort: 8080", "targetPort: 8081", 1), "apply", "--filename=-")
 	require.NoError(t, err)
 	f.AwaitReady("app")
 	f.Quiet(quiet)
 }
 
-// nullsOnly has leaves that are null, and nothing else in its maps.
+// nullsOnly has a schema in which all values are null.
 const nullsOnly = `
 apiVersion: holdfast.dev/v1alpha1
 kind: Application
@@ -151,7 +150,7 @@ func TestNullsThatOtherClientsDropAreMissed(t *testing.T) {
 			_, err = f.kubectl("", "patch", "hfapp", "app", "--type=merge", "--patch="+string(patch))
 			return err
 		},
-		// Helm 3 patches custom resources with the difference of two releases.
+		// Helm 3 patches custom resources with the difference between two releases.
 		"an upgrade by Helm": func(t *testing.T, f *fixture) error {
 			t.Helper()
 			before, err := yaml.YAMLToJSON([]byte(nullsOnly))
@@ -177,7 +176,7 @@ func TestNullsThatOtherClientsDropAreMissed(t *testing.T) {
 			assert.Contains(t, message, "Service "+f.namespace+"/echo: spec.ports[0].port")
 			assert.Contains(t, message, `"observed"`)
 
-			// Then: the word that survives is the remedy.
+			// Then: the value "observed" is the remedy, because it is not dropped.
 			_, err = f.kubectl(strings.Replace(wider, "port: null", "port: observed", 1), "apply", "--server-side", "--force-conflicts", "--filename=-")
 			require.NoError(t, err)
 			assert.Empty(t, f.AwaitReady("app").Status.Resources[0].NullLeaves)
@@ -207,7 +206,7 @@ func TestKubectlColumns(t *testing.T) {
 	assert.Contains(t, output, "1 resource, 1 held field in sync")
 	assert.Contains(t, output, "taken already exists")
 
-	// Tools wait for it as for anything else.
+	// Other tools can wait for an Application like for any other object.
 	_, err = f.kubectl("", "wait", "--for=condition=Ready", "hfapp/app", "--timeout=60s")
 	require.NoError(t, err)
 	f.AwaitNote("app", "created ConfigMap")
@@ -227,7 +226,7 @@ func TestDefinitionRejectsInvalidObjects(t *testing.T) {
 			require.ErrorContains(t, err, "exactly one of spec.manifest, spec.tosca and spec.csar")
 		})
 	}
-	// And: one that nobody has seen yet says so.
+	// And: an Application that was never reconciled has the observed generation -1.
 	output, err := f.kubectl(`{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: new}, spec: {manifest: []}}`,
 		"create", "--filename=-", "--output=jsonpath={.status.observedGeneration}")
 	require.NoError(t, err)

@@ -26,7 +26,7 @@ import (
 	"holdfast.dev/holdfast/pkg/slice"
 )
 
-// noisy are n ConfigMaps that no compression makes small, and a Secret.
+// noisy returns n ConfigMaps that compression does not make smaller, and a Secret.
 func noisy(n int, seed byte) []any {
 	source := rand.NewChaCha8([32]byte{seed})
 	manifests := []any{map[string]any{
@@ -43,7 +43,7 @@ func noisy(n int, seed byte) []any {
 	return manifests
 }
 
-// SubmitCut submits manifests in slices. write is asked which slices are written.
+// SubmitCut submits manifests in slices. write reports whether to write a slice.
 func (f *fixture) SubmitCut(name string, manifests []any, write func(i int) bool) []v1alpha1.ApplicationSlice {
 	f.t.Helper()
 	spec, parts, err := slice.SplitSpec(f.namespace, name, map[string]any{"manifest": manifests}, 0)
@@ -71,7 +71,7 @@ func (f *fixture) createSlice(part v1alpha1.ApplicationSlice) {
 	f.createObject("user", content)
 }
 
-// slices are the names of those that there are.
+// slices returns the names of all existing slices.
 func (f *fixture) slices() (names []string) {
 	f.t.Helper()
 	list, err := f.in("user", applicationSlices).List(f.t.Context(), metav1.ListOptions{})
@@ -83,13 +83,13 @@ func (f *fixture) slices() (names []string) {
 	return names
 }
 
-// named are the slices that an Application names.
+// named returns the slices to which an Application refers.
 func (f *fixture) named(name string) []string {
 	f.t.Helper()
 	return slices.Sorted(slices.Values(slice.Names(f.Application(name))))
 }
 
-// awaitCollected waits until there are no slices but those that an Application names.
+// awaitCollected waits until all slices to which the Application does not refer are deleted.
 func (f *fixture) awaitCollected(name string) {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), 20*time.Second)
@@ -100,7 +100,7 @@ func (f *fixture) awaitCollected(name string) {
 	require.NoError(f.t, err, "%q are named, and there are %q\n%s", f.named(name), f.slices(), f.Requests())
 }
 
-// Whole is an Application that was put together.
+// Whole returns an Application with the content of its slices.
 func (f *fixture) Whole(name string) (whole *v1alpha1.Application) {
 	f.t.Helper()
 	f.eventually("what is named to be there", func() bool {
@@ -153,7 +153,7 @@ func TestALargeApplication(t *testing.T) {
 	f.Quiet(time.Second)
 	assert.NotRegexp(t, "(?m)(create|patch|delete|update) ", f.Requests().String(), "after a restart nothing is written")
 
-	// Somebody deletes what is named: it stays as long as that is so.
+	// When a user deletes slices that are in use, they stay as long as the Application refers to them.
 	f.Delete(applicationSlices, parts[0].Name)
 	f.Delete(applicationSlices, app.Status.RecordSlices[0])
 	f.Patch("mallory", configMaps, "config-9", `{data: {key: drifted}}`)
@@ -161,7 +161,7 @@ func TestALargeApplication(t *testing.T) {
 	f.AwaitReady("app")
 	assert.Subset(t, f.slices(), f.named("app"))
 
-	// Another spec: what is not named any more goes, objects and slices.
+	// When the spec changes, the objects and slices that it no longer names are deleted.
 	f.SubmitCut("app", noisy(n-10, 2), all)
 	f.AwaitGone(configMaps, "config-245")
 	f.AwaitReady("app")
@@ -197,7 +197,7 @@ func TestASliceThatCannotBeUsed(t *testing.T) {
 	unavailable("the data of the ApplicationSlice " + part.Name + " does not match its name: until it exists, nothing is created, corrected or deleted. Delete that ApplicationSlice, and submit the Application again")
 
 	f.Delete(applicationSlices, part.Name)
-	f.PatchJSON("user", applicationSlices, part.Name, `[{op: remove, path: /metadata/finalizers}]`) // by force: it is named
+	f.PatchJSON("user", applicationSlices, part.Name, `[{op: remove, path: /metadata/finalizers}]`) // it is in use
 	f.createSlice(part)
 	f.AwaitReady("app")
 	f.AwaitGone(configMaps, "config-1")
@@ -211,7 +211,7 @@ func TestARecordThatCannotBeUsed(t *testing.T) {
 	require.NotEmpty(t, record)
 
 	f.Delete(applicationSlices, record[0])
-	f.PatchJSON("user", applicationSlices, record[0], `[{op: remove, path: /metadata/finalizers}]`) // by force: it is named
+	f.PatchJSON("user", applicationSlices, record[0], `[{op: remove, path: /metadata/finalizers}]`) // it is in use
 	app, message := f.AwaitReason("app", v1alpha1.ReasonSliceUnavailable)
 	assert.Contains(t, message, "kubectl patch hfapp app -n "+f.namespace+" --subresource=status")
 	assert.Equal(t, record, app.Status.RecordSlices, "it is still known what it is in")
@@ -223,7 +223,7 @@ func TestARecordThatCannotBeUsed(t *testing.T) {
 	f.Quiet(time.Second)
 	assert.NotNil(t, f.Get(configMaps, "config-1"))
 
-	// The remedy that the message names.
+	// Apply the remedy from the message.
 	_, err := f.in("user", applications).Patch(t.Context(), "app", types.JSONPatchType,
 		[]byte(`[{"op":"remove","path":"/status/recordSlices"}]`), metav1.PatchOptions{}, "status")
 	require.NoError(t, err)
@@ -231,7 +231,7 @@ func TestARecordThatCannotBeUsed(t *testing.T) {
 	assert.Nil(t, f.Get(configMaps, "config-1"), "what carries its marks, and was announced")
 }
 
-// What a submit left that died before it wrote the Application, and somebody deletes.
+// Submit can die before it writes the Application. A user can delete the slices that it left.
 func TestUnusedSliceCanBeDeleted(t *testing.T) {
 	f := given(t)
 	_, parts, err := slice.SplitSpec(f.namespace, "app", map[string]any{"manifest": noisy(2, 1)}, 0)
@@ -243,7 +243,7 @@ func TestUnusedSliceCanBeDeleted(t *testing.T) {
 	f.AwaitGone(applicationSlices, parts[0].Name)
 }
 
-// TestAPackedRecord is of an Application that is large and not too large for its status.
+// TestAPackedRecord covers an Application that is large but still fits into its status.
 func TestAPackedRecord(t *testing.T) {
 	f := given(t)
 	const n = 60
@@ -270,7 +270,7 @@ func TestAPackedRecord(t *testing.T) {
 	assert.Len(t, written.LastObservedManifest, 2*n)
 	assert.Contains(t, string(written.MangledObserverSchema[0].Raw), `"last":"observed"`)
 
-	// What the manifest loses is ours to remove, and a selector is one value.
+	// The fields that the manifest loses are removed. A selector counts as one value.
 	f.Submit("app", spec(""))
 	f.Await(configMaps, "config-7", "without what its manifest has lost", func(object map[string]any) bool { return value(object, "data", "last") == nil })
 	f.Patch("mallory", networkPolicies, "policy-3", `{spec: {podSelector: {matchLabels: {theirs: x}}}}`)
@@ -283,7 +283,7 @@ func TestAPackedRecord(t *testing.T) {
 	})
 }
 
-// recordOf is what a stored Application has packed.
+// recordOf returns the unpacked record in the status of a stored Application.
 func recordOf(t *testing.T, app map[string]any) (record map[string]any) {
 	t.Helper()
 	packed, err := base64.StdEncoding.DecodeString(value(app, "status", "record").(string))
@@ -292,7 +292,8 @@ func recordOf(t *testing.T, app map[string]any) (record map[string]any) {
 	return record
 }
 
-// The old value, the new one, and six bytes for each < and > were more than an API server reads.
+// The old value, the new value and six bytes for each < and > would exceed the request limit of the API
+// server.
 func TestALargeTextIsCorrected(t *testing.T) {
 	f := given(t)
 	page := strings.Repeat("<>&<p>\\u003c", 920<<10/12)
@@ -313,7 +314,7 @@ func TestALargeTextIsCorrected(t *testing.T) {
 	assert.Equal(t, 1, counts(f.touched())["patch configmaps"])
 }
 
-// An API server takes 10,000 operations in one patch.
+// The API server accepts at most 10,000 operations in one patch.
 func TestMoreFieldsThanFitInOnePatch(t *testing.T) {
 	f := given(t)
 	data, theirs := map[string]any{}, map[string]any{}

@@ -23,7 +23,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// What leaves, in two stages: the Service goes first.
+// twoStages has objects in two stages of deletion: the Service is deleted first.
 const twoStages = `
 manifest:
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: ours}}
@@ -49,7 +49,7 @@ func TestOneThatCannotGoKeepsNoOther(t *testing.T) {
 				f.Delete(services, "web")
 				f.Create("somebody", `{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{port: 81}]}}`)
 			})
-			goOn := m.lag("services") // nor does the watch tell
+			goOn := m.lag("services") // the watch does not report it, either
 			defer goOn()
 			leave(f)
 			f.AwaitGone(configMaps, "config")
@@ -107,7 +107,7 @@ func TestOneThatCannotGoKeepsNoOther(t *testing.T) {
 	})
 }
 
-// adopt has another Application write its marks.
+// adopt writes the tracking metadata of another Application.
 func (f *fixture) adopt(resource schema.GroupVersionResource, kind, name string) {
 	f.t.Helper()
 	id := manifest.ID{Kind: kind, Namespace: f.namespace, Name: name}
@@ -118,8 +118,7 @@ func (f *fixture) adopt(resource schema.GroupVersionResource, kind, name string)
 		v1alpha1.LabelApplicationUID, v1alpha1.AnnotationTrackingID, plan.TrackingID(other, id)))
 }
 
-// What a process that has died has created is found, though nobody can look for it for a
-// while.
+// An object that a dead process created is found, even if its kind cannot be resolved for a while.
 func TestAKindThatCannotBeLookedUp(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	f.Definition("Song", "songs", anySpec)
@@ -155,8 +154,7 @@ func TestAKindThatCannotBeLookedUp(t *testing.T) {
 	assert.Nil(t, f.Get(f.custom("songs"), "song"))
 }
 
-// announced is the annotation of a process that has died, in which an object is named
-// that it was about to create.
+// announced returns the annotation of a dead process that was about to create an object.
 func announced(t *testing.T, id manifest.ID) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -167,7 +165,7 @@ func announced(t *testing.T, id manifest.ID) string {
 	return base64.StdEncoding.EncodeToString(b.Bytes())
 }
 
-// unpacked is what such an annotation says.
+// unpacked decodes that annotation.
 func unpacked(t *testing.T, value string) string {
 	t.Helper()
 	compressed, err := base64.StdEncoding.DecodeString(value)

@@ -22,7 +22,7 @@ import (
 	"holdfast.dev/holdfast/pkg/slice"
 )
 
-// AwaitHistory waits until the newest entry of a history is as wanted.
+// AwaitHistory waits until wanted returns true for the newest history entry.
 func (f *fixture) AwaitHistory(name, what string, wanted func(v1alpha1.HistoryEntry) bool) v1alpha1.HistoryEntry {
 	f.t.Helper()
 	app := f.AwaitApplication(name, what, func(app *v1alpha1.Application) bool {
@@ -31,7 +31,7 @@ func (f *fixture) AwaitHistory(name, what string, wanted func(v1alpha1.HistoryEn
 	return app.Status.History[0]
 }
 
-// Whoever looks finds who changed what, and what became of it.
+// The history shows which client changed a field, and the outcome.
 func TestTheHistoryNamesWhoChangedWhat(t *testing.T) {
 	f := given(t)
 	f.Submit("app", `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: held, other: held}}]}`)
@@ -48,7 +48,7 @@ func TestTheHistoryNamesWhoChangedWhat(t *testing.T) {
 	f.AwaitHistory("app", "restored", func(e v1alpha1.HistoryEntry) bool { return e.Outcome == v1alpha1.OutcomeRestored && e.Duration != nil })
 }
 
-// notesOn are the events on a held object.
+// notesOn returns the events on a held object.
 func (f *fixture) notesOn(name string) (notes []string) {
 	f.t.Helper()
 	list, err := f.in("user", coreEvents).List(f.t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.name=" + name})
@@ -59,12 +59,12 @@ func (f *fixture) notesOn(name string) (notes []string) {
 	return notes
 }
 
-// Whoever changed an object finds on it why that is gone: at once, and then every ten
-// seconds at most. The same again is counted.
+// Events on an object explain why a change to it was corrected. The first is emitted at once, later
+// ones at most every ten seconds. Repetitions are counted.
 func TestEventsOnTheObject(t *testing.T) {
 	var ahead atomic.Int64
 	f := givenAlone(t, testcluster.Options{})
-	begin := time.Now() // a slow clock: what waits for ten seconds must not end by itself
+	begin := time.Now() // the clock runs slowly, so that ten seconds do not pass by themselves
 	f.Run(controller.Options{Now: func() time.Time { return begin.Add(time.Since(begin)/4 + time.Duration(ahead.Load())) }})
 	f.Submit("app", oneConfig)
 	f.AwaitReady("app")
@@ -82,7 +82,7 @@ func TestEventsOnTheObject(t *testing.T) {
 	change("mallory", "one")
 	are("an event on the object", first)
 	change("mallory", "two")
-	// what an event says is settled before the status is: from here on it waits
+	// An event is final before the status is written. The next event waits from here on.
 	f.AwaitHistory("app", "two", func(e v1alpha1.HistoryEntry) bool {
 		return e.To != nil && string(e.To.Raw) == `"two"` && e.Outcome == v1alpha1.OutcomeCorrected
 	})
@@ -98,7 +98,7 @@ func TestEventsOnTheObject(t *testing.T) {
 	are("a new one after a while", first, again, last)
 }
 
-// That the rights are missing is told once, and nothing else is different.
+// The missing right is reported once. It has no other effect.
 func TestEventsOnObjectsWithoutRights(t *testing.T) {
 	f := unprivileged(t)
 	f.Create("user", `{apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: configs}, rules: [{apiGroups: [""], resources: [configmaps], verbs: ["*"]}]}`)
@@ -108,7 +108,7 @@ func TestEventsOnObjectsWithoutRights(t *testing.T) {
 	f.Submit("app", oneConfig)
 	f.AwaitReady("app")
 	for _, to := range []string{"one", "two", "three"} {
-		f.Delete(configMaps, "config") // each object is a new one to be told of
+		f.Delete(configMaps, "config") // each new object would get an event of its own
 		f.AwaitValue(configMaps, "config", "ours", "data", "key")
 		f.Patch("mallory", configMaps, "config", `{data: {key: `+to+`}}`)
 		f.AwaitValue(configMaps, "config", "ours", "data", "key")
@@ -122,7 +122,7 @@ func TestEventsOnObjectsWithoutRights(t *testing.T) {
 	assert.Empty(t, f.notesOn("config"))
 }
 
-// notified are notifications, a line for each.
+// notified collects notifications, one per line.
 type notified struct {
 	mu    sync.Mutex
 	lines []string
@@ -173,7 +173,7 @@ func TestNotifications(t *testing.T) {
 	assert.NotContains(t, n.all(), base64.StdEncoding.EncodeToString([]byte("canary-theirs"))[:12])
 }
 
-// keys is the data of a ConfigMap with n keys of one value.
+// keys returns the data of a ConfigMap with n keys and the same value for each.
 func keys(n int, value string) string {
 	pairs := make([]string, n)
 	for i := range pairs {
@@ -182,12 +182,12 @@ func keys(n int, value string) string {
 	return "{" + strings.Join(pairs, ", ") + "}"
 }
 
-// slicesWritten are the writes of slices that are not deletions.
+// slicesWritten counts the slices that were created.
 func (f *fixture) slicesWritten() int {
 	return len(f.Requests().Where(func(r testcluster.Request) bool { return r.Resource == "applicationslices" && r.Verb == "create" }))
 }
 
-// olderHistory is what slices have of a history.
+// olderHistory returns the part of a history that is stored in slices.
 func (f *fixture) olderHistory(app *v1alpha1.Application) []v1alpha1.HistoryEntry {
 	f.t.Helper()
 	older, err := slice.OlderHistory(app, func(name string) ([]byte, error) {
@@ -200,8 +200,8 @@ func (f *fixture) olderHistory(app *v1alpha1.Application) []v1alpha1.HistoryEntr
 	return older
 }
 
-// A history that the status has no room for is in slices: nothing is lost, few are written,
-// and they go with the Application.
+// A history that does not fit into the status is stored in slices. No entry is lost, and few slices are
+// written. The slices are deleted with the Application.
 func TestTheOlderHistoryIsInSlices(t *testing.T) {
 	const n = 45
 	var ahead atomic.Int64

@@ -12,7 +12,7 @@ import (
 
 var networkPolicies = schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "networkpolicies"}
 
-// ports are the ports of a Service, without what its API server allocates.
+// ports returns the ports of a Service without the values that the API server allocates.
 func (f *fixture) ports(name string) []any {
 	f.t.Helper()
 	ports, _, _ := unstructured.NestedSlice(f.Get(services, name), "spec", "ports")
@@ -26,7 +26,7 @@ func portOf(port int64, protocol string) map[string]any {
 	return map[string]any{"port": port, "protocol": protocol, "targetPort": int64(80)}
 }
 
-// The schema that the documents show for a Service, and what people change about one.
+// The schema is the example for a Service in the documentation. The changes are typical ones.
 func TestTheKeyOfAPortThatDriftsIsPutBack(t *testing.T) {
 	f := given(t)
 	f.Submit("app", `
@@ -67,7 +67,7 @@ observerSchema:
 	}
 }
 
-// A key more in a selector is another selector.
+// A selector with an added key is a different selector.
 func TestAddedSelectorKeyIsRemoved(t *testing.T) {
 	f := given(t)
 	f.Submit("app", `
@@ -92,7 +92,8 @@ manifest:
 	assert.Equal(t, map[string]int{"patch services": 1, "patch networkpolicies": 2}, counts(f.touched()))
 }
 
-// Somebody adds a variable twice, and changes one of ours: each is found by its name.
+// Another client adds the same variable twice and changes one of the held variables. The controller
+// finds each of those by name.
 func TestADuplicateKeySpoilsOnlyItself(t *testing.T) {
 	f := given(t)
 	f.Submit("app", "manifest:"+web("", "", "env: [{name: A, value: a}, {name: B, value: b}]")+`
@@ -121,7 +122,7 @@ observerSchema:
 	assert.Equal(t, map[string]int{"patch deployments": 1}, counts(f.touched()))
 }
 
-// Of two variables with one name the last one counts, and the API server keeps both.
+// If two variables have the same name, the last one takes effect. The API server keeps both.
 func TestAVariableOfTwoIsPutBackInItsPlace(t *testing.T) {
 	f := given(t)
 	f.Submit("app", "manifest:"+web("", "", "env: [{name: A, value: one}, {name: B, value: b}, {name: A, value: two}]"))

@@ -16,10 +16,10 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// quiet is how long nothing may be asked after the last write.
+// quiet is how long the controller must send no requests after the last write.
 var quiet = samples.Of(2*time.Second, 5*time.Second)
 
-// acceptedForms are the accepted leaves of a status: path → desired → accepted.
+// acceptedForms returns the accepted forms in a status: path → desired → accepted.
 func acceptedForms(app *v1alpha1.Application) []string {
 	var forms []string
 	for _, a := range app.Status.Accepted {
@@ -32,7 +32,7 @@ func acceptedForms(app *v1alpha1.Application) []string {
 	return forms
 }
 
-// web is a Deployment with a Pod of one container, to which more of each may be added.
+// web returns a Deployment whose Pod has one container. The arguments add fields to each level.
 func web(spec, pod, container string) string {
 	return fmt.Sprintf(`
 - apiVersion: apps/v1
@@ -57,7 +57,8 @@ func indent(n int, text string) string {
 	return out.String()
 }
 
-// Whatever the API server makes of a manifest, it is written once.
+// TestServerDefaultsAreNotDrift checks that a manifest is written only once, whatever defaults the API
+// server adds.
 func TestServerDefaultsAreNotDrift(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
@@ -219,7 +220,7 @@ manifest:
 	assert.Empty(t, f.Requests().Where(func(r testcluster.Request) bool { return r.ImpersonatedUser != "" && r.Verb != "create" }))
 }
 
-// rewriting is a webhook that prefixes images, however often it is asked.
+// rewriting prefixes images, for use as a webhook. It never prefixes an image twice.
 func rewriting(deployment map[string]any) []map[string]any {
 	image, _ := value(deployment, "spec", "template", "spec", "containers", "0", "image").(string)
 	if strings.HasPrefix(image, "mirror/") {
@@ -237,14 +238,14 @@ func TestAWebhookThatRewritesAnImageIsNoDrift(t *testing.T) {
 	f.Quiet(quiet)
 	assert.Equal(t, 0, counts(f.Requests())["patch deployments"])
 
-	// Then: what somebody else writes there is drift all the same.
+	// Then: a value that another client writes to the field is still drift.
 	f.Mark()
 	f.Patch("mallory", deployments, "web", `{spec: {template: {spec: {containers: [{name: web, image: "mirror/evil:1"}]}}}}`)
 	f.AwaitValue(deployments, "web", "mirror/web:1", "spec", "template", "spec", "containers", "0", "image")
 	f.Quiet(quiet)
 	assert.Equal(t, 1, counts(f.Requests())["patch deployments"], "%s", f.Requests())
 
-	// And: another image of ours is written, and rewritten, once.
+	// And: a new image in the manifest is written and rewritten once.
 	f.Mark()
 	f.Submit("app", strings.Replace("manifest:"+web("", "", ""), "web:1", "web:2", 1))
 	f.AwaitValue(deployments, "web", "mirror/web:2", "spec", "template", "spec", "containers", "0", "image")
@@ -254,7 +255,7 @@ func TestAWebhookThatRewritesAnImageIsNoDrift(t *testing.T) {
 	assert.Equal(t, 1, counts(f.Requests())["patch deployments"], "%s", f.Requests())
 }
 
-// injecting is a webhook that adds a sidecar, a volume and a toleration once.
+// injecting adds a sidecar, a volume and a toleration once, for use as a webhook.
 func injecting(deployment map[string]any) []map[string]any {
 	pod := "/spec/template/spec"
 	spec, _ := deployment["spec"].(map[string]any)["template"].(map[string]any)["spec"].(map[string]any)
@@ -289,7 +290,7 @@ func TestWebhookFieldsUnderTheDefaultSchema(t *testing.T) {
 			f.Quiet(quiet)
 			assert.Equal(t, 0, counts(f.Requests())["patch deployments"])
 
-			// Then: the held container is held, where it stands now.
+			// Then: the held container is corrected at its new position.
 			f.Mark()
 			f.PatchJSON("mallory", deployments, "web", `[{op: replace, path: /spec/template/spec/containers/1/image, value: evil}]`)
 			object := f.AwaitValue(deployments, "web", "web:1", "spec", "template", "spec", "containers", "1", "image")
@@ -297,7 +298,7 @@ func TestWebhookFieldsUnderTheDefaultSchema(t *testing.T) {
 			f.Quiet(quiet)
 			assert.Equal(t, 1, counts(f.Requests())["patch deployments"], "%s", f.Requests())
 
-			// And: what was added stays when the manifest's own list grows.
+			// And: the added elements stay when the list in the manifest grows.
 			f.Mark()
 			f.Submit("app", "manifest:"+web("", strings.Replace(podLists, "[{name: own", "[{name: more, emptyDir: {}}, {name: own", 1), ""))
 			app := f.AwaitHeld("app")
@@ -335,7 +336,7 @@ observerSchema:
 	f.Quiet(quiet)
 	assert.LessOrEqual(t, counts(f.Requests())["patch deployments"], 2, "%s", f.Requests())
 
-	// Then: the other leaves are still held.
+	// Then: the other fields are still held.
 	f.PatchJSON("mallory", deployments, "web", `[{op: replace, path: /spec/template/spec/containers/1/image, value: evil}]`)
 	f.AwaitValue(deployments, "web", "web:1", "spec", "template", "spec", "containers", "1", "image")
 }
@@ -347,7 +348,7 @@ manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: field}, data: {con
 	f.AwaitReady("app")
 	f.Quiet(time.Second)
 
-	// When somebody changes it back each time, without end.
+	// When another client reverts each correction,
 	f.Mark()
 	corrections := 0
 	for range 5 {
@@ -357,7 +358,7 @@ manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: field}, data: {con
 	}
 	f.Patch("mallory", configMaps, "field", `{data: {contested: theirs}}`)
 
-	// Then: it is reported, with whom and what.
+	// Then: the status reports the contested field and the other client.
 	app, message := f.AwaitReason("app", v1alpha1.ReasonContested)
 	assert.Contains(t, message, "data.contested")
 	assert.Contains(t, message, "mallory")
@@ -369,14 +370,14 @@ manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: field}, data: {con
 	assert.JSONEq(t, `"theirs"`, string(contested.Live.Raw))
 	f.AwaitNote("app", "data.contested", "mallory", `"ours"`, `"theirs"`)
 
-	// And: the other leaf is held all the while, at once.
+	// And: the other field is still corrected at once.
 	f.Patch("mallory", configMaps, "field", `{data: {held: theirs}}`)
 	object := f.AwaitValue(configMaps, "field", "ours", "data", "held")
 	assert.Equal(t, "theirs", value(object, "data", "contested"), "not corrected yet")
 	f.Quiet(quiet)
 	assert.Equal(t, corrections+1, counts(f.Requests())["patch configmaps"], "%s", f.Requests())
 
-	// And: it is tried again after a while, and less often each time.
+	// And: it is corrected again after a while, with increasing backoff.
 	f.AwaitValue(configMaps, "field", "ours", "data", "contested")
 	f.Patch("mallory", configMaps, "field", `{data: {contested: theirs}}`)
 	f.Mark()
@@ -384,7 +385,7 @@ manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: field}, data: {con
 	assert.Empty(t, f.Requests().Writes().Where(func(r testcluster.Request) bool { return r.Resource == "configmaps" }))
 }
 
-// database is a StatefulSet with volumes of a size.
+// database returns a StatefulSet with volumes of the given size.
 func database(size string) string {
 	return `[{apiVersion: apps/v1, kind: StatefulSet, metadata: {name: a}, spec: {serviceName: a, selector: {matchLabels: {app: a}},
   template: {metadata: {labels: {app: a}}, spec: {containers: [{name: a, image: "a:1"}]}},
@@ -395,7 +396,7 @@ func TestAnImmutableFieldIsReportedOnce(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ name, before, after, path, says string }{
 		{
-			// No other Service is given an address among the first ones.
+			// Other Services do not get an address from the start of the range.
 			name:   "the clusterIP of a Service",
 			before: `[{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {clusterIP: 10.0.0.76, ports: [{port: 80}]}}]`,
 			after:  `[{apiVersion: v1, kind: Service, metadata: {name: a}, spec: {clusterIP: 10.0.0.78, ports: [{port: 80}]}}]`,
@@ -436,7 +437,7 @@ func TestAnImmutableFieldIsReportedOnce(t *testing.T) {
 			refused := f.Requests().Where(func(r testcluster.Request) bool { return r.Code == 422 && !strings.Contains(r.URI, "dryRun=All") })
 			assert.Len(t, refused, 1, "%s", f.Requests())
 
-			// Then: taking it back solves it.
+			// Then: reverting the change solves it.
 			f.Submit("app", "manifest: "+row.before)
 			f.AwaitHeld("app")
 			f.Quiet(quiet)
@@ -444,7 +445,8 @@ func TestAnImmutableFieldIsReportedOnce(t *testing.T) {
 	}
 }
 
-// A change of which one field is refused changes nothing, and what was accepted last is held.
+// If the API server rejects one field of a change, nothing changes. The controller still holds the last
+// accepted state.
 func TestARefusedChangeLeavesTheLastOneHeld(t *testing.T) {
 	f := given(t)
 	const service = `manifest: [{apiVersion: v1, kind: Service, metadata: {name: web, labels: {a: "1"}}, spec: {clusterIP: %s, selector: {app: web}, ports: [{port: 80}]}}]`
@@ -461,7 +463,7 @@ func TestARefusedChangeLeavesTheLastOneHeld(t *testing.T) {
 	f.Quiet(quiet)
 	assert.Equal(t, "1", value(f.Get(services, "web"), "metadata", "labels", "a"))
 
-	// Then: drift from the last one is corrected at once, and the change is tried again.
+	// Then: drift from the last accepted state is corrected at once, and the change is retried.
 	f.Mark()
 	f.Patch("mallory", services, "web", `{spec: {selector: {app: evil}}}`)
 	f.AwaitValue(services, "web", "web", "spec", "selector", "app")
@@ -470,14 +472,15 @@ func TestARefusedChangeLeavesTheLastOneHeld(t *testing.T) {
 	assert.LessOrEqual(t, counts(f.Requests())["patch services"], 8, "what is sent to find the field, and once for drift: %s", f.Requests())
 	assert.Equal(t, "1", value(f.Get(services, "web"), "metadata", "labels", "a"))
 
-	// And: taking it back solves it.
+	// And: reverting the change solves it.
 	f.Submit("app", fmt.Sprintf(service, "None"))
 	f.AwaitHeld("app")
 	f.AwaitValue(services, "web", "1", "metadata", "labels", "a")
 	f.Quiet(quiet)
 }
 
-// Who asks for a reconcile does not wait for the next attempt, and is told when it is done.
+// A user who requests a reconcile does not have to wait for the next retry. The status reports when the
+// reconcile is done.
 func TestAReconcileNow(t *testing.T) {
 	f := given(t)
 	f.Submit("app", `{retry: {initialInterval: 1h}, manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config, namespace: $NS-other}, data: {key: ours}}]}`)
@@ -492,7 +495,7 @@ func TestAReconcileNow(t *testing.T) {
 		ask(value)
 		f.AssertAsked(map[string]int{"create configmaps": 1, "get configmaps": 1, "patch applications/status": 1}, noEvent)
 	}
-	ask("second") // that was done already
+	ask("second") // that request was already handled
 	f.Quiet(time.Second)
 	assert.Empty(t, withoutEvents(f.Requests()))
 }

@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// Whoever may define kinds cannot fill the memory of who collects metrics.
+// A user who can define kinds must not be able to exhaust the memory of the metrics system.
 func TestCorrectionsAreCountedForSoManyKinds(t *testing.T) {
 	m := NewMetrics()
 	const beyond = 50
@@ -47,7 +47,7 @@ func TestCorrectionsAreCountedForSoManyKinds(t *testing.T) {
 	assert.InDelta(t, 2*beyond, others, 0)
 }
 
-// How long something was wrong is observed of what was put right, and of nothing else.
+// The duration of drift is observed only for corrected drift.
 func TestExposureIsDurationOfDrift(t *testing.T) {
 	m := NewMetrics()
 	stood := func(outcome v1alpha1.HistoryOutcome, d time.Duration) plan.HistoryRecord {

@@ -24,7 +24,7 @@ func gathered(t *testing.T, metrics *controller.Metrics) []*dto.MetricFamily {
 	return families
 }
 
-// sum adds up all that a metric has, over the labels that are not given.
+// sum returns the sum of a metric over all labels that are not given.
 func sum(t *testing.T, metrics *controller.Metrics, name string, labels ...string) float64 {
 	t.Helper()
 	total := 0.0
@@ -47,8 +47,8 @@ func has(metric *dto.Metric, labels []string) bool {
 	})
 }
 
-// What people build dashboards and alerts on: names and labels. The documents and the
-// files for monitoring name them.
+// Names and labels of metrics are an interface for dashboards and alerts. The documentation and the
+// monitoring files contain them.
 func TestTheMetricsOfALife(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	metrics := controller.NewMetrics()

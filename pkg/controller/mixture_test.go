@@ -10,7 +10,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// A binding never gives its new subjects the old role.
+// New subjects of a binding never get the old role.
 func TestARefusedRoleKeepsTheSubjects(t *testing.T) {
 	f := given(t)
 	binding := func(role, group string) string {
@@ -28,7 +28,7 @@ func TestARefusedRoleKeepsTheSubjects(t *testing.T) {
 	assert.Equal(t, "platform-admins", live["subjects"].([]any)[0].(map[string]any)["name"])
 }
 
-// A rule that another client rewrites comes back as it was written.
+// A rule that another client rewrites is restored completely.
 func TestRuleIsRestoredWhole(t *testing.T) {
 	f := given(t)
 	f.Submit("app", `{manifest: [{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: db},
@@ -42,8 +42,8 @@ func TestRuleIsRestoredWhole(t *testing.T) {
 	f.Quiet(quiet)
 }
 
-// Where another client swaps one field of several for another, ours comes back in its place;
-// what is not in the way stays, and a name and its alias go together.
+// If another client replaces our field with an alternative, our field is restored. Unrelated fields of
+// the other client stay. A field and its alias are removed together.
 func TestUnionFieldIsRestored(t *testing.T) {
 	f := given(t)
 	spec := func(account string) string {

@@ -28,7 +28,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// immutables are objects with fields that the API server never changes, beside others.
+// immutables are objects that contain immutable fields and other fields.
 var immutables = map[string]string{
 	"job": `{apiVersion: batch/v1, kind: Job, spec: {suspend: true, parallelism: 1, completions: 2, backoffLimit: 3,
 		template: {spec: {restartPolicy: Never, containers: [{name: a, image: "a:1"}]}}}}`,
@@ -57,11 +57,11 @@ func givenMixtures(t *testing.T) *mixtures {
 	f.Create("user", fmt.Sprintf(`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: %[1]s},
 		roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}, subjects: [{kind: ServiceAccount, name: %[2]s, namespace: %[1]s}]}`, f.namespace, applier))
 	rules := plan.DefaultContestPolicy
-	rules.Limit = 1_000_000 // a contest is another test
+	rules.Limit = 1_000_000 // contests have their own tests
 	f.Run(controller.Options{Rules: rules})
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("the seed is %d", seed)
-	m := &mixtures{fixture: f, random: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // it draws tests
+	m := &mixtures{fixture: f, random: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // only for test data
 	for _, u := range unions {
 		m.objects = append(m.objects, u.manifest(f))
 	}
@@ -132,9 +132,9 @@ func (m *mixtures) live(i int) map[string]any {
 	return m.Get(resourceOf(m.objects[i]), m.objects[i].GetName())
 }
 
-// TestLawOfIdentityOnAnAPIServer: after any write of another client that the API server accepts,
-// each held field, and each list without keys as a whole, ends as it was. A reason in the status
-// counts only if the API server refuses the object as it was.
+// TestLawOfIdentityOnAnAPIServer writes other content as another client. Afterwards each held field,
+// and each list without keys as a whole, has its earlier value. A reason in the status counts only if
+// the API server rejects the earlier object.
 func TestLawOfIdentityOnAnAPIServer(t *testing.T) {
 	m := givenMixtures(t)
 	written := 0
@@ -188,13 +188,13 @@ func TestLawOfNoMixtureOnAnAPIServer(t *testing.T) {
 	assert.Positive(t, refused, "the law has to be tried")
 }
 
-// until waits for a short time: where the controller writes at all, it has written by then.
+// until waits for a short time. If the controller writes at all, it has written by then.
 func (m *mixtures) until(holds func() bool) error {
 	return wait.PollUntilContextTimeout(m.t.Context(), 50*time.Millisecond, 30*time.Second, true,
 		func(context.Context) (bool, error) { return holds(), nil })
 }
 
-// overwrite has another client write another content that the API server accepts.
+// overwrite writes other content that the API server accepts, as another client.
 func (m *mixtures) overwrite(i int, before map[string]any) (after map[string]any, ok bool) {
 	m.t.Helper()
 	client := m.in("mallory", resourceOf(m.objects[i]))

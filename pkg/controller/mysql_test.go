@@ -36,15 +36,15 @@ var (
 	volumes      = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumes"}
 )
 
-// classes of volumes: one that lets them grow, and one that does not.
+// classes are two StorageClasses: one allows volume expansion, the other does not.
 const classes = `
 {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: elastic, annotations: {storageclass.kubernetes.io/is-default-class: "true"}},
   provisioner: kubernetes.io/no-provisioner, allowVolumeExpansion: true}
 ---
 {apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: rigid}, provisioner: kubernetes.io/no-provisioner}`
 
-// Everything about databases happens on one control plane where the Pods of a node are played.
-// Nobody makes volumes there; each test has its own made, for the claim that comes.
+// All database tests share a control plane with a simulated node, which runs the Pods. No provisioner
+// runs there, so each test creates the volumes for its claims.
 func TestMysql(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{Node: true})
 	require.NoError(t, f.cluster.Define(t.Context(), string(crd.Mysqls), mysqls.GroupResource().String()))
@@ -88,8 +88,7 @@ func TestMysql(t *testing.T) {
 	})
 }
 
-// asController has the controller act with the rights that deploy gives it, and no
-// others.
+// asController makes the controller act with exactly the rights that the deploy manifests grant.
 func (f *fixture) asController() func(http.RoundTripper) http.RoundTripper {
 	f.t.Helper()
 	_, err := f.cluster.Kubectl(f.t.Context(), string(deploy.Install()), "apply", "--server-side", "--filename=-")
@@ -114,7 +113,7 @@ type sender func(*http.Request) (*http.Response, error)
 
 func (s sender) RoundTrip(request *http.Request) (*http.Response, error) { return s(request) }
 
-// Volume makes a volume for the claim of a database that may not exist yet.
+// Volume creates a volume for the claim of a database. The database does not have to exist yet.
 func (f *fixture) Volume(database, class string) {
 	f.t.Helper()
 	volume := f.object(fmt.Sprintf(`
@@ -127,7 +126,7 @@ spec: {capacity: {storage: 100Gi}, accessModes: [ReadWriteOnce], storageClassNam
 	require.NoError(f.t, err)
 }
 
-// Database applies a Mysql, and makes a volume for it if it has none.
+// Database applies a Mysql and creates its volume if there is none.
 func (f *fixture) Database(name, spec string) {
 	f.t.Helper()
 	if spec == "" {
@@ -141,7 +140,7 @@ func (f *fixture) Database(name, spec string) {
 	require.NoError(f.t, err)
 }
 
-// mysqlOf decodes a Mysql; nil if there is none.
+// mysqlOf decodes a Mysql, or returns nil if there is none.
 func mysqlOf(object map[string]any) *v1.Mysql {
 	if object == nil {
 		return nil
@@ -157,7 +156,7 @@ func mysqlOf(object map[string]any) *v1.Mysql {
 	return m
 }
 
-// of is a condition of a Mysql.
+// of returns a condition of a Mysql.
 func of(m *v1.Mysql, kind string) v1.Condition {
 	for _, c := range m.Status.Conditions {
 		if c.Type == kind {
@@ -167,7 +166,7 @@ func of(m *v1.Mysql, kind string) v1.Condition {
 	return v1.Condition{}
 }
 
-// AwaitMysql waits until a Mysql is as wanted, in its present generation.
+// AwaitMysql waits until wanted returns true for the current generation of a Mysql.
 func (f *fixture) AwaitMysql(name, what string, wanted func(*v1.Mysql) bool) *v1.Mysql {
 	f.t.Helper()
 	return mysqlOf(f.Await(mysqls, name, what, func(object map[string]any) bool {
@@ -176,7 +175,7 @@ func (f *fixture) AwaitMysql(name, what string, wanted func(*v1.Mysql) bool) *v1
 	}))
 }
 
-// AwaitDatabase waits until a database is ready and as its spec says.
+// AwaitDatabase waits until a database is ready and matches its spec.
 func (f *fixture) AwaitDatabase(name string) *v1.Mysql {
 	f.t.Helper()
 	return f.AwaitMysql(name, "ready", func(m *v1.Mysql) bool {
@@ -184,7 +183,7 @@ func (f *fixture) AwaitDatabase(name string) *v1.Mysql {
 	})
 }
 
-// AwaitTrouble waits until a database is not as its spec says for a reason.
+// AwaitTrouble waits until a database is not ready for the given reason.
 func (f *fixture) AwaitTrouble(name, reason string) *v1.Mysql {
 	f.t.Helper()
 	return f.AwaitMysql(name, "not ready because "+reason, func(m *v1.Mysql) bool {
@@ -193,7 +192,7 @@ func (f *fixture) AwaitTrouble(name, reason string) *v1.Mysql {
 	})
 }
 
-// AwaitDescribed waits until kubectl describes an object with all of these words.
+// AwaitDescribed waits until the events in the output of kubectl describe contain all of these texts.
 func (f *fixture) AwaitDescribed(object string, parts ...string) {
 	f.t.Helper()
 	f.eventually("a description with "+strings.Join(parts, ", "), func() bool {
@@ -204,17 +203,17 @@ func (f *fixture) AwaitDescribed(object string, parts ...string) {
 	})
 }
 
-// written are the requests of the controller that change something in the namespace of
-// the test, events apart.
+// written returns the controller's write requests in the test's namespace, without events.
 func (f *fixture) written() testcluster.Requests {
 	f.t.Helper()
 	return withoutEvents(f.Requests()).Writes().Where(f.here)
 }
 
-// here reports whether a request is about the namespace of the test.
+// here reports whether a request concerns the test's namespace.
 func (f *fixture) here(r testcluster.Request) bool { return r.Namespace == f.namespace }
 
-// statuses are all statuses that the Mysqls of the namespace have had since the watch began.
+// statuses returns a function that returns every status of the namespace's Mysqls since the watch
+// began.
 func (f *fixture) statuses(ctx context.Context) func() []v1.MysqlStatus {
 	f.t.Helper()
 	stream, err := f.in("user", mysqls).Watch(ctx, metav1.ListOptions{})
@@ -263,8 +262,8 @@ func (f *fixture) testSample() {
 	f.Quiet(quiet)
 	f.AwaitDescribed("mysql/db-1", "Normal", "Created", "created ")
 
-	// How many steps it takes is not ours to say: the StatefulSet may have its one ready
-	// replica a moment before its own controller says that it has come to rest.
+	// The number of steps is not fixed. The StatefulSet may have its ready replica a moment before its
+	// status reports that the rollout is complete.
 	var path []string
 	for _, status := range history() {
 		set := of(&v1.Mysql{Status: status}, v1.ConditionStatefulSet)
@@ -520,8 +519,8 @@ func (f *fixture) testRefused() {
 	}
 }
 
-// The API server writes quantities in its own form: that is neither drift nor another
-// size, and the longest name is not too long for anything that is made of it.
+// The API server normalizes quantities. That is neither drift nor a new size. The longest allowed name
+// is short enough for all derived names.
 func (f *fixture) testQuantities() {
 	t := f.t
 	longest := strings.Repeat("a", 52)
@@ -543,7 +542,7 @@ func (f *fixture) testQuantities() {
 		assert.Empty(t, of(m, v1.ConditionStalled))
 		assert.Empty(t, f.Application(name).Status.Contested)
 	}
-	f.Database("halves", "{cpu: 500m, memory: 512Mi, storage: 512Mi}") // the same
+	f.Database("halves", "{cpu: 500m, memory: 512Mi, storage: 512Mi}") // the same values
 	f.AwaitDatabase("halves")
 	f.Quiet(quiet)
 	f.Patch("mallory", statefulSets, longest, `{spec: {replicas: 2}}`)
@@ -620,7 +619,7 @@ func (f *fixture) testKeep() {
 	})
 }
 
-// Nothing is created for a spec that the volume of an earlier Mysql does not fit.
+// Nothing is created if the volume of an earlier Mysql does not fit the spec.
 func (f *fixture) testKeptVolume() {
 	t := f.t
 	f.Database("db", "{storage: 1Gi}")

@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/holdfast/pkg/controller"
 )
 
-// configsIn are manifests of n ConfigMaps in a namespace, after those that are given.
+// configsIn returns manifests: the given ones, followed by n ConfigMaps in a namespace.
 func configsIn(namespace string, n int, before ...string) string {
 	manifests := before
 	for i := range n {
@@ -26,7 +26,7 @@ func configsIn(namespace string, n int, before ...string) string {
 	return "{manifest: [" + strings.Join(manifests, ", ") + "], retry: {initialInterval: 10m}}"
 }
 
-// askedOfNamespaces is how often the controller has watched namespaces, or asked for a list.
+// askedOfNamespaces returns how often the controller has watched or listed namespaces.
 func (f *fixture) askedOfNamespaces() int {
 	f.t.Helper()
 	all, err := f.cluster.Requests(f.mark)
@@ -79,7 +79,7 @@ func TestANamespaceThatIsMissing(t *testing.T) {
 		assert.Len(t, creates(f), 1)
 
 		f.Create("user", `{apiVersion: v1, kind: Namespace, metadata: {name: $NS-later}}`)
-		f.AwaitReady("app") // and nothing but the watch can tell before 10 minutes are over
+		f.AwaitReady("app") // without the watch, this would take 10 minutes
 		assert.Len(t, creates(f), 1+n)
 		f.eventually("the end of the watch of namespaces", func() bool { return f.askedOfNamespaces() == 1 })
 	})

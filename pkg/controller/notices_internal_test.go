@@ -34,7 +34,7 @@ func TestUnchangedApplications(t *testing.T) {
 	}
 }
 
-// object is an Application as the store has it.
+// object returns an Application in the form of the store.
 func object(t *testing.T, raw string) *cluster.Object {
 	t.Helper()
 	content, err := manifest.DecodeJSON([]byte(raw))
@@ -61,7 +61,7 @@ func TestWaitsForKindsEndWithTheirApplication(t *testing.T) {
 	c.awaitKind("../metrics", a.Key)
 	assert.Len(t, c.waiting, 2, "there are no such groups")
 
-	// When its author writes other groups into it again and again,
+	// When its author repeatedly writes other groups into it,
 	for i := range 60 {
 		next := app("a", int64(i+2))
 		c.applicationChanged(a, next)
@@ -71,7 +71,7 @@ func TestWaitsForKindsEndWithTheirApplication(t *testing.T) {
 	assert.Len(t, c.waiting, 2, "then it waits for the last ones only.")
 	assert.Len(t, c.waiting["x.example.com"], 1)
 
-	// And when both are gone, nothing is left.
+	// And when both Applications are deleted, no state is left.
 	c.applicationChanged(a, nil)
 	c.applicationChanged(b, nil)
 	assert.Empty(t, c.waiting)

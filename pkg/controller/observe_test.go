@@ -22,7 +22,7 @@ manifest:
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {key: ours}}
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: absent}, data: {key: ours}}`
 
-// mayGet leaves the ServiceAccount nothing but to read ConfigMaps.
+// mayGet leaves the ServiceAccount only the right to get ConfigMaps.
 func (f *fixture) mayGet() {
 	f.t.Helper()
 	f.revoke()
@@ -32,7 +32,7 @@ func (f *fixture) mayGet() {
 	f.awaitAccess(applier, fmt.Sprintf(`{namespace: %s, verb: get, resource: configmaps}`, f.namespace))
 }
 
-// awaitObserved waits for a status that says of a field of the first ConfigMap that it is that.
+// awaitObserved waits for a status that reports this live value for a field of the first ConfigMap.
 func (f *fixture) awaitObserved(value string) *v1alpha1.Application {
 	f.t.Helper()
 	return f.AwaitApplication("app", "data.key is "+value, func(app *v1alpha1.Application) bool {
@@ -45,8 +45,9 @@ func (f *fixture) awaitObserved(value string) *v1alpha1.Application {
 	})
 }
 
-// Who may only get can observe. Nothing is written but what the Application says of itself,
-// whoever changes what; what stands costs nothing; and one word turns it on.
+// A ServiceAccount that can only get objects can observe them. The controller writes only to the
+// Application itself, whichever client changes the objects. At rest, observing costs no requests.
+// Setting spec.mode to Hold starts corrections.
 func TestObserving(t *testing.T) {
 	f := given(t)
 	f.mayGet()
@@ -96,8 +97,8 @@ func TestObserving(t *testing.T) {
 	})
 }
 
-// Turned on, it holds; turned off, nothing is corrected, and its marks and its finalizer stay;
-// deleted, its policies hold.
+// With mode Hold, the Application holds its objects. Back in observe-only mode, it corrects nothing,
+// and its tracking metadata and finalizer stay. When it is deleted, its deletion policies apply.
 func TestObservingWhatWasHeld(t *testing.T) {
 	f := given(t)
 	f.Create("helm", `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {key: theirs}}`)
@@ -136,7 +137,7 @@ func TestObservingWhatWasHeld(t *testing.T) {
 	assert.Nil(t, value(left, "metadata", "annotations", v1alpha1.AnnotationTrackingID))
 }
 
-// Nothing of an object is told that the ServiceAccount may not read.
+// Nothing is reported about an object that the ServiceAccount cannot read.
 func TestObservingReadsAsTheServiceAccount(t *testing.T) {
 	f := given(t)
 	f.revoke()
@@ -160,7 +161,7 @@ func TestObservingReadsAsTheServiceAccount(t *testing.T) {
 	assert.Positive(t, gets)
 }
 
-// Whoever comes after a process that has ended has nothing to say of what stands.
+// After a restart, the controller does not report unchanged drift again.
 func TestObservingAfterARestart(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	f.Create("helm", `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {key: theirs}}`)

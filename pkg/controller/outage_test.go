@@ -59,7 +59,7 @@ manifest:
 				return err == nil
 			})
 
-			// Then: what changes from now on is seen and corrected,
+			// Then: drift after the outage is seen and corrected,
 			f.eventually("a drift", func() bool {
 				_, err := f.kubectl("", "patch", "configmap", "config", "--type=merge", `--patch={"data":{"key":"theirs"}}`)
 				return err == nil
@@ -75,7 +75,7 @@ manifest:
 				return value(object, "spec", "title") == "Chanson"
 			})
 			assert.Equal(t, uid, value(song, "metadata", "uid"), "nothing is made anew")
-			// and what is new is made.
+			// and new objects are created.
 			name := fmt.Sprint("app-", time.Now().UnixNano())
 			f.Submit(name, strings.ReplaceAll(oneConfig, "name: config", "name: "+name))
 			f.AwaitReady(name)
@@ -85,7 +85,7 @@ manifest:
 	}
 }
 
-// flaky fails every third request that is not a watch, each time in another way.
+// flaky fails every third request that is not a watch, in different ways.
 type flaky struct {
 	http.RoundTripper
 	requests, failures atomic.Int64
@@ -103,13 +103,13 @@ func (b *flaky) RoundTrip(request *http.Request) (*http.Response, error) {
 	switch n := b.failures.Add(1); n % 6 {
 	case 0:
 		return nil, errors.New("connection reset by peer")
-	case 1: // executed, and the answer is lost
+	case 1: // executed, but the response is lost
 		response, err := b.RoundTripper.RoundTrip(request)
 		if err == nil {
 			response.Body.Close()
 		}
 		return nil, errors.New("the answer is lost")
-	case 2: // executed, and half of the answer arrives
+	case 2: // executed, but only half of the response arrives
 		response, err := b.RoundTripper.RoundTrip(request)
 		if err == nil {
 			all, _ := io.ReadAll(response.Body)
@@ -162,8 +162,8 @@ func TestRequestsThatFailInAnyWayAreMadeUpFor(t *testing.T) {
 	}, "")
 }
 
-// brittle ends every watch after a second, by turns in silence, in the middle of a line,
-// and by saying that its version is too old.
+// brittle ends every watch after a second, in three ways in turn. The stream closes silently, breaks in
+// the middle of a line, or reports that the resource version is too old.
 type brittle struct {
 	http.RoundTripper
 	ended atomic.Int64
@@ -190,7 +190,7 @@ func (b *brittle) RoundTrip(request *http.Request) (*http.Response, error) {
 		writer.CloseWithError(err)
 	}()
 	time.AfterFunc(time.Second, func() {
-		// Between two events: what is being written comes first.
+		// io.Pipe finishes the current write first, so this arrives between two events.
 		_, _ = io.WriteString(writer, last)
 		_ = writer.Close()
 		_ = body.Close()
@@ -216,7 +216,7 @@ func TestWatchesThatBreakAllTheTimeMissNothing(t *testing.T) {
 			f.Patch("mallory", configMaps, name, `{data: {key: theirs}}`)
 		}
 		f.AwaitValue(configMaps, name, "held", "data", "key")
-		select { // so that it spreads over many lives of a watch
+		select { // spread the changes over several watches
 		case <-time.After(300 * time.Millisecond):
 		case <-t.Context().Done():
 		}
@@ -247,7 +247,8 @@ func (e *explosive) RoundTrip(request *http.Request) (*http.Response, error) {
 	return e.RoundTripper.RoundTrip(request)
 }
 
-// A panic while one Application is handled is an error of that one, wherever it happens.
+// A panic during the reconcile of an Application is an error of that Application only, wherever the
+// panic occurs.
 func TestAPanicDoesNotStopTheController(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	var calls atomic.Int64
@@ -269,7 +270,7 @@ func TestAPanicDoesNotStopTheController(t *testing.T) {
 	assert.Negative(t, bomb.left.Load())
 }
 
-// refusing answers the first reads of one object with an error.
+// refusing responds to the first reads of one object with an error.
 type refusing struct {
 	http.RoundTripper
 	object string
@@ -288,9 +289,8 @@ func (r *refusing) RoundTrip(request *http.Request) (*http.Response, error) {
 	return r.RoundTripper.RoundTrip(request)
 }
 
-// Of an object that is on record, in no watch and no longer wanted, only a read tells
-// whether it is gone. Nothing else happens to the Application that would have it asked
-// once more.
+// The object is recorded but no longer desired, and no watch covers it. Only a read shows whether it
+// still exists. No other event makes the controller read it again.
 func TestAReadThatFailsIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	for _, deleted := range []bool{true, false} {
@@ -322,8 +322,8 @@ func TestAReadThatFailsIsTriedAgain(t *testing.T) {
 	}
 }
 
-// deaf lets nothing through any more at some time: no event of a watch, and no answer to
-// a create, though the first one is carried out.
+// deaf blocks all traffic of a resource from some point on. It withholds watch events and responses to
+// creates, but the first create is executed.
 type deaf struct {
 	http.RoundTripper
 	resource string
@@ -370,8 +370,8 @@ func (b *deafBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Whether a create without an answer was carried out, the watch says late, and the status
-// does not at all.
+// A create gets no response. The watch reports its result late, and the status does not contain it at
+// all.
 func TestObjectOfUnansweredCreateIsDeleted(t *testing.T) {
 	t.Parallel()
 	for _, deleted := range []bool{true, false} {

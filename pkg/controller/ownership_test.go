@@ -17,8 +17,7 @@ manifest:
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: ours}}
 `
 
-// touched are the successful writes to objects of the test's namespace that are not
-// Applications.
+// touched returns the successful writes to objects in the test's namespace, except Applications.
 func (f *fixture) touched() testcluster.Requests {
 	return f.Requests().Writes().Where(func(r testcluster.Request) bool {
 		return r.Resource != applications.Resource && r.Resource != events.Resource && r.Code < 300
@@ -52,7 +51,7 @@ func TestAnObjectThatExistsIsAdoptedOrNot(t *testing.T) {
 				assert.Empty(t, f.touched())
 				assert.Equal(t, before.Object, f.Get(configMaps, "config"))
 
-				// Then: it outlives the Application.
+				// Then: the object outlives the Application.
 				f.Delete(applications, "app")
 				f.AwaitGone(applications, "app")
 				assert.Equal(t, before.Object, f.Get(configMaps, "config"))
@@ -95,10 +94,10 @@ func TestRecreatedObjectIsNeverDeleted(t *testing.T) {
 	f := given(t)
 	f.Submit("app", oneConfig)
 	f.AwaitReady("app")
-	// Given an Application that cannot create it again at once,
+	// Given an Application that cannot create its object again at once,
 	f.Submit("app", "suspend: true"+oneConfig)
 	f.AwaitReason("app", v1alpha1.ReasonSuspended)
-	// when somebody takes its place,
+	// when another client creates an object with the same name,
 	f.Delete(configMaps, "config")
 	f.AwaitGone(configMaps, "config")
 	foreign := f.Create("somebody", `{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: theirs}}`)
@@ -134,7 +133,7 @@ func TestACopyOfOurObjectIsNeverTouched(t *testing.T) {
 	f := given(t)
 	f.Submit("app", oneConfig)
 	app := f.AwaitReady("app")
-	// Given somebody's copy, marks and all,
+	// Given a copy with tracking metadata, which another client created,
 	copied := clone(t, f.Get(configMaps, "config"))
 	labels, _, err := unstructured.NestedStringMap(copied, "metadata", "labels")
 	require.NoError(t, err)
@@ -145,7 +144,7 @@ func TestACopyOfOurObjectIsNeverTouched(t *testing.T) {
 	created := f.createObject("somebody", copied)
 	f.Quiet(time.Second)
 
-	// when it changes, the Application does, and the Application goes,
+	// when the copy and the Application change, and the Application is deleted,
 	f.Patch("somebody", configMaps, "copy", `{data: {key: theirs}}`)
 	f.Submit("app", oneConfig+`
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: second}, data: {key: ours}}`)
@@ -153,7 +152,7 @@ func TestACopyOfOurObjectIsNeverTouched(t *testing.T) {
 	f.Delete(applications, "app")
 	f.AwaitGone(applications, "app")
 
-	// then it stays as it is.
+	// then the copy is unchanged.
 	after := f.Get(configMaps, "copy")
 	require.NotNil(t, after)
 	assert.Equal(t, string(created.GetUID()), value(after, "metadata", "uid"))
@@ -201,7 +200,7 @@ func TestAnObjectWithoutItsLabelIsDeleted(t *testing.T) {
 	f := given(t)
 	f.Submit("app", oneConfig)
 	f.AwaitReady("app")
-	// Given an Application that may not put the label back,
+	// Given an Application that cannot restore the label,
 	f.Submit("app", "suspend: true"+oneConfig)
 	f.AwaitReason("app", v1alpha1.ReasonSuspended)
 	f.Patch("mallory", configMaps, "config", `{metadata: {labels: null}}`)
@@ -242,7 +241,7 @@ manifest:
 	f.Quiet(quiet)
 	assert.Equal(t, "second", value(f.Get(configMaps, "config"), "data", "key"))
 
-	// Then: the first one goes without it.
+	// Then: the first Application is deleted without the object.
 	f.Delete(applications, "first")
 	f.AwaitGone(applications, "first")
 	f.Quiet(time.Second)
@@ -259,23 +258,23 @@ func TestAForeignFinalizerKeepsItsResource(t *testing.T) {
 	f.Patch("somebody", configMaps, "second", `{metadata: {finalizers: [somebody.example.com/wait]}}`)
 	f.Quiet(time.Second)
 
-	// When it leaves the manifest,
+	// When the object leaves the manifest,
 	f.Mark()
 	f.Submit("app", oneConfig)
 	app := f.AwaitApplication("app", "waiting for a finalizer", func(app *v1alpha1.Application) bool {
 		return len(app.Status.Resources) == 2 && app.Status.Resources[1].Reason == v1alpha1.ReasonDeleting
 	})
-	// then it is in the inventory, and the message names the finalizer,
+	// then it is still in the inventory, and the message names the finalizer,
 	assert.Contains(t, app.Status.Resources[1].Message, "somebody.example.com/wait")
 	f.Quiet(quiet)
 	assert.Equal(t, map[string]int{"delete configmaps": 1}, counts(f.touched()), "%s", f.Requests())
 
-	// until it is gone.
+	// until it is deleted.
 	f.Patch("somebody", configMaps, "second", `{metadata: {finalizers: null}}`)
 	app = f.AwaitReady("app")
 	assert.Len(t, app.Status.Resources, 1)
 
-	// And the same with the Application.
+	// The same applies when the Application is deleted.
 	f.Patch("somebody", configMaps, "config", `{metadata: {finalizers: [somebody.example.com/wait]}}`)
 	f.Quiet(time.Second)
 	f.Mark()
@@ -312,7 +311,7 @@ manifest:
 	assert.Equal(t, map[string]int{"patch configmaps": 2}, counts(f.touched()), "%s", f.Requests())
 }
 
-// A manifest may say of its own object that it stays.
+// A manifest can specify that its own object is not deleted.
 func TestTheDeletionPolicyOfOneObject(t *testing.T) {
 	t.Parallel()
 	const kept = `
@@ -351,7 +350,7 @@ func TestTheDeletionPolicyOfOneObject(t *testing.T) {
 		assert.Nil(t, f.Get(configMaps, "last"))
 		released(t, f, uid)
 
-		// Then: the next one of that name takes it over, if it may.
+		// Then: the next Application with that name adopts it, if its policy allows that.
 		f.Submit("app", "adoption: IfUnowned\nmanifest:"+kept)
 		f.AwaitReady("app")
 		assert.Equal(t, uid, value(f.Get(configMaps, "kept"), "metadata", "uid"))

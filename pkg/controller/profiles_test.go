@@ -20,9 +20,9 @@ import (
 	"holdfast.dev/holdfast/pkg/controller"
 )
 
-// Profile installs a HoldProfile with one rule, which is for the objects of the test's
-// namespace, and returns its name. What a ServiceAccount may see does not matter: that of
-// these tests has rights in its namespace only.
+// Profile installs a HoldProfile with one rule for the objects in the test's namespace, and returns its
+// name. The rights of the ServiceAccount do not matter for profiles: here they cover only the test's
+// namespace.
 func (f *fixture) Profile(rule string) string {
 	f.t.Helper()
 	name := "for-" + f.namespace
@@ -43,8 +43,7 @@ spec:
 	return name
 }
 
-// AwaitProfile waits until the condition Ready of a profile has a reason, and returns its
-// message.
+// AwaitProfile waits until the Ready condition of a profile has a reason, and returns its message.
 func (f *fixture) AwaitProfile(name, reason string) (message string) {
 	f.t.Helper()
 	f.Await(holdProfiles, name, "Ready: "+reason, func(object map[string]any) bool {
@@ -185,7 +184,7 @@ func TestInvalidProfilesAreRejected(t *testing.T) {
 	}
 }
 
-// A new process knows no profile before it has read them, and writes nothing before.
+// A new process must read all profiles before it writes anything.
 func TestARestartKeepsWhatAProfileFrees(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	f.Profile(whileAutoscaled)
@@ -209,8 +208,8 @@ func TestARestartKeepsWhatAProfileFrees(t *testing.T) {
 
 var validators = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
 
-// Shipped installs a profile of deploy/profiles for the objects that have the label of the
-// test, and returns its name there.
+// Shipped installs a profile from deploy/profiles for objects with the test's label, and returns its
+// name.
 func (f *fixture) Shipped(file string) string {
 	f.t.Helper()
 	raw, err := os.ReadFile("../../deploy/profiles/" + file)
@@ -234,7 +233,7 @@ func (f *fixture) Shipped(file string) string {
 	return profile.Name
 }
 
-// Without the profile Holdfast and the other writer fight; with it there is peace.
+// Without the profile, Holdfast and the other writer contest the fields. With the profile, they do not.
 func TestTheShippedProfiles(t *testing.T) {
 	t.Parallel()
 	const webhook = "webhooks: [{name: a.example.com, clientConfig: {service: {name: a, namespace: $NS}, caBundle: Cg==}, failurePolicy: Ignore, sideEffects: None, admissionReviewVersions: [v1]}]"

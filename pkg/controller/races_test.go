@@ -21,15 +21,15 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// meddler has somebody act at the very moment before a request is sent, when its
-// decision is made, and is wrong from then on; and it can hold back what watches say.
+// meddler lets another client act immediately before a request is sent. At that point the request is
+// decided, and it is wrong from then on. It can also delay watch events.
 type meddler struct {
 	http.RoundTripper
 
 	mu             sync.Mutex
 	method, suffix string
 	act            func()
-	lagging        map[string]chan struct{} // by resource; closed when its watches go on
+	lagging        map[string]chan struct{} // by resource; closed to let the events through
 }
 
 func (m *meddler) wrap(next http.RoundTripper) http.RoundTripper {
@@ -37,8 +37,8 @@ func (m *meddler) wrap(next http.RoundTripper) http.RoundTripper {
 	return m
 }
 
-// before has something done once, before the next request of a method to a path. A test
-// in which there is no such request fails: nothing has come in between.
+// before runs act once, before the next request with this method and path. The test fails if there is
+// no such request.
 func (m *meddler) before(t *testing.T, method, suffix string, act func()) {
 	t.Helper()
 	var done atomic.Bool
@@ -49,13 +49,12 @@ func (m *meddler) before(t *testing.T, method, suffix string, act func()) {
 		act()
 	}
 	t.Cleanup(func() {
-		m.due(&http.Request{Method: method, URL: &url.URL{Path: suffix}}) // not in the next test
+		m.due(&http.Request{Method: method, URL: &url.URL{Path: suffix}}) // do not act in the next test
 		assert.True(t, done.Load(), "nothing was done before a %s of %s", method, suffix)
 	})
 }
 
-// lag holds back all that the watches of a resource say, until the function that it
-// returns is called.
+// lag holds back all watch events of a resource until the returned function is called.
 func (m *meddler) lag(resource string) (goOn func()) {
 	gate := make(chan struct{})
 	m.mu.Lock()
@@ -84,7 +83,7 @@ func (m *meddler) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// gated is the body of a watch.
+// gated is the body of a watch whose data can be held back.
 type gated struct {
 	io.ReadCloser
 	gate func() <-chan struct{}
@@ -112,7 +111,7 @@ func (m *meddler) due(request *http.Request) func() {
 func TestFasterClientIsNotOverwritten(t *testing.T) {
 	alone := givenAlone(t, testcluster.Options{})
 	m := &meddler{}
-	var gone sync.Map // the objects after whose deletion a hook has run
+	var gone sync.Map // the objects whose post-delete hook has run
 	h := hooks.New()
 	h.ResourcePostDelete.Listen("note", func(c *hooks.ChangeEvent) error {
 		gone.Store(c.ID, nil)
@@ -131,7 +130,7 @@ func TestFasterClientIsNotOverwritten(t *testing.T) {
 
 	t.Run("a spec that changes while the status of the last one is written is handled", func(t *testing.T) {
 		f := held(t)
-		// Given a watch that speaks of it when it is old already,
+		// Given a watch that delivers the new spec late,
 		goOn := func() {}
 		m.before(t, http.MethodPatch, "/applications/app/status", func() {
 			goOn = m.lag("applications")
@@ -251,7 +250,7 @@ func TestFasterClientIsNotOverwritten(t *testing.T) {
 			f.replace(configMaps, "config-1")
 			m.before(t, http.MethodGet, "/configmaps/config-1", func() { f.Delete(configMaps, "config-1") })
 		})
-		goOn := m.lag("configmaps") // nor does the watch tell
+		goOn := m.lag("configmaps") // the watch does not report it, either
 		defer goOn()
 		f.Submit("app", configs(1))
 		assert.Len(t, f.AwaitReady("app").Status.Resources, 1)
@@ -266,7 +265,7 @@ func TestFasterClientIsNotOverwritten(t *testing.T) {
 		f.Submit("app", "retry: {maxAttempts: 1}\n"+configs(2))
 		f.AwaitReason("app", v1alpha1.ReasonResourceConflict)
 		f.Quiet(time.Second)
-		// Given a watch that speaks of the label when it is old already,
+		// Given a watch that delivers the label late,
 		goOn := func() {}
 		m.before(t, http.MethodPatch, "/applications/app/status", func() {
 			goOn = m.lag("applications")
@@ -293,7 +292,7 @@ func TestFasterClientIsNotOverwritten(t *testing.T) {
 	})
 }
 
-// replace has somebody make an object anew.
+// replace deletes an object and creates a ConfigMap of the same name as another client.
 func (f *fixture) replace(resource schema.GroupVersionResource, name string) {
 	f.t.Helper()
 	f.Delete(resource, name)

@@ -16,7 +16,7 @@ import (
 
 var daemonSets = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}
 
-// page is docs/share.md with the namespace of the test in the place of its own ones.
+// page returns docs/share.md with its namespaces replaced by the test's namespace.
 func (f *fixture) page() string {
 	f.t.Helper()
 	text, err := os.ReadFile("../../docs/share.md")
@@ -26,8 +26,8 @@ func (f *fixture) page() string {
 		"clusterrole=labels", "clusterrole="+f.namespace).Replace(string(text))
 }
 
-// Follow submits an Application of docs/share.md, with more at its end, after the commands of
-// the page that are about its ServiceAccount.
+// Follow submits an Application from docs/share.md with more appended. Before that, it runs the page's
+// commands for the ServiceAccount.
 func (f *fixture) Follow(name, more, right string) {
 	f.t.Helper()
 	page := f.page()
@@ -120,7 +120,7 @@ func TestTheRecipeOfTwoTeams(t *testing.T) {
 	assert.Contains(t, whatever(live, "spec", "template", "spec", "containers", "1", "env"), map[string]any{"name": "TRACES", "value": "all"})
 }
 
-// applyWeb applies a Deployment as Argo CD does.
+// applyWeb applies a Deployment in the way of Argo CD.
 func (f *fixture) applyWeb(replicas string) {
 	f.t.Helper()
 	u := f.object(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {` + replicas + `selector: {matchLabels: {app: web}},
@@ -129,8 +129,8 @@ func (f *fixture) applyWeb(replicas string) {
 	require.NoError(f.t, err)
 }
 
-// A field whose value is the one that is held stays, if it was applied in our name before it
-// leaves their manifest.
+// A field keeps the held value if the user takes two steps. First, the field is applied with our field
+// manager. Then it is removed from the manifest of the other tool.
 func TestTheRecipeOfKeepingAValue(t *testing.T) {
 	f := given(t)
 	f.applyWeb("replicas: 3, ")
@@ -161,7 +161,7 @@ func TestTheRecipeOfTakingAFieldOver(t *testing.T) {
 	f.AwaitValue(deployments, "web", int64(3), "spec", "replicas")
 	f.AwaitHeld("replicas")
 
-	apply("replicas: 2, ") // it is still in their manifest: who holds another value corrects it each time
+	apply("replicas: 2, ") // still in their manifest, so each apply is corrected
 	f.AwaitValue(deployments, "web", int64(3), "spec", "replicas")
 	f.Quiet(quiet)
 	f.Mark()
@@ -187,7 +187,7 @@ func TestTheRecipeOfNamespaces(t *testing.T) {
 		assert.Equal(t, name, value(live, "metadata", "labels", "name"))
 	}
 	made("a")
-	f.Follow("labels", "\n    names: ["+f.namespace+", "+f.namespace+"-*]\n", `{verb: patch, resource: namespaces}`) // those of other tests are theirs
+	f.Follow("labels", "\n    names: ["+f.namespace+", "+f.namespace+"-*]\n", `{verb: patch, resource: namespaces}`) // without those of other tests
 	labelled(f.namespace)
 	labelled(f.namespace + "-a")
 	made("b")

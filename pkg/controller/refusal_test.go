@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// bulky is a spec of n ConfigMaps, or Secrets, of so many KiB each.
+// bulky returns a spec with n ConfigMaps or Secrets, each with the given size in KiB.
 func bulky(kind string, n, kib int) string {
 	var text strings.Builder
 	text.WriteString("manifest:\n")
@@ -24,14 +24,14 @@ func bulky(kind string, n, kib int) string {
 	return text.String()
 }
 
-// noise is text that compression makes hardly smaller.
+// noise returns text that hardly compresses.
 func noise(kib int) string {
 	raw := make([]byte, kib<<10*3/4)
 	_, _ = rand.NewChaCha8([32]byte{}).Read(raw)
 	return base64.StdEncoding.EncodeToString(raw)
 }
 
-// Values of Secrets are in no slice.
+// Slices never contain values of Secrets.
 func TestAnApplicationWhoseSecretsDoNotFit(t *testing.T) {
 	f := given(t)
 	f.Submit("app", bulky("Secret", 8, 180))
@@ -42,14 +42,14 @@ func TestAnApplicationWhoseSecretsDoNotFit(t *testing.T) {
 	assert.Contains(t, message, "split it")
 	assert.Equal(t, v1alpha1.ReasonManifestTooLarge, condition(app, v1alpha1.ConditionStalled).Reason)
 	f.Quiet(quiet)
-	// There is no room for a record beside such a spec.
+	// Such a spec leaves no room for the record.
 	assert.Equal(t, map[string]int{"create applicationslices": 1, "patch applications/status": 1}, counts(withoutEvents(f.Requests())))
 
-	// Then: what fits is created.
+	// Then: a spec that fits is created.
 	f.Submit("app", bulky("Secret", 4, 180))
 	f.AwaitReady("app")
-	f.Quiet(quiet) // the slice of what was refused is deleted
-	// And: growing beyond leaves what there is.
+	f.Quiet(quiet) // the slice of the rejected spec is deleted
+	// And: when the spec outgrows the limit again, the existing objects stay.
 	f.Mark()
 	f.Submit("app", bulky("Secret", 8, 180))
 	f.AwaitReason("app", v1alpha1.ReasonManifestTooLarge)
@@ -61,8 +61,8 @@ func TestAnApplicationWhoseSecretsDoNotFit(t *testing.T) {
 	assert.Nil(t, f.Get(secrets, "bulk-0"))
 }
 
-// The status repeats the spec once, as what is observed is as it is desired; etcd takes
-// 1.5 MiB.
+// The status contains the spec once, because held fields have their desired values. The limit of etcd
+// is 1.5 MiB.
 func TestSizesAroundTheLimitAreHeld(t *testing.T) {
 	f := given(t)
 	for _, kib := range []int{80, 92} {
@@ -140,12 +140,12 @@ observerSchema:
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			f := given(t)
-			// Given an Application that holds something,
+			// Given an Application that holds an object,
 			f.Submit("app", oneConfig)
 			f.AwaitReady("app")
 			f.Quiet(time.Second)
 			before := f.Get(configMaps, "config")
-			// when what is submitted is broken, and names none of it,
+			// when the new spec is invalid and does not contain that object,
 			f.Mark()
 			f.Submit("app", row.spec)
 
@@ -161,7 +161,7 @@ observerSchema:
 			assert.Equal(t, before, f.Get(configMaps, "config"))
 			assert.Len(t, app.Status.Resources, 1, "the inventory stays")
 
-			// then mending it leads to where it would have led without.
+			// then the corrected spec leads to the same result as without the mistake.
 			f.Submit("app", `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: new}, data: {key: ours}}]}`)
 			f.AwaitReady("app")
 			assert.NotNil(t, f.Get(configMaps, "new"))

@@ -9,8 +9,8 @@ import (
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
-// While there is something to correct, postponed reports are written one at a time, and who
-// has to wait is asked for when it is its turn.
+// While there is drift to correct, postponed status reports are written one at a time. An Application
+// whose report has to wait is requeued later.
 func TestReportsDoNotCompeteWithCorrections(t *testing.T) {
 	c := &Controller{registry: registry{changed: map[types.UID]struct{}{"another": {}, "one more": {}}}, queue: worker.NewQueue[types.NamespacedName]("")}
 	defer c.queue.ShutDown()

@@ -21,7 +21,7 @@ import (
 	"holdfast.dev/holdfast/pkg/hooks"
 )
 
-// failing answers creates of ConfigMaps with a server error, as long as it is told to.
+// failing responds to creates of ConfigMaps with a server error while broken is true.
 type failing struct {
 	http.RoundTripper
 	broken   atomic.Bool
@@ -43,8 +43,8 @@ func (b *failing) RoundTrip(request *http.Request) (*http.Response, error) {
 	return b.RoundTripper.RoundTrip(request)
 }
 
-// The steps of one story: what is given up stays so until something happens, whatever
-// that is, and a success starts the count anew.
+// After the last attempt, the controller waits until something happens. Any event then starts another
+// attempt. A success resets the count.
 func TestAttemptsThatAreLimited(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	bad := &failing{}
@@ -57,8 +57,8 @@ manifest:
 - {apiVersion: v1, kind: Secret, metadata: {name: other}, data: {key: b3Vycw==}}
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: ` + value + `}}`
 	}
-	// The echo of a correction of our own may come before its answer, and is then a
-	// change like any other: one attempt more.
+	// The watch may deliver our own correction before its response arrives. Then it counts like any other
+	// change and causes one more attempt.
 	last := int64(0)
 	givenUp := func(attempts int64, what string) {
 		t.Helper()
@@ -99,8 +99,7 @@ manifest:
 	givenUp(3, "after a success the count starts anew")
 }
 
-// What is written of an Application that nobody asked anything new with: its status, or
-// who manages what.
+// Updates that request nothing do not start a reconcile: a status, or a new field manager.
 func TestAnUpdateThatAsksForNothingStartsNothing(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	metrics := controller.NewMetrics()
@@ -118,7 +117,7 @@ func TestAnUpdateThatAsksForNothingStartsNothing(t *testing.T) {
 		_, err = f.in("mallory", applications).Patch(t.Context(), "app", types.MergePatchType, body, metav1.PatchOptions{}, "status")
 		require.NoError(t, err)
 	}
-	// The watch has said all that when it has said this, of another Application.
+	// When the last Application is ready, the watch has delivered all of these updates.
 	f.Submit("last", strings.ReplaceAll(oneConfig, "name: config", "name: last"))
 	f.AwaitReady("last")
 	f.Quiet(time.Second)
@@ -130,12 +129,12 @@ func TestAnUpdateThatAsksForNothingStartsNothing(t *testing.T) {
 	assert.LessOrEqual(t, last, float64(10), "of the other Application alone")
 }
 
-// together notes how many requests about one Application's object are under way.
+// together counts the concurrent requests for one Application's object.
 type together struct {
 	http.RoundTripper
 	mu        sync.Mutex
 	now, most int
-	slow      chan struct{} // a token for each request that may go on
+	slow      chan struct{} // a token for each request that may continue
 }
 
 func (c *together) wrap(next http.RoundTripper) http.RoundTripper {
@@ -174,12 +173,12 @@ func TestOneApplicationIsNeverHandledTwiceAtATime(t *testing.T) {
 		defer slow.mu.Unlock()
 		return slow.now > 0
 	})
-	for i := range 20 { // each of them a reason to handle the Application
+	for i := range 20 { // each of them causes a reconcile
 		f.Patch("mallory", configMaps, "config", `{data: {key: theirs-`+string(rune('a'+i))+`}}`)
 		f.Patch("user", applications, "app", `{metadata: {annotations: {holdfast.dev/reconcile: "`+string(rune('a'+i))+`"}}}`)
 	}
 	f.Submit("other", strings.ReplaceAll(oneConfig, "name: config", "name: other"))
-	f.AwaitReady("other") // others are handled meanwhile
+	f.AwaitReady("other") // other Applications are reconciled meanwhile
 	close(slow.slow)
 	f.AwaitValue(configMaps, "config", "ours", "data", "key")
 	f.AwaitReady("app")
@@ -189,8 +188,7 @@ func TestOneApplicationIsNeverHandledTwiceAtATime(t *testing.T) {
 	assert.Equal(t, 1, slow.most)
 }
 
-// What is being done when a process is asked to end is brought to its end; what is not
-// begun is left to the next one.
+// When a process is told to end, it finishes the reconcile in progress. The next process does the rest.
 func TestAnEndInMidWorkLeavesNothingHalfDone(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	gate := &held{arrived: make(chan struct{}), goOn: make(chan struct{})}
@@ -242,7 +240,7 @@ func (h *held) RoundTrip(request *http.Request) (*http.Response, error) {
 	return h.RoundTripper.RoundTrip(request)
 }
 
-// Without any event, an Application is looked at again when its interval is over.
+// An Application is reconciled when its interval is over, even without any event.
 func TestAnApplicationHasAnInterval(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	metrics := controller.NewMetrics()
@@ -258,8 +256,8 @@ func TestAnApplicationHasAnInterval(t *testing.T) {
 	assert.Empty(t, f.Requests(), "which cost no request")
 }
 
-// Its own interval comes first, a little earlier than it says, so that not all come at
-// one moment.
+// The Application's own interval takes precedence. It is shortened slightly, so that not all
+// Applications are reconciled at once.
 func TestTheIntervalOfAnApplicationComesFirst(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	var mu sync.Mutex
@@ -276,7 +274,7 @@ func TestTheIntervalOfAnApplicationComesFirst(t *testing.T) {
 		looks = append(looks, time.Now())
 		return nil
 	})
-	f.Run(controller.Options{Hooks: h}) // nothing is looked at again by itself
+	f.Run(controller.Options{Hooks: h}) // no periodic reconcile by default
 	f.Submit("app", "interval: 10s"+oneConfig)
 	f.AwaitReady("app")
 	f.Quiet(time.Second)

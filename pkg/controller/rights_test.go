@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/holdfast/pkg/controller"
 )
 
-// unprivileged has an applier without any rights.
+// unprivileged returns a fixture whose applier has no rights.
 func unprivileged(t *testing.T) *fixture {
 	t.Helper()
 	f := given(t)
@@ -23,7 +23,7 @@ func unprivileged(t *testing.T) *fixture {
 	return f
 }
 
-// revoke takes all rights in the namespace, and returns when the API server knows.
+// revoke removes all rights in the namespace, and returns when the API server enforces that.
 func (f *fixture) revoke() {
 	f.t.Helper()
 	list, err := f.in("user", roleBindings).List(f.t.Context(), metav1.ListOptions{})
@@ -50,7 +50,7 @@ func TestWithoutRightsNothingHappens(t *testing.T) {
 	assert.Equal(t, "ours", value(f.Get(configMaps, "config"), "data", "key"))
 }
 
-// command is the one that a message gives to somebody who may grant rights.
+// command returns the command that messages suggest to an administrator.
 func (f *fixture) command() string {
 	return fmt.Sprintf("kubectl create rolebinding %s -n %s --clusterrole=edit --serviceaccount=%s:%s", applier, f.namespace, f.namespace, applier)
 }
@@ -67,8 +67,8 @@ func TestTheServiceAccountOfTheSpecActs(t *testing.T) {
 	}
 }
 
-// What the controller may read is not what an author may: an object of which the
-// ServiceAccount cannot see more than its name is not described.
+// The controller may read more than an author. If the ServiceAccount cannot read an object, messages
+// contain only the name of that object.
 func TestAnObjectThatMayNotBeReadIsNotDescribed(t *testing.T) {
 	f := unprivileged(t)
 	f.Create("user", `
@@ -93,7 +93,7 @@ subjects: [{kind: ServiceAccount, name: %s, namespace: $NS}]`, applier))
 	assert.Equal(t, "canary-value", value(f.Get(configMaps, "config"), "data", "key"))
 }
 
-// Of those who name none, --default-service-account acts.
+// If the spec names no ServiceAccount, the one from --default-service-account acts.
 func TestAnotherServiceAccountMayBeTheDefault(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	f.revoke()
@@ -130,7 +130,7 @@ func TestRightsThatGoBeforeTheDeletion(t *testing.T) {
 	assert.Nil(t, f.Get(configMaps, "config"))
 }
 
-// Everything that an Application's life consists of, by whom it was asked for.
+// TestEveryWriteUsesServiceAccount checks which user makes each write in the life of an Application.
 func TestEveryWriteUsesServiceAccount(t *testing.T) {
 	f := given(t)
 	f.Submit("app", mixed(5))

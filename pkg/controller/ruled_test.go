@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// scaledDeployment is a Deployment with a rule for its replicas.
+// scaledDeployment returns a Deployment with a rule for its replicas.
 func scaledDeployment(replicas int, rule string) string {
 	return fmt.Sprintf(`
 manifest:
@@ -36,7 +36,7 @@ observerSchema:
 
 const fromOneToFive = "observer_schema_minimum: 1, observer_schema_maximum: 5"
 
-// scaleTo does what an autoscaler does.
+// scaleTo sets the replicas in the way of an autoscaler.
 func (f *fixture) scaleTo(n int64) {
 	f.t.Helper()
 	f.Patch("autoscaler", deployments, "web", fmt.Sprintf("{spec: {replicas: %d}}", n))
@@ -56,7 +56,7 @@ fields:
 	}
 }
 
-// leavesAScalerAlone moves replicas between 1 and 5 ten times a second, and then beyond.
+// leavesAScalerAlone changes replicas between 1 and 5 ten times a second, and then beyond that range.
 func leavesAScalerAlone(t *testing.T, spec string) {
 	t.Helper()
 	ofObjects := func(r testcluster.Request) bool { return r.Resource == deployments.Resource }

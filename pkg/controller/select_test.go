@@ -17,7 +17,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// many creates ConfigMaps of the front tier.
+// many creates ConfigMaps with the label of the front tier.
 func (f *fixture) many(from, to int) {
 	f.t.Helper()
 	var work errgroup.Group
@@ -41,8 +41,8 @@ func (f *fixture) awaitSelected(objects int) *v1alpha1.Application {
 	})
 }
 
-// A thousand objects cost a patch each, one list that shows that they may be read, and
-// nothing at rest.
+// A thousand objects cost one patch each, and one list to check the right to read them. At rest they
+// cost nothing.
 func TestSelecting(t *testing.T) {
 	f := given(t)
 	const n = 1000
@@ -101,7 +101,7 @@ func TestSelecting(t *testing.T) {
 	assert.Equal(t, before, bare(f.Get(configMaps, "many-7")))
 	assert.Empty(t, f.Requests().Where(func(r testcluster.Request) bool { return r.Verb == "delete" && r.Resource == "configmaps" }).By(f.agent))
 
-	// Streams are in the log when they have ended.
+	// The audit log contains a watch only after it has ended.
 	var streams testcluster.Requests
 	f.eventually("the end of the stream", func() bool {
 		streams = f.streams("configmaps").Where(func(r testcluster.Request) bool { return strings.Contains(r.URI, "/namespaces/"+f.namespace+"/") })
@@ -129,7 +129,7 @@ func TestSelectingWithoutTheRight(t *testing.T) {
 	f.AwaitHeld("app")
 }
 
-// recipe is the spec of the first Application of docs/share.md that has a text, with the
+// recipe returns the spec of the first Application in docs/share.md that contains the text. It uses the
 // ServiceAccount of the tests.
 func (f *fixture) recipe(with string) string {
 	f.t.Helper()
@@ -145,7 +145,7 @@ func (f *fixture) recipe(with string) string {
 	return ""
 }
 
-// Kinds that have no namespaces, and one that is not served yet.
+// The selected kinds are cluster-scoped, or not served yet.
 func TestSelectingKinds(t *testing.T) {
 	f := given(t)
 	f.GrantEverywhere()
@@ -182,8 +182,7 @@ select:
 	assert.Nil(t, value(f.Get(namespaces, f.namespace), "metadata", "labels", "team"))
 }
 
-// Two Applications, each of which makes an object leave the other one's selection, do not
-// write for ever.
+// Two Applications each make an object leave the other one's selection. They must not write forever.
 func TestSelectionsInACircle(t *testing.T) {
 	f := given(t)
 	f.Create("helm", `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {level: info}}`)

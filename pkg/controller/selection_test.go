@@ -12,14 +12,14 @@ import (
 	"holdfast.dev/holdfast/pkg/controller"
 )
 
-// Where namespaces are watched one by one, an object in another one is found again only
-// if that was written down before it was made.
+// When namespaces are watched separately, an object in another namespace is found again only if it was
+// recorded before its creation.
 func TestAnObjectElsewhereOutlivesADeath(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	f.GrantEverywhere()
 	other := f.Elsewhere(t)
 	both := controller.Options{Selection: cluster.Selection{Namespaces: []string{f.namespace, other.namespace}}}
-	// The writes about its own namespace: the annotations, then the status.
+	// The process writes to its own namespace twice: first the annotations, then the status.
 	end := &death{namespace: f.namespace + "/", at: 2, when: beforeSending, died: make(chan struct{})}
 	first := f.RunThrough(end.wrap, both)
 	f.Submit("app", `manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: far, namespace: `+other.namespace+`}, data: {key: ours}}]`)
@@ -58,7 +58,7 @@ func TestWatchesAreAsNarrowAsTheSelection(t *testing.T) {
 	f.Quiet(time.Second)
 	narrowAgain := time.Now()
 	running.Select(one)
-	// A watch is in the log when it ends.
+	// The audit log contains a watch only after it has ended.
 	wideOnes := func() testcluster.Requests {
 		requests, err := f.cluster.Requests(0)
 		require.NoError(t, err)

@@ -29,7 +29,7 @@ manifest:
 	  containers: [{name: side, image: "side:1"}, {name: web, image: "web:1", args: [--theirs], env: [{name: LEVEL, value: info}]}]}}}}`
 )
 
-// bare is an object without what every write changes.
+// bare returns an object without the metadata that changes with every write.
 func bare(object map[string]any) map[string]any {
 	metadata := object["metadata"].(map[string]any)
 	for _, field := range []string{"managedFields", "resourceVersion", "generation"} {
@@ -38,8 +38,8 @@ func bare(object map[string]any) map[string]any {
 	return object
 }
 
-// Who may get, list, watch and patch may share. Nothing is created, nothing is deleted, and
-// what was is there again in the end.
+// To share an object, get, list, watch and patch are enough. Nothing is created or deleted, and in the
+// end the original values are restored.
 func TestSharing(t *testing.T) {
 	f := given(t)
 	f.mayPatch()
@@ -91,7 +91,7 @@ func TestSharing(t *testing.T) {
 	f.AwaitNote("app", "Released")
 }
 
-// Nothing of an object is told that the ServiceAccount may not read.
+// Nothing is reported about an object that the ServiceAccount cannot read.
 func TestSharingReadsAsTheServiceAccount(t *testing.T) {
 	f := given(t)
 	f.revoke()
@@ -108,7 +108,8 @@ observerSchema:
 	assert.Empty(t, counts(f.touched()))
 }
 
-// What was changed while it was held stays, and that is told.
+// A field that another client changed while the Application was suspended is not restored. An event
+// reports that.
 func TestNotRestored(t *testing.T) {
 	f := given(t)
 	f.Create("helm", `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {mode: theirs, other: theirs}}`)
@@ -132,7 +133,8 @@ manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {mo
 	f.AwaitNote("app", "NotRestored", "data.mode", "mallory")
 }
 
-// What is let go of by hand is left or restored as its list says, and can be taken back.
+// A field that a user releases in spec.fields is left or restored as its list specifies. It can be held
+// again.
 func TestReleasingByHand(t *testing.T) {
 	f := given(t)
 	f.Create("helm", `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {kept: theirs, back: theirs}}`)
@@ -162,7 +164,7 @@ manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {ke
 	assert.Equal(t, map[string]any{"kept": "ours", "back": "theirs"}, f.Get(configMaps, "theirs")["data"])
 }
 
-// Many shared objects of one kind are seen by one watch of that kind there.
+// All shared objects of one kind in a namespace need only one watch.
 func TestSharingMany(t *testing.T) {
 	f := given(t)
 	spec := "ownership: Share\nmanifest:\n"
@@ -180,7 +182,8 @@ func TestSharingMany(t *testing.T) {
 	f.Quiet(quiet)
 }
 
-// Whoever holds a field keeps it; when he lets go, the other one takes over.
+// The Application that holds a field keeps it. When it releases the field, the other Application takes
+// it over.
 func TestSharingOfOneFieldByTwo(t *testing.T) {
 	f := given(t)
 	share := func(name, data string) {
@@ -205,7 +208,7 @@ func TestSharingOfOneFieldByTwo(t *testing.T) {
 	recorded := map[string]string{}
 	for _, b := range row.Baseline {
 		recorded[b.Path] = string(b.Value.Raw)
-		if b.Path == "data.other" { // the other one was restored last
+		if b.Path == "data.other" { // data.other was restored last
 			assert.Equal(t, "helm", b.Manager, b.Path)
 		}
 		assert.False(t, b.Time.IsZero(), b.Path)
@@ -220,8 +223,8 @@ func TestSharingOfOneFieldByTwo(t *testing.T) {
 	assert.Nil(t, whatever(live, "metadata", "annotations"))
 }
 
-// Of two that want the same field, and are there before the object is, the older one gets it,
-// with at most one stray write of each pair; and again when the object is made anew.
+// Two Applications with a claim on one field exist before the object does. The older one gets the
+// field, with at most one stray write per pair. The same holds when the object is created again.
 func TestOfTwoThatWantAFieldTheOlderHolds(t *testing.T) {
 	f := given(t)
 	const pairs = 20
@@ -258,7 +261,8 @@ func TestOfTwoThatWantAFieldTheOlderHolds(t *testing.T) {
 	}
 }
 
-// theOlderHolds waits until one of a pair holds the field, which has to be the older one.
+// theOlderHolds waits until one Application of a pair holds the field, and checks that it is the older
+// one.
 func (f *fixture) theOlderHolds(i int) {
 	f.t.Helper()
 	f.awaitOneHolder(i)
@@ -270,9 +274,9 @@ func (f *fixture) theOlderHolds(i int) {
 	assert.Equal(f.t, older, value(f.Get(configMaps, fmt.Sprintf("theirs-%d", i)), "data", "mode"), "pair %d", i)
 }
 
-// noStrays looks whether the ConfigMap of each pair was patched by the one that holds its field,
-// and by the other one to say that it waits; what the other one sent beside that, its guards have
-// refused.
+// noStrays checks the patches of each pair's ConfigMap. The holder patches it once, and the other
+// Application once to record its pending claim. The guards reject other patches, and there is at most
+// one of these.
 func (f *fixture) noStrays() {
 	f.t.Helper()
 	done, strays := map[string]int{}, map[string]int{}
@@ -292,7 +296,7 @@ func (f *fixture) noStrays() {
 	}
 }
 
-// Of two that want the same field at the same moment, one gets it.
+// If two Applications claim the same field at the same moment, one gets it.
 func TestSharingInPairs(t *testing.T) {
 	f := given(t)
 	const pairs = 20
@@ -316,8 +320,8 @@ func TestSharingInPairs(t *testing.T) {
 	assert.Empty(t, counts(f.touched()), "nobody fights")
 }
 
-// awaitOneHolder waits until of the Applications a and b of a pair one holds the field, and
-// the other one says that it does not.
+// awaitOneHolder waits until one Application of a pair holds the field and the other reports that it
+// does not.
 func (f *fixture) awaitOneHolder(i int) {
 	f.t.Helper()
 	f.eventually(fmt.Sprintf("one holder of pair %d", i), func() bool {
@@ -337,8 +341,8 @@ func (f *fixture) awaitOneHolder(i int) {
 	})
 }
 
-// What was adopted under spec.onRelease Restore gets back what it had, field by field and when
-// the Application goes.
+// With spec.onRelease Restore, an adopted object gets its original values back. This applies to single
+// fields and to the deletion of the Application.
 func TestReleasingWhatWasAdopted(t *testing.T) {
 	f := given(t)
 	before := settled(f.Create("helm", whole).Object)
@@ -381,7 +385,7 @@ manifest:
 	assert.Equal(t, before, settled(f.Get(deployments, "web")))
 }
 
-// patched are the patches of what the Applications hold.
+// patched counts the patches of held objects.
 func (f *fixture) patched() map[string]int {
 	counted := counts(f.touched())
 	for what := range counted {

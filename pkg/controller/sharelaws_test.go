@@ -21,10 +21,10 @@ import (
 	"holdfast.dev/holdfast/pkg/controller"
 )
 
-// drawn draws what an owner has made, and parts of it that an Application wants otherwise.
+// drawn generates random objects of an owner, and random parts of them for an Application.
 type drawn struct{ *rand.Rand }
 
-// some is a random part of a list, joined.
+// some joins a random part of a list.
 func (d drawn) some(items ...string) string {
 	var chosen []string
 	for _, item := range items {
@@ -35,11 +35,11 @@ func (d drawn) some(items ...string) string {
 	return strings.Join(chosen, ", ")
 }
 
-// object is a random part of an object, with values of that owner.
+// object generates a random part of an object with the values of an owner.
 func (d drawn) object(kind, name, owner string, whole bool) string {
 	gone := "gone: " + owner
 	if !whole {
-		gone = "" // see rules
+		gone = "" // for rules, see below
 	}
 	metadata := fmt.Sprintf("{name: %s, labels: {%s}, annotations: {%s}}", name, d.some("a: "+owner, "b: "+owner, gone), d.some("a: "+owner, "b/c.d: "+owner, gone))
 	if kind == "ConfigMap" {
@@ -59,8 +59,8 @@ func (d drawn) object(kind, name, owner string, whole bool) string {
 	return fmt.Sprintf("{apiVersion: apps/v1, kind: Deployment, metadata: %s, spec: {%s}}", metadata, spec)
 }
 
-// rules are random ones about what no manifest of ours has: what is not to be there, and what
-// is not to be less.
+// rules generates random rules for fields that our manifests do not set: fields that must be absent,
+// and a minimum.
 func (d drawn) rules(kind, name string) string {
 	paths := []string{"metadata.labels.gone", "metadata.annotations.gone", "data.gone"}
 	if kind == "Deployment" {
@@ -76,8 +76,8 @@ func (d drawn) rules(kind, name string) string {
 	return fmt.Sprintf("- {resource: {kind: %s, name: %s}, hold: [%s]}\n", kind, name, hold)
 }
 
-// Whatever is held of whatever objects, and at whichever write the controller dies: when all
-// is let go, the objects are what they were.
+// TestHoldThenReleaseIsTheIdentity holds random fields of random objects, and the controller dies at a
+// random write. After everything is released, the objects have their original content.
 func TestHoldThenReleaseIsTheIdentity(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	seed := rand.Uint64()
@@ -124,15 +124,15 @@ func TestHoldThenReleaseIsTheIdentity(t *testing.T) {
 	}
 }
 
-// settled is an object without what every write changes.
+// settled returns an object without its status and without the metadata that changes with every write.
 func settled(object map[string]any) map[string]any {
 	object = bare(object)
 	delete(object, "status")
 	return object
 }
 
-// Several Applications, an autoscaler and others write one object: who writes what nobody
-// holds is left alone, whoever that is and however he writes.
+// Several Applications, an autoscaler and other clients write one object. Writes to fields that no
+// Application holds are left alone, whichever client makes them and in whatever way.
 func TestManyHoldersOfOneObject(t *testing.T) {
 	f := given(t)
 	f.Create("helm", whole)
@@ -171,7 +171,7 @@ func TestManyHoldersOfOneObject(t *testing.T) {
 	}
 	f.Quiet(quiet)
 	live := f.Get(deployments, "web")
-	containers := map[any]map[string]any{} // to apply them changes their order
+	containers := map[any]map[string]any{} // applying the containers changes their order
 	list, _, err := unstructured.NestedSlice(live, "spec", "template", "spec", "containers")
 	require.NoError(t, err)
 	for _, c := range list {
@@ -197,7 +197,7 @@ func TestManyHoldersOfOneObject(t *testing.T) {
 	}
 }
 
-// becomesHealthy does what a Deployment's controller would do.
+// becomesHealthy writes the status that the Deployment controller would write.
 func (f *fixture) becomesHealthy(name string) {
 	f.t.Helper()
 	live := f.Get(deployments, name)
@@ -214,8 +214,8 @@ func (f *fixture) becomesHealthy(name string) {
 	require.NoError(f.t, err)
 }
 
-// Of two that want the same field at the same moment, and belong to two controllers that do
-// not know of each other, one gets it.
+// Two Applications claim the same field at the same moment. They belong to two controllers that do not
+// know each other. One Application gets the field.
 func TestSharingAcrossControllers(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	const pairs = 20
@@ -237,7 +237,7 @@ func TestSharingAcrossControllers(t *testing.T) {
 		f.Run(controller.Options{Selection: cluster.Selection{Labels: selector}})
 	}
 	for i := pairs; i < 2*pairs; i++ {
-		f.theOlderHolds(i) // both are known to one controller before anybody wrote
+		f.theOlderHolds(i) // one controller knows both Applications before anything is written
 	}
 	f.Quiet(quiet)
 	f.noStrays()
@@ -261,8 +261,8 @@ func TestSharingAcrossControllers(t *testing.T) {
 	}
 }
 
-// However an Application that shares goes, and whatever its policies say, nothing is deleted;
-// and nothing is created of what is not there.
+// An Application that shares objects is deleted, with any deletion policy. No shared object is deleted,
+// and no missing object is created.
 func TestASharedObjectIsNeitherMadeNorEnded(t *testing.T) {
 	f := given(t)
 	for i, policy := range []string{"deletionPolicy: Delete", "adoptedDeletionPolicy: Delete", "deletionPolicy: Orphan", "adoption: Always\ndeletionPolicy: Delete", "onRelease: Leave"} {

@@ -8,7 +8,8 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// Who owns an object and who shares it follow one rule: whoever holds a field keeps it.
+// The owner of an object and the Applications that share it follow one rule. The current holder of a
+// field keeps it.
 func TestSharingWithItsOwner(t *testing.T) {
 	t.Parallel()
 	const owned = `manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: common}, data: {mode: owner, level: owner}}]`

@@ -22,7 +22,7 @@ const (
 	ownsOne   = `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}}]}`
 )
 
-// storedSharer is an Application as its store has it.
+// storedSharer returns an Application in the form of the store.
 func storedSharer(t *testing.T, uid, spec string, generation int64) *cluster.Object {
 	t.Helper()
 	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": v1alpha1.GroupVersion.String(), "kind": "Application"}}

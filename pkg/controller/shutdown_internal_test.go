@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// Who may have a Service called must not read through us what its port says.
+// An author can choose the Service to call. Error messages must not reveal the response of that port.
 func TestAnErrorOfACallTellsNothingOfTheAnswer(t *testing.T) {
 	hook := v1alpha1.ShutdownHook{Service: "work", Port: 80, Path: "/stop?key=hunter2"}
 	for _, row := range []struct{ name, answer, says string }{
@@ -57,7 +57,7 @@ func TestAnErrorOfACallTellsNothingOfTheAnswer(t *testing.T) {
 	})
 }
 
-// What a name leads to may change after the Service was looked at.
+// The address behind a name can change after the Service was read.
 func TestOnlyAddressesOfTheServiceAreCalled(t *testing.T) {
 	headless := map[string]any{"clusterIP": "None", "clusterIPs": []any{"None"}}
 	for _, row := range []struct {
@@ -99,7 +99,7 @@ func TestOnlyAddressesOfTheServiceAreCalled(t *testing.T) {
 	})
 }
 
-// An Application may be gone before its workload has answered.
+// An Application can be deleted before its workload responds.
 func TestACallIsForgottenWithItsApplication(t *testing.T) {
 	calls := newCalls(nil)
 	calls.begin("one")

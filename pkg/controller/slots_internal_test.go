@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/holdfast/pkg/shard"
 )
 
-// slotted is a controller that shares, without an API server, and an Application of its
-// first slot.
+// slotted returns a controller with two slots and without an API server, and the name of an Application
+// in its first slot.
 func slotted(t *testing.T) (*Controller, types.NamespacedName) {
 	t.Helper()
 	client, err := cluster.NewClient(&rest.Config{Host: "https://127.0.0.1:1"})
@@ -49,7 +49,7 @@ func TestASlotEndsWhenItsTurnsHave(t *testing.T) {
 		_, _, mine = c.slots.enter(t.Context(), key)
 		assert.False(t, mine, "no turn begins any more")
 		if lost {
-			<-turn.Done() // what is being done is abandoned
+			<-turn.Done() // the reconcile in progress is canceled
 		} else {
 			require.NoError(t, turn.Err(), "what was begun is finished")
 		}
@@ -67,7 +67,8 @@ func TestASlotEndsWhenItsTurnsHave(t *testing.T) {
 	}
 }
 
-// What is remembered of an Application is another process' to find out, beyond a slot's end.
+// When a slot ends, the controller drops its state of the slot's Applications. Another process then
+// rebuilds that state.
 func TestNothingIsRememberedBeyondASlot(t *testing.T) {
 	c, _ := slotted(t)
 	c.Begin(0, heldFor(nil))

@@ -17,8 +17,7 @@ import (
 
 var errLeaseLost = errors.New("the lease is lost")
 
-// leased is a lease that a test gives and takes. asked is how often it was asked for in
-// vain.
+// leased is a lease that a test can withdraw. asked counts the requests that it denied.
 type leased struct {
 	lost  atomic.Bool
 	asked atomic.Int64
@@ -32,7 +31,7 @@ func (l *leased) held() error {
 	return errLeaseLost
 }
 
-// inSlots submits Applications until each of two slots has two, and returns them by slot.
+// inSlots submits Applications until both slots have at least two, and returns their names by slot.
 func (f *fixture) inSlots() (names [2][]string) {
 	f.t.Helper()
 	for i := 0; len(names[0]) < 2 || len(names[1]) < 2; i++ {
@@ -44,7 +43,7 @@ func (f *fixture) inSlots() (names [2][]string) {
 	return names
 }
 
-// driftAll changes what Applications hold, and forgets the requests so far.
+// driftAll makes the objects of the Applications drift. Later checks ignore all earlier requests.
 func (f *fixture) driftAll(names []string) {
 	f.t.Helper()
 	f.Quiet(time.Second)
@@ -61,14 +60,14 @@ func (f *fixture) awaitOurs(names []string) {
 	}
 }
 
-// writtenTo are the writes about objects of some names.
+// writtenTo returns the write requests for objects with these names.
 func (f *fixture) writtenTo(names []string) testcluster.Requests {
 	f.t.Helper()
 	return f.Requests().Writes().Where(func(r testcluster.Request) bool { return slices.Contains(names, r.Name) })
 }
 
-// A controller takes turns of its slots alone. Who is beyond its lease sends nothing, before
-// it knows and afterwards, and goes on with the next lease.
+// A controller reconciles only the Applications in its slots. After a lease has expired, the controller
+// sends nothing for that slot, even before it notices. It continues with the next lease.
 func TestOnlyASlotThatIsHeldIsWorkedOn(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	names := f.inSlots()

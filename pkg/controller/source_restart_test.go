@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// shopTemplate has a value that nobody may read in the status, and a workload for hooks.
+// shopTemplate contains a Secret value, which the status must not contain, and a workload for hooks.
 const shopTemplate = `tosca_definitions_version: tosca_simple_yaml_1_3
 topology_template:
   node_templates:
@@ -36,8 +36,8 @@ topology_template:
     text: {value: %[1]s}
 `
 
-// What was held stays held through a restart while its source is away: by the record in
-// the status, and what that masks by what is live.
+// If the source is unavailable during a restart, held fields stay held. Their values come from the
+// record in the status. For values that the record masks, the live values are used.
 func TestASourceThatIsGoneAfterARestart(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	s := newSite(t)
@@ -79,7 +79,8 @@ observerSchema:
 	assert.Equal(t, before.Status.Outputs, app.Status.Outputs)
 	f.nowhereElse("hunter2")
 
-	// A Secret whose values are gone waits for the source, and nothing else does.
+	// A deleted Secret has to wait for the source, because its values are unknown. Nothing else has to
+	// wait.
 	f.Delete(secrets, "login")
 	f.Patch("mallory", configMaps, "page", `{data: {text: hacked}}`)
 	f.AwaitValue(configMaps, "page", "one", "data", "text")
@@ -89,7 +90,7 @@ observerSchema:
 	assert.Contains(t, condition(app, v1alpha1.ConditionHeld).Message, "Secret "+f.namespace+"/login has values that are not known until the source is available again")
 	assert.Nil(t, f.Get(secrets, "login"))
 
-	// Another spec is not the one on record.
+	// The record does not match a changed spec.
 	f.Patch("user", applications, "app", `{spec: {adoption: Always}}`)
 	f.eventually("the word about the new spec", func() bool {
 		_, message := f.AwaitNotRendered("app", v1alpha1.ReasonFetchFailed)
@@ -107,7 +108,7 @@ observerSchema:
 	running.Stop()
 }
 
-// What came of a later translation, of which the status does not know, is not deleted.
+// Objects of a later translation, which the status does not record, are not deleted.
 func TestARestoredTranslationDeletesNothing(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	s := newSite(t)

@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// shop is a template with a ConfigMap that shows an input, and a Secret that has one.
+// shop is a template with a ConfigMap and a Secret. Each of them contains an input.
 const shop = `
 tosca_definitions_version: tosca_simple_yaml_1_3
 topology_template:
@@ -52,7 +52,7 @@ topology_template:
     address: {value: {get_attribute: [shop, ip]}}
 `
 
-// page is a template of one ConfigMap.
+// page returns a template with one ConfigMap.
 func page(name, text string) string {
 	return fmt.Sprintf(`tosca_definitions_version: tosca_simple_yaml_1_3
 topology_template:
@@ -63,13 +63,13 @@ topology_template:
 `, name, text)
 }
 
-// inline is a spec with a template in it, and what else is given, as YAML below
-// spec.tosca and below spec.
+// inline returns a spec with an inline template. The other arguments are YAML to add below spec.tosca
+// and below spec.
 func inline(template, beside, below string) string {
 	return "tosca:\n  template: |\n    " + strings.ReplaceAll(strings.TrimSpace(template), "\n", "\n    ") + "\n" + beside + "\n" + below
 }
 
-// archive is a CSAR with one template in it, in base64.
+// archive returns a CSAR with one template, in base64.
 func archive(t *testing.T, template string) string {
 	t.Helper()
 	var raw bytes.Buffer
@@ -87,7 +87,7 @@ func archive(t *testing.T, template string) string {
 	return base64.StdEncoding.EncodeToString(raw.Bytes())
 }
 
-// LookAgain asks for a reconcile now.
+// LookAgain requests a reconcile and waits until it is done.
 func (f *fixture) LookAgain(name string) {
 	f.t.Helper()
 	request := time.Now().Format(time.RFC3339Nano)
@@ -123,7 +123,7 @@ func TestATemplateIsHeld(t *testing.T) {
 	assert.Equal(t, "3 resources", condition(app, v1alpha1.ConditionRendered).Message)
 	f.Quiet(quiet)
 
-	// At rest nothing is asked.
+	// Nothing is requested at rest.
 	f.Mark()
 	f.Quiet(2 * quiet)
 	assert.Empty(t, f.Requests())
@@ -137,7 +137,7 @@ func TestATemplateIsHeld(t *testing.T) {
 	f.Delete(secrets, "shop")
 	f.Await(secrets, "shop", "there again", func(object map[string]any) bool { return object != nil })
 
-	// A changed template is a changed plan: one is created, one updated, two deleted.
+	// A changed template changes the plan: one object is created, one is updated, and two are deleted.
 	before := f.AwaitHeld("app")
 	f.Submit("app", inline(page("shop", "{get_input: mode}")+`    more:
       type: tosca.nodes.indigo.KubernetesObject
@@ -156,7 +156,7 @@ func TestATemplateIsHeld(t *testing.T) {
 	assert.NotEqual(t, before.Status.ManifestDigest, app.Status.ManifestDigest)
 	assert.Nil(t, app.Status.Outputs)
 
-	// A change of anything else is none of the source.
+	// Other changes to the spec do not concern the source.
 	f.Patch("user", applications, "app", `{spec: {suspend: true}}`)
 	suspended := f.AwaitApplication("app", "suspended", func(app *v1alpha1.Application) bool {
 		return condition(app, v1alpha1.ConditionReady).Reason == v1alpha1.ReasonSuspended
@@ -218,13 +218,13 @@ func TestATemplateWithMistakesDoesNothing(t *testing.T) {
 			f.Quiet(quiet)
 			assert.Empty(t, f.touched())
 
-			// Corrected, it is held.
+			// The corrected template is held.
 			f.Submit("app", inline(shop, "", ""))
 			f.AwaitHeld("app")
 			f.Quiet(time.Second)
 			f.Mark()
 
-			// Broken again, everything stays as it is, though nothing is corrected.
+			// When the template breaks again, the objects stay as they are, but drift is not corrected.
 			f.Submit("app", row.spec)
 			_, message = f.AwaitNotRendered("app", v1alpha1.ReasonTranslationFailed)
 			assert.Contains(t, message, "Until then nothing is created, corrected or deleted")
@@ -240,7 +240,7 @@ func TestATemplateWithMistakesDoesNothing(t *testing.T) {
 func TestATemplateThatWouldNotFitIsRefused(t *testing.T) {
 	f := given(t)
 	var text strings.Builder
-	// A template is small, and what it makes of its input is not.
+	// A small template can produce large manifests.
 	fmt.Fprintf(&text, "tosca_definitions_version: tosca_simple_yaml_1_3\ntopology_template:\n  inputs: {key: {type: string, default: %s}}\n  node_templates:\n", noise(130))
 	for i := range 12 {
 		fmt.Fprintf(&text, "    n%d:\n      type: tosca.nodes.indigo.KubernetesObject\n      properties: {spec: {apiVersion: v1, kind: Secret, metadata: {name: bulk-%d}, stringData: {key: {get_input: key}}}}\n", i, i)
@@ -272,7 +272,7 @@ func TestAnArchiveMayBeInAConfigMapOrASecret(t *testing.T) {
 			f.AwaitReady("app")
 			assert.Equal(t, "one", value(f.Get(configMaps, "page"), "data", "text"))
 
-			// Another archive is another plan.
+			// Another archive leads to another plan.
 			before := f.Application("app").Status
 			f.Patch("user", resource, "archive", fmt.Sprintf("{%s: {shop.csar: %q}}", row.field, archive(t, page("page", "two"))))
 			f.LookAgain("app")
@@ -282,7 +282,7 @@ func TestAnArchiveMayBeInAConfigMapOrASecret(t *testing.T) {
 			assert.NotEqual(t, before.SourceDigest, after.SourceDigest)
 			assert.NotEqual(t, before.ManifestDigest, after.ManifestDigest)
 
-			// What is no archive is refused, and what the last one made stays held.
+			// An invalid archive is rejected, and the manifests of the last valid one stay held.
 			f.Patch("user", resource, "archive", fmt.Sprintf("{%s: {shop.csar: %q}}", row.field, base64.StdEncoding.EncodeToString([]byte("PK\x03\x04hunter2"))))
 			f.LookAgain("app")
 			app, message = f.AwaitNotRendered("app", v1alpha1.ReasonTranslationFailed)
@@ -293,7 +293,7 @@ func TestAnArchiveMayBeInAConfigMapOrASecret(t *testing.T) {
 			f.Patch("mallory", configMaps, "page", `{data: {text: hacked}}`)
 			f.AwaitValue(configMaps, "page", "two", "data", "text")
 
-			// It is gone, and so is the Application that it made.
+			// Without the archive, the Application can still be deleted.
 			f.Delete(resource, "archive")
 			f.Delete(applications, "app")
 			f.AwaitGone(applications, "app")
@@ -313,7 +313,7 @@ func TestInputsComeFromConfigMapsAndSecrets(t *testing.T) {
 	assert.Equal(t, int64(5), value(f.Get(deployments, "shop"), "spec", "replicas"))
 	assert.Equal(t, password, decoded(t, f.Get(secrets, "shop"), "password"))
 
-	// A new password reaches the Secret that the template makes, and nothing else.
+	// A new password changes only the Secret that the template generates.
 	f.Patch("user", secrets, "login", `{stringData: {password: `+next+`}}`)
 	f.LookAgain("app")
 	f.eventually("the new password", func() bool { return decoded(t, f.Get(secrets, "shop"), "password") == next })
@@ -323,7 +323,7 @@ func TestInputsComeFromConfigMapsAndSecrets(t *testing.T) {
 	f.Patch("mallory", secrets, "shop", `{stringData: {password: hacked}}`)
 	f.eventually("the password again", func() bool { return decoded(t, f.Get(secrets, "shop"), "password") == next })
 
-	// Nor does an error tell it.
+	// An error message does not contain the password, either.
 	f.Submit("app", inline(strings.Replace(shop, "password: {type: string, default: none}", "password: {type: integer}", 1),
 		"  inputsFrom: [{secretRef: {name: login}}]", ""))
 	_, message := f.AwaitNotRendered("app", v1alpha1.ReasonTranslationFailed)
@@ -331,7 +331,7 @@ func TestInputsComeFromConfigMapsAndSecrets(t *testing.T) {
 	f.Quiet(time.Second)
 	f.nowhereElse(password, next)
 
-	// A Secret that is gone keeps nothing from being deleted.
+	// A missing Secret does not block the deletion.
 	f.Delete(secrets, "login")
 	f.Delete(applications, "app")
 	f.AwaitGone(applications, "app")
@@ -350,7 +350,7 @@ func TestInputsAreReadWithTheRightsOfTheAccount(t *testing.T) {
 	f.Quiet(time.Second)
 	assert.Empty(t, f.touched())
 
-	// Another account may be the solution: it is tried at once.
+	// Another account may solve the problem, so the controller retries at once.
 	f.Submit("app", spec)
 	f.AwaitHeld("app")
 }

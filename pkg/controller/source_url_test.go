@@ -27,7 +27,7 @@ import (
 	"holdfast.dev/holdfast/pkg/source"
 )
 
-// site is a server of templates, over TLS on a loopback address.
+// site is an HTTPS server for templates, on a loopback address.
 type site struct {
 	*httptest.Server
 	t *testing.T
@@ -35,9 +35,9 @@ type site struct {
 	mu     sync.Mutex
 	pages  map[string]string
 	down   bool
-	sent   map[string]int // with a body
+	sent   map[string]int // responses with a body
 	asked  map[string]int
-	closed chan struct{} // when it ends: what hangs goes on
+	closed chan struct{} // closed at the end, to release hanging requests
 }
 
 func newSite(t *testing.T) *site {
@@ -98,7 +98,7 @@ func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, text)
 }
 
-// Put puts a page on the server.
+// Put adds a page to the server and returns its URL.
 func (s *site) Put(path, text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,21 +106,21 @@ func (s *site) Put(path, text string) string {
 	return s.URL + path
 }
 
-// Down has the server answer nothing but errors, or no longer.
+// Down makes the server respond only with errors, or ends that.
 func (s *site) Down(down bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.down = down
 }
 
-// counted is how often a page was asked for, and sent.
+// counted returns how often a page was requested, and how often it was sent.
 func (s *site) counted(path string) (asked, sent int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.asked[path], s.sent[path]
 }
 
-// AwaitAsked waits until a page was asked for so many times more.
+// AwaitAsked waits until a page was requested the given number of times more.
 func (s *site) AwaitAsked(f *fixture, path string, more int) {
 	f.t.Helper()
 	begin, _ := s.counted(path)
@@ -130,8 +130,8 @@ func (s *site) AwaitAsked(f *fixture, path string, more int) {
 	})
 }
 
-// fetcher may fetch what is below /t/ of the server, and http://127.0.0.2, which is
-// at an address that it must not reach.
+// fetcher may fetch pages below /t/ of the server. It may also fetch http://127.0.0.2, but not connect
+// to that address.
 func (s *site) fetcher(timeout time.Duration) *fetch.Fetcher {
 	s.t.Helper()
 	roots := x509.NewCertPool()
@@ -144,7 +144,7 @@ func (s *site) fetcher(timeout time.Duration) *fetch.Fetcher {
 	return f
 }
 
-// gate is a Fetcher that lets nobody through to /t/stuck until it is open.
+// gate is a Fetcher that blocks requests for /t/stuck until it is opened.
 type gate struct {
 	source.Fetcher
 
@@ -166,7 +166,7 @@ func (g *gate) Get(ctx context.Context, url string, before fetch.Page) (fetch.Pa
 func TestATemplateBehindAURL(t *testing.T) {
 	cluster := givenAlone(t, testcluster.Options{})
 	s := newSite(t)
-	const limit = 10 * time.Second // what hangs takes so long, and nothing else, however busy the machine is
+	const limit = 10 * time.Second // only hanging requests take this long, even on a busy machine
 	gate := &gate{Fetcher: s.fetcher(limit), open: make(chan struct{})}
 	options := controller.Options{Fetcher: gate, SourceInterval: time.Second}
 	running := cluster.Run(options)
@@ -246,7 +246,7 @@ func TestATemplateBehindAURL(t *testing.T) {
 			assert.Contains(t, message, row.message)
 			assert.NotContains(t, message, "hunter2")
 			assert.Empty(t, f.touched().Where(func(r testcluster.Request) bool { return r.Namespace == f.namespace }))
-			f.Delete(applications, "app") // or it would be asked for again and again
+			f.Delete(applications, "app") // otherwise the page would be requested again and again
 			f.AwaitGone(applications, "app")
 		})
 	}
@@ -260,13 +260,13 @@ func TestATemplateBehindAURL(t *testing.T) {
 			f.Submit(fmt.Sprint("stuck-", i), fmt.Sprintf(`tosca: {url: "%s/t/stuck"}`, s.URL))
 		}
 		f.eventually("requests that hang", func() bool { return gate.waiting.Load() >= 4 })
-		other := cluster.Elsewhere(t) // another namespace fetches its templates
+		other := cluster.Elsewhere(t) // templates of other namespaces are still fetched
 		other.Submit("app", fmt.Sprintf(`tosca: {url: "%s/t/page.yaml"}`, s.URL))
 		other.AwaitReady("app")
 		assert.EqualValues(t, 4, gate.waiting.Load(), "a namespace takes a part of the slots only")
 		f.Patch("mallory", configMaps, "held", `{data: {key: hacked}}`)
 		f.AwaitValue(configMaps, "held", "value", "data", "key")
-		f.Delete(applications, "stuck-0") // nor is there anything to wait for before it goes
+		f.Delete(applications, "stuck-0") // the deletion does not have to wait for the fetch
 		f.AwaitGone(applications, "stuck-0")
 		close(gate.open)
 		for i := 1; i < stuck; i++ {
@@ -290,19 +290,19 @@ func TestATemplateBehindAURL(t *testing.T) {
 		f.Patch("mallory", configMaps, "page", `{data: {text: hacked}}`)
 		f.AwaitValue(configMaps, "page", "one", "data", "text")
 
-		// A change of something else leaves it in force.
+		// A change to another field leaves the last translation in use.
 		f.Patch("user", applications, "app", `{spec: {adoption: Never}}`)
 		f.AwaitNotRendered("app", v1alpha1.ReasonFetchFailed)
 		f.Patch("mallory", configMaps, "page", `{data: {text: hacked}}`)
 		f.AwaitValue(configMaps, "page", "one", "data", "text")
 
-		// After a restart it is what the status has: see TestASourceThatIsGoneAfterARestart.
+		// After a restart, the record in the status is used: see TestASourceThatIsGoneAfterARestart.
 		running.Stop()
 		f.Patch("mallory", configMaps, "page", `{data: {text: hacked}}`)
 		running = cluster.Run(options)
 		f.AwaitValue(configMaps, "page", "one", "data", "text")
 
-		// It can be deleted all the same.
+		// An Application without its source can still be deleted.
 		f.Delete(applications, "other")
 		f.AwaitGone(applications, "other")
 		assert.Nil(t, f.Get(configMaps, "second"))

@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli"
 )
 
-// SubmitByCommand is `holdfast submit`. It returns what is printed.
+// SubmitByCommand runs `holdfast submit` and returns its output.
 func (f *fixture) SubmitByCommand(name, spec string, flags ...string) string {
 	f.t.Helper()
 	app := fmt.Sprintf("apiVersion: holdfast.dev/v1alpha1\nkind: Application\nmetadata: {name: %s}\nspec:\n  %s",
@@ -28,8 +28,8 @@ func (f *fixture) SubmitByCommand(name, spec string, flags ...string) string {
 	return out.String()
 }
 
-// What arrives with an Application is not what was applied: to submit it again takes
-// nothing of it away, and takes away what is not submitted any more.
+// The controller adds metadata to an Application. Submitting again keeps that metadata, and removes
+// only what is no longer submitted.
 func TestSubmissionTakesOverFields(t *testing.T) {
 	f := given(t)
 	assert.Contains(t, f.SubmitByCommand("app", configs(2)), "app created")
@@ -61,7 +61,7 @@ func TestOutputForGitHasNoOwnMetadata(t *testing.T) {
 	assert.NotContains(t, printed, v1alpha1.AnnotationKinds)
 }
 
-// An Application that made nothing goes, whatever has kept it from making anything.
+// An Application that created nothing can always be deleted, also if its spec was rejected.
 func TestRejectedApplicationIsDeleted(t *testing.T) {
 	t.Parallel()
 	const config = `manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: held}}]`
@@ -88,7 +88,7 @@ func TestRejectedApplicationIsDeleted(t *testing.T) {
 	}
 }
 
-// arrives is an Application that arrives with the finalizer, and with annotations.
+// arrives returns an Application that already has the finalizer and annotations when it is created.
 func (f *fixture) arrives(name, spec string, annotations map[string]string) map[string]any {
 	f.t.Helper()
 	u := &unstructured.Unstructured{Object: map[string]any{

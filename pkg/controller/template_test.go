@@ -25,7 +25,7 @@ const greetingDefinition = `{apiVersion: apiextensions.k8s.io/v1, kind: CustomRe
   {type: object, properties: {spec: {type: object, properties: {text: {type: string}}},
     status: {type: object, x-kubernetes-preserve-unknown-fields: true}}}}}]}}`
 
-// AwaitGreeting waits until a Greeting is, or is not, ready for a reason.
+// AwaitGreeting waits until the Ready condition of a Greeting has the given status and reason.
 func (f *fixture) AwaitGreeting(name, status, reason string) map[string]any {
 	f.t.Helper()
 	return f.Await(greetingsResource, name, status+" because "+reason, func(object map[string]any) bool {
@@ -33,7 +33,7 @@ func (f *fixture) AwaitGreeting(name, status, reason string) map[string]any {
 	})
 }
 
-// greetings counts the changes of Greetings in the namespace from now on, until it is asked.
+// greetings counts the changes of Greetings in the namespace until the returned function is called.
 func (f *fixture) greetings() func() int {
 	f.t.Helper()
 	stream, err := f.in("user", greetingsResource).Watch(f.t.Context(), metav1.ListOptions{})
@@ -59,8 +59,8 @@ func (f *fixture) greet(name, text string) {
 	f.Create("user", "{apiVersion: templates.example.com/v1, kind: Greeting, metadata: {name: "+name+"}, spec: {text: "+text+"}}")
 }
 
-// Of two controllers that divide custom resources by a label, each sees a resource
-// and its Application or neither, also when the label of the resource changes.
+// Two controllers divide custom resources by a label. Each one sees both a resource and its
+// Application, or neither. This also applies after the label of the resource changes.
 func TestTemplateOfSelectedResources(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	require.NoError(t, f.cluster.Define(t.Context(), greetingDefinition, "greetings.templates.example.com"))
@@ -92,7 +92,7 @@ func TestTemplateOfSelectedResources(t *testing.T) {
 	f.Quiet(quiet)
 }
 
-// A second template, whose kind comes and goes while the controller runs.
+// The kind of a second template is created and deleted while the controller runs.
 func TestTemplateOfAnotherKind(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	f.Mark()
@@ -148,7 +148,7 @@ func TestTemplateOfAnotherKind(t *testing.T) {
 		require.NoError(t, f.cluster.Define(t.Context(), greetingDefinition, "greetings.templates.example.com"))
 		f.greet("hello", "sun")
 		f.AwaitGreeting("hello", "False", template.ReasonWaiting)
-		f.Delete(applications, "hello") // as the garbage collector does, which does not run here
+		f.Delete(applications, "hello") // the garbage collector, which does not run here, would do this
 		f.AwaitGreeting("hello", "True", "Ready")
 		assert.Equal(t, "sun", value(f.Get(configMaps, "hello"), "data", "text"))
 		f.Quiet(quiet)

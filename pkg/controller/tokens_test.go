@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/holdfast/pkg/hooks"
 )
 
-// A workload that is quick calls before its Application's other resources are done.
+// A fast workload can call back before the Application's other resources are created.
 func TestATokenIsKnownBeforeTheWorkloadIs(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	var known atomic.Int32
@@ -39,7 +39,7 @@ func TestATokenIsKnownBeforeTheWorkloadIs(t *testing.T) {
 	f.Quiet(quiet)
 }
 
-// Tokens are learned from what is in the cluster, whenever it was made.
+// Tokens are read from the Secret in the cluster, even after a crash.
 func TestATokenIsKnownAfterACrash(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	first := f.RunThrough(func(next http.RoundTripper) http.RoundTripper {
@@ -67,7 +67,7 @@ func TestATokenIsKnownAfterACrash(t *testing.T) {
 	f.Quiet(time.Second)
 }
 
-// Hooks come and go while the Application lives.
+// Hooks can be added and removed during the life of an Application.
 func TestHooksMayBeAddedAndTakenAway(t *testing.T) {
 	f := given(t)
 	const web = `
@@ -107,7 +107,7 @@ observerSchema: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, 
 			assert.Len(t, env(), 3)
 			w := f.Workload(app)
 
-			// A second hook finds its token in the Secret that is there already.
+			// The token for a second hook is added to the existing Secret.
 			f.Submit(app, "hooks: {complete: {action: Keep}, reconcile: {}}"+manifest)
 			f.Await(secrets, app+"-hooks", "with another address", func(object map[string]any) bool {
 				return value(object, "data", "reconcile-url") != nil
@@ -136,8 +136,7 @@ observerSchema: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, 
 	}
 }
 
-// awaitResources waits until an Application holds so many resources. A Deployment is
-// never ready here.
+// awaitResources waits until an Application holds n resources. Deployments are never ready here.
 func (f *fixture) awaitResources(name string, n int) {
 	f.t.Helper()
 	f.AwaitApplication(name, "to hold its resources", func(app *v1alpha1.Application) bool {
@@ -146,7 +145,7 @@ func (f *fixture) awaitResources(name string, n int) {
 	})
 }
 
-// What somebody else has made of the Secret is not trusted, whatever spec.adoption says.
+// A Secret that another client created is not used, whatever spec.adoption specifies.
 func TestForeignTokenSecretIsNotUsed(t *testing.T) {
 	f := given(t)
 	f.Create("mallory", `{apiVersion: v1, kind: Secret, metadata: {name: app-hooks},
@@ -161,7 +160,7 @@ func TestForeignTokenSecretIsNotUsed(t *testing.T) {
 	f.Quiet(quiet)
 }
 
-// A Secret that is deleted by hand is made again, and who was started before may still call.
+// A Secret that a user deletes is created again. Workloads with the old tokens can still call.
 func TestTheTokensOfRunningPodsOutliveTheirSecret(t *testing.T) {
 	f := given(t)
 	f.Submit("app", "hooks: {complete: {action: Keep}}\nmanifest:"+job)

@@ -17,18 +17,18 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// union is an object with one of several fields.
+// union is an object with one of several mutually exclusive fields.
 type union struct {
 	name string
 	// object is the object without name and namespace.
 	object string
-	// swap is a JSON Patch that puts another of the fields in the place of ours.
+	// swap is a JSON Patch that replaces our field with an alternative.
 	swap string
-	// keeps is true if nothing needs to be removed for ours to come back.
+	// keeps is true if our field can be restored without removing anything.
 	keeps bool
 }
 
-// A Pod's template with something in the spec and something in the container.
+// podOf returns a Deployment with extra fields in the Pod spec and in the container.
 func podOf(spec, container string) string {
 	return `{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 0, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}},
 		spec: {` + spec + `containers: [{name: web, image: "web:1"` + container + `}]}}}}`
@@ -43,7 +43,7 @@ func replaced(path, value string) string {
 	return fmt.Sprintf("[{op: replace, path: %q, value: %s}]", path, value)
 }
 
-// unions are some of the places where Kubernetes takes one of several fields.
+// unions lists examples of mutually exclusive fields in Kubernetes.
 var unions = []union{
 	{name: "env-value", object: podOf("", `, env: [{name: A, value: "1"}]`), swap: replaced(inContainer+"env/0", `{name: A, valueFrom: {fieldRef: {fieldPath: metadata.name}}}`)},
 	{name: "env-from", object: podOf("", `, env: [{name: A, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]`), swap: replaced(inContainer+"env/0", `{name: A, value: "1"}`)},
@@ -88,7 +88,7 @@ var unions = []union{
 		swap: replaced("/spec/limits/0", `{type: Pod, max: {cpu: "2"}}`), keeps: true},
 }
 
-// manifest returns the object of a union with a name.
+// manifest returns the object of a union, with a name.
 func (u union) manifest(f *fixture) *unstructured.Unstructured {
 	object := f.object(u.object)
 	switch object.GetKind() {
@@ -102,7 +102,7 @@ func (u union) manifest(f *fixture) *unstructured.Unstructured {
 	return object
 }
 
-// contentOf returns what an object has apart from its metadata and status.
+// contentOf returns an object without its metadata and status.
 func contentOf(object map[string]any) map[string]any {
 	content := maps.Clone(object)
 	delete(content, "metadata")
@@ -121,7 +121,7 @@ func (f *fixture) eachUnion(test func(f *fixture, u union, object *unstructured.
 	}
 }
 
-// givenUnions is given, where the applier may do everything in the cluster.
+// givenUnions is like given, but the applier may do everything in the cluster.
 func givenUnions(t *testing.T) *fixture {
 	t.Helper()
 	f := given(t)
@@ -138,8 +138,8 @@ func (f *fixture) submitObject(name string, object *unstructured.Unstructured, a
 	f.Submit(name, fmt.Sprintf("{manifest: [%s], adoption: %s}", raw, adoption))
 }
 
-// Whatever field another client puts in the place of ours, ours comes back, and the other one
-// is gone.
+// If another client replaces our field with an alternative, our field is restored and the alternative
+// is removed.
 func TestEachUnionFieldIsRestored(t *testing.T) {
 	f := givenUnions(t)
 	for _, u := range unions {
@@ -159,8 +159,8 @@ func TestEachUnionFieldIsRestored(t *testing.T) {
 	})
 }
 
-// An object that has another one of several fields is adopted whole or not at all: what was
-// there before us stays, and the status says what to do about it.
+// An object with an alternative field is adopted completely or not at all. The existing field is kept,
+// and the status names the remedy.
 func TestAdoptionKeepsOtherUnionField(t *testing.T) {
 	f := givenUnions(t)
 	before := map[string]map[string]any{}
@@ -181,8 +181,8 @@ func TestAdoptionKeepsOtherUnionField(t *testing.T) {
 	})
 }
 
-// A manifest that moves to another of several fields is written, and the one that it had, with
-// all that the API server had added to it, is gone.
+// The manifest switches to an alternative field. The old field is removed, with everything that the API
+// server added to it.
 func TestAManifestMovesToAnotherOfSeveralFields(t *testing.T) {
 	f := givenUnions(t)
 	for _, u := range unions {

@@ -16,8 +16,8 @@ import (
 
 var webhooks = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "mutatingwebhookconfigurations"}
 
-// Webhook starts a mutating webhook for Deployments of the test's namespace and returns
-// when the API server calls it. mutate returns the JSON Patch for an object, nil for none.
+// Webhook starts a mutating webhook for Deployments in the test's namespace. It returns when the API
+// server calls the webhook. mutate returns the JSON Patch for an object, or nil for no change.
 func (f *fixture) Webhook(operations string, mutate func(deployment map[string]any) []map[string]any) {
 	f.t.Helper()
 	var called atomic.Bool
@@ -58,7 +58,7 @@ webhooks:
 	})
 }
 
-// review answers an AdmissionReview.
+// review returns the response to an AdmissionReview.
 func review(r *http.Request, mutate func(map[string]any) []map[string]any) (any, error) {
 	var asked struct {
 		Request struct {

@@ -13,7 +13,7 @@ func TestRestIsReportedOnce(t *testing.T) {
 		rested := 0
 		busy, stop := rests(func() { rested++ })
 		after := func(wait time.Duration) int {
-			time.Sleep(wait) //nolint:forbidigo // the clock of the bubble
+			time.Sleep(wait) //nolint:forbidigo // uses the synctest clock
 			synctest.Wait()
 			return rested
 		}

@@ -32,13 +32,13 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// shape is a kind of leaf: what to merge into an object to change it, $V being the value,
-// and what the history is to say.
+// shape describes one kind of change: the merge patch, with $V as placeholder for the value, and the
+// expected history entry.
 type shape struct {
 	kind, merge string
 	path        string
-	value       func(i int) string // as JSON
-	// whole is what the value is of, where the API server has a map that is one value.
+	value       func(i int) string // returns JSON
+	// whole is the expected value where the API server treats a whole map as one value.
 	whole string
 }
 
@@ -51,7 +51,7 @@ func minute(i int) string  { return fmt.Sprintf("%q", fmt.Sprintf("%d %d * * *",
 
 const inPod = `{spec: {template: {spec: `
 
-// shapes are those of 40 leaves, of 10 kinds.
+// shapes change 40 fields of 10 kinds.
 var shapes = []shape{
 	{"ConfigMap", `{data: {key: $V}}`, `data.key`, text, ""},
 	{"ConfigMap", `{data: {dotted.key: $V}}`, `data['dotted.key']`, text, ""},
@@ -95,7 +95,7 @@ var shapes = []shape{
 	{"StatefulSet", `{spec: {template: {metadata: {labels: {tier: $V}}}}}`, `spec.template.metadata.labels.tier`, text, ""},
 }
 
-// shaped is the Application that holds them all.
+// shaped is the spec of the Application that holds all of these fields.
 const shaped = `manifest:
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: shaped, labels: {team: ours}, annotations: {example.com/note: ours}}, data: {key: ours, dotted.key: ours}}
 - apiVersion: apps/v1
@@ -147,14 +147,14 @@ const shaped = `manifest:
     template: {metadata: {labels: {app: db, tier: ours}}, spec: {containers: [{name: db, image: "db:1"}]}}
 `
 
-// writer is a way to change an object.
+// writer describes one way to change an object.
 type writer struct {
 	manager, operation, subresource string
 	write                           func(f *fixture, w writer, s shape, resource schema.GroupVersionResource, body []byte) error
 }
 
-// writers are six: three commands of the real kubectl, an autoscaler, a client of
-// server-side apply and a controller with an update.
+// writers lists six clients: three commands of the real kubectl, an autoscaler, a client that uses
+// server-side apply, and a controller that sends updates.
 var writers = []writer{
 	{"kubectl-edit", "Update", "", edits},
 	{"kubectl-set", "Update", "", sets},
@@ -164,7 +164,7 @@ var writers = []writer{
 	{"some-controller", "Update", "", updates},
 }
 
-// edits is kubectl edit, with an editor that leaves what a person has typed.
+// edits runs kubectl edit with a script as the editor.
 func edits(f *fixture, w writer, s shape, resource schema.GroupVersionResource, body []byte) error {
 	changed, err := f.in(w.manager, resource).Patch(f.t.Context(), "shaped", types.StrategicMergePatchType, body, metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
 	if err != nil {
@@ -182,7 +182,7 @@ func edits(f *fixture, w writer, s shape, resource schema.GroupVersionResource, 
 	return err
 }
 
-// settable are the ends of the paths that kubectl set knows, and its arguments.
+// settable maps the end of a field path to the arguments of kubectl set.
 var settable = []struct {
 	end  string
 	args func(kind, value string) []string
@@ -205,7 +205,8 @@ var settable = []struct {
 	{"spec.selector", func(kind, value string) []string { return []string{"selector", kind + "/shaped", "app=" + value} }},
 }
 
-// argumentsOf are those of kubectl set for a shape; nil if it does not know that one.
+// argumentsOf returns the arguments of kubectl set for a shape, or nil if kubectl set cannot change
+// that field.
 func argumentsOf(s shape, value string) []string {
 	for _, to := range settable {
 		if strings.HasSuffix(s.path, to.end) {
@@ -215,19 +216,19 @@ func argumentsOf(s shape, value string) []string {
 	return nil
 }
 
-// sets is kubectl set.
+// sets runs kubectl set.
 func sets(f *fixture, _ writer, s shape, _ schema.GroupVersionResource, body []byte) error {
 	_, err := f.kubectl("", argumentsOf(s, valueIn(body))...)
 	return err
 }
 
-// scalesByHand is kubectl scale.
+// scalesByHand runs kubectl scale.
 func scalesByHand(f *fixture, _ writer, s shape, _ schema.GroupVersionResource, body []byte) error {
 	_, err := f.kubectl("", "scale", s.kind+"/shaped", "--replicas="+valueIn(body))
 	return err
 }
 
-// valueIn is the only value in a merge patch that is no name.
+// valueIn returns the new value in a merge patch. It skips the names that identify list elements.
 func valueIn(body []byte) string {
 	text := string(body)
 	for _, known := range []string{`"name":"web"`, `"name":"init"`, `"name":"db"`, `"name":"A"`, `"name":"B"`} {
@@ -257,7 +258,7 @@ func applies(f *fixture, w writer, s shape, resource schema.GroupVersionResource
 	return err
 }
 
-// updates replaces the whole object, as a controller does that has read it.
+// updates replaces the whole object, like a controller that has read it.
 func updates(f *fixture, w writer, _ shape, resource schema.GroupVersionResource, body []byte) error {
 	client := f.in(w.manager, resource)
 	changed, err := client.Patch(f.t.Context(), "shaped", types.StrategicMergePatchType, body, metav1.PatchOptions{FieldManager: w.manager, DryRun: []string{metav1.DryRunAll}})
@@ -268,7 +269,7 @@ func updates(f *fixture, w writer, _ shape, resource schema.GroupVersionResource
 	return err
 }
 
-// whoWrites is who makes a change, of those who can.
+// whoWrites chooses a writer that can make the change.
 func whoWrites(i int, s shape, value string) writer {
 	w := writers[(i+i/len(shapes))%len(writers)]
 	switch {
@@ -283,12 +284,13 @@ func whoWrites(i int, s shape, value string) writer {
 	return w
 }
 
-// 200 changes by six writers to 40 shapes of leaves, each told with the right manager,
-// operation, path and values; and told the same wherever it is told.
+// TestTwoHundredChangesByName makes 200 changes with six writers and 40 shapes. The history must report
+// each with the right manager, operation, field path and values. All places that show the history must
+// agree.
 func TestTwoHundredChangesByName(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	rules := plan.DefaultContestPolicy
-	rules.Limit = 1000 // nobody fights here
+	rules.Limit = 1000 // high enough that no field is contested
 	f.Run(controller.Options{Rules: rules})
 	f.Submit("app", shaped)
 	f.AwaitHeld("app")
@@ -317,7 +319,7 @@ func TestTwoHundredChangesByName(t *testing.T) {
 			t.Logf("%s of %s by %s (%s) to %s is told as %q", s.path, s.kind, w.manager, w.operation, want, said)
 			wrong++
 		}
-		if i%3 == 2 { // so many it has
+		if i%3 == 2 { // the number of entries that status shows
 			f.inTheStatus("app")
 		}
 		if i%v1alpha1.MaxHistoryEntries == v1alpha1.MaxHistoryEntries-1 {
@@ -331,16 +333,16 @@ func TestTwoHundredChangesByName(t *testing.T) {
 	f.toldTheSame("app")
 }
 
-// inTheStatus checks that the command shows the last entries of the history.
+// inTheStatus checks that the status command prints the last entries of the history.
 func (f *fixture) inTheStatus(name string) {
 	f.t.Helper()
-	lines := strings.Join(strings.Fields(f.holdfast("status", name)), " ") // it wraps
+	lines := strings.Join(strings.Fields(f.holdfast("status", name)), " ") // undo the line wrapping
 	for _, e := range report.HistoryOf(f.Application(name))[:3] {
 		assert.Contains(f.t, lines, timeless(e.Line(time.Time{}, false)))
 	}
 }
 
-// toldTheSame checks that history, page, log and events tell the same of what the status has.
+// toldTheSame checks that history, page, log and events agree with the status.
 func (f *fixture) toldTheSame(name string) {
 	f.t.Helper()
 	app := f.Application(name)
@@ -385,7 +387,7 @@ func (f *fixture) toldTheSame(name string) {
 
 var ofTurn = regexp.MustCompile(`reconcileID=.* resource\.uid="[^"]*" `)
 
-// logged is what the controller has logged about an Application, without of which turn.
+// logged returns the log lines about an Application, without reconcile IDs and UIDs.
 func (f *fixture) logged(name string) string {
 	f.t.Helper()
 	raw, err := os.ReadFile(filepath.Join(f.cluster.Dir(), f.agent+".log"))
@@ -406,7 +408,7 @@ func jsonOf(value *runtime.RawExtension) string {
 	return string(value.Raw)
 }
 
-// shownOn is a value as people read it.
+// shownOn returns a value in the form that a user sees.
 func shownOn(value *plan.ViewValue) string {
 	if value == nil {
 		return "(absent)"
@@ -417,7 +419,7 @@ func shownOn(value *plan.ViewValue) string {
 
 var tags = regexp.MustCompile(`<[^>]*>`)
 
-// pageRows are the rows of the table of what has happened, their cells divided by bars.
+// pageRows returns the rows of the table "What happened", with cells separated by bars.
 func pageRows(page string) (rows []string) {
 	_, table, _ := strings.Cut(page, `aria-label="What happened">`)
 	for _, row := range strings.Split(table, `<div role="row" class="row">`)[1:] {
@@ -428,14 +430,14 @@ func pageRows(page string) (rows []string) {
 	return rows
 }
 
-// timeless is a line of a history without since when it has happened again: that depends on
-// when it is read.
+// timeless returns a history line without the time since which the change repeats. That text depends on
+// when the history is read.
 func timeless(line string) string {
 	before, _, _ := strings.Cut(line, " times since ")
 	return before
 }
 
-// holdfast runs the command line, and returns what it prints.
+// holdfast runs the CLI and returns its output.
 func (f *fixture) holdfast(args ...string) string {
 	f.t.Helper()
 	var out, problems bytes.Buffer
