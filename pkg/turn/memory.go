@@ -33,11 +33,11 @@ type State struct {
 	// yields has the shared objects of which older Applications may claim fields.
 	yields map[manifest.ID]precedenceWait
 	retries
-	unconfirmed
+	pendingResponses
 	outsideWatches
 	permissions
 	matches
-	reporting
+	reportState
 }
 
 // retries has what must not be sent again yet.
@@ -51,8 +51,8 @@ type retries struct {
 	missing map[string]time.Time
 }
 
-// unconfirmed has the objects whose last request had no response. The watch may not show its effect yet.
-type unconfirmed struct {
+// pendingResponses has the objects whose last request had no response. The watch may not show its effect yet.
+type pendingResponses struct {
 	// unanswered has the objects that may have been created.
 	unanswered map[manifest.ID]bool
 	// unsure has the objects that may have been patched, and the generation of the Application that sent the
@@ -87,8 +87,8 @@ type matches struct {
 	churn    map[manifest.ID]selectionChurn
 }
 
-// reporting has what the status still lacks, and the slices with its parts.
-type reporting struct {
+// reportState has what the status still lacks, and the slices with its parts.
+type reportState struct {
 	// slices has the existing slices that the Application names or has named.
 	slices []string
 	// postponed is the report that is not written yet, or nil.
