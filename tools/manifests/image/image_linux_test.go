@@ -26,6 +26,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"holdfast.dev/holdfast/deploy"
+	"holdfast.dev/holdfast/internal/samples"
 	"holdfast.dev/holdfast/internal/testcluster"
 	"holdfast.dev/holdfast/internal/testcluster/installed"
 )
@@ -133,6 +134,9 @@ func TestImageContainsOnlyProgram(t *testing.T) {
 
 // A build from the same sources in another directory gives the same bytes.
 func TestImageBuildIsReproducible(t *testing.T) {
+	if samples.Of(true, false) {
+		t.Skip("a second build of both architectures is only part of `make test-long`")
+	}
 	source := t.TempDir()
 	for _, part := range []string{"cmd/holdfast-controller", "internal", "pkg"} {
 		installed.Depends(t, filepath.Join(checkout, part))
