@@ -156,7 +156,7 @@ func TestAlertsFire(t *testing.T) {
 			t.Run(mode+" "+row.alert, func(t *testing.T) {
 				var firing []string
 				for name, rule := range alerts(t) {
-					if samples(t, load(quiet+"\n"+series, row.changes), rule.Expr) > 0 {
+					if seriesCount(t, load(quiet+"\n"+series, row.changes), rule.Expr) > 0 {
 						firing = append(firing, name)
 					}
 				}
@@ -165,7 +165,7 @@ func TestAlertsFire(t *testing.T) {
 		}
 	}
 	t.Run("no controller", func(t *testing.T) {
-		assert.Equal(t, 1, samples(t, load(`leader_election_master_status{name="other", instance="c"} 1x60`, "up 0x60"), alerts(t)["HoldfastNotLeading"].Expr))
+		assert.Equal(t, 1, seriesCount(t, load(`leader_election_master_status{name="other", instance="c"} 1x60`, "up 0x60"), alerts(t)["HoldfastNotLeading"].Expr))
 	})
 }
 
@@ -175,16 +175,16 @@ func TestAlertsDoNotFire(t *testing.T) {
 	for mode, series := range modes {
 		t.Run(mode, func(t *testing.T) {
 			for name, rule := range alerts(t) {
-				assert.Zero(t, samples(t, load(quiet+"\n"+series, "up 1x60"), rule.Expr), name)
+				assert.Zero(t, seriesCount(t, load(quiet+"\n"+series, "up 1x60"), rule.Expr), name)
 			}
 			stalled := load(quiet+"\n"+series, "holdfast_stalled_applications 1x60\nholdfast_applications{ready=\"False\"} 4x60")
-			assert.Zero(t, samples(t, stalled, alerts(t)["HoldfastNotConverging"].Expr))
+			assert.Zero(t, seriesCount(t, stalled, alerts(t)["HoldfastNotConverging"].Expr))
 		})
 	}
 }
 
-// samples returns the number of series of an expression after an hour of a load.
-func samples(t *testing.T, load, expression string) int {
+// seriesCount returns the number of series of an expression after an hour of a load.
+func seriesCount(t *testing.T, load, expression string) int {
 	t.Helper()
 	storage := promqltest.LoadedStorage(t, load)
 	engine := promqltest.NewTestEngine(t, false, 0, 1000)
