@@ -20,7 +20,7 @@ import (
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
 	"holdfast.dev/holdfast/deploy/crd"
-	length "holdfast.dev/holdfast/internal/samples"
+	"holdfast.dev/holdfast/internal/samples"
 	"holdfast.dev/holdfast/internal/testcluster"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli"
@@ -131,7 +131,7 @@ func TestRunningObjectsAreHeldUnchanged(t *testing.T) {
 	t.Cleanup(c.Stop)
 	r := running{t, c}
 	r.control()
-	for _, b := range bundles[:length.Of(3, len(bundles))] {
+	for _, b := range bundles[:samples.Of(3, len(bundles))] {
 		t.Run(b.name+" by "+b.by, func(t *testing.T) { running{t, c}.isHeldAsItIs(b) })
 	}
 	r.rests()
