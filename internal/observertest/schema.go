@@ -102,7 +102,7 @@ func (o Options) node(t *rapid.T, name string, v any, depth int) any {
 // rule draws a rule that allows the value in the manifest, if it has one.
 func (o Options) rule(t *rapid.T, v any, set bool) any {
 	rules := []map[string]any{
-		{observer.KeyMode: "seed"}, {observer.KeyMode: "push"}, {observer.KeyMode: "watch"},
+		{observer.KeyMode: "seed"}, {observer.KeyMode: "push"}, {observer.KeyMode: "report"},
 	}
 	if !set {
 		rules = append(rules, map[string]any{observer.KeyMode: "absent"}, map[string]any{observer.KeyPattern: "[a-z]+"})

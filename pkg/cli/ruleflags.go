@@ -26,7 +26,7 @@ func (f *ruleFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.oneOf, "one-of", nil, "`VALUE`: allowed value, as in YAML; can be repeated")
 	flags.StringVar(&f.pattern, "pattern", "", "`EXPRESSION`: regular expression (RE2) that the entire value must match")
 	flags.StringVar(&f.rule, "rule", "", "`EXPRESSION`: CEL expression over self, the value, and object")
-	flags.StringVar(&f.mode, "mode", "", "`MODE`: hold (always), seed (write on creation), push (write when the manifest changes), watch (only report drift), or absent (remove)")
+	flags.StringVar(&f.mode, "mode", "", "`MODE`: hold (always), seed (write on creation), push (write when the manifest changes), report (only report drift), or absent (remove)")
 	flags.StringArrayVar(&f.keys, "keys", nil, "`KEY`: map key that other clients may not add; * matches any text; can be repeated")
 	flags.StringArrayVar(&f.freeKeys, "free-keys", nil, "`KEY`: map key that other clients may add to a closed map; can be repeated")
 }
