@@ -70,7 +70,7 @@ func (res *resource) writeAheadRecord() *record {
 	}
 	grown := *r
 	grown.desired = desired.(map[string]any)
-	grown.entry = res.entry.ForManifest(manifest.Object{ID: r.id, APIVersion: text(grown.desired, "apiVersion"), Content: grown.desired}).Typed(res.kind)
+	grown.entry = res.entry.ForManifest(manifest.Object{ID: r.id, APIVersion: manifest.NestedString(grown.desired, "apiVersion"), Content: grown.desired}).Typed(res.kind)
 	grown.entry.KeepSurplus(res.kind, grown.desired, r.entry, r.desired)
 	return &grown
 }

@@ -53,7 +53,7 @@ func baselinePaths(status *v1alpha1.ResourceStatus, live map[string]any) []strin
 // isBaselineOf reports whether the baselines in the status belong to this object, and not to another one of
 // the same name.
 func isBaselineOf(status *v1alpha1.ResourceStatus, live map[string]any) bool {
-	return status != nil && string(cmp.Or(status.BaselineUID, status.UID)) == text(live, "metadata", "uid")
+	return status != nil && string(cmp.Or(status.BaselineUID, status.UID)) == manifest.NestedString(live, "metadata", "uid")
 }
 
 // recordBaselines collects the baselines of the held fields of an object: the recorded ones, and those of

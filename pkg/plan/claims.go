@@ -8,44 +8,12 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
-
-// claimsOf returns the claims of other Applications on a live object, sorted, without the keys of list
-// elements: several Applications may hold different fields of one element.
-func claimsOf(app *v1alpha1.Application, live map[string]any) []claim {
-	return slices.DeleteFunc(claimsAndKeysOf(app, holdersOf(live)), func(c claim) bool { return c.path != "" && observer.IsKey(c.path) })
-}
-
-// claimsAndKeysOf returns the claims of other Applications, sorted. If there are two holders of the same
-// leaf, or of the whole object, the older Application has precedence.
-func claimsAndKeysOf(app *v1alpha1.Application, all holders) (claims []claim) {
-	own, isHolder := all.get(app)
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		other, ok := all.entry(name)
-		if !ok || name == holderName(app) {
-			continue
-		}
-		goesFirst := func(leaf string) bool { return isHolder && slices.Contains(own.Leaves, leaf) && own.older(other) }
-		if other.Leaves == nil {
-			if !isHolder || own.Leaves != nil || !own.older(other) {
-				claims = append(claims, claim{"", name})
-			}
-			continue
-		}
-		for _, leaf := range other.Leaves {
-			if !goesFirst(leaf) {
-				claims = append(claims, claim{leaf, name})
-			}
-		}
-	}
-	return claims
-}
 
 // excludeClaimed removes the leaves that other Applications hold from the leaves of a resource:
 //
@@ -96,65 +64,9 @@ func (p *Plan) excludeClaimed(res *resource, leaves []string) {
 	res.deferredTo, res.recheckAfter = yields, recorded.recheckAfter
 }
 
-// firstUnnamed returns the first of some Applications that a live object does not name among its holders,
-// or "" if there is none.
-func firstUnnamed(applications []string, live map[string]any) string {
-	all := holdersOf(live)
-	for _, name := range applications {
-		if _, named := all[name]; !named {
-			return name
-		}
-	}
-	return ""
-}
-
 // precedenceRecheckInterval is the delay before the next check whether an older Application has processed
 // an object.
 const precedenceRecheckInterval = 100 * time.Millisecond
-
-// conflictsWith reports whether a claim of another Application prevents this one from holding a leaf.
-// Several Applications may hold the key of an element, but only one may hold a leaf above it.
-func (c claim) conflictsWith(leaf string, named, shared bool) bool {
-	switch {
-	case c.path == "":
-		return !named && !observer.IsKey(leaf)
-	case c.path == leaf:
-		return !observer.IsKey(leaf)
-	case observer.IsUnder(leaf, c.path), isIncompatible(leaf, c.path):
-		return !named
-	}
-	return shared && observer.IsUnder(c.path, leaf)
-}
-
-// isIncompatible reports whether two leaves cannot be in one object: the path of one goes through a list
-// where the path of the other goes through a map.
-func isIncompatible(leaf, other string) bool {
-	a, err := observer.ParsePath(leaf)
-	b, problem := observer.ParsePath(other)
-	if err != nil || problem != nil {
-		return false
-	}
-	theirs := b.Chain()
-	for i, step := range a.Chain() {
-		switch {
-		case i == len(theirs), step.IsElement() == theirs[i].IsElement() && (step.Name() != theirs[i].Name() || step.Label() != theirs[i].Label()):
-			return false
-		case step.IsElement() != theirs[i].IsElement():
-			return true
-		}
-	}
-	return false
-}
-
-// ownerWithoutClaims returns the Application that owns an object, if it is another one and has not claimed
-// its fields yet; otherwise "". An owner claims its fields as soon as the object has holders.
-func ownerWithoutClaims(app *v1alpha1.Application, id manifest.ID, live map[string]any, all holders) string {
-	owner := ownerApplication(live, id)
-	if _, said := all[owner]; said || owner == holderName(app) || app.UID == "" {
-		return ""
-	}
-	return owner
-}
 
 // claimedPointers returns the JSON pointers of all fields of a live object that other Applications hold,
 // and of the tracking metadata that records the claims.
@@ -229,29 +141,6 @@ func (res *resource) withoutClaimed(c delta.Comparison) delta.Comparison {
 		return slices.ContainsFunc(res.claimed, func(c claim) bool { return c.overlaps(d.Path) })
 	})
 	return c
-}
-
-// IsInNamespaceOf reports whether a namespace/name is in the namespace of an Application. Only Applications of
-// one namespace trust the original values in the status of another.
-func IsInNamespaceOf(app *v1alpha1.Application, name string) bool {
-	return strings.HasPrefix(name, app.Namespace+"/")
-}
-
-// OtherHolders returns the UIDs of the other Applications that a live object names as holders of its
-// fields, by namespace/name.
-func OtherHolders(app *v1alpha1.Application, live map[string]any) map[string]types.UID {
-	var others map[string]types.UID
-	all := holdersOf(live)
-	for name := range all {
-		if name != holderName(app) {
-			entry, _ := all.entry(name)
-			if others == nil {
-				others = map[string]types.UID{}
-			}
-			others[name] = types.UID(entry.UID)
-		}
-	}
-	return others
 }
 
 // unknownHolder returns the name of a holder of the live object whose status could not be read; empty if

@@ -5,6 +5,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
@@ -20,7 +21,7 @@ func (p *Plan) IsNoOp() bool { return p.Suspended() || p.IsObserveOnly() }
 // compareOnly compares an object with its desired state, without the tracking metadata. It also compares an
 // object with another owner, because the Application's ServiceAccount has read it.
 func (p *Plan) compareOnly(res *resource, live map[string]any) {
-	if !p.IsObserveOnly() || res.live == nil && res.policy.writes || text(live, "metadata", "deletionTimestamp") != "" {
+	if !p.IsObserveOnly() || res.live == nil && res.policy.writes || manifest.NestedString(live, "metadata", "deletionTimestamp") != "" {
 		return
 	}
 	if !res.policy.writes {
@@ -42,7 +43,7 @@ func (p *Plan) compareOnly(res *resource, live map[string]any) {
 	}
 	if !res.policy.writes {
 		res.compared, res.change.Fields = compared, compared.Differences
-		res.change.UID, res.change.ResourceVersion = text(live, "metadata", "uid"), text(live, "metadata", "resourceVersion")
+		res.change.UID, res.change.ResourceVersion = manifest.NestedString(live, "metadata", "uid"), manifest.NestedString(live, "metadata", "resourceVersion")
 	}
 }
 

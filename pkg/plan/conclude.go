@@ -279,14 +279,14 @@ func (c *summarizer) pruned(old *pruneCandidate) {
 // not begun, it also keeps the record: if the resource becomes desired again, fields that were dropped
 // since then are removed.
 func (c *summarizer) keepInInventory(old *pruneCandidate, live map[string]any, problem *Problem) {
-	if r := old.previous; r != nil && r.entry != nil && text(live, "metadata", "deletionTimestamp") == "" {
+	if r := old.previous; r != nil && r.entry != nil && manifest.NestedString(live, "metadata", "deletionTimestamp") == "" {
 		c.extra = append(c.extra, extra{math.MaxInt, r})
 	}
 	status := old.status
 	status.Reason, status.Message, status.Remedy = v1alpha1.ReasonDeleting, problem.Message, problem.Remedy.OrNil()
 	status.Health, _ = healthOf(live)
 	if IsTrackedBy(c.plan.in.Application, old.id, live) {
-		status.UID = types.UID(text(live, "metadata", "uid"))
+		status.UID = types.UID(manifest.NestedString(live, "metadata", "uid"))
 	}
 	if !c.plan.isUnselected(problem) {
 		c.problems = append(c.problems, resourceProblem{old.id, problem})

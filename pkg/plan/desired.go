@@ -28,7 +28,7 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 	case live == nil:
 		p.decideAbsent(res)
 	case res.problem != nil:
-	case text(live, "metadata", "deletionTimestamp") != "":
+	case manifest.NestedString(live, "metadata", "deletionTimestamp") != "":
 		res.live = live
 		res.problem = p.terminatingProblem(res.policy, id, live)
 	default:
@@ -64,8 +64,8 @@ func absentProblem(id manifest.ID) *Problem {
 // decideLive decides the change of a resource whose object exists.
 func (p *Plan) decideLive(res *resource) {
 	id, live := res.object.ID, res.live
-	res.change.UID = text(live, "metadata", "uid")
-	res.change.ResourceVersion = text(live, "metadata", "resourceVersion")
+	res.change.UID = manifest.NestedString(live, "metadata", "uid")
+	res.change.ResourceVersion = manifest.NestedString(live, "metadata", "resourceVersion")
 	if res.seen, res.problem = p.see(&p.hooks.ResourceObserved, res, live); res.problem != nil {
 		return
 	}

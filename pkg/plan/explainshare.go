@@ -7,6 +7,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/kinds"
+	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
@@ -79,4 +80,4 @@ func writtenBy(manager string) string {
 	return ", which " + manager + " had written"
 }
 
-func valueText(value any) string { return shorten(string(marshal(value)), 200) }
+func valueText(value any) string { return shorten(string(manifest.EncodeJSON(value)), 200) }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // Health values of kstatus.
@@ -43,8 +44,8 @@ func compute(live map[string]any) (*status.Result, error) {
 	if _, _, err := unstructured.NestedSlice(live, "status", "conditions"); err != nil {
 		return nil, err
 	}
-	if available := conditionOf(live, "Available"); text(available, "status") != "True" {
-		reason := cmp.Or(text(available, "reason"), "it has not been checked yet")
+	if available := conditionOf(live, "Available"); manifest.NestedString(available, "status") != "True" {
+		reason := cmp.Or(manifest.NestedString(available, "reason"), "it has not been checked yet")
 		return &status.Result{Status: status.InProgressStatus, Message: "its API is not available: " + reason}, nil
 	}
 	return result, nil
@@ -62,8 +63,8 @@ var (
 // returns "" if there is no such message.
 func nativeMessage(live map[string]any) string {
 	said := func(kind, when string) string {
-		if c := conditionOf(live, kind); text(c, "status") == when {
-			return text(c, "reason") + ": " + text(c, "message")
+		if c := conditionOf(live, kind); manifest.NestedString(c, "status") == when {
+			return manifest.NestedString(c, "reason") + ": " + manifest.NestedString(c, "message")
 		}
 		return ""
 	}
@@ -79,37 +80,24 @@ func nativeMessage(live map[string]any) string {
 
 // waits returns the reason why the first container that does not start is waiting.
 func waits(live map[string]any, statuses string) string {
-	for _, container := range mapsAt(live, "status", statuses) {
-		reason := text(container, "state", "waiting", "reason")
+	for _, container := range manifest.NestedMaps(live, "status", statuses) {
+		reason := manifest.NestedString(container, "state", "waiting", "reason")
 		if reason == "" || reason == "ContainerCreating" || reason == "PodInitializing" {
 			continue
 		}
-		return fmt.Sprintf("container %s: %s: %s", text(container, "name"), reason, text(container, "state", "waiting", "message"))
+		return fmt.Sprintf("container %s: %s: %s", manifest.NestedString(container, "name"), reason, manifest.NestedString(container, "state", "waiting", "message"))
 	}
 	return ""
 }
 
 // conditionOf returns the condition of a type from the status of an object; nil if there is none.
 func conditionOf(live map[string]any, kind string) map[string]any {
-	for _, condition := range mapsAt(live, "status", "conditions") {
-		if text(condition, "type") == kind {
+	for _, condition := range manifest.NestedMaps(live, "status", "conditions") {
+		if manifest.NestedString(condition, "type") == kind {
 			return condition
 		}
 	}
 	return nil
-}
-
-// mapsAt returns the elements of a list that are maps.
-func mapsAt(live map[string]any, path ...string) []map[string]any {
-	list, _, _ := unstructured.NestedFieldNoCopy(live, path...)
-	items, _ := list.([]any)
-	var maps []map[string]any
-	for _, item := range items {
-		if m, ok := item.(map[string]any); ok {
-			maps = append(maps, m)
-		}
-	}
-	return maps
 }
 
 // healthOf returns the health of a live object, and a Problem if it is not Current.

@@ -8,6 +8,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
@@ -84,7 +85,7 @@ func (res *resource) recordAcceptedDigests(live map[string]any, after delta.Comp
 
 // digest returns a short hash of a value, which identifies the held value.
 func digest(v any) string {
-	sum := sha256.Sum256(marshal(canonical(v)))
+	sum := sha256.Sum256(manifest.EncodeJSON(canonical(v)))
 	return hex.EncodeToString(sum[:8])
 }
 

@@ -160,7 +160,7 @@ func (c *summarizer) addHistory(res *resource, outcome v1alpha1.HistoryOutcome, 
 	if live == nil {
 		live = res.live
 	}
-	c.result.NewHistory = append(c.result.NewHistory, HistoryRecord{entry, res.object.ID, types.UID(text(live, "metadata", "uid")), describe(entry)})
+	c.result.NewHistory = append(c.result.NewHistory, HistoryRecord{entry, res.object.ID, types.UID(manifest.NestedString(live, "metadata", "uid")), describe(entry)})
 	return entry
 }
 

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"maps"
@@ -40,7 +39,7 @@ type holders map[string]json.RawMessage
 // holdersOf parses the annotation; nil if there is none, as on most objects. Any client may have written
 // the annotation. Entries that no Application would write are ignored, and are dropped with the next write.
 func holdersOf(live map[string]any) holders {
-	written := text(live, "metadata", "annotations", v1alpha1.AnnotationHolders)
+	written := manifest.NestedString(live, "metadata", "annotations", v1alpha1.AnnotationHolders)
 	if written == "" {
 		return nil
 	}
@@ -116,8 +115,8 @@ func (h holders) withApplication(app *v1alpha1.Application, leaves, wants []stri
 	if h = maps.Clone(h); h == nil {
 		h = holders{}
 	}
-	h[holderName(app)] = marshal(own)
-	value := marshal(h)
+	h[holderName(app)] = manifest.EncodeJSON(own)
+	value := manifest.EncodeJSON(h)
 	for len(value) > maxHolders {
 		longest := ""
 		for _, name := range slices.Sorted(maps.Keys(h)) {
@@ -130,8 +129,8 @@ func (h holders) withApplication(app *v1alpha1.Application, leaves, wants []stri
 		}
 		entry, _ := h.entry(longest)
 		entry.Leaves, entry.PendingClaims = nil, nil
-		h[longest] = marshal(entry)
-		value = marshal(h)
+		h[longest] = manifest.EncodeJSON(entry)
+		value = manifest.EncodeJSON(h)
 	}
 	return string(value)
 }
@@ -148,15 +147,6 @@ func createdAt(app *v1alpha1.Application) string {
 // first, or, at the same time, has the smaller UID.
 func (h holder) older(other holder) bool {
 	return cmp.Or(strings.Compare(h.Created, other.Created), strings.Compare(h.UID, other.UID)) < 0
-}
-
-// marshal encodes JSON without escaping for HTML.
-func marshal(v any) []byte {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(v) // the values can always be encoded
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 // withoutApplication removes an Application from the tracking metadata of a shared object. fields has the
@@ -176,7 +166,7 @@ func withoutApplication(app *v1alpha1.Application, id manifest.ID, live map[stri
 		case len(h) == 0:
 			gone = append(gone, at)
 		case changes && mark.key == v1alpha1.AnnotationHolders:
-			fields = append(fields, at.Restore(string(marshal(h))))
+			fields = append(fields, at.Restore(string(manifest.EncodeJSON(h))))
 		}
 	}
 	return fields, gone
@@ -222,8 +212,8 @@ func HoldersOf(id manifest.ID, live map[string]any) (found []Holder) {
 // ownerApplication returns the Application that owns a live object according to the tracking metadata, or
 // "" if there is none. The tracking metadata in a copy of another object is ignored.
 func ownerApplication(live map[string]any, id manifest.ID) string {
-	owner, identity, _ := strings.Cut(text(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID), ":")
-	if text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) == "" || identity != identityOf(id) {
+	owner, identity, _ := strings.Cut(manifest.NestedString(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID), ":")
+	if manifest.NestedString(live, "metadata", "labels", v1alpha1.LabelApplicationUID) == "" || identity != identityOf(id) {
 		return ""
 	}
 	return owner

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
@@ -47,10 +46,4 @@ func values(items []runtime.RawExtension) []any {
 		}
 	}
 	return list
-}
-
-// text returns a string in an object, or "".
-func text(object map[string]any, fields ...string) string {
-	s, _, _ := unstructured.NestedString(object, fields...)
-	return s
 }

@@ -77,8 +77,8 @@ func visibleOf(id manifest.ID, object map[string]any) map[string]any {
 
 // visiblePart returns the part of a manifest of an Application from which values may be learned.
 func visiblePart(item map[string]any) map[string]any {
-	gv, _ := schema.ParseGroupVersion(text(item, "apiVersion"))
-	return visibleOf(manifest.ID{Group: gv.Group, Kind: text(item, "kind")}, item)
+	gv, _ := schema.ParseGroupVersion(manifest.NestedString(item, "apiVersion"))
+	return visibleOf(manifest.ID{Group: gv.Group, Kind: manifest.NestedString(item, "kind")}, item)
 }
 
 // withManifests returns a copy of an Application whose manifests are replaced. The copy shares all other

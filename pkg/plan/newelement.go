@@ -8,6 +8,7 @@ import (
 	"holdfast.dev/holdfast/internal/suggest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
@@ -35,9 +36,9 @@ func newElementOf(live map[string]any, d delta.Difference) (e newElement, is boo
 	elements, _ := e.path.Parent().Live(live).([]any)
 	for _, item := range elements {
 		other, _ := item.(map[string]any)
-		e.names = append(e.names, text(other, "name"))
+		e.names = append(e.names, manifest.NestedString(other, "name"))
 	}
-	e.name = text(element, "name")
+	e.name = manifest.NestedString(element, "name")
 	e.near = suggest.DidYouMean(e.name, e.names)
 	return e, len(e.names) > 0
 }

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -72,12 +71,6 @@ func manifestsOf(app *v1alpha1.Application) ([]map[string]any, error) {
 		raw[i] = content
 	}
 	return raw, errors.Join(faults...)
-}
-
-// IsShared reports whether an object is shared. The ownership in its manifest has precedence over
-// spec.ownership.
-func IsShared(app *v1alpha1.Application, says v1alpha1.Ownership) bool {
-	return cmp.Or(says, app.Spec.Ownership) == v1alpha1.OwnershipShare
 }
 
 // Shared returns the shared objects of an Application. It skips manifests that cannot be decoded.

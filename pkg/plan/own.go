@@ -2,11 +2,8 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
@@ -14,13 +11,6 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
-
-// isCascadeOrphan reports whether the client that deleted an Application requested to orphan its objects. The
-// finalizer shows that in this version, and the annotation shows it for an earlier version.
-func isCascadeOrphan(app *v1alpha1.Application) bool {
-	_, was := app.Annotations[v1alpha1.AnnotationOrphan]
-	return was || slices.Contains(app.Finalizers, metav1.FinalizerOrphanDependents)
-}
 
 // adoptionProblem returns the Problem of an object that the Application does not own and may not adopt. It
 // returns nil if the Application may adopt it.
@@ -49,58 +39,11 @@ func adoptionProblem(app *v1alpha1.Application, id manifest.ID, live map[string]
 		"%s already exists, and belongs to %s: %s; to adopt it, set spec.adoption to Always; or use another name", id, owner, share)
 }
 
-// thisApplication is the prefix of the owner that ownerOf returns for a copy of an object of the Application.
-const thisApplication = "this Application"
-
-// Controller returns the kind and name of the controller in the owner references of a live object, or "" if
-// there is none. This controller would create the object again.
-func Controller(live map[string]any) string {
-	for _, owner := range mapsAt(live, "metadata", "ownerReferences") {
-		if owner["controller"] == true {
-			return text(owner, "kind") + " " + text(owner, "name")
-		}
-	}
-	return ""
-}
-
-// ownerOf returns the owner that the metadata of a live object names, or "" if there is none.
-func ownerOf(app *v1alpha1.Application, live map[string]any) string {
-	uid := text(live, "metadata", "labels", v1alpha1.LabelApplicationUID)
-	name, _, _ := strings.Cut(text(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID), ":")
-	switch {
-	case name == app.Namespace+"/"+app.Name && uid == string(app.UID):
-		return thisApplication + ", as a copy of another of its objects"
-	case name == app.Namespace+"/"+app.Name:
-		return "an earlier Application " + name
-	case name != "":
-		return "Application " + name
-	case uid != "":
-		return "the Application with UID " + uid
-	}
-	if owner := Controller(live); owner != "" {
-		return owner
-	}
-	annotations := []struct{ key, who string }{
-		{"meta.helm.sh/release-name", "Helm release"},
-		{"argocd.argoproj.io/tracking-id", "Argo CD application"},
-		{"config.k8s.io/owning-inventory", "inventory"},
-	}
-	for _, a := range annotations {
-		if name := text(live, "metadata", "annotations", a.key); name != "" {
-			return a.who + " " + name
-		}
-	}
-	if name := text(live, "metadata", "labels", "kustomize.toolkit.fluxcd.io/name"); name != "" {
-		return "Flux Kustomization " + name
-	}
-	return ""
-}
-
 // ownership returns a test that the object still has the tracking label of the Application, so that no other
 // Application has adopted it. It returns nil for an object without the label.
 func (p *Plan) ownership(res *resource) []delta.Op {
 	uid := p.in.Application.UID
-	if uid == "" || text(res.live, "metadata", "labels", v1alpha1.LabelApplicationUID) != string(uid) {
+	if uid == "" || manifest.NestedString(res.live, "metadata", "labels", v1alpha1.LabelApplicationUID) != string(uid) {
 		return nil
 	}
 	path := (*observer.Path)(nil).Field("metadata").Field("labels").Field(v1alpha1.LabelApplicationUID)
@@ -133,7 +76,7 @@ func formerTracking(app *v1alpha1.Application, of policy, live map[string]any) [
 	switch {
 	case !of.claims && isNamed(app, live) && !isHeldByOthers(app, live):
 		return removals(live, sharedMarkKeys)
-	case of.claims && app.UID != "" && text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) == string(app.UID):
+	case of.claims && app.UID != "" && manifest.NestedString(live, "metadata", "labels", v1alpha1.LabelApplicationUID) == string(app.UID):
 		return removals(live, trackingKeys)
 	}
 	return nil
@@ -157,7 +100,7 @@ func (p *Plan) terminatingProblem(of policy, id manifest.ID, live map[string]any
 		message += NamespaceRemains(live)
 	}
 	problem := &Problem{Reason: v1alpha1.ReasonWaiting, Message: message}
-	if !of.claims && text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) != string(p.in.Application.UID) && !p.IsObserveOnly() {
+	if !of.claims && manifest.NestedString(live, "metadata", "labels", v1alpha1.LabelApplicationUID) != string(p.in.Application.UID) && !p.IsObserveOnly() {
 		problem.RetryAfter = recheckAfter // no watch reports its deletion
 	}
 	return problem
@@ -167,9 +110,9 @@ func (p *Plan) terminatingProblem(of policy, id manifest.ID, live map[string]any
 // "" if there are none.
 func NamespaceRemains(live map[string]any) string {
 	var says []string
-	for _, c := range mapsAt(live, "status", "conditions") {
-		if text(c, "status") == "True" {
-			says = append(says, text(c, "message"))
+	for _, c := range manifest.NestedMaps(live, "status", "conditions") {
+		if manifest.NestedString(c, "status") == "True" {
+			says = append(says, manifest.NestedString(c, "message"))
 		}
 	}
 	if len(says) == 0 {
@@ -191,14 +134,6 @@ func finalizersOf(live map[string]any) []string {
 		}
 	}
 	return names
-}
-
-// policyOf returns the policy for an object of the manifest, independent of its live object.
-func policyOf(app *v1alpha1.Application, o manifest.Object) policy {
-	if IsShared(app, o.Ownership) {
-		return policyFor(app, shared)
-	}
-	return policyFor(app, created)
 }
 
 // withLive returns the policy for an object with a live object, and the Problem if it may not be written. The
@@ -237,44 +172,4 @@ func (p *Plan) policyOnRecord(id manifest.ID, status v1alpha1.ResourceStatus) po
 		return policyFor(app, shared)
 	}
 	return policyFor(app, created)
-}
-
-// isOwned reports whether a live object belongs to the Application: it has the tracking metadata, or it has
-// lost them and the inventory has its UID. An Application without a UID exists only in a file, and all live
-// objects that are given with it belong to it.
-func isOwned(app *v1alpha1.Application, id manifest.ID, status *v1alpha1.ResourceStatus, live map[string]any) bool {
-	if app.UID == "" || IsTrackedBy(app, id, live) {
-		return true
-	}
-	if status == nil || status.Ownership == v1alpha1.OwnershipShare || status.UID == "" || string(status.UID) != text(live, "metadata", "uid") {
-		return false
-	}
-	other := text(live, "metadata", "labels", v1alpha1.LabelApplicationUID)
-	return other == "" || other == string(app.UID) // otherwise another Application has adopted it
-}
-
-// isFromRestoredCluster reports whether an object that the Application does not own belonged to an Application
-// with this namespace and name. In a restored cluster all objects have new UIDs. The Application adopts the
-// object, whatever spec.adoption is.
-func isFromRestoredCluster(app *v1alpha1.Application, id manifest.ID, live map[string]any) bool {
-	return text(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID) == TrackingID(app, id)
-}
-
-// isMarkedAdopted reports whether an object has the annotation of adopted objects.
-func isMarkedAdopted(live map[string]any) bool {
-	return text(live, "metadata", "annotations", v1alpha1.AnnotationAdopted) != ""
-}
-
-// wasAdopted reports whether an object of the Application existed before the Application: its annotation or
-// the inventory shows it. An inventory without the origin was written by a version that did not record it. Then
-// an object that is older than the Application counts as adopted.
-func wasAdopted(app *v1alpha1.Application, status *v1alpha1.ResourceStatus, live map[string]any) bool {
-	if isMarkedAdopted(live) {
-		return true
-	}
-	if status != nil && status.Origin != "" && string(status.UID) == text(live, "metadata", "uid") {
-		return status.Origin == v1alpha1.OriginAdopted
-	}
-	created, err := time.Parse(time.RFC3339, text(live, "metadata", "creationTimestamp"))
-	return err == nil && created.Before(app.CreationTimestamp.Time)
 }

@@ -317,18 +317,6 @@ func (p *Plan) warn(text string) {
 	p.Warnings = append(p.Warnings, text)
 }
 
-// claim is a leaf of a shared object that another Application holds, according to the object's metadata.
-type claim struct {
-	path   string // empty for the whole object
-	holder string // namespace/name
-}
-
-// overlaps reports whether a claim is at, above or below a path.
-func (c claim) overlaps(path string) bool { return c.path == "" || pathsOverlap(c.path, path) }
-
-// pathsOverlap reports whether two leaves are the same, or one is above the other.
-func pathsOverlap(a, b string) bool { return observer.IsUnder(a, b) || observer.IsUnder(b, a) }
-
 // Verb returns the action in the form that users read. For a shared object, it can be hold, restore, release or
 // wait.
 func (c Change) Verb() string {

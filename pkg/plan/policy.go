@@ -2,6 +2,7 @@ package plan
 
 import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // target is the relation of an Application to an object.
@@ -65,3 +66,11 @@ func (p policy) adopts() bool { return p.begins && !p.claims }
 
 // mayRemove reports whether the next write may remove anything. Adopting an object removes nothing.
 func (p policy) mayRemove() bool { return p.removes && !p.begins }
+
+// policyOf returns the policy for an object of the manifest, independent of its live object.
+func policyOf(app *v1alpha1.Application, o manifest.Object) policy {
+	if IsShared(app, o.Ownership) {
+		return policyFor(app, shared)
+	}
+	return policyFor(app, created)
+}

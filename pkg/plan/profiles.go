@@ -105,10 +105,10 @@ func (r profileRule) isFor(kind schema.GroupKind) bool {
 func AutoscalerTarget(object map[string]any) (target manifest.ID, ok bool) {
 	ref, _ := object["spec"].(map[string]any)
 	ref, _ = ref["scaleTargetRef"].(map[string]any)
-	gv, err := schema.ParseGroupVersion(text(ref, "apiVersion"))
-	of, wrong := schema.ParseGroupVersion(text(object, "apiVersion"))
-	target = manifest.ID{Group: gv.Group, Kind: text(ref, "kind"), Namespace: text(object, "metadata", "namespace"), Name: text(ref, "name")}
-	isAutoscaler := of.WithKind(text(object, "kind")).GroupKind() == autoscalerKind
+	gv, err := schema.ParseGroupVersion(manifest.NestedString(ref, "apiVersion"))
+	of, wrong := schema.ParseGroupVersion(manifest.NestedString(object, "apiVersion"))
+	target = manifest.ID{Group: gv.Group, Kind: manifest.NestedString(ref, "kind"), Namespace: manifest.NestedString(object, "metadata", "namespace"), Name: manifest.NestedString(ref, "name")}
+	isAutoscaler := of.WithKind(manifest.NestedString(object, "kind")).GroupKind() == autoscalerKind
 	return target, isAutoscaler && cmp.Or(err, wrong) == nil && target.Kind != "" && target.Name != ""
 }
 

@@ -35,7 +35,7 @@ func (p *Plan) prune(inventory []v1alpha1.ResourceStatus, desired map[manifest.I
 			continue
 		}
 		p.pruneOne(id, v1alpha1.ResourceStatus{
-			ResourceReference: reference(id, text(live, "apiVersion")),
+			ResourceReference: reference(id, manifest.NestedString(live, "apiVersion")),
 		}, records[id])
 	}
 }
@@ -84,12 +84,12 @@ func (p *Plan) decideCandidate(old *pruneCandidate, live map[string]any) {
 	case old.live == nil || !old.policy.claims && !isOwned(p.in.Application, old.id, &old.status, old.live):
 	case old.policy.claims || p.orphaned(old):
 		p.releaseObject(old)
-	case text(old.live, "metadata", "deletionTimestamp") != "":
+	case manifest.NestedString(old.live, "metadata", "deletionTimestamp") != "":
 		old.change.Problem = p.terminatingProblem(old.policy, old.id, old.live)
 	default:
 		old.change.Action = Delete
-		old.change.UID = text(old.live, "metadata", "uid")
-		old.change.ResourceVersion = text(old.live, "metadata", "resourceVersion")
+		old.change.UID = manifest.NestedString(old.live, "metadata", "uid")
+		old.change.ResourceVersion = manifest.NestedString(old.live, "metadata", "resourceVersion")
 	}
 }
 
@@ -137,9 +137,9 @@ func (p *Plan) orphaned(old *pruneCandidate) bool {
 	if p.retiring && isCascadeOrphan(p.in.Application) {
 		return true
 	}
-	policy := text(old.live, "metadata", "annotations", v1alpha1.AnnotationDeletionPolicy)
+	policy := manifest.NestedString(old.live, "metadata", "annotations", v1alpha1.AnnotationDeletionPolicy)
 	if old.previous != nil {
-		policy = text(old.previous.desired, "metadata", "annotations", v1alpha1.AnnotationDeletionPolicy)
+		policy = manifest.NestedString(old.previous.desired, "metadata", "annotations", v1alpha1.AnnotationDeletionPolicy)
 	}
 	spec := p.in.Application.Spec
 	switch {
@@ -156,7 +156,7 @@ func (p *Plan) orphaned(old *pruneCandidate) bool {
 // object that is being deleted.
 func (p *Plan) releaseObject(old *pruneCandidate) {
 	app, live := p.in.Application, old.live
-	if text(live, "metadata", "deletionTimestamp") != "" {
+	if manifest.NestedString(live, "metadata", "deletionTimestamp") != "" {
 		return
 	}
 	old.letting = p.releaseFields(fieldReleaser{
@@ -173,6 +173,6 @@ func (p *Plan) releaseObject(old *pruneCandidate) {
 	}
 	old.change.Action, old.change.Fields = Update, fields
 	old.change.ReadFirst = old.letting.needsManagedFields && writer.ForeignTo(app, live) == nil
-	old.change.UID, old.change.ResourceVersion = text(live, "metadata", "uid"), text(live, "metadata", "resourceVersion")
+	old.change.UID, old.change.ResourceVersion = manifest.NestedString(live, "metadata", "uid"), manifest.NestedString(live, "metadata", "resourceVersion")
 	old.change.Guards, old.change.Patch = delta.Comparison{Differences: fields}.Patch(old.change.UID, old.change.ResourceVersion)
 }

@@ -160,7 +160,7 @@ func addCreated(records map[manifest.ID]*record, in Input) {
 			continue
 		}
 		created := &record{id: id, desired: desired, created: true}
-		object := manifest.Object{ID: id, APIVersion: text(desired, "apiVersion"), Content: desired}
+		object := manifest.Object{ID: id, APIVersion: manifest.NestedString(desired, "apiVersion"), Content: desired}
 		created.entry = observer.DefaultEntry(object).Typed(in.Kinds.Type(object.GVK()))
 		if r != nil {
 			created.status = r.status

@@ -71,7 +71,7 @@ func HoldsNothing(other *v1alpha1.Application, uid types.UID, id manifest.ID) bo
 // isStatusOf reports whether an inventory entry is about a live object, and not about another one of the same
 // name.
 func isStatusOf(status *v1alpha1.ResourceStatus, live map[string]any) bool {
-	return status != nil && status.UID != "" && string(status.UID) == text(live, "metadata", "uid")
+	return status != nil && status.UID != "" && string(status.UID) == manifest.NestedString(live, "metadata", "uid")
 }
 
 // of returns the leaves that an Application holds according to its status. known is false if the Application

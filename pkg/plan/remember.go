@@ -102,7 +102,7 @@ func (c *summarizer) inventory(res *resource, before *v1alpha1.ResourceStatus, o
 		status.Origin = v1alpha1.OriginCreated
 	}
 	if o.live != nil {
-		status.UID, status.Origin = types.UID(text(o.live, "metadata", "uid")), v1alpha1.OriginCreated
+		status.UID, status.Origin = types.UID(manifest.NestedString(o.live, "metadata", "uid")), v1alpha1.OriginCreated
 		if res.policy.existed {
 			status.Origin = v1alpha1.OriginAdopted
 		}

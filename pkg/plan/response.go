@@ -348,7 +348,7 @@ func (res *resource) run(before *v1alpha1.ResourceStatus, o resourceResult) *v1a
 	if before != nil {
 		known = before.Job
 	}
-	created := o.live != nil && (o.action == Create || known == nil || string(before.UID) != text(o.live, "metadata", "uid"))
+	created := o.live != nil && (o.action == Create || known == nil || string(before.UID) != manifest.NestedString(o.live, "metadata", "uid"))
 	switch {
 	case !res.policy.creates, !isJob(res.object.ID), o.live == nil && known == nil && !res.done:
 		return nil

@@ -25,7 +25,7 @@ func Restored(app *v1alpha1.Application) *Source {
 	for i, item := range app.Status.LastAppliedManifest {
 		content, err := decode(item)
 		of := app.Status.Resources[i].ResourceReference
-		if err != nil || content["apiVersion"] != of.APIVersion || content["kind"] != of.Kind || text(content, "metadata", "name") != of.Name {
+		if err != nil || content["apiVersion"] != of.APIVersion || content["kind"] != of.Kind || manifest.NestedString(content, "metadata", "name") != of.Name {
 			return nil
 		}
 		if of.Kind == "Secret" && of.Name == hooks.SecretName(app) && len(hooks.Purposes(app)) > 0 {
@@ -113,5 +113,5 @@ func unmasked(value, live any) (whole any, known bool) {
 func sameName(a, b any) bool {
 	x, _ := a.(map[string]any)
 	y, _ := b.(map[string]any)
-	return text(x, "kind") == text(y, "kind") && text(x, "metadata", "name") == text(y, "metadata", "name")
+	return manifest.NestedString(x, "kind") == manifest.NestedString(y, "kind") && manifest.NestedString(x, "metadata", "name") == manifest.NestedString(y, "metadata", "name")
 }

@@ -236,7 +236,7 @@ func resolve(value any, object map[string]any) any {
 	case string:
 		var b strings.Builder
 		references(value, func(plain string) { b.WriteString(plain) }, func(path string) {
-			b.WriteString(text(object, strings.Split(path, ".")...))
+			b.WriteString(manifest.NestedString(object, strings.Split(path, ".")...))
 		})
 		return b.String()
 	}

@@ -166,7 +166,7 @@ func Selected(in Input, entries []Selection) map[manifest.ID][]Selection {
 	}
 	for id, live := range in.Live {
 		owned := app.UID != "" && IsTrackedBy(app, id, live)
-		if named[id] || owned || text(live, "metadata", "deletionTimestamp") != "" {
+		if named[id] || owned || manifest.NestedString(live, "metadata", "deletionTimestamp") != "" {
 			continue
 		}
 		for _, s := range entries {

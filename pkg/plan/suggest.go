@@ -10,6 +10,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/kinds"
+	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/writer"
 )
@@ -101,7 +102,7 @@ const clientSideApply = "kubectl-client-side-apply"
 // appliedOf returns the last input of kubectl apply, or nil.
 func appliedOf(live map[string]any) map[string]any {
 	var applied map[string]any
-	if json.Unmarshal([]byte(text(live, "metadata", "annotations", lastAppliedAnnotation)), &applied) != nil {
+	if json.Unmarshal([]byte(manifest.NestedString(live, "metadata", "annotations", lastAppliedAnnotation)), &applied) != nil {
 		return nil
 	}
 	return applied

@@ -38,8 +38,8 @@ func identityOf(id manifest.ID) string {
 
 // IsTrackedBy reports whether a live object has the tracking metadata of the Application for this identity.
 func IsTrackedBy(app *v1alpha1.Application, id manifest.ID, live map[string]any) bool {
-	return text(live, "metadata", "labels", v1alpha1.LabelApplicationUID) == string(app.UID) &&
-		text(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID) == TrackingID(app, id)
+	return manifest.NestedString(live, "metadata", "labels", v1alpha1.LabelApplicationUID) == string(app.UID) &&
+		manifest.NestedString(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID) == TrackingID(app, id)
 }
 
 // isTrackingPath reports whether tracking metadata is at or below a path, such as the path of all labels.
@@ -85,7 +85,7 @@ func isMetadataMap(path string) bool {
 
 func removals(live map[string]any, marks []markKey) (fields []delta.Difference) {
 	for _, mark := range marks {
-		if value := text(live, "metadata", mark.field, mark.key); value != "" {
+		if value := manifest.NestedString(live, "metadata", mark.field, mark.key); value != "" {
 			path := (*observer.Path)(nil).Field("metadata").Field(mark.field).Field(mark.key)
 			fields = append(fields, delta.Remove(path, value))
 		}

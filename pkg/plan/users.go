@@ -62,10 +62,10 @@ func (in *Input) writersOf(id manifest.ID, live map[string]any) *writer.Index {
 // never looks up the users who write them.
 func (in Input) versionOf(id manifest.ID, live map[string]any) (v v1alpha1.ObjectVersion) {
 	w := in.ObservedWrites[id]
-	if live == nil || w.Writes != 1 || manifest.IsSecret(id.GroupKind()) || text(live, "metadata", "resourceVersion") != w.ResourceVersion {
+	if live == nil || w.Writes != 1 || manifest.IsSecret(id.GroupKind()) || manifest.NestedString(live, "metadata", "resourceVersion") != w.ResourceVersion {
 		return v
 	}
-	return v1alpha1.ObjectVersion{UID: types.UID(text(live, "metadata", "uid")), ResourceVersion: w.Write}
+	return v1alpha1.ObjectVersion{UID: types.UID(manifest.NestedString(live, "metadata", "uid")), ResourceVersion: w.Write}
 }
 
 // author returns the origin of an object version. Its user is empty if no audit event has identified it yet.

@@ -1,0 +1,36 @@
+package manifest
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// NestedString returns a string in an object, or "".
+func NestedString(object map[string]any, fields ...string) string {
+	s, _, _ := unstructured.NestedString(object, fields...)
+	return s
+}
+
+// NestedMaps returns the elements of a list that are maps.
+func NestedMaps(live map[string]any, path ...string) []map[string]any {
+	list, _, _ := unstructured.NestedFieldNoCopy(live, path...)
+	items, _ := list.([]any)
+	var maps []map[string]any
+	for _, item := range items {
+		if m, ok := item.(map[string]any); ok {
+			maps = append(maps, m)
+		}
+	}
+	return maps
+}
+
+// EncodeJSON encodes JSON without escaping for HTML.
+func EncodeJSON(v any) []byte {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(v) // the values can always be encoded
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}

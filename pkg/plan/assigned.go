@@ -1,0 +1,135 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// claim is a leaf of a shared object that another Application holds, according to the object's metadata.
+type claim struct {
+	path   string // empty for the whole object
+	holder string // namespace/name
+}
+
+// overlaps reports whether a claim is at, above or below a path.
+func (c claim) overlaps(path string) bool { return c.path == "" || pathsOverlap(c.path, path) }
+
+// pathsOverlap reports whether two leaves are the same, or one is above the other.
+func pathsOverlap(a, b string) bool { return observer.IsUnder(a, b) || observer.IsUnder(b, a) }
+
+// claimsOf returns the claims of other Applications on a live object, sorted, without the keys of list
+// elements: several Applications may hold different fields of one element.
+func claimsOf(app *v1alpha1.Application, live map[string]any) []claim {
+	return slices.DeleteFunc(claimsAndKeysOf(app, holdersOf(live)), func(c claim) bool { return c.path != "" && observer.IsKey(c.path) })
+}
+
+// claimsAndKeysOf returns the claims of other Applications, sorted. If there are two holders of the same
+// leaf, or of the whole object, the older Application has precedence.
+func claimsAndKeysOf(app *v1alpha1.Application, all holders) (claims []claim) {
+	own, isHolder := all.get(app)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		other, ok := all.entry(name)
+		if !ok || name == holderName(app) {
+			continue
+		}
+		goesFirst := func(leaf string) bool { return isHolder && slices.Contains(own.Leaves, leaf) && own.older(other) }
+		if other.Leaves == nil {
+			if !isHolder || own.Leaves != nil || !own.older(other) {
+				claims = append(claims, claim{"", name})
+			}
+			continue
+		}
+		for _, leaf := range other.Leaves {
+			if !goesFirst(leaf) {
+				claims = append(claims, claim{leaf, name})
+			}
+		}
+	}
+	return claims
+}
+
+// conflictsWith reports whether a claim of another Application prevents this one from holding a leaf.
+// Several Applications may hold the key of an element, but only one may hold a leaf above it.
+func (c claim) conflictsWith(leaf string, named, shared bool) bool {
+	switch {
+	case c.path == "":
+		return !named && !observer.IsKey(leaf)
+	case c.path == leaf:
+		return !observer.IsKey(leaf)
+	case observer.IsUnder(leaf, c.path), isIncompatible(leaf, c.path):
+		return !named
+	}
+	return shared && observer.IsUnder(c.path, leaf)
+}
+
+// isIncompatible reports whether two leaves cannot be in one object: the path of one goes through a list
+// where the path of the other goes through a map.
+func isIncompatible(leaf, other string) bool {
+	a, err := observer.ParsePath(leaf)
+	b, problem := observer.ParsePath(other)
+	if err != nil || problem != nil {
+		return false
+	}
+	theirs := b.Chain()
+	for i, step := range a.Chain() {
+		switch {
+		case i == len(theirs), step.IsElement() == theirs[i].IsElement() && (step.Name() != theirs[i].Name() || step.Label() != theirs[i].Label()):
+			return false
+		case step.IsElement() != theirs[i].IsElement():
+			return true
+		}
+	}
+	return false
+}
+
+// firstUnnamed returns the first of some Applications that a live object does not name among its holders,
+// or "" if there is none.
+func firstUnnamed(applications []string, live map[string]any) string {
+	all := holdersOf(live)
+	for _, name := range applications {
+		if _, named := all[name]; !named {
+			return name
+		}
+	}
+	return ""
+}
+
+// ownerWithoutClaims returns the Application that owns an object, if it is another one and has not claimed
+// its fields yet; otherwise "". An owner claims its fields as soon as the object has holders.
+func ownerWithoutClaims(app *v1alpha1.Application, id manifest.ID, live map[string]any, all holders) string {
+	owner := ownerApplication(live, id)
+	if _, said := all[owner]; said || owner == holderName(app) || app.UID == "" {
+		return ""
+	}
+	return owner
+}
+
+// OtherHolders returns the UIDs of the other Applications that a live object names as holders of its
+// fields, by namespace/name.
+func OtherHolders(app *v1alpha1.Application, live map[string]any) map[string]types.UID {
+	var others map[string]types.UID
+	all := holdersOf(live)
+	for name := range all {
+		if name != holderName(app) {
+			entry, _ := all.entry(name)
+			if others == nil {
+				others = map[string]types.UID{}
+			}
+			others[name] = types.UID(entry.UID)
+		}
+	}
+	return others
+}
+
+// IsInNamespaceOf reports whether a namespace/name is in the namespace of an Application. Only Applications of
+// one namespace trust the original values in the status of another.
+func IsInNamespaceOf(app *v1alpha1.Application, name string) bool {
+	return strings.HasPrefix(name, app.Namespace+"/")
+}

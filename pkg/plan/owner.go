@@ -1,0 +1,113 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// isCascadeOrphan reports whether the client that deleted an Application requested to orphan its objects. The
+// finalizer shows that in this version, and the annotation shows it for an earlier version.
+func isCascadeOrphan(app *v1alpha1.Application) bool {
+	_, was := app.Annotations[v1alpha1.AnnotationOrphan]
+	return was || slices.Contains(app.Finalizers, metav1.FinalizerOrphanDependents)
+}
+
+// thisApplication is the prefix of the owner that ownerOf returns for a copy of an object of the Application.
+const thisApplication = "this Application"
+
+// Controller returns the kind and name of the controller in the owner references of a live object, or "" if
+// there is none. This controller would create the object again.
+func Controller(live map[string]any) string {
+	for _, owner := range manifest.NestedMaps(live, "metadata", "ownerReferences") {
+		if owner["controller"] == true {
+			return manifest.NestedString(owner, "kind") + " " + manifest.NestedString(owner, "name")
+		}
+	}
+	return ""
+}
+
+// ownerOf returns the owner that the metadata of a live object names, or "" if there is none.
+func ownerOf(app *v1alpha1.Application, live map[string]any) string {
+	uid := manifest.NestedString(live, "metadata", "labels", v1alpha1.LabelApplicationUID)
+	name, _, _ := strings.Cut(manifest.NestedString(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID), ":")
+	switch {
+	case name == app.Namespace+"/"+app.Name && uid == string(app.UID):
+		return thisApplication + ", as a copy of another of its objects"
+	case name == app.Namespace+"/"+app.Name:
+		return "an earlier Application " + name
+	case name != "":
+		return "Application " + name
+	case uid != "":
+		return "the Application with UID " + uid
+	}
+	if owner := Controller(live); owner != "" {
+		return owner
+	}
+	annotations := []struct{ key, who string }{
+		{"meta.helm.sh/release-name", "Helm release"},
+		{"argocd.argoproj.io/tracking-id", "Argo CD application"},
+		{"config.k8s.io/owning-inventory", "inventory"},
+	}
+	for _, a := range annotations {
+		if name := manifest.NestedString(live, "metadata", "annotations", a.key); name != "" {
+			return a.who + " " + name
+		}
+	}
+	if name := manifest.NestedString(live, "metadata", "labels", "kustomize.toolkit.fluxcd.io/name"); name != "" {
+		return "Flux Kustomization " + name
+	}
+	return ""
+}
+
+// isOwned reports whether a live object belongs to the Application: it has the tracking metadata, or it has
+// lost them and the inventory has its UID. An Application without a UID exists only in a file, and all live
+// objects that are given with it belong to it.
+func isOwned(app *v1alpha1.Application, id manifest.ID, status *v1alpha1.ResourceStatus, live map[string]any) bool {
+	if app.UID == "" || IsTrackedBy(app, id, live) {
+		return true
+	}
+	if status == nil || status.Ownership == v1alpha1.OwnershipShare || status.UID == "" || string(status.UID) != manifest.NestedString(live, "metadata", "uid") {
+		return false
+	}
+	other := manifest.NestedString(live, "metadata", "labels", v1alpha1.LabelApplicationUID)
+	return other == "" || other == string(app.UID) // otherwise another Application has adopted it
+}
+
+// isFromRestoredCluster reports whether an object that the Application does not own belonged to an Application
+// with this namespace and name. In a restored cluster all objects have new UIDs. The Application adopts the
+// object, whatever spec.adoption is.
+func isFromRestoredCluster(app *v1alpha1.Application, id manifest.ID, live map[string]any) bool {
+	return manifest.NestedString(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID) == TrackingID(app, id)
+}
+
+// isMarkedAdopted reports whether an object has the annotation of adopted objects.
+func isMarkedAdopted(live map[string]any) bool {
+	return manifest.NestedString(live, "metadata", "annotations", v1alpha1.AnnotationAdopted) != ""
+}
+
+// wasAdopted reports whether an object of the Application existed before the Application: its annotation or
+// the inventory shows it. An inventory without the origin was written by a version that did not record it. Then
+// an object that is older than the Application counts as adopted.
+func wasAdopted(app *v1alpha1.Application, status *v1alpha1.ResourceStatus, live map[string]any) bool {
+	if isMarkedAdopted(live) {
+		return true
+	}
+	if status != nil && status.Origin != "" && string(status.UID) == manifest.NestedString(live, "metadata", "uid") {
+		return status.Origin == v1alpha1.OriginAdopted
+	}
+	created, err := time.Parse(time.RFC3339, manifest.NestedString(live, "metadata", "creationTimestamp"))
+	return err == nil && created.Before(app.CreationTimestamp.Time)
+}
+
+// IsShared reports whether an object is shared. The ownership in its manifest has precedence over
+// spec.ownership.
+func IsShared(app *v1alpha1.Application, says v1alpha1.Ownership) bool {
+	return cmp.Or(says, app.Spec.Ownership) == v1alpha1.OwnershipShare
+}
