@@ -10,7 +10,7 @@ var layers = [][]string{
 	{"pkg/kinds", "pkg/manifest", "pkg/expression"},
 	{"pkg/observer", "pkg/slice"},
 	{"pkg/delta"},
-	{"pkg/template", "pkg/writer"},
+	{"pkg/template", "pkg/writer", "pkg/claim"},
 	{"pkg/hooks", "pkg/tosca", "pkg/mysql"},
 	{"pkg/plan", "pkg/builtin"},
 	{"pkg/cluster", "pkg/fetch", "pkg/notify", "pkg/shard", "pkg/worker"},
@@ -22,7 +22,7 @@ var layers = [][]string{
 // pure are the packages that decide and never act.
 var pure = []string{
 	"pkg/api", "pkg/kinds", "pkg/manifest", "pkg/expression", "pkg/observer", "pkg/slice", "pkg/delta",
-	"pkg/template", "pkg/writer", "pkg/builtin", "pkg/hooks", "pkg/tosca", "pkg/mysql", "pkg/plan",
+	"pkg/template", "pkg/writer", "pkg/claim", "pkg/builtin", "pkg/hooks", "pkg/tosca", "pkg/mysql", "pkg/plan",
 }
 
 // notInPure lists packages that pure packages must not depend on, not even indirectly. It does not contain
@@ -41,7 +41,7 @@ var notInPure = []string{
 // (pkg/plan depends on such types through the kstatus library.)
 var dataOnly = []string{
 	"pkg/api", "pkg/kinds", "pkg/manifest", "pkg/expression", "pkg/observer", "pkg/slice", "pkg/delta",
-	"pkg/template", "pkg/writer", "pkg/builtin", "pkg/hooks", "pkg/tosca", "pkg/mysql",
+	"pkg/template", "pkg/writer", "pkg/claim", "pkg/builtin", "pkg/hooks", "pkg/tosca", "pkg/mysql",
 }
 
 // notImportedByPure lists packages that pure packages must not import directly.

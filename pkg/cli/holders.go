@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -31,7 +32,7 @@ type holdersView struct {
 	APIVersion string            `json:"apiVersion" yaml:"apiVersion"`
 	Kind       string            `json:"kind" yaml:"kind"`
 	Resource   plan.ViewResource `json:"resource" yaml:"resource"`
-	Holders    []plan.Holder     `json:"holders" yaml:"holders"`
+	Holders    []claim.Holder    `json:"holders" yaml:"holders"`
 }
 
 func (f *explainFlags) holders(streams Streams, args []string) (o holdersOptions, err error) {
@@ -59,11 +60,11 @@ func (o holdersOptions) run(ctx context.Context) error {
 		return err
 	}
 	object := found[0]
-	holders := plan.HoldersOf(object.ID, object.Object)
+	holders := claim.ListHolders(object.ID, object.Object)
 	if o.print != nil {
 		apiVersion, _ := object.Object["apiVersion"].(string)
 		return o.print(o.streams.Out, holdersView{
-			APIVersion: v1alpha1.GroupVersion.String(), Kind: "Holders", Holders: append([]plan.Holder{}, holders...),
+			APIVersion: v1alpha1.GroupVersion.String(), Kind: "Holders", Holders: append([]claim.Holder{}, holders...),
 			Resource: plan.ViewResource{APIVersion: apiVersion, Kind: object.ID.Kind, Namespace: object.ID.Namespace, Name: object.ID.Name},
 		})
 	}
@@ -90,9 +91,9 @@ func isGone(ctx context.Context, c *connection.Cluster, holder string) bool {
 }
 
 // isWaiting reports whether an Application does not hold anything of an object yet.
-func isWaiting(h plan.Holder) bool { return !h.Owns && !h.Whole && len(h.Fields) == 0 }
+func isWaiting(h claim.Holder) bool { return !h.Owns && !h.Whole && len(h.Fields) == 0 }
 
-func writeHolder(out *bytes.Buffer, h plan.Holder, gone bool) {
+func writeHolder(out *bytes.Buffer, h claim.Holder, gone bool) {
 	verb := "shares it"
 	switch {
 	case h.Owns:

@@ -24,6 +24,7 @@ import (
 	"holdfast.dev/holdfast/internal/samples"
 	"holdfast.dev/holdfast/internal/testcluster"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/cli"
 	"holdfast.dev/holdfast/pkg/controller"
 	"holdfast.dev/holdfast/pkg/hooks"
@@ -303,7 +304,7 @@ func (f *fixture) putLive(content map[string]any, app *unstructured.Unstructured
 		id := manifest.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: u.GetNamespace(), Name: u.GetName()}
 		labels, annotations := u.GetLabels(), u.GetAnnotations()
 		u.SetLabels(with(labels, v1alpha1.LabelApplicationUID, string(app.GetUID())))
-		u.SetAnnotations(with(annotations, v1alpha1.AnnotationTrackingID, plan.TrackingID(f.decode(app.Object), id)))
+		u.SetAnnotations(with(annotations, v1alpha1.AnnotationTrackingID, claim.TrackingID(f.decode(app.Object), id)))
 	}
 	complete(u.Object)
 	client := f.in("somebody", resourceOf(u))

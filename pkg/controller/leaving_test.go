@@ -18,9 +18,9 @@ import (
 
 	"holdfast.dev/holdfast/internal/testcluster"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/controller"
 	"holdfast.dev/holdfast/pkg/manifest"
-	"holdfast.dev/holdfast/pkg/plan"
 )
 
 // twoStages has objects in two stages of deletion: the Service is deleted first.
@@ -115,7 +115,7 @@ func (f *fixture) adopt(resource schema.GroupVersionResource, kind, name string)
 	other.Namespace, other.Name = f.namespace, "other"
 	f.Patch("somebody", resource, name, fmt.Sprintf(
 		`{metadata: {labels: {%s: 00000000-0000-0000-0000-000000000000}, annotations: {%s: %q}}}`,
-		v1alpha1.LabelApplicationUID, v1alpha1.AnnotationTrackingID, plan.TrackingID(other, id)))
+		v1alpha1.LabelApplicationUID, v1alpha1.AnnotationTrackingID, claim.TrackingID(other, id)))
 }
 
 // An object that a dead process created is found, even if its kind cannot be resolved for a while.
@@ -128,7 +128,7 @@ func TestAKindThatCannotBeLookedUp(t *testing.T) {
 	first.Stop()
 	id := manifest.ID{Group: f.namespace + ".example.com", Kind: "Song", Namespace: f.namespace, Name: "song"}
 	f.Create("somebody", fmt.Sprintf(`{apiVersion: %s/v1, kind: Song, metadata: {name: song, labels: {%s: %s}, annotations: {%s: %q}}}`,
-		id.Group, v1alpha1.LabelApplicationUID, app.UID, v1alpha1.AnnotationTrackingID, plan.TrackingID(app, id)))
+		id.Group, v1alpha1.LabelApplicationUID, app.UID, v1alpha1.AnnotationTrackingID, claim.TrackingID(app, id)))
 	f.Patch("somebody", applications, "app", fmt.Sprintf(`{metadata: {annotations: {%s: "ConfigMap.v1.,Song.v1.%s", %s: %s}}}`,
 		v1alpha1.AnnotationKinds, id.Group, v1alpha1.AnnotationCreating, announced(t, id)))
 	f.Delete(applications, "app")

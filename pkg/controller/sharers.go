@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -86,7 +87,7 @@ func sharedBy(app *v1alpha1.Application) map[sharedName][]string {
 	names := map[sharedName][]string{}
 	for _, item := range app.Spec.Manifest {
 		content, err := manifest.DecodeJSON(item.Raw)
-		if err != nil || !plan.IsShared(app, manifest.OwnershipIn(content)) {
+		if err != nil || !claim.IsShared(app, manifest.OwnershipIn(content)) {
 			continue
 		}
 		u := unstructured.Unstructured{Object: content}

@@ -3,7 +3,7 @@ package mysql
 import (
 	"strconv"
 
-	"holdfast.dev/holdfast/pkg/api/mysql/v1"
+	v1 "holdfast.dev/holdfast/pkg/api/mysql/v1"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 

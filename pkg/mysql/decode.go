@@ -10,7 +10,7 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"holdfast.dev/holdfast/internal/suggest"
-	"holdfast.dev/holdfast/pkg/api/mysql/v1"
+	v1 "holdfast.dev/holdfast/pkg/api/mysql/v1"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/template"
 )

@@ -25,7 +25,7 @@ const (
 // connections, or "".
 func (d *database) checkData(live template.Live, ran string) error {
 	claim := live[manifest.ID{Kind: "PersistentVolumeClaim", Namespace: d.namespace, Name: d.volumeName()}]
-	if stringAt(claim, "metadata", "deletionTimestamp") != "" {
+	if manifest.NestedString(claim, "metadata", "deletionTimestamp") != "" {
 		claim = nil // the next claim is new, and empty
 	}
 	if ran == "" {
@@ -36,7 +36,7 @@ func (d *database) checkData(live template.Live, ran string) error {
 
 // checkVolume rejects a spec that would shrink the volume.
 func (d *database) checkVolume(claim values) error {
-	size := stringAt(claim, "spec", "resources", "requests", "storage")
+	size := manifest.NestedString(claim, "spec", "resources", "requests", "storage")
 	if size == "" {
 		return nil // there is no volume yet
 	}
@@ -57,10 +57,10 @@ func (d *database) checkVolume(claim values) error {
 // keptVersion returns the version in the label of a claim that an earlier Mysql has left. The label of the
 // claim of this Mysql does not count: it changes before the server starts, which may never succeed.
 func keptVersion(claim values) string {
-	if stringAt(claim, "metadata", "labels", v1alpha1.LabelApplicationUID) != "" {
+	if manifest.NestedString(claim, "metadata", "labels", v1alpha1.LabelApplicationUID) != "" {
 		return ""
 	}
-	return stringAt(claim, "metadata", "labels", versionLabel)
+	return manifest.NestedString(claim, "metadata", "labels", versionLabel)
 }
 
 // checkVersion rejects a version of an earlier series than that of the data. Tags such as latest are not

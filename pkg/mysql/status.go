@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"holdfast.dev/holdfast/pkg/api/mysql/v1"
+	v1 "holdfast.dev/holdfast/pkg/api/mysql/v1"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/template"
@@ -65,7 +65,7 @@ func availableCondition(set values) v1.Condition {
 // existsCondition returns the condition of an object that is usable as soon as it exists.
 func existsCondition(kind string, object values) v1.Condition {
 	condition := v1.Condition{Type: kind, Status: v1.Available}
-	if object == nil || stringAt(object, "metadata", "deletionTimestamp") != "" {
+	if object == nil || manifest.NestedString(object, "metadata", "deletionTimestamp") != "" {
 		condition.Status = v1.Missing
 	}
 	return condition
@@ -93,8 +93,8 @@ func (d *database) acceptingVersion(usable bool, live template.Live) string {
 	containers, _, _ := unstructured.NestedFieldNoCopy(set, "spec", "template", "spec", "containers")
 	all, _ := containers.(list)
 	for _, one := range all {
-		if container, _ := one.(values); stringAt(container, "name") == containerName {
-			_, tag, _ := strings.Cut(stringAt(container, "image"), image+":")
+		if container, _ := one.(values); manifest.NestedString(container, "name") == containerName {
+			_, tag, _ := strings.Cut(manifest.NestedString(container, "image"), image+":")
 			return tag
 		}
 	}
@@ -124,7 +124,7 @@ func (d *database) waitingFor(objects []v1.Condition, live template.Live) string
 		case v1.Missing:
 			return fmt.Sprintf("waiting for the %s to be created", condition.Type)
 		case v1.Creating:
-			if stringAt(claim, "status", "phase") == "Pending" {
+			if manifest.NestedString(claim, "status", "phase") == "Pending" {
 				return fmt.Sprintf("waiting for the PersistentVolumeClaim %s to be bound to a volume", d.volumeName())
 			}
 			return fmt.Sprintf("waiting for the Pod of the %s to be ready", condition.Type)

@@ -1,7 +1,7 @@
 package mysql
 
 import (
-	"holdfast.dev/holdfast/pkg/api/mysql/v1"
+	v1 "holdfast.dev/holdfast/pkg/api/mysql/v1"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/template"
 )

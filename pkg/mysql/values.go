@@ -17,12 +17,6 @@ func stringMap(v values) map[string]string {
 	return texts
 }
 
-// stringAt returns the string at a path of an object, or "".
-func stringAt(object values, path ...string) string {
-	text, _, _ := unstructured.NestedString(object, path...)
-	return text
-}
-
 // integerAt returns the integer at a path of an object, or 0.
 func integerAt(object values, path ...string) int64 {
 	count, _, _ := unstructured.NestedInt64(object, path...)

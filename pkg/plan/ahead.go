@@ -58,7 +58,7 @@ func (p *Plan) WriteAheadStatus() *v1alpha1.ApplicationStatus {
 // if all of them are recorded, or if the controller never removes fields of the resource.
 func (res *resource) writeAheadRecord() *record {
 	r := res.previous
-	if !res.change.Writes() || !res.policy.mayRemove() || !res.entry.Default || r == nil || r.entry == nil {
+	if !res.change.Writes() || !res.policy.MayRemove() || !res.entry.Default || r == nil || r.entry == nil {
 		return nil
 	}
 	if !r.entry.Default { // the user's schema was removed: the Application may remove all fields that it holds from now on
@@ -81,7 +81,7 @@ func (res *resource) writeAheadRecord() *record {
 // BaselineUID.
 func (p *Plan) writeAheadInventory() (rows []v1alpha1.ResourceStatus) {
 	for _, res := range p.resources {
-		if !res.change.Writes() || !res.policy.claims && len(res.baseline)+len(res.unrecorded) == 0 {
+		if !res.change.Writes() || !res.policy.Claims && len(res.baseline)+len(res.unrecorded) == 0 {
 			continue
 		}
 		row := v1alpha1.ResourceStatus{ResourceReference: reference(res.object.ID, res.object.APIVersion)}
@@ -90,12 +90,12 @@ func (p *Plan) writeAheadInventory() (rows []v1alpha1.ResourceStatus) {
 			row = *before
 		}
 		switch uid := types.UID(res.change.UID); {
-		case res.policy.claims:
+		case res.policy.Claims:
 			row.Ownership, row.Origin = v1alpha1.OwnershipShare, ""
 			if row.UID != uid { // the Application does not hold it before the first write
 				row.BaselineUID = uid
 			}
-		case res.policy.adopts():
+		case res.policy.Adopts():
 			row.BaselineUID = uid
 		}
 		row.Baseline, row.Unrecorded = slices.Concat(res.baseline, res.letting.baseline), slices.Concat(res.unrecorded, res.letting.unrecorded)

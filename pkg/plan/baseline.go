@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
@@ -27,7 +28,7 @@ func recordedBaseline(status *v1alpha1.ResourceStatus, live map[string]any) []v1
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(status.Baseline), func(b v1alpha1.BaselineField) bool {
-		return !isLeaf(b.Path) || b.From != "" && (!isLeaf(b.From) || !observer.IsUnder(b.Path, b.From))
+		return !claim.IsLeaf(b.Path) || b.From != "" && (!claim.IsLeaf(b.From) || !observer.IsUnder(b.Path, b.From))
 	})
 }
 
@@ -37,7 +38,7 @@ func unrecordedPaths(status *v1alpha1.ResourceStatus, live map[string]any) []str
 	if !isBaselineOf(status, live) {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(status.Unrecorded), func(path string) bool { return !isLeaf(path) })
+	return slices.DeleteFunc(slices.Clone(status.Unrecorded), func(path string) bool { return !claim.IsLeaf(path) })
 }
 
 // baselinePaths returns the fields of a live object that were held, or are about to be: those with a
@@ -104,12 +105,12 @@ func (p *Plan) keepsBaseline(res *resource, path string) bool {
 	switch {
 	case !res.holdsIn(path):
 		return false
-	case !res.policy.claims:
+	case !res.policy.Claims:
 		return !res.isFirstAdoption() || p.wasShared(res) && !res.writes(path)
 	case !res.writes(path):
 		return true
 	}
-	mine, isHolder := holdersOf(res.live).get(p.in.Application)
+	mine, isHolder := claim.ReadHolders(res.live).Get(p.in.Application)
 	return p.wasHeld(res, path) || isHolder && (mine.Leaves == nil || slices.ContainsFunc(mine.Leaves, func(leaf string) bool { return observer.IsUnder(leaf, path) }))
 }
 
@@ -134,7 +135,7 @@ func (p *Plan) wasHeld(res *resource, path string) bool {
 	if !p.wasShared(res) || !isStatusOf(status, res.live) {
 		return false
 	}
-	same := func(other string) bool { return pathsOverlap(other, path) }
+	same := func(other string) bool { return claim.Overlap(other, path) }
 	held, _ := res.previousLeaves()
 	return slices.ContainsFunc(held, same) && !slices.ContainsFunc(status.Waits, same)
 }
@@ -144,7 +145,7 @@ func (p *Plan) wasHeld(res *resource, path string) bool {
 // desired, and gets one when the desired value changes. A value that drifted while the field was held is
 // not an original value.
 func (p *Plan) hadHeld(res *resource, b *v1alpha1.BaselineField) bool {
-	if !res.policy.claims || !p.wasHeld(res, b.Path) {
+	if !res.policy.Claims || !p.wasHeld(res, b.Path) {
 		return true
 	}
 	before, _ := delta.Locate(res.kind, res.previous.desired, b.Path)
@@ -164,12 +165,12 @@ func (p *Plan) hadHeld(res *resource, b *v1alpha1.BaselineField) bool {
 // isNewlyAdopted reports whether an object is about to be adopted, or was adopted while the status
 // describes an earlier object.
 func (res *resource) isNewlyAdopted(status *v1alpha1.ResourceStatus) bool {
-	return res.isFirstAdoption() || res.policy.existed && status != nil && string(status.UID) != res.change.UID
+	return res.isFirstAdoption() || res.policy.Existed && status != nil && string(status.UID) != res.change.UID
 }
 
 // recordsBaselines reports whether the status records the original values of held fields.
 func (p *Plan) recordsBaselines(res *resource) bool {
-	return res.policy.claims || res.policy.restores || len(recordedBaseline(p.statuses[res.object.ID], res.live)) > 0
+	return res.policy.Claims || res.policy.Restores || len(recordedBaseline(p.statuses[res.object.ID], res.live)) > 0
 }
 
 // HasRecord reports whether the status has baselines of an object.
@@ -179,11 +180,11 @@ func (p *Plan) HasRecord(id manifest.ID) bool {
 
 // prunes reports whether a field that is removed from the manifest is removed from the object: the
 // Application created the object, so there are no original values.
-func (res *resource) prunes() bool { return !res.policy.existed && res.entry.Default }
+func (res *resource) prunes() bool { return !res.policy.Existed && res.entry.Default }
 
 // isFirstAdoption reports whether an object is about to be adopted that never belonged to this Application,
 // so that all its values are original.
-func (res *resource) isFirstAdoption() bool { return res.policy.adopts() && !res.policy.reclaimed }
+func (res *resource) isFirstAdoption() bool { return res.policy.Adopts() && !res.policy.Reclaimed }
 
 // wasShared reports whether the Application shared an object before.
 func (p *Plan) wasShared(res *resource) bool {
@@ -194,11 +195,11 @@ func (p *Plan) wasShared(res *resource) bool {
 // isFirstWrite reports whether a drifted leaf is about to be written for the first time: the object is
 // shared or is being adopted, or the recorded schema did not hold the leaf.
 func (res *resource) isFirstWrite(path string) bool {
-	if res.policy.claims || res.isFirstAdoption() {
+	if res.policy.Claims || res.isFirstAdoption() {
 		return true
 	}
 	held, known := res.previousLeaves()
-	return known && !slices.ContainsFunc(held, func(leaf string) bool { return pathsOverlap(leaf, path) })
+	return known && !slices.ContainsFunc(held, func(leaf string) bool { return claim.Overlap(leaf, path) })
 }
 
 // matchesLocation reports whether the path of a difference leads to the same location in the live object.
@@ -226,7 +227,7 @@ func (res *resource) heldPaths() []string { return slices.Concat(res.leaves, res
 
 // writes reports whether the change corrects anything at, above or below a path.
 func (res *resource) writes(path string) bool {
-	return slices.ContainsFunc(res.compared.Differences, func(d delta.Difference) bool { return !d.HeldBack && pathsOverlap(d.Path, path) })
+	return slices.ContainsFunc(res.compared.Differences, func(d delta.Difference) bool { return !d.HeldBack && claim.Overlap(d.Path, path) })
 }
 
 // isInManifest reports whether the manifest itself sets something at a path. A learned value is the live
@@ -270,7 +271,7 @@ func (res *resource) withCreatedParent(app *v1alpha1.Application, b v1alpha1.Bas
 		return b
 	}
 	for _, other := range res.baseline {
-		if root := other.From; other.Value == nil && root != "" && !isMetadataMap(root) && observer.IsUnder(b.Path, root) {
+		if root := other.From; other.Value == nil && root != "" && !claim.IsMetadataMap(root) && observer.IsUnder(b.Path, root) {
 			b.Value, b.Manager, b.From = nil, "", root
 		}
 	}
@@ -338,7 +339,7 @@ func baselineValue(b v1alpha1.BaselineField) delta.Value {
 // whose fields are restored on release. Only the plan with the removal has this warning.
 func (p *Plan) warnUnrestorable() {
 	for _, res := range p.resources {
-		if !res.policy.restores || !res.policy.existed {
+		if !res.policy.Restores || !res.policy.Existed {
 			continue
 		}
 		var lost []string

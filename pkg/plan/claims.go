@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
@@ -34,29 +35,29 @@ import (
 func (p *Plan) excludeClaimed(res *resource, leaves []string) {
 	app, status := p.in.Application, p.statuses[res.object.ID]
 	all := p.holdersOf(res.object.ID, res.live)
-	own, isHolder := all.get(app)
+	own, isHolder := all.Get(app)
 	named := func(leaf string) bool { return isHolder && slices.Contains(own.Leaves, leaf) }
 	held, baselines := res.leavesInStatus(status), baselinePaths(status, res.live)
-	claims, owner := claimsAndKeysOf(app, all), ownerWithoutClaims(app, res.object.ID, res.live, all)
+	claims, owner := claim.ListWithKeys(app, all), claim.OwnerWithoutClaims(app, res.object.ID, res.live, all)
 	recorded := p.recordedClaims(res, all, status)
 	res.leaves, res.claimed, res.pendingClaims, res.awaitedOwner, res.waitsFor = nil, nil, nil, owner, nil
 	yields := ""
 	for _, leaf := range leaves {
-		conflicts := func(c claim) bool { return c.conflictsWith(leaf, named(leaf), res.policy.claims) }
+		conflicts := func(c claim.Claim) bool { return c.ConflictsWith(leaf, named(leaf), res.policy.Claims) }
 		holder := ""
 		if i := slices.IndexFunc(claims, conflicts); i >= 0 {
-			holder = claims[i].holder
+			holder = claims[i].Holder
 		}
 		if holder = recorded.decide(holder, leaf, held[leaf]); holder != "" {
-			res.claimed, res.pendingClaims = append(res.claimed, claim{leaf, holder}), append(res.pendingClaims, leaf)
+			res.claimed, res.pendingClaims = append(res.claimed, claim.Claim{Path: leaf, Holder: holder}), append(res.pendingClaims, leaf)
 			res.waitsFor = recorded.addTo(res.waitsFor, holder)
 			continue
 		}
 		switch {
 		case owner != "" && !named(leaf):
-			res.claimed = append(res.claimed, claim{leaf, owner})
+			res.claimed = append(res.claimed, claim.Claim{Path: leaf, Holder: owner})
 		case res.deferredTo != "" && !named(leaf) && !slices.Contains(baselines, leaf):
-			res.claimed, yields = append(res.claimed, claim{leaf, res.deferredTo}), res.deferredTo
+			res.claimed, yields = append(res.claimed, claim.Claim{Path: leaf, Holder: res.deferredTo}), res.deferredTo
 		default:
 			res.leaves = append(res.leaves, leaf)
 		}
@@ -71,15 +72,15 @@ const precedenceRecheckInterval = 100 * time.Millisecond
 // claimedPointers returns the JSON pointers of all fields of a live object that other Applications hold,
 // and of the tracking metadata that records the claims.
 func (res *resource) claimedPointers(app *v1alpha1.Application, live map[string]any) (pointers []string) {
-	if res.policy.claims || !isHeldByOthers(app, live) {
+	if res.policy.Claims || !claim.IsHeldByOthers(app, live) {
 		return nil
 	}
 	paths := []string{}
-	for _, mark := range sharedMarkKeys {
-		paths = append(paths, mark.path())
+	for _, mark := range claim.SharedTrackingKeys {
+		paths = append(paths, mark.Path())
 	}
-	for _, c := range claimsOf(app, live) {
-		paths = append(paths, c.path)
+	for _, c := range claim.List(app, live) {
+		paths = append(paths, c.Path)
 	}
 	for _, path := range paths {
 		if at, ok := delta.Locate(res.kind, live, path); ok {
@@ -107,7 +108,7 @@ func (res *resource) claimProblem() *Problem {
 	}
 	var told []string
 	for _, c := range res.claimed {
-		told = append(told, c.path+" is held by Application "+c.holder)
+		told = append(told, c.Path+" is held by Application "+c.Holder)
 	}
 	problem := problemf(v1alpha1.ReasonFieldClaimed, "%s: %s", res.object.ID, firstNames(told))
 	problem.Remedy = v1alpha1.Remedy{
@@ -138,7 +139,7 @@ func (res *resource) withoutClaimed(c delta.Comparison) delta.Comparison {
 	}
 	c.Held -= len(res.claimed)
 	c.Differences = slices.DeleteFunc(slices.Clone(c.Differences), func(d delta.Difference) bool {
-		return slices.ContainsFunc(res.claimed, func(c claim) bool { return c.overlaps(d.Path) })
+		return slices.ContainsFunc(res.claimed, func(c claim.Claim) bool { return c.Overlaps(d.Path) })
 	})
 	return c
 }
@@ -149,8 +150,8 @@ func (p *Plan) unknownHolder(live map[string]any) string {
 	if p.in.Holders == nil {
 		return ""
 	}
-	for _, name := range slices.Sorted(maps.Keys(OtherHolders(p.in.Application, live))) {
-		if _, known := p.in.Holders[name]; !known && IsInNamespaceOf(p.in.Application, name) {
+	for _, name := range slices.Sorted(maps.Keys(claim.OtherHolders(p.in.Application, live))) {
+		if _, known := p.in.Holders[name]; !known && claim.IsInNamespaceOf(p.in.Application, name) {
 			return name
 		}
 	}
@@ -163,9 +164,9 @@ func (p *Plan) createdByHolders(res *resource) (roots []string) {
 	if len(p.in.Holders) == 0 {
 		return nil
 	}
-	for name, uid := range OtherHolders(p.in.Application, res.live) {
+	for name, uid := range claim.OtherHolders(p.in.Application, res.live) {
 		other := p.in.Holders[name]
-		if other == nil || other.UID != uid || !IsInNamespaceOf(p.in.Application, name) {
+		if other == nil || other.UID != uid || !claim.IsInNamespaceOf(p.in.Application, name) {
 			continue
 		}
 		for i := range other.Status.Resources {
@@ -174,7 +175,7 @@ func (p *Plan) createdByHolders(res *resource) (roots []string) {
 				continue
 			}
 			for _, b := range recordedBaseline(status, res.live) {
-				if b.Value == nil && b.From != "" && !isMetadataMap(b.From) {
+				if b.Value == nil && b.From != "" && !claim.IsMetadataMap(b.From) {
 					roots = append(roots, b.From)
 				}
 			}
@@ -212,30 +213,30 @@ func topmost(b v1alpha1.BaselineField, parents []string) string {
 func (p *Plan) sharedMarks(res *resource) map[string]map[string]string {
 	return map[string]map[string]string{
 		"labels":      {v1alpha1.LabelHeld: "true"},
-		"annotations": {v1alpha1.AnnotationHolders: p.holdersOf(res.object.ID, res.live).withApplication(p.in.Application, res.leaves, res.pendingClaims)},
+		"annotations": {v1alpha1.AnnotationHolders: p.holdersOf(res.object.ID, res.live).WithApplication(p.in.Application, res.leaves, res.pendingClaims)},
 	}
 }
 
 // marked returns the schema and the desired state with the tracking metadata.
 func (p *Plan) marked(res *resource) (*observer.Schema, map[string]any) {
 	app := p.in.Application
-	if res.policy.claims {
-		if app.UID == "" || res.holdsNothing() || len(res.leaves)+len(res.pendingClaims) == 0 && res.awaitedOwner == "" && !isNamed(app, res.live) {
+	if res.policy.Claims {
+		if app.UID == "" || res.holdsNothing() || len(res.leaves)+len(res.pendingClaims) == 0 && res.awaitedOwner == "" && !claim.IsHolder(app, res.live) {
 			return res.entry, res.desired // the object waits for an older Application, or no field is held
 		}
 		marks := p.sharedMarks(res)
 		return res.entry.WithMetadata(marks), observer.MarkedObject(res.desired, marks)
 	}
-	entry, desired := withTracking(app, res.entry, res.desired)
+	entry, desired := claim.WithTracking(app, res.entry, res.desired)
 	if app.UID == "" {
 		return entry, desired
 	}
 	more := map[string]string{}
-	if res.policy.existed {
+	if res.policy.Existed {
 		more[v1alpha1.AnnotationAdopted] = "true"
 	}
-	if isHeldByOthers(app, res.live) {
-		more[v1alpha1.AnnotationHolders] = p.holdersOf(res.object.ID, res.live).withApplication(app, res.leaves, res.pendingClaims)
+	if claim.IsHeldByOthers(app, res.live) {
+		more[v1alpha1.AnnotationHolders] = p.holdersOf(res.object.ID, res.live).WithApplication(app, res.leaves, res.pendingClaims)
 	}
 	if len(more) == 0 {
 		return entry, desired
@@ -246,11 +247,11 @@ func (p *Plan) marked(res *resource) (*observer.Schema, map[string]any) {
 
 // isReportable reports whether a difference is worth an event. The claims on a shared object are not.
 func (res *resource) isReportable(d delta.Difference) bool {
-	if res.policy.claims {
-		_, isShown := WithoutTracking(d)
+	if res.policy.Claims {
+		_, isShown := claim.WithoutTracking(d)
 		return isShown
 	}
-	return !isSharedMark(d.Path) || isMetadataMap(d.Path)
+	return !claim.IsSharedTracking(d.Path) || claim.IsMetadataMap(d.Path)
 }
 
 // holdsNothing reports whether the Application has no fields of a shared object to hold: all of them are free.

@@ -17,6 +17,7 @@ import (
 
 	_ "holdfast.dev/holdfast/internal/repeatable"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -618,7 +619,7 @@ func TestThePreviousKeyOfPendingClaimsIsRead(t *testing.T) {
 		live := map[string]any{"metadata": map[string]any{"annotations": map[string]any{
 			v1alpha1.AnnotationHolders: `{"default/one":{"uid":"u","leaves":[],"` + key + `":["data.a"]}}`,
 		}}}
-		holders := plan.HoldersOf(config, live)
+		holders := claim.ListHolders(config, live)
 		require.Len(t, holders, 1)
 		assert.Equal(t, []string{"data.a"}, holders[0].PendingClaims, key)
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
@@ -21,10 +22,10 @@ func (p *Plan) IsNoOp() bool { return p.Suspended() || p.IsObserveOnly() }
 // compareOnly compares an object with its desired state, without the tracking metadata. It also compares an
 // object with another owner, because the Application's ServiceAccount has read it.
 func (p *Plan) compareOnly(res *resource, live map[string]any) {
-	if !p.IsObserveOnly() || res.live == nil && res.policy.writes || manifest.NestedString(live, "metadata", "deletionTimestamp") != "" {
+	if !p.IsObserveOnly() || res.live == nil && res.policy.Writes || manifest.NestedString(live, "metadata", "deletionTimestamp") != "" {
 		return
 	}
-	if !res.policy.writes {
+	if !res.policy.Writes {
 		res.live = live
 		res.entry.FindSurplus(res.kind, res.desired, live)
 	}
@@ -41,7 +42,7 @@ func (p *Plan) compareOnly(res *resource, live map[string]any) {
 		}
 		res.observed = append(res.observed, d)
 	}
-	if !res.policy.writes {
+	if !res.policy.Writes {
 		res.compared, res.change.Fields = compared, compared.Differences
 		res.change.UID, res.change.ResourceVersion = manifest.NestedString(live, "metadata", "uid"), manifest.NestedString(live, "metadata", "resourceVersion")
 	}
@@ -50,7 +51,7 @@ func (p *Plan) compareOnly(res *resource, live map[string]any) {
 // IsOnlyCompared reports whether the object of a change has another owner, and this Application only
 // observes it.
 func (c Change) IsOnlyCompared() bool {
-	return c.resource != nil && !c.resource.policy.writes && c.resource.live != nil
+	return c.resource != nil && !c.resource.policy.Writes && c.resource.live != nil
 }
 
 // MaybeRespelled is the note on a live value that may be the accepted form of the desired value.
@@ -69,7 +70,7 @@ func (p *Plan) Visible(c Change) []delta.Difference {
 		if i >= 0 {
 			d = compared[i]
 		}
-		isDrift := i >= 0 || d.Reason != delta.Changed && d.Reason != delta.Missing && !isOnlyMarks(d)
+		isDrift := i >= 0 || d.Reason != delta.Changed && d.Reason != delta.Missing && !claim.IsOnlyTracking(d)
 		if d.Spelling != observer.Respelled && (isDrift || !observes) {
 			visible = append(visible, d)
 		}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -144,7 +145,7 @@ func (c *summarizer) resource(res *resource, before *v1alpha1.ResourceStatus) {
 	}
 	c.recordPendingDrift(res, before, o)
 	marks := c.plan.marks()
-	if res.policy.existed && marks > 0 {
+	if res.policy.Existed && marks > 0 {
 		marks++
 	}
 	c.held += max(o.compared.Held-marks, 0)
@@ -268,7 +269,7 @@ func (c *summarizer) pruned(old *pruneCandidate) {
 		switch {
 		case c.plan.IsObserveOnly():
 			problem.Message = old.previewText()
-		case old.policy.claims:
+		case old.policy.Claims:
 			problem.Message = old.id.String() + " will be released"
 		}
 	}
@@ -285,7 +286,7 @@ func (c *summarizer) keepInInventory(old *pruneCandidate, live map[string]any, p
 	status := old.status
 	status.Reason, status.Message, status.Remedy = v1alpha1.ReasonDeleting, problem.Message, problem.Remedy.OrNil()
 	status.Health, _ = healthOf(live)
-	if IsTrackedBy(c.plan.in.Application, old.id, live) {
+	if claim.IsTrackedBy(c.plan.in.Application, old.id, live) {
 		status.UID = types.UID(manifest.NestedString(live, "metadata", "uid"))
 	}
 	if !c.plan.isUnselected(problem) {

@@ -65,7 +65,7 @@ func (p *Plan) mergePendingCreates(said, says pendingCreates) pendingCreates {
 // about to be written.
 func (p *Plan) newPendingCreates() (says pendingCreates, needed bool) {
 	for _, res := range p.resources {
-		if !res.policy.creates || !p.unrecorded(p.statuses[res.object.ID]) {
+		if !res.policy.Creates || !p.unrecorded(p.statuses[res.object.ID]) {
 			continue
 		}
 		needed = needed || res.change.Writes()
@@ -75,7 +75,7 @@ func (p *Plan) newPendingCreates() (says pendingCreates, needed bool) {
 		}
 	}
 	for _, old := range p.pruned {
-		if old.status.UID == "" && old.policy.creates {
+		if old.status.UID == "" && old.policy.Creates {
 			says.Objects = append(says.Objects, nameOf(old.id))
 		}
 		if r := old.previous; r != nil && r.created {
@@ -127,7 +127,7 @@ func (p *Plan) room() int {
 // the annotation already has. It returns nil if the Application has no fields to remove from the object.
 func (res *resource) creating() map[string]any {
 	switch {
-	case !res.entry.Default || res.policy.adopts():
+	case !res.entry.Default || res.policy.Adopts():
 		return nil
 	case res.previous != nil && res.previous.created:
 		union, _ := mergeFields(res.kind, res.previous.desired, res.stored()) // the object may exist although no watch has delivered it yet

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
@@ -75,9 +76,9 @@ func (p *Plan) rendered(r renderedInput) []*resource {
 	for i, object := range r.objects {
 		res := &resource{resourceInput: resourceInput{
 			object: object, written: r.written[i], rendered: r.entries[i], kind: p.in.Kinds.Type(object.GVK()),
-			policy: policyOf(p.in.Application, object),
+			policy: claim.PolicyOf(p.in.Application, object),
 		}}
-		if res.policy.creates { // fields of shared objects are held by key, so Typed does not apply to them
+		if res.policy.Creates { // fields of shared objects are held by key, so Typed does not apply to them
 			res.rendered = res.rendered.Typed(res.kind)
 		}
 		resources[i] = res

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
@@ -20,9 +21,9 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 	if p.in.Memory.RejectedChanges[id] != nil && live != nil {
 		p.keepLast(res, live)
 	}
-	res.policy, res.problem = p.withLive(policyOf(p.in.Application, res.object), id, live)
-	res.change = Change{Action: Unchanged, Shared: res.policy.claims, ID: id, APIVersion: res.object.APIVersion, resource: res}
-	res.computeDesired(res.policy.claims || live != nil && res.policy.writes && (!res.policy.adopts() || res.policy.reclaimed))
+	res.policy, res.problem = p.withLive(claim.PolicyOf(p.in.Application, res.object), id, live)
+	res.change = Change{Action: Unchanged, Shared: res.policy.Claims, ID: id, APIVersion: res.object.APIVersion, resource: res}
+	res.computeDesired(res.policy.Claims || live != nil && res.policy.Writes && (!res.policy.Adopts() || res.policy.Reclaimed))
 	res.problem = cmp.Or(res.problem, p.sourceProblem(id))
 	switch {
 	case live == nil:
@@ -45,7 +46,7 @@ func (p *Plan) decideAbsent(res *resource) {
 	res.problem = cmp.Or(p.in.Blocked[id], res.problem)
 	switch {
 	case res.problem != nil:
-	case !res.policy.creates:
+	case !res.policy.Creates:
 		res.problem = absentProblem(id)
 	case p.isDone(res):
 		res.done, res.change.Done = true, true
@@ -84,10 +85,10 @@ func (p *Plan) decideLive(res *resource) {
 func (p *Plan) findServerElements(res *resource) {
 	status := p.statuses[res.object.ID]
 	switch {
-	case !res.policy.removes:
+	case !res.policy.Removes:
 	case res.isNewlyAdopted(status):
 		res.entry.FindSurplus(res.kind, res.desired, res.live)
-	case p.unrecorded(status), res.previous == nil && !res.policy.adopts():
+	case p.unrecorded(status), res.previous == nil && !res.policy.Adopts():
 		res.recordServerElements(res.live)
 	case p.releasesFields(res):
 		res.entry.FindSurplus(res.kind, res.desired, res.live)
@@ -127,7 +128,7 @@ func (res *resource) computeDesired(exists bool) {
 	res.entry = res.rendered.Raisable()
 	if r := res.previous; r != nil && (exists || !r.created) {
 		previous = r.desired
-		if res.policy.creates {
+		if res.policy.Creates {
 			res.entry.KeepSurplus(res.kind, res.object.Content, r.entry, previous)
 			res.entry.KeepKeys(res.kind, res.object.Content, r.entry, previous)
 		}
@@ -138,9 +139,9 @@ func (res *resource) computeDesired(exists bool) {
 func (p *Plan) create(res *resource) {
 	app := p.in.Application
 	res.change.Action = Create
-	_, res.change.Manifest = withTracking(app, res.entry, res.desired)
+	_, res.change.Manifest = claim.WithTracking(app, res.entry, res.desired)
 	if !sameContent(res.desired, res.object.Content) && !observer.Equal(res.desired, res.object.Content) {
-		_, res.change.Fallback = withTracking(app, res.entry, res.object.Content)
+		_, res.change.Fallback = claim.WithTracking(app, res.entry, res.object.Content)
 	}
 }
 
@@ -153,7 +154,7 @@ func (p *Plan) correct(res *resource) {
 	released := delta.Comparison{Differences: p.release(res, withdrawn.Correctable())}
 	res.compared = p.compare(res, res.live)
 	res.drift = res.compared.Differences
-	if !res.policy.creates {
+	if !res.policy.Creates {
 		p.warnOfNewElements(res)
 	}
 	if withdrawn.Correctable() || released.Correctable() && !res.prunes() {
@@ -177,8 +178,8 @@ func (p *Plan) correct(res *resource) {
 func (p *Plan) decidePatch(res *resource) {
 	app, id := p.in.Application, res.object.ID
 	unsure := res.compared.NeedsManagedFields || res.letting.needsManagedFields && writer.ForeignTo(app, res.live) == nil
-	res.change.ReadFirst = unsure && res.policy.removes
-	if res.policy.adopts() {
+	res.change.ReadFirst = unsure && res.policy.Removes
+	if res.policy.Adopts() {
 		if waits, problem := p.deferTracking(res); waits {
 			res.problem = cmp.Or(res.problem, problem)
 			return
@@ -187,13 +188,13 @@ func (p *Plan) decidePatch(res *resource) {
 	if !res.compared.Correctable() {
 		return
 	}
-	if holder := p.unknownHolder(res.live); holder != "" && res.policy.claims {
+	if holder := p.unknownHolder(res.live); holder != "" && res.policy.Claims {
 		res.problem = &Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("%s: Application %s now holds fields of it", id, holder)}
 		return
 	}
 	res.change.Action = Update
 	res.change.Guards, res.change.Patch = res.compared.Patch(res.change.UID, res.change.ResourceVersion)
-	if !res.policy.claims {
+	if !res.policy.Claims {
 		res.change.Guards = append(res.change.Guards, p.ownership(res)...)
 	}
 	res.change.ReadFirst = unsure || p.needsContender(res)
@@ -204,7 +205,7 @@ func (res *resource) warnOfComparison() {
 	for _, w := range res.compared.Warnings {
 		res.warn(w)
 	}
-	if res.policy.claims && res.policy.restores && slices.ContainsFunc(res.leaves, func(leaf string) bool { return secretPath(res.object.ID, leaf) }) {
+	if res.policy.Claims && res.policy.Restores && slices.ContainsFunc(res.leaves, func(leaf string) bool { return secretPath(res.object.ID, leaf) }) {
 		res.warn("values of Secrets are never recorded, so they are kept when they are released")
 	}
 }
@@ -214,11 +215,11 @@ func (res *resource) warnOfComparison() {
 func (p *Plan) assignFields(res *resource) {
 	app, id := p.in.Application, res.object.ID
 	switch {
-	case res.policy.claims:
-		res.deferredTo = firstUnnamed(p.in.Precedence[id], res.live)
+	case res.policy.Claims:
+		res.deferredTo = claim.FirstUnnamed(p.in.Precedence[id], res.live)
 		p.excludeClaimed(res, res.entry.Leaves(res.kind, res.desired))
-		res.policy.begins = !holds(app, res.live) && !slices.ContainsFunc(res.leaves, func(path string) bool { return p.wasHeld(res, path) })
-	case isHeldByOthers(app, res.live), p.statuses[id] != nil && len(p.statuses[id].WaitsFor) > 0:
+		res.policy.Begins = !claim.Holds(app, res.live) && !slices.ContainsFunc(res.leaves, func(path string) bool { return p.wasHeld(res, path) })
+	case claim.IsHeldByOthers(app, res.live), p.statuses[id] != nil && len(p.statuses[id].WaitsFor) > 0:
 		p.excludeClaimed(res, res.entry.Leaves(res.kind, res.desired))
 	}
 }
@@ -255,8 +256,8 @@ func (p *Plan) compare(res *resource, live map[string]any) delta.Comparison {
 // matters for anything else.
 func (p *Plan) isInSync(res *resource, live map[string]any) (compared delta.Comparison, is bool) {
 	app := p.in.Application
-	if app.UID == "" || res.policy.existed || len(res.accepted)+len(res.claimed) > 0 || !res.entry.HasRoomForMarks() ||
-		holdersOf(live) != nil || !IsTrackedBy(app, res.object.ID, live) {
+	if app.UID == "" || res.policy.Existed || len(res.accepted)+len(res.claimed) > 0 || !res.entry.HasRoomForMarks() ||
+		claim.ReadHolders(live) != nil || !claim.IsTrackedBy(app, res.object.ID, live) {
 		return compared, false
 	}
 	compared = delta.Compare(p.comparisonOf(res, live, res.entry, res.desired))
@@ -283,7 +284,7 @@ func (p *Plan) comparisonOf(res *resource, live map[string]any, entry *observer.
 		},
 		Conflicting: p.in.Memory.conflicts[res.object.ID],
 		Refused:     func(path string) bool { return p.in.Memory.hasRefused(Leaf{res.object.ID, path}) },
-		Foreign:     writer.ForeignTo(p.in.Application, live), Shared: !res.policy.creates, Claimed: append(res.claimedPointers(p.in.Application, live), res.releasedPointers(live)...),
+		Foreign:     writer.ForeignTo(p.in.Application, live), Shared: !res.policy.Creates, Claimed: append(res.claimedPointers(p.in.Application, live), res.releasedPointers(live)...),
 	}
 	in.Normal = p.normal(res, desired)
 	if res.entry.Default || res.entry.Follows {
@@ -297,7 +298,7 @@ func (p *Plan) comparisonOf(res *resource, live map[string]any, entry *observer.
 	}
 	if r := res.previous; r != nil {
 		in.Previous = r.desired
-		in.Prune = res.policy.removes && !p.restoresRemovedFields(res) && res.entry.Default && r.entry != nil && r.entry.Default && p.wasApplied(res)
+		in.Prune = res.policy.Removes && !p.restoresRemovedFields(res) && res.entry.Default && r.entry != nil && r.entry.Default && p.wasApplied(res)
 		if in.Prune {
 			in.Previous = res.entry.Recorded(res.kind, r.entry, r.desired)
 		}
@@ -326,7 +327,7 @@ func (p *Plan) normal(res *resource, desired map[string]any) func() map[string]a
 func (res *resource) beginsAt(path *observer.Path) func(live, want any) bool {
 	r := res.previous
 	switch {
-	case res.policy.adopts(), !res.policy.writes, r == nil && res.policy.existed && res.policy.removes:
+	case res.policy.Adopts(), !res.policy.Writes, r == nil && res.policy.Existed && res.policy.Removes:
 		return observer.Completes
 	case r == nil && res.unanswered:
 		return observer.Covers
@@ -355,7 +356,7 @@ func (p *Plan) wasApplied(res *resource) bool {
 		return true
 	}
 	r := res.previous
-	return (!res.policy.adopts() || res.policy.reclaimed) && (r.created || r.status != nil && r.status.UID != "")
+	return (!res.policy.Adopts() || res.policy.Reclaimed) && (r.created || r.status != nil && r.status.UID != "")
 }
 
 // leftOverProblem returns the Problem of drift that the comparison leaves uncorrected, or nil.

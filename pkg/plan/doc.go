@@ -30,7 +30,7 @@
 //	             conclusion.go has its types. shutdown.go returns a status without a plan
 //	the plan     decide.go decides an Application, retire.go one that is deleted:
 //	             desired.go one resource, gone.go one whose object is gone, prune.go one that is
-//	             no longer desired, own.go which policy applies to an object, rejection.go a
+//	             no longer desired, own.go which claim.Policy applies to an object, rejection.go a
 //	             rejected change; newelement.go finds elements that a shared object lacks;
 //	             compareonly.go compares the objects of observe-only Applications; again.go
 //	             decides a resource again; ahead.go and creating.go return the write-ahead
@@ -48,9 +48,7 @@
 //	contests     refusal.go has the rejected leaves, unit.go the fields that are written together,
 //	             sibling.go the fields that may cause a rejection, kept.go the fields that the
 //	             API server does not remove
-//	objects      tracking.go has the tracking metadata, holders.go the holders annotation
-//	types        policy.go has the table of what may be done with an object; plan.go, problem.go,
-//	             source.go, memory.go, identity.go
+//	types        plan.go, problem.go, source.go, memory.go, identity.go
 //
 // mask.go masks values of Secrets. health.go, json.go, text.go and offline.go have small helpers.
 package plan

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
@@ -82,7 +83,7 @@ func (p *Plan) manifestOf(id manifest.ID) (manifest.Object, error) {
 // profiled returns the paths that HoldProfiles hold or free for a resource.
 func (p *Plan) profiled(object manifest.Object) []observer.ProfilePath {
 	objects, _, err := objectsOf(p.in)
-	if err != nil || IsShared(p.in.Application, object.Ownership) {
+	if err != nil || claim.IsShared(p.in.Application, object.Ownership) {
 		return nil
 	}
 	return profilerOf(p.in, objects).pathsFor(object)
@@ -149,7 +150,7 @@ func (e *fieldsEditor) apply(typed string) (note string, err error) {
 func (e *fieldsEditor) context() observer.Context {
 	in, gvk := e.plan.in, e.object.GVK()
 	return observer.Context{
-		Type: in.Kinds.Type(gvk), Published: published(in.Kinds, gvk), Live: in.Live[e.object.ID], Shared: IsShared(in.Application, e.object.Ownership),
+		Type: in.Kinds.Type(gvk), Published: published(in.Kinds, gvk), Live: in.Live[e.object.ID], Shared: claim.IsShared(in.Application, e.object.Ownership),
 	}
 }
 

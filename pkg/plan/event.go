@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
 )
 
@@ -125,7 +126,7 @@ func (c *summarizer) warnContested(leaf Leaf) {
 		c.warnings = append(c.warnings, leaf.ID.String()+" is contested: it is deleted repeatedly")
 		return
 	}
-	if isSharedMark(leaf.Path) {
+	if claim.IsSharedTracking(leaf.Path) {
 		c.warnings = append(c.warnings, leaf.ID.String()+": another client repeatedly removes the tracking metadata"+bySuffix(f.Manager))
 		return
 	}

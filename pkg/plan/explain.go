@@ -141,7 +141,7 @@ func (p *Plan) ExplainChange(change Change, showSecrets bool) Explanation {
 		explained.Profiles = res.entry.Profiles()
 		e.res, e.removals, e.claims = res, p.withdrawn(res), claimsAt(p.in.Application, res.kind, e.live)
 		e.baseline, e.unrecorded = recordedBaseline(p.statuses[id], e.live), unrecordedPaths(p.statuses[id], e.live)
-		if res.policy.claims && res.holdsNothing() { // removed together with the last held field
+		if res.policy.Claims && res.holdsNothing() { // removed together with the last held field
 			e.removals = append(e.removals, slices.DeleteFunc(slices.Clone(change.Fields), func(d delta.Difference) bool { return d.Desired.Set })...)
 		}
 		e.removals = append(e.removals, res.letting.restored...) // original values of released fields

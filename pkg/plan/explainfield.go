@@ -7,6 +7,7 @@ import (
 
 	quantity "k8s.io/apimachinery/pkg/api/resource"
 
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
@@ -112,8 +113,8 @@ func (e *explainer) stateOf(f Field) FieldState {
 
 // isMark reports whether a field is part of the tracking metadata.
 func isMark(path string) bool {
-	return isSharedMark(path) && !isMetadataMap(path) ||
-		slices.ContainsFunc(trackingKeys, func(mark markKey) bool { return path == mark.path() })
+	return claim.IsSharedTracking(path) && !claim.IsMetadataMap(path) ||
+		slices.ContainsFunc(claim.TrackingKeys, func(mark claim.TrackingKey) bool { return path == mark.Path() })
 }
 
 // isAlike reports whether a free live value may be the API server's form of the manifest's value: the API

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -15,9 +16,9 @@ import (
 // field.
 func claimsAt(app *v1alpha1.Application, kind *kinds.Node, live map[string]any) map[string]string {
 	claims := map[string]string{}
-	for _, c := range claimsOf(app, live) {
-		if at, ok := delta.Locate(kind, live, c.path); ok && c.path != "" {
-			claims[at.Path.Pointer()] = c.holder
+	for _, c := range claim.List(app, live) {
+		if at, ok := delta.Locate(kind, live, c.Path); ok && c.Path != "" {
+			claims[at.Path.Pointer()] = c.Holder
 		}
 	}
 	return claims
@@ -29,10 +30,10 @@ func (e *explainer) claim(f *Field) {
 	if e.res == nil {
 		return
 	}
-	i := slices.IndexFunc(e.res.claimed, func(c claim) bool { return observer.IsUnder(f.Path, c.path) })
+	i := slices.IndexFunc(e.res.claimed, func(c claim.Claim) bool { return observer.IsUnder(f.Path, c.Path) })
 	switch {
 	case i >= 0:
-		f.Holder = e.res.claimed[i].holder
+		f.Holder = e.res.claimed[i].Holder
 	case f.State == FieldFree:
 		pointer := f.livePath.Pointer()
 		for at, holder := range e.claims {
@@ -55,7 +56,7 @@ func (e *explainer) onRelease(f Field) (text, unrestorable string) {
 	const stays = "on release, the live value is kept: "
 	i := slices.IndexFunc(e.baseline, func(b v1alpha1.BaselineField) bool { return observer.IsUnder(f.Path, b.Path) })
 	switch {
-	case !e.res.policy.restores:
+	case !e.res.policy.Restores:
 		return stays + "spec.onRelease is Leave", ""
 	case secretPath(e.id, f.Path):
 		unrestorable = "values of Secrets are never recorded"

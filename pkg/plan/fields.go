@@ -10,6 +10,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/suggest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
@@ -113,7 +114,7 @@ func (e *entries) compile(in Input, objects []manifest.Object) {
 			used[fault.Entry]++
 			continue
 		}
-		shared := IsShared(in.Application, object.Ownership)
+		shared := claim.IsShared(in.Application, object.Ownership)
 		if e.assigned[k].Default && !shared {
 			f = fieldsUnder(f, profiles.pathsFor(object))
 		}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -121,6 +122,6 @@ func FuzzShared(f *testing.F) {
 				t.Fatal(err)
 			}
 		}
-		plan.HoldersOf(config, live)
+		claim.ListHolders(config, live)
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 )
 
 // isDone reports whether an object that does not exist is a Job that finished and was removed for that. It
@@ -19,7 +20,7 @@ func (p *Plan) isDone(res *resource) bool {
 		return false
 	}
 	ended := p.in.FinishedJobs[res.object.ID]
-	finished := status.Job != nil && status.Job.Finished || hasFinished(ended) && isOwned(app, res.object.ID, status, ended)
+	finished := status.Job != nil && status.Job.Finished || hasFinished(ended) && claim.IsOwned(app, res.object.ID, status, ended)
 	return finished && (status.Job == nil || status.Job.Manifest == res.digest())
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
@@ -62,7 +63,7 @@ const maxHeldDigests = 4
 
 // hasDriftAt reports whether anything at, above or below a path has drifted.
 func (res *resource) hasDriftAt(path string) bool {
-	return slices.ContainsFunc(res.drift, func(d delta.Difference) bool { return pathsOverlap(d.Path, path) })
+	return slices.ContainsFunc(res.drift, func(d delta.Difference) bool { return claim.Overlap(d.Path, path) })
 }
 
 // recordAcceptedDigests sets, in the baselines of the fields that were just written, the digests of the
@@ -70,7 +71,7 @@ func (res *resource) hasDriftAt(path string) bool {
 func (res *resource) recordAcceptedDigests(live map[string]any, after delta.Comparison) {
 	baseline := slices.Clone(res.baseline)
 	for i, b := range baseline {
-		drifted := slices.ContainsFunc(after.Differences, func(d delta.Difference) bool { return pathsOverlap(d.Path, b.Path) })
+		drifted := slices.ContainsFunc(after.Differences, func(d delta.Difference) bool { return claim.Overlap(d.Path, b.Path) })
 		at, ok := delta.Locate(res.kind, live, b.Path)
 		if drifted || !ok || !at.Value.Set || len(b.Held) == 0 {
 			continue

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
@@ -80,7 +81,7 @@ func (c *summarizer) recordPendingDrift(res *resource, before *v1alpha1.Resource
 // because the spec is new: the live value is not the one that was desired before. Fields with mode push are
 // not included, because other clients may write them, and only a new manifest overwrites them.
 func (p *Plan) drifted(res *resource) map[string]bool {
-	if res.policy.adopts() || res.previous == nil || res.previous.created {
+	if res.policy.Adopts() || res.previous == nil || res.previous.created {
 		return nil
 	}
 	drifted := map[string]bool{}
@@ -121,7 +122,7 @@ func (c *summarizer) learned(res *resource, known *record, o resourceResult) {
 	delta.Walk(in, visit(func(f delta.Field) { before[f.Path.String()] = true }))
 	by, author := c.plan.in.writersOf(res.object.ID, o.live), c.plan.author(c.plan.in.versionOf(res.object.ID, o.live))
 	delta.Walk(c.plan.comparison(res, o.live), visit(func(f delta.Field) {
-		if path := f.Path.String(); !before[path] && !isTrackingPath(path) {
+		if path := f.Path.String(); !before[path] && !claim.IsTrackingPath(path) {
 			d := delta.Difference{Path: path, Live: f.Desired}
 			writer, _ := by.OfValue(f.Path)
 			c.addHistory(res, v1alpha1.OutcomeLearned, drift{Difference: d, writer: writer, WriteOrigin: author})

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
@@ -42,7 +43,7 @@ func TestFieldsInPlaceAreCompared(t *testing.T) {
 				} else {
 					whole++
 				}
-				if _, live = withTracking(in.Application, res.entry, res.desired); res.policy.claims {
+				if _, live = claim.WithTracking(in.Application, res.entry, res.desired); res.policy.Claims {
 					_, live = p.marked(res)
 				}
 				in.Live[res.object.ID] = live
@@ -66,7 +67,7 @@ func heldWhole(t *testing.T) Input {
 	id := manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "a"}
 	in.Live[id] = map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
 		"name": "a", "namespace": "default", "uid": "u", "labels": map[string]any{v1alpha1.LabelApplicationUID: "app", "more": "is learned"},
-		"annotations": map[string]any{v1alpha1.AnnotationTrackingID: TrackingID(in.Application, id)},
+		"annotations": map[string]any{v1alpha1.AnnotationTrackingID: claim.TrackingID(in.Application, id)},
 	}}
 	return in
 }

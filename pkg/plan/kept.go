@@ -12,7 +12,7 @@ import (
 // have to be removed together.
 func (p *Plan) Aliases(c Change, answer map[string]any) (aliases []Sibling) {
 	res := c.resource
-	if res == nil || !res.policy.mayRemove() {
+	if res == nil || !res.policy.MayRemove() {
 		return nil
 	}
 	for _, d := range c.Fields {

@@ -51,7 +51,7 @@ func (e newElement) isContainer() bool {
 // name is similar to the name of another container.
 // Source: docs/semantics.md, "Elements that a shared object lacks".
 func (e newElement) isDeferred(res *resource) bool {
-	return !res.policy.creates && e.near != "" && e.isContainer() && !res.entry.NamesInFields(e.path.String())
+	return !res.policy.Creates && e.near != "" && e.isContainer() && !res.entry.NamesInFields(e.path.String())
 }
 
 // isDeferred reports whether the correction of a difference would add a deferred element.

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
@@ -86,7 +87,7 @@ func Shared(in Input) map[manifest.ID]bool {
 		}
 	}
 	for _, content := range manifests {
-		if id, ok := Identify(content, in.Application.Namespace, in.Kinds); ok && IsShared(in.Application, manifest.OwnershipIn(content)) {
+		if id, ok := Identify(content, in.Application.Namespace, in.Kinds); ok && claim.IsShared(in.Application, manifest.OwnershipIn(content)) {
 			shared[id] = true
 		}
 	}

@@ -23,11 +23,11 @@ func (c *summarizer) previewText(res *resource) string {
 		return ""
 	case res.problem != nil && res.change.Action == Unchanged:
 		return "differs: " + differs
-	case res.policy.reclaimed:
+	case res.policy.Reclaimed:
 		return "exists, and would be adopted again and corrected: " + differs
-	case res.policy.adopts():
+	case res.policy.Adopts():
 		return "exists, and would be adopted and corrected: " + differs
-	case res.policy.begins:
+	case res.policy.Begins:
 		return "has drifted, and would be held: " + differs
 	}
 	return "has drifted, and would be corrected: " + differs
@@ -106,7 +106,7 @@ func (c Change) previewVerb() string {
 		return "leave"
 	case !c.Writes():
 		return ""
-	case res != nil && res.policy.adopts():
+	case res != nil && res.policy.Adopts():
 		return "adopt"
 	case c.Prune && c.Action == Update && verb == string(Update):
 		return "release"

@@ -13,6 +13,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -93,7 +94,7 @@ func TestObservedDriftIsReported(t *testing.T) {
 			assert.Zero(t, result.RetryAfter)
 			assert.False(t, result.Again)
 			if live := in.Live[manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "settings"}]; live != nil && status.Resources[0].Ownership == "" {
-				isOurs := plan.IsTrackedBy(in.Application, manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "settings"}, live)
+				isOurs := claim.IsTrackedBy(in.Application, manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "settings"}, live)
 				assert.Equal(t, isOurs, status.Resources[0].UID != "", "only what is ours is on record with its UID")
 				assert.Equal(t, "Current", status.Resources[0].Health)
 			}

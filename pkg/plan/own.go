@@ -6,37 +6,35 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// adoptionProblem returns the Problem of an object that the Application does not own and may not adopt. It
-// returns nil if the Application may adopt it.
-func adoptionProblem(app *v1alpha1.Application, id manifest.ID, live map[string]any) *Problem {
-	owner := ownerOf(app, live)
-	if id.Kind == "Secret" && id.Group == "" && id.Name == hooks.SecretName(app) && len(hooks.Purposes(app)) > 0 {
-		// The client that created it knows the tokens in it.
+// conflictProblem returns the Problem of an object that the Application does not own and may not adopt.
+func conflictProblem(app *v1alpha1.Application, id manifest.ID, live map[string]any) *Problem {
+	const share = "to share it with its owner, annotate it in the manifest with " + v1alpha1.AnnotationOwnership + ": " + string(v1alpha1.OwnershipShare)
+	owner := claim.Owner(app, live)
+	switch {
+	case isTokenSecret(app, id):
 		return problemf(v1alpha1.ReasonResourceConflict,
 			"%s already exists, and spec.hooks needs that name for its tokens: rename the Application", id)
-	}
-	switch {
-	case app.Spec.Adoption == v1alpha1.AdoptAlways, isFromRestoredCluster(app, id, live):
-		return nil
-	case app.Spec.Adoption == v1alpha1.AdoptIfUnowned && owner == "":
-		return nil
-	}
-	const share = "to share it with its owner, annotate it in the manifest with " + v1alpha1.AnnotationOwnership + ": " + string(v1alpha1.OwnershipShare)
-	switch {
-	case owner == "" && app.Spec.Adoption != v1alpha1.AdoptIfUnowned:
+	case owner == "":
 		return problemf(v1alpha1.ReasonResourceConflict,
 			"%s already exists, and this Application does not own it: to adopt it, set spec.adoption to IfUnowned; %s; or use another name", id, share)
-	case strings.HasPrefix(owner, thisApplication):
+	case strings.HasPrefix(owner, claim.ThisApplication):
 		return problemf(v1alpha1.ReasonResourceConflict, "%s already exists, and belongs to %s: use another name, or set spec.adoption to Always", id, owner)
 	}
 	return problemf(v1alpha1.ReasonResourceConflict,
 		"%s already exists, and belongs to %s: %s; to adopt it, set spec.adoption to Always; or use another name", id, owner, share)
+}
+
+// isTokenSecret reports whether an object is the Secret with the tokens of spec.hooks. It is never adopted: the
+// client that created it would know the tokens.
+func isTokenSecret(app *v1alpha1.Application, id manifest.ID) bool {
+	return id.Kind == "Secret" && id.Group == "" && id.Name == hooks.SecretName(app) && len(hooks.Purposes(app)) > 0
 }
 
 // ownership returns a test that the object still has the tracking label of the Application, so that no other
@@ -55,13 +53,13 @@ func (p *Plan) ownership(res *resource) []delta.Op {
 // there is a Problem. Adopting an object is writing the tracking metadata, so nothing else is written first.
 func (p *Plan) deferTracking(res *resource) (waits bool, problem *Problem) {
 	for _, d := range res.compared.Differences {
-		if !d.HeldBack || !isTrackingPath(d.Path) {
+		if !d.HeldBack || !claim.IsTrackingPath(d.Path) {
 			continue
 		}
 		if f := p.in.Memory.Contests[Leaf{res.object.ID, d.Path}]; f != nil {
 			problem = &Problem{
 				Reason:     v1alpha1.ReasonContested,
-				Message:    fmt.Sprintf("%s is adopted repeatedly: it belongs to %s", res.object.ID, ownerOf(p.in.Application, res.live)),
+				Message:    fmt.Sprintf("%s is adopted repeatedly: it belongs to %s", res.object.ID, claim.Owner(p.in.Application, res.live)),
 				RetryAfter: max(f.Next.Sub(p.in.Now), time.Millisecond),
 			}
 		}
@@ -72,12 +70,12 @@ func (p *Plan) deferTracking(res *resource) (waits bool, problem *Problem) {
 
 // formerTracking returns the removals of tracking metadata that no longer fits the policy: the object was
 // owned and is shared now, or it was shared, is owned now, and no other Application shares it.
-func formerTracking(app *v1alpha1.Application, of policy, live map[string]any) []delta.Difference {
+func formerTracking(app *v1alpha1.Application, of claim.Policy, live map[string]any) []delta.Difference {
 	switch {
-	case !of.claims && isNamed(app, live) && !isHeldByOthers(app, live):
-		return removals(live, sharedMarkKeys)
-	case of.claims && app.UID != "" && manifest.NestedString(live, "metadata", "labels", v1alpha1.LabelApplicationUID) == string(app.UID):
-		return removals(live, trackingKeys)
+	case !of.Claims && claim.IsHolder(app, live) && !claim.IsHeldByOthers(app, live):
+		return claim.Removals(live, claim.SharedTrackingKeys)
+	case of.Claims && app.UID != "" && manifest.NestedString(live, "metadata", "labels", v1alpha1.LabelApplicationUID) == string(app.UID):
+		return claim.Removals(live, claim.TrackingKeys)
 	}
 	return nil
 }
@@ -91,7 +89,7 @@ func (p *Plan) marks() int {
 }
 
 // terminatingProblem returns the Problem of an object that another client deletes.
-func (p *Plan) terminatingProblem(of policy, id manifest.ID, live map[string]any) *Problem {
+func (p *Plan) terminatingProblem(of claim.Policy, id manifest.ID, live map[string]any) *Problem {
 	message := id.String() + " is being deleted"
 	if finalizers := finalizersOf(live); len(finalizers) > 0 {
 		message += ", held by the finalizers " + strings.Join(finalizers, ", ")
@@ -100,7 +98,7 @@ func (p *Plan) terminatingProblem(of policy, id manifest.ID, live map[string]any
 		message += NamespaceRemains(live)
 	}
 	problem := &Problem{Reason: v1alpha1.ReasonWaiting, Message: message}
-	if !of.claims && manifest.NestedString(live, "metadata", "labels", v1alpha1.LabelApplicationUID) != string(p.in.Application.UID) && !p.IsObserveOnly() {
+	if !of.Claims && manifest.NestedString(live, "metadata", "labels", v1alpha1.LabelApplicationUID) != string(p.in.Application.UID) && !p.IsObserveOnly() {
 		problem.RetryAfter = recheckAfter // no watch reports its deletion
 	}
 	return problem
@@ -138,38 +136,26 @@ func finalizersOf(live map[string]any) []string {
 
 // withLive returns the policy for an object with a live object, and the Problem if it may not be written. The
 // Problem is nil if it may.
-func (p *Plan) withLive(before policy, id manifest.ID, live map[string]any) (now policy, problem *Problem) {
-	app, status := p.in.Application, p.statuses[id]
-	if before.claims || live == nil {
-		return before, nil
+func (p *Plan) withLive(before claim.Policy, id manifest.ID, live map[string]any) (now claim.Policy, problem *Problem) {
+	app := p.in.Application
+	now = before.WithLive(app, id, p.statuses[id], live)
+	if now.Adopts() && isTokenSecret(app, id) {
+		now = claim.PolicyFor(app, claim.Foreign)
 	}
-	if isOwned(app, id, status, live) {
-		if wasAdopted(app, status, live) {
-			return policyFor(app, adopted), nil
-		}
-		return policyFor(app, created), nil
+	if !now.Writes {
+		problem = conflictProblem(app, id, live)
 	}
-	reclaimed := isFromRestoredCluster(app, id, live)
-	switch problem = adoptionProblem(app, id, live); {
-	case problem == nil && reclaimed && !isMarkedAdopted(live):
-		now = policyFor(app, created)
-	case problem == nil:
-		now = policyFor(app, adopted)
-	default:
-		return policyFor(app, foreign), problem
-	}
-	now.begins, now.reclaimed = true, reclaimed
-	return now, nil
+	return now, problem
 }
 
 // policyOnRecord returns the policy for an object that is no longer desired. An object that was shared, or that
 // the current spec shares, is never deleted.
-func (p *Plan) policyOnRecord(id manifest.ID, status v1alpha1.ResourceStatus) policy {
+func (p *Plan) policyOnRecord(id manifest.ID, status v1alpha1.ResourceStatus) claim.Policy {
 	app := p.in.Application
 	switch {
 	case status.Ownership == v1alpha1.OwnershipShare, Shared(p.in)[id],
 		status.Ownership == "" && app.Spec.Ownership == v1alpha1.OwnershipShare:
-		return policyFor(app, shared)
+		return claim.PolicyFor(app, claim.Shared)
 	}
-	return policyFor(app, created)
+	return claim.PolicyFor(app, claim.Created)
 }

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/kinds"
@@ -211,7 +212,7 @@ type resourceInput struct {
 	rendered *observer.Schema // the schema of the spec
 	kind     *kinds.Node
 	previous *record
-	policy   policy
+	policy   claim.Policy
 }
 
 // desiredState is what the object is compared with.
@@ -244,7 +245,7 @@ type comparisons struct {
 
 // sharing has the claims of Applications on the leaves of a shared object.
 type sharing struct {
-	claimed       []claim                    // the leaves that other Applications hold
+	claimed       []claim.Claim              // the leaves that other Applications hold
 	pendingClaims []string                   // the leaves with a pending claim of this Application
 	waitsFor      []v1alpha1.HolderReference // the Applications in claimed
 	recheckAfter  time.Duration              // the delay before the next check of the statuses of waitsFor; 0 if a change of the object is enough
@@ -277,7 +278,7 @@ type pruneCandidate struct {
 	previous *record
 	live     map[string]any
 	change   Change
-	policy   policy
+	policy   claim.Policy
 	letting  fieldRelease // the decision about its fields
 }
 
@@ -321,7 +322,7 @@ func (p *Plan) warn(text string) {
 // wait.
 func (c Change) Verb() string {
 	restores := slices.ContainsFunc(c.Fields, func(d delta.Difference) bool {
-		return d.Reason == delta.Restored && !d.HeldBack && !isSharedMark(d.Path)
+		return d.Reason == delta.Restored && !d.HeldBack && !claim.IsSharedTracking(d.Path)
 	})
 	switch {
 	case !c.Shared:

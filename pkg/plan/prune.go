@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/writer"
@@ -23,7 +24,7 @@ func (p *Plan) prune(inventory []v1alpha1.ResourceStatus, desired map[manifest.I
 	}
 	others := map[manifest.ID]map[string]any{}
 	for id, live := range p.in.Live {
-		if !desired[id] && !seen[id] && p.in.Application.UID != "" && IsTrackedBy(p.in.Application, id, live) {
+		if !desired[id] && !seen[id] && p.in.Application.UID != "" && claim.IsTrackedBy(p.in.Application, id, live) {
 			others[id] = live
 		}
 	}
@@ -51,7 +52,7 @@ func (p *Plan) pruneOne(id manifest.ID, status v1alpha1.ResourceStatus, r *recor
 	switch {
 	case old.change.Writes() || old.change.Problem != nil:
 		p.pruned = append(p.pruned, old)
-	case old.policy.claims:
+	case old.policy.Claims:
 		p.unrestored = append(p.unrestored, old.letting.kept...)
 	case old.live == nil && status.UID != "":
 		p.gone = append(p.gone, old)
@@ -73,7 +74,7 @@ func (p *Plan) Removed() []manifest.ID {
 // Application, or has no tracking metadata.
 func (p *Plan) decideCandidate(old *pruneCandidate, live map[string]any) {
 	old.live = live
-	old.change = Change{Action: Unchanged, ID: old.id, APIVersion: old.status.APIVersion, Prune: true, Shared: old.policy.claims, pruned: old}
+	old.change = Change{Action: Unchanged, ID: old.id, APIVersion: old.status.APIVersion, Prune: true, Shared: old.policy.Claims, pruned: old}
 	blocked := p.in.Blocked[old.id]
 	switch {
 	case blocked != nil && blocked.Disposition() == v1alpha1.DispositionInstall:
@@ -81,8 +82,8 @@ func (p *Plan) decideCandidate(old *pruneCandidate, live map[string]any) {
 	case blocked != nil && old.neverExisted(blocked):
 	case blocked != nil:
 		old.change.Problem = blocked
-	case old.live == nil || !old.policy.claims && !isOwned(p.in.Application, old.id, &old.status, old.live):
-	case old.policy.claims || p.orphaned(old):
+	case old.live == nil || !old.policy.Claims && !claim.IsOwned(p.in.Application, old.id, &old.status, old.live):
+	case old.policy.Claims || p.orphaned(old):
 		p.releaseObject(old)
 	case manifest.NestedString(old.live, "metadata", "deletionTimestamp") != "":
 		old.change.Problem = p.terminatingProblem(old.policy, old.id, old.live)
@@ -134,7 +135,7 @@ func reversed(resources []*pruneCandidate) []*pruneCandidate {
 // Application has precedence, then the annotation in the manifest, then spec.deletionPolicy. An adopted object
 // is orphaned unless spec.adoptedDeletionPolicy is Delete.
 func (p *Plan) orphaned(old *pruneCandidate) bool {
-	if p.retiring && isCascadeOrphan(p.in.Application) {
+	if p.retiring && claim.IsCascadeOrphan(p.in.Application) {
 		return true
 	}
 	policy := manifest.NestedString(old.live, "metadata", "annotations", v1alpha1.AnnotationDeletionPolicy)
@@ -146,7 +147,7 @@ func (p *Plan) orphaned(old *pruneCandidate) bool {
 	case policy != "":
 	case p.retiring && spec.DeletionPolicy == v1alpha1.DeletionOrphan:
 		return true
-	case wasAdopted(p.in.Application, &old.status, old.live):
+	case claim.WasAdopted(p.in.Application, &old.status, old.live):
 		return spec.AdoptedDeletionPolicy != v1alpha1.DeletionDelete
 	}
 	return policy == string(v1alpha1.DeletionOrphan)
@@ -160,11 +161,11 @@ func (p *Plan) releaseObject(old *pruneCandidate) {
 		return
 	}
 	old.letting = p.releaseFields(fieldReleaser{
-		policy: old.policy, removesTracking: old.policy.claims || isHeldByOthers(app, live),
+		policy: old.policy, removesTracking: old.policy.Claims || claim.IsHeldByOthers(app, live),
 		id: old.id, kind: p.in.Kinds.Type(gvkOf(old.id, old.status.APIVersion)), live: live, unrecordedLeaves: unrecordedPaths(&old.status, live),
 	}, recordedBaseline(&old.status, live))
-	tracking := removals(live, trackingKeys)
-	if old.policy.claims {
+	tracking := claim.Removals(live, claim.TrackingKeys)
+	if old.policy.Claims {
 		tracking = formerTracking(app, old.policy, live)
 	}
 	fields := slices.Concat(old.letting.restored, tracking, old.letting.metadata)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
@@ -31,10 +32,10 @@ type recordedClaims struct {
 
 // recordedClaims returns the claims of the Applications in the holders annotation, and of those that the
 // status of the resource waits for.
-func (p *Plan) recordedClaims(res *resource, all holders, status *v1alpha1.ResourceStatus) *recordedClaims {
+func (p *Plan) recordedClaims(res *resource, all claim.Holders, status *v1alpha1.ResourceStatus) *recordedClaims {
 	c := &recordedClaims{plan: p, res: res, uids: map[string]types.UID{}, annotated: map[string]bool{}, awaited: map[string]bool{}, leaves: map[string]map[string]bool{}}
 	for name := range all {
-		if entry, ok := all.entry(name); ok && name != holderName(p.in.Application) {
+		if entry, ok := all.Entry(name); ok && name != claim.HolderName(p.in.Application) {
 			c.uids[name], c.annotated[name] = types.UID(entry.UID), true
 		}
 	}
@@ -48,10 +49,10 @@ func (p *Plan) recordedClaims(res *resource, all holders, status *v1alpha1.Resou
 
 // holdersOf returns the holders in the annotation of an object, without those that do not hold anything of it:
 // another client has written their entries, or they were not removed. The status of a holder lists the object.
-func (p *Plan) holdersOf(id manifest.ID, live map[string]any) holders {
-	all := holdersOf(live)
+func (p *Plan) holdersOf(id manifest.ID, live map[string]any) claim.Holders {
+	all := claim.ReadHolders(live)
 	maps.DeleteFunc(all, func(name string, _ json.RawMessage) bool {
-		entry, _ := all.entry(name)
+		entry, _ := all.Entry(name)
 		other, known := p.in.Holders[name]
 		return known && HoldsNothing(other, types.UID(entry.UID), id)
 	})
@@ -169,7 +170,7 @@ func (c *recordedClaims) holderOf(leaf string) string {
 // decides.
 func (c *recordedClaims) mayHold(name string) bool {
 	_, read := c.plan.in.Holders[name]
-	return c.awaited[name] && IsInNamespaceOf(c.plan.in.Application, name) && c.plan.in.Holders != nil && (!read || !c.annotated[name])
+	return c.awaited[name] && claim.IsInNamespaceOf(c.plan.in.Application, name) && c.plan.in.Holders != nil && (!read || !c.annotated[name])
 }
 
 // holderRecheckInterval is the delay before the next check whether an Application that is not about to change
@@ -182,7 +183,7 @@ func (c *recordedClaims) conflict(leaves map[string]bool, name, leaf string) str
 		return leaf
 	}
 	for _, other := range slices.Sorted(maps.Keys(leaves)) {
-		if (claim{other, name}).conflictsWith(leaf, false, c.res.policy.claims) {
+		if (claim.Claim{Path: other, Holder: name}).ConflictsWith(leaf, false, c.res.policy.Claims) {
 			return other
 		}
 	}

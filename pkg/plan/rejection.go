@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
@@ -28,7 +29,7 @@ func (p *Plan) Reject(c Change, problem *Problem) (RejectedLeaf, bool) {
 // Source: docs/semantics.md, "What the API server refuses".
 func (p *Plan) keepLast(res *resource, live map[string]any) {
 	r := p.in.Memory.RejectedChanges[res.object.ID]
-	if !r.holds(p.in.Now) || r.of != res.intent() || !res.hasLast(true) || !isOwned(p.in.Application, res.object.ID, p.statuses[res.object.ID], live) {
+	if !r.holds(p.in.Now) || r.of != res.intent() || !res.hasLast(true) || !claim.IsOwned(p.in.Application, res.object.ID, p.statuses[res.object.ID], live) {
 		return
 	}
 	last := res.previous
@@ -49,7 +50,7 @@ func (res *resource) hasLast(waits bool) bool {
 	if r == nil || r.status == nil || !waits && r.entry != nil && !r.entry.Default && r.status.Reason != "" {
 		return false
 	}
-	return !manifest.HasManifests(res.object.ID.GroupKind()) && r.entry != nil && !r.created && res.policy.creates && r.entry.APIVersion == res.object.APIVersion && r.status.UID != ""
+	return !manifest.HasManifests(res.object.ID.GroupKind()) && r.entry != nil && !r.created && res.policy.Creates && r.entry.APIVersion == res.object.APIVersion && r.status.UID != ""
 }
 
 // intent returns a hash of the manifest and the schema of a resource.

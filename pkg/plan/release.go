@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -18,16 +19,16 @@ type fieldReleaser struct {
 	fieldRelease
 
 	app              *v1alpha1.Application
-	policy           policy
+	policy           claim.Policy
 	entry            *observer.Schema // nil if the object is no longer in the manifests
 	id               manifest.ID
 	kind             *kinds.Node
 	live             map[string]any
-	held             []string   // leaves that are still held
-	unrecordedLeaves []string   // leaves whose baseline exceeded the size limit
-	others           []claim    // claims of other Applications, including keys of elements
-	additions        []addition // fields to remove, because they did not exist before the first hold
-	keptPaths        []string   // paths that are not removed: left, or restored to another value
+	held             []string      // leaves that are still held
+	unrecordedLeaves []string      // leaves whose baseline exceeded the size limit
+	others           []claim.Claim // claims of other Applications, including keys of elements
+	additions        []addition    // fields to remove, because they did not exist before the first hold
+	keptPaths        []string      // paths that are not removed: left, or restored to another value
 	// removesTracking is true if no field is held any more, so that the Application is removed from the
 	// tracking metadata.
 	removesTracking bool
@@ -55,24 +56,24 @@ func (p *Plan) releaseFields(res fieldReleaser, baseline []v1alpha1.BaselineFiel
 	r := &res
 	r.app = p.in.Application
 	all := p.holdersOf(r.id, r.live)
-	r.others = claimsAndKeysOf(r.app, all)
+	r.others = claim.ListWithKeys(r.app, all)
 	var marks []delta.Location
 	if r.removesTracking {
-		r.metadata, marks = withoutApplication(r.app, r.id, r.live, all)
+		r.metadata, marks = claim.WithoutApplication(r.app, r.id, r.live, all)
 	}
 	for _, b := range baseline {
 		if slices.ContainsFunc(r.held, func(leaf string) bool { return observer.IsUnder(leaf, b.Path) }) {
 			continue // the leaf, or a leaf below it, is held
 		}
 		r.baseline = append(r.baseline, b)
-		i := slices.IndexFunc(r.others, func(c claim) bool { return !observer.IsKey(c.path) && c.overlaps(b.Path) })
+		i := slices.IndexFunc(r.others, func(c claim.Claim) bool { return !observer.IsKey(c.Path) && c.Overlaps(b.Path) })
 		switch {
-		case slices.ContainsFunc(r.others, func(c claim) bool { return c.path == b.Path && observer.IsKey(b.Path) }):
+		case slices.ContainsFunc(r.others, func(c claim.Claim) bool { return c.Path == b.Path && observer.IsKey(b.Path) }):
 			r.keptPaths = append(r.keptPaths, b.Path) // the key of an element of which another Application holds fields
 		case !r.restores(b.Path):
 			r.keptPaths = append(r.keptPaths, b.Path)
 		case i >= 0:
-			r.keep(b.Path, "Application "+r.others[i].holder+" holds it")
+			r.keep(b.Path, "Application "+r.others[i].Holder+" holds it")
 		default:
 			r.judgeField(b)
 		}
@@ -115,7 +116,7 @@ func (r *fieldReleaser) restores(path string) bool {
 	case observer.ReleasedRestore:
 		return true
 	}
-	return r.policy.restores
+	return r.policy.Restores
 }
 
 // judgeField decides whether a leaf is restored, removed or left.
@@ -218,8 +219,8 @@ func (r *fieldReleaser) isExclusive(root delta.Location, ours []delta.Location) 
 		at, ok := delta.Locate(r.kind, r.live, leaf)
 		return leaf != path && under(leaf) && ok && at.Value.Set
 	}
-	othersHold := slices.ContainsFunc(r.others, func(c claim) bool { return c.path == "" || isThere(c.path) })
-	if isMetadataMap(path) || othersHold || slices.ContainsFunc(r.held, isThere) || slices.ContainsFunc(r.keptPaths, under) {
+	othersHold := slices.ContainsFunc(r.others, func(c claim.Claim) bool { return c.Path == "" || isThere(c.Path) })
+	if claim.IsMetadataMap(path) || othersHold || slices.ContainsFunc(r.held, isThere) || slices.ContainsFunc(r.keptPaths, under) {
 		return false
 	}
 	mine := map[string]bool{}
@@ -303,7 +304,7 @@ func keysOf(element *observer.Path, live map[string]any) []string {
 // restoresRemovedFields reports whether the original values of fields that were removed from the manifest are
 // restored, instead of removing the fields. This requires that the object existed before the Application.
 func (p *Plan) restoresRemovedFields(res *resource) bool {
-	return res.policy.existed && p.recordsBaselines(res)
+	return res.policy.Existed && p.recordsBaselines(res)
 }
 
 // releasesFields reports whether fields are released whose original values are restored.
@@ -319,7 +320,7 @@ func (p *Plan) releasesFields(res *resource) bool {
 // releasedPointers returns the JSON pointers of the released fields of an owned object. Only the release changes
 // these fields: it restores their original values.
 func (res *resource) releasedPointers(live map[string]any) (pointers []string) {
-	if !res.policy.removes {
+	if !res.policy.Removes {
 		return nil
 	}
 	for _, b := range res.letting.baseline {
@@ -338,8 +339,8 @@ func (p *Plan) release(res *resource, waits bool) []delta.Difference {
 	if !p.recordsBaselines(res) && len(was)+len(lost) == 0 {
 		return nil
 	}
-	if !res.policy.claims {
-		if !isHeldByOthers(p.in.Application, res.live) {
+	if !res.policy.Claims {
+		if !claim.IsHeldByOthers(p.in.Application, res.live) {
 			res.leaves = res.entry.Leaves(res.kind, res.desired)
 		}
 		res.empty = res.entry.Empty(res.kind, res.desired)
@@ -348,7 +349,7 @@ func (p *Plan) release(res *resource, waits bool) []delta.Difference {
 		return nil // there is nothing to release
 	}
 	letting := p.releaseFields(fieldReleaser{
-		policy: res.policy, removesTracking: res.policy.claims && res.holdsNothing(),
+		policy: res.policy, removesTracking: res.policy.Claims && res.holdsNothing(),
 		entry: res.entry, id: id, kind: res.kind, live: res.live, held: res.heldPaths(), unrecordedLeaves: lost,
 	}, was)
 	if waits {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
@@ -53,7 +54,7 @@ func (c *summarizer) remember() {
 // isStillOnRecord reports whether the status keeps the previous record, because the manifest is not fully
 // applied yet.
 func (c *summarizer) isStillOnRecord(res *resource, o resourceResult) bool {
-	if res.policy.claims {
+	if res.policy.Claims {
 		return false // its baseline has the fields to release
 	}
 	outcome := c.outcomes[res.object.ID]
@@ -103,7 +104,7 @@ func (c *summarizer) inventory(res *resource, before *v1alpha1.ResourceStatus, o
 	}
 	if o.live != nil {
 		status.UID, status.Origin = types.UID(manifest.NestedString(o.live, "metadata", "uid")), v1alpha1.OriginCreated
-		if res.policy.existed {
+		if res.policy.Existed {
 			status.Origin = v1alpha1.OriginAdopted
 		}
 	}
@@ -148,12 +149,12 @@ func (c *summarizer) report(res *resource, before *v1alpha1.ResourceStatus, o re
 
 // isCorrected reports whether the update corrected drift of fields that were already held.
 func (res *resource) isCorrected(o resourceResult) bool {
-	return o.wrote && o.action == Update && !res.policy.begins && slices.ContainsFunc(res.change.Fields, res.isReportable)
+	return o.wrote && o.action == Update && !res.policy.Begins && slices.ContainsFunc(res.change.Fields, res.isReportable)
 }
 
 // ownership sets whether the Application owns or shares an object.
 func (c *summarizer) ownership(res *resource, before *v1alpha1.ResourceStatus, o resourceResult, status *v1alpha1.ResourceStatus) {
-	if res.policy.claims {
+	if res.policy.Claims {
 		status.Ownership, status.Origin = v1alpha1.OwnershipShare, ""
 		return
 	}
@@ -206,13 +207,13 @@ func (c *summarizer) stillBefore(res *resource, before *v1alpha1.ResourceStatus,
 // they were not held before and were neither written nor claimed now.
 func (c *summarizer) waitsOf(res *resource, o resourceResult) (paths []string) {
 	for _, claimed := range res.claimed {
-		paths = append(paths, claimed.path)
+		paths = append(paths, claimed.Path)
 	}
-	if !res.policy.claims {
+	if !res.policy.Claims {
 		slices.Sort(paths)
 		return paths
 	}
-	if !o.wrote && !c.preview && !c.plan.IsNoOp() && slices.ContainsFunc(res.drift, func(d delta.Difference) bool { return isSharedMark(d.Path) }) {
+	if !o.wrote && !c.preview && !c.plan.IsNoOp() && slices.ContainsFunc(res.drift, func(d delta.Difference) bool { return claim.IsSharedTracking(d.Path) }) {
 		for _, leaf := range res.leaves {
 			if !c.plan.wasHeld(res, leaf) {
 				paths = append(paths, leaf)
@@ -221,7 +222,7 @@ func (c *summarizer) waitsOf(res *resource, o resourceResult) (paths []string) {
 	}
 	for _, d := range res.drift {
 		isWritten := o.wrote && slices.ContainsFunc(res.change.Fields, func(written delta.Difference) bool { return written.Path == d.Path && !written.HeldBack })
-		if _, isShown := WithoutTracking(d); isShown && !isWritten && !c.plan.wasHeld(res, d.Path) {
+		if _, isShown := claim.WithoutTracking(d); isShown && !isWritten && !c.plan.wasHeld(res, d.Path) {
 			paths = append(paths, d.Path)
 		}
 	}
@@ -247,7 +248,7 @@ func (c *summarizer) pendingWork(res *resource) string {
 		return c.previewText(res)
 	case res.change.Action == Create:
 		return "does not exist, and is not created while suspended"
-	case res.policy.adopts():
+	case res.policy.Adopts():
 		return "is not adopted while suspended"
 	case len(res.change.Fields) == 0:
 		return ""
@@ -332,7 +333,7 @@ func (c *summarizer) contested(res *resource) {
 			Resource: reference(id, res.object.APIVersion), Path: leaf.Path, Manager: f.Manager,
 			Corrections: int32(f.Corrections), NextCorrection: metav1.NewTime(f.Next.UTC().Truncate(time.Second)),
 		}
-		if isLong := res.policy.claims && isSharedMark(leaf.Path); !secretPath(id, leaf.Path) && !isLong {
+		if isLong := res.policy.Claims && claim.IsSharedTracking(leaf.Path); !secretPath(id, leaf.Path) && !isLong {
 			field.Desired, field.Live = optional(f.Desired), optional(f.Observed)
 		}
 		c.result.Status.Contested = append(c.result.Status.Contested, field)

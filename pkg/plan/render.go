@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
@@ -65,7 +66,7 @@ func (p *Plan) render() (renderedInput, *Problem) {
 // are held. It returns the validation errors of the user's schemas and of the manifests.
 func (p *Plan) shareEntries(r *renderedInput) (faults []error) {
 	for i, o := range r.objects {
-		if !IsShared(p.in.Application, o.Ownership) {
+		if !claim.IsShared(p.in.Application, o.Ownership) {
 			continue
 		}
 		kind := p.in.Kinds.Type(o.GVK())
@@ -109,7 +110,7 @@ func (p *Plan) mangle(r *renderedInput) error {
 	}
 	var shared []manifest.Object
 	for i, o := range r.objects {
-		if IsShared(p.in.Application, o.Ownership) {
+		if claim.IsShared(p.in.Application, o.Ownership) {
 			shared = append(shared, o)
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
@@ -37,12 +38,12 @@ func (c *summarizer) observe(res *resource, before *v1alpha1.ResourceStatus) res
 			o.compared = c.responded(res, outcome, &o)
 		}
 	}
-	if res.policy.adopts() && !o.wrote && !c.preview || !res.policy.writes {
+	if res.policy.Adopts() && !o.wrote && !c.preview || !res.policy.Writes {
 		// Another owner still owns the object, so the status records nothing of it.
 		o.live, o.compared.Held = nil, 0
 		res.computeDesired(false)
 	}
-	if !res.policy.writes {
+	if !res.policy.Writes {
 		o.compared = delta.Comparison{Differences: o.compared.Differences, Reported: o.compared.Reported}
 	}
 	if o.problem == nil || o.problem.compared {
@@ -59,7 +60,7 @@ func (c *summarizer) waitProblem(res *resource) *Problem {
 		return res.problem
 	}
 	verb := map[Action]string{Create: "created", Update: "corrected"}[res.change.Action]
-	if res.policy.claims && res.policy.begins {
+	if res.policy.Claims && res.policy.Begins {
 		verb = "held"
 	}
 	return &Problem{Reason: v1alpha1.ReasonWaiting, Message: res.object.ID.String() + " is not yet " + verb}
@@ -72,10 +73,10 @@ func (c *summarizer) isOurs(res *resource, outcome Outcome, before *v1alpha1.Res
 	if outcome.Object == nil {
 		return false
 	}
-	if outcome.Problem == nil && outcome.Action != Unchanged || res.policy.claims {
+	if outcome.Problem == nil && outcome.Action != Unchanged || res.policy.Claims {
 		return true
 	}
-	return isOwned(c.plan.in.Application, res.object.ID, before, outcome.Object)
+	return claim.IsOwned(c.plan.in.Application, res.object.ID, before, outcome.Object)
 }
 
 // responded processes a response of the API server: lists that the API server lengthened, accepted forms, and
@@ -207,13 +208,13 @@ func (res *resource) wrote(path string, action Action) bool {
 // losesTracking reports whether a form drops or changes tracking metadata. Such a form is never accepted,
 // because the Application could no longer recognize the object as its own.
 func losesTracking(path string, form delta.Form) bool {
-	for _, mark := range trackingKeys {
-		if path == mark.path() {
+	for _, mark := range claim.TrackingKeys {
+		if path == mark.Path() {
 			return true
 		}
 		desired, _ := form.Desired.Any.(map[string]any)
 		accepted, _ := form.Accepted.Any.(map[string]any)
-		if path == "metadata."+mark.field && desired[mark.key] != accepted[mark.key] {
+		if path == "metadata."+mark.Field && desired[mark.Key] != accepted[mark.Key] {
 			return true
 		}
 	}
@@ -221,14 +222,14 @@ func losesTracking(path string, form delta.Form) bool {
 }
 
 // adoptsFromOther reports whether a correction takes an object from another Application.
-func adoptsFromOther(d delta.Difference) bool { return isTrackingPath(d.Path) && d.Live.Set }
+func adoptsFromOther(d delta.Difference) bool { return claim.IsTrackingPath(d.Path) && d.Live.Set }
 
 // updated returns the action that an event shows for an update of a resource.
 func (res *resource) updated() Action {
 	switch {
-	case res.policy.adopts():
+	case res.policy.Adopts():
 		return adopt
-	case res.policy.begins:
+	case res.policy.Begins:
 		return hold
 	}
 	return Update
@@ -237,7 +238,7 @@ func (res *resource) updated() Action {
 // corrects reports whether a change of a leaf counts toward a contest. Changes of released leaves, and of
 // leaves that are held for the first time, do not count.
 func (res *resource) corrects(d delta.Difference) bool {
-	return d.Reason != delta.Removed && d.Reason != delta.Restored && (!res.policy.begins || res.policy.adopts() && adoptsFromOther(d))
+	return d.Reason != delta.Removed && d.Reason != delta.Restored && (!res.policy.Begins || res.policy.Adopts() && adoptsFromOther(d))
 }
 
 // corrected records the corrections that were made, to detect contests. It adds corrected drift to the
@@ -248,7 +249,7 @@ func (c *summarizer) corrected(res *resource, before *v1alpha1.ResourceStatus, d
 		done.action = Create
 		c.created(res, before)
 	}
-	if res.policy.adopts() {
+	if res.policy.Adopts() {
 		c.addHistory(res, v1alpha1.OutcomeAdopted, drift{})
 	}
 	by := sync.OnceValue(func() *writer.Index { return c.plan.in.writersOf(res.object.ID, res.live) })
@@ -350,7 +351,7 @@ func (res *resource) run(before *v1alpha1.ResourceStatus, o resourceResult) *v1a
 	}
 	created := o.live != nil && (o.action == Create || known == nil || string(before.UID) != manifest.NestedString(o.live, "metadata", "uid"))
 	switch {
-	case !res.policy.creates, !isJob(res.object.ID), o.live == nil && known == nil && !res.done:
+	case !res.policy.Creates, !isJob(res.object.ID), o.live == nil && known == nil && !res.done:
 		return nil
 	case created, known == nil:
 		return &v1alpha1.JobRun{Manifest: res.digest(), Finished: res.done || hasFinished(o.live)}

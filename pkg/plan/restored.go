@@ -7,6 +7,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
@@ -53,7 +54,7 @@ func (p *Plan) unmask() {
 			continue
 		}
 		live := p.in.Live[id]
-		if live != nil && !isOwned(app, id, statuses[id], live) {
+		if live != nil && !claim.IsOwned(app, id, statuses[id], live) {
 			live = nil
 		}
 		whole, known := unmasked(content, live)

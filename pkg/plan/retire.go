@@ -6,6 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
@@ -25,7 +26,7 @@ func DecideDeletion(in Input) *Plan {
 // Orphans reports whether all objects of an Application are orphaned when it is deleted, because of its spec
 // or because the client requested it with the deletion.
 func Orphans(app *v1alpha1.Application) bool {
-	return app.Spec.DeletionPolicy == v1alpha1.DeletionOrphan || isCascadeOrphan(app)
+	return app.Spec.DeletionPolicy == v1alpha1.DeletionOrphan || claim.IsCascadeOrphan(app)
 }
 
 // RetainedObjects returns the objects of the inventory that are orphaned when an Application is deleted,

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
@@ -165,7 +166,7 @@ func Selected(in Input, entries []Selection) map[manifest.ID][]Selection {
 		}
 	}
 	for id, live := range in.Live {
-		owned := app.UID != "" && IsTrackedBy(app, id, live)
+		owned := app.UID != "" && claim.IsTrackedBy(app, id, live)
 		if named[id] || owned || manifest.NestedString(live, "metadata", "deletionTimestamp") != "" {
 			continue
 		}

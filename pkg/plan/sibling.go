@@ -31,9 +31,9 @@ func (s Sibling) Path() string { return s.path.String() }
 func (p *Plan) Siblings(c Change, u Unit) []Sibling {
 	res := c.resource
 	switch {
-	case res == nil || !res.policy.removes:
+	case res == nil || !res.policy.Removes:
 		return nil
-	case res.policy.adopts():
+	case res.policy.Adopts():
 		return res.freeSiblings(u)
 	}
 	foreign := writer.ForeignTo(p.in.Application, res.live)
@@ -44,7 +44,7 @@ func (p *Plan) Siblings(c Change, u Unit) []Sibling {
 		switch theirs := foreign(s.path); {
 		case !c.Alters():
 			return !theirs
-		case res.policy.existed:
+		case res.policy.Existed:
 			return theirs
 		}
 		return false
@@ -53,11 +53,11 @@ func (p *Plan) Siblings(c Change, u Unit) []Sibling {
 
 // HasSiblings reports whether the fields of a unit have any siblings, regardless of who wrote them.
 func (c Change) HasSiblings(u Unit) bool {
-	return c.resource != nil && c.resource.policy.removes && len(c.resource.freeSiblings(u)) > 0
+	return c.resource != nil && c.resource.policy.Removes && len(c.resource.freeSiblings(u)) > 0
 }
 
 // Adopts reports whether the change adopts an existing object. Adoption removes no fields.
-func (c Change) Adopts() bool { return c.resource != nil && c.resource.policy.adopts() }
+func (c Change) Adopts() bool { return c.resource != nil && c.resource.policy.Adopts() }
 
 // InTheWay returns the text that is appended to the message of a rejected adoption. It lists the fields without
 // which the API server would accept the adoption, and the remedy. It returns "" if there are no such fields.

@@ -23,6 +23,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	kubernetes "holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -79,7 +80,7 @@ func (d *desk) has(id manifest.ID) {
 	object := map[string]any{"apiVersion": "v1", "kind": id.Kind, "metadata": map[string]any{
 		"name": id.Name, "namespace": id.Namespace, "uid": "u-" + id.Name, "resourceVersion": "1",
 		"labels":      map[string]any{v1alpha1.LabelApplicationUID: string(d.app.UID)},
-		"annotations": map[string]any{v1alpha1.AnnotationTrackingID: plan.TrackingID(d.app, id)},
+		"annotations": map[string]any{v1alpha1.AnnotationTrackingID: claim.TrackingID(d.app, id)},
 	}}
 	d.live[id] = object
 	d.app.Status.Resources = append(d.app.Status.Resources, v1alpha1.ResourceStatus{

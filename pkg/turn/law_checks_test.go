@@ -10,6 +10,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -38,10 +39,10 @@ func (c *cluster) judge(verb string, id manifest.ID, before, after map[string]an
 	onRecord := func(r v1alpha1.ResourceStatus) bool {
 		return plan.IDOf(r.ResourceReference) == id && string(r.UID) == uidOf(before)
 	}
-	known := plan.IsTrackedBy(c.app, id, before) || slices.ContainsFunc(c.basis.Resources, onRecord)
+	known := claim.IsTrackedBy(c.app, id, before) || slices.ContainsFunc(c.basis.Resources, onRecord)
 	switch {
 	case !adopts && (d == nil || known), adopts && known && c.isOurs(id, before):
-	case get(before, "metadata", "annotations", v1alpha1.AnnotationTrackingID) == plan.TrackingID(c.app, id),
+	case get(before, "metadata", "annotations", v1alpha1.AnnotationTrackingID) == claim.TrackingID(c.app, id),
 		c.ours[uidOf(before)] && c.special[uidOf(before)] == "":
 		// The process died before it recorded the new object, or the object was released.
 		c.special[uidOf(before)] = "taken back"
@@ -116,7 +117,7 @@ func (d *desire) entryOrNil() any {
 // isOurs reports whether an object has the tracking metadata of the Application, or has lost it without
 // being claimed by another Application.
 func (c *cluster) isOurs(id manifest.ID, object map[string]any) bool {
-	return plan.IsTrackedBy(c.app, id, object) || c.ours[uidOf(object)] && (labelOf(object) == "" || labelOf(object) == string(c.app.UID))
+	return claim.IsTrackedBy(c.app, id, object) || c.ours[uidOf(object)] && (labelOf(object) == "" || labelOf(object) == string(c.app.UID))
 }
 
 func (c *cluster) mayAdopt(object map[string]any) bool {

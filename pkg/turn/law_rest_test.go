@@ -6,6 +6,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -25,10 +26,10 @@ func (c *cluster) checkAtRest() {
 		if d == nil {
 			continue
 		}
-		if uid, has := listed[id]; !has || live == nil || uid != uidOf(live) && plan.IsTrackedBy(c.app, id, live) {
+		if uid, has := listed[id]; !has || live == nil || uid != uidOf(live) && claim.IsTrackedBy(c.app, id, live) {
 			c.fail("%s should be there and in the inventory: %s", id, jsonOf(live))
 		}
-		if plan.IsTrackedBy(c.app, id, live) {
+		if claim.IsTrackedBy(c.app, id, live) {
 			c.checkHeld(id, d, live)
 			continue
 		}
@@ -43,7 +44,7 @@ func (c *cluster) checkAtRest() {
 	for _, id := range c.names {
 		live := c.server.objects[id]
 		_, has := listed[id]
-		marked := live != nil && plan.IsTrackedBy(c.app, id, live)
+		marked := live != nil && claim.IsTrackedBy(c.app, id, live)
 		if c.wanted.resources[id] == nil && (marked && !has || held && has) { // objects are deleted after all others are in sync
 			c.fail("nobody wants %s (inventory: %t): %s", id, has, jsonOf(live))
 		}
@@ -175,7 +176,7 @@ func (c *cluster) checkGone() {
 		c.fail("the Application is not gone: %s", jsonOf(c.app.Status.Conditions))
 	}
 	for _, id := range c.server.ids() {
-		if object := c.server.objects[id]; plan.IsTrackedBy(c.app, id, object) {
+		if object := c.server.objects[id]; claim.IsTrackedBy(c.app, id, object) {
 			c.fail("%s is left: %s", id, jsonOf(object))
 		}
 	}

@@ -286,11 +286,11 @@ func (s *apiServer) edit(id manifest.ID, change func(object map[string]any)) {
 	if s.theirs[uid] == nil {
 		s.theirs[uid] = map[string]any{}
 	}
-	claim(s.theirs[uid], before, s.objects[id])
+	recordFields(s.theirs[uid], before, s.objects[id])
 }
 
-// claim adds the changed fields to a set of fields. Lists are written as a whole.
-func claim(fields, before, after map[string]any) {
+// recordFields adds the changed fields to a set of fields. Lists are written as a whole.
+func recordFields(fields, before, after map[string]any) {
 	for name, is := range after {
 		was, had := before[name]
 		if name == "resourceVersion" || had && observer.Equal(was, is) {
@@ -303,7 +303,7 @@ func claim(fields, before, after map[string]any) {
 		}
 		if m, isMap := is.(map[string]any); isMap {
 			old, _ := was.(map[string]any)
-			claim(child, old, m)
+			recordFields(child, old, m)
 		}
 	}
 }

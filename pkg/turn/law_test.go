@@ -14,6 +14,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -258,7 +259,7 @@ func (c *cluster) lag(id manifest.ID) {
 // admitted records which objects have tracking metadata, and which have been held with a user's schema. The
 // latter can differ from a newly created object.
 func (c *cluster) admitted(id manifest.ID, object map[string]any) {
-	if plan.IsTrackedBy(c.app, id, object) {
+	if claim.IsTrackedBy(c.app, id, object) {
 		c.ours[uidOf(object)] = true
 	}
 	usersOnRecord := slices.ContainsFunc(c.status().Resources, func(r v1alpha1.ResourceStatus) bool {

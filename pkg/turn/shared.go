@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -28,7 +29,7 @@ func (s *Snapshot) findUnmarked(r Request) bool {
 	if observes(r.Application) && r.Shared != nil {
 		s.unmarked = map[manifest.ID]bool{}
 		for id := range s.desired {
-			if !s.shared[id] && !plan.IsTrackedBy(r.Application, id, s.Input.Live[id]) {
+			if !s.shared[id] && !claim.IsTrackedBy(r.Application, id, s.Input.Live[id]) {
 				s.unmarked[id] = true
 			}
 		}
@@ -157,7 +158,7 @@ func (s *Snapshot) addHolders(ctx context.Context, r Request) {
 	}
 	isNew := app.Generation != app.Status.ObservedGeneration
 	for id, live := range s.Input.Live {
-		for name, uid := range plan.OtherHolders(app, live) {
+		for name, uid := range claim.OtherHolders(app, live) {
 			add(id, name, uid, isNew || !isHeld(app, id, uidOf(live)))
 		}
 	}
@@ -176,7 +177,7 @@ func (s *Snapshot) addHolders(ctx context.Context, r Request) {
 // readHolder reads a holder from the API server, if it is in the same namespace. It removes a holder that it cannot
 // read, because the holder may exist.
 func (s *Snapshot) readHolder(ctx context.Context, r Request, name string, cached *v1alpha1.Application) {
-	if !plan.IsInNamespaceOf(s.Input.Application, name) {
+	if !claim.IsInNamespaceOf(s.Input.Application, name) {
 		if cached == nil {
 			delete(s.Input.Holders, name)
 		}

@@ -19,10 +19,12 @@ import (
 )
 
 // relation matches code that asks for the relation of an Application and an object.
-var relation = regexp.MustCompile(`\b(IsShared|isOwned|wasAdopted|wasShared|isMarkedAdopted|OwnershipShare|OriginAdopted|policyOf)\b|\.policy\.target\b`)
+var relation = regexp.MustCompile(`\b(IsShared|IsOwned|WasAdopted|wasShared|isMarkedAdopted|OwnershipShare|OriginAdopted|PolicyOf)\b|\.policy\.Target\b`)
 
-// policyFiles are the files of pkg/plan that may ask for the relation: the table, and the functions that choose a row.
-var policyFiles = []string{filepath.Join("pkg", "plan", "policy.go"), filepath.Join("pkg", "plan", "own.go")}
+// policyFiles are the files that may ask for the relation: the table, and the functions that choose a row.
+var policyFiles = []string{
+	filepath.Join("pkg", "claim", "policy.go"), filepath.Join("pkg", "claim", "owner.go"), filepath.Join("pkg", "plan", "own.go"),
+}
 
 // largest is a name with the largest number found so far.
 type largest struct {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -195,7 +196,7 @@ func (c *Cluster) selectedOf(ctx context.Context, gvk schema.GroupVersionKind, s
 // leftOut returns why an object is not maintained by users; "" if it is.
 func (o LiveObject) leftOut() string {
 	metadata, _ := o.Object["metadata"].(map[string]any)
-	switch owner := plan.Controller(o.Object); {
+	switch owner := claim.Controller(o.Object); {
 	case owner != "":
 		return owner + " controls it"
 	case metadata["deletionTimestamp"] != nil:

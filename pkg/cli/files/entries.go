@@ -26,7 +26,7 @@ func TheApplication(documents []manifest.Document) (*EditedApplication, error) {
 
 // NamespaceOr returns the namespace of the Application, or other if it names none.
 func (a *EditedApplication) NamespaceOr(other string) string {
-	if namespace := text(a.Value, "metadata", "namespace"); namespace != "" {
+	if namespace := manifest.NestedString(a.Value, "metadata", "namespace"); namespace != "" {
 		return namespace
 	}
 	return other
@@ -50,15 +50,15 @@ func isSpokenOf(spec, object map[string]any) bool {
 	entries, _ := spec["observerSchema"].([]any)
 	for _, item := range entries {
 		entry, _ := item.(map[string]any)
-		if text(entry, "kind") == text(object, "kind") && text(entry, "metadata", "name") == text(object, "metadata", "name") {
+		if manifest.NestedString(entry, "kind") == manifest.NestedString(object, "kind") && manifest.NestedString(entry, "metadata", "name") == manifest.NestedString(object, "metadata", "name") {
 			return true
 		}
 	}
 	fields, _ := spec["fields"].([]any)
 	for _, item := range fields {
 		entry, _ := item.(map[string]any)
-		named, err := path.Match(text(entry, "resource", "name"), text(object, "metadata", "name"))
-		if err == nil && named && text(entry, "resource", "kind") == text(object, "kind") {
+		named, err := path.Match(manifest.NestedString(entry, "resource", "name"), manifest.NestedString(object, "metadata", "name"))
+		if err == nil && named && manifest.NestedString(entry, "resource", "kind") == manifest.NestedString(object, "kind") {
 			return true
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -162,12 +161,6 @@ func Unreadable(file string, err error) error {
 	default:
 		return fmt.Errorf("%s: cannot be read: %w", file, err)
 	}
-}
-
-// text returns the string at a path in an object, or "".
-func text(object map[string]any, fields ...string) string {
-	s, _, _ := unstructured.NestedString(object, fields...)
-	return s
 }
 
 // IsURL reports whether the name of a file is a URL.

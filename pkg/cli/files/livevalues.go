@@ -20,16 +20,16 @@ func Position(list []any, id manifest.ID, namespace string) int {
 		if metadata, ok := content["metadata"].(map[string]any); ok {
 			named = metadata
 		}
-		gv, err := schema.ParseGroupVersion(text(content, "apiVersion"))
-		return err == nil && gv.Group == id.Group && text(content, "kind") == id.Kind && text(named, "name") == id.Name &&
-			(id.Namespace == "" || cmp.Or(text(named, "namespace"), namespace) == id.Namespace)
+		gv, err := schema.ParseGroupVersion(manifest.NestedString(content, "apiVersion"))
+		return err == nil && gv.Group == id.Group && manifest.NestedString(content, "kind") == id.Kind && manifest.NestedString(named, "name") == id.Name &&
+			(id.Namespace == "" || cmp.Or(manifest.NestedString(named, "namespace"), namespace) == id.Namespace)
 	})
 }
 
 // LiveValues adds to a manifest the values of a live object at paths, as `holdfast hold` accepts them. Values that the
 // manifest has are unchanged. With absent, it adds only the list elements that contain the fields.
 func LiveValues(content, live map[string]any, id manifest.ID, in observer.Context, paths []string, absent bool) error {
-	object := manifest.Object{ID: id, APIVersion: text(live, "apiVersion"), Content: live}
+	object := manifest.Object{ID: id, APIVersion: manifest.NestedString(live, "apiVersion"), Content: live}
 	for _, typed := range paths {
 		if typed == observer.AllFields {
 			return errors.New("give the paths of single fields: to hold all fields of a live object, use `holdfast submit --from-live`")

@@ -29,7 +29,7 @@ func MaskApplication(object map[string]any) (masked bool) {
 	for i, item := range list {
 		if content, ok := item.(map[string]any); ok {
 			visible := manifest.RedactNested(content)
-			masked = masked || text(content, "kind") == "Secret" || !reflect.DeepEqual(visible, content)
+			masked = masked || manifest.NestedString(content, "kind") == "Secret" || !reflect.DeepEqual(visible, content)
 			list[i] = visible
 		}
 	}

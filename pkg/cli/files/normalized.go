@@ -80,6 +80,6 @@ func manifestsIn(document manifest.Document) ([]locatedManifest, error) {
 
 // ofApplication reports whether a document is an Application, of any version.
 func ofApplication(content map[string]any) bool {
-	group, _, _ := strings.Cut(text(content, "apiVersion"), "/")
-	return group == v1alpha1.GroupVersion.Group && text(content, "kind") == v1alpha1.Kind
+	group, _, _ := strings.Cut(manifest.NestedString(content, "apiVersion"), "/")
+	return group == v1alpha1.GroupVersion.Group && manifest.NestedString(content, "kind") == v1alpha1.Kind
 }

@@ -14,7 +14,7 @@ import (
 
 // isProfile reports whether a document is a HoldProfile.
 func isProfile(document manifest.Document) bool {
-	return text(document.Value, "kind") == v1alpha1.ProfileKind && text(document.Value, "apiVersion") == v1alpha1.GroupVersion.String()
+	return manifest.NestedString(document.Value, "kind") == v1alpha1.ProfileKind && manifest.NestedString(document.Value, "apiVersion") == v1alpha1.GroupVersion.String()
 }
 
 // takeProfiles separates HoldProfiles from other documents. They replace the HoldProfiles of a cluster.

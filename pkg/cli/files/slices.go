@@ -14,7 +14,7 @@ import (
 func takeSlices(documents []manifest.Document) (others []manifest.Document, get slice.Get, err error) {
 	found := map[string][]byte{}
 	for _, document := range documents {
-		if text(document.Value, "kind") != v1alpha1.SliceKind || text(document.Value, "apiVersion") != v1alpha1.GroupVersion.String() {
+		if manifest.NestedString(document.Value, "kind") != v1alpha1.SliceKind || manifest.NestedString(document.Value, "apiVersion") != v1alpha1.GroupVersion.String() {
 			others = append(others, document)
 			continue
 		}

@@ -224,7 +224,7 @@ func refuseMasked(document manifest.Document, at manifest.Path, object map[strin
 	if ofApplication(object) {
 		return refuseMaskedIn(document, at, object)
 	}
-	if text(object, "kind") != "Secret" || text(object, "apiVersion") != "v1" {
+	if manifest.NestedString(object, "kind") != "Secret" || manifest.NestedString(object, "apiVersion") != "v1" {
 		return nil
 	}
 	for _, field := range []string{"data", "stringData"} {

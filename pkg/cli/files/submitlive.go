@@ -22,7 +22,7 @@ func (f *FromLive) Add(s plan.Suggestion, namespace string) {
 	} else if metadata["namespace"] != nil {
 		resource["namespace"] = metadata["namespace"]
 	}
-	f.Manifests = append(f.Manifests, manifest.Document{File: text(s.Manifest, "kind") + " " + text(metadata, "name"), Value: s.Manifest})
+	f.Manifests = append(f.Manifests, manifest.Document{File: manifest.NestedString(s.Manifest, "kind") + " " + manifest.NestedString(metadata, "name"), Value: s.Manifest})
 	if len(s.Free) == 0 {
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/delta"
@@ -91,7 +92,7 @@ func shownOf(change plan.Change, field delta.Difference) (delta.Difference, bool
 	if !change.Shared {
 		return field, true
 	}
-	return plan.WithoutTracking(field)
+	return claim.WithoutTracking(field)
 }
 
 // space writes an empty line between resources, except between two resources of one line each.

@@ -1,4 +1,4 @@
-package plan
+package claim
 
 import (
 	"maps"
@@ -11,11 +11,11 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// isOnlyMarks reports whether a difference is tracking metadata, or adds a map that contains only tracking
+// IsOnlyTracking reports whether a difference is tracking metadata, or adds a map that contains only tracking
 // metadata.
-func isOnlyMarks(d delta.Difference) bool {
+func IsOnlyTracking(d delta.Difference) bool {
 	if d.Path != "metadata.labels" && d.Path != "metadata.annotations" {
-		return isTrackingPath(d.Path)
+		return IsTrackingPath(d.Path)
 	}
 	marks, _ := d.Desired.Any.(map[string]any)
 	for key := range marks {
@@ -42,60 +42,60 @@ func IsTrackedBy(app *v1alpha1.Application, id manifest.ID, live map[string]any)
 		manifest.NestedString(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID) == TrackingID(app, id)
 }
 
-// isTrackingPath reports whether tracking metadata is at or below a path, such as the path of all labels.
-func isTrackingPath(path string) bool {
-	if isSharedMark(path) {
+// IsTrackingPath reports whether tracking metadata is at or below a path, such as the path of all labels.
+func IsTrackingPath(path string) bool {
+	if IsSharedTracking(path) {
 		return true
 	}
-	for _, mark := range trackingKeys {
-		if observer.IsUnder(mark.path(), path) {
+	for _, mark := range TrackingKeys {
+		if observer.IsUnder(mark.Path(), path) {
 			return true
 		}
 	}
 	return false
 }
 
-// trackingKeys are the keys of the tracking metadata of owned objects, with the fields of metadata that have
+// TrackingKeys are the keys of the tracking metadata of owned objects, with the fields of metadata that have
 // them.
-var trackingKeys = []markKey{
+var TrackingKeys = []TrackingKey{
 	{"labels", v1alpha1.LabelApplicationUID},
 	{"annotations", v1alpha1.AnnotationTrackingID},
 	{"annotations", v1alpha1.AnnotationAdopted},
 }
 
-type markKey struct{ field, key string }
+type TrackingKey struct{ Field, Key string }
 
-func (m markKey) path() string { return "metadata." + m.field + "['" + m.key + "']" }
+func (m TrackingKey) Path() string { return "metadata." + m.Field + "['" + m.Key + "']" }
 
-var sharedMarkKeys = []markKey{
+var SharedTrackingKeys = []TrackingKey{
 	{"labels", v1alpha1.LabelHeld},
 	{"annotations", v1alpha1.AnnotationHolders},
 }
 
-// isSharedMark reports whether tracking metadata of shared objects is at or below a path.
-func isSharedMark(path string) bool {
-	return slices.ContainsFunc(sharedMarkKeys, func(mark markKey) bool { return observer.IsUnder(mark.path(), path) })
+// IsSharedTracking reports whether tracking metadata of shared objects is at or below a path.
+func IsSharedTracking(path string) bool {
+	return slices.ContainsFunc(SharedTrackingKeys, func(mark TrackingKey) bool { return observer.IsUnder(mark.Path(), path) })
 }
 
-// isMetadataMap reports whether a path is metadata, all labels or all annotations, which have tracking
+// IsMetadataMap reports whether a path is metadata, all labels or all annotations, which have tracking
 // metadata as well.
-func isMetadataMap(path string) bool {
+func IsMetadataMap(path string) bool {
 	return path == "metadata" || path == "metadata.labels" || path == "metadata.annotations"
 }
 
-func removals(live map[string]any, marks []markKey) (fields []delta.Difference) {
+func Removals(live map[string]any, marks []TrackingKey) (fields []delta.Difference) {
 	for _, mark := range marks {
-		if value := manifest.NestedString(live, "metadata", mark.field, mark.key); value != "" {
-			path := (*observer.Path)(nil).Field("metadata").Field(mark.field).Field(mark.key)
+		if value := manifest.NestedString(live, "metadata", mark.Field, mark.Key); value != "" {
+			path := (*observer.Path)(nil).Field("metadata").Field(mark.Field).Field(mark.Key)
 			fields = append(fields, delta.Remove(path, value))
 		}
 	}
 	return fields
 }
 
-// withTracking adds the tracking metadata to a schema and a desired state, so that it is created, compared
+// WithTracking adds the tracking metadata to a schema and a desired state, so that it is created, compared
 // and corrected like any held field. It does not change its arguments.
-func withTracking(app *v1alpha1.Application, entry *observer.Schema, desired map[string]any) (*observer.Schema, map[string]any) {
+func WithTracking(app *v1alpha1.Application, entry *observer.Schema, desired map[string]any) (*observer.Schema, map[string]any) {
 	if app.UID == "" {
 		return entry, desired
 	}
@@ -109,14 +109,14 @@ func withTracking(app *v1alpha1.Application, entry *observer.Schema, desired map
 // WithoutTracking returns a difference of a shared object for display, without the tracking metadata, which
 // has no meaning for users. It returns false if nothing is left.
 func WithoutTracking(d delta.Difference) (delta.Difference, bool) {
-	for _, mark := range sharedMarkKeys {
+	for _, mark := range SharedTrackingKeys {
 		switch d.Path {
-		case mark.path():
+		case mark.Path():
 			return d, false
-		case "metadata." + mark.field:
+		case "metadata." + mark.Field:
 			var left bool
-			d.Desired, left = withoutKey(d.Desired, mark.key)
-			d.Live, _ = withoutKey(d.Live, mark.key)
+			d.Desired, left = withoutKey(d.Desired, mark.Key)
+			d.Live, _ = withoutKey(d.Live, mark.Key)
 			if !left && !d.Live.Set {
 				return d, false
 			}

@@ -1,4 +1,4 @@
-package plan
+package claim
 
 import (
 	"cmp"
@@ -12,15 +12,15 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// isCascadeOrphan reports whether the client that deleted an Application requested to orphan its objects. The
+// IsCascadeOrphan reports whether the client that deleted an Application requested to orphan its objects. The
 // finalizer shows that in this version, and the annotation shows it for an earlier version.
-func isCascadeOrphan(app *v1alpha1.Application) bool {
+func IsCascadeOrphan(app *v1alpha1.Application) bool {
 	_, was := app.Annotations[v1alpha1.AnnotationOrphan]
 	return was || slices.Contains(app.Finalizers, metav1.FinalizerOrphanDependents)
 }
 
-// thisApplication is the prefix of the owner that ownerOf returns for a copy of an object of the Application.
-const thisApplication = "this Application"
+// ThisApplication is the prefix of the owner that Owner returns for a copy of an object of the Application.
+const ThisApplication = "this Application"
 
 // Controller returns the kind and name of the controller in the owner references of a live object, or "" if
 // there is none. This controller would create the object again.
@@ -33,13 +33,13 @@ func Controller(live map[string]any) string {
 	return ""
 }
 
-// ownerOf returns the owner that the metadata of a live object names, or "" if there is none.
-func ownerOf(app *v1alpha1.Application, live map[string]any) string {
+// Owner returns the owner that the metadata of a live object names, or "" if there is none.
+func Owner(app *v1alpha1.Application, live map[string]any) string {
 	uid := manifest.NestedString(live, "metadata", "labels", v1alpha1.LabelApplicationUID)
 	name, _, _ := strings.Cut(manifest.NestedString(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID), ":")
 	switch {
 	case name == app.Namespace+"/"+app.Name && uid == string(app.UID):
-		return thisApplication + ", as a copy of another of its objects"
+		return ThisApplication + ", as a copy of another of its objects"
 	case name == app.Namespace+"/"+app.Name:
 		return "an earlier Application " + name
 	case name != "":
@@ -66,10 +66,10 @@ func ownerOf(app *v1alpha1.Application, live map[string]any) string {
 	return ""
 }
 
-// isOwned reports whether a live object belongs to the Application: it has the tracking metadata, or it has
+// IsOwned reports whether a live object belongs to the Application: it has the tracking metadata, or it has
 // lost them and the inventory has its UID. An Application without a UID exists only in a file, and all live
 // objects that are given with it belong to it.
-func isOwned(app *v1alpha1.Application, id manifest.ID, status *v1alpha1.ResourceStatus, live map[string]any) bool {
+func IsOwned(app *v1alpha1.Application, id manifest.ID, status *v1alpha1.ResourceStatus, live map[string]any) bool {
 	if app.UID == "" || IsTrackedBy(app, id, live) {
 		return true
 	}
@@ -92,10 +92,10 @@ func isMarkedAdopted(live map[string]any) bool {
 	return manifest.NestedString(live, "metadata", "annotations", v1alpha1.AnnotationAdopted) != ""
 }
 
-// wasAdopted reports whether an object of the Application existed before the Application: its annotation or
+// WasAdopted reports whether an object of the Application existed before the Application: its annotation or
 // the inventory shows it. An inventory without the origin was written by a version that did not record it. Then
 // an object that is older than the Application counts as adopted.
-func wasAdopted(app *v1alpha1.Application, status *v1alpha1.ResourceStatus, live map[string]any) bool {
+func WasAdopted(app *v1alpha1.Application, status *v1alpha1.ResourceStatus, live map[string]any) bool {
 	if isMarkedAdopted(live) {
 		return true
 	}

@@ -1,4 +1,4 @@
-package plan
+package claim
 
 import (
 	"maps"
@@ -12,61 +12,61 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// claim is a leaf of a shared object that another Application holds, according to the object's metadata.
-type claim struct {
-	path   string // empty for the whole object
-	holder string // namespace/name
+// Claim is a leaf of a shared object that another Application holds, according to the object's metadata.
+type Claim struct {
+	Path   string // empty for the whole object
+	Holder string // namespace/name
 }
 
-// overlaps reports whether a claim is at, above or below a path.
-func (c claim) overlaps(path string) bool { return c.path == "" || pathsOverlap(c.path, path) }
+// Overlaps reports whether a claim is at, above or below a path.
+func (c Claim) Overlaps(path string) bool { return c.Path == "" || Overlap(c.Path, path) }
 
-// pathsOverlap reports whether two leaves are the same, or one is above the other.
-func pathsOverlap(a, b string) bool { return observer.IsUnder(a, b) || observer.IsUnder(b, a) }
+// Overlap reports whether two leaves are the same, or one is above the other.
+func Overlap(a, b string) bool { return observer.IsUnder(a, b) || observer.IsUnder(b, a) }
 
-// claimsOf returns the claims of other Applications on a live object, sorted, without the keys of list
+// List returns the claims of other Applications on a live object, sorted, without the keys of list
 // elements: several Applications may hold different fields of one element.
-func claimsOf(app *v1alpha1.Application, live map[string]any) []claim {
-	return slices.DeleteFunc(claimsAndKeysOf(app, holdersOf(live)), func(c claim) bool { return c.path != "" && observer.IsKey(c.path) })
+func List(app *v1alpha1.Application, live map[string]any) []Claim {
+	return slices.DeleteFunc(ListWithKeys(app, ReadHolders(live)), func(c Claim) bool { return c.Path != "" && observer.IsKey(c.Path) })
 }
 
-// claimsAndKeysOf returns the claims of other Applications, sorted. If there are two holders of the same
+// ListWithKeys returns the claims of other Applications, sorted. If there are two holders of the same
 // leaf, or of the whole object, the older Application has precedence.
-func claimsAndKeysOf(app *v1alpha1.Application, all holders) (claims []claim) {
-	own, isHolder := all.get(app)
+func ListWithKeys(app *v1alpha1.Application, all Holders) (claims []Claim) {
+	own, isHolder := all.Get(app)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		other, ok := all.entry(name)
-		if !ok || name == holderName(app) {
+		other, ok := all.Entry(name)
+		if !ok || name == HolderName(app) {
 			continue
 		}
-		goesFirst := func(leaf string) bool { return isHolder && slices.Contains(own.Leaves, leaf) && own.older(other) }
+		goesFirst := func(leaf string) bool { return isHolder && slices.Contains(own.Leaves, leaf) && own.IsOlder(other) }
 		if other.Leaves == nil {
-			if !isHolder || own.Leaves != nil || !own.older(other) {
-				claims = append(claims, claim{"", name})
+			if !isHolder || own.Leaves != nil || !own.IsOlder(other) {
+				claims = append(claims, Claim{"", name})
 			}
 			continue
 		}
 		for _, leaf := range other.Leaves {
 			if !goesFirst(leaf) {
-				claims = append(claims, claim{leaf, name})
+				claims = append(claims, Claim{leaf, name})
 			}
 		}
 	}
 	return claims
 }
 
-// conflictsWith reports whether a claim of another Application prevents this one from holding a leaf.
+// ConflictsWith reports whether a claim of another Application prevents this one from holding a leaf.
 // Several Applications may hold the key of an element, but only one may hold a leaf above it.
-func (c claim) conflictsWith(leaf string, named, shared bool) bool {
+func (c Claim) ConflictsWith(leaf string, named, shared bool) bool {
 	switch {
-	case c.path == "":
+	case c.Path == "":
 		return !named && !observer.IsKey(leaf)
-	case c.path == leaf:
+	case c.Path == leaf:
 		return !observer.IsKey(leaf)
-	case observer.IsUnder(leaf, c.path), isIncompatible(leaf, c.path):
+	case observer.IsUnder(leaf, c.Path), isIncompatible(leaf, c.Path):
 		return !named
 	}
-	return shared && observer.IsUnder(c.path, leaf)
+	return shared && observer.IsUnder(c.Path, leaf)
 }
 
 // isIncompatible reports whether two leaves cannot be in one object: the path of one goes through a list
@@ -89,10 +89,10 @@ func isIncompatible(leaf, other string) bool {
 	return false
 }
 
-// firstUnnamed returns the first of some Applications that a live object does not name among its holders,
+// FirstUnnamed returns the first of some Applications that a live object does not name among its holders,
 // or "" if there is none.
-func firstUnnamed(applications []string, live map[string]any) string {
-	all := holdersOf(live)
+func FirstUnnamed(applications []string, live map[string]any) string {
+	all := ReadHolders(live)
 	for _, name := range applications {
 		if _, named := all[name]; !named {
 			return name
@@ -101,11 +101,11 @@ func firstUnnamed(applications []string, live map[string]any) string {
 	return ""
 }
 
-// ownerWithoutClaims returns the Application that owns an object, if it is another one and has not claimed
+// OwnerWithoutClaims returns the Application that owns an object, if it is another one and has not claimed
 // its fields yet; otherwise "". An owner claims its fields as soon as the object has holders.
-func ownerWithoutClaims(app *v1alpha1.Application, id manifest.ID, live map[string]any, all holders) string {
-	owner := ownerApplication(live, id)
-	if _, said := all[owner]; said || owner == holderName(app) || app.UID == "" {
+func OwnerWithoutClaims(app *v1alpha1.Application, id manifest.ID, live map[string]any, all Holders) string {
+	owner := OwnerApplication(live, id)
+	if _, said := all[owner]; said || owner == HolderName(app) || app.UID == "" {
 		return ""
 	}
 	return owner
@@ -115,10 +115,10 @@ func ownerWithoutClaims(app *v1alpha1.Application, id manifest.ID, live map[stri
 // fields, by namespace/name.
 func OtherHolders(app *v1alpha1.Application, live map[string]any) map[string]types.UID {
 	var others map[string]types.UID
-	all := holdersOf(live)
+	all := ReadHolders(live)
 	for name := range all {
-		if name != holderName(app) {
-			entry, _ := all.entry(name)
+		if name != HolderName(app) {
+			entry, _ := all.Entry(name)
 			if others == nil {
 				others = map[string]types.UID{}
 			}
