@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -29,9 +28,9 @@ const pathsLong = `
 PATH is a path that explain and diff print, such as
 spec.template.spec.containers[name=web].image, or an abbreviation of it:
 spec.template.spec.containers[0].image, metadata.annotations[*.example.com/*]. The
-command adds it to spec.fields of the Application, or to the schema of the resource in
-spec.observerSchema. If the same PATH is %s again, the Application is as before. With
--f it edits the file, and keeps the comments. --dry-run prints the edit and its effect.
+command adds it to spec.fields of the Application, and never changes an observer schema.
+If the same PATH is %s again, the Application is as before. With -f it edits the file,
+and keeps the comments. --dry-run prints the edit and its effect.
 
 Exit status:
   %s
@@ -291,26 +290,8 @@ type edit struct {
 	inFile func(text []byte, document manifest.Document) ([]byte, error)
 }
 
-// editOf returns a change of the resource's schema in spec.observerSchema or, if there is none, of
-// spec.fields.
+// editOf returns a change of the resource's item in spec.fields.
 func editOf(d files.Decision, id manifest.ID, change plan.Edit) (edit, error) {
-	if source := d.SchemaSource(id); source.Entry {
-		schema, notes, err := d.EditSchema(id, change)
-		if err != nil {
-			return edit{}, err
-		}
-		return edit{
-			notes: notes, after: d.WithSchema(schema),
-			lists: []connection.ListEdit{{
-				Key: "observerSchema", Before: listOf(d.Spec.ObserverSchema), After: listOf(schema),
-				Patch: schemaPatch(d.Spec.ObserverSchema, schema, source.Position),
-			}},
-			text: func() (string, error) { return files.SchemaText(schema[source.Position : source.Position+1]) },
-			inFile: func(text []byte, document manifest.Document) ([]byte, error) {
-				return files.WithSchema(text, document, schema)
-			},
-		}, nil
-	}
 	fields, notes, err := d.EditFields(id, change)
 	if err != nil {
 		return edit{}, err
@@ -373,12 +354,6 @@ func (o editOptions) send(ctx context.Context, d files.Decision, c *connection.C
 		}
 	}
 	return app, nil
-}
-
-// schemaPatch returns a JSON Patch that replaces a schema in spec.observerSchema if it is unchanged.
-func schemaPatch(before, after []runtime.RawExtension, position int) []delta.Op {
-	path := fmt.Sprintf("/spec/observerSchema/%d", position)
-	return []delta.Op{{Op: "test", Path: path, Value: before[position]}, {Op: "replace", Path: path, Value: after[position]}}
 }
 
 // listEdit returns a change of a list in the spec, with a JSON Patch that replaces the list if it is unchanged.

@@ -114,7 +114,7 @@ func (o objectOptions) extend(ctx context.Context, object connection.LiveObject)
 		return err
 	}
 	isShared := func(change plan.Change) bool { return change.ID == object.ID && change.Shared }
-	if o.free || !slices.ContainsFunc(d.Changes, isShared) || d.SchemaSource(object.ID).Entry {
+	if o.free || !slices.ContainsFunc(d.Changes, isShared) {
 		return o.editOptions.run(ctx)
 	}
 	e, err := o.editWithValues(d, d.Spec.Manifest, object)

@@ -94,12 +94,6 @@ func (o releaseOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
-		if source := d.SchemaSource(id); source.Entry {
-			return fmt.Errorf("%s has a schema in spec.%s: omit --restore and --leave; "+
-				"spec.onRelease decides whether its fields are restored", id, source)
-		}
-	}
 	e := edit{after: d.Plan}
 	fields := d.Spec.Fields
 	for _, id := range ids {

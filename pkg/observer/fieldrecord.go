@@ -7,11 +7,16 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// FromFields reports whether the schema was made from spec.fields.
-func (e *Schema) FromFields() bool { return e.fields != nil }
+// FromFields reports whether the schema was made from spec.fields, without a schema that the user wrote.
+func (e *Schema) FromFields() bool { return e.fields != nil && !e.overWritten }
 
-// FieldsPosition returns the index of the item in spec.fields from which the schema was made.
-func (e *Schema) FieldsPosition() int { return e.fields.Position }
+// FieldsPosition returns the index of the item in spec.fields that was applied, or NoEntry.
+func (e *Schema) FieldsPosition() int {
+	if e.fields == nil {
+		return NoEntry
+	}
+	return e.fields.Position
+}
 
 // NamesInFields reports whether the hold list of the spec.fields item contains a path, or a path below it.
 func (e *Schema) NamesInFields(path string) bool {

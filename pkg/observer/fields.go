@@ -82,6 +82,9 @@ type CompileResult struct {
 type Context struct {
 	// Shared is true for a shared object. Its default schema is then PartialEntry.
 	Shared bool
+	// Written is the schema of the object in spec.observerSchema; nil if it has none. The paths are applied to
+	// it instead of a default schema.
+	Written *Schema
 	// Type is the type of its kind, and Published the type that the API server publishes for it.
 	Type, Published *kinds.Node
 	Live            map[string]any
@@ -96,13 +99,15 @@ type Context struct {
 const MostFieldWork = 1_000_000
 
 // Compile makes the schema of an object. If the item holds a field that the manifest does not set, or only
-// the fields that it names, the result counts as a schema of the user. If it only releases fields of the
-// manifest, the result is a default schema.
+// the fields that it names, or if the object has a written schema, the result counts as a schema of the user. If
+// it only releases fields of the manifest, the result is a default schema.
 // Source: docs/semantics.md, "Fields in one line".
 func (f *Fields) Compile(object manifest.Object, in Context) CompileResult {
-	c := &fieldCompiler{fields: f, object: object, t: in.Type, live: in.Live}
+	c := &fieldCompiler{fields: f, object: object, t: in.Type, live: in.Live, keepsLengths: in.Written != nil}
 	root := &Node{Shape: Map}
 	switch {
+	case in.Written != nil:
+		root = in.Written.Root.copy()
 	case f.FollowsManifest() && in.Shared:
 		root = PartialEntry(object, in.Type).Root
 	case f.FollowsManifest():
@@ -110,8 +115,12 @@ func (f *Fields) Compile(object manifest.Object, in Context) CompileResult {
 	}
 	for _, rule := range f.rules() {
 		if !rule.free && rule.path.isAll() {
-			if rule.said != nil {
+			switch {
+			case rule.said != nil:
 				c.out.Faults = append(c.out.Faults, f.Fault("hold", rule.item, "* cannot have a rule: give the rule to a path"))
+			case in.Written != nil:
+				c.out.Faults = append(c.out.Faults, f.Fault("hold", rule.item,
+					"* would hold all fields of the manifest, but observerSchema[%d] lists those of %s: name further fields, or remove that schema", in.Written.Position, object.ID))
 			}
 			continue
 		}
@@ -124,6 +133,13 @@ func (f *Fields) Compile(object manifest.Object, in Context) CompileResult {
 			root = &Node{Shape: Map}
 		}
 		c.judge()
+	}
+	if in.Written != nil {
+		entry := *in.Written
+		entry.Root, entry.fields, entry.overWritten, entry.kind, entry.released = root, f, true, in.Type, c.released
+		c.out.Entry = &entry
+		c.judgeRules(c.out.Entry)
+		return c.out
 	}
 	if !f.FollowsManifest() || !in.Shared { // lists of a shared object have no bounds
 		root.closeOver(object.Content)

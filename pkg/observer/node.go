@@ -190,9 +190,11 @@ type Schema struct {
 	// namespace is the namespace that the schema itself sets, or "".
 	namespace string
 	written   written
-	// fields and kind are the sources of a schema that was made from spec.fields.
-	fields *Fields
-	kind   *kinds.Node
+	// fields and kind are the sources of a schema that was made from spec.fields. overWritten is true if the
+	// paths were applied to a schema that the user wrote.
+	fields      *Fields
+	overWritten bool
+	kind        *kinds.Node
 	// profiled lists the fields that its paths match, if there are profiles. Later elements take
 	// precedence.
 	profiled []profileTarget

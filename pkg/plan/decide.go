@@ -3,8 +3,6 @@ package plan
 import (
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime"
-
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -122,15 +120,6 @@ func (p *Plan) WithFields(fields []v1alpha1.ResourceFields) *Plan {
 	in := p.in
 	in.Application = in.Application.DeepCopy()
 	in.Application.Spec.Fields = fields
-	in.Application.Generation++
-	return Decide(in)
-}
-
-// WithSchema returns the plan for the same Application and live objects with another observer schema.
-func (p *Plan) WithSchema(schema []runtime.RawExtension) *Plan {
-	in := p.in
-	in.Application = in.Application.DeepCopy()
-	in.Application.Spec.ObserverSchema = schema
 	in.Application.Generation++
 	return Decide(in)
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
@@ -30,12 +29,15 @@ type Edit struct {
 // already held or free, it changes nothing and returns a note. To hold a free path and then to free it
 // restores spec.fields, and so does the reverse.
 func (p *Plan) EditFields(id manifest.ID, edit Edit) (fields []v1alpha1.ResourceFields, notes []string, err error) {
-	object, err := p.manifestOf(id)
+	object, written, err := p.sources(id)
 	if err != nil {
 		return nil, nil, err
 	}
 	fields = p.in.Application.DeepCopy().Spec.Fields
-	e := &fieldsEditor{plan: p, object: object, edit: edit, at: -1, profiles: p.profiled(object)}
+	e := &fieldsEditor{plan: p, object: object, written: written, edit: edit, at: -1}
+	if written == nil {
+		e.profiles = p.profiled(object)
+	}
 	for _, f := range fieldsIn(p.in.Application) {
 		switch {
 		case !matchesObject(f, object):
@@ -64,20 +66,25 @@ func (p *Plan) EditFields(id manifest.ID, edit Edit) (fields []v1alpha1.Resource
 	return e.store(fields), notes, nil
 }
 
-// manifestOf returns the manifest of a resource that spec.fields can configure.
-func (p *Plan) manifestOf(id manifest.ID) (manifest.Object, error) {
+// sources returns the manifest of a resource, and its schema in spec.observerSchema; nil if it has none.
+func (p *Plan) sources(id manifest.ID) (manifest.Object, *observer.Schema, error) {
 	objects, _, err := objectsOf(p.in)
 	if err != nil {
-		return manifest.Object{}, err
+		return manifest.Object{}, nil, err
 	}
 	at := slices.IndexFunc(objects, func(o manifest.Object) bool { return o.ID == id })
 	if at < 0 {
-		return manifest.Object{}, fmt.Errorf("%s is not in the manifests of the Application", id)
+		return manifest.Object{}, nil, fmt.Errorf("%s is not in the manifests of the Application", id)
 	}
-	if source := p.SchemaSource(id); source.Entry {
-		return manifest.Object{}, fmt.Errorf("%s has a schema in spec.%s: change that schema, or remove it first", id, source)
+	entries, err := schemaOf(p.in.Application)
+	if err != nil {
+		return manifest.Object{}, nil, err
 	}
-	return objects[at], nil
+	assigned, err := observer.Assign(entries, objects)
+	if err != nil || assigned[at].Default {
+		return objects[at], nil, err
+	}
+	return objects[at], assigned[at], nil
 }
 
 // profiled returns the paths that HoldProfiles hold or free for a resource.
@@ -99,7 +106,9 @@ func fieldsIn(app *v1alpha1.Application) []*observer.Fields {
 type fieldsEditor struct {
 	plan   *Plan
 	object manifest.Object
-	edit   Edit
+	// written is the schema of the resource in spec.observerSchema; nil if it has none.
+	written *observer.Schema
+	edit    Edit
 	// entry is the spec.fields item of the resource, and at its index, or -1. inherited is the item with a
 	// wildcard that also matches the resource.
 	entry     v1alpha1.ResourceFields
@@ -150,14 +159,23 @@ func (e *fieldsEditor) apply(typed string) (note string, err error) {
 func (e *fieldsEditor) context() observer.Context {
 	in, gvk := e.plan.in, e.object.GVK()
 	return observer.Context{
-		Type: in.Kinds.Type(gvk), Published: published(in.Kinds, gvk), Live: in.Live[e.object.ID], Shared: claim.IsShared(in.Application, e.object.Ownership),
+		Type: in.Kinds.Type(gvk), Published: published(in.Kinds, gvk), Live: in.Live[e.object.ID],
+		Shared: claim.IsShared(in.Application, e.object.Ownership), Written: e.written,
 	}
+}
+
+// holdsByDefault returns the paths of hold that are equivalent to no hold list.
+func (e *fieldsEditor) holdsByDefault() []v1alpha1.HeldField {
+	if e.written != nil {
+		return []v1alpha1.HeldField{}
+	}
+	return []v1alpha1.HeldField{{Path: observer.AllFields}}
 }
 
 // compiled returns the schema that a spec.fields item compiles to.
 func (e *fieldsEditor) compiled(entry v1alpha1.ResourceFields) (*observer.Schema, error) {
 	if entry.Hold == nil && !entry.Frees() {
-		entry.Hold = []v1alpha1.HeldField{{Path: observer.AllFields}}
+		entry.Hold = e.holdsByDefault()
 	}
 	app := &v1alpha1.Application{}
 	app.Spec.Fields = []v1alpha1.ResourceFields{entry}
@@ -222,7 +240,7 @@ func (e *fieldsEditor) with(entry v1alpha1.ResourceFields, text string) v1alpha1
 		return more
 	}
 	if more.Hold == nil {
-		more.Hold = []v1alpha1.HeldField{{Path: observer.AllFields}}
+		more.Hold = e.holdsByDefault()
 	}
 	held := *e.edit.Rule.DeepCopy()
 	held.Path = text
@@ -243,13 +261,13 @@ func (e *fieldsEditor) listOf(entry *v1alpha1.ResourceFields) *[]string {
 
 // store returns the spec.fields items with the edited item. It removes an item that has no effect.
 func (e *fieldsEditor) store(fields []v1alpha1.ResourceFields) []v1alpha1.ResourceFields {
-	if len(e.entry.Hold) == 1 && e.entry.Hold[0].Path == observer.AllFields {
+	if e.entry.Hold != nil && slices.EqualFunc(e.entry.Hold, e.holdsByDefault(), func(a, b v1alpha1.HeldField) bool { return a.Path == b.Path }) {
 		e.entry.Hold = nil
 	}
 	isDefault := e.entry.Hold == nil && !e.entry.Frees()
 	isNeedless := isDefault && e.inherited == nil || e.inherited != nil && e.sameItems(e.entry, *e.inherited)
 	if isDefault {
-		e.entry.Hold = []v1alpha1.HeldField{{Path: observer.AllFields}} // overrides the wildcard
+		e.entry.Hold = e.holdsByDefault() // overrides the wildcard
 	}
 	switch {
 	case isNeedless && e.at >= 0:
@@ -303,70 +321,6 @@ func (e *fieldsEditor) selector() v1alpha1.ResourceSelector {
 		}
 	}
 	return s
-}
-
-// EditSchema returns spec.observerSchema after an edit that holds or frees paths of a resource that has a
-// schema there. If a path is already held or free, it changes nothing and returns a note.
-func (p *Plan) EditSchema(id manifest.ID, edit Edit) (schema []runtime.RawExtension, notes []string, err error) {
-	object, position, err := p.entryOf(id)
-	if err != nil {
-		return nil, nil, err
-	}
-	schema = p.in.Application.DeepCopy().Spec.ObserverSchema
-	entry, err := manifest.DecodeJSON(schema[position].Raw)
-	if err != nil {
-		return nil, nil, err
-	}
-	e := &fieldsEditor{plan: p, object: object}
-	for _, path := range edit.Paths {
-		f, err := fieldsOfEdit(object, edit, path)
-		if err != nil {
-			return nil, nil, err
-		}
-		edited, err := observer.EditEntry(entry, f, object, e.context())
-		if err != nil {
-			return nil, nil, err
-		}
-		if observer.Equal(entry, edited) {
-			notes = append(notes, noChangeNote(path, edit.Free))
-		}
-		entry = edited
-	}
-	schema[position].Raw, err = json.Marshal(entry)
-	return schema, notes, err
-}
-
-// fieldsOfEdit returns the edit of one path as a spec.fields item.
-func fieldsOfEdit(object manifest.Object, edit Edit, text string) (*observer.Fields, error) {
-	path, err := observer.ParseFieldPath(text)
-	if err != nil {
-		return nil, err
-	}
-	f := &observer.Fields{Kind: object.ID.Kind, Name: object.ID.Name, OnlyHold: true}
-	if edit.Free {
-		f.Free = []*observer.FieldPath{path}
-		return f, nil
-	}
-	f.Hold = []*observer.FieldPath{path}
-	if faults := ruleOf(f, 0, edit.Rule); len(faults) > 0 {
-		return nil, faults[0]
-	}
-	return f, nil
-}
-
-// entryOf returns a resource and the index of its schema in spec.observerSchema.
-func (p *Plan) entryOf(id manifest.ID) (manifest.Object, int, error) {
-	source := p.SchemaSource(id)
-	objects, _, err := objectsOf(p.in)
-	if err != nil {
-		return manifest.Object{}, 0, err
-	}
-	for _, object := range objects {
-		if object.ID == id && source.Entry && source.Position < len(p.in.Application.Spec.ObserverSchema) {
-			return object, source.Position, nil
-		}
-	}
-	return manifest.Object{}, 0, fmt.Errorf("%s has no schema in spec.observerSchema", id)
 }
 
 // noChangeNote returns the note for a path that is already free or held.

@@ -101,8 +101,10 @@ type Explanation struct {
 	// Default is true if the observer schema of the resource was derived from its manifest, and false if a
 	// user wrote it.
 	Default bool
-	// Source is the place in the spec that has its schema.
-	Source SchemaSource
+	// Written is true if spec.observerSchema has its schema. FieldsItem is the item of spec.fields that applies to
+	// it, such as "fields[0]"; empty if there is none.
+	Written    bool
+	FieldsItem string
 	// Profiles are the names of the HoldProfiles that decide about any of its fields.
 	Profiles []string
 	// Desired is false for a resource in the inventory that is no longer desired: none of its fields is
@@ -137,7 +139,8 @@ func (p *Plan) ExplainChange(change Change, showSecrets bool) Explanation {
 	}
 	e.authors = writer.NewIndex(nil, e.live)
 	if res := change.resource; res != nil {
-		explained.Desired, explained.Default, explained.Source = true, res.entry.Default, sourceOf(res.entry)
+		explained.Desired, explained.Default, explained.FieldsItem = true, res.entry.Default, fieldsItem(res.entry)
+		explained.Written = !res.entry.Default && !res.entry.FromFields()
 		explained.Profiles = res.entry.Profiles()
 		e.res, e.removals, e.claims = res, p.withdrawn(res), claimsAt(p.in.Application, res.kind, e.live)
 		e.baseline, e.unrecorded = recordedBaseline(p.statuses[id], e.live), unrecordedPaths(p.statuses[id], e.live)

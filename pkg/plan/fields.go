@@ -106,23 +106,23 @@ func (e *entries) compile(in Input, objects []manifest.Object) {
 	used, work, profiles := make([]int, len(e.fields)), observer.MostFieldWork, profilerOf(in, objects)
 	for k, object := range objects {
 		f, fault := fieldsFor(e.fields, object)
-		if fault == nil && f != nil && !e.assigned[k].Default {
-			fault = f.Fault("", 0, "%s already has a schema in observerSchema[%d]: remove one of them", object.ID, e.assigned[k].Position)
-		}
 		if fault != nil {
 			e.unfit = append(e.unfit, fault)
 			used[fault.Entry]++
 			continue
 		}
-		shared := claim.IsShared(in.Application, object.Ownership)
-		if e.assigned[k].Default && !shared {
+		shared, written := claim.IsShared(in.Application, object.Ownership), e.assigned[k]
+		if written.Default {
+			written = nil
+		}
+		if written == nil && !shared {
 			f = fieldsUnder(f, profiles.pathsFor(object))
 		}
 		if f == nil {
 			continue
 		}
 		compiled := f.Compile(object, observer.Context{
-			Type: in.Kinds.Type(object.GVK()), Published: published(in.Kinds, object.GVK()), Live: in.Live[object.ID], Shared: shared,
+			Type: in.Kinds.Type(object.GVK()), Published: published(in.Kinds, object.GVK()), Live: in.Live[object.ID], Shared: shared, Written: written,
 			Work: &work, ProfileWork: &profiles.work,
 		})
 		e.assigned[k], e.warnings = compiled.Entry, append(e.warnings, compiled.Warnings...)
@@ -239,43 +239,12 @@ func nearestName(f *observer.Fields, objects []manifest.Object) string {
 	return suggest.DidYouMean(f.Kind+" "+f.Name, names)
 }
 
-// SchemaSource is the place in the spec that has the schema of a resource. It is the zero value if the spec
-// has none.
-type SchemaSource struct {
-	// Fields is true for an item of spec.fields, Entry for a schema of spec.observerSchema.
-	Fields, Entry bool
-	Position      int
-}
-
-// String returns "observerSchema[0]", "fields[0]" or "".
-func (s SchemaSource) String() string {
-	switch {
-	case s.Fields:
-		return fmt.Sprintf("fields[%d]", s.Position)
-	case s.Entry:
-		return fmt.Sprintf("observerSchema[%d]", s.Position)
+// fieldsItem returns "fields[0]" for a schema to which an item of spec.fields applies, and "" for any other.
+func fieldsItem(entry *observer.Schema) string {
+	if at := entry.FieldsPosition(); at != observer.NoEntry {
+		return fmt.Sprintf("fields[%d]", at)
 	}
 	return ""
-}
-
-func sourceOf(entry *observer.Schema) SchemaSource {
-	switch {
-	case entry.FromFields() && entry.FieldsPosition() >= 0:
-		return SchemaSource{Fields: true, Position: entry.FieldsPosition()}
-	case entry.Default, entry.FromFields(): // a profile may hold fields that are not in the manifest
-		return SchemaSource{}
-	}
-	return SchemaSource{Entry: true, Position: entry.Position}
-}
-
-// SchemaSource returns the place in the spec that has the schema of a desired resource.
-func (p *Plan) SchemaSource(id manifest.ID) SchemaSource {
-	for _, res := range p.resources {
-		if res.object.ID == id {
-			return sourceOf(res.entry)
-		}
-	}
-	return SchemaSource{}
 }
 
 func schemaOf(app *v1alpha1.Application) ([]*observer.Schema, error) {

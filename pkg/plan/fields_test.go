@@ -254,8 +254,8 @@ func TestHoldsThatAreNoPaths(t *testing.T) {
 	assert.Equal(t, `"spec.replicas"`, string(raw))
 }
 
-// TestHoldThenFreeIsAsBefore holds a free field and frees it again, or the reverse. Spec and plan do
-// not change.
+// TestHoldThenFreeIsAsBefore holds a free field and frees it again, or the reverse, with and without a schema in
+// spec.observerSchema. Spec and plan do not change.
 func TestHoldThenFreeIsAsBefore(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		spec := observertest.Spec(r)
@@ -265,13 +265,17 @@ func TestHoldThenFreeIsAsBefore(t *testing.T) {
 			return
 		}
 		w.app.Spec.Manifest = raws(observertest.Manifest(spec).Content)
+		if rapid.Bool().Draw(r, "written") {
+			options := observertest.Options{Walked: true, Bounded: rapid.Bool().Draw(r, "bounded")}
+			w.app.Spec.ObserverSchema = raws(observertest.Entry(r, spec, options).Raw())
+		}
 		for range rapid.IntRange(0, 1).Draw(r, "said") {
 			w.app.Spec.Fields = append(w.app.Spec.Fields, drawnFields(r, spec))
 			if rapid.Bool().Draw(r, "wildcard") {
 				w.app.Spec.Fields[0].Resource.Name = "*"
 			}
 		}
-		w.app.Spec.Fields = normal(w.app.Spec.Fields)
+		w.app.Spec.Fields = normal(w.app.Spec.Fields, len(w.app.Spec.ObserverSchema) > 0)
 		if rapid.IntRange(0, 2).Draw(r, "profiled") == 0 {
 			var said []string
 			if w.profiles.All, said = drawnProfile(r, spec); overlaps(path, said) {
@@ -287,9 +291,9 @@ func TestHoldThenFreeIsAsBefore(t *testing.T) {
 		if _, held, err := before.EditFields(observertest.ID, edit); !free && err == nil && len(held) == 0 && rapid.Bool().Draw(r, "with a rule") {
 			edit.Rule = drawnRule(r, v1alpha1.HeldField{})
 		}
-		if isRuled := strings.Contains(sorted(r, w.app.Spec.Fields), `{"path"`); isRuled {
+		if isRuled := strings.Contains(sorted(r, w.app.Spec.Fields), `{"path"`); isRuled || len(w.app.Spec.ObserverSchema) > 0 {
 			if _, notes, err := before.EditFields(observertest.ID, plan.Edit{Free: !free, Paths: edit.Paths}); err != nil || len(notes) == 0 {
-				return // holding the field to one value removes its rule
+				return // holding the field to one value removes its rule, or the schema holds a part of it
 			}
 		}
 		once, notes, err := before.EditFields(observertest.ID, edit)
@@ -334,7 +338,12 @@ func saysTooMuch(t require.TestingT, p *plan.Plan, fields []v1alpha1.ResourceFie
 }
 
 // normal returns nil for fields that have no effect, and otherwise the fields.
-func normal(fields []v1alpha1.ResourceFields) []v1alpha1.ResourceFields {
+func normal(fields []v1alpha1.ResourceFields, written bool) []v1alpha1.ResourceFields {
+	if written && len(fields) == 1 && len(fields[0].Hold) == 0 {
+		if fields[0].Hold = nil; len(fields[0].Free) == 0 {
+			return nil
+		}
+	}
 	if len(fields) == 1 && len(fields[0].Free) == 0 && len(fields[0].Hold) == 1 && fields[0].Hold[0].Path == observer.AllFields {
 		return nil
 	}

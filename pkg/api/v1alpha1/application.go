@@ -84,8 +84,8 @@ type ApplicationSpec struct {
 	// +listType=atomic
 	ObserverSchema []runtime.RawExtension `json:"observerSchema,omitempty"`
 
-	// Fields lists the fields to hold or to release by their paths. It is a shorter form of observerSchema,
-	// for resources that have no schema there.
+	// Fields lists the fields to hold or to release by their paths. For a resource with a schema in
+	// observerSchema, the paths change that schema.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=1000

@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -21,17 +19,7 @@ import (
 // WithFields returns the text of a file in which spec.fields of the Application in a document is replaced.
 // Other lines are unchanged, and so are the comments of unchanged items.
 func WithFields(text []byte, document manifest.Document, fields []v1alpha1.ResourceFields) ([]byte, error) {
-	return edited(text, document, "fields", len(fields), fields, func(old *yaml.Node) (*yaml.Node, error) { return fieldsNode(old, fields) })
-}
-
-// WithSchema does the same as WithFields for spec.observerSchema.
-func WithSchema(text []byte, document manifest.Document, schema []runtime.RawExtension) ([]byte, error) {
-	return edited(text, document, "observerSchema", len(schema), schema, func(old *yaml.Node) (*yaml.Node, error) { return schemaNode(old, schema) })
-}
-
-// edited returns a text in which a list of the spec is replaced. n is the length of the new list; write
-// returns its YAML node.
-func edited(text []byte, document manifest.Document, key string, n int, list any, write func(old *yaml.Node) (*yaml.Node, error)) ([]byte, error) {
+	const key = "fields"
 	spec, err := specNode(text, document)
 	if err != nil {
 		return nil, err
@@ -50,8 +38,8 @@ func edited(text []byte, document manifest.Document, key string, n int, list any
 		from, to = from-1, to-1 // above the comment of the first key
 	}
 	var block []string
-	if n > 0 {
-		node, err := write(old)
+	if len(fields) > 0 {
+		node, err := fieldsNode(old, fields)
 		if err != nil {
 			return nil, err
 		}
@@ -60,7 +48,7 @@ func edited(text []byte, document manifest.Document, key string, n int, list any
 		}
 	}
 	edited := []byte(strings.Join(slices.Concat(lines[:from], block, lines[to:]), ""))
-	return edited, isEdited(edited, document, key, n, list)
+	return edited, isEdited(edited, document, fields)
 }
 
 // specNode returns the YAML node of the spec of the Application in a document.
@@ -126,16 +114,6 @@ func FieldsText(fields []v1alpha1.ResourceFields) (string, error) {
 	return strings.Join(lines, ""), err
 }
 
-// SchemaText returns spec.observerSchema as YAML for a file.
-func SchemaText(schema []runtime.RawExtension) (string, error) {
-	node, err := schemaNode(nil, schema)
-	if err != nil {
-		return "", err
-	}
-	lines, err := blockOf("observerSchema", node, 0)
-	return strings.Join(lines, ""), err
-}
-
 // fieldsNode returns the YAML node of spec.fields. Existing items keep their comments.
 func fieldsNode(old *yaml.Node, fields []v1alpha1.ResourceFields) (*yaml.Node, error) {
 	list := &yaml.Node{Kind: yaml.SequenceNode}
@@ -166,95 +144,6 @@ func fieldsNode(old *yaml.Node, fields []v1alpha1.ResourceFields) (*yaml.Node, e
 		list.HeadComment, list.FootComment = old.HeadComment, old.FootComment
 	}
 	return list, nil
-}
-
-// schemaNode returns the YAML node of spec.observerSchema. Existing schemas keep their comments.
-func schemaNode(old *yaml.Node, schema []runtime.RawExtension) (*yaml.Node, error) {
-	list := make([]any, len(schema))
-	for i, entry := range schema {
-		value, err := manifest.DecodeJSON(entry.Raw)
-		if err != nil {
-			return nil, err
-		}
-		list[i] = value
-	}
-	if old == nil {
-		old = &yaml.Node{Kind: yaml.SequenceNode}
-	}
-	return merged(old, list)
-}
-
-// merged returns a node with the given value. The parts of the node that already have their value are
-// unchanged.
-func merged(node *yaml.Node, value any) (*yaml.Node, error) {
-	is := &yaml.Node{}
-	if err := is.Encode(value); err != nil {
-		return nil, err
-	}
-	switch {
-	case valueText(node) == valueText(is):
-		return node, nil
-	case node.Kind == yaml.MappingNode && is.Kind == yaml.MappingNode:
-		return node, mergeMap(node, value.(map[string]any))
-	case node.Kind == yaml.SequenceNode && is.Kind == yaml.SequenceNode:
-		return node, mergeList(node, value.([]any))
-	}
-	return is, nil
-}
-
-// mergeMap sets the keys of a map. It inserts each new key before the first key that follows it in the
-// alphabet.
-func mergeMap(node *yaml.Node, value map[string]any) error {
-	old, had := node.Content, map[string]bool{}
-	node.Content = nil
-	for i := 0; i+1 < len(old); i += 2 {
-		name := old[i].Value
-		if _, has := value[name]; !has {
-			continue
-		}
-		child, err := merged(old[i+1], value[name])
-		if err != nil {
-			return err
-		}
-		node.Content, had[name] = append(node.Content, old[i], child), true
-	}
-	for _, name := range slices.Sorted(maps.Keys(value)) {
-		if had[name] {
-			continue
-		}
-		child := &yaml.Node{}
-		if err := child.Encode(value[name]); err != nil {
-			return err
-		}
-		at := 0
-		for at < len(node.Content) && node.Content[at].Value < name {
-			at += 2
-		}
-		node.Content = slices.Insert(node.Content, at, textNode(name), child)
-	}
-	return nil
-}
-
-// mergeList sets the elements of a list. It inserts new elements before the last one, which is the control
-// dictionary of a list.
-func mergeList(node *yaml.Node, value []any) error {
-	old := node.Content
-	node.Content = nil
-	for i, element := range value {
-		before := &yaml.Node{}
-		switch {
-		case i == len(value)-1 && len(old) > 0:
-			before = old[len(old)-1]
-		case i < len(old)-1:
-			before = old[i]
-		}
-		child, err := merged(before, element)
-		if err != nil {
-			return err
-		}
-		node.Content = append(node.Content, child)
-	}
-	return nil
 }
 
 // blockOf returns the lines of a key and its list.
@@ -386,28 +275,28 @@ func valueText(node *yaml.Node) string {
 	return string(raw)
 }
 
-// isEdited returns an error unless a text contains the Application with the new list and otherwise
+// isEdited returns an error unless a text contains the Application with the new spec.fields and otherwise
 // unchanged.
-func isEdited(text []byte, document manifest.Document, key string, n int, list any) error {
+func isEdited(text []byte, document manifest.Document, fields []v1alpha1.ResourceFields) error {
 	documents, err := manifest.Read(document.File, text)
 	if err != nil {
 		return err
 	}
-	raw, err := json.Marshal(list)
+	raw, err := json.Marshal(fields)
 	if err != nil {
 		return err
 	}
 	wanted := observer.CopyMap(document.Value)
 	spec, _ := wanted["spec"].(map[string]any)
-	delete(spec, key)
+	delete(spec, "fields")
 	var items []any
-	if n > 0 && json.Unmarshal(raw, &items) == nil {
-		spec[key] = items
+	if len(fields) > 0 && json.Unmarshal(raw, &items) == nil {
+		spec["fields"] = items
 	}
 	for _, one := range documents {
 		if observer.Equal(wanted, one.Value) {
 			return nil
 		}
 	}
-	return fmt.Errorf("%s: cannot edit %s in this form: use --dry-run to print the edit", document.File, key)
+	return fmt.Errorf("%s: cannot edit fields in this form: use --dry-run to print the edit", document.File)
 }

@@ -73,10 +73,12 @@ func schemaText(e plan.Explanation) string {
 	switch {
 	case !e.Desired:
 		return "No longer desired: no field is held."
-	case e.Default && e.Source.Fields:
-		return "Held by the default observer schema: every field of its manifest, with the exceptions in " + e.Source.String() + "."
-	case e.Source.Fields:
-		return "Held by " + e.Source.String() + " of its Application: the fields named there."
+	case e.Default && e.FieldsItem != "":
+		return "Held by the default observer schema: every field of its manifest, with the exceptions in " + e.FieldsItem + "."
+	case e.Written && e.FieldsItem != "":
+		return "Held by its observer schema, and changed by " + e.FieldsItem + ": the fields named there."
+	case e.FieldsItem != "":
+		return "Held by " + e.FieldsItem + " of its Application: the fields named there."
 	case e.Default, len(e.Profiles) > 0:
 		return "Held by the default observer schema: every field of its manifest."
 	default:

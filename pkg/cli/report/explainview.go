@@ -64,7 +64,7 @@ func ViewOf(e plan.Explanation) ExplanationView {
 	switch {
 	case e.Default:
 		v.Schema = string(v1alpha1.SchemaDefault)
-	case e.Source.Fields, len(e.Profiles) > 0:
+	case !e.Written:
 		v.Schema = string(v1alpha1.SchemaFields)
 	}
 	for i, f := range e.Fields {
