@@ -38,6 +38,9 @@ func TestTheRecipesOfSharing(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, block := range facts.Blocks(read(t, "docs/share.md"), "yaml") {
+		if first, rest, _ := strings.Cut(block, "\n"); strings.HasPrefix(first, "# ") {
+			block = rest // without the name of the file
+		}
 		if !strings.HasPrefix(block, "apiVersion") {
 			continue // an excerpt of an Application
 		}

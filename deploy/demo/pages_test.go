@@ -22,6 +22,20 @@ var reads = regexp.MustCompile(`^(kubectl (get|describe|wait)|holdfast (get|stat
 // fileName is the first line of a block that is a file of the reader.
 var fileName = regexp.MustCompile(`^# ([a-z-]+\.yaml)\n`)
 
+// otherTests are the programs that the playground does not run, with the reason.
+var otherTests = map[string]string{
+	"bin/holdfast": "needs no cluster; package docs runs it",
+	"helm":         "needs Helm and an image; TestChartMatchesManifests compares the chart with deploy/shards",
+}
+
+// theirs creates the objects that docs/share.md shares, in a new namespace shop, and grants its Applications the permissions.
+const theirs = `kubectl delete namespace shop --ignore-not-found && kubectl create namespace shop && kubectl create namespace platform &&
+kubectl create deployment web -n shop --image=web:1 --replicas=3 && kubectl create service clusterip made-by-a-chart -n shop --tcp=80 &&
+echo '{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: aws-node, namespace: kube-system}, spec: {selector: {matchLabels: {app: cni}},
+  template: {metadata: {labels: {app: cni}}, spec: {containers: [{name: aws-node, image: "cni:1", env: [{name: WARM_IP_TARGET, value: "5"}]}]}}}}' |
+kubectl create -f - && for name in shop holdfast-applier; do kubectl create serviceaccount $name -n shop &&
+kubectl create rolebinding $name -n shop --clusterrole=edit --serviceaccount=shop:$name || exit 1; done`
+
 // TestPagesOnPlayground creates the objects that a page is about, types its commands into the playground, and compares
 // their output with the page. The pages share the playground and use different objects.
 func TestPagesOnPlayground(t *testing.T) {
@@ -39,6 +53,8 @@ func TestPagesOnPlayground(t *testing.T) {
 		{"history", own},
 		{"profiles", own},
 		{"mysql", "cp examples/mysql.yaml ."},
+		{"shards", ""},
+		{"share", theirs}, // after shards, because it holds a label of all namespaces
 	} {
 		t.Run(page.name, func(t *testing.T) {
 			output, err := cluster.shell(t.Context(), page.given)
@@ -46,6 +62,7 @@ func TestPagesOnPlayground(t *testing.T) {
 			follow(t, cluster, page.name)
 		})
 	}
+	t.Run("hooks", func(t *testing.T) { callHooks(t, cluster) })
 }
 
 // follow writes the files and types the commands of a page.
@@ -61,8 +78,8 @@ func follow(t *testing.T, c *cluster, page string) {
 	examples := facts.Examples(string(raw))
 	require.NotEmpty(t, examples)
 	for _, example := range examples {
-		if strings.HasPrefix(example.Command, "bin/") {
-			continue // needs no cluster, and has its own test
+		if program, _, _ := strings.Cut(example.Command, " "); otherTests[program] != "" {
+			continue
 		}
 		if !reads.MatchString(example.Command) {
 			awaitReconciled(t, c)

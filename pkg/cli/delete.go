@@ -13,6 +13,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -62,7 +63,7 @@ func (o deleteOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := deletable(app.Application); err != nil {
+	if err := report.NotDeletable(app.Application); err != nil {
 		return err
 	}
 	meant := app.DeepCopy()

@@ -231,7 +231,7 @@ func (f *editFlags) complete(ctx context.Context, streams Streams, args []string
 func (o editOptions) decided(ctx context.Context) (files.Decision, *connection.Cluster, error) {
 	d, c, err := o.target.Decided(ctx)
 	if err == nil && !o.target.InFiles {
-		err = editable(d.Application)
+		err = report.NotEditable(d.Application)
 	}
 	if err == nil {
 		err = files.NotDecided(d)

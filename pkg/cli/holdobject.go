@@ -199,7 +199,7 @@ func (o objectOptions) add(ctx context.Context, c *connection.Cluster, object co
 	case o.application == "":
 		return fmt.Errorf("the Application %s/%s exists, and does not have %s: add the object to an Application, or create another one, with --application NAME", c.Namespace, stored.Name, object.ID)
 	default:
-		if err := editable(stored); err != nil {
+		if err := report.NotEditable(stored); err != nil {
 			return err
 		}
 	}

@@ -105,7 +105,7 @@ func (o *modeOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	owned := editable(app.Application)
+	owned := report.NotEditable(app.Application)
 	switch observes := app.Spec.Mode == v1alpha1.ModeObserve; {
 	case owned != nil && o.mode == v1alpha1.ModeObserve:
 		return fmt.Errorf("%w; `holdfast suspend %s -n %s` stops all writes", owned, app.Name, app.Namespace)

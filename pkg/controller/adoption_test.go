@@ -68,7 +68,7 @@ manifest:
 			})
 			f.AwaitHeld("app")
 		})
-		t.Run("but nobody else's, "+name, func(t *testing.T) {
+		t.Run("an object that another owner manages, "+name, func(t *testing.T) {
 			f := given(t)
 			rights(f)
 			before := f.Create("helm", whole("meta.helm.sh/release-name: chart"))

@@ -39,7 +39,7 @@ var cannotBe = map[string]string{
 	"to-adopt-is-to-cut-nothing-of-a-list":                            "a Pod needs a ServiceAccount with a token",
 	"server-fields-survive-a-death-before-the-record":                 "a Pod needs a ServiceAccount with a token",
 	"a-foreign-key-that-is-there-twice-spoils-nothing":                "no variable may have a value that is no text",
-	"an-object-that-is-being-deleted-is-waited-for":                   "nobody can create what is being deleted",
+	"an-object-that-is-being-deleted-is-waited-for":                   "no client can create an object that is being deleted",
 	"keys-with-slash-tilde-dot-and-quotes-are-patched-where-they-are": "no ConfigMap may have such keys",
 	"each-selected-object-is-held":                                    "it selects the namespaces of all cases",
 	"a-label-that-is-selected-by-may-be-held":                         "it selects the namespaces of all cases",
@@ -125,7 +125,7 @@ kind: Deployment
 metadata: {name: web, namespace: default}
 spec: {selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: "web:1"}]}}}
 `},
-	"a part of an object that is to be adopted": {`
+	"a part of an adopted object": {`
 apiVersion: holdfast.dev/v1alpha1
 kind: Application
 metadata: {name: shop, namespace: default}

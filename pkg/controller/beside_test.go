@@ -34,7 +34,7 @@ func TestWithKubernetesControllers(t *testing.T) {
 		f.AwaitReady("app")
 	})
 
-	t.Run("a namespace that is deleted goes, and the Application with it", func(t *testing.T) {
+	t.Run("a deleted namespace removes its Application", func(t *testing.T) {
 		t.Parallel()
 		f := f.Elsewhere(t)
 		f.Submit("app", mixed(6))
@@ -46,27 +46,27 @@ func TestWithKubernetesControllers(t *testing.T) {
 		f.Quiet(quiet)
 	})
 
-	t.Run("what a namespace says that is being deleted is repeated", func(t *testing.T) {
+	t.Run("the conditions of a terminating namespace are reported", func(t *testing.T) {
 		t.Parallel()
 		f := f.Elsewhere(t)
 		other := f.Elsewhere(t)
 		f.GrantEverywhere()
-		other.Create("somebody", `{apiVersion: v1, kind: ConfigMap, metadata: {name: waits, finalizers: [somebody.example.com/wait]}}`)
+		other.Create("client", `{apiVersion: v1, kind: ConfigMap, metadata: {name: waits, finalizers: [client.example.com/wait]}}`)
 		f.Delete(namespaces, other.namespace)
 		f.Await(namespaces, other.namespace, "with what remains", func(object map[string]any) bool {
-			return strings.Contains(fmt.Sprint(object["status"]), "somebody.example.com/wait")
+			return strings.Contains(fmt.Sprint(object["status"]), "client.example.com/wait")
 		})
 
 		f.Submit("app", `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config, namespace: `+other.namespace+`}}]}`)
 
 		_, message := f.AwaitReason("app", v1alpha1.ReasonWaiting)
 		assert.Contains(t, message, "its namespace is being deleted: ")
-		assert.Contains(t, message, "somebody.example.com/wait in 1 resource instances")
-		other.Patch("somebody", configMaps, "waits", `{metadata: {finalizers: null}}`)
+		assert.Contains(t, message, "client.example.com/wait in 1 resource instances")
+		other.Patch("client", configMaps, "waits", `{metadata: {finalizers: null}}`)
 		f.AwaitGone(namespaces, other.namespace)
 	})
 
-	t.Run("why a Deployment has no Pods is told", func(t *testing.T) {
+	t.Run("the reason why a Deployment has no Pods", func(t *testing.T) {
 		t.Parallel()
 		f := f.Elsewhere(t)
 		f.Create("user", `{apiVersion: v1, kind: ResourceQuota, metadata: {name: none}, spec: {hard: {pods: "0"}}}`)
@@ -85,7 +85,7 @@ func TestWithKubernetesControllers(t *testing.T) {
 		assert.Contains(t, told, "exceeded quota: none")
 	})
 
-	t.Run("what is in another namespace is deleted all the same", func(t *testing.T) {
+	t.Run("an object in another namespace is deleted", func(t *testing.T) {
 		t.Parallel()
 		f := f.Elsewhere(t)
 		other := f.Elsewhere(t)

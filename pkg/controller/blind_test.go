@@ -140,7 +140,7 @@ func TestARightToWatchThatIsRevoked(t *testing.T) {
 	}
 	f.AwaitValue(configMaps, "config", "ours", "data", "key")
 	f.AwaitReady("app")
-	f.eventually("a metric that says so", func() bool { return sum(t, metrics, "holdfast_dead_watches") == 0 })
+	f.eventually("a metric without dead watches", func() bool { return sum(t, metrics, "holdfast_dead_watches") == 0 })
 	f.Quiet(quiet)
 	assert.LessOrEqual(t, counts(f.Requests())["patch applications/status"], 6, "for two corrections, and two words about the watch:\n%s", f.Requests())
 }
@@ -165,7 +165,7 @@ func TestAWatchThatIsDead(t *testing.T) {
 	streams.Cut()
 	f.AwaitValue(configMaps, "config", "ours", "data", "key")
 	f.AwaitReady("app")
-	f.eventually("a metric that says so", func() bool { return sum(t, metrics, "holdfast_dead_watches") == 0 })
+	f.eventually("a metric without dead watches", func() bool { return sum(t, metrics, "holdfast_dead_watches") == 0 })
 }
 
 // The status cannot be written during an outage of the API server. When the outage is over, there is

@@ -122,7 +122,7 @@ func TestBudgets(t *testing.T) {
 		assert.Empty(t, f.Requests())
 	})
 
-	t.Run("an object that is deleted by somebody is created again with one create", func(t *testing.T) {
+	t.Run("a deleted object costs one create", func(t *testing.T) {
 		f := holding(t, 2)
 		f.Delete(configMaps, "config-1")
 		f.AwaitValue(configMaps, "config-1", "held", "data", "key")
@@ -195,7 +195,7 @@ observerSchema:
 	assert.Empty(t, all.Writes(), "%s", all)
 	asked := counts(all)
 	t.Logf("a restart with %d Applications: %v", n, asked)
-	assert.LessOrEqual(t, asked["get "], 2, "the API server is asked once where the kinds of a group are served, of what is held and of profiles")
+	assert.LessOrEqual(t, asked["get "], 2, "one discovery request for the group of held objects, and one for the group of HoldProfiles")
 
 	// Then: the Application holds all objects, including learned values.
 	f.Patch("mallory", services, "service-7", `{spec: {sessionAffinity: ClientIP}}`)

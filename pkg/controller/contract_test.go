@@ -27,7 +27,7 @@ func TestObjectOfCrashedCreateGoesWithManifest(t *testing.T) {
 			end := &death{namespace: f.namespace + "/", at: 3, when: when, died: make(chan struct{})}
 			first := f.RunThrough(end.wrap, controller.Options{})
 			f.Submit("app", "manifest:"+web("paused: true", "hostNetwork: true\ntolerations: [{key: mine, operator: Exists}]", "args: [--quick]\nenv: [{name: A, value: a}, {name: B, value: b}]")+`
-- {apiVersion: v1, kind: ConfigMap, metadata: {name: config, labels: {old: "1"}}, data: {goes: "1", stays: "2"}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: config, labels: {old: "1"}}, data: {removed: "1", kept: "2"}}
 `)
 			<-end.died
 			first.Stop()
@@ -37,7 +37,7 @@ func TestObjectOfCrashedCreateGoesWithManifest(t *testing.T) {
 			f.Patch("mallory", deployments, "web", `{metadata: {labels: {theirs: kept}}}`)
 
 			f.Submit("app", "manifest:"+web("", "", "env: [{name: A, value: a}]")+`
-- {apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {stays: "2"}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {kept: "2"}}
 `)
 			next := f.Run(controller.Options{})
 			f.AwaitHeld("app")
@@ -52,9 +52,9 @@ func TestObjectOfCrashedCreateGoesWithManifest(t *testing.T) {
 			assert.NotContains(t, container, "args")
 			assert.Equal(t, []any{map[string]any{"name": "A", "value": "a"}}, container["env"])
 			assert.Equal(t, "kept", value(live, "metadata", "labels", "theirs"))
-			assert.Equal(t, "Always", pod["restartPolicy"], "what the API server has set is none of ours")
+			assert.Equal(t, "Always", pod["restartPolicy"], "the default of the API server is kept")
 			config := f.Get(configMaps, "config")
-			assert.Equal(t, map[string]any{"stays": "2"}, config["data"])
+			assert.Equal(t, map[string]any{"kept": "2"}, config["data"])
 			assert.Nil(t, value(config, "metadata", "labels", "old"))
 			next.Stop()
 		})
@@ -176,7 +176,7 @@ observerSchema:
 
 	live := f.Get(services, "web")
 	assert.Equal(t, int64(8080), value(live, "spec", "ports", "0", "port"))
-	assert.Equal(t, allocated, value(live, "spec", "ports", "0", "nodePort"), "what is free beside it stays")
+	assert.Equal(t, allocated, value(live, "spec", "ports", "0", "nodePort"), "a free field of the same element is kept")
 	assert.Nil(t, value(live, "spec", "ports", "1", "port"))
 	assert.Equal(t, 1, counts(f.Requests())["patch services"])
 }

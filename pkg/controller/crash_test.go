@@ -117,7 +117,7 @@ func (d *death) die() {
 
 const before = `
 manifest:
-- {apiVersion: v1, kind: ConfigMap, metadata: {name: kept}, data: {stays: "1", goes: "2", changes: "3"}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: kept}, data: {same: "1", removed: "2", changed: "3"}}
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: removed}, data: {key: held}}
 - {apiVersion: v1, kind: Secret, metadata: {name: secret}, stringData: {password: secret}}
 - {apiVersion: v1, kind: Service, metadata: {name: service}, spec: {selector: {app: web}, ports: [{port: 80}]}}
@@ -128,7 +128,7 @@ observerSchema:
 `
 
 var after = strings.NewReplacer(
-	`stays: "1", goes: "2", changes: "3"`, `stays: "1", changes: "4"`,
+	`same: "1", removed: "2", changed: "3"`, `same: "1", changed: "4"`,
 	"{name: removed}", "{name: added}",
 	"web:1", "web:2",
 	"observerSchema:", "- {apiVersion: v1, kind: ServiceAccount, metadata: {name: added}}\nobserverSchema:",
@@ -298,7 +298,7 @@ func TestWebhookFieldsSurviveARestart(t *testing.T) {
 			f.AwaitHeld("app")
 			f.Quiet(quiet)
 			live := f.Get(deployments, "web")
-			assert.Equal(t, created["metadata"].(map[string]any)["generation"], live["metadata"].(map[string]any)["generation"], "nobody has written it")
+			assert.Equal(t, created["metadata"].(map[string]any)["generation"], live["metadata"].(map[string]any)["generation"], "the object is not written")
 			raw, err := json.Marshal(live["spec"])
 			require.NoError(t, err)
 			for _, name := range []string{`"sidecar"`, `"injected"`, `"own"`} {
@@ -319,8 +319,8 @@ func TestTwoControllersAtOnceDoNoHarm(t *testing.T) {
 	f.AwaitHeld("app")
 	f.Submit("app", after)
 	f.AwaitHeld("app")
-	f.Patch("mallory", configMaps, "kept", `{data: {changes: theirs}}`)
-	f.AwaitValue(configMaps, "kept", "4", "data", "changes")
+	f.Patch("mallory", configMaps, "kept", `{data: {changed: theirs}}`)
+	f.AwaitValue(configMaps, "kept", "4", "data", "changed")
 	f.AwaitHeld("app")
 	f.Quiet(quiet)
 	f.Delete(applications, "app")

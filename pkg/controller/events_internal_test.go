@@ -27,7 +27,7 @@ func TestEventsOfAStormAreFew(t *testing.T) {
 		}
 	}
 	assert.InDelta(t, eventBurst+60*eventRate, told, 2)
-	assert.True(t, n.admit("0"), "what was told is counted")
+	assert.True(t, n.admit("0"), "an emitted event is counted")
 }
 
 // The number of events on objects is limited, too. Pending events keep only the name of the

@@ -164,17 +164,17 @@ func TestBadCallbacksChangeNothing(t *testing.T) {
 		{name: "an empty token", body: `{"token": ""}`, code: http.StatusUnauthorized, result: "no_token"},
 		{name: "a wrong token", body: `{"token": "wrong"}`, code: http.StatusUnauthorized, result: "wrong_token"},
 		{name: "a wrong bearer", header: []string{"Authorization", "Bearer wrong"}, code: http.StatusUnauthorized, result: "wrong_token"},
-		{name: "a bearer that is none", header: []string{"Authorization", "Basic d3Jvbmc="}, body: w.body("complete"), code: http.StatusUnauthorized, result: "no_token"},
-		{name: "another Application's token", body: other.body("complete"), code: http.StatusUnauthorized, result: "wrong_token"},
+		{name: "an authorization that is not a bearer token", header: []string{"Authorization", "Basic d3Jvbmc="}, body: w.body("complete"), code: http.StatusUnauthorized, result: "no_token"},
+		{name: "a token of another Application", body: other.body("complete"), code: http.StatusUnauthorized, result: "wrong_token"},
 		{name: "a token for another purpose", body: w.body("shutdown"), code: http.StatusUnauthorized, result: "wrong_token"},
 		{name: "an Application that is not there", path: "/v1/applications/" + f.namespace + "/nobody/complete", body: w.body("complete"), code: http.StatusUnauthorized, result: "wrong_token"},
 		{name: "bad JSON", body: `{"token": `, code: http.StatusBadRequest, result: "bad_request"},
 		{name: "JSON that is no object", body: `["token"]`, code: http.StatusBadRequest, result: "bad_request"},
 		{name: "a body that is too large", body: strings.Repeat(" ", 5000), code: http.StatusRequestEntityTooLarge, result: "too_large"},
-		{name: "a hook that the Application has not", path: hooks.CallbackPath(f.namespace, "other", hooks.Shutdown), body: other.body("shutdown"), code: http.StatusUnauthorized, result: "wrong_token"},
+		{name: "a hook that the Application does not have", path: hooks.CallbackPath(f.namespace, "other", hooks.Shutdown), body: other.body("shutdown"), code: http.StatusUnauthorized, result: "wrong_token"},
 		{name: "another method", method: http.MethodPost, body: w.body("complete"), code: http.StatusMethodNotAllowed, result: "method_not_allowed"},
 		{name: "another path", path: "/v1/applications/a/complete", body: w.body("complete"), code: http.StatusNotFound, result: "not_found"},
-		{name: "a shutdown that nobody asked for", path: hooks.CallbackPath(f.namespace, "app", hooks.Shutdown), body: w.body("shutdown"), code: http.StatusConflict, result: "not_shutting_down"},
+		{name: "an unexpected shutdown", path: hooks.CallbackPath(f.namespace, "app", hooks.Shutdown), body: w.body("shutdown"), code: http.StatusConflict, result: "not_shutting_down"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			method, path := row.method, row.path
@@ -495,7 +495,7 @@ func TestAWorkloadThatNeverAnswers(t *testing.T) {
 		name, onFailure string
 		then            func(f *fixture, asked *atomic.Int32)
 	}{
-		{"is left as it is until somebody says what to do", "GiveUp", func(f *fixture, _ *atomic.Int32) {
+		{"is kept until a user changes onFailure", "GiveUp", func(f *fixture, _ *atomic.Int32) {
 			_, message := f.AwaitReason("app", v1alpha1.ReasonShutdownFailed)
 			assert.Contains(f.t, message, "called 2 times")
 			assert.Contains(f.t, message, "onFailure to Delete")
@@ -503,8 +503,8 @@ func TestAWorkloadThatNeverAnswers(t *testing.T) {
 			assert.NotNil(f.t, f.Get(configMaps, "config"))
 			f.Patch("user", applications, "app", `{spec: {hooks: {shutdown: {onFailure: Delete}}}}`)
 		}},
-		{"is deleted all the same", "Delete", func(*fixture, *atomic.Int32) {}},
-		{"is called again when somebody asks for it", "GiveUp", func(f *fixture, asked *atomic.Int32) {
+		{"is deleted with onFailure Delete", "Delete", func(*fixture, *atomic.Int32) {}},
+		{"is called again on request", "GiveUp", func(f *fixture, asked *atomic.Int32) {
 			f.AwaitReason("app", v1alpha1.ReasonShutdownFailed)
 			f.Patch("user", applications, "app", `{metadata: {annotations: {holdfast.dev/reconcile: again}}}`)
 			f.eventually("two calls more", func() bool { return asked.Load() == 4 })
@@ -537,7 +537,7 @@ func TestAWorkloadThatNeverAnswers(t *testing.T) {
 // A workload is not asked to shut down if it is left running, or if it has already ended.
 func TestAShutdownThatIsOfNoUse(t *testing.T) {
 	t.Parallel()
-	t.Run("what is left in place goes on", func(t *testing.T) {
+	t.Run("an orphaned workload runs on", func(t *testing.T) {
 		f := given(t)
 		asked := f.Target(func(http.ResponseWriter, *http.Request) {})
 		f.Submit("app", "deletionPolicy: Orphan"+fmt.Sprintf(shutdownSpec, 60, 2, "GiveUp"))
@@ -547,7 +547,7 @@ func TestAShutdownThatIsOfNoUse(t *testing.T) {
 		assert.NotNil(t, f.Get(jobs, "work"))
 		assert.Zero(t, asked.Load())
 	})
-	t.Run("so does what is left by whoever deletes it", func(t *testing.T) {
+	t.Run("a workload that a user orphans runs on", func(t *testing.T) {
 		f := given(t)
 		asked := f.Target(func(http.ResponseWriter, *http.Request) {})
 		f.Submit("app", fmt.Sprintf(shutdownSpec, 60, 2, "GiveUp"))
@@ -637,11 +637,11 @@ func TestAHookAfterADeletionWaitsForTheObjectToGo(t *testing.T) {
 	f.Run(controller.Options{Hooks: h})
 	f.Submit("app", `
 manifest:
-- {apiVersion: v1, kind: ConfigMap, metadata: {name: stays}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: kept}}
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: slow, finalizers: [example.com/hold]}}
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: fast}}`)
 	f.AwaitReady("app")
-	f.Submit("app", `manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: stays}}]`)
+	f.Submit("app", `manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: kept}}]`)
 	f.AwaitApplication("app", "told that the hook has failed", func(app *v1alpha1.Application) bool {
 		return len(app.Status.Resources) == 3 && strings.Contains(condition(app, v1alpha1.ConditionHeld).Message, "not yet")
 	})
@@ -654,5 +654,5 @@ manifest:
 	f.AwaitReady("app")
 	f.Delete(applications, "app")
 	f.AwaitGone(applications, "app")
-	assert.Equal(t, []string{"fast", "slow", "stays"}, told())
+	assert.Equal(t, []string{"fast", "slow", "kept"}, told())
 }

@@ -260,7 +260,7 @@ func TestMovingToAnotherVersionOfAKind(t *testing.T) {
 func TestAVersionThatIsServedNoMore(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(f *fixture){
-		"when the Application goes": func(f *fixture) {
+		"when the Application is deleted": func(f *fixture) {
 			f.Delete(applications, "app")
 			f.AwaitGone(applications, "app")
 		},

@@ -40,7 +40,7 @@ func TestOneThatCannotGoKeepsNoOther(t *testing.T) {
 		"with the rest": func(f *fixture) { f.Delete(applications, "app") },
 	}
 	for where, leave := range leave {
-		t.Run("an object that is somebody else's now, "+where, func(t *testing.T) {
+		t.Run("an object that another client replaced, "+where, func(t *testing.T) {
 			f := alone.Elsewhere(t)
 			f.Submit("app", twoStages)
 			f.AwaitReady("app")
@@ -57,7 +57,7 @@ func TestOneThatCannotGoKeepsNoOther(t *testing.T) {
 			f.Quiet(time.Second)
 		})
 
-		t.Run("an object that waits for what is to go before it, "+where, func(t *testing.T) {
+		t.Run("an object that waits for an earlier deletion, "+where, func(t *testing.T) {
 			f := alone.Elsewhere(t)
 			f.Submit("app", twoStages)
 			f.AwaitReady("app")
@@ -71,7 +71,7 @@ func TestOneThatCannotGoKeepsNoOther(t *testing.T) {
 			f.Quiet(time.Second)
 		})
 
-		t.Run("an object that somebody has adopted a moment ago is not deleted, "+where, func(t *testing.T) {
+		t.Run("a newly adopted object is not deleted, "+where, func(t *testing.T) {
 			f := alone.Elsewhere(t)
 			f.Submit("app", twoStages)
 			f.AwaitReady("app")
@@ -84,7 +84,7 @@ func TestOneThatCannotGoKeepsNoOther(t *testing.T) {
 		})
 	}
 
-	t.Run("an object that somebody has adopted a moment ago is not written to", func(t *testing.T) {
+	t.Run("a newly adopted object is not written", func(t *testing.T) {
 		f := alone.Elsewhere(t)
 		f.Submit("app", oneConfig)
 		f.AwaitReady("app")

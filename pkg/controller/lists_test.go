@@ -44,10 +44,10 @@ observerSchema:
 	f.AwaitReady("app")
 	allocated := value(f.Get(services, "web"), "spec", "ports", "0", "nodePort")
 	for name, drift := range map[string]string{
-		"another port":         `[{op: replace, path: /spec/ports/0/port, value: 8081}]`,
-		"another protocol":     `[{op: replace, path: /spec/ports/0/protocol, value: UDP}]`,
-		"a port beside it":     `[{op: replace, path: /spec/ports/0/port, value: 8081}, {op: add, path: /spec/ports/0/name, value: web}, {op: add, path: /spec/ports/-, value: {name: more, port: 9090}}]`,
-		"another port of ours": `[{op: replace, path: /spec/ports/0/port, value: 8082}]`,
+		"another port":     `[{op: replace, path: /spec/ports/0/port, value: 8081}]`,
+		"another protocol": `[{op: replace, path: /spec/ports/0/protocol, value: UDP}]`,
+		"an added port":    `[{op: replace, path: /spec/ports/0/port, value: 8081}, {op: add, path: /spec/ports/0/name, value: web}, {op: add, path: /spec/ports/-, value: {name: more, port: 9090}}]`,
+		"a changed port":   `[{op: replace, path: /spec/ports/0/port, value: 8082}]`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := *f

@@ -459,7 +459,7 @@ func TestARefusedChangeLeavesTheLastOneHeld(t *testing.T) {
 	require.NotNil(t, remedy)
 	assert.Equal(t, "kubectl delete services web -n "+app.Namespace, remedy.Command)
 	assert.Contains(t, message, remedy.String())
-	assert.NotContains(t, app.Status.Resources[0].Message, remedy.Command, "it is told once")
+	assert.NotContains(t, app.Status.Resources[0].Message, remedy.Command, "the remedy is reported once")
 	f.Quiet(quiet)
 	assert.Equal(t, "1", value(f.Get(services, "web"), "metadata", "labels", "a"))
 

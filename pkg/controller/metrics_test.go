@@ -75,7 +75,7 @@ func TestTheMetricsOfALife(t *testing.T) {
 	assert.InDelta(t, 3, sum(t, metrics, "holdfast_applications", "ready=False"), 0)
 	assert.InDelta(t, 1, sum(t, metrics, "holdfast_stalled_applications"), 0)
 	assert.InDelta(t, 1, sum(t, metrics, "holdfast_suspended_applications"), 0)
-	assert.InDelta(t, 2, sum(t, metrics, "holdfast_drifted_applications"), 0, "what is refused, and what is not created while suspended")
+	assert.InDelta(t, 2, sum(t, metrics, "holdfast_drifted_applications"), 0, "a rejected correction, and a missing object of a suspended Application")
 	assert.InDelta(t, 5, sum(t, metrics, "holdfast_held_objects"), 0)
 	assert.InDelta(t, 5, sum(t, metrics, "holdfast_watches"), 0)
 	assert.InDelta(t, 0, sum(t, metrics, "holdfast_contested_fields"), 0)
@@ -119,7 +119,7 @@ func TestAContestedFieldIsCounted(t *testing.T) {
 	f.Submit("app", oneConfig)
 	f.AwaitReady("app")
 	for i := 0; sum(t, metrics, "holdfast_contested_fields") == 0; i++ {
-		require.Less(t, i, 50, "a fight that nobody notices")
+		require.Less(t, i, 50, "the field is not contested after 50 changes")
 		f.Patch("mallory", configMaps, "config", fmt.Sprintf(`{data: {key: theirs-%d}}`, i))
 		f.eventually("an answer", func() bool {
 			return value(f.Get(configMaps, "config"), "data", "key") == "ours" || sum(t, metrics, "holdfast_contested_fields") > 0

@@ -58,15 +58,15 @@ func TestMysql(t *testing.T) {
 		test func(*fixture)
 	}{
 		{"the sample, from kubectl apply to ready", (*fixture).testSample},
-		{"children come back", (*fixture).testChildren},
+		{"deleted children are created again", (*fixture).testChildren},
 		{"a changed spec reaches the Pod", (*fixture).testSpecChanges},
-		{"what others add to free fields stays", (*fixture).testFreeFields},
+		{"changes of free fields are kept", (*fixture).testFreeFields},
 		{"a volume grows, and does not shrink", (*fixture).testStorage},
 		{"a class may forbid growth", (*fixture).testRigidStorage},
 		{"a spec that cannot be is refused, and the database runs on", (*fixture).testRefused},
-		{"an Application of somebody else is left alone", (*fixture).testConflict},
-		{"without rights it says which are missing", (*fixture).testRights},
-		{"the volume is kept, and taken over", (*fixture).testKeep},
+		{"an Application of another owner is not changed", (*fixture).testConflict},
+		{"missing permissions are reported", (*fixture).testRights},
+		{"the volume is kept, and adopted", (*fixture).testKeep},
 		{"a kept volume does not shrink", (*fixture).testKeptVolume},
 		{"a version of an earlier series is rejected", (*fixture).testVersions},
 		{"the volume is deleted", (*fixture).testDelete},
@@ -455,7 +455,7 @@ func (f *fixture) testStorage() {
 	m := f.AwaitTrouble("db", mysql.ReasonStorageShrinks)
 	assert.Contains(t, of(m, v1.ConditionReady).Message, "set it to at least 2Gi")
 	assert.Equal(t, v1.True, of(m, v1.ConditionStalled).Status)
-	assert.True(t, m.Status.Ready, "the database can be used all the same")
+	assert.True(t, m.Status.Ready, "the database is still ready")
 	f.Quiet(quiet)
 	assert.Equal(t, map[string]int{"patch mysqls/status": 1}, counts(f.written()), "nothing else is changed")
 

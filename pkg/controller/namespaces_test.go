@@ -66,7 +66,7 @@ func TestANamespaceThatIsMissing(t *testing.T) {
 		f.AssertAsked(map[string]int{
 			"create configmaps": n, "patch applications": 1, "patch applications/status": 1, "create events": 1,
 		}, unrelatedToKinds)
-		assert.Zero(t, f.askedOfNamespaces(), "nobody waits for one")
+		assert.Zero(t, f.askedOfNamespaces(), "no Application waits for a namespace")
 	})
 	t.Run("is tried once, and what waits for it is woken", func(t *testing.T) {
 		f := f.Elsewhere(t)
@@ -83,7 +83,7 @@ func TestANamespaceThatIsMissing(t *testing.T) {
 		assert.Len(t, creates(f), 1+n)
 		f.eventually("the end of the watch of namespaces", func() bool { return f.askedOfNamespaces() == 1 })
 	})
-	t.Run("that nobody may watch is tried more and more rarely", func(t *testing.T) {
+	t.Run("that the account may not watch is tried with backoff", func(t *testing.T) {
 		f := f.Elsewhere(t)
 		f.GrantEverywhere()
 		f.Mark()

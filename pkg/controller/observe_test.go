@@ -67,7 +67,7 @@ func TestObserving(t *testing.T) {
 	f.Patch("mallory", configMaps, "theirs", `{data: {key: mallorys}}`)
 	f.awaitObserved("mallorys")
 	f.Patch("mallory", configMaps, "theirs", `{data: {key: ours}}`)
-	f.AwaitApplication("app", "nothing differs but what is not there", func(app *v1alpha1.Application) bool {
+	f.AwaitApplication("app", "the missing object as the only drift", func(app *v1alpha1.Application) bool {
 		return len(app.Status.Reported) == 1 && app.Status.Reported[0].Resource.Name == "absent" && app.Status.Reported[0].Path == ""
 	})
 	f.Patch("mallory", configMaps, "theirs", `{data: {key: mallorys}}`)
@@ -83,7 +83,7 @@ func TestObserving(t *testing.T) {
 	assert.Equal(t, whatever(before, "metadata", "labels"), whatever(after, "metadata", "labels"))
 	assert.Equal(t, whatever(before, "metadata", "annotations"), whatever(after, "metadata", "annotations"))
 
-	t.Run("one that never held goes at once", func(t *testing.T) {
+	t.Run("an Application without held objects is deleted at once", func(t *testing.T) {
 		f := f.Elsewhere(t)
 		f.Create("helm", `{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {key: theirs}}`)
 		f.Submit("app", observed)

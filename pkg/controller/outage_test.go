@@ -36,10 +36,10 @@ manifest:
 		name   string
 		strike func() error
 	}{
-		{"the API server is killed and comes back", func() error {
+		{"the API server is killed and restarted", func() error {
 			return errors.Join(f.cluster.Kill(testcluster.APIServer), f.cluster.Restart(testcluster.APIServer))
 		}},
-		{"etcd is killed and comes back", func() error {
+		{"etcd is killed and restarted", func() error {
 			return errors.Join(f.cluster.Kill(testcluster.Etcd), f.cluster.Restart(testcluster.Etcd))
 		}},
 		{"etcd answers nothing for five seconds", func() error {
@@ -74,7 +74,7 @@ manifest:
 			song := f.AwaitWithin(2*patience, songs, "song", "corrected", func(object map[string]any) bool {
 				return value(object, "spec", "title") == "Chanson"
 			})
-			assert.Equal(t, uid, value(song, "metadata", "uid"), "nothing is made anew")
+			assert.Equal(t, uid, value(song, "metadata", "uid"), "no object is created again")
 			// and new objects are created.
 			name := fmt.Sprint("app-", time.Now().UnixNano())
 			f.Submit(name, strings.ReplaceAll(oneConfig, "name: config", "name: "+name))
@@ -317,7 +317,7 @@ func TestAReadThatFailsIsTriedAgain(t *testing.T) {
 				f.AwaitHeld("app")
 				require.Len(t, f.Application("app").Status.Resources, 1)
 			}
-			assert.Negative(t, unlucky.left.Load(), "all the errors came")
+			assert.Negative(t, unlucky.left.Load(), "the server returned all errors")
 		})
 	}
 }

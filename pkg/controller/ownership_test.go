@@ -32,9 +32,9 @@ func TestAnObjectThatExistsIsAdoptedOrNot(t *testing.T) {
 		name, exists, adoption string
 		refused                string // part of the message
 	}{
-		{"an object that nobody claims is refused with adoption Never", foreign, "Never", "set spec.adoption to IfUnowned; to share it"},
+		{"an unowned object is refused with adoption Never", foreign, "Never", "set spec.adoption to IfUnowned; to share it"},
 		{"an object of a Helm release is refused with adoption Never", owned, "Never", "Helm release chart"},
-		{"an object that nobody claims is adopted with adoption IfUnowned", foreign, "IfUnowned", ""},
+		{"an unowned object is adopted with adoption IfUnowned", foreign, "IfUnowned", ""},
 		{"an object of a Helm release is refused with adoption IfUnowned", owned, "IfUnowned", "Helm release chart"},
 		{"an object of a Helm release is adopted with adoption Always", owned, "Always", ""},
 	} {
@@ -340,7 +340,7 @@ func TestTheDeletionPolicyOfOneObject(t *testing.T) {
 		f.Quiet(quiet)
 		released(t, f, uid)
 	})
-	t.Run("when the Application goes", func(t *testing.T) {
+	t.Run("when the Application is deleted", func(t *testing.T) {
 		f := given(t)
 		f.Submit("app", "manifest:"+kept+gone)
 		f.AwaitReady("app")

@@ -115,9 +115,9 @@ func TestReplicasAreFreeWhileAutoscaled(t *testing.T) {
 	f.Quiet(time.Second)
 	assert.Equal(t, int64(7), value(f.Get(deployments, "web"), "spec", "replicas"))
 	assert.Empty(t, f.Requests().Writes().Where(ofDeployments))
-	assert.LessOrEqual(t, f.turnsTaken(), turns+2, "what an autoscaler says of itself is no news")
+	assert.LessOrEqual(t, f.turnsTaken(), turns+2, "the status of an autoscaler starts no reconcile")
 	f.Patch("rival", deployments, "web", `{spec: {template: {spec: {containers: [{name: web, image: "web:2"}]}}}}`)
-	f.Await(deployments, "web", "corrected beside it", func(object map[string]any) bool {
+	f.Await(deployments, "web", "the image corrected", func(object map[string]any) bool {
 		return value(object, "spec", "template", "spec", "containers", "0", "image") == "web:1"
 	})
 	assert.Equal(t, int64(7), value(f.Get(deployments, "web"), "spec", "replicas"))
@@ -245,7 +245,7 @@ func TestTheShippedProfiles(t *testing.T) {
 		ours, theirs                 any
 	}{
 		{
-			name: "replicas of what an autoscaler targets", file: "autoscaled-replicas.yaml", resource: deployments, before: strings.ReplaceAll(autoscaler, "name: web", "name: $NS"),
+			name: "replicas of an autoscaled Deployment", file: "autoscaled-replicas.yaml", resource: deployments, before: strings.ReplaceAll(autoscaler, "name: web", "name: $NS"),
 			manifest: `{apiVersion: apps/v1, kind: Deployment, metadata: {name: $NS, labels: {of: $NS}}, spec: {replicas: 2, selector: {matchLabels: {app: web}},
   template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: "web:1"}]}}}}`,
 			patch: `[{op: replace, path: /spec/replicas, value: 7}]`, path: []string{"spec", "replicas"}, ours: int64(2), theirs: int64(7),

@@ -198,19 +198,19 @@ func TestFasterClientIsNotOverwritten(t *testing.T) {
 		f.AwaitReady("app")
 	})
 
-	t.Run("an object that goes while it is corrected is created again", func(t *testing.T) {
+	t.Run("an object that is deleted during a correction is created again", func(t *testing.T) {
 		f := held(t)
 		before := value(f.Get(configMaps, "config"), "metadata", "uid")
 		m.before(t, http.MethodPatch, "/configmaps/config", func() { f.Delete(configMaps, "config") })
 		f.Patch("mallory", configMaps, "config", `{data: {key: theirs}}`)
-		f.Await(configMaps, "config", "another, and ours", func(object map[string]any) bool {
+		f.Await(configMaps, "config", "a new object with the desired value", func(object map[string]any) bool {
 			return object != nil && value(object, "metadata", "uid") != before && value(object, "data", "key") == "ours"
 		})
 		f.Quiet(quiet)
 		f.AwaitReady("app")
 	})
 
-	t.Run("an object that somebody makes anew while it is corrected is left alone", func(t *testing.T) {
+	t.Run("an object that is replaced during a correction is not changed", func(t *testing.T) {
 		f := held(t)
 		m.before(t, http.MethodPatch, "/configmaps/config", func() { f.replace(configMaps, "config") })
 		f.Patch("mallory", configMaps, "config", `{data: {key: theirs}}`)
@@ -219,7 +219,7 @@ func TestFasterClientIsNotOverwritten(t *testing.T) {
 		assert.Equal(t, "replaced", value(f.Get(configMaps, "config"), "data", "key"))
 	})
 
-	t.Run("an object that somebody makes anew while it is deleted is left alone", func(t *testing.T) {
+	t.Run("an object that is replaced during its deletion is not changed", func(t *testing.T) {
 		f := held(t)
 		m.before(t, http.MethodDelete, "/configmaps/config", func() { f.replace(configMaps, "config") })
 		f.Delete(applications, "app")
@@ -228,7 +228,7 @@ func TestFasterClientIsNotOverwritten(t *testing.T) {
 		assert.Equal(t, "replaced", value(f.Get(configMaps, "config"), "data", "key"))
 	})
 
-	t.Run("an object that somebody makes anew while it leaves the manifest is left alone", func(t *testing.T) {
+	t.Run("an object that is replaced while it is pruned is not changed", func(t *testing.T) {
 		f := alone.Elsewhere(t)
 		f.Submit("app", configs(2))
 		f.AwaitReady("app")
@@ -241,7 +241,7 @@ func TestFasterClientIsNotOverwritten(t *testing.T) {
 		assert.Equal(t, "replaced", value(f.Get(configMaps, "config-1"), "data", "key"))
 	})
 
-	t.Run("an object that goes while it leaves the manifest is gone", func(t *testing.T) {
+	t.Run("an object that is deleted while it is pruned", func(t *testing.T) {
 		f := alone.Elsewhere(t)
 		f.Submit("app", configs(2))
 		f.AwaitReady("app")
@@ -259,7 +259,7 @@ func TestFasterClientIsNotOverwritten(t *testing.T) {
 		assert.True(t, told)
 	})
 
-	t.Run("what was given up is tried again for a label that comes while the status is written", func(t *testing.T) {
+	t.Run("a label that is set during a status write starts a retry", func(t *testing.T) {
 		f := alone.Elsewhere(t)
 		f.Create("somebody", `{apiVersion: v1, kind: ConfigMap, metadata: {name: config-1}}`)
 		f.Submit("app", "retry: {maxAttempts: 1}\n"+configs(2))
@@ -273,7 +273,7 @@ func TestFasterClientIsNotOverwritten(t *testing.T) {
 			f.Patch("user", applications, "app", `{metadata: {labels: {team: web}}}`)
 		})
 		f.Patch("mallory", configMaps, "config-0", `{data: {key: theirs}}`)
-		f.AwaitApplication("app", "labelled, and to tell of the correction", func(app *v1alpha1.Application) bool {
+		f.AwaitApplication("app", "the label, and the correction in the status", func(app *v1alpha1.Application) bool {
 			return app.Labels["team"] != "" && app.Status.Resources[0].LastCorrection != nil
 		})
 		goOn()

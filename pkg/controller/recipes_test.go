@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/internal/facts"
 )
 
 var daemonSets = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "daemonsets"}
@@ -31,19 +33,22 @@ func (f *fixture) page() string {
 func (f *fixture) Follow(name, more, right string) {
 	f.t.Helper()
 	page := f.page()
-	for _, command := range regexp.MustCompile(`(?m)^kubectl create .*$`).FindAllString(page, -1) {
+	for _, example := range facts.Examples(page) {
+		command, isCreate := strings.CutPrefix(example.Command, "kubectl create ")
+		if !isCreate {
+			continue
+		}
 		if right != "" && (strings.Contains(command, " "+name+" ") || strings.Contains(command, " "+f.namespace+" ") && name == "labels") {
-			_, err := f.kubectl("", strings.Fields(command)[1:]...)
+			_, err := f.kubectl("", append([]string{"create"}, strings.Fields(command)...)...)
 			require.NoError(f.t, err, command)
 		}
 	}
 	if right != "" {
 		f.awaitAccess(name, right)
 	}
-	for block := range strings.SplitSeq(page, "```yaml\n") {
-		block, _, _ = strings.Cut(block, "```")
+	for _, block := range facts.Blocks(page, "yaml") {
 		for text := range strings.SplitSeq(block, "\n---\n") {
-			if strings.HasPrefix(text, "apiVersion: holdfast.dev") && strings.Contains(text, "{name: "+name+", namespace: "+f.namespace+"}") {
+			if strings.Contains(text, "apiVersion: holdfast.dev") && strings.Contains(text, "{name: "+name+", namespace: "+f.namespace+"}") {
 				_, err := f.kubectl(strings.TrimRight(text, "\n")+more, "apply", "--server-side", "--filename=-")
 				require.NoError(f.t, err, text)
 				return
@@ -136,10 +141,9 @@ func TestTheRecipeOfKeepingAValue(t *testing.T) {
 	f.applyWeb("replicas: 3, ")
 	f.Follow("replicas", "", "")
 	f.AwaitHeld("replicas")
-	_, after, found := strings.Cut(f.page(), "kubectl apply --server-side --field-manager=holdfast:shop/replicas -f - <<EOF\n")
-	require.True(t, found)
-	body, _, _ := strings.Cut(after, "\nEOF")
-	_, err := f.kubectl(body, "apply", "--server-side", "--field-manager=holdfast:"+f.namespace+"/replicas", "--filename=-")
+	body := regexp.MustCompile(`(?m)^\$ echo '(.*)' \| \\\n +kubectl apply --server-side --field-manager=holdfast:shop/replicas -f -$`).FindStringSubmatch(f.page())
+	require.Len(t, body, 2)
+	_, err := f.kubectl(body[1], "apply", "--server-side", "--field-manager=holdfast:"+f.namespace+"/replicas", "--filename=-")
 	require.NoError(t, err)
 	before := f.Get(deployments, "web")
 	f.applyWeb("")

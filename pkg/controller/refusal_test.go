@@ -159,7 +159,7 @@ observerSchema:
 			f.Quiet(quiet)
 			assert.Empty(t, f.touched())
 			assert.Equal(t, before, f.Get(configMaps, "config"))
-			assert.Len(t, app.Status.Resources, 1, "the inventory stays")
+			assert.Len(t, app.Status.Resources, 1, "the inventory is unchanged")
 
 			// then the corrected spec leads to the same result as without the mistake.
 			f.Submit("app", `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: new}, data: {key: ours}}]}`)

@@ -25,15 +25,15 @@ func TestReportsDoNotCompeteWithCorrections(t *testing.T) {
 	}
 
 	first := c.mayReport(named("first"))
-	assert.NotNil(t, first, "reports come to their end though there is always news")
+	assert.NotNil(t, first, "the first report is admitted")
 	for _, name := range []string{"second", "third", "second", "fourth", "fifth"} {
 		assert.Nil(t, c.mayReport(named(name)))
 	}
-	assert.Empty(t, queued(), "no turn to ask again")
+	assert.Empty(t, queued(), "no reconcile is queued")
 	first()
 	assert.Equal(t, []string{"second"}, queued())
 	third := c.mayReport(named("third"))
-	assert.NotNil(t, third, "who comes for another reason")
+	assert.NotNil(t, third, "a reconcile with another cause is admitted")
 	assert.Nil(t, c.mayReport(named("second")))
 	third()
 	assert.Equal(t, []string{"fourth"}, queued(), "not the third, which waits no more")

@@ -78,7 +78,7 @@ manifest:
 
 	f.Patch("mallory", secrets, "other", `{data: {key: dGhlaXJz}}`)
 	f.AwaitValue(secrets, "other", "b3Vycw==", "data", "key")
-	givenUp(1, "another object's drift: one more")
+	givenUp(1, "drift of another object: one more")
 
 	f.Patch("user", applications, "app", `{metadata: {labels: {team: web}}}`)
 	givenUp(1, "a label of the Application: one more")
@@ -96,7 +96,7 @@ manifest:
 
 	bad.broken.Store(true)
 	f.Delete(configMaps, "config")
-	givenUp(3, "after a success the count starts anew")
+	givenUp(3, "a success resets the count")
 }
 
 // Updates that request nothing do not start a reconcile: a status, or a new field manager.

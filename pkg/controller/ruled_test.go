@@ -88,10 +88,10 @@ func TestAPushGoesThroughOnce(t *testing.T) {
 	f.AwaitHeld("app")
 	f.scaleTo(7)
 	f.Patch("rival", deployments, "web", `{spec: {template: {spec: {containers: [{name: web, image: "web:2"}]}}}}`)
-	f.Await(deployments, "web", "corrected beside it", func(object map[string]any) bool {
+	f.Await(deployments, "web", "the image corrected", func(object map[string]any) bool {
 		return value(object, "spec", "template", "spec", "containers", "0", "image") == "web:1"
 	})
-	assert.Equal(t, int64(7), value(f.Get(deployments, "web"), "spec", "replicas"), "what else is corrected does not push")
+	assert.Equal(t, int64(7), value(f.Get(deployments, "web"), "spec", "replicas"), "another correction does not push the field")
 
 	f.Patch("user", applications, "app", "spec:"+strings.ReplaceAll(scaledDeployment(3, push), "\n", "\n  "))
 	f.AwaitValue(deployments, "web", int64(3), "spec", "replicas")

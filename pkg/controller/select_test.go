@@ -68,7 +68,7 @@ func TestSelecting(t *testing.T) {
 		f.Quiet(quiet)
 		assert.Equal(t, map[string]int{"patch configmaps": 1}, counts(f.touched()), "%s", f.touched())
 	})
-	t.Run("what is beyond the limit is refused", func(t *testing.T) {
+	t.Run("more objects than the limit are refused", func(t *testing.T) {
 		f.Mark()
 		f.many(n, n+1)
 		_, message := f.AwaitReason("app", v1alpha1.ReasonTooManyObjects)
@@ -76,16 +76,16 @@ func TestSelecting(t *testing.T) {
 		f.Patch("mallory", configMaps, "many-8", `{data: {level: error}}`)
 		f.Quiet(quiet)
 		assert.Empty(t, counts(f.touched()))
-		assert.Equal(t, "debug", value(f.Get(configMaps, "many-9"), "data", "level"), "what is held stays")
+		assert.Equal(t, "debug", value(f.Get(configMaps, "many-9"), "data", "level"), "held objects are kept")
 	})
-	t.Run("what goes is forgotten, and what came is held", func(*testing.T) {
+	t.Run("a new object replaces a deleted one", func(*testing.T) {
 		f.Delete(configMaps, "many-0")
 		f.AwaitValue(configMaps, fmt.Sprintf("many-%d", n), "debug", "data", "level")
 		f.AwaitValue(configMaps, "many-8", "debug", "data", "level")
 		f.awaitSelected(n)
 		f.Quiet(quiet)
 	})
-	t.Run("what is selected no longer is let go", func(t *testing.T) {
+	t.Run("an object that no longer matches is released", func(t *testing.T) {
 		f.Mark()
 		f.Patch("helm", configMaps, "many-7", `{metadata: {labels: {tier: back}}}`)
 		f.AwaitValue(configMaps, "many-7", "info", "data", "level")

@@ -26,7 +26,7 @@ func TestAnObjectElsewhereOutlivesADeath(t *testing.T) {
 	<-end.died
 	first.Stop()
 	assert.NotNil(t, other.Get(configMaps, "far"))
-	assert.Empty(t, f.Application("app").Status.Resources, "it died before it could say so")
+	assert.Empty(t, f.Application("app").Status.Resources, "the process died before it wrote the status")
 
 	f.Submit("app", oneConfig)
 	f.Run(both)

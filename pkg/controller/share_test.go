@@ -70,7 +70,7 @@ func TestSharing(t *testing.T) {
 		f.AwaitValue(deployments, "web", "net", "metadata", "annotations", "team")
 		f.Quiet(quiet)
 	})
-	t.Run("made anew, it is held anew", func(*testing.T) {
+	t.Run("a recreated object is held again", func(*testing.T) {
 		f.Delete(deployments, "web")
 		f.AwaitGone(deployments, "web")
 		before = bare(f.Create("helm", whole).Object)

@@ -281,5 +281,5 @@ manifest:
 		assert.NotNil(t, f.Get(configMaps, fmt.Sprintf("theirs-%d", i)), policy)
 	}
 	f.Quiet(quiet)
-	assert.Equal(t, map[string]int{"patch configmaps": 10}, counts(f.touched()), "one patch to hold, one to let go")
+	assert.Equal(t, map[string]int{"patch configmaps": 10}, counts(f.touched()), "one patch to hold, and one to release")
 }

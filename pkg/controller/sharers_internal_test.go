@@ -86,7 +86,7 @@ func TestTheIndexOfSharers(t *testing.T) {
 		s.concluded(app, p)
 		assert.Empty(t, s.older(asking, theirs, "7"))
 	})
-	t.Run("it changes, and goes", func(t *testing.T) {
+	t.Run("a changed spec, then a deletion", func(t *testing.T) {
 		s := newSharers()
 		before := storedSharer(t, "a", sharesOne, 1)
 		s.sees(nil, before)

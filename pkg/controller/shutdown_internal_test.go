@@ -42,7 +42,7 @@ func TestAnErrorOfACallTellsNothingOfTheAnswer(t *testing.T) {
 			assert.NotContains(t, err.Error(), "hunter2")
 		})
 	}
-	t.Run("a name that does not resolve is told", func(t *testing.T) {
+	t.Run("an unresolved name is reported", func(t *testing.T) {
 		calls := newCalls(func(context.Context, string, string) (net.Conn, error) {
 			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "work.shop.svc"}}
 		})

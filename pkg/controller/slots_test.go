@@ -95,7 +95,7 @@ func TestOnlyASlotThatIsHeldIsWorkedOn(t *testing.T) {
 	i.End(1, false)
 	f.driftAll(slices.Concat(names[0], names[1]))
 	f.awaitOurs(names[0])
-	assert.Empty(t, f.writtenTo(names[1]), "nothing is done for a slot that was let go")
+	assert.Empty(t, f.writtenTo(names[1]), "the Applications of a released slot are not reconciled")
 	i.Begin(1, second.held)
 	f.awaitOurs(names[1])
 }

@@ -149,7 +149,7 @@ func TestATemplateIsHeld(t *testing.T) {
 	app = f.AwaitReady("app")
 	settings := f.Get(configMaps, "shop")
 	assert.Equal(t, "next", value(settings, "data", "text"))
-	assert.Nil(t, value(settings, "data", "MODE"), "what the template no longer has goes")
+	assert.Nil(t, value(settings, "data", "MODE"), "a field that left the template is removed")
 	assert.Equal(t, "stays", value(settings, "data", "more"))
 	assert.NotNil(t, f.Get(configMaps, "more"))
 	assert.NotEqual(t, before.Status.SourceDigest, app.Status.SourceDigest)
@@ -340,13 +340,13 @@ func TestInputsComeFromConfigMapsAndSecrets(t *testing.T) {
 
 func TestInputsAreReadWithTheRightsOfTheAccount(t *testing.T) {
 	f := given(t)
-	f.Create("user", `{apiVersion: v1, kind: ServiceAccount, metadata: {name: nobody}}`)
+	f.Create("user", `{apiVersion: v1, kind: ServiceAccount, metadata: {name: reader}}`)
 	f.Create("user", `{apiVersion: v1, kind: Secret, metadata: {name: login}, stringData: {password: hunter2}}`)
 	spec := inline(shop, "  inputsFrom: [{secretRef: {name: login}}]", "")
-	f.Submit("app", spec+"serviceAccountName: nobody")
+	f.Submit("app", spec+"serviceAccountName: reader")
 	_, message := f.AwaitNotRendered("app", v1alpha1.ReasonForbidden)
 	assert.Contains(t, message, "may not get Secret "+f.namespace+"/login")
-	assert.Contains(t, message, "kubectl create rolebinding nobody -n "+f.namespace)
+	assert.Contains(t, message, "kubectl create rolebinding reader -n "+f.namespace)
 	f.Quiet(time.Second)
 	assert.Empty(t, f.touched())
 

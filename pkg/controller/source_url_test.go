@@ -215,7 +215,7 @@ func TestATemplateBehindAURL(t *testing.T) {
 		f.AwaitValue(configMaps, "page", "two", "data", "text")
 	})
 
-	t.Run("may be told by its digest, and is fetched once then", func(t *testing.T) {
+	t.Run("with a digest is fetched once", func(t *testing.T) {
 		f := cluster.Elsewhere(t)
 		url := s.Put("/t/pinned.yaml", page("page", "pinned"))
 		f.Submit("app", fmt.Sprintf(`tosca: {url: %q, sha256: "%064d"}`, url, 0))
@@ -234,7 +234,7 @@ func TestATemplateBehindAURL(t *testing.T) {
 	for _, row := range []struct{ name, path, reason, message string }{
 		{"that is not allowed", "/other.yaml", v1alpha1.ReasonSourceNotAllowed, "/other.yaml is not fetched: no --allow-url-prefix of the controller allows it"},
 		{"that leads to an address that is not public", "/t/elsewhere", v1alpha1.ReasonSourceNotAllowed, "the host has an address that is neither public nor in an --allow-url-network"},
-		{"that leads out of what is allowed", "/t/outside", v1alpha1.ReasonSourceNotAllowed, "it redirects to " + s.URL + ": no --allow-url-prefix"},
+		{"that redirects outside of the allowed prefixes", "/t/outside", v1alpha1.ReasonSourceNotAllowed, "it redirects to " + s.URL + ": no --allow-url-prefix"},
 		{"without end", "/t/endless", v1alpha1.ReasonFetchFailed, "/t/endless cannot be fetched: it is larger than 8 MiB"},
 		{"that takes its time", "/t/hanging", v1alpha1.ReasonFetchFailed, "/t/hanging cannot be fetched: it takes longer than 10s"},
 		{"that is not there", "/t/nowhere", v1alpha1.ReasonFetchFailed, "/t/nowhere cannot be fetched: the server responded with status 404"},

@@ -98,7 +98,7 @@ func TestTemplateOfAnotherKind(t *testing.T) {
 	f.Mark()
 	f.Run(controller.Options{Templates: append(builtin.Templates(), greetings{})})
 	f.Quiet(quiet)
-	assert.LessOrEqual(t, len(f.Requests()), 8, "nobody asks again for kinds that are not there:\n%s", f.Requests())
+	assert.LessOrEqual(t, len(f.Requests()), 8, "unknown kinds are not looked up again:\n%s", f.Requests())
 
 	require.NoError(t, f.cluster.Define(t.Context(), greetingDefinition, "greetings.templates.example.com"))
 	news := f.greetings()
@@ -141,7 +141,7 @@ func TestTemplateOfAnotherKind(t *testing.T) {
 		}
 		assert.Contains(t, names, template.FieldManager)
 	})
-	t.Run("a kind that goes and comes back is taken up again", func(t *testing.T) {
+	t.Run("a kind that is deleted and defined again is reconciled", func(t *testing.T) {
 		f.Delete(definitions, "greetings.templates.example.com")
 		f.AwaitGone(definitions, "greetings.templates.example.com")
 		f.Quiet(quiet)

@@ -316,7 +316,7 @@ func TestTwoHundredChangesByName(t *testing.T) {
 			want = strings.ReplaceAll(s.whole, "$V", want)
 		}
 		if !assert.ObjectsAreEqual([]string{s.kind, s.path, w.manager, w.operation, w.subresource, want}, said) {
-			t.Logf("%s of %s by %s (%s) to %s is told as %q", s.path, s.kind, w.manager, w.operation, want, said)
+			t.Logf("%s of %s by %s (%s) to %s is reported as %q", s.path, s.kind, w.manager, w.operation, want, said)
 			wrong++
 		}
 		if i%3 == 2 { // the number of entries that status shows
@@ -326,7 +326,7 @@ func TestTwoHundredChangesByName(t *testing.T) {
 			f.toldTheSame("app")
 		}
 	}
-	t.Logf("%d changes by %v: %d are told wrong", total, by, wrong)
+	t.Logf("%d changes by %v: %d are reported incorrectly", total, by, wrong)
 	assert.Len(t, by, len(writers))
 	assert.Zero(t, wrong)
 	f.Quiet(quiet)

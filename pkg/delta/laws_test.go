@@ -130,7 +130,7 @@ func TestACorrectionEndsInsideItsRule(t *testing.T) {
 		}
 		for _, outside := range again.Outside {
 			if !slices.Contains(c.Outside, outside) && len(c.Differences) == 0 {
-				t.Fatalf("%s was not told\n%s", outside, d)
+				t.Fatalf("%s was not reported\n%s", outside, d)
 			}
 		}
 	})

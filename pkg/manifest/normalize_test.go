@@ -88,8 +88,8 @@ func TestNormalize(t *testing.T) {
 		},
 		{
 			"stringData of a Secret becomes data and prevails",
-			"{apiVersion: v1, kind: Secret, metadata: {name: a}, data: {old: b2xk, both: b2xk}, stringData: {both: new, plain: '', utf8: é}}",
-			"{apiVersion: v1, kind: Secret, metadata: {name: a}, data: {old: b2xk, both: bmV3, plain: '', utf8: w6k=}}",
+			"{apiVersion: v1, kind: Secret, metadata: {name: a}, data: {old: b2xk, twice: b2xk}, stringData: {twice: new, plain: '', utf8: é}}",
+			"{apiVersion: v1, kind: Secret, metadata: {name: a}, data: {old: b2xk, twice: bmV3, plain: '', utf8: w6k=}}",
 			"Secret shop/a",
 		},
 		{

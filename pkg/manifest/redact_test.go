@@ -58,12 +58,12 @@ func TestRedact(t *testing.T) {
 func TestRedactChange(t *testing.T) {
 	rows := []struct{ name, before, after, wantBefore, wantAfter string }{
 		{
-			"values that differ, are equal, come and go",
-			"{kind: Secret, data: {differs: canary, same: canary, goes: canary}}", "{kind: Secret, data: {differs: canary2, same: canary, comes: canary}}",
-			"{kind: Secret, data: {differs: '*** (before)', same: '***', goes: '***'}}", "{kind: Secret, data: {differs: '*** (after)', same: '***', comes: '***'}}",
+			"changed, equal, added and removed values",
+			"{kind: Secret, data: {changed: canary, same: canary, removed: canary}}", "{kind: Secret, data: {changed: canary2, same: canary, added: canary}}",
+			"{kind: Secret, data: {changed: '*** (before)', same: '***', removed: '***'}}", "{kind: Secret, data: {changed: '*** (after)', same: '***', added: '***'}}",
 		},
 		{
-			"a field that the other state has not",
+			"a field that is only in one state",
 			"{kind: Secret, stringData: {a: canary}}", "{kind: Secret, data: {a: canary}}", "{kind: Secret, stringData: {a: '***'}}", "{kind: Secret, data: {a: '***'}}",
 		},
 		{

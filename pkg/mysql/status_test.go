@@ -264,9 +264,9 @@ func TestVersionOfStatus(t *testing.T) {
 		{"a server that accepts connections has its version", running("docker.io/library/mysql:9.1.0", 1, 1), "9.1.0"},
 		{"a server that has never started does not count", running("docker.io/library/mysql:9.99", 1, 0), "8.4"},
 		{"a server whose Pod is not replaced yet does not count", running("docker.io/library/mysql:9.99", 0, 1), "8.4"},
-		{"another image says nothing", running("example.com/mysql:9.1.0", 1, 1), "8.4"},
+		{"a server of another image does not count", running("example.com/mysql:9.1.0", 1, 1), "8.4"},
 		{"without a StatefulSet the version is kept", template.Live{}, "8.4"},
-		{"and while the live objects are unknown", nil, "8.4"},
+		{"with unknown live objects the version is kept", nil, "8.4"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			seen := template.Seen{Object: resourceWith(map[string]any{"version": "8.4"}), Application: application(ready()), Live: row.live}

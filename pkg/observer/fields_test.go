@@ -63,7 +63,7 @@ func TestCompileFields(t *testing.T) {
 		hold, free []string
 		want       string
 	}{
-		{"a field and nothing else", []string{"spec.replicas"}, nil, "spec: {replicas: observed}"},
+		{"a single field", []string{"spec.replicas"}, nil, "spec: {replicas: observed}"},
 		{"a leaf in an element, found by its key", []string{"spec.template.spec.containers[name=side].image"}, nil,
 			"spec: {template: {spec: {containers: [{}, {image: observed}, " + open + "]}}}"},
 		{"an element by its position", []string{".spec.template.spec.containers[1].image"}, nil,
@@ -79,14 +79,14 @@ func TestCompileFields(t *testing.T) {
 		{"keys in brackets and in quotes", []string{"metadata.labels[team]", "metadata.labels['app.kubernetes.io/name']", `metadata.labels["other"]`}, nil,
 			"metadata: {labels: {team: observed, app.kubernetes.io/name: observed, other: observed}}"},
 		{"keys with a wildcard", []string{"metadata.annotations[*.cattle.io/*]"}, nil, "metadata: {annotations: {field.cattle.io/description: observed}}"},
-		{"a wildcard that means nothing", []string{"metadata.annotations[*.io/y]"}, nil, "{}"},
+		{"a wildcard without a match", []string{"metadata.annotations[*.io/y]"}, nil, "{}"},
 		{"quotes make a wildcard a key", []string{"metadata.annotations['*']"}, nil, `metadata: {annotations: {"*": observed}}`},
 		{"a map of the manifest, leaf by leaf", []string{"spec.template.metadata"}, nil, "spec: {template: {metadata: {labels: {app: observed}}}}"},
 		{"a selector is one value", []string{"spec.selector"}, nil, "spec: {selector: observed}"},
 		{"but a key of it may be held", []string{"spec.selector.matchLabels.app"}, nil, "spec: {selector: {matchLabels: {app: observed}}}"},
-		{"what the manifest has not is learned", []string{"spec.strategy", "spec.paused"}, nil, "spec: {strategy: observed, paused: observed}"},
+		{"a field that is not in the manifest is learned", []string{"spec.strategy", "spec.paused"}, nil, "spec: {strategy: observed, paused: observed}"},
 		{"nothing", []string{}, nil, "{}"},
-		{"held, but for a part", []string{"spec.template.metadata", "spec.replicas"}, []string{"spec.template.metadata.labels.app"}, "spec: {replicas: observed}"},
+		{"a held field with a free part", []string{"spec.template.metadata", "spec.replicas"}, []string{"spec.template.metadata.labels.app"}, "spec: {replicas: observed}"},
 		{"held within what is free", []string{"spec.template.spec.containers[*]", "spec.template.spec.containers[0].args[0]"}, []string{"spec.template.spec.containers[*].args", "spec.template.spec.containers[name=side]"},
 			"spec: {template: {spec: {containers: [{name: observed, image: observed, args: [observed, " + open + "], resources: {limits: {cpu: observed}}, ports: [{containerPort: observed}, {observer_schema_list_min_length: 1, observer_schema_list_max_length: 1}]}, {}, " + open + "]}}}"},
 		{"of two of one length the one without wildcards", []string{"metadata.labels[team]"}, []string{"metadata.labels[*]"}, "metadata: {labels: {team: observed}}"},
@@ -135,7 +135,7 @@ func TestFreeFieldsOfTheDefaultSchema(t *testing.T) {
 		{"a whole element opens its list", []string{"spec.template.spec.containers[name=side]"},
 			[]string{"spec.template.spec.containers[1].image", "spec.template.spec.containers[1].name", "spec.template.spec.containers[1].resources.limits.cpu"}, 0},
 		{"a key of a selector, which is taken apart", []string{"spec.selector.matchLabels.tier"}, []string{"spec.selector"}, 2},
-		{"a key that nobody has", []string{"metadata.labels[nobody]", "spec.template.spec.containers[*].env[*]"}, nil, 2},
+		{"a key that no map has", []string{"metadata.labels[unknown]", "spec.template.spec.containers[*].env[*]"}, nil, 2},
 		{"all keys of a map, and then the map", []string{"metadata.labels[*]"}, []string{"metadata.labels.team", "metadata.labels['app.kubernetes.io/name']"}, 2},
 	} {
 		t.Run(row.name, func(t *testing.T) {

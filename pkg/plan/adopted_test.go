@@ -40,14 +40,14 @@ func TestAdoptedObjectsAreLeft(t *testing.T) {
 	t.Run("when the Application is deleted", func(t *testing.T) {
 		assert.Equal(t, plan.Update, adopted(t, "").retire().Changes[0].Action)
 	})
-	t.Run("unless a client wants it deleted", func(t *testing.T) {
+	t.Run("with adoptedDeletionPolicy Delete", func(t *testing.T) {
 		assert.Equal(t, plan.Delete, adopted(t, "adoptedDeletionPolicy: Delete\n").retire().Changes[0].Action)
 	})
-	t.Run("nor if all is to stay", func(t *testing.T) {
+	t.Run("unless the Application orphans all objects", func(t *testing.T) {
 		w := adopted(t, "adoptedDeletionPolicy: Delete\ndeletionPolicy: Orphan\n")
 		assert.Equal(t, plan.Update, w.retire().Changes[0].Action)
 	})
-	t.Run("though its own mark and the inventory are lost one after the other", func(t *testing.T) {
+	t.Run("after the annotation and the inventory are lost", func(t *testing.T) {
 		w := adopted(t, "")
 		delete(w.only()["metadata"].(map[string]any)["annotations"].(map[string]any), v1alpha1.AnnotationAdopted)
 		p, _ := w.round()
@@ -56,7 +56,7 @@ func TestAdoptedObjectsAreLeft(t *testing.T) {
 		w.round()
 		assert.Equal(t, v1alpha1.OriginAdopted, w.app.Status.Resources[0].Origin)
 	})
-	t.Run("but what is created again is ours", func(t *testing.T) {
+	t.Run("an object that is created again is owned", func(t *testing.T) {
 		w := adopted(t, "")
 		w.live = map[manifest.ID]map[string]any{}
 		w.round()
@@ -82,10 +82,10 @@ func TestAnObjectThatIsTakenBackIsNotAdopted(t *testing.T) {
 // kubectl delete --cascade=orphan orphans all objects, regardless of the policies.
 func TestDeletionMayOrphanObjects(t *testing.T) {
 	for name, say := range map[string]func(app *v1alpha1.Application){
-		"as the garbage collector is told": func(app *v1alpha1.Application) {
+		"with the finalizer for the garbage collector": func(app *v1alpha1.Application) {
 			app.Finalizers = []string{metav1.FinalizerOrphanDependents, v1alpha1.Finalizer}
 		},
-		"as it was written down": func(app *v1alpha1.Application) {
+		"with the annotation": func(app *v1alpha1.Application) {
 			app.Annotations = map[string]string{v1alpha1.AnnotationOrphan: "true"}
 		},
 	} {

@@ -25,11 +25,11 @@ func foreignSettings() map[string]any {
 // enough.
 func TestAnObjectThatCouldNotBeAdopted(t *testing.T) {
 	for name, attempt := range map[string]func(w *world){
-		"the patch is refused": func(w *world) {
+		"the patch is rejected": func(w *world) {
 			w.refuse = map[plan.Action]plan.Outcome{plan.Update: {Action: plan.Update, Problem: rejected}}
 			w.round()
 		},
-		"it is not to be tried again yet": func(w *world) {
+		"the retry is not due": func(w *world) {
 			p := plan.Decide(plan.Input{
 				Application: w.app, Live: w.live, Kinds: w.kinds, Memory: w.mem, Now: w.now,
 				Blocked: map[manifest.ID]*plan.Problem{settingsID: rejected},

@@ -138,7 +138,7 @@ func TestHoldersKeepTheirFields(t *testing.T) {
 	one.edit("ownership: Share\nmanifest: []")
 	c.turn(one)
 	set(c.live, "1", "metadata", "resourceVersion")
-	assert.Equal(t, c.before, c.live, "and in the end it is what it was")
+	assert.Equal(t, c.before, c.live, "the object has its original value")
 }
 
 // If the object names two holders of a field, the older Application holds it.
@@ -196,13 +196,13 @@ func TestTheOlderComesFirst(t *testing.T) {
 		c.turn(two)
 		assert.Equal(t, map[string]any{"a": "theirs", "b": "two", "free": "theirs"}, c.live["data"], "that is held on")
 	})
-	t.Run("the marks were taken off", func(t *testing.T) {
+	t.Run("the tracking metadata was removed", func(t *testing.T) {
 		c, _, two := given(t)
 		c.turn(two)
 		delete(get(c.live, "metadata").(map[string]any), "annotations")
 		two.older = waits
 		c.turn(two)
-		assert.Equal(t, map[string]string{"data.a": "default/two", "data.b": "default/two"}, c.holders(), "they say who holds, and are not who holds")
+		assert.Equal(t, map[string]string{"data.a": "default/two", "data.b": "default/two"}, c.holders(), "the annotation reports the holders, and does not decide")
 	})
 }
 
@@ -281,7 +281,7 @@ func TestClaimsWhateverHappens(t *testing.T) {
 		require.Equal(r, "theirs", data["free"])
 		for i, want := range wants {
 			for key := range want {
-				require.NotEmpty(r, by["data."+key], "%s wants %s, and nobody holds it", c.worlds[i].app.Name, key)
+				require.NotEmpty(r, by["data."+key], "%s claims %s, but no Application holds it", c.worlds[i].app.Name, key)
 			}
 		}
 		for _, key := range []string{"a", "b", "c", "d"} {
@@ -289,7 +289,7 @@ func TestClaimsWhateverHappens(t *testing.T) {
 				require.Equal(r, name, "default/"+fmt.Sprint(data[key]), "of %s", key)
 				continue
 			}
-			require.Equal(r, get(c.before, "data", key), data[key], "nobody holds %s", key)
+			require.Equal(r, get(c.before, "data", key), data[key], "no Application holds %s", key)
 		}
 		for _, w := range c.worlds {
 			w.edit("ownership: Share\nmanifest: []")
@@ -420,7 +420,7 @@ observerSchema: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, dat
 func TestConflictingShapesClaimEachOther(t *testing.T) {
 	for name, forms := range map[string][2]string{
 		"a list and a map":             {"{list: [a]}", "{list: {size: 1}}"},
-		"a value and what is in a map": {"{place: {in: it}}", "{place: it}"},
+		"a value and a field of a map": {"{place: {name: it}}", "{place: it}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newClaimants(t, "one", "two")
@@ -456,7 +456,7 @@ func TestConflictingShapesClaimEachOther(t *testing.T) {
 // Two Applications hold a field one after the other. In the end the field has its original value. The
 // order of the reconciliations does not matter, and neither does a death of the first Application.
 func TestAFieldThatTwoHeldIsRestored(t *testing.T) {
-	for _, first := range []string{"who lets go", "who waits"} {
+	for _, first := range []string{"the holder", "the claimant"} {
 		for _, dies := range []string{"no", "before the patch", "after the patch"} {
 			t.Run(first+" looks first, dies: "+dies, func(t *testing.T) {
 				c := newClaimants(t, "one", "two")
@@ -470,7 +470,7 @@ func TestAFieldThatTwoHeldIsRestored(t *testing.T) {
 				require.Equal(t, v1alpha1.ReasonFieldClaimed, reason)
 
 				one.edit("ownership: Share\nmanifest: []")
-				if first == "who waits" {
+				if first == "the claimant" {
 					c.turn(two)
 				}
 				if dies != "no" {

@@ -283,7 +283,7 @@ observerSchema:
 	w.round()
 	_, reason, _ := w.condition("Ready")
 	assert.Equal(t, v1alpha1.ReasonListTooShort, reason)
-	assert.Equal(t, "C", get(w.stored(w.app.Status.LastAppliedManifest), "spec", "key"), "learned all the same")
+	assert.Equal(t, "C", get(w.stored(w.app.Status.LastAppliedManifest), "spec", "key"), "learned despite the short list")
 	w.quiet()
 	w.set([]any{"a", "b"}, "spec", "tags")
 	w.round()
@@ -381,7 +381,7 @@ func TestAReportDoesNotKeepItsPlan(t *testing.T) {
 	select {
 	case <-freed:
 	case <-time.After(time.Minute):
-		t.Error("what came of a plan keeps it in memory")
+		t.Error("the result refers to the plan, so the garbage collector keeps it")
 	}
 	goruntime.KeepAlive(kept)
 }

@@ -195,7 +195,7 @@ func TestOnlyWhatIsNamedIsDeletedWithoutARecord(t *testing.T) {
 			"annotations": map[string]any{v1alpha1.AnnotationTrackingID: "default/shop:/ConfigMap:kube-system/forged"},
 		}}
 	}
-	t.Run("forged marks are told", func(t *testing.T) {
+	t.Run("forged tracking metadata is reported", func(t *testing.T) {
 		w := newWorld(t, settings)
 		w.round()
 		id, object := forged()
@@ -209,7 +209,7 @@ func TestOnlyWhatIsNamedIsDeletedWithoutARecord(t *testing.T) {
 		w.round()
 		assert.Contains(t, w.live, id)
 	})
-	t.Run("also when the Application goes", func(t *testing.T) {
+	t.Run("forged tracking metadata is reported on deletion", func(t *testing.T) {
 		w := newWorld(t, settings)
 		id, object := forged()
 		w.live[id] = object
@@ -217,14 +217,14 @@ func TestOnlyWhatIsNamedIsDeletedWithoutARecord(t *testing.T) {
 		assert.Empty(t, p.Changes)
 		assert.Contains(t, p.Summarize(nil, w.now).Event.Note, "kube-system/forged")
 	})
-	t.Run("what has an entry of the user's is named", func(t *testing.T) {
+	t.Run("an object with a schema of the user is recorded", func(t *testing.T) {
 		w := newWorld(t, songs)
 		w.die(true)
 		w.edit("manifest: []")
 		p, _ := w.round()
 		assert.Equal(t, plan.Delete, p.Changes[0].Action)
 	})
-	t.Run("and stays named while its create may be on its way", func(t *testing.T) {
+	t.Run("the record is kept while the create can still arrive", func(t *testing.T) {
 		w := newWorld(t, songs)
 		w.die(true)
 		slow := w.live
@@ -235,7 +235,7 @@ func TestOnlyWhatIsNamedIsDeletedWithoutARecord(t *testing.T) {
 		p, _ := w.round()
 		assert.Equal(t, []plan.Action{plan.Unchanged, plan.Delete}, []plan.Action{p.Changes[0].Action, p.Changes[1].Action})
 	})
-	t.Run("what does not fit into the annotation is in the inventory", func(t *testing.T) {
+	t.Run("an object that does not fit into the annotation is in the inventory", func(t *testing.T) {
 		w := newWorld(t, songs)
 		w.app.Annotations = map[string]string{"kubectl.kubernetes.io/last-applied-configuration": strings.Repeat("x", 250*1024)}
 		w.die(true)

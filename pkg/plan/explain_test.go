@@ -88,7 +88,7 @@ func agrees(t *testing.T, change plan.Change, e plan.Explanation) {
 		if f.State == plan.FieldHeld && f.Drift == "" && f.Live.Set {
 			assert.True(t, inAnyOrder(f.Desired.Any) == inAnyOrder(f.Live.Any) || isEmptyList(f.Desired), "%s is held and in place: %v, %v", f.Path, f.Desired, f.Live)
 		}
-		assert.False(t, f.State == plan.FieldFree && f.Desired.Set, "nobody desires anything of %s", f.Path)
+		assert.False(t, f.State == plan.FieldFree && f.Desired.Set, "%s is free and has no desired value", f.Path)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	quantity "k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
@@ -43,7 +44,7 @@ func (e *explainer) field(from delta.Field) {
 	f.Why = e.reasonOf(f, d)
 	f.OnRelease, f.Unrestorable = e.onRelease(f)
 	if e.res != nil {
-		f.settleProfile(e.res.entry.ProfileOf(f.Path))
+		f.settleProfile(e.res.entry.ProfileOf(f.Path), e.remedy("hold it with `holdfast hold`"))
 	}
 	if !e.showSecrets {
 		f.mask(e.id)
@@ -60,12 +61,12 @@ func (e *explainer) addRestored() {
 	}
 }
 
-// settleProfile sets the profile that frees or holds a field.
-func (f *Field) settleProfile(by *observer.ProfilePath) {
+// settleProfile sets the profile that frees or holds a field. remedy is how to hold the field.
+func (f *Field) settleProfile(by *observer.ProfilePath, remedy string) {
 	switch {
 	case by == nil, f.State == FieldMark, by.Free != (f.State == FieldFree):
 	case by.Free && f.Manifest.Set:
-		f.Profile, f.Why = by.Profile, "not held: "+profileNote(by)+"; hold it with `holdfast hold`"
+		f.Profile, f.Why = by.Profile, "not held: "+profileNote(by)+"; "+remedy
 	case by.Free:
 		f.Profile, f.Why = by.Profile, "free: "+profileNote(by)
 	default:
@@ -173,13 +174,13 @@ func (e *explainer) reasonOf(f Field, d *delta.Difference) string {
 	case f.State == FieldClaimed:
 		return "not written: Application " + f.Holder + " holds it"
 	case f.State == FieldFree && f.Manifest.Set:
-		return "not held: the live value is kept; hold it with `holdfast hold`"
+		return "not held: the live value is kept; " + e.remedy("hold it with `holdfast hold`")
 	case f.State == FieldFree:
 		return "free: the observer schema does not name it, so it is never written again"
 	case d == nil && f.State == FieldContested:
 		return "in sync now; it was repeatedly changed back" + bySuffix(e.fight(f.Path).Manager)
 	case d == nil:
-		return inPlaceWhy(f, "release it with `holdfast free`")
+		return inPlaceWhy(f, e.remedy("set it in the manifest, or release it with `holdfast free`"))
 	case d.HeldBack:
 		return "drift, and its correction is deferred: it is repeatedly changed back" + bySuffix(e.fight(f.Path).managerOf())
 	case f.IsDoubtful:
@@ -187,6 +188,15 @@ func (e *explainer) reasonOf(f Field, d *delta.Difference) string {
 	default:
 		return e.driftWhy(f)
 	}
+}
+
+// remedy returns how a user can change the schema of a field. The commands refuse an Application with an owner, because
+// the owner renders its spec.
+func (e *explainer) remedy(command string) string {
+	if owner := metav1.GetControllerOf(e.plan.in.Application); owner != nil {
+		return "edit " + owner.Kind + " " + owner.Name + ", which renders the spec"
+	}
+	return command
 }
 
 // reportedWhy returns the reason why a drifted report-only field is never written.
@@ -208,13 +218,13 @@ var stateWhy = map[FieldState]string{
 }
 
 // inPlaceWhy returns the reason why an observed field needs no correction.
-func inPlaceWhy(f Field, release string) string {
+func inPlaceWhy(f Field, remedy string) string {
 	switch {
 	case stateWhy[f.State] != "":
 		return stateWhy[f.State]
 	case f.State == FieldLearned && !f.Desired.Set && !f.Live.Set:
 		return "observed, and not set yet: Holdfast learns the first value that the API server or another client writes, " +
-			"and holds it; to use another value, set it in the manifest, or " + release
+			"and holds it; to use another value, " + remedy
 	case f.State == FieldLearned && !f.Desired.Set:
 		return "observed, and not known yet: Holdfast learns it"
 	case f.State == FieldLearned:

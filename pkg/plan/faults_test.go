@@ -21,7 +21,7 @@ func TestFaults(t *testing.T) {
 		manifest, schema string
 		want             []error
 	}{
-		{"of what is valid there are none", service, `{"apiVersion":"v1","kind":"Service","metadata":{"name":"web"}}`, nil},
+		{"a valid manifest and schema", service, `{"apiVersion":"v1","kind":"Service","metadata":{"name":"web"}}`, nil},
 		{
 			"of the manifest and of the schema, all at once", `{"apiVersion":"v1","metadata":{"name":"web"}}`, `{"apiVersion":"v1","kind":"Service","metadata":{}}`,
 			[]error{

@@ -192,8 +192,8 @@ func TestAFreedFieldIsNeverRemoved(t *testing.T) {
 	}{
 		{"at once", before, []string{without}},
 		{"first freed, then dropped", freed, []string{without}},
-		{"first freed, then dropped, then the entry goes", freed, []string{without, nothing}},
-		{"first freed, then both go", freed, []string{nothing}},
+		{"first freed, then dropped, then without spec.fields", freed, []string{without, nothing}},
+		{"first freed, then without both", freed, []string{nothing}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			w := newWorld(t, row.before)

@@ -66,7 +66,7 @@ func TestAJobThatHasFinishedIsNotRunAgain(t *testing.T) {
 			assert.Equal(t, "1/1", w.app.Status.Summary)
 		})
 	}
-	t.Run("a failure stays told", func(t *testing.T) {
+	t.Run("a failure is still reported", func(t *testing.T) {
 		w := finished(t, func(w *world) { w.finish("Failed"); w.round() })
 		_, reason, _ := w.condition("Ready")
 		assert.Equal(t, "Unhealthy", reason)
@@ -90,7 +90,7 @@ func TestAJobThatHasFinishedIsNotRunAgain(t *testing.T) {
 		p, _ := w.round()
 		assert.Equal(t, plan.Create, p.Changes[0].Action)
 	})
-	t.Run("until somebody asks for it, and until that has come about", func(t *testing.T) {
+	t.Run("until a user requests it, and the request succeeds", func(t *testing.T) {
 		w := finished(t, inTheWatch)
 		w.app.Annotations = map[string]string{v1alpha1.AnnotationReconcile: "again"}
 		w.refuse = map[plan.Action]plan.Outcome{plan.Create: {Action: plan.Create, Problem: rejected}}

@@ -33,7 +33,7 @@ func TestAnAPIServiceIsHealthyWhenItIsAvailable(t *testing.T) {
 			}
 		})
 	}
-	t.Run("but a kind of that name of another group is what kstatus says", func(t *testing.T) {
+	t.Run("a kind of that name in another group", func(t *testing.T) {
 		health, _ := plan.Health(map[string]any{"apiVersion": "example.com/v1", "kind": "APIService"})
 		assert.Equal(t, "Current", health)
 	})

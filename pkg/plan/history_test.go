@@ -39,7 +39,7 @@ func (w *world) told() (lines []string) {
 			line += " by " + e.Manager + " " + string(e.Operation)
 		}
 		if e.Duration != nil {
-			line += " stood " + e.Duration.Duration.String()
+			line += " after " + e.Duration.Duration.String()
 		}
 		if e.Count > 0 {
 			line += fmt.Sprintf(" %d times since %s", e.Count, e.Since.UTC().Format(time.TimeOnly))
@@ -86,46 +86,46 @@ func TestHistory(t *testing.T) {
 		w.wrote(byEdit, writer.Activity{Events: 1, FirstSeen: w.now})
 		w.set("theirs", "data", "mode")
 	}
-	corrected := func(stood string) string {
-		return `Corrected ConfigMap/settings data.mode from "live" to "theirs" by kubectl-edit Update stood ` + stood
+	corrected := func(duration string) string {
+		return `Corrected ConfigMap/settings data.mode from "live" to "theirs" by kubectl-edit Update after ` + duration
 	}
 	rows := []struct {
 		name string
 		do   func(w *world)
 		want []string
 	}{
-		{"what is created", func(*world) {}, []string{created}},
-		{"a field that another client changes, and who", func(w *world) {
+		{"a creation", func(*world) {}, []string{created}},
+		{"a field that another client changes", func(w *world) {
 			change(w)
 			w.now = w.now.Add(8 * time.Millisecond)
 			w.round()
 		}, []string{corrected("8ms"), created}},
-		{"the writer's own time, where no event has shown when", func(w *world) {
+		{"the time in managedFields, without an event", func(w *world) {
 			change(w)
 			w.wrote(byEdit, writer.Activity{Events: 2})
 			w.round()
 		}, []string{corrected("2s"), created}},
-		{"a field that is removed, and nobody's name", func(w *world) {
+		{"a removed field without a writer", func(w *world) {
 			w.wrote(byNone, writer.Activity{Events: 2, ChangedEntries: []int{0}, FirstSeen: w.now})
 			delete(w.only()["data"].(map[string]any), "mode")
 			w.round()
-		}, []string{`Corrected ConfigMap/settings data.mode from "live" stood 0s`, created}},
-		{"a field that is removed by the only one who wrote", func(w *world) {
+		}, []string{`Corrected ConfigMap/settings data.mode from "live" after 0s`, created}},
+		{"a removed field with one writer", func(w *world) {
 			w.wrote(byNone, writer.Activity{Events: 1, ChangedEntries: []int{0}, FirstSeen: w.now})
 			delete(w.only()["data"].(map[string]any), "mode")
 			w.round()
-		}, []string{`Corrected ConfigMap/settings data.mode from "live" by kubectl-edit Update stood 0s`, created}},
-		{"the same again as one entry, and then as a fight", func(w *world) {
+		}, []string{`Corrected ConfigMap/settings data.mode from "live" by kubectl-edit Update after 0s`, created}},
+		{"repeated drift as one entry, and then as a contest", func(w *world) {
 			for range 6 {
 				w.now = w.now.Add(11 * time.Second)
 				change(w)
 				w.round()
 			}
 		}, []string{
-			`Contested ConfigMap/settings data.mode from "live" to "theirs" by kubectl-edit Update stood 0s 2 times since 00:00:55`,
+			`Contested ConfigMap/settings data.mode from "live" to "theirs" by kubectl-edit Update after 0s 2 times since 00:00:55`,
 			corrected("0s") + ` 4 times since 00:00:11`, created,
 		}},
-		{"how long it stood while the Application was suspended, and who did it first", func(w *world) {
+		{"the duration and the first writer of drift while suspended", func(w *world) {
 			look := func() { w.store(w.decide().Summarize(nil, w.now)) }
 			w.edit(replace(settings, "\nmanifest:", "\nsuspend: true\nmanifest:"))
 			look()
@@ -138,16 +138,16 @@ func TestHistory(t *testing.T) {
 			w.edit(settings)
 			w.round()
 		}, []string{corrected("1h0m0s"), created}},
-		{"nothing of what a new spec changes", func(w *world) {
+		{"no entry for a value that a new spec changes", func(w *world) {
 			w.edit(replace(settings, "live", "other"))
 			w.round()
 		}, []string{created}},
-		{"what had drifted when a new spec came", func(w *world) {
+		{"drift that is corrected with a new spec", func(w *world) {
 			change(w)
 			w.edit(replace(settings, "info", "debug"))
 			w.round()
 		}, []string{corrected("0s"), created}},
-		{"nothing of what a new spec has no longer", func(w *world) {
+		{"no entry for a field that a new spec drops", func(w *world) {
 			w.edit(shorter)
 			w.round()
 		}, []string{created}},
@@ -156,22 +156,22 @@ func TestHistory(t *testing.T) {
 			delete(w.live, settingsID)
 			w.now = w.now.Add(time.Second)
 			w.round()
-		}, []string{"Restored ConfigMap/settings stood 1s", created}},
+		}, []string{"Restored ConfigMap/settings after 1s", created}},
 		{"an object that is no longer desired", func(w *world) {
 			w.edit("manifest: []")
 			w.round()
 		}, []string{"Deleted ConfigMap/settings", created}},
-		{"what the API server makes of a correction", func(w *world) {
+		{"the accepted form of a correction", func(w *world) {
 			change(w)
 			w.respond = func(object map[string]any) { set(object, "LIVE", "data", "mode") }
 			w.round()
-		}, []string{`Accepted ConfigMap/settings data.mode from "live" to "LIVE" by kubectl-edit Update stood 0s`, created}},
-		{"nothing of what is free", func(w *world) {
+		}, []string{`Accepted ConfigMap/settings data.mode from "live" to "LIVE" by kubectl-edit Update after 0s`, created}},
+		{"no entry for a free field", func(w *world) {
 			w.wrote(byNone, writer.Activity{Events: 1, ChangedEntries: []int{0}, FirstSeen: w.now})
 			w.set("free", "data", "another")
 			w.round()
 		}, []string{created}},
-		{"of a long value the beginning and a digest", func(w *world) {
+		{"the beginning and the digest of a long value", func(w *world) {
 			w.set(strings.Repeat("é", 100), "data", "mode")
 			w.round()
 		}, []string{`Corrected ConfigMap/settings data.mode from "live" to "` + strings.Repeat("é", 32) + `… (200 bytes, sha256:f42ec48e1e4b)"`, created}},
@@ -202,14 +202,14 @@ func TestHistory(t *testing.T) {
 		w.wrote(`[{manager: tuner, operation: Update, time: '2025-12-31T23:59:58Z', fieldsV1: {'f:spec': {'f:volume': {}}}}]`, writer.Activity{Events: 1})
 		w.set(int64(9), "spec", "volume")
 		_, result := w.round()
-		assert.Equal(t, []string{"Corrected Song/top50 spec.volume to 9 corrected to 5 by tuner Update stood 2s", "Created Song/top50"}, w.told())
+		assert.Equal(t, []string{"Corrected Song/top50 spec.volume to 9 corrected to 5 by tuner Update after 2s", "Created Song/top50"}, w.told())
 		assert.Contains(t, result.Event.Note, "spec.volume was set to 9 by tuner, which its rule does not allow, and was corrected to 5")
 		delete(w.only()["spec"].(map[string]any), "volume")
 		_, missing := w.round()
 		assert.Contains(t, missing.Event.Note, "spec.volume was missing, and was corrected to 2")
 	})
 
-	t.Run("nothing of what is pushed over what another client was free to write", func(t *testing.T) {
+	t.Run("no entry for a push over a value of another client", func(t *testing.T) {
 		w := newWorld(t, pushedSong)
 		w.round()
 		w.set(int64(9), "spec", "volume")

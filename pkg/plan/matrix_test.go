@@ -76,7 +76,7 @@ func TestEveryFeatureForEveryRelation(t *testing.T) {
 				wrong := f.run(c)
 				if fails {
 					require.NotEmpty(t, failure)
-					assert.NotEmpty(t, wrong, "this cell is right now: take it off the list")
+					assert.NotEmpty(t, wrong, "this cell passes now: remove it from the list")
 					return
 				}
 				assert.Empty(t, wrong)
@@ -272,7 +272,7 @@ func (c *cellWorld) fieldsOf(held ...string) string {
 	return fmt.Sprintf("fields: [{resource: {kind: %s, name: %s}, hold: [%s]}]", c.kind, c.id.Name, strings.Join(append([]string{`"*"`}, held...), ", "))
 }
 
-const byFields = "spec.fields means objects of the manifests and of spec.select; a hook gives its objects an entry of its own"
+const byFields = "spec.fields applies to objects of the manifests and of spec.select; a hook adds a schema for its own objects"
 
 var noFieldsOfHooks = map[relation]string{hookMade: byFields}
 
@@ -537,7 +537,7 @@ var features = []feature{
 		}
 		return ""
 	}},
-	{name: "a drift that comes again and again is contested", none: map[relation]string{observed: "nothing is corrected"}, run: func(c *cellWorld) string {
+	{name: "repeated drift is contested", none: map[relation]string{observed: "nothing is corrected"}, run: func(c *cellWorld) string {
 		c.given(foreign)
 		c.hold("spec: {replicas: 2, minReadySeconds: 1}", "")
 		for range plan.DefaultContestPolicy.Limit {
@@ -612,7 +612,7 @@ var features = []feature{
 		c.hold(replicas, "")
 		return first(wrong, c.is(int64(2), "spec", "replicas"))
 	}},
-	{name: "tracking metadata that is removed comes back", none: map[relation]string{observed: "nothing is marked"}, run: func(c *cellWorld) string {
+	{name: "removed tracking metadata is restored", none: map[relation]string{observed: "nothing is marked"}, run: func(c *cellWorld) string {
 		c.given(foreign)
 		c.hold(replicas, "")
 		marks := observer.CopyMap(c.value("metadata").(map[string]any))
@@ -620,7 +620,7 @@ var features = []feature{
 		c.drift(nil, "metadata", "annotations")
 		return first(c.is(marks["labels"], "metadata", "labels"), c.is(marks["annotations"], "metadata", "annotations"))
 	}},
-	{name: "tracking metadata that is removed again and again is contested", none: map[relation]string{observed: "nothing is marked"}, run: func(c *cellWorld) string {
+	{name: "repeatedly removed tracking metadata is contested", none: map[relation]string{observed: "nothing is marked"}, run: func(c *cellWorld) string {
 		c.given(foreign)
 		c.hold(replicas, "")
 		for range plan.DefaultContestPolicy.Limit {
@@ -635,7 +635,7 @@ var features = []feature{
 		}
 		return wrong
 	}},
-	{name: "a freed field stays as it is", none: noFieldsOfHooks, run: func(c *cellWorld) string {
+	{name: "a freed field keeps its value", none: noFieldsOfHooks, run: func(c *cellWorld) string {
 		c.given(foreign)
 		c.hold("spec: {replicas: 2, minReadySeconds: 1}", "")
 		c.hold("spec: {replicas: 2, minReadySeconds: 1}", fmt.Sprintf("onRelease: Leave\nfields: [{resource: {kind: %s, name: %s}, free: [spec.replicas]}]", c.kind, c.id.Name))

@@ -95,7 +95,7 @@ func TestObservedDriftIsReported(t *testing.T) {
 			assert.False(t, result.Again)
 			if live := in.Live[manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "settings"}]; live != nil && status.Resources[0].Ownership == "" {
 				isOurs := claim.IsTrackedBy(in.Application, manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "settings"}, live)
-				assert.Equal(t, isOurs, status.Resources[0].UID != "", "only what is ours is on record with its UID")
+				assert.Equal(t, isOurs, status.Resources[0].UID != "", "the inventory has the UID of owned objects only")
 				assert.Equal(t, "Current", status.Resources[0].Health)
 			}
 

@@ -49,19 +49,19 @@ func TestReleaseRestoresAdoptedFields(t *testing.T) {
 	nothing := "adoption: IfUnowned\nonRelease: Restore\nmanifest: []"
 	for name, letGo := range map[string]func(w *world){
 		"it leaves the manifests": func(w *world) { w.edit(nothing); w.round() },
-		"the Application goes": func(w *world) {
+		"the Application is deleted": func(w *world) {
 			for _, change := range w.retire().Changes {
 				w.execute(change)
 			}
 		},
-		"it dies before it lets go": func(w *world) { w.edit(nothing); w.die(false); w.round() },
-		"it dies when it lets go":   func(w *world) { w.edit(nothing); w.die(true); w.round() },
+		"it dies before the release": func(w *world) { w.edit(nothing); w.die(false); w.round() },
+		"it dies during the release": func(w *world) { w.edit(nothing); w.die(true); w.round() },
 	} {
 		for held, hold := range map[string]func(w *world){
 			"held":                    func(w *world) { w.round(); w.quiet() },
 			"died before it was held": func(w *world) { w.die(false); w.round(); w.quiet() },
 			"died when it was held":   func(w *world) { w.die(true); w.round(); w.quiet() },
-			"nobody knows whether it was held": func(w *world) {
+			"a lost response": func(w *world) {
 				w.refuse = map[plan.Action]plan.Outcome{plan.Update: {Action: plan.Update, Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying}}}
 				p, _ := w.round()
 				w.execute(p.Changes[0])

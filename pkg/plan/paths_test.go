@@ -36,7 +36,7 @@ func TestAnyPathToASpecificationGivesTheSameObject(t *testing.T) {
 			w.app.Spec.Manifest = raws(observertest.Manifest(spec).Content)
 			if rapid.IntRange(0, 2).Draw(r, "dies") == 0 {
 				w.die(rapid.Bool().Draw(r, "after its requests"))
-				if rapid.Bool().Draw(r, "and comes too late") {
+				if rapid.Bool().Draw(r, "and its response is lost") {
 					continue
 				}
 			}

@@ -273,7 +273,7 @@ func TestShippedProfiles(t *testing.T) {
 		{"a definition", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: a, annotations: {cert-manager.io/inject-ca-from: a/b}},
   spec: {conversion: {strategy: Webhook, webhook: {clientConfig: {caBundle: Cg==}}}}}`, "spec.conversion.webhook.clientConfig.caBundle"},
 		{"an aggregated API", `{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: a, annotations: {service.beta.openshift.io/inject-cabundle: "true"}}, spec: {caBundle: Cg==}}`, "spec.caBundle"},
-		{"one that nobody injects", `{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: a}, spec: {caBundle: Cg==}}`, ""},
+		{"an API without injection", `{apiVersion: apiregistration.k8s.io/v1, kind: APIService, metadata: {name: a}, spec: {caBundle: Cg==}}`, ""},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			object := map[string]any{}

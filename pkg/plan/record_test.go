@@ -222,7 +222,7 @@ func TestAValueThatWasNeverWritten(t *testing.T) {
 			w.round()
 			w.refuse = nil
 		},
-		"refused beside another": func(w *world) {
+		"refused together with another change": func(w *world) {
 			w.set("drifted", "spec", "key1")
 			w.refused(w.decide(), "spec.key3", rejected)
 			require.Equal(t, "one", get(w.only(), "spec", "key1"))

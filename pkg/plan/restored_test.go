@@ -114,5 +114,5 @@ observerSchema:
 	round(restored)
 	assert.Len(t, w.live, 2)
 	round(translation)
-	assert.Len(t, w.live, 1, "unless the source says so")
+	assert.Len(t, w.live, 1, "unless the source names the object")
 }

@@ -64,7 +64,7 @@ func TestAWebhookThatClampsDifferently(t *testing.T) {
 		assert.Equal(t, []string{"spec.replicas changed"}, paths(p), "any other value is drift")
 		w.quiet()
 	})
-	t.Run("of a create says nothing about the bound", func(t *testing.T) {
+	t.Run("of a created object is not the accepted form of a bound", func(t *testing.T) {
 		w := newWorld(t, scaled("2", bounds))
 		w.respond = func(o map[string]any) { set(o, int64(9), "spec", "replicas") }
 		_, result := w.round()

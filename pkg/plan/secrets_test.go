@@ -83,7 +83,7 @@ func TestNoValueOfANestedSecretIsShown(t *testing.T) {
 		{"under the default schema", ""},
 		{"under a leaf over all manifests", "observerSchema: [{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: inner}, spec: {manifest: null}}]"},
 		{"under a leaf over all of it", "observerSchema: [{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: inner}, spec: null}]"},
-		{"under one that does not say of what kind they are", "observerSchema: [{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: inner}, spec: {manifest: [{stringData: {a: null, other: null}}, {observer_schema_list_min_length: 1, observer_schema_list_max_length: 0}]}}]"},
+		{"under a schema without kinds", "observerSchema: [{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: inner}, spec: {manifest: [{stringData: {a: null, other: null}}, {observer_schema_list_min_length: 1, observer_schema_list_max_length: 0}]}}]"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			w := newWorld(t, "manifest: ["+inner+"]\n"+row.schema)
@@ -101,7 +101,7 @@ func TestNoValueOfANestedSecretIsShown(t *testing.T) {
 				set(secret(), theirs, "stringData", "a")
 				look(w.decide(), plan.Result{})
 				look(w.round())
-				assert.Equal(t, "canary-1", get(secret(), "stringData", "a"), "it is held all the same")
+				assert.Equal(t, "canary-1", get(secret(), "stringData", "a"), "the value is still held")
 			}
 			set(secret(), "canary-5", "stringData", "other")
 			look(w.round())

@@ -124,7 +124,7 @@ func TestASharedObjectIsNeverMadeOrEnded(t *testing.T) {
 	w.quiet()
 	w.edit("ownership: Share\nmanifest: []")
 	w.round()
-	assert.Equal(t, again, w.live[node], "it gets back what it was, not what the one before it was")
+	assert.Equal(t, again, w.live[node], "the release restores the values of this object, not of its predecessor")
 }
 
 func TestForeignChangeIsKeptOnRelease(t *testing.T) {

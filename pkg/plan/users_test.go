@@ -68,8 +68,8 @@ func TestUsers(t *testing.T) {
 			w.users[version("7")] = mallory
 			corrected(w, "7")
 		}, []string{"Corrected by mallory,admin,10.0.0.7", created}},
-		{"a name that may come", func(w *world) { corrected(w, "7") }, []string{"Corrected by ,, waits for u-1@7", created}},
-		{"a name that comes", func(w *world) {
+		{"a pending name", func(w *world) { corrected(w, "7") }, []string{"Corrected by ,, waits for u-1@7", created}},
+		{"a name that arrives later", func(w *world) {
 			corrected(w, "7")
 			assert.Equal(t, []string{"u-1@7"}, w.asked())
 			w.users[version("7")] = mallory
@@ -77,7 +77,7 @@ func TestUsers(t *testing.T) {
 			assert.Empty(t, w.asked())
 			w.quiet()
 		}, []string{"Corrected by mallory,admin,10.0.0.7", created}},
-		{"names that come in another order", func(w *world) {
+		{"names that arrive in another order", func(w *world) {
 			for _, v := range []string{"7", "8", "9"} {
 				corrected(w, v)
 			}
@@ -95,14 +95,14 @@ func TestUsers(t *testing.T) {
 			w.users[version("9")] = bob
 			w.round()
 		}, []string{"Corrected by ,, waits for u-1@10", "Corrected by bob,,10.0.0.8 3 times since 00:00:00", created}},
-		{"a name that has not come for too long", func(w *world) {
+		{"a name that does not arrive in time", func(w *world) {
 			corrected(w, "7")
 			w.now = w.now.Add(5 * time.Minute)
 			assert.Empty(t, w.asked())
 			w.quiet()
 			corrected(w, "8")
 		}, []string{"Corrected by ,, waits for u-1@8", "Corrected by ,,", created}},
-		{"two writes, of which nobody knows which it was", func(w *world) {
+		{"two writes that cannot be distinguished", func(w *world) {
 			w.users[version("7")], w.users[version("8")] = mallory, bob
 			change(w, "8")
 			w.wrote(byEdit, writer.Activity{Events: 2, ResourceVersion: "8", Writes: 2, Write: "8"})
@@ -169,7 +169,7 @@ func TestUsers(t *testing.T) {
 		})
 	}
 
-	t.Run("of a Secret nobody", func(t *testing.T) {
+	t.Run("the user of a Secret is not looked up", func(t *testing.T) {
 		w := newWorld(t, `manifest: [{apiVersion: v1, kind: Secret, metadata: {name: login}, data: {key: b3Vycw==}}]`)
 		w.users = map[v1alpha1.ObjectVersion]plan.User{version("7"): mallory, version(""): mallory}
 		w.round()

@@ -97,16 +97,16 @@ func isPure(t require.TestingT, r *rapid.T, in plan.Input) {
 		}
 	}
 	result := p.Summarize(outcomes, now)
-	require.Equal(t, result, p.Summarize(outcomes, now), "concluding twice is concluding once")
-	require.Equal(t, result, other.Summarize(outcomes, now), "nothing is remembered in a plan")
-	require.Equal(t, untouched, p.Summarize(nil, now), "nor is what was found")
+	require.Equal(t, result, p.Summarize(outcomes, now), "a second call returns the same result")
+	require.Equal(t, result, other.Summarize(outcomes, now), "another copy of the plan returns the same result")
+	require.Equal(t, untouched, p.Summarize(nil, now), "the plan does not keep the outcomes")
 	require.Equal(t, view, viewOf(t, p), "a plan is never changed")
-	require.Equal(t, asked, answers(p, known, now), "what is found is decided as it was")
+	require.Equal(t, asked, answers(p, known, now), "the plan still answers the same")
 	for _, change := range p.Changes {
 		askOther(p, change, known)
 		require.Equal(t, objects[change.ID], observer.CopyMap(outcomes[change.ID].Object))
 	}
-	require.Equal(t, result, p.Summarize(outcomes, now), "whatever else is found")
+	require.Equal(t, result, p.Summarize(outcomes, now), "other answers do not change the result")
 	sameInput(t, before, in)
 }
 

@@ -54,7 +54,7 @@ func TestHostileInputs(t *testing.T) {
 		{"as many values as fit", header + "metadata: [" + strings.Repeat("a,", 130_000) + "]", nil, "the files have more than 50000 values"},
 		{"as many values as fit, in one character each", header + "metadata: [" + strings.Repeat(",", 500_000) + "]", nil, "the file has more than 50000 values"},
 		{"a list in a list in a list", header + "metadata: " + strings.Repeat("[", 9000) + strings.Repeat("]", 9000), nil, "nested deeper than 64 levels"},
-		{"a list in a list, deeper than the library goes", header + "metadata: " + strings.Repeat("[", 200_000), nil, ""},
+		{"a list in a list, deeper than the limit of the library", header + "metadata: " + strings.Repeat("[", 200_000), nil, ""},
 		{"a map in a map in a map", header + "metadata: " + strings.Repeat("{a: ", 9000) + strings.Repeat("}", 9000), nil, "nested deeper than 64 levels"},
 		{"an alias bomb", bomb, nil, "the file has more than 200000 values once its aliases are followed"},
 		{"aliases that make a quarter of a million values", header + "metadata:\n  a: &a [" + strings.Repeat("x, ", 1000) + "]\n  b: [" + strings.Repeat("*a, ", 250) + "]\n", nil, "the file has more than 200000 values once its aliases are followed"},

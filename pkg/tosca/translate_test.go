@@ -436,14 +436,14 @@ func TestForeignPartsMayBeOdd(t *testing.T) {
 		"more/b.yaml":  "node_types: {acme.B: {derived_from: tosca.nodes.Root}}\n",
 	}
 	for _, row := range []struct{ name, head, nodes, want string }{
-		{"a directive of somebody's own", header, "a: {type: tosca.nodes.Compute, directives: [proxy]}, " + kubernetes, ""},
-		{"the same of a Kubernetes object", header, "k: {type: tosca.nodes.indigo.KubernetesObject, directives: [proxy]}", `there is no directive "proxy"`},
+		{"a nonstandard directive", header, "a: {type: tosca.nodes.Compute, directives: [proxy]}, " + kubernetes, ""},
+		{"a nonstandard directive of a Kubernetes object", header, "k: {type: tosca.nodes.indigo.KubernetesObject, directives: [proxy]}", `there is no directive "proxy"`},
 		{"requirements that make a loop", header, "a: {type: tosca.nodes.Compute, requirements: [{x: b}]}, b: {type: tosca.nodes.Compute, requirements: [{x: a}]}, " + kubernetes, ""},
 		{"a loop that a Kubernetes object waits for", header, "a: {type: tosca.nodes.Compute, requirements: [{x: b}]}, b: {type: tosca.nodes.Compute, requirements: [{x: a}]}, " +
 			strings.Replace(kubernetes, "properties", "requirements: [{x: a}], properties", 1), "requirements make a loop: a -> b -> a"},
 		{"an import that is found from the template", header + "imports: [types/a.yaml]\n", "a: {type: acme.B}, " + kubernetes, ""},
 		{"an import that is found without its first directory", header + "imports: [templates/more/b.yaml]\n", "a: {type: acme.B}, " + kubernetes, ""},
-		{"an import that is found beside the file", header + "imports: [types/c.yaml]\n", "a: {type: acme.B}, " + kubernetes, ""},
+		{"an import in the directory of the file", header + "imports: [types/c.yaml]\n", "a: {type: acme.B}, " + kubernetes, ""},
 		{"a parent that is not known", header + "node_types: {acme.A: {derived_from: acme.X, properties: {p: {type: int}}}}\n", kubernetes, ""},
 		{"an import that is nowhere", header + "imports: [templates/more/d.yaml]\n", kubernetes, "imports[0]: templates/more/d.yaml: not found"},
 		{"types in the sections of others", header + "node_types: {tosca.x.D: {derived_from: tosca.datatypes.Root}, tosca.x.R: {derived_from: tosca.relationships.Root}, acme.A: {derived_from: tosca.nodes.Root, properties: {p: {type: tosca.x.D, required: false}}}}\n", "a: {type: acme.A}, " + kubernetes, ""},

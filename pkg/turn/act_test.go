@@ -109,12 +109,12 @@ func (d *desk) take(t *testing.T, news ...turn.News) []string {
 }
 
 func TestStages(t *testing.T) {
-	t.Run("what is deleted waits for the stage before it", func(t *testing.T) {
+	t.Run("a deletion waits for the earlier stage", func(t *testing.T) {
 		d := newDesk(t, `manifest: []`)
 		d.has(config)
 		d.has(service)
 		d.stays["web"] = true
-		assert.Equal(t, []string{"delete web"}, d.take(t), "the ConfigMap may be needed by what is still there")
+		assert.Equal(t, []string{"delete web"}, d.take(t), "the remaining Service can depend on the ConfigMap")
 	})
 	t.Run("nothing is deleted while something is not as it should be", func(t *testing.T) {
 		d := newDesk(t, `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: new}}]}`)
@@ -140,7 +140,7 @@ func TestAMissingNamespaceIsTriedOncePerRound(t *testing.T) {
 	d.now = d.now.Add(time.Second)
 	assert.Equal(t, []string{"create a"}, d.take(t), "all that waits is due together")
 	d.fails["create a"] = forbidden
-	assert.Equal(t, []string{"create a", "create b"}, d.take(t, turn.News{Namespace: true}), "missing rights say nothing of the namespace")
+	assert.Equal(t, []string{"create a", "create b"}, d.take(t, turn.News{Namespace: true}), "missing permissions do not show whether the namespace exists")
 	assert.Equal(t, []string{"later"}, d.awaited)
 	clear(d.fails)
 	assert.Equal(t, []string{"create b", "create c"}, d.take(t, turn.News{Namespace: true}), "what is forbidden has its own waits")
@@ -268,7 +268,7 @@ func TestAnObjectWhosePatchHadNoAnswerIsRead(t *testing.T) {
 	d.app.Generation++
 	d.app.Spec.Manifest[0].Raw = []byte(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "config"}}`)
 	clear(d.fails)
-	assert.Equal(t, []string{"patch config"}, d.take(t), "the color goes, though the watch has never shown it")
+	assert.Equal(t, []string{"patch config"}, d.take(t), "the color is removed, although the watch never delivered it")
 	assert.Empty(t, d.take(t))
 }
 

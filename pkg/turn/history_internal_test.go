@@ -65,5 +65,5 @@ func TestOlderHistoryWrites(t *testing.T) {
 	assert.Equal(t, historyPause-time.Second, in(time.Hour+time.Second, 500))
 	assert.Zero(t, in(time.Hour+historyPause, 500))
 	in(2*time.Hour, 0)
-	assert.Equal(t, historyDelay, in(3*time.Hour, 1), "it begins anew")
+	assert.Equal(t, historyDelay, in(3*time.Hour, 1), "the delay starts again")
 }

@@ -27,7 +27,7 @@ func (c *cluster) judge(verb string, id manifest.ID, before, after map[string]an
 	d := c.decided.resources[id]
 	if verb == "create" {
 		if d == nil {
-			c.fail("%s is created and nobody wants it", id)
+			c.fail("%s is created, but is not desired", id)
 		}
 		return
 	}
@@ -250,7 +250,7 @@ func (c *cluster) kept(path string, fields map[string]any, ever []any, before, a
 		once := parts(ever, field)
 		if len(once) == 0 && path+"."+field != ".metadata.labels" && path+"."+field != ".metadata.annotations" {
 			if now, still := is[field]; !still || !observer.Equal(value, now) {
-				c.fail("%s.%s is somebody's and was written: %s to %s", path, field, jsonOf(value), jsonOf(now))
+				c.fail("%s.%s of another client was written: %s to %s", path, field, jsonOf(value), jsonOf(now))
 			}
 			continue
 		}

@@ -364,7 +364,7 @@ func (h home) Again(*v1alpha1.Application) { h.changed = true }
 
 func (h home) Forget(app *v1alpha1.Application) error {
 	if !h.over {
-		h.fail("it is let go with its finalizers: %v", app.Finalizers)
+		h.fail("the Application is released with its finalizers: %v", app.Finalizers)
 	}
 	return nil
 }

@@ -50,14 +50,14 @@ func (o *oneObject) checkAccepted(a, b, before map[string]any) {
 	report := o.reported()
 	for _, p := range o.spec.off(nil, b, fresh, o.live()) {
 		if !strings.Contains(report, p.path[len(p.path)-1]) {
-			o.tell("%s, and the status does not say why", p)
+			o.tell("%s, and the status has no reason for it", p)
 		}
 	}
 	for _, path := range dropped(o.spec, nil, a, b) {
 		is := valueAt(o.live(), path)
 		kept := is != nil && observer.Equal(is, valueAt(before, path)) && !observer.Equal(is, valueAt(fresh, path))
 		if kept && !strings.Contains(report, path[len(path)-1]) {
-			o.tell("%s has left the manifest and is still %s, and the status does not say why", pathText(path), jsonOf(is))
+			o.tell("%s has left the manifest and is still %s, and the status has no reason for it", pathText(path), jsonOf(is))
 		}
 	}
 }

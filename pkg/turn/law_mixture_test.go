@@ -101,7 +101,7 @@ func TestLawOfNoMixture(t *testing.T) {
 func (o *oneObject) namesRefused(name string) {
 	o.r.Helper()
 	if text := o.rejected(); !strings.Contains(text, "spec."+name) || !strings.Contains(text, "immutable") {
-		o.tell("the status does not say that the API server refuses spec.%s, which is immutable: %q", name, text)
+		o.tell("the status does not report that the API server rejects the immutable spec.%s: %q", name, text)
 	}
 }
 

@@ -46,7 +46,7 @@ func (c *cluster) checkAtRest() {
 		_, has := listed[id]
 		marked := live != nil && claim.IsTrackedBy(c.app, id, live)
 		if c.wanted.resources[id] == nil && (marked && !has || held && has) { // objects are deleted after all others are in sync
-			c.fail("nobody wants %s (inventory: %t): %s", id, has, jsonOf(live))
+			c.fail("%s is not desired (inventory: %t): %s", id, has, jsonOf(live))
 		}
 	}
 }

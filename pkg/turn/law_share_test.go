@@ -63,7 +63,7 @@ func newSharing(t *testing.T, r *rapid.T, owns bool) *sharing {
 			s.note("  %s of %s: %s", verb, short(id), jsonOf(bare(after)))
 		}
 		if verb != "patch" && (!owns || verb == "delete" && s.were[id] != nil) {
-			s.fail("%s of %s, which is another owner's", verb, id)
+			s.fail("%s of %s, which belongs to another owner", verb, id)
 		}
 	}
 	if s.app.Spec.Ownership = v1alpha1.OwnershipShare; owns {
@@ -118,7 +118,7 @@ func (s *sharing) drift(id manifest.ID) {
 	}
 	part := s.partOf(id)
 	value := rapid.Bool().Draw(s.r, "a value")
-	marks := rapid.SampledFrom([]string{"stay", "are taken off", "are forged"}).Draw(s.r, "marks")
+	marks := rapid.SampledFrom([]string{"are kept", "are removed", "are forged"}).Draw(s.r, "marks")
 	s.server.edit(id, func(o map[string]any) {
 		path := append([]string{"spec"}, s.heldValue(part)...)
 		if _, isText := get(o, path...).(string); value && isText { // otherwise another Application holds a map there
@@ -129,7 +129,7 @@ func (s *sharing) drift(id manifest.ID) {
 			return
 		}
 		switch marks {
-		case "are taken off":
+		case "are removed":
 			delete(annotations, v1alpha1.AnnotationHolders)
 		case "are forged":
 			annotations[v1alpha1.AnnotationHolders] = `{"default/shop":{"uid":"app-1","leaves":["spec.v9"]},"default/other":null}`

@@ -113,7 +113,7 @@ func (p slicesHome) Delete(_ context.Context, s turn.Slice) error {
 	}
 	p.server.serial++
 	was.Deleting, was.ResourceVersion = true, strconv.Itoa(p.server.serial)
-	if p.point("before a slice is let go"); p.dead {
+	if p.point("before a slice is released"); p.dead {
 		return errDead
 	}
 	p.drop(s.Name)

@@ -352,12 +352,12 @@ func (c *cluster) somebody(id manifest.ID) {
 		return
 	}
 	deed := rapid.SampledFrom([]string{
-		"edits", "edits", "deletes", "makes anew", "takes our label off", "takes our marks off", "takes over", "puts a finalizer on", "takes finalizers off",
-	}).Draw(c.r, "somebody")
+		"edits", "edits", "deletes", "recreates", "removes our label", "removes our tracking metadata", "adopts", "adds a finalizer", "removes finalizers",
+	}).Draw(c.r, "another client")
 	if deed == "edits" && c.plain[id] {
-		deed = "takes our label off"
+		deed = "removes our label"
 	}
-	c.note("somebody %s %s", deed, short(id))
+	c.note("another client %s %s", deed, short(id))
 	metadata := func(change func(metadata map[string]any)) {
 		c.server.edit(id, func(o map[string]any) { change(o["metadata"].(map[string]any)) })
 	}
@@ -368,24 +368,24 @@ func (c *cluster) somebody(id manifest.ID) {
 		c.note("  it is %s now", jsonOf(c.server.objects[id]))
 	case "deletes":
 		c.server.end(id)
-	case "makes anew":
+	case "recreates":
 		c.server.remove(id)
 		c.foreign(id)
-	case "takes our label off":
+	case "removes our label":
 		metadata(func(m map[string]any) { m["labels"] = without(m["labels"], v1alpha1.LabelApplicationUID) })
-	case "takes our marks off":
+	case "removes our tracking metadata":
 		metadata(func(m map[string]any) {
 			m["labels"] = without(m["labels"], v1alpha1.LabelApplicationUID)
 			m["annotations"] = without(m["annotations"], v1alpha1.AnnotationTrackingID)
 		})
-	case "takes over":
+	case "adopts":
 		c.special[uidOf(object)] = "was another's"
 		c.server.edit(id, claimed)
-	case "puts a finalizer on":
+	case "adds a finalizer":
 		if get(object, "metadata", "deletionTimestamp") == nil {
 			metadata(func(m map[string]any) { m["finalizers"] = []any{"example.com/hold"} })
 		}
-	case "takes finalizers off":
+	case "removes finalizers":
 		metadata(func(m map[string]any) { delete(m, "finalizers") })
 	}
 }
@@ -438,7 +438,7 @@ func (c *cluster) foreign(id manifest.ID) {
 	if c.chance("owned", 3) {
 		claimed(body)
 	}
-	born := c.server.born(id, body, "somebody")
+	born := c.server.born(id, body, "another client")
 	c.special[uidOf(born)] = "foreign"
-	c.note("somebody makes %s %s %s", short(id), uidOf(born), jsonOf(bare(body)))
+	c.note("another client creates %s %s %s", short(id), uidOf(born), jsonOf(bare(body)))
 }

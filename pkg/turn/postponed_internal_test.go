@@ -52,5 +52,5 @@ func TestAReportThatWaitsIsSmall(t *testing.T) {
 	m.postponed.pack()
 	assert.Less(t, len(m.postponed.content), 10_000, "of 100,000")
 	assert.Nil(t, m.postponed.status.LastAppliedManifest)
-	assert.Len(t, status.LastAppliedManifest, 100, "what was given stays as it is")
+	assert.Len(t, status.LastAppliedManifest, 100, "the original status is unchanged")
 }

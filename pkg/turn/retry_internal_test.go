@@ -34,14 +34,14 @@ func TestWaits(t *testing.T) {
 		problem *plan.Problem
 		want    []time.Duration // after the first attempt, the second, …
 	}{
-		{"what may pass is tried soon, and twice as late each time", nil, passing, []time.Duration{250 * ms, 500 * ms, s, 2 * s}},
-		{"missing rights take an administrator to grant them", nil, forbidden403, []time.Duration{10 * s, 20 * s, 40 * s, 80 * s, 160 * s, 5 * m, 5 * m}},
-		{"what only a user can help waits for minutes", nil, rejected, []time.Duration{2 * m, 4 * m, 8 * m, 16 * m, 16 * m}},
-		{"an initial interval is that of all problems", &v1alpha1.RetryPolicy{InitialInterval: duration(s)}, rejected, []time.Duration{s, 2 * s, 4 * s}},
+		{"a transient problem is retried with a doubled interval", nil, passing, []time.Duration{250 * ms, 500 * ms, s, 2 * s}},
+		{"missing permissions have a longer interval", nil, forbidden403, []time.Duration{10 * s, 20 * s, 40 * s, 80 * s, 160 * s, 5 * m, 5 * m}},
+		{"a problem that needs a user waits for minutes", nil, rejected, []time.Duration{2 * m, 4 * m, 8 * m, 16 * m, 16 * m}},
+		{"an initial interval applies to all problems", &v1alpha1.RetryPolicy{InitialInterval: duration(s)}, rejected, []time.Duration{s, 2 * s, 4 * s}},
 		{"a multiplier", &v1alpha1.RetryPolicy{Multiplier: &three}, passing, []time.Duration{250 * ms, 750 * ms, 2250 * ms}},
 		{"a multiplier of one waits the same each time", &v1alpha1.RetryPolicy{Multiplier: &one, InitialInterval: duration(s)}, passing, []time.Duration{s, s, s}},
 		{"a longest interval", &v1alpha1.RetryPolicy{MaxInterval: duration(1600 * ms)}, passing, []time.Duration{250 * ms, 500 * ms, s, 1600 * ms, 1600 * ms}},
-		{"intervals of nothing are a second", &v1alpha1.RetryPolicy{InitialInterval: duration(1), MaxInterval: duration(1), Multiplier: &one}, passing, []time.Duration{s, s, s}},
+		{"intervals below a second are a second", &v1alpha1.RetryPolicy{InitialInterval: duration(1), MaxInterval: duration(1), Multiplier: &one}, passing, []time.Duration{s, s, s}},
 		{"a wait that never grows is a second", &v1alpha1.RetryPolicy{Multiplier: &one}, passing, []time.Duration{s, s, s}},
 		{"a longest interval cuts the first one, too", &v1alpha1.RetryPolicy{MaxInterval: duration(s)}, rejected, []time.Duration{s, s}},
 		{"an initial interval beyond the usual longest one counts", &v1alpha1.RetryPolicy{InitialInterval: duration(time.Hour)}, passing, []time.Duration{time.Hour, time.Hour}},
@@ -103,14 +103,14 @@ func TestTheLastAttempt(t *testing.T) {
 	assert.Equal(t, v1alpha1.ReasonRetriesExhausted, last.Reason)
 	assert.Equal(t, "a timeout (given up after 2 of 2 attempts, until something changes)", last.Message)
 	require.Contains(t, m.blocked(later), id, "it is never tried again")
-	assert.Equal(t, last, m.blocked(later)[id], "and the last error is still told")
+	assert.Equal(t, last, m.blocked(later)[id], "and the last error is still reported")
 
 	m.tryAgain()
 	assert.Empty(t, m.blocked(now), "something has changed: it is tried at once")
 	assert.Equal(t, last, m.failed(id, passing, now), "once, and the message is the same")
 	assert.Contains(t, m.blocked(later), id)
 
-	assert.Equal(t, v1alpha1.ReasonRejected, m.failed(id, rejected, now).Reason, "what says what a user can do keeps its reason")
+	assert.Equal(t, v1alpha1.ReasonRejected, m.failed(id, rejected, now).Reason, "a problem with a remedy keeps its reason")
 }
 
 func TestARefusedLeafIsGivenUpToo(t *testing.T) {

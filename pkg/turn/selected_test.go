@@ -62,7 +62,7 @@ func TestASelectionThatCannotBeListed(t *testing.T) {
 	d.theirs(false)
 	d.mayNot = fmt.Errorf("not now")
 	d.app.Generation++
-	assert.Empty(t, d.take(t), "nothing is let go")
+	assert.Empty(t, d.take(t), "nothing is released")
 	assert.Len(t, d.app.Status.Resources, 1)
 	held := apimeta.FindStatusCondition(d.app.Status.Conditions, v1alpha1.ConditionHeld)
 	assert.Equal(t, v1alpha1.ReasonRetrying, held.Reason)

@@ -39,7 +39,7 @@ spec:
 	}{
 		{"the last of two", spec.Field("replicas"), "new"},
 		{"a field without an owner", spec.Field("other"), ""},
-		{"a map, by what is in it", spec, "new"},
+		{"a map, by its fields", spec, "new"},
 		{"inside what is owned whole", spec.Field("selector").Field("app"), "old"},
 		{"an element by its key", spec.Field("containers").Element("[name=web]", 1).Field("image"), "lists"},
 		{"another element", spec.Field("containers").Element("[name=mesh]", 0).Field("image"), ""},

@@ -27,77 +27,77 @@ func TestOfDifference(t *testing.T) {
 		want          string
 	}{
 		{
-			name:    "the other one of a fast fight, whose times are the same",
+			name:    "the other manager of a fast contest with equal times",
 			managed: `[{manager: 'holdfast:shop/web', time: 4, fields: {'f:data': {'.': {}, 'f:key': {}}}}, {manager: mallory, time: 4, fields: {'f:data': {'f:key': {}}}}]`,
 			events:  2, path: "key", desired: "held", observed: "theirs", want: "mallory",
 		},
 		{
-			name:    "of several owners the last one",
+			name:    "the last of several owners",
 			managed: `[{manager: old, time: 1, fields: {'f:data': {'f:key': {}}}}, {manager: new, time: 2, fields: {'f:data': {'f:key': {}}}}]`,
 			events:  9, path: "key", desired: "held", observed: "theirs", want: "new",
 		},
 		{
-			name:    "nobody, of two owners of one second",
+			name:    "unknown with two owners in the same second",
 			managed: `[{manager: one, time: 1, fields: {'f:data': {'f:key': {}}}}, {manager: two, time: 1, fields: {'f:data': {'f:key': {}}}}]`,
 			events:  9, path: "key", desired: "held", observed: "theirs",
 		},
 		{
-			name:    "the one of them whose time has moved with the only event",
+			name:    "the owner whose time changed with the only event",
 			managed: `[{manager: one, time: 1, fields: {'f:data': {'f:key': {}}}}, {manager: two, time: 1, fields: {'f:data': {'f:key': {}}}}]`,
 			events:  1, moved: []int{1}, path: "key", desired: "held", observed: "theirs", want: "two",
 		},
 		{
-			name:    "who owns the field, and not who once wrote the empty map around it",
+			name:    "the owner of the field, not of its map",
 			managed: `[{manager: mallory, time: 1, fields: {'f:data': {'f:key': {}}}}, {manager: creator, time: 9, fields: {'f:data': {}}}]`,
 			events:  1, path: "key", desired: "held", observed: "theirs", want: "mallory",
 		},
 		{
-			name:    "who owns all of it, as of an atomic map",
+			name:    "the owner of an atomic map",
 			managed: `[{manager: mallory, time: 1, fields: {'f:data': {}}}, {manager: other, time: 9, fields: {'f:data2': {}}}]`,
 			events:  2, path: "key", desired: "held", observed: "theirs", want: "mallory",
 		},
 		{
-			name:    "nobody, where only we own what is not ours",
+			name:    "unknown if only the Application owns a foreign value",
 			managed: `[{manager: holdfast, time: 1, fields: {'f:data': {'f:key': {}}}}, {manager: creator, time: 0, fields: {'f:data': {}}}]`,
 			events:  2, path: "key", desired: "held", observed: "theirs",
 		},
 		{
-			name:    "of a field that is removed, who alone wrote with the only event",
+			name:    "the only writer of a removed field",
 			managed: `[{manager: creator, time: 1, fields: {'f:data': {}}}, {manager: mallory, time: 2, fields: {'f:data': {'f:other': {}}}}]`,
 			events:  1, moved: []int{1}, path: "key", desired: "held", absent: true, want: "mallory",
 		},
 		{
-			name:    "of a field that is removed, nobody, after two events",
+			name:    "unknown for a removed field after two events",
 			managed: `[{manager: creator, time: 1, fields: {'f:data': {}}}, {manager: mallory, time: 2, fields: {'f:data': {'f:other': {}}}}]`,
 			events:  2, moved: []int{1}, path: "key", desired: "held", absent: true,
 		},
 		{
-			name:    "of a field that is removed, nobody, if two times have moved",
+			name:    "unknown for a removed field after two writes",
 			managed: `[{manager: creator, time: 1, fields: {'f:data': {}}}, {manager: mallory, time: 2, fields: {'f:data': {'f:other': {}}}}]`,
 			events:  1, moved: []int{0, 1}, path: "key", desired: "held", absent: true,
 		},
 		{
-			name:    "of a field that is removed, nobody, if no time has moved",
+			name:    "unknown for a removed field without a write",
 			managed: `[{manager: creator, time: 1, fields: {'f:data': {}}}]`,
 			events:  1, path: "key", desired: "held", absent: true,
 		},
 		{
-			name:    "of a field that is removed, never ourselves",
+			name:    "never the Application for a removed field",
 			managed: `[{manager: 'holdfast:shop/web', time: 1, fields: {'f:data': {}}}]`,
 			events:  1, moved: []int{0}, path: "key", desired: "held", absent: true,
 		},
 		{
-			name:    "inside a map that is held whole, who set what differs",
+			name:    "the owner of the drift in a map that is one value",
 			managed: `[{manager: old, time: 9, fields: {'f:data': {'f:key': {'f:a': {}}}}}, {manager: mallory, time: 2, fields: {'f:data': {'f:key': {'f:b': {}}}}}]`,
 			events:  3, path: "key", desired: map[string]any{"a": int64(1), "b": int64(1)}, observed: map[string]any{"a": int64(1), "b": int64(2)}, want: "mallory",
 		},
 		{
-			name:    "inside a map that is held whole, nobody, if something is gone",
+			name:    "unknown for a removed key in a map that is one value",
 			managed: `[{manager: old, time: 9, fields: {'f:data': {'f:key': {'f:a': {}}}}}]`,
 			events:  3, path: "key", desired: map[string]any{"a": int64(1), "b": int64(1)}, observed: map[string]any{"a": int64(1)},
 		},
 		{
-			name:    "of a list that another client has lengthened",
+			name:    "the owner of an added list element",
 			managed: `[{manager: old, time: 9, fields: {'f:data': {'f:key': {'v:"x"': {}}}}}, {manager: mallory, time: 2, fields: {'f:data': {'f:key': {'v:"y"': {}}}}}]`,
 			events:  3, path: "key", desired: []any{"x"}, observed: []any{"x", "y"}, want: "mallory",
 		},
@@ -106,7 +106,7 @@ func TestOfDifference(t *testing.T) {
 			managed: `[{manager: 'holdfast:shop/other', time: 1, fields: {'f:data': {'f:key': {}}}}]`,
 			events:  1, moved: []int{0}, path: "key", desired: "held", observed: "theirs", want: "holdfast:shop/other",
 		},
-		{name: "nobody, where nothing is known", managed: `[]`, path: "key", desired: "held", observed: "theirs"},
+		{name: "unknown without managedFields", managed: `[]`, path: "key", desired: "held", observed: "theirs"},
 	}
 	app := &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
 	for _, row := range rows {

@@ -101,12 +101,12 @@ func TestWhyThereIsNoConnection(t *testing.T) {
 		args      []string
 		want      string
 	}{
-		{"nothing says which", "", nil, "no cluster is configured: use --kubeconfig, or set KUBECONFIG to an existing file"},
-		{"a file that is not there", one, []string{"--kubeconfig", "nowhere"}, "--kubeconfig nowhere: the file does not exist"},
+		{"no kubeconfig", "", nil, "no cluster is configured: use --kubeconfig, or set KUBECONFIG to an existing file"},
+		{"a missing kubeconfig", one, []string{"--kubeconfig", "nowhere"}, "--kubeconfig nowhere: the file does not exist"},
 		{"a mistyped context", one, []string{"--context", "ohter"}, `the kubeconfig has no context "ohter": did you mean other?`},
 		{"another context", one, []string{"--context", "production"}, `the kubeconfig has no context "production": it has one, other`},
-		{"a user that is not there", one, []string{"--user", "me"}, `reading the kubeconfig: auth info "me" does not exist`},
-		{"a file that is none", broken, nil, "reading the kubeconfig: error loading config file"},
+		{"an unknown user", one, []string{"--user", "me"}, `reading the kubeconfig: auth info "me" does not exist`},
+		{"a file that is not a kubeconfig", broken, nil, "reading the kubeconfig: error loading config file"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			nothingConfigured(t)
@@ -127,11 +127,11 @@ func TestExplained(t *testing.T) {
 		err        error
 		want       string
 	}{
-		{"nothing", "get", nil, ""},
-		{"somebody interrupted it", "get", fmt.Errorf("reading: %w", context.Canceled), "interrupted"},
-		{"one may not be read", "get", apierrors.NewForbidden(applications, "web", errors.New("no")), `it: you may not get it: applications.holdfast.dev "web" is forbidden: no. Ask for that right, or use another --context or --as`},
-		{"all may not be read", "list", apierrors.NewForbidden(applications, "", errors.New("no")), `it: you may not list them: applications.holdfast.dev is forbidden: no. Ask for that right, or use another --context or --as`},
-		{"nobody knows the user", "get", apierrors.NewUnauthorized("who?"), "it: the API server https://one.example.com did not accept your credentials: check the user in the kubeconfig, or use another --context"},
+		{"no error", "get", nil, ""},
+		{"an interrupted request", "get", fmt.Errorf("reading: %w", context.Canceled), "interrupted"},
+		{"a forbidden get", "get", apierrors.NewForbidden(applications, "web", errors.New("no")), `it: you may not get it: applications.holdfast.dev "web" is forbidden: no. Ask for that right, or use another --context or --as`},
+		{"a forbidden list", "list", apierrors.NewForbidden(applications, "", errors.New("no")), `it: you may not list them: applications.holdfast.dev is forbidden: no. Ask for that right, or use another --context or --as`},
+		{"unknown credentials", "get", apierrors.NewUnauthorized("who?"), "it: the API server https://one.example.com did not accept your credentials: check the user in the kubeconfig, or use another --context"},
 		{
 			"a refusal names its fields, and not the object again", "patch",
 			&apierrors.StatusError{ErrStatus: metav1.Status{

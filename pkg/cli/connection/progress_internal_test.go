@@ -33,7 +33,7 @@ func TestProgress(t *testing.T) {
 		return states(health...)
 	}
 	taken := many("NotFound", "InProgress")
-	taken.Status.Resources[0].Reason, taken.Status.Resources[0].Message = v1alpha1.ReasonResourceConflict, "it is theirs"
+	taken.Status.Resources[0].Reason, taken.Status.Resources[0].Message = v1alpha1.ReasonResourceConflict, "the object exists"
 	for _, row := range []struct {
 		name          string
 		columns, rows int
@@ -42,39 +42,39 @@ func TestProgress(t *testing.T) {
 		want          string
 	}{
 		{
-			"elsewhere than on a terminal, a line for each that changed", 0, 0, false,
+			"one line for each change, without a terminal", 0, 0, false,
 			[]*v1alpha1.Application{states("InProgress", "Current"), states("InProgress", "Current"), states("Current", "Current")},
 			"ConfigMap r0  InProgress\nConfigMap r1  Current\nConfigMap r0  Current\n",
 		},
 		{
-			"on a terminal, a list that is written over", 80, 24, true,
+			"a list that is overwritten on a terminal", 80, 24, true,
 			[]*v1alpha1.Application{states("InProgress", "Current"), states("Current", "Current", "Current")},
 			"ConfigMap r0  InProgress\nConfigMap r1  Current\n\x1b[2A\x1b[JConfigMap r0  Current\nConfigMap r1  Current\nConfigMap r2  Current\n",
 		},
 		{
-			"what is gone is written over, too", 80, 24, true,
+			"a list that becomes empty", 80, 24, true,
 			[]*v1alpha1.Application{states("Terminating"), states()},
 			"ConfigMap r0  Terminating\n\x1b[1A\x1b[J",
 		},
 		{
-			"lines do not break: they would be counted wrong", 30, 24, true,
+			"long lines are truncated", 30, 24, true,
 			[]*v1alpha1.Application{longer},
 			"ConfigMap r0  InProgress: a m…\nConfigMap r1  Current\n",
 		},
 		{
-			"more than the terminal has rows cannot be written over", 80, 2, true,
+			"more resources than the terminal has rows", 80, 2, true,
 			[]*v1alpha1.Application{states("InProgress", "Current"), states("Current", "Current")},
 			"ConfigMap r0  InProgress\nConfigMap r1  Current\nConfigMap r0  Current\n",
 		},
 		{
-			"of many, their number, and those that fail", 0, 0, false,
+			"the count of many resources, and the failed ones", 0, 0, false,
 			[]*v1alpha1.Application{many("InProgress", "InProgress"), taken, taken, many()},
 			"60 resources: 58 Current, 2 InProgress\n" +
-				"60 resources: 58 Current, 1 InProgress, 1 ResourceConflict\nConfigMap r0  ResourceConflict: it is theirs\n" +
+				"60 resources: 58 Current, 1 InProgress, 1 ResourceConflict\nConfigMap r0  ResourceConflict: the object exists\n" +
 				"60 resources: 60 Current\n",
 		},
 		{
-			"of many that fail, the first", 80, 24, true,
+			"the first of many failed resources", 80, 24, true,
 			[]*v1alpha1.Application{many(strings.Split(strings.Repeat("Failed ", 12), " ")[:12]...)},
 			"60 resources: 48 Current, 12 Failed\n" + failed(10),
 		},
@@ -102,7 +102,7 @@ func TestStateOfRepeatsNothing(t *testing.T) {
 		{"Current", "", "", "Current"},
 		{"InProgress", "Progressing", "in progress", "InProgress"},
 		{"InProgress", "Progressing", "Available: 0/2", "InProgress: Available: 0/2"},
-		{"NotFound", "ResourceConflict", "it is theirs", "ResourceConflict: it is theirs"},
+		{"NotFound", "ResourceConflict", "the object exists", "ResourceConflict: the object exists"},
 	} {
 		word, why := stateOf(v1alpha1.ResourceStatus{Health: row.health, Reason: row.reason, Message: row.message})
 		assert.Equal(t, row.want, word+why)

@@ -26,11 +26,11 @@ func TestWaitingEnds(t *testing.T) {
 		done       bool
 		err, shown string
 	}{
-		{"what is on record of an older version is not shown, and ends nothing", 1, []metav1.Condition{ready, stalled}, false, "", ""},
-		{"while it progresses it goes on", 2, []metav1.Condition{progressing}, false, "", "ConfigMap r0  InProgress\n"},
-		{"when it is ready", 2, []metav1.Condition{ready}, true, "", "ConfigMap r0  InProgress\nready: all is well\n"},
-		{"when only a user can help", 2, []metav1.Condition{forbidden, stalled}, true, "shop/web is not ready, and needs your action: Forbidden: no", "ConfigMap r0  InProgress\n"},
-		{"when it is suspended", 2, []metav1.Condition{suspended}, true, "shop/web is not ready, and needs your action: Suspended: unset it", "ConfigMap r0  InProgress\n"},
+		{"the status of an older generation", 1, []metav1.Condition{ready, stalled}, false, "", ""},
+		{"a resource in progress", 2, []metav1.Condition{progressing}, false, "", "ConfigMap r0  InProgress\n"},
+		{"a ready Application", 2, []metav1.Condition{ready}, true, "", "ConfigMap r0  InProgress\nready: all is well\n"},
+		{"a missing permission", 2, []metav1.Condition{forbidden, stalled}, true, "shop/web is not ready, and needs your action: Forbidden: no", "ConfigMap r0  InProgress\n"},
+		{"a suspended Application", 2, []metav1.Condition{suspended}, true, "shop/web is not ready, and needs your action: Suspended: unset it", "ConfigMap r0  InProgress\n"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var out bytes.Buffer

@@ -38,6 +38,7 @@ func StatusFile(d files.Decision, view report.StatusView, program string, now ti
 		}
 		f.add(d, now, ids...)
 	}
+	f.link()
 	return f.html(d, a.title(), program, now)
 }
 
@@ -79,6 +80,25 @@ func (f *File) add(d files.Decision, now time.Time, ids ...manifest.ID) {
 			o.Prefix = o.Ref + ":"
 		}
 		f.Objects = append(f.Objects, o)
+	}
+}
+
+// link sets the targets of the links in the lists of drift and of changes. If a field has no row, its link leads to the
+// object.
+func (f *File) link() {
+	rows := map[string]bool{}
+	for _, o := range f.Objects {
+		for id := range o.Details {
+			rows[o.Prefix+id] = true
+		}
+	}
+	for _, items := range [][]HistoryItem{f.Application.Drifted, f.Application.Happened, f.History.Happenings} {
+		for i := range items {
+			items[i].Anchor = items[i].Ref
+			if row := items[i].Ref + ":" + rowID(items[i].Path); rows[row] {
+				items[i].Anchor = row
+			}
+		}
 	}
 }
 

@@ -25,8 +25,8 @@ func TestPageGuard(t *testing.T) {
 		headers                          map[string]string
 		want                             int
 	}{
-		{name: "a page of ours asks", headers: map[string]string{"Origin": "http://127.0.0.1:8123", "Sec-Fetch-Site": "same-origin"}, want: 418},
-		{name: "an address is typed", headers: map[string]string{"Sec-Fetch-Site": "none"}, want: 418},
+		{name: "a request of the page", headers: map[string]string{"Origin": "http://127.0.0.1:8123", "Sec-Fetch-Site": "same-origin"}, want: 418},
+		{name: "a typed address", headers: map[string]string{"Sec-Fetch-Site": "none"}, want: 418},
 		{name: "by the name of this machine", host: "localhost:8123", want: 418},
 		{name: "another cookie of the same name comes first", cookie: g.cookieName() + "=x; " + cookie.String(), want: 418},
 		{name: "no cookie", cookie: "a=b", want: 401},

@@ -37,6 +37,7 @@ type HistoryItem struct {
 	At       time.Time
 	Resource string
 	Ref      string // "" for an object without a page
+	Anchor   string // the ID of the field or the object in a file
 	// Namespace and Application name the Application, if the page does not name it elsewhere.
 	Namespace, Application string
 	Path                   string

@@ -255,10 +255,13 @@ func (v *objectRows) row(b block) Row {
 	return r
 }
 
+// rowID returns the ID of the row of a field.
+func rowID(path string) string { return strings.ReplaceAll(path, " ", "_") }
+
 // uniqueID returns an ID for a path. This is the path itself, unless another field has the same path, which
 // happens only in a list without keys.
 func (v *objectRows) uniqueID(path string) string {
-	id := strings.ReplaceAll(path, " ", "_")
+	id := rowID(path)
 	for n := 2; ; n++ {
 		if _, taken := v.Details[id]; !taken {
 			return id

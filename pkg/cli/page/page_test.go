@@ -419,6 +419,15 @@ func TestDriftComesFirst(t *testing.T) {
 	card := cardOf(t, text, "Drift")
 	assert.Contains(t, card, "5m ago ~ drifted Deployment web spec.template.spec.containers[name=web].image : web:2 → web:1 , by kubectl-set")
 	assert.Contains(t, card, "spec.template.spec.hostNetwork : (absent) → true , by an unknown client")
+	_, drift, _ := strings.Cut(text, `>Drift</h2>`)
+	drift, _, _ = strings.Cut(drift, "</section>")
+	links := regexp.MustCompile(`<a href="#([^"]*)">`).FindAllStringSubmatch(drift, -1)
+	require.NotEmpty(t, links)
+	for _, link := range links {
+		id, err := url.PathUnescape(link[1])
+		require.NoError(t, err)
+		assert.Regexp(t, `<a class="row c-(drifted|removed)" id="`+regexp.QuoteMeta(id)+`"`, html.UnescapeString(text))
+	}
 	before, _, _ := strings.Cut(text, `<h2 id="drifted"`)
 	assert.NotContains(t, before, "<h2")
 	assert.NotContains(t, pageOf(t, decide(t, application)), `id="drifted"`, "nothing is live")
@@ -498,7 +507,7 @@ func TestMostActiveAuthorsComeFirst(t *testing.T) {
 	one := writersOf(all, url.Values{"by": {"<script>"}, "namespace": {"shop"}})
 	require.Len(t, one.Changes, 1)
 	assert.Equal(t, []string{"shop", "web", "configmap/shop/c"}, []string{one.Changes[0].Namespace, one.Changes[0].Application, one.Changes[0].Ref})
-	assert.Len(t, writersOf(all, url.Values{"by": {""}}).Changes, 1, "of whom nobody knows")
+	assert.Len(t, writersOf(all, url.Values{"by": {""}}).Changes, 1, "the writer is unknown")
 	assert.Empty(t, writersOf(all, url.Values{"namespace": {"other"}}).Changes)
 	for _, view := range []Writers{w, one, writersOf(nil, url.Values{})} {
 		text, err := (document{Title: "t", Template: "writers.html", Content: view, Now: now, Program: "holdfast"}).html()

@@ -146,7 +146,7 @@ func (a advisor) forResource(r ResourceView) []Advice {
 			next = append(next, Advice{text, files.ProfileCommand(profile)})
 		}
 		verb := "explain"
-		if f.State == plan.FieldContested && a.Plan != nil {
+		if f.State == plan.FieldContested && a.Plan != nil && NotEditable(a.Application) == nil {
 			verb = "free"
 		}
 		if text := a.forField(f, isExplained); text != "" {
@@ -170,6 +170,8 @@ func (a advisor) grant(r ResourceView) Advice {
 // is not corrected.
 func (a advisor) forField(f plan.Field, isExplained bool) string {
 	switch {
+	case f.State == plan.FieldContested && NotEditable(a.Application) != nil:
+		return "Stop " + orWriter(f.Writer.Manager) + " from writing " + f.Path
 	case f.State == plan.FieldContested:
 		return "Stop " + orWriter(f.Writer.Manager) + " from writing " + f.Path + ", or free it"
 	case f.State == plan.FieldAccepted && !f.Live.Set && !observer.Empty(f.Desired.Any):

@@ -27,7 +27,7 @@ func Reported(d files.Decision) (lines []string) {
 }
 
 // NotHeld returns a line for each free field whose live value differs from its manifest, with the command
-// that holds the field.
+// that holds the field. If another object owns the Application, it is the command that edits the owner.
 func NotHeld(d files.Decision) (lines []string) {
 	for _, change := range d.Changes {
 		for _, n := range d.FreeDifferences(change) {
@@ -37,12 +37,15 @@ func NotHeld(d files.Decision) (lines []string) {
 				text, _ := terminal.Inline(n.Live)
 				live = "live is " + text
 			}
-			remedy := "`holdfast hold " + d.Name + " " + files.ArgumentOf(change.ID, false) + " " + ShellPath(n.Path) + "`"
+			remedy := "hold it with `holdfast hold " + d.Name + " " + files.ArgumentOf(change.ID, false) + " " + ShellPath(n.Path) + "`"
+			if owned := NotEditable(d.Application); owned != nil {
+				remedy = owned.Error()
+			}
 			by := ""
 			if n.Profile != "" {
 				by = ": HoldProfile " + n.Profile + " frees it"
 			}
-			lines = append(lines, fmt.Sprintf("%s: %s: %s in the manifest, not held%s: %s, not written; hold it with %s",
+			lines = append(lines, fmt.Sprintf("%s: %s: %s in the manifest, not held%s: %s, not written; %s",
 				files.NameOf(change.ID, d.Namespace), n.Path, wanted, by, live, remedy))
 		}
 	}

@@ -31,7 +31,7 @@ func palette(t *testing.T, color string) terminal.Palette {
 func field(parent, name, value, manager string) plan.Field {
 	return plan.Field{
 		Path: parent + "." + name, Parent: parent, State: plan.FieldFree, Live: delta.NewValue(value),
-		Writer: writer.Writer{Manager: manager, At: now.Add(-time.Minute)}, Why: "free: nobody named it",
+		Writer: writer.Writer{Manager: manager, At: now.Add(-time.Minute)}, Why: "free: not in the manifest",
 	}
 }
 
@@ -75,7 +75,7 @@ func TestTheWritersAreInOneColumn(t *testing.T) {
 	}{
 		{"80 columns", 80, 80},
 		{"100 columns", 100, 100},
-		{"where a terminal is very wide, the writer stays near its field", 250, writerEnd},
+		{"a very wide terminal", 250, writerEnd},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			text := explanation(t, row.columns, "never", nil, fields...)
@@ -99,14 +99,14 @@ func TestLongValuesWrap(t *testing.T) {
 	text = explanation(t, 80, "never", nil, long)
 	assert.Contains(t, text, "\n                6\n                … 2 more lines\n")
 	text = explanation(t, 80, "never", func(e *Explanation) { e.Detailed = true }, long)
-	assert.Contains(t, text, "\n                8\n", "whoever asks for one field gets all of it")
+	assert.Contains(t, text, "\n                8\n", "a detailed explanation contains the entire value")
 }
 
 func TestWhyAFieldIsFreeIsSaidOnce(t *testing.T) {
 	fields := []plan.Field{field("data", "a", "1", ""), field("data", "b", "2", ""), field("data", "c", "3", "")}
-	assert.NotContains(t, explanation(t, 80, "never", nil, fields...), "nobody named it")
+	assert.NotContains(t, explanation(t, 80, "never", nil, fields...), "not in the manifest")
 	text := explanation(t, 80, "never", func(e *Explanation) { e.Detailed = true }, fields...)
-	assert.Equal(t, 1, strings.Count(text, "nobody named it"), text)
+	assert.Equal(t, 1, strings.Count(text, "not in the manifest"), text)
 	for i := range fields {
 		fields[i].State, fields[i].Drift, fields[i].Corrected = plan.FieldHeld, delta.Changed, true
 		fields[i].Why = "drift: it is corrected"

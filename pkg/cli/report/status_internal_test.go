@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"holdfast.dev/holdfast/internal/facts"
@@ -77,7 +78,7 @@ func TestFaultsAreReportedOnce(t *testing.T) {
 	}
 	text := statusText(t, 80, v)
 	assert.Equal(t, 1, strings.Count(text, "may not create"), text)
-	assert.NotContains(t, text, "rolebinding", "the command is for what to do")
+	assert.NotContains(t, text, "rolebinding", "the message does not contain the command")
 	assert.Contains(t, text, "\n  ! Forbidden: "+message+"\n")
 	assert.NotContains(t, text, "Last events")
 	var all bytes.Buffer
@@ -86,7 +87,7 @@ func TestFaultsAreReportedOnce(t *testing.T) {
 
 	v.Resources[0].Message, v.Events = "something else", nil
 	text = statusText(t, 200, v)
-	assert.Contains(t, text, "\n  "+message+". Grant it: "+command+"\n", "what no resource says, the headline says")
+	assert.Contains(t, text, "\n  "+message+". Grant it: "+command+"\n", "no resource has the message, so it is in the headline")
 }
 
 func TestReadyMatchesObservedGeneration(t *testing.T) {
@@ -181,14 +182,14 @@ func TestAdvice(t *testing.T) {
 			[]Advice{{"Find out why Deployment web is not healthy", "kubectl describe deployment web -n shop"}},
 		},
 		{
-			"somebody fights, and a path has signs of the shell in it", StatusView{Ready: "False", Reason: v1alpha1.ReasonContested, Resources: []ResourceView{resource("Deployment", "web", func(r *ResourceView) { r.fields = []plan.Field{contested} })}},
+			"a contested field whose path has shell characters", StatusView{Ready: "False", Reason: v1alpha1.ReasonContested, Resources: []ResourceView{resource("Deployment", "web", func(r *ResourceView) { r.fields = []plan.Field{contested} })}},
 			[]Advice{{
 				"Stop rival from writing spec.template.spec.containers[name=web].image, or free it",
 				"holdfast free web deployment/web 'spec.template.spec.containers[name=web].image' -n shop",
 			}},
 		},
 		{
-			"drift that nobody corrects", StatusView{Ready: "True", Resources: []ResourceView{resource("ConfigMap", "a", func(r *ResourceView) { r.fields = []plan.Field{lasting, lasting} })}},
+			"drift that is not corrected", StatusView{Ready: "True", Resources: []ResourceView{resource("ConfigMap", "a", func(r *ResourceView) { r.fields = []plan.Field{lasting, lasting} })}},
 			[]Advice{{"If the drift lasts, check that the controller runs and can write", "holdfast explain web configmap/a data.a -n shop"}},
 		},
 		{
@@ -216,6 +217,13 @@ func TestAdviceForTheStateOfAnApplication(t *testing.T) {
 	suspended.Spec.Suspend = true
 	assert.Equal(t, []Advice{{"Nothing is corrected while it is suspended. To resume it, run:", "holdfast resume web -n shop"}},
 		Advise(suspended, StatusView{Ready: "False", Reason: v1alpha1.ReasonSuspended}, "holdfast"))
+
+	owned := deciding("db-1")
+	isController := true
+	owned.OwnerReferences = []metav1.OwnerReference{{APIVersion: "fnjoin.com/v1", Kind: "Mysql", Name: "db-1", Controller: &isController}}
+	field := plan.Field{Path: "data.mode", State: plan.FieldContested, Drift: delta.Changed, Writer: writer.Writer{Manager: "rival"}}
+	assert.Equal(t, []Advice{{"Stop rival from writing data.mode", "holdfast explain db-1 configmap/config data.mode -n shop"}},
+		Advise(owned, StatusView{Ready: "True", Resources: []ResourceView{resource("ConfigMap", "config", func(r *ResourceView) { r.fields = []plan.Field{field} })}}, "holdfast"))
 
 	file := deciding("web")
 	file.UID, file.Document = "", manifest.Document{File: "my app.yaml"}

@@ -14,13 +14,13 @@ import (
 
 func TestVisible(t *testing.T) {
 	for _, row := range []struct{ name, text, want string }{
-		{"text stays as it is", "a → b\n\tü", "a → b\n\tü"},
-		{"an escape sequence is written out", "\x1b[31m", `\x1b[31m`},
-		{"a return to the line's beginning is written out", "a\rb", `a\x0db`},
-		{"a change of direction is written out", "a\u202eb", `a\u202eb`},
-		{"a space that is none is written out", "a\u00a0b", `a\xa0b`},
-		{"what is no text is written out", "a\xffb", `a\xffb`},
-		{"the sign for what is no text is written out", "a\ufffdb", `a\ufffdb`},
+		{"plain text is unchanged", "a → b\n\tü", "a → b\n\tü"},
+		{"an escape sequence is escaped", "\x1b[31m", `\x1b[31m`},
+		{"a carriage return is escaped", "a\rb", `a\x0db`},
+		{"a change of direction is escaped", "a\u202eb", `a\u202eb`},
+		{"a no-break space is escaped", "a\u00a0b", `a\xa0b`},
+		{"invalid UTF-8 is escaped", "a\xffb", `a\xffb`},
+		{"the replacement character is escaped", "a\ufffdb", `a\ufffdb`},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			assert.Equal(t, row.want, Visible(row.text))
@@ -34,8 +34,8 @@ func TestInline(t *testing.T) {
 		value delta.Value
 		want  string
 	}{
-		{"nothing is said to be absent", delta.Value{}, "(absent)"},
-		{"a text that says so is in quotes", delta.NewValue("(absent)"), `"(absent)"`},
+		{"an absent value", delta.Value{}, "(absent)"},
+		{"a string that reads (absent) is quoted", delta.NewValue("(absent)"), `"(absent)"`},
 		{"null is not absence", delta.NewValue(nil), "null"},
 		{"a word", delta.NewValue("live"), "live"},
 		{"a text that looks like a number", delta.NewValue("1"), `"1"`},
@@ -139,8 +139,8 @@ func TestClip(t *testing.T) {
 		columns    int
 		want       string
 	}{
-		{"what fits stays", "web  Current", 12, "web  Current"},
-		{"what does not is cut", "web  Current", 11, "web  Curre…"},
+		{"a short line", "web  Current", 12, "web  Current"},
+		{"a long line is truncated", "web  Current", 11, "web  Curre…"},
 		{"a character of two columns is not halved", "你好世界", 6, "你好…"},
 		{"one column is left for the sign", "你好", 3, "你…"},
 	} {
@@ -215,12 +215,12 @@ func TestFinishTellsErrorsAndTheStatus(t *testing.T) {
 		status int
 		want   string
 	}{
-		{"nothing is wrong", nil, 0, ""},
+		{"no error", nil, 0, ""},
 		{"several errors are several lines, and commands are called as this one is", two, 2, "error: a.yaml: one\nerror: b.yaml: two: see `kubectl holdfast diff`\n"},
-		{"what the output has said is not told again", &Exit{Status: StatusDifferent}, 1, ""},
+		{"a status without an error", &Exit{Status: StatusDifferent}, 1, ""},
 		{"not ready in time", &Exit{Status: StatusDifferent, Err: errors.New("late")}, 1, "error: late\n"},
 		{"interrupted", Interrupted(""), 130, "error: interrupted\n"},
-		{"interrupted, and something goes on", Interrupted("it goes on"), 130, "error: interrupted: it goes on\n"},
+		{"interrupted while the controller continues", Interrupted("the controller continues"), 130, "error: interrupted: the controller continues\n"},
 		{"a command line that cannot be understood", &UsageError{Command: "holdfast get", Err: errors.New("what?")}, 2, "error: what?\nSee 'holdfast get --help'.\n"},
 		{"nothing that acts on a terminal", errors.New("\x1b[2Jgone"), 2, "error: \\x1b[2Jgone\n"},
 	} {

@@ -1,4 +1,4 @@
-package cli
+package report
 
 import (
 	"fmt"
@@ -8,18 +8,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/cli/report"
 )
 
-// editable returns an error if another object owns an Application and so renders its spec: the owner's
+// NotEditable returns an error if another object owns an Application and so renders its spec: the owner's
 // controller would undo an edit. A template leaves spec.suspend to users (docs/templates.md).
-func editable(app *v1alpha1.Application) error {
+func NotEditable(app *v1alpha1.Application) error {
 	return ownedBy(app, "renders its spec", "edit")
 }
 
-// deletable returns an error if another object owns an Application, because its controller would create the
+// NotDeletable returns an error if another object owns an Application, because its controller would create the
 // Application again.
-func deletable(app *v1alpha1.Application) error {
+func NotDeletable(app *v1alpha1.Application) error {
 	return ownedBy(app, "creates it again", "delete")
 }
 
@@ -35,5 +34,5 @@ func ownedBy(app *v1alpha1.Application, does, verb string) error {
 		kind += "." + gv.Group
 	}
 	return fmt.Errorf("%s %s owns Application %s/%s, and %s: %s the %s instead: `kubectl %s %s -n %s`",
-		owner.Kind, owner.Name, app.Namespace, app.Name, does, verb, owner.Kind, verb, report.ShellPath(kind+"/"+owner.Name), app.Namespace)
+		owner.Kind, owner.Name, app.Namespace, app.Name, does, verb, owner.Kind, verb, ShellPath(kind+"/"+owner.Name), app.Namespace)
 }
