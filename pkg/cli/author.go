@@ -29,12 +29,12 @@ func newAuthorCommand(name string, streams Streams) *cobra.Command {
 const authorSchemaLong = `Print or check an observer schema, which names the fields of resources that are held.
 
 Without another flag, it prints the default schema of the manifests in -f, which
-applies to a resource without a schema. It holds every field of the manifest, and the
-length of every list. Start with it, and remove the fields that other clients may
-write. -f can also name an Application, which is used for its manifests. --closed
-makes Holdfast remove keys that other clients add to a map: it closes every map with
-free keys, such as the data of a ConfigMap, but not labels and annotations.
---closed=PATH closes one map, which can be the labels.
+applies to a resource without a schema. It holds every field of the manifest. Start
+with it, and remove the fields that other clients may write. -f can also name an
+Application, which is used for its manifests. --closed makes Holdfast remove what
+other clients add to maps with free keys, such as the data of a ConfigMap, and to
+lists with keys, such as the containers, but not to labels and annotations.
+--closed=PATH closes one, which can be the labels.
 
 -O checks a schema against the manifests. It reports every validation error with
 file, line, column and field path. An unknown field is a warning, or an error with

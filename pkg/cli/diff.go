@@ -25,7 +25,8 @@ submit NAME -f FILE -O SCHEMA" would change, with the same files.
 
 For each resource with a difference it shows what the controller would do and, for
 each field, the old and the new value. It does not show free fields, nor the
-tracking metadata of an observe-only Application. A value of an unknown type may be
+tracking metadata of an observe-only Application. With --all it also shows list
+elements of other clients. A value of an unknown type may be
 "perhaps only another spelling"; in a cluster, a dry run with your rights finds out.
 Values of Secrets are masked.
 
@@ -80,6 +81,7 @@ type diffFlags struct {
 	output     string
 	submitting bool
 	external   bool
+	all        bool
 	schema     files.ManifestFlags
 }
 
@@ -88,6 +90,7 @@ type diffOptions struct {
 	target   connection.Target
 	palette  terminal.Palette
 	width    int
+	all      bool
 	external []string         // the external diff program; nil: the built-in one
 	print    terminal.Printer // nil: text output
 	// planning is set if the exit status does not depend on differences.
@@ -136,11 +139,12 @@ func (f *diffFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.submitting, "cluster", false, "with -f: compare with the cluster before the file is submitted")
 	flags.StringVarP(&f.output, "output", "o", "", "`yaml|json`: print what the controller would do, for programs")
 	flags.BoolVar(&f.external, "external", false, "show it with the program in KUBECTL_EXTERNAL_DIFF, or diff -u -N")
+	flags.BoolVar(&f.all, "all", false, "also show list elements of other clients")
 	terminal.AddColor(flags, &f.color)
 }
 
 func (f *diffFlags) options(streams Streams, args []string) (diffOptions, error) {
-	o := diffOptions{streams: streams, width: terminal.Width(streams.Out)}
+	o := diffOptions{streams: streams, width: terminal.Width(streams.Out), all: f.all}
 	var err error
 	if o.target, args, err = f.target.Options(streams, args); err != nil {
 		return o, err
@@ -202,7 +206,7 @@ func (o diffOptions) run(ctx context.Context) error {
 		if i > 0 {
 			text.WriteByte('\n')
 		}
-		t := &report.Differences{Decision: d, Palette: o.palette, Width: o.width, Out: &text}
+		t := &report.Differences{Decision: d, Palette: o.palette, Width: o.width, Out: &text, All: o.all}
 		t.Write()
 		different, views[i] = different || t.Count.Differs(), d.View()
 	}

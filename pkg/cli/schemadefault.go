@@ -43,7 +43,7 @@ func newSchemaDefaultCommand(name string, streams Streams) *cobra.Command {
 }
 
 func addClosed(flags *pflag.FlagSet, closed *[]string) {
-	flags.StringArrayVar(closed, "closed", nil, "`PATH`: close the map at this path, or every map with free keys; can be repeated")
+	flags.StringArrayVar(closed, "closed", nil, "`PATH`: close the map or list at this path, or all that other clients extend; can be repeated")
 	flags.Lookup("closed").NoOptDefVal = everyMap
 }
 
@@ -82,7 +82,7 @@ func (o *schemaDefaultOptions) run(ctx context.Context) error {
 	return terminal.Write(o.streams.Out, text)
 }
 
-// closeMaps closes the map at a path, or all maps with free keys.
+// closeMaps closes the map or list at a path, or all maps with free keys and lists with keys.
 func closeMaps(entries []*observer.Schema, objects []manifest.Object, path string) error {
 	at, err := observer.ParsePath(path)
 	if path != everyMap && err != nil {
@@ -98,7 +98,7 @@ func closeMaps(entries []*observer.Schema, objects []manifest.Object, path strin
 		entries[i], anywhere = closed, anywhere || found
 	}
 	if !anywhere {
-		return fmt.Errorf("no manifest has a map at %s", path)
+		return fmt.Errorf("no manifest has a map, or a list with keys, at %s", path)
 	}
 	return nil
 }

@@ -61,12 +61,17 @@ manifest:
 			assert.Equal(t, "web:2", value(pod, "containers", "1", "image"))
 			assert.Equal(t, "--quick", value(pod, "containers", "1", "args", "0"))
 
-			// Then: an element that is added after the adoption is removed.
-			f.PatchJSON("mallory", deployments, "web", `[{op: add, path: /spec/template/spec/containers/-, value: {name: third, image: "third:1"}}]`)
-			f.Await(deployments, "web", "without the third", func(object map[string]any) bool {
-				return value(object, "spec", "template", "spec", "containers", "2", "name") == nil
+			// Then: an element that another client adds is kept, and the key of a held element is corrected.
+			f.PatchJSON("mallory", deployments, "web", `[
+			  {op: replace, path: /spec/template/spec/containers/1/name, value: renamed},
+			  {op: add, path: /spec/template/spec/containers/-, value: {name: third, image: "third:1"}}]`)
+			f.Await(deployments, "web", "with its name again", func(object map[string]any) bool {
+				return value(object, "spec", "template", "spec", "containers", "1", "name") == "web"
 			})
 			f.AwaitHeld("app")
+			pod, _, err = unstructured.NestedMap(f.Get(deployments, "web"), "spec", "template", "spec")
+			require.NoError(t, err)
+			assert.Equal(t, []string{"side", "web", "third"}, namesOf(pod["containers"]), "to hold is to cut nothing")
 		})
 		t.Run("an object that another owner manages, "+name, func(t *testing.T) {
 			f := given(t)

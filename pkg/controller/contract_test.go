@@ -181,6 +181,29 @@ observerSchema:
 	assert.Equal(t, 1, counts(f.Requests())["patch services"])
 }
 
+// Another client changes the port of a Service, which is a list-map key. The default schema allows more ports, but a
+// Service with two ports needs port names.
+func TestAPortThatAnotherClientChanges(t *testing.T) {
+	f := given(t)
+	for name, port := range map[string]string{"bare": "port: 80", "named": "port: 80, name: http", "with-a-target": "port: 80, targetPort: http"} {
+		f.Submit(name, `
+manifest:
+- {apiVersion: v1, kind: Service, metadata: {name: `+name+`}, spec: {type: LoadBalancer, selector: {app: web}, ports: [{`+port+`}]}}`)
+		f.AwaitReady(name)
+		for _, change := range []string{
+			`[{op: replace, path: /spec/ports/0/port, value: 81}]`,
+			`[{op: replace, path: /spec/ports, value: [{` + strings.Replace(port, "80", "81", 1) + `}]}]`,
+		} {
+			f.PatchJSON("mallory", services, name, change)
+			f.AwaitValue(services, name, int64(80), "spec", "ports", "0", "port")
+			f.AwaitHeld(name)
+			assert.Nil(t, value(f.Get(services, name), "spec", "ports", "1", "port"), "%s, %s", name, change)
+		}
+	}
+	refused := f.Requests().Where(func(r testcluster.Request) bool { return r.Code == 422 })
+	assert.Empty(t, refused)
+}
+
 // A learned value is used again. If that is not possible, a new value is learned.
 func TestALearnedAddressThatIsTakenIsLearnedAgain(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})

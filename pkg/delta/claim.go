@@ -1,6 +1,8 @@
 package delta
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 
 	"holdfast.dev/holdfast/pkg/observer"
@@ -10,7 +12,7 @@ import (
 //
 //	the accepted form of the keys                              the API server rewrites them
 //	the keys of the previous manifest                          the manifest changes them
-//	other keys, in the only element that is equal otherwise    another client has changed them
+//	other keys, in the element that is equal otherwise         another client has changed them
 //	other keys, at the position of the missing element         the API server rejects the addition
 //
 // The keys are then corrected like any field, so the schema must observe all keys that differ.
@@ -41,14 +43,103 @@ func (c *comparer) matchRenamed(l *listCursor) {
 	}
 	path := func(i int) *observer.Path { return l.path.Element(l.pairing.Label(i), -1).Desired(i) }
 	missing = slices.DeleteFunc(missing, func(i int) bool { return !c.mustBeThere(l, i, path(i)) })
-	if len(missing) == 1 && l.take(missing[0], c.successor(l, missing[0], unclaimed), unclaimed) {
+	candidates := unclaimed
+	if l.list.Open {
+		candidates = c.candidates(l, unclaimed)
+		missing = c.matchEqual(l, missing, candidates, unclaimed)
+	}
+	if len(missing) == 1 && l.take(missing[0], c.successor(l, missing[0], candidates), unclaimed) {
 		return
 	}
 	for _, i := range missing {
-		if c.in.Refused != nil && unclaimed[i] && l.observesChange(i, l.liveList[i]) && c.in.Refused(path(i).String()) {
-			l.take(i, i, unclaimed)
+		k := i
+		if l.list.Open && len(candidates) == 1 {
+			for k = range candidates {
+			}
+		}
+		if c.in.Refused != nil && unclaimed[k] && l.observesChange(i, l.liveList[k]) && c.in.Refused(path(i).String()) {
+			l.take(i, k, unclaimed)
 		}
 	}
+}
+
+// maxRenamed limits the comparisons of matchEqual. In longer lists, matchEqual matches no elements.
+const maxRenamed = 10_000
+
+// candidates returns the unclaimed elements of an open list whose keys another client may have changed. They neither
+// match an element of the previous manifest nor were additions before.
+func (c *comparer) candidates(l *listCursor, unclaimed map[int]bool) map[int]bool {
+	candidates := maps.Clone(unclaimed)
+	for _, k := range l.list.Identities(l.t, l.beforeList, l.liveList) {
+		delete(candidates, k)
+	}
+	maps.DeleteFunc(candidates, func(k int, _ bool) bool {
+		return len(c.in.Additions) > 0 && slices.Contains(c.in.Additions, l.path.Element(l.pairing.LiveLabel(k), k).String())
+	})
+	return candidates
+}
+
+// matchEqual matches the missing elements of an open list to candidates that are equal apart from their keys, those
+// with the most equal fields first. Otherwise an element whose keys another client changed would stay as an addition.
+// A candidate for an element that has only keys is removed. matchEqual returns the elements that are still missing.
+func (c *comparer) matchEqual(l *listCursor, missing []int, candidates, unclaimed map[int]bool) []int {
+	if len(missing)*len(candidates) > maxRenamed {
+		return missing
+	}
+	type match struct{ i, k, same int }
+	var matches []match
+	known := l.list.Identities(l.t, l.wantList, l.beforeList)
+	for _, i := range missing {
+		for _, k := range l.free {
+			if known[i] < 0 || !candidates[k] {
+				continue
+			}
+			same, other := c.agreement(l, i, k, false)
+			if other == 0 && same > 0 && l.observesChange(i, l.liveList[k]) || l.hasOnlyKeys(i, k) {
+				matches = append(matches, match{i, k, same})
+			}
+		}
+	}
+	slices.SortStableFunc(matches, func(a, b match) int { return cmp.Compare(b.same, a.same) })
+	matched := map[int]bool{}
+	for _, m := range matches {
+		switch {
+		case matched[m.i] || !candidates[m.k]:
+			continue
+		case m.same == 0:
+			l.renamed = append(l.renamed, m.k)
+		case !l.take(m.i, m.k, unclaimed):
+			continue
+		}
+		matched[m.i] = true
+		delete(candidates, m.k)
+		delete(unclaimed, m.k)
+	}
+	return slices.DeleteFunc(missing, func(i int) bool { return matched[i] })
+}
+
+// hasOnlyKeys reports whether element i has only keys, and live element k only keys and empty values, or a field that
+// the API server derives from a key, such as the target port of a Service.
+func (l *listCursor) hasOnlyKeys(i, k int) bool {
+	want, isMap := l.wantList[i].(map[string]any)
+	live, alsoMap := l.liveList[k].(map[string]any)
+	for name := range want {
+		isMap = isMap && slices.Contains(l.pairing.Keys, name)
+	}
+	if !isMap || !alsoMap {
+		return false
+	}
+	only := true
+	for name, value := range live {
+		if slices.Contains(l.pairing.Keys, name) || observer.Empty(value) {
+			continue
+		}
+		if slices.ContainsFunc(l.pairing.Keys, func(key string) bool { return observer.Equal(value, live[key]) || observer.Equal(value, want[key]) }) {
+			return true
+		}
+		only = false
+	}
+	return only
 }
 
 // missing returns the manifest's observed elements that no live element matches by its keys.
@@ -157,7 +248,7 @@ func (l *listCursor) observesChange(i int, live any) bool {
 // ambiguous, and the result is -1. An element that is new in the manifest has no successor. A live element
 // that matches one of the previous manifest is never a successor.
 func (c *comparer) successor(l *listCursor, i int, unclaimed map[int]bool) int {
-	if isList(l.previous) && l.list.Identities(l.t, l.wantList[i:i+1], l.beforeList)[0] < 0 {
+	if (l.list.Open || isList(l.previous)) && l.list.Identities(l.t, l.wantList[i:i+1], l.beforeList)[0] < 0 {
 		return -1
 	}
 	for _, k := range l.list.Identities(l.t, l.beforeList, l.liveList) {

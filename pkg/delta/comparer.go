@@ -22,6 +22,13 @@ type Input struct {
 	// Prune removes fields that are in Previous and not in Desired. It is true if both states have default
 	// schemas, because the Application then wrote all of Previous.
 	Prune bool
+	// Dropped reports whether the previous schema held an element of Previous. It is nil unless the manifest's
+	// elements leave open lists although Prune is false: the schema also holds fields that the manifest does not
+	// set.
+	Dropped func(path *observer.Path) bool
+	// Additions lists the paths of the elements that the previous comparison reported as additions. They are never
+	// taken for elements of the manifest.
+	Additions []string
 	// Shared is true for a shared object. Its list elements are matched only by their keys, or by the
 	// accepted form of the keys, so that no element of another client is taken for a desired element.
 	Shared   bool

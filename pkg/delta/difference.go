@@ -121,6 +121,8 @@ type Comparison struct {
 	Outside []string
 	// Reported is the drift of report-only fields. It is never corrected.
 	Reported []Difference
+	// Additions are the elements that other clients added to open lists. They are kept.
+	Additions []Difference
 	// Held is the number of leaves that are in sync.
 	Held int
 	// AcceptedUsed has the paths whose accepted form still applies, because it was recorded for exactly the

@@ -518,7 +518,11 @@ func (s side) touchedElements(path string, want, before, after []any) string {
 			return fmt.Sprintf("%s[%d]", path, k)
 		}
 	}
-	if len(after) < len(before) && list.Max == 0 {
+	mayGo := 0
+	if list.Open {
+		mayGo = len(b.Surplus)
+	}
+	if len(after) < len(before)-mayGo && list.Max == 0 {
 		return path + " (its length)"
 	}
 	return ""

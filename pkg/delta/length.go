@@ -12,8 +12,11 @@ import (
 // added. It chooses:
 //
 //  1. elements that the manifest replaced
-//  2. with Prune, elements that the manifest no longer has, even if other clients added or removed elements
-//  3. until the maximum holds, elements that the schema does not name: first those with duplicate keys, then
+//  2. elements that a closed list does not allow
+//  3. in an open list, elements that repeat the keys of a desired element, or that are a missing element with other
+//     keys
+//  4. with Prune, elements that the manifest no longer has, even if other clients added or removed elements
+//  5. until the maximum holds, elements that the schema does not name: first those with duplicate keys, then
 //     those that the previous manifest had and the manifest does not have, then from the end of the list
 func (c *comparer) excessElements(l *listCursor, absent []int) []removal {
 	var victims []removal
@@ -27,8 +30,15 @@ func (c *comparer) excessElements(l *listCursor, absent []int) []removal {
 		}
 	}
 	choose(Removed, c.replaced(l)...)
-	if c.in.Prune && !l.pairing.ByPosition && !l.pairing.Aligned {
-		choose(Extra, c.prunable(l)...)
+	choose(Unwanted, c.unwanted(l)...)
+	if l.list.Open && !c.in.Shared {
+		for _, s := range l.pairing.Surplus {
+			choose(Extra, s.Live)
+		}
+		choose(Extra, l.renamed...)
+	}
+	if !l.pairing.ByPosition && !l.pairing.Aligned {
+		choose(Extra, c.dropped(l)...)
 	}
 	if tooMany := len(l.liveList) - len(l.claimed) + len(absent) - len(victims) - l.list.Max; l.list.Max != 0 && tooMany > 0 {
 		tooMany += len(victims)
@@ -48,6 +58,26 @@ func (c *comparer) excessElements(l *listCursor, absent []int) []removal {
 	}
 	slices.SortFunc(victims, func(a, b removal) int { return cmp.Compare(b.live, a.live) }) // so that indices remain valid
 	return victims
+}
+
+// unwanted returns the elements of other clients that a closed list does not allow.
+func (c *comparer) unwanted(l *listCursor) []int {
+	if l.node.Keys == nil {
+		return nil
+	}
+	unclaimed := l.unclaimed()
+	return l.freeIf(func(k int) bool { return unclaimed[k] && l.node.Keys.Removes(l.pairing.KeyText(k)) })
+}
+
+// dropped returns the elements that the manifest no longer has.
+func (c *comparer) dropped(l *listCursor) []int {
+	switch {
+	case c.in.Prune:
+		return c.prunable(l)
+	case !l.list.Open || c.in.Dropped == nil:
+		return nil
+	}
+	return slices.DeleteFunc(c.prunable(l), func(k int) bool { return !c.in.Dropped(l.path.Element(l.pairing.LiveLabel(k), k)) })
 }
 
 // replaced returns the live elements that the manifest replaced. It omits elements whose keys another client

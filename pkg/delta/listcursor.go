@@ -20,6 +20,7 @@ type listCursor struct {
 	free     []int // live elements that match no schema element
 	claimed  []int // like free, but with claimed fields: see Input.Claimed
 	replaced []int // free elements that have the previous keys of a missing element
+	renamed  []int // elements to remove, because another client has changed the keys of a missing element
 	length   int   // of the live list during the correction
 	order    []int // see inOrder
 	added    map[int]bool

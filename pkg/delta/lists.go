@@ -27,6 +27,7 @@ func (c *comparer) compareList(s cursor) {
 	}
 	victims := c.excessElements(l, absent)
 	c.compareSurplus(l, victims)
+	c.findAdditions(l, victims)
 	c.visitFree(l, victims)
 	c.removeVictims(l, victims)
 	l.length = len(l.liveList) - len(victims)
@@ -98,6 +99,20 @@ func (c *comparer) compareSurplus(l *listCursor, victims []removal) {
 			desired: NewValue(l.wantList[s.Of]), live: NewValue(l.liveList[s.Live]), written: item(l.writtenList, s.Of),
 			guards: withGuard(l.guards, l.keyGuards(path, s.Live)...), loose: l.loose, exact: true,
 		})
+	}
+}
+
+// findAdditions finds the elements that other clients added to an open list.
+func (c *comparer) findAdditions(l *listCursor, victims []removal) {
+	if !l.list.Open || c.in.Shared || len(l.free) == 0 {
+		return
+	}
+	unclaimed := l.unclaimed()
+	for _, k := range l.free {
+		if unclaimed[k] && !isVictim(victims, k) {
+			path := l.path.Element(l.pairing.LiveLabel(k), k)
+			c.out.Additions = append(c.out.Additions, Difference{Path: path.String(), Live: NewValue(l.liveList[k]), livePath: path})
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -77,6 +78,9 @@ func link(content []byte) (linkedTable, error) {
 			if err != nil {
 				return linkedTable{}, fmt.Errorf("%s.%s: %w", name, field, err)
 			}
+			if isGrant(name, field) {
+				linkedField.Grants = true
+			}
 			node.fields[field] = linkedField
 		}
 	}
@@ -88,6 +92,12 @@ func link(content []byte) (linkedTable, error) {
 		node.OneValue = true
 	}
 	return result, nil
+}
+
+// isGrant reports whether every additional element of a list with keys grants something. The lists of rules,
+// subjects and peers also do, but their elements have no keys.
+func isGrant(typeName, field string) bool {
+	return strings.HasPrefix(typeName, "admissionregistration.") && (field == "webhooks" || field == "matchConditions")
 }
 
 func (l linkedTable) node(e *entry) (*Node, error) {

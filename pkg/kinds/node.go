@@ -34,6 +34,9 @@ type Node struct {
 	// OneValue is true for an atomic map: a label selector, or an atomic map of strings such as the
 	// selector of a Service.
 	OneValue bool
+	// Grants is true for a Map list in which every additional element grants something: it exempts requests
+	// from a policy, or gives another server access to objects.
+	Grants bool
 
 	fields map[string]*Node
 	elem   *Node
@@ -57,6 +60,11 @@ func (n *Node) Field(name string) *Node {
 
 // IsOneValue reports whether the node is an atomic map.
 func (n *Node) IsOneValue() bool { return n != nil && n.OneValue }
+
+// IsOpen reports whether other clients can add elements to a list under a default schema: elements have keys
+// or are unique, and adding one grants nothing.
+// Source: docs/semantics.md, "The default schema".
+func (n *Node) IsOpen() bool { return n != nil && (n.List == Map || n.List == Set) && !n.Grants }
 
 // Forbids reports whether the schema is known not to have a field of that name. It returns false for
 // free-form maps and unknown schemas.

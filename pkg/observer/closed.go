@@ -29,7 +29,7 @@ func (n *Node) closeOver(value any) {
 }
 
 // KeepServerKeys adds the keys that appeared in the response to the controller's own write to the kept keys
-// of closed maps. added reports whether the response added the value at a path. KeepServerKeys reports
+// of closed maps and lists. added reports whether the response added the value at a path. KeepServerKeys reports
 // whether it added any key.
 func (e *Schema) KeepServerKeys(t *kinds.Node, desired, answer map[string]any, added func(*Path) bool) bool {
 	return keepAnswer(e.Root, t, nil, desired, answer, added)
@@ -54,10 +54,24 @@ func keepAnswer(n *Node, t *kinds.Node, path *Path, desired, answer any, added f
 		d, _ := desired.([]any)
 		a, _ := answer.([]any)
 		pairing := n.List.Pair(t, d, a, len(d))
+		kept = n.keepElements(&pairing, path, added)
 		for i, k := range pairing.Live {
 			if k >= 0 {
 				kept = keepAnswer(n.List.Elements[i], t.Elem(), path.Element(pairing.Label(i), k), elementAt(d, i), a[k], added) || kept
 			}
+		}
+	}
+	return kept
+}
+
+// keepElements adds the keys of elements that appeared in a response to the kept keys of a closed list.
+func (n *Node) keepElements(pairing *Pairing, path *Path, added func(*Path) bool) (kept bool) {
+	if n.Keys == nil {
+		return false
+	}
+	for _, k := range pairing.Free() {
+		if name := pairing.KeyText(k); name != "" && n.Keys.Removes(name) && added(path.Element(pairing.LiveLabel(k), k)) {
+			n.Keys.Kept, kept = append(n.Keys.Kept, name), true
 		}
 	}
 	return kept
@@ -72,18 +86,18 @@ func (e *Schema) KeepKeys(t *kinds.Node, desired map[string]any, before *Schema,
 }
 
 func keepKeys(n, before *Node, t *kinds.Node, desired, previous any) {
+	if n.Shape == before.Shape && n.Keys != nil && before.Keys != nil {
+		for _, name := range before.Keys.Kept {
+			if !slices.Contains(n.Keys.Kept, name) {
+				n.Keys.Kept = append(n.Keys.Kept, name)
+			}
+		}
+	}
 	switch {
 	case n.Shape != before.Shape:
 	case n.Shape == Map:
 		d, _ := desired.(map[string]any)
 		p, _ := previous.(map[string]any)
-		if n.Keys != nil && before.Keys != nil {
-			for _, name := range before.Keys.Kept {
-				if !slices.Contains(n.Keys.Kept, name) {
-					n.Keys.Kept = append(n.Keys.Kept, name)
-				}
-			}
-		}
 		for _, f := range n.Fields {
 			if b := before.Field(f.Name); b != nil {
 				keepKeys(f.Node, b, t.Field(f.Name), d[f.Name], p[f.Name])
@@ -100,30 +114,31 @@ func keepKeys(n, before *Node, t *kinds.Node, desired, previous any) {
 	}
 }
 
-// Closed returns a copy of the schema in which every map with free keys is closed, except for metadata.
+// Closed returns a copy of the schema in which every map with free keys, and every list to which other clients
+// can add elements, is closed, except for metadata.
 func (e *Schema) Closed(t *kinds.Node) *Schema {
 	closed := e.Copy()
 	closed.Root.closeFree(t)
 	return closed
 }
 
-// ClosedAt returns a copy of the schema in which the map at a path is closed, in all elements of the lists
-// above it. It returns false if there is no such map.
+// ClosedAt returns a copy of the schema in which the map or list at a path is closed, in all elements of the
+// lists above it. It returns false if there is no such map or list.
 func (e *Schema) ClosedAt(path *Path) (*Schema, bool) {
 	closed := e.Copy()
 	found := closed.Root.closeAt(nil, withoutElements(path))
 	return closed, found
 }
 
-// closeAt closes the maps at a path, in all elements of the lists above them.
+// closeAt closes the maps and lists at a path, in all elements of the lists above them.
 func (n *Node) closeAt(path *Path, at string) bool {
 	found := false
+	if path != nil && n.closes() && withoutElements(path) == at && (n.Shape == Sequence || !path.IsElement()) {
+		n.Keys, found = &Keys{Hold: []string{"*"}}, true
+	}
 	switch n.Shape {
 	case Leaf:
 	case Map:
-		if path != nil && withoutElements(path) == at {
-			n.Keys, found = &Keys{Hold: []string{"*"}}, true
-		}
 		for _, f := range n.Fields {
 			found = f.Node.closeAt(path.Field(f.Name), at) || found
 		}
@@ -146,7 +161,10 @@ func withoutElements(path *Path) string {
 	return through.String()
 }
 
-// closeFree closes the maps that can have any keys.
+// closes reports whether a node can be closed: it is a map, or a list to which other clients can add elements.
+func (n *Node) closes() bool { return n.Shape == Map || n.Shape == Sequence && n.List.Open }
+
+// closeFree closes the maps that can have any keys, and the lists that can have any elements.
 func (n *Node) closeFree(t *kinds.Node) {
 	switch n.Shape {
 	case Leaf:
@@ -155,7 +173,7 @@ func (n *Node) closeFree(t *kinds.Node) {
 			if f.Name == "metadata" {
 				continue // also in a Pod template
 			}
-			if f.Node.Shape == Map && t.HasFreeKeys(f.Name) {
+			if f.Node.Shape == Map && t.HasFreeKeys(f.Name) || f.Node.Shape == Sequence && f.Node.List.Open {
 				f.Node.Keys = &Keys{Hold: []string{"*"}}
 			}
 			f.Node.closeFree(t.Field(f.Name))

@@ -15,7 +15,7 @@ func (p *parser) control(path *Path, m map[string]any, elements int) *List {
 	list := &List{Min: p.length(path, m, KeyMinLength), Max: p.length(path, m, KeyMaxLength)}
 	for _, name := range sortedKeys(m) {
 		switch name {
-		case KeyMinLength, KeyMaxLength, KeyCurrentLength:
+		case KeyMinLength, KeyMaxLength, KeyCurrentLength, KeyKeys:
 		case KeyMapKeys:
 			if list.ByValue = m[name] == ByValueText; !list.ByValue {
 				list.Keys = p.mapKeys(path.Field(name), m[name])

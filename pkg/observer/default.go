@@ -8,7 +8,7 @@ import (
 )
 
 // DefaultEntry derives the schema of a resource that has none. Every leaf of its manifest is observed,
-// every list has the manifest's length, and keys are copied. For a Service of type LoadBalancer, the schema
+// every list has the manifest's length until Typed opens it, and keys are copied. For a Service of type LoadBalancer, the schema
 // also records the address in the status.
 func DefaultEntry(object manifest.Object) *Schema {
 	root := &Node{Shape: Map, Fields: make([]Field, 0, len(object.Content))}
@@ -29,8 +29,9 @@ func DefaultEntry(object manifest.Object) *Schema {
 }
 
 // Typed returns the default schema of an object of a kind. A value that the kind declares as one value
-// becomes one leaf: a selector with any keys, and a list whose elements have no keys. Typed returns a
-// schema that a user wrote unchanged.
+// becomes one leaf: a selector with any keys, and a list whose elements have no keys. A list whose elements
+// have keys gets no maximum, so that other clients can add elements. Typed returns a schema that a user wrote
+// unchanged.
 // Source: docs/semantics.md, "The default schema".
 func (e *Schema) Typed(t *kinds.Node) *Schema {
 	if !e.Default || e.fields != nil {
@@ -75,6 +76,9 @@ func (n *Node) typedBelow(t *kinds.Node, root bool) *Node {
 		return node
 	case Sequence:
 		node := n
+		if t.IsOpen() && n.List.Max != 0 {
+			node = n.open()
+		}
 		for i, element := range n.List.Elements {
 			child := element.typed(t.Elem())
 			if child == element {
@@ -90,6 +94,13 @@ func (n *Node) typedBelow(t *kinds.Node, root bool) *Node {
 		return node
 	}
 	return n
+}
+
+// open returns a copy of a list to which other clients can add elements.
+func (n *Node) open() *Node {
+	list := *n.List
+	list.Max, list.Open, list.Elements = 0, true, slices.Clone(list.Elements)
+	return &Node{Shape: Sequence, List: &list}
 }
 
 // Align makes the elements of lists without keys match as in a default schema: see List.Aligned.
@@ -117,7 +128,11 @@ func defaultMetadata(v any) *Node {
 	node := &Node{Shape: Map, Fields: make([]Field, 0, len(m))}
 	for _, name := range sortedKeys(m) {
 		if name != "name" && !serverOwned(name) {
-			node.set(name, defaultNode(m[name]))
+			child := defaultNode(m[name])
+			if child.Shape == Sequence {
+				child = child.open() // finalizers, also if the kind is unknown
+			}
+			node.set(name, child)
 		}
 	}
 	return node

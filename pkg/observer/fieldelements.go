@@ -20,7 +20,7 @@ func (c *fieldCompiler) elements(node **Node, p cursor, steps []pathStep) {
 		list := *(*node).List
 		written = len(list.Elements)
 		list.Elements = slices.Clone(list.Elements)
-		seq.List = &list
+		seq.List, seq.Keys = &list, (*node).Keys
 	}
 	labels := (&List{}).Labels(p.t, l)
 	opened := false
@@ -45,7 +45,7 @@ func (c *fieldCompiler) elements(node **Node, p cursor, steps []pathStep) {
 		return
 	}
 	switch holds := slices.ContainsFunc(seq.List.Elements, func(n *Node) bool { return !n.IsPlaceholder() }); {
-	case !holds && (*node == nil || opened):
+	case !holds && seq.Keys == nil && (*node == nil || opened):
 		*node = nil
 		return
 	case opened:

@@ -74,8 +74,8 @@ func TestCompileFields(t *testing.T) {
 			"spec: {template: {spec: {containers: [{ports: [{containerPort: observed}, " + open + "]}, " + open + "]}}}"},
 		{"an element of a set by its value", []string{"metadata.finalizers[=example.com/b]"}, nil, "metadata: {finalizers: [{}, observed, " + open + "]}"},
 		{"an element of a set without the sign", []string{"metadata.finalizers[example.com/a]"}, nil, "metadata: {finalizers: [observed, " + open + "]}"},
-		{"a list, which has its length", []string{"metadata.finalizers"}, nil,
-			"metadata: {finalizers: [observed, observed, {observer_schema_list_min_length: 2, observer_schema_list_max_length: 2}]}"},
+		{"a list, to which others can add", []string{"metadata.finalizers"}, nil,
+			"metadata: {finalizers: [observed, observed, {observer_schema_list_min_length: 2, observer_schema_list_max_length: 0}]}"},
 		{"keys in brackets and in quotes", []string{"metadata.labels[team]", "metadata.labels['app.kubernetes.io/name']", `metadata.labels["other"]`}, nil,
 			"metadata: {labels: {team: observed, app.kubernetes.io/name: observed, other: observed}}"},
 		{"keys with a wildcard", []string{"metadata.annotations[*.cattle.io/*]"}, nil, "metadata: {annotations: {field.cattle.io/description: observed}}"},
@@ -88,7 +88,7 @@ func TestCompileFields(t *testing.T) {
 		{"nothing", []string{}, nil, "{}"},
 		{"a held field with a free part", []string{"spec.template.metadata", "spec.replicas"}, []string{"spec.template.metadata.labels.app"}, "spec: {replicas: observed}"},
 		{"held within what is free", []string{"spec.template.spec.containers[*]", "spec.template.spec.containers[0].args[0]"}, []string{"spec.template.spec.containers[*].args", "spec.template.spec.containers[name=side]"},
-			"spec: {template: {spec: {containers: [{name: observed, image: observed, args: [observed, " + open + "], resources: {limits: {cpu: observed}}, ports: [{containerPort: observed}, {observer_schema_list_min_length: 1, observer_schema_list_max_length: 1}]}, {}, " + open + "]}}}"},
+			"spec: {template: {spec: {containers: [{name: observed, image: observed, args: [observed, " + open + "], resources: {limits: {cpu: observed}}, ports: [{containerPort: observed}, {observer_schema_list_min_length: 1, observer_schema_list_max_length: 0}]}, {}, " + open + "]}}}"},
 		{"of two of one length the one without wildcards", []string{"metadata.labels[team]"}, []string{"metadata.labels[*]"}, "metadata: {labels: {team: observed}}"},
 		{"of two alike that of free", []string{"metadata.labels[team]"}, []string{"metadata.labels.team"}, "{}"},
 	} {
@@ -126,17 +126,16 @@ func TestFreeFieldsOfTheDefaultSchema(t *testing.T) {
 		name string
 		free []string
 		gone []string
-		max  int // of containers
 	}{
-		{"a field", []string{"spec.replicas"}, []string{"spec.replicas"}, 2},
-		{"keys with a wildcard", []string{"metadata.annotations[*.cattle.io/*]"}, []string{"metadata.annotations['field.cattle.io/description']"}, 2},
+		{"a field", []string{"spec.replicas"}, []string{"spec.replicas"}},
+		{"keys with a wildcard", []string{"metadata.annotations[*.cattle.io/*]"}, []string{"metadata.annotations['field.cattle.io/description']"}},
 		{"a field of all elements", []string{"spec.template.spec.containers[*].resources"},
-			[]string{"spec.template.spec.containers[0].resources.limits.cpu", "spec.template.spec.containers[1].resources.limits.cpu"}, 2},
-		{"a whole element opens its list", []string{"spec.template.spec.containers[name=side]"},
-			[]string{"spec.template.spec.containers[1].image", "spec.template.spec.containers[1].name", "spec.template.spec.containers[1].resources.limits.cpu"}, 0},
-		{"a key of a selector, which is taken apart", []string{"spec.selector.matchLabels.tier"}, []string{"spec.selector"}, 2},
-		{"a key that no map has", []string{"metadata.labels[unknown]", "spec.template.spec.containers[*].env[*]"}, nil, 2},
-		{"all keys of a map, and then the map", []string{"metadata.labels[*]"}, []string{"metadata.labels.team", "metadata.labels['app.kubernetes.io/name']"}, 2},
+			[]string{"spec.template.spec.containers[0].resources.limits.cpu", "spec.template.spec.containers[1].resources.limits.cpu"}},
+		{"a whole element", []string{"spec.template.spec.containers[name=side]"},
+			[]string{"spec.template.spec.containers[1].image", "spec.template.spec.containers[1].name", "spec.template.spec.containers[1].resources.limits.cpu"}},
+		{"a key of a selector, which is taken apart", []string{"spec.selector.matchLabels.tier"}, []string{"spec.selector"}},
+		{"a key that no map has", []string{"metadata.labels[unknown]", "spec.template.spec.containers[*].env[*]"}, nil},
+		{"all keys of a map, and then the map", []string{"metadata.labels[*]"}, []string{"metadata.labels.team", "metadata.labels['app.kubernetes.io/name']"}},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			all, c := compile(t, fieldsManifest, nil, []string{"spec.paused"}), compile(t, fieldsManifest, nil, row.free)
@@ -151,7 +150,7 @@ func TestFreeFieldsOfTheDefaultSchema(t *testing.T) {
 				}
 			}
 			assert.ElementsMatch(t, row.gone, gone)
-			assert.Equal(t, row.max, c.Entry.Root.Field("spec").Field("template").Field("spec").Field("containers").List.Max)
+			assert.Zero(t, c.Entry.Root.Field("spec").Field("template").Field("spec").Field("containers").List.Max, "other clients can add containers")
 			_, err := observer.ParseAll([]map[string]any{c.Entry.Raw()})
 			require.NoError(t, err)
 		})

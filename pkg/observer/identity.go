@@ -1,6 +1,7 @@
 package observer
 
 import (
+	"fmt"
 	"strings"
 
 	"holdfast.dev/holdfast/pkg/kinds"
@@ -95,6 +96,27 @@ func textOf(v any, given bool) string {
 		return "-"
 	}
 	return text
+}
+
+// text returns the keys of an element as patterns match them: the value of its key, or all values with commas
+// between them.
+func (d *elementKeys) text(element any) string {
+	if !d.whole(element) {
+		return ""
+	}
+	if len(d.keys) == 0 {
+		return fmt.Sprint(element)
+	}
+	m, _ := element.(map[string]any)
+	values := make([]string, len(d.keys))
+	for i, name := range d.keys {
+		value, given := m[name]
+		if !given {
+			value = d.defaults[name]
+		}
+		values[i] = fmt.Sprint(value)
+	}
+	return strings.Join(values, ",")
 }
 
 // whole reports whether an element has all its keys.

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// KeyKeys is a key in a map of a schema. It lists the keys that no other client can add to the map.
+// KeyKeys is a key in a map of a schema, or in the control dictionary of a list. It lists the keys that no other
+// client can add to the map, or the keys of elements that no other client can add to the list.
 // Source: docs/semantics.md, "Closed maps".
 const KeyKeys = "observer_schema_keys"
 
@@ -18,7 +19,7 @@ const (
 	maxKeyPatternText = 320 // a prefix, a separator and a name
 )
 
-// Keys are the keys of a closed map. Each can have any number of wildcards (*).
+// Keys are the keys of a closed map, or of the elements of a closed list: see elementKeys.text. Each can have any number of wildcards (*).
 type Keys struct {
 	// Hold lists the keys that are removed unless the manifest has them. Free lists the keys that are kept
 	// even if Hold matches them.

@@ -47,7 +47,7 @@ type Node struct {
 	Fields []Field // of a Map, sorted by name
 	List   *List   // of a Sequence
 	Rule   *Rule   // of a Leaf; nil if it is held to one value
-	Keys   *Keys   // of a Map; nil if other clients can add keys to it
+	Keys   *Keys   // of a Map or Sequence; nil if other clients can add keys or elements to it
 }
 
 // plainLeaf is shared by leaves without a rule. Leaves are never changed, only replaced.
@@ -71,6 +71,9 @@ type List struct {
 	// Aligned makes elements without keys match by their values first, and by position only then. It is set
 	// for lists of a default schema.
 	Aligned bool
+	// Open is true for a list of a default schema to which other clients can add elements: elements are found
+	// by their keys, and Max is 0. The manifest's elements are held as in any list of a default schema.
+	Open bool
 	// AllKeys makes elements match by all keys, not only by the observed ones.
 	AllKeys bool
 	// Known is the number of elements that the list had when its surplus was accepted: see
@@ -127,7 +130,11 @@ func (n *Node) raw() any {
 		for _, e := range n.List.Elements {
 			l = append(l, e.raw())
 		}
-		return append(l, n.List.control())
+		control := n.List.control()
+		if n.Keys != nil {
+			control[KeyKeys] = n.Keys.raw()
+		}
+		return append(l, control)
 	}
 	if n.Rule != nil {
 		return n.Rule.raw()

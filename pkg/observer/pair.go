@@ -161,6 +161,14 @@ func (p *Pairing) LiveLabel(k int) string {
 	return p.id.label(p.live[k], p.liveNth[k], k)
 }
 
+// KeyText returns the keys of a live element as Keys match them, or "" if it has none.
+func (p *Pairing) KeyText(k int) string {
+	if p.id == nil {
+		return ""
+	}
+	return p.id.text(p.live[k])
+}
+
 // Repeats reports whether another element, desired or live, has the same keys as a desired element.
 func (p *Pairing) Repeats(i int) bool {
 	if p.id == nil || i >= len(p.desired) {

@@ -234,8 +234,13 @@ func (p *parser) sequence(path *Path, l []any, depth int) *Node {
 		return nil
 	}
 	elements, list := l, &List{}
+	var closed *Keys
 	if last, ok := l[len(l)-1].(map[string]any); ok && hasControlKey(last) {
-		elements, list = l[:len(l)-1], p.control(path.Element(positionLabel(len(l)-1), -1), last, len(l)-1)
+		at := path.Element(positionLabel(len(l)-1), -1)
+		elements, list = l[:len(l)-1], p.control(at, last, len(l)-1)
+		if raw, given := last[KeyKeys]; given {
+			closed = p.keys(at.Field(KeyKeys), raw)
+		}
 	} else {
 		p.fault(path, "has no control dictionary: add one after its last element, such as %s; 0 means no upper limit", controlExample(len(l)))
 	}
@@ -251,7 +256,7 @@ func (p *parser) sequence(path *Path, l []any, depth int) *Node {
 		}
 		list.Elements = append(list.Elements, child)
 	}
-	return &Node{Shape: Sequence, List: list}
+	return &Node{Shape: Sequence, List: list, Keys: closed}
 }
 
 func (p *parser) describe(v any) string {

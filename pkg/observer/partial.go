@@ -158,7 +158,7 @@ func (n *Node) cuts(path *Path) (found []*Path) {
 			}
 		}
 	case Sequence:
-		if n.List.Min != 0 || n.List.Max != 0 {
+		if n.List.Min != 0 || n.List.Max != 0 || n.Keys != nil {
 			found = append(found, path)
 		}
 		for i, element := range n.List.Elements {

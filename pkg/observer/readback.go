@@ -41,7 +41,7 @@ func (n *Node) isWritten(w *manifest.RawText) bool {
 		return w.SkipString(LeafText)
 	case n.isOpenMap():
 		return n.areWritten(w, 0, nil)
-	case n.Shape == Sequence && len(n.List.Keys) == 0 && !n.List.ByValue && n.List.Known == 0 && n.List.Raised == 0:
+	case n.Shape == Sequence && n.Keys == nil && len(n.List.Keys) == 0 && !n.List.ByValue && n.List.Known == 0 && n.List.Raised == 0:
 		elements := n.List.Elements
 		return w.SkipList(len(elements)+1, func(i int) bool {
 			if i == len(elements) {

@@ -79,7 +79,7 @@ func keep(node, before *Node, t *kinds.Node, desired, previous any) {
 	case Sequence:
 		d, _ := desired.([]any)
 		p, _ := previous.([]any)
-		if surplus := before.List.Max - len(before.List.Elements); before.List.Max != 0 && surplus > 0 {
+		if surplus := before.List.Max - len(before.List.Elements); node.List.Max != 0 && before.List.Max != 0 && surplus > 0 {
 			node.List.Max = len(node.List.Elements) + surplus
 			node.List.Known = len(before.List.Elements)
 		}

@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -161,20 +162,32 @@ func sidecar(o map[string]any) {
 	spec["containers"] = append([]any{map[string]any{"name": "mesh", "image": "mesh:1"}}, spec["containers"].([]any)...)
 }
 
-func TestASurplusRaisesTheMaximumOfADefaultEntry(t *testing.T) {
-	w := newWorld(t, replace(podSpec, "%CPU", "'1'"))
-	w.respond = sidecar
+func TestASurplusRaisesTheMaximumOfAClosedList(t *testing.T) {
+	w := newWorld(t, webhooks)
+	w.respond = addWebhook("mesh")
 	_, result := w.round()
 	assert.False(t, result.Again)
-	control := get(w.stored(w.app.Status.MangledObserverSchema), "spec", "template", "spec", "containers").([]any)[1]
+	control := get(w.stored(w.app.Status.MangledObserverSchema), "webhooks").([]any)[1]
 	assert.Equal(t, map[string]any{"observer_schema_list_min_length": int64(1), "observer_schema_list_max_length": int64(2)}, control)
 	w.quiet()
 
-	spec := get(w.only(), "spec", "template", "spec").(map[string]any)
-	spec["containers"] = append(spec["containers"].([]any), map[string]any{"name": "third"})
+	addWebhook("third")(w.only())
 	p, _ := w.round()
-	assert.Equal(t, []string{"spec.template.spec.containers[name=third] extra"}, paths(p))
+	assert.Equal(t, []string{"webhooks[name=third] extra"}, paths(p))
 	w.quiet()
+}
+
+// An additional webhook of a configuration sees every object, so the list is closed.
+const webhooks = `manifest: [{apiVersion: admissionregistration.k8s.io/v1, kind: MutatingWebhookConfiguration, metadata: {name: web},
+  webhooks: [{name: web, sideEffects: None}]}]`
+
+func addWebhook(name string) func(object map[string]any) {
+	return func(object map[string]any) {
+		list := object["webhooks"].([]any)
+		if !slices.ContainsFunc(list, func(w any) bool { return w.(map[string]any)["name"] == name }) {
+			object["webhooks"] = append(list, map[string]any{"name": name})
+		}
+	}
 }
 
 func TestAUsersSchemaIsNotRelaxedButContested(t *testing.T) {
@@ -212,21 +225,17 @@ observerSchema:
 }
 
 func TestAContestedElementIsNotTakenForASurplus(t *testing.T) {
-	w := newWorld(t, replace(podSpec, "%CPU", "'1'"))
+	w := newWorld(t, webhooks)
 	w.round()
 	for range 5 {
-		sidecar(w.only())
+		addWebhook("mesh")(w.only())
 		w.round()
 	}
-	sidecar(w.only())
-	podContainer(w.only())["image"] = "x" // of the sidecar
-	get(w.only(), "spec", "template", "spec", "containers").([]any)[1].(map[string]any)["image"] = "web:2"
+	addWebhook("mesh")(w.only())
+	w.only()["webhooks"].([]any)[0].(map[string]any)["sideEffects"] = "Some"
 	p, _ := w.round()
-	assert.Equal(t, []string{
-		"spec.template.spec.containers[name=web].image changed",
-		"spec.template.spec.containers[name=mesh] extra held back",
-	}, paths(p))
-	control := get(w.stored(w.app.Status.MangledObserverSchema), "spec", "template", "spec", "containers").([]any)[1]
+	assert.Equal(t, []string{"webhooks[name=web].sideEffects changed", "webhooks[name=mesh] extra held back"}, paths(p))
+	control := get(w.stored(w.app.Status.MangledObserverSchema), "webhooks").([]any)[1]
 	assert.Equal(t, int64(1), control.(map[string]any)["observer_schema_list_max_length"])
 }
 
@@ -251,7 +260,7 @@ func TestElementsWithOneKeyKeepTheirOrder(t *testing.T) {
 		"B=b A=2 A=1":     "B=b A=1 A=2",
 		"A=1 A=2":         "A=1 B=b A=2",
 		"A=2":             "A=1 B=b A=2",
-		"X=x B=b A=2":     "A=1 B=b A=2",
+		"X=x B=b A=2":     "X=x A=1 B=b A=2",
 	} {
 		t.Run(drifted, func(t *testing.T) {
 			w := newWorld(t, `manifest: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {template: {spec: {containers: [

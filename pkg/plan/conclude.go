@@ -130,6 +130,7 @@ func (c *summarizer) resource(res *resource, before *v1alpha1.ResourceStatus) {
 	c.learned(res, known, o)
 	c.record(res, o)
 	c.inventory(res, before, o)
+	c.added(res, before, o)
 	if o.live != nil {
 		c.recordHookResults(res, o.live)
 	}

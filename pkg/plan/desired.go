@@ -296,14 +296,31 @@ func (p *Plan) comparisonOf(res *resource, live map[string]any, entry *observer.
 			in.Manifest = nil // the restored manifest also has learned values, which may change
 		}
 	}
-	if r := res.previous; r != nil {
-		in.Previous = r.desired
-		in.Prune = res.policy.Removes && !p.restoresRemovedFields(res) && res.entry.Default && r.entry != nil && r.entry.Default && p.wasApplied(res)
-		if in.Prune {
-			in.Previous = res.entry.Recorded(res.kind, r.entry, r.desired)
+	p.addPrevious(&in, res)
+	return in
+}
+
+// addPrevious adds the last-applied state to the input of a comparison, and which of its elements may be removed.
+func (p *Plan) addPrevious(in *delta.Input, res *resource) {
+	r := res.previous
+	if r == nil {
+		return
+	}
+	in.Previous = r.desired
+	if r.status != nil {
+		in.Additions = r.status.Additions
+	}
+	removes := res.policy.Removes && !p.restoresRemovedFields(res) && r.entry != nil && p.wasApplied(res)
+	switch {
+	case !removes:
+	case res.entry.Default && r.entry.Default:
+		in.Prune, in.Previous = true, res.entry.Recorded(res.kind, r.entry, r.desired)
+	case res.entry.FromFields():
+		in.Dropped = func(path *observer.Path) bool {
+			node, _ := r.entry.At(res.kind, r.desired, path)
+			return node != nil && !node.IsPlaceholder()
 		}
 	}
-	return in
 }
 
 // normal returns a function that computes the normal form of the desired state, once. normal returns nil if

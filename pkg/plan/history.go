@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -130,6 +131,28 @@ func (c *summarizer) learned(res *resource, known *record, o resourceResult) {
 	}))
 }
 
+// mostAdditions limits the number of reported additions of a resource.
+const mostAdditions = 100
+
+// added adds the elements that other clients added to open lists to the status. It adds those that the previous
+// status did not have to the history as well, unless the object is new to the status: then the response to its
+// create, or the state before its adoption, has them.
+func (c *summarizer) added(res *resource, before *v1alpha1.ResourceStatus, o resourceResult) {
+	status := &c.result.Status.Resources[len(c.result.Status.Resources)-1]
+	isSame := before != nil && before.UID == status.UID
+	if o.compared.AcceptedUsed == nil && isSame { // not compared
+		status.Additions = before.Additions
+	}
+	isKnown := isSame && before.UID != "" && o.live != nil && !c.preview
+	by := sync.OnceValue(func() *writer.Index { return c.plan.in.writersOf(res.object.ID, o.live) })
+	for _, d := range o.compared.Additions[:min(len(o.compared.Additions), mostAdditions)] {
+		status.Additions = append(status.Additions, d.Path)
+		if isKnown && !slices.Contains(before.Additions, d.Path) {
+			c.addHistory(res, v1alpha1.OutcomeAdded, c.drift(res, d, by))
+		}
+	}
+}
+
 // correctionResult returns the outcome of a correction. If the API server stored another value and that is
 // accepted, correctionResult sets it as the live value of the drift.
 func (c *summarizer) correctionResult(leaf Leaf, of *drift) v1alpha1.HistoryOutcome {
@@ -153,7 +176,7 @@ func (c *summarizer) addHistory(res *resource, outcome v1alpha1.HistoryOutcome, 
 	if of.Rule != nil && outcome != v1alpha1.OutcomeObserved && of.Rule.Mode != observer.ModeAbsent {
 		entry.From, entry.CorrectedTo = nil, entry.From
 	}
-	if !of.since.IsZero() && !c.at.Before(of.since) && outcome != v1alpha1.OutcomeObserved {
+	if !of.since.IsZero() && !c.at.Before(of.since) && outcome != v1alpha1.OutcomeObserved && outcome != v1alpha1.OutcomeAdded {
 		entry.Duration = &metav1.Duration{Duration: c.at.Sub(of.since).Round(time.Millisecond)}
 	}
 	c.plan.attribute(&entry, of.WriteOrigin)

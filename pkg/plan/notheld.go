@@ -25,3 +25,11 @@ func (p *Plan) FreeDifferences(change Change) (fields []FreeDifference) {
 	}
 	return fields
 }
+
+// Additions returns the elements that other clients added to open lists of the object. They are kept.
+func (c Change) Additions() []delta.Difference {
+	if c.resource == nil {
+		return nil
+	}
+	return c.resource.compared.Additions
+}

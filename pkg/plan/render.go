@@ -76,7 +76,7 @@ func (p *Plan) shareEntries(r *renderedInput) (faults []error) {
 		r.entries[i].FindByAllKeys()
 		if cuts := r.entries[i].TruncatedLists(); len(cuts) > 0 {
 			faults = append(faults, fmt.Errorf("%s is shared, and the observer schema would remove elements of other clients from %s: "+
-				"set the minimum and the maximum of lists to 0, and list single labels and annotations", o.ID, firstNames(cuts)))
+				"set the minimum and the maximum of lists to 0, close no list, and list single labels and annotations", o.ID, firstNames(cuts)))
 		}
 		faults = append(faults, namelessFaults(o.ID, r.entries[i].UnkeyedLists(kind, o.Content))...)
 	}

@@ -52,6 +52,8 @@ type ViewChange struct {
 	Patch []ViewOp `json:"patch,omitempty" yaml:"patch,omitempty"`
 	// NotHeld lists the free fields whose live values differ from the manifest.
 	NotHeld []ViewNotHeld `json:"notHeld,omitempty" yaml:"notHeld,omitempty"`
+	// Additions lists the elements that other clients added to open lists.
+	Additions []string `json:"additions,omitempty" yaml:"additions,omitempty"`
 	// Reported is the drift of report-only fields. It is not corrected.
 	Reported []ViewField `json:"reported,omitempty" yaml:"reported,omitempty"`
 	// Profiles lists the HoldProfiles that apply to fields of the resource.
@@ -213,6 +215,9 @@ func viewChange(c Change) ViewChange {
 	}
 	for _, d := range c.Fields {
 		v.Fields = append(v.Fields, viewField(c.ID, d))
+	}
+	for _, d := range c.Additions() {
+		v.Additions = append(v.Additions, d.Path)
 	}
 	for _, d := range c.Reported() {
 		v.Reported = append(v.Reported, viewField(c.ID, d))

@@ -116,7 +116,8 @@ type HeldField struct {
 	// absent: it removes the field.
 	// +optional
 	Mode HeldMode `json:"mode,omitempty"`
-	// Keys close the map at the path: they list the keys that no other client can add to it.
+	// Keys close the map or list at the path: they list the keys that no other client can add to the map, or
+	// the keys of elements that no other client can add to the list.
 	// +optional
 	Keys *HeldKeys `json:"keys,omitempty"`
 	// Fault is the validation error, or "" if the item is valid.
@@ -128,7 +129,8 @@ type HeldField struct {
 // +kubebuilder:validation:Enum=hold;seed;push;report;watch;absent
 type HeldMode string
 
-// HeldKeys lists keys of a map. * matches any string.
+// HeldKeys lists keys of a map, or of list elements. Several keys of an element are joined by commas, as in
+// "80,TCP". * matches any string.
 type HeldKeys struct {
 	// Hold lists the keys that the controller removes unless the manifest sets them.
 	// +listType=atomic

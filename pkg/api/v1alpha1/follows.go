@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strconv"
 )
 
@@ -13,6 +14,8 @@ import (
 //	in the place of    the record has                means
 //	the schema         "as desired"                  every leaf of the desired state is observed, every list has its length
 //	                   ["as desired",3,8]            the same, but the maps or lists 3 and 8, counted from 0, are one leaf each
+//	                   "as desired, open"            every leaf is observed, every list has its length as minimum, and no maximum
+//	                   ["as desired, open",3,8]      the same, with leaves
 //	the observed state "as desired"                  the same JSON as the desired state
 //	                   "as desired, with lengths"    the same, with the number of its elements at the end of each list
 //	any of them        anything else                 itself
@@ -23,14 +26,25 @@ import (
 // version that does not know this format would truncate these lists.
 var (
 	asDesired   = []byte(`"as desired"`)
+	openLists   = []byte(`"as desired, open"`)
 	withLengths = []byte(`"as desired, with lengths"`)
 )
 
 // shortEntry returns the short form of a schema, or the schema itself if it does not follow from the
 // desired state.
 func shortEntry(entry, desired []byte) []byte {
+	for _, text := range [][]byte{asDesired, openLists} {
+		if short := shortEntryAs(text, entry, desired); len(short) > 0 && len(short) < len(entry) {
+			return short
+		}
+	}
+	return entry
+}
+
+// shortEntryAs returns the short form of a schema with the given text, or nil if the schema does not follow.
+func shortEntryAs(text, entry, desired []byte) []byte {
 	var leaves []int
-	whole, ok := follow(desired, &entryForm{isLeaf: func(n, at int) bool {
+	whole, ok := follow(desired, &entryForm{open: bytes.Equal(text, openLists), isLeaf: func(n, at int) bool {
 		is := at < len(entry) && bytes.HasPrefix(entry[at:], leafText)
 		if is {
 			leaves = append(leaves, n)
@@ -38,32 +52,25 @@ func shortEntry(entry, desired []byte) []byte {
 		return is
 	}})
 	if !ok || !bytes.Equal(whole, entry) {
-		return entry
+		return nil
 	}
-	short := asDesired
-	if len(leaves) > 0 {
-		short = append([]byte("["), asDesired...)
-		for _, n := range leaves {
-			short = strconv.AppendInt(append(short, ','), int64(n), 10)
-		}
-		short = append(short, ']')
+	if len(leaves) == 0 {
+		return text
 	}
-	if len(short) >= len(entry) {
-		return entry
+	short := append([]byte("["), text...)
+	for _, n := range leaves {
+		short = strconv.AppendInt(append(short, ','), int64(n), 10)
 	}
-	return short
+	return append(short, ']')
 }
 
 // wholeEntry reverses shortEntry. It returns input that is not a short form unchanged.
 func wholeEntry(short, desired []byte) []byte {
-	var leaves []int
-	if !bytes.Equal(short, asDesired) {
-		rest, is := bytes.CutPrefix(short, append([]byte("["), append(asDesired, ',')...))
-		if !is || json.Unmarshal(append([]byte("["), rest...), &leaves) != nil {
-			return short
-		}
+	open, leaves, is := parseShort(short)
+	if !is {
+		return short
 	}
-	whole, ok := follow(desired, &entryForm{isLeaf: func(n, _ int) bool {
+	whole, ok := follow(desired, &entryForm{open: open, isLeaf: func(n, _ int) bool {
 		is := len(leaves) > 0 && leaves[0] == n
 		if is {
 			leaves = leaves[1:]
@@ -74,6 +81,22 @@ func wholeEntry(short, desired []byte) []byte {
 		return short
 	}
 	return whole
+}
+
+// parseShort returns the parts of the short form of a schema: whether its lists are open, and its leaves. It
+// returns false for anything else.
+func parseShort(short []byte) (open bool, leaves []int, is bool) {
+	for _, text := range [][]byte{asDesired, openLists} {
+		open = bytes.Equal(text, openLists)
+		if bytes.Equal(short, text) {
+			return open, nil, true
+		}
+		if rest, with := bytes.CutPrefix(short, slices.Concat([]byte("["), text, []byte(","))); with {
+			err := json.Unmarshal(append([]byte("["), rest...), &leaves)
+			return open, leaves, err == nil
+		}
+	}
+	return false, nil, false
 }
 
 // shortObserved returns the short form of an observed state, or the observed state itself if it does not
@@ -109,6 +132,7 @@ type entryForm struct {
 	// the offset at which its JSON would begin.
 	isLeaf func(n, at int) bool
 	asked  int
+	open   bool // lists have no maximum
 }
 
 // follow derives a schema, or an observed state if entry is nil, from JSON without spaces. ok is false for
@@ -192,7 +216,11 @@ func (f *recordDeriver) list() bool {
 		f.to = append(strconv.AppendInt(append(f.to, `{"observer_schema_list_current_length":`...), n, 10), '}')
 		return f.copy(']')
 	}
-	f.to = strconv.AppendInt(append(f.to, `{"observer_schema_list_max_length":`...), n, 10)
+	most := n
+	if f.entry.open {
+		most = 0
+	}
+	f.to = strconv.AppendInt(append(f.to, `{"observer_schema_list_max_length":`...), most, 10)
 	f.to = append(strconv.AppendInt(append(f.to, `,"observer_schema_list_min_length":`...), n, 10), '}')
 	return f.copy(']')
 }

@@ -29,6 +29,8 @@ func TestDerivedValuesAreAFormat(t *testing.T) {
 		{"the default entry", `"as desired"`, someEntry},
 		{"a map that is one value", `["as desired",7]`, oneValue},
 		{"two of them, with a list in one", `["as desired",5,6]`, two},
+		{"open lists", `"as desired, open"`, strings.Replace(someEntry, `max_length":2`, `max_length":0`, 1)},
+		{"open lists, with a map that is one value", `["as desired, open",7]`, strings.Replace(oneValue, `max_length":2`, `max_length":0`, 1)},
 		{"a raised maximum", "", strings.Replace(someEntry, `max_length":2`, `max_length":3`, 1)},
 		{"a field that is free", "", strings.Replace(someEntry, `,"z":"observed"`, ``, 1)},
 		{"an element that is free", "", strings.Replace(someEntry, `["observed",{"m"`, `[{},{"m"`, 1)},

@@ -86,7 +86,7 @@ type ObjectVersion struct {
 
 // HistoryOutcome is the result of an event.
 //
-// +kubebuilder:validation:Enum=Corrected;Contested;Accepted;Learned;Restored;Created;Adopted;Released;Deleted;Observed
+// +kubebuilder:validation:Enum=Corrected;Contested;Accepted;Learned;Added;Restored;Created;Adopted;Released;Deleted;Observed
 type HistoryOutcome string
 
 const (
@@ -100,6 +100,8 @@ const (
 	OutcomeAccepted HistoryOutcome = "Accepted"
 	// OutcomeLearned: an observed field without a value got one, which is held from now on.
 	OutcomeLearned HistoryOutcome = "Learned"
+	// OutcomeAdded: another client added an element to a list with keys. The element is free.
+	OutcomeAdded HistoryOutcome = "Added"
 	// OutcomeRestored: another client deleted the object, and the controller created it again.
 	OutcomeRestored HistoryOutcome = "Restored"
 	// OutcomeCreated: the controller created the object.

@@ -191,6 +191,11 @@ type ResourceStatus struct {
 	// +optional
 	// +listType=atomic
 	Profiles []string `json:"profiles,omitempty"`
+	// Additions lists the elements that other clients added to lists with keys, at most 100. The default
+	// schema leaves them free.
+	// +optional
+	// +listType=atomic
+	Additions []string `json:"additions,omitempty"`
 	// NullLeaves lists the leaves of the user's schema that are written as null. Many clients drop nulls.
 	// +optional
 	// +listType=atomic

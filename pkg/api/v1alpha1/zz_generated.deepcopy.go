@@ -1038,6 +1038,11 @@ func (in *ResourceStatus) DeepCopyInto(out *ResourceStatus) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.Additions != nil {
+		in, out := &in.Additions, &out.Additions
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.NullLeaves != nil {
 		in, out := &in.NullLeaves, &out.NullLeaves
 		*out = make([]string, len(*in))

@@ -92,6 +92,7 @@ type Mark struct {
 var outcomes = map[v1alpha1.HistoryOutcome]Badge{
 	v1alpha1.OutcomeCorrected: {"drifted", "~", "corrected", ""}, v1alpha1.OutcomeContested: {"contested", "!", "contested", ""},
 	v1alpha1.OutcomeAccepted: {"accepted", "≈", "accepted", ""}, v1alpha1.OutcomeLearned: {"learned", "+", "learned", ""},
+	v1alpha1.OutcomeAdded:    {"other", "+", "added", ""},
 	v1alpha1.OutcomeRestored: {"removed", "↺", "restored", ""}, v1alpha1.OutcomeCreated: {"held", "*", "created", ""},
 	v1alpha1.OutcomeAdopted: {"held", "◆", "adopted", ""}, v1alpha1.OutcomeReleased: {"other", "○", "released", ""},
 	v1alpha1.OutcomeDeleted: {"removed", "×", "deleted", ""}, v1alpha1.OutcomeObserved: {"drifted", "◎", "observed", ""},

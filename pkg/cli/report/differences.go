@@ -24,6 +24,8 @@ type Differences struct {
 	Width   int
 	Out     *bytes.Buffer
 	Count   count
+	// All is true to also show the elements that other clients added to lists with keys.
+	All bool
 	// oneLine is true if the last resource took one line.
 	oneLine bool
 }
@@ -47,7 +49,11 @@ func (t *Differences) Write() {
 			t.details(change)
 		}
 	}
-	if lines := slices.Concat(Reported(t.Decision), NotHeld(t.Decision)); len(lines) > 0 {
+	lines := slices.Concat(Reported(t.Decision), NotHeld(t.Decision))
+	if t.All {
+		lines = append(lines, Additions(t.Decision)...)
+	}
+	if len(lines) > 0 {
 		t.line("")
 		for _, text := range lines {
 			mark := "  i "
@@ -174,7 +180,9 @@ func (t *Differences) note(id manifest.ID, d delta.Difference) string {
 	why := ""
 	switch d.Reason {
 	case delta.Extra:
-		why = "more elements than the observer schema allows"
+		if why = "more elements than the observer schema allows"; d.Was().Set {
+			why = "no longer desired"
+		}
 	case delta.ListLength:
 		why = "fewer elements than the observer schema requires"
 	case delta.Removed:

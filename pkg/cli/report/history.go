@@ -234,7 +234,7 @@ type WriterSum struct {
 	fields, of, contestedOf map[string]bool
 }
 
-// IsForeign reports whether another client has changed a held field, or deleted a held object.
+// IsForeign reports whether another client has changed a held field or its list, or deleted a held object.
 func (e EntryView) IsForeign() bool {
 	return e.Outcome != string(v1alpha1.OutcomeLearned) && (e.Path != "" || e.Outcome == string(v1alpha1.OutcomeRestored))
 }

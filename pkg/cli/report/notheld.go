@@ -51,3 +51,15 @@ func NotHeld(d files.Decision) (lines []string) {
 	}
 	return lines
 }
+
+// Additions returns a line for each element that another client added to a list with keys, with its value.
+func Additions(d files.Decision) (lines []string) {
+	for _, change := range d.Changes {
+		for _, a := range change.Additions() {
+			_, live := plan.MaskedValues(change.ID, a)
+			text, _ := terminal.Inline(live)
+			lines = append(lines, fmt.Sprintf("%s: %s: added by another client, not held: %s", files.NameOf(change.ID, d.Namespace), a.Path, text))
+		}
+	}
+	return lines
+}
