@@ -63,7 +63,7 @@ func send(t *testing.T, run func(string) string, deployment, command string) int
 	var pod corev1.PodSpec
 	require.NoError(t, json.Unmarshal([]byte(run("kubectl get deployment "+deployment+" -o jsonpath={.spec.template.spec}")), &pod))
 	value := func(secret, key string) string {
-		return run(fmt.Sprintf(`kubectl get secret %s -o go-template='{{index .data "%s" | base64decode}}'`, secret, key))
+		return run(fmt.Sprintf(`kubectl get secret %s -o go-template='{{index .data %q | base64decode}}'`, secret, key))
 	}
 	script := "curl() { printf '%s\\n' \"$@\"; }\n"
 	for _, variable := range pod.Containers[0].Env {

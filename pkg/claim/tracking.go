@@ -63,10 +63,13 @@ var TrackingKeys = []TrackingKey{
 	{"annotations", v1alpha1.AnnotationAdopted},
 }
 
+// TrackingKey is a label or an annotation of the tracking metadata: Field is labels or annotations.
 type TrackingKey struct{ Field, Key string }
 
+// Path returns the path of the label or annotation.
 func (m TrackingKey) Path() string { return "metadata." + m.Field + "['" + m.Key + "']" }
 
+// SharedTrackingKeys are the keys of the tracking metadata of shared objects.
 var SharedTrackingKeys = []TrackingKey{
 	{"labels", v1alpha1.LabelHeld},
 	{"annotations", v1alpha1.AnnotationHolders},
@@ -83,6 +86,7 @@ func IsMetadataMap(path string) bool {
 	return path == "metadata" || path == "metadata.labels" || path == "metadata.annotations"
 }
 
+// Removals returns the removals of the tracking metadata that a live object has.
 func Removals(live map[string]any, marks []TrackingKey) (fields []delta.Difference) {
 	for _, mark := range marks {
 		if value := manifest.NestedString(live, "metadata", mark.Field, mark.Key); value != "" {

@@ -28,18 +28,7 @@ func (c *comparer) matchRenamed(l *listCursor) {
 		return
 	}
 	if !c.in.Prune {
-		was := l.previousOf(missing)
-		missing = slices.DeleteFunc(missing, func(i int) bool {
-			k, known := was[i]
-			if !known || !unclaimed[k] {
-				return false
-			}
-			if !l.observesChange(i, l.liveList[k]) {
-				l.replaced = append(l.replaced, k)
-				return false
-			}
-			return l.take(i, k, unclaimed)
-		})
+		missing = l.matchPrevious(missing, unclaimed)
 	}
 	path := func(i int) *observer.Path { return l.path.Element(l.pairing.Label(i), -1).Desired(i) }
 	missing = slices.DeleteFunc(missing, func(i int) bool { return !c.mustBeThere(l, i, path(i)) })
@@ -51,16 +40,33 @@ func (c *comparer) matchRenamed(l *listCursor) {
 	if len(missing) == 1 && l.take(missing[0], c.successor(l, missing[0], candidates), unclaimed) {
 		return
 	}
+	only := slices.Collect(maps.Keys(candidates))
 	for _, i := range missing {
 		k := i
-		if l.list.Open && len(candidates) == 1 {
-			for k = range candidates {
-			}
+		if l.list.Open && len(only) == 1 {
+			k = only[0]
 		}
 		if c.in.Refused != nil && unclaimed[k] && l.observesChange(i, l.liveList[k]) && c.in.Refused(path(i).String()) {
 			l.take(i, k, unclaimed)
 		}
 	}
+}
+
+// matchPrevious matches missing elements whose keys the manifest changes to live elements with the previous keys. It
+// returns the elements that are still missing.
+func (l *listCursor) matchPrevious(missing []int, unclaimed map[int]bool) []int {
+	was := l.previousOf(missing)
+	return slices.DeleteFunc(missing, func(i int) bool {
+		k, known := was[i]
+		if !known || !unclaimed[k] {
+			return false
+		}
+		if !l.observesChange(i, l.liveList[k]) {
+			l.replaced = append(l.replaced, k)
+			return false
+		}
+		return l.take(i, k, unclaimed)
+	})
 }
 
 // maxRenamed limits the comparisons of matchEqual. In longer lists, matchEqual matches no elements.

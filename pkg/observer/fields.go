@@ -104,24 +104,10 @@ const MostFieldWork = 1_000_000
 // Source: docs/semantics.md, "Fields in one line".
 func (f *Fields) Compile(object manifest.Object, in Context) CompileResult {
 	c := &fieldCompiler{fields: f, object: object, t: in.Type, live: in.Live, keepsLengths: in.Written != nil}
-	root := &Node{Shape: Map}
-	switch {
-	case in.Written != nil:
-		root = in.Written.Root.copy()
-	case f.FollowsManifest() && in.Shared:
-		root = PartialEntry(object, in.Type).Root
-	case f.FollowsManifest():
-		root = DefaultEntry(object).Typed(in.Type).Root
-	}
+	root := f.base(object, in)
 	for _, rule := range f.rules() {
 		if !rule.free && rule.path.isAll() {
-			switch {
-			case rule.said != nil:
-				c.out.Faults = append(c.out.Faults, f.Fault("hold", rule.item, "* cannot have a rule: give the rule to a path"))
-			case in.Written != nil:
-				c.out.Faults = append(c.out.Faults, f.Fault("hold", rule.item,
-					"* would hold all fields of the manifest, but observerSchema[%d] lists those of %s: name further fields, or remove that schema", in.Written.Position, object.ID))
-			}
+			c.judgeAll(rule, in.Written)
 			continue
 		}
 		c.rule, c.learns, c.named, c.why, c.work = rule, nil, nil, nil, in.Work
@@ -150,6 +136,30 @@ func (f *Fields) Compile(object manifest.Object, in Context) CompileResult {
 	}
 	c.judgeRules(c.out.Entry)
 	return c.out
+}
+
+// base returns the root of the schema that the paths are applied to.
+func (f *Fields) base(object manifest.Object, in Context) *Node {
+	switch {
+	case in.Written != nil:
+		return in.Written.Root.copy()
+	case f.FollowsManifest() && in.Shared:
+		return PartialEntry(object, in.Type).Root
+	case f.FollowsManifest():
+		return DefaultEntry(object).Typed(in.Type).Root
+	}
+	return &Node{Shape: Map}
+}
+
+// judgeAll reports errors for AllFields in the hold list.
+func (c *fieldCompiler) judgeAll(rule fieldRule, written *Schema) {
+	switch {
+	case rule.said != nil:
+		c.out.Faults = append(c.out.Faults, c.fields.Fault("hold", rule.item, "* cannot have a rule: give the rule to a path"))
+	case written != nil:
+		c.out.Faults = append(c.out.Faults, c.fields.Fault("hold", rule.item,
+			"* would hold all fields of the manifest, but observerSchema[%d] lists those of %s: name further fields, or remove that schema", written.Position, c.object.ID))
+	}
 }
 
 // fieldCompiler applies the paths of an item, one after the other.
