@@ -151,17 +151,6 @@ func (f *Fields) base(object manifest.Object, in Context) *Node {
 	return &Node{Shape: Map}
 }
 
-// judgeAll reports errors for AllFields in the hold list.
-func (c *fieldCompiler) judgeAll(rule fieldRule, written *Schema) {
-	switch {
-	case rule.said != nil:
-		c.out.Faults = append(c.out.Faults, c.fields.Fault("hold", rule.item, "* cannot have a rule: give the rule to a path"))
-	case written != nil:
-		c.out.Faults = append(c.out.Faults, c.fields.Fault("hold", rule.item,
-			"* would hold all fields of the manifest, but observerSchema[%d] lists those of %s: name further fields, or remove that schema", written.Position, c.object.ID))
-	}
-}
-
 // fieldCompiler applies the paths of an item, one after the other.
 type fieldCompiler struct {
 	fields *Fields
@@ -182,6 +171,17 @@ type fieldCompiler struct {
 	named  []*Path // the fields that the current path matches
 	learns []*Path // those of them that the manifest does not set
 	why    error   // the first reason why it matches nothing
+}
+
+// judgeAll reports errors for AllFields in the hold list.
+func (c *fieldCompiler) judgeAll(rule fieldRule, written *Schema) {
+	switch {
+	case rule.said != nil:
+		c.out.Faults = append(c.out.Faults, c.fields.Fault("hold", rule.item, "* cannot have a rule: give the rule to a path"))
+	case written != nil:
+		c.out.Faults = append(c.out.Faults, c.fields.Fault("hold", rule.item,
+			"* would hold all fields of the manifest, but observerSchema[%d] lists those of %s: name further fields, or remove that schema", written.Position, c.object.ID))
+	}
 }
 
 // judge reports errors and warnings for the path that was just applied.
