@@ -8,8 +8,8 @@ import (
 )
 
 // DefaultEntry derives the schema of a resource that has none. Every leaf of its manifest is observed,
-// every list has the manifest's length until Typed opens it, and keys are copied. For a Service of type LoadBalancer, the schema
-// also records the address in the status.
+// every list has the manifest's length until Typed opens it, and keys are copied. For a Service of type
+// LoadBalancer, the schema also records the address in the status.
 func DefaultEntry(object manifest.Object) *Schema {
 	root := &Node{Shape: Map, Fields: make([]Field, 0, len(object.Content))}
 	entry := &Schema{ID: object.ID, APIVersion: object.APIVersion, Root: root, Default: true}

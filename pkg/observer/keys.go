@@ -19,7 +19,8 @@ const (
 	maxKeyPatternText = 320 // a prefix, a separator and a name
 )
 
-// Keys are the keys of a closed map, or of the elements of a closed list: see elementKeys.text. Each can have any number of wildcards (*).
+// Keys are the keys of a closed map, or of the elements of a closed list: see elementKeys.text. Each can have
+// any number of wildcards (*).
 type Keys struct {
 	// Hold lists the keys that are removed unless the manifest has them. Free lists the keys that are kept
 	// even if Hold matches them.
