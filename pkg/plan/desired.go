@@ -289,6 +289,9 @@ func (p *Plan) comparisonOf(res *resource, live map[string]any, entry *observer.
 	in.Normal = p.normal(res, desired)
 	if res.entry.Default || res.entry.Follows {
 		in.Begins = res.beginsAt
+		if p.in.Application.UID == "" && res.previous == nil { // a file that was never submitted
+			in.Begins = func(*observer.Path) func(live, want any) bool { return observer.Completes }
+		}
 	}
 	if !res.entry.Default {
 		in.Manifest = res.object.Content
