@@ -88,7 +88,7 @@ func (p *Plan) findServerElements(res *resource) {
 	case !res.policy.Removes:
 	case res.isNewlyAdopted(status):
 		res.entry.FindSurplus(res.kind, res.desired, res.live)
-	case p.unrecorded(status), res.previous == nil && !res.policy.Adopts():
+	case p.unrecorded(status), res.previous == nil && !res.policy.Adopts() && p.in.Application.UID != "":
 		res.recordServerElements(res.live)
 	case p.releasesFields(res):
 		res.entry.FindSurplus(res.kind, res.desired, res.live)
