@@ -179,7 +179,7 @@ func readCase(t *testing.T, directory string) [3]string {
 // defineExamples creates the CRDs of the golden cases.
 func (f *fixture) defineExamples() {
 	f.t.Helper()
-	for kind, plural := range map[string]string{"Song": "songs", "Playlist": "playlists", "Artist": "artists", "Thing": "things"} {
+	for kind, plural := range map[string]string{"Song": "songs", "Playlist": "playlists", "Artist": "artists", "Thing": "things", "Tune": "tunes"} {
 		version := func(name string, storage bool) string {
 			return fmt.Sprintf(`{name: %s, served: true, storage: %t, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}`, name, storage)
 		}
