@@ -168,12 +168,13 @@ func (e EntryView) Line(now time.Time, withApplication bool) string {
 	return text
 }
 
-// Values returns the live value of the field, and the desired value. Both are the same for a learned field.
+// Values returns the live value of the field, and the desired value. Both are the same for a learned field and
+// for an element that another client added.
 func (e EntryView) Values() (live, desired *plan.ViewValue) {
 	switch {
 	case e.CorrectedTo != nil:
 		return e.To, e.CorrectedTo
-	case e.Outcome == string(v1alpha1.OutcomeLearned):
+	case e.Outcome == string(v1alpha1.OutcomeLearned), e.Outcome == string(v1alpha1.OutcomeAdded):
 		return e.To, e.To
 	default:
 		return e.To, e.From

@@ -39,9 +39,10 @@ func TestUsersInTheHistory(t *testing.T) {
 		"Corrected ConfigMap web data.a: theirs → ours, by user eve\\x1b[2J from ::1",
 		"Corrected ConfigMap web data.a: theirs → ours, by kubectl-edit (Update)",
 	}, lines)
-	learned := v1alpha1.HistoryEntry{Outcome: v1alpha1.OutcomeLearned, Path: "data.b", To: &runtime.RawExtension{Raw: []byte(`1`)}}
-	app.Status.History = []v1alpha1.HistoryEntry{learned}
-	assert.Contains(t, report.HistoryOf(app)[0].Line(now, false), "data.b: 1, by", "the live value is desired")
+	for _, outcome := range []v1alpha1.HistoryOutcome{v1alpha1.OutcomeLearned, v1alpha1.OutcomeAdded} {
+		app.Status.History = []v1alpha1.HistoryEntry{{Outcome: outcome, Path: "data.b", To: &runtime.RawExtension{Raw: []byte(`1`)}}}
+		assert.Contains(t, report.HistoryOf(app)[0].Line(now, false), "data.b: 1, by", "the live value remains")
+	}
 	for by, want := range map[string]int{"alice": 1, "admin": 1, "bob": 1, "kubectl-edit": 3, "": 4, "nobody": 0} {
 		found, err := report.HistoryFilter{By: by}.Select(all)
 		require.NoError(t, err)
