@@ -115,7 +115,7 @@ var specs = map[string]string{
   {apiVersion: v1, kind: Secret, metadata: {name: login}, data: {a: $E}, stringData: {b: $P}}]}`,
 	"list": `{manifest: [{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Secret, metadata: {name: list}, data: {a: $E}, stringData: {b: $P}}]}]}`,
 	"entries": `{manifest: [{apiVersion: v1, kind: Secret, metadata: {name: entries}, stringData: {a: $P, b: $P}}],
-  observerSchema: [{apiVersion: v1, kind: Secret, metadata: {name: entries, annotations: {kubectl.kubernetes.io/last-applied-configuration: null}}, data: {a: null, c: null}}]}`,
+  observerSchema: [{apiVersion: v1, kind: Secret, metadata: {name: entries, annotations: {kubectl.kubernetes.io/last-applied-configuration: observed}}, data: {a: observed, c: observed}}]}`,
 	"ruled": `{manifest: [{apiVersion: v1, kind: Secret, metadata: {name: ruled}, stringData: {seeded: $P, watched: $P}}],
   fields: [{resource: {kind: Secret, name: ruled}, hold: ["*", {path: data.seeded, mode: seed}, {path: data.watched, mode: report}]}]}`,
 	"outer": `{manifest: [{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: inner}, spec: {manifest: [

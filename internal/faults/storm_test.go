@@ -67,7 +67,7 @@ func spec(random *rand.Rand, name string) string {
 	}
 	schema := ""
 	if random.IntN(2) == 0 {
-		schema = fmt.Sprintf(`, observerSchema: [{apiVersion: v1, kind: Service, metadata: {name: %s}, spec: {sessionAffinity: null, selector: {app: null}}}]`, name)
+		schema = fmt.Sprintf(`, observerSchema: [{apiVersion: v1, kind: Service, metadata: {name: %s}, spec: {sessionAffinity: observed, selector: {app: observed}}}]`, name)
 	}
 	// Failures are retried before the next step.
 	return fmt.Sprintf(`{retry: {maxInterval: 1s}, manifest: [%s]%s}`, strings.Join(objects, ", "), schema)

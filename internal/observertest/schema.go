@@ -84,7 +84,7 @@ func prune(v any) {
 
 func (o Options) node(t *rapid.T, name string, v any, depth int) any {
 	if !o.Walked && rapid.IntRange(0, 4).Draw(t, "leaf") == 0 {
-		return nil
+		return observer.LeafText
 	}
 	switch v := v.(type) {
 	case map[string]any:
@@ -95,7 +95,7 @@ func (o Options) node(t *rapid.T, name string, v any, depth int) any {
 		if o.Rules && name != "name" && rapid.Bool().Draw(t, "rule") {
 			return o.rule(t, v, true)
 		}
-		return rapid.SampledFrom([]any{nil, observer.LeafText}).Draw(t, "observed")
+		return observer.LeafText
 	}
 }
 
@@ -142,7 +142,7 @@ func (o Options) unset(t *rapid.T, name string, depth int) any {
 		return o.rule(t, nil, false)
 	}
 	if depth >= maxDepth || !o.Walked && rapid.Bool().Draw(t, "leaf") {
-		return nil
+		return observer.LeafText
 	}
 	switch {
 	case name[0] == 'm':
@@ -150,7 +150,7 @@ func (o Options) unset(t *rapid.T, name string, depth int) any {
 	case name[0] != 'v' && (!o.Known || o.Walked):
 		return o.sequence(t, name, nil, depth)
 	}
-	return nil
+	return observer.LeafText
 }
 
 func (o Options) sequence(t *rapid.T, name string, l []any, depth int) []any {
@@ -187,7 +187,7 @@ func (o Options) element(t *rapid.T, name string, l []any, i, depth int) any {
 	}
 	node := o.node(t, name, v, depth+1)
 	if m, ok := node.(map[string]any); ok && name[0] == 'k' && (o.Keys || i >= len(l)) {
-		m["name"] = nil
+		m["name"] = observer.LeafText
 	}
 	return node
 }

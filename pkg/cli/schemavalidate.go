@@ -79,7 +79,7 @@ func (o *schemaValidateOptions) run(ctx context.Context) error {
 	objects, err := files.Normalized(manifests)
 	raw := make([]map[string]any, len(schemas))
 	for i, document := range schemas {
-		raw[i] = document.Value
+		raw[i] = observer.ReplaceNulls(document.Value)
 	}
 	entries, schemaErr := observer.ParseAll(raw)
 	assigned, unfit := observer.Assign(entries, objects)

@@ -1,27 +1,15 @@
 package controller_test
 
 import (
-	"encoding/json"
-	"os"
 	"strings"
 	"testing"
-	"time"
 
-	jsonpatch "github.com/evanphx/json-patch/v5"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
-
-// kubectl edit needs an editor. The tests run in parallel, so a single test cannot set it.
-func init() {
-	if err := os.Setenv("KUBE_EDITOR", "sed -i 's/max_length: 4/max_length: 5/'"); err != nil {
-		panic(err)
-	}
-}
 
 // kubectl runs the real kubectl in the test's namespace.
 func (f *fixture) kubectl(stdin string, args ...string) (string, error) {
@@ -48,6 +36,8 @@ spec:
       sessionAffinity: null
 `
 
+var withWords = strings.ReplaceAll(withNulls, "null", "observed")
+
 func TestNullsThatKubectlApplyDropsAreRefused(t *testing.T) {
 	f := given(t)
 	_, err := f.kubectl(withNulls, "apply", "--filename=-")
@@ -57,46 +47,43 @@ func TestNullsThatKubectlApplyDropsAreRefused(t *testing.T) {
 
 	assert.Contains(t, message, "spec.sessionAffinity")
 	assert.Contains(t, message, "selector.app")
-	assert.Contains(t, message, "kubectl apply --server-side --force-conflicts")
 	assert.Contains(t, message, `"observed"`)
 	assert.Equal(t, v1alpha1.ReasonObserverSchemaNullsDropped, condition(app, v1alpha1.ConditionStalled).Reason)
 	assert.Equal(t, metav1.ConditionTrue, condition(app, v1alpha1.ConditionStalled).Status)
 	f.Quiet(quiet)
 	assert.Nil(t, f.Get(services, "echo"), "nothing is created")
 
-	// Then: the first remedy works, on the same object.
-	_, err = f.kubectl(withNulls, "apply", "--server-side", "--force-conflicts", "--filename=-")
+	// Then: the remedy works, on the same object.
+	_, err = f.kubectl(withWords, "apply", "--filename=-")
 	require.NoError(t, err)
 	f.AwaitReady("app")
 	f.Patch("mallory", services, "echo", `{spec: {sessionAffinity: ClientIP}}`)
 	f.AwaitValue(services, "echo", "None", "spec", "sessionAffinity")
 }
 
-func TestNullsThatServerSideApplyKeepsAreHeld(t *testing.T) {
+func TestNullsThatServerSideApplyKeepsAreRefused(t *testing.T) {
 	f := given(t)
 	_, err := f.kubectl(withNulls, "apply", "--server-side", "--filename=-")
 	require.NoError(t, err)
+
+	_, message := f.AwaitReason("app", v1alpha1.ReasonObserverSchemaInvalid)
+
+	assert.Contains(t, message, `observerSchema[0] (Service echo): spec.sessionAffinity: is null, which many clients drop: write "observed"`)
+	f.Quiet(quiet)
+	assert.Nil(t, f.Get(services, "echo"), "nothing is created")
+
+	// Then: the remedy works, on the same object.
+	_, err = f.kubectl(withWords, "apply", "--server-side", "--filename=-")
+	require.NoError(t, err)
 	f.AwaitReady("app")
-
 	f.Patch("mallory", services, "echo", `{spec: {sessionAffinity: ClientIP, selector: {app: other}}}`)
-
 	f.AwaitValue(services, "echo", "None", "spec", "sessionAffinity")
 	f.AwaitValue(services, "echo", "echo", "spec", "selector", "app")
-	f.AwaitApplication("app", "with the correction on record", func(app *v1alpha1.Application) bool { return len(app.Status.History) > 0 })
-	f.Quiet(quiet)
-
-	// Then: applying the same manifest again changes nothing.
-	f.Mark()
-	_, err = f.kubectl(withNulls, "apply", "--server-side", "--filename=-")
-	require.NoError(t, err)
-	f.Quiet(time.Second)
-	assert.Empty(t, withoutEvents(f.Requests()))
 }
 
 func TestTheWordObservedSurvivesKubectlApply(t *testing.T) {
 	f := given(t)
-	words := strings.NewReplacer("app: null", "app: observed", "port: null", "port: observed", "sessionAffinity: null", "sessionAffinity: observed").Replace(withNulls)
-	_, err := f.kubectl(words, "apply", "--filename=-")
+	_, err := f.kubectl(withWords, "apply", "--filename=-")
 	require.NoError(t, err)
 	app := f.AwaitReady("app")
 	assert.Contains(t, string(app.Status.MangledObserverSchema[0].Raw), `"sessionAffinity":"observed"`)
@@ -105,83 +92,10 @@ func TestTheWordObservedSurvivesKubectlApply(t *testing.T) {
 	f.AwaitValue(services, "echo", "None", "spec", "sessionAffinity")
 
 	// Then: the object can be edited in the same way.
-	_, err = f.kubectl(strings.Replace(words, "targetPort: 8080", "targetPort: 8081", 1), "apply", "--filename=-")
+	_, err = f.kubectl(strings.Replace(withWords, "targetPort: 8080", "targetPort: 8081", 1), "apply", "--filename=-")
 	require.NoError(t, err)
 	f.AwaitReady("app")
 	f.Quiet(quiet)
-}
-
-// nullsOnly has a schema in which all values are null.
-const nullsOnly = `
-apiVersion: holdfast.dev/v1alpha1
-kind: Application
-metadata: {name: app}
-spec:
-  manifest:
-  - {apiVersion: v1, kind: Service, metadata: {name: echo}, spec: {ports: [{port: 80, targetPort: 8080}]}}
-  observerSchema:
-  - apiVersion: v1
-    kind: Service
-    metadata: {name: echo}
-    spec:
-      ports:
-      - {port: null}
-      - {observer_schema_list_min_length: 1, observer_schema_list_max_length: 4}
-`
-
-func TestNullsThatOtherClientsDropAreMissed(t *testing.T) {
-	t.Parallel()
-	wider := strings.Replace(nullsOnly, "max_length: 4", "max_length: 5", 1)
-	for name, change := range map[string]func(t *testing.T, f *fixture) error{
-		"kubectl edit": func(_ *testing.T, f *fixture) error {
-			_, err := f.kubectl("", "edit", "hfapp", "app")
-			return err
-		},
-		"kubectl patch": func(t *testing.T, f *fixture) error {
-			t.Helper()
-			var app struct {
-				Spec struct {
-					ObserverSchema []any `json:"observerSchema"`
-				} `json:"spec"`
-			}
-			require.NoError(t, yaml.Unmarshal([]byte(wider), &app))
-			patch, err := json.Marshal(map[string]any{"spec": app.Spec})
-			require.NoError(t, err)
-			_, err = f.kubectl("", "patch", "hfapp", "app", "--type=merge", "--patch="+string(patch))
-			return err
-		},
-		// Helm 3 patches custom resources with the difference between two releases.
-		"an upgrade by Helm": func(t *testing.T, f *fixture) error {
-			t.Helper()
-			before, err := yaml.YAMLToJSON([]byte(nullsOnly))
-			require.NoError(t, err)
-			after, err := yaml.YAMLToJSON([]byte(wider))
-			require.NoError(t, err)
-			patch, err := jsonpatch.CreateMergePatch(before, after)
-			require.NoError(t, err)
-			_, err = f.kubectl("", "patch", "hfapp", "app", "--type=merge", "--patch="+string(patch))
-			return err
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			f := given(t)
-			_, err := f.kubectl(nullsOnly, "create", "--filename=-")
-			require.NoError(t, err)
-			app := f.AwaitReady("app")
-			assert.Equal(t, []string{"spec.ports[0].port"}, app.Status.Resources[0].NullLeaves)
-
-			require.NoError(t, change(t, f))
-
-			_, message := f.AwaitReason("app", v1alpha1.ReasonObserverSchemaNullsDropped)
-			assert.Contains(t, message, "Service "+f.namespace+"/echo: spec.ports[0].port")
-			assert.Contains(t, message, `"observed"`)
-
-			// Then: the value "observed" is the remedy, because it is not dropped.
-			_, err = f.kubectl(strings.Replace(wider, "port: null", "port: observed", 1), "apply", "--server-side", "--force-conflicts", "--filename=-")
-			require.NoError(t, err)
-			assert.Empty(t, f.AwaitReady("app").Status.Resources[0].NullLeaves)
-		})
-	}
 }
 
 func TestKubectlColumns(t *testing.T) {

@@ -13,7 +13,7 @@ func Example() {
 			"apiVersion": "example.com/v1", "kind": "Song", "metadata": map[string]any{"name": "top50"}, "spec": spec,
 		}
 	}
-	entries, _ := observer.ParseAll([]map[string]any{song(map[string]any{"key1": nil})})
+	entries, _ := observer.ParseAll([]map[string]any{song(map[string]any{"key1": observer.LeafText})})
 	entry, manifest := entries[0], song(map[string]any{"key1": "one", "key2": "two"})
 	live := song(map[string]any{"key1": "changed", "key2": "changed"})
 

@@ -88,7 +88,7 @@ func fuzzInput(desired, live, schema, before string) (delta.Input, bool) {
 	}
 	if observed, err := manifest.DecodeJSON([]byte(schema)); err == nil {
 		raw := observertest.Manifest(observed).Content
-		entries, err := observer.ParseAll([]map[string]any{raw})
+		entries, err := observer.ParseAll([]map[string]any{observer.ReplaceNulls(raw)})
 		if err != nil {
 			return delta.Input{}, false
 		}

@@ -101,9 +101,9 @@ func TestCheckGenerateRejectsInvalidKeys(t *testing.T) {
 			o := manifest.Object{ID: id, APIVersion: "v1", Content: object}
 			m := &hooks.Mangling{Objects: []manifest.Object{o}, Entries: map[manifest.ID]*observer.Schema{id: observer.DefaultEntry(o)}}
 			if row.schema != "" {
-				raw := map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "s"}, "data": nil}
+				raw := map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "s"}, "data": observer.LeafText}
 				if row.schema != "whole" {
-					raw["data"] = map[string]any{row.schema: nil}
+					raw["data"] = map[string]any{row.schema: observer.LeafText}
 				}
 				entries, err := observer.ParseAll([]map[string]any{raw})
 				require.NoError(t, err)

@@ -41,15 +41,15 @@ func TestHookFieldsAreObserved(t *testing.T) {
 		name, schema, before, after string
 		spec                        any
 	}{
-		{"a new field", "{a: null}", "{a: 1, b: 1}", "{a: 1, b: 1, c: {d: 1}}",
+		{"a new field", "{a: observed}", "{a: 1, b: 1}", "{a: 1, b: 1, c: {d: 1}}",
 			map[string]any{"a": nil, "c": map[string]any{"d": nil}}},
-		{"a changed field", "{a: null}", "{a: 1, b: 1}", "{a: 1, b: 2}", map[string]any{"a": nil, "b": nil}},
-		{"a field in a map, without its siblings", "{a: null}", "{m: {x: 1}}", "{m: {x: 1, z: 2}}",
+		{"a changed field", "{a: observed}", "{a: 1, b: 1}", "{a: 1, b: 2}", map[string]any{"a": nil, "b": nil}},
+		{"a field in a map, without its siblings", "{a: observed}", "{m: {x: 1}}", "{m: {x: 1, z: 2}}",
 			map[string]any{"a": nil, "m": map[string]any{"z": nil}}},
-		{"a field below an observed map", "{m: null}", "{m: {x: 1}}", "{m: {x: 1, z: 2}}", map[string]any{"m": nil}},
-		{"an element, and not those before it", "{a: null}", "{l: [1, 2]}", "{l: [1, 2, 3]}",
+		{"a field below an observed map", "{m: observed}", "{m: {x: 1}}", "{m: {x: 1, z: 2}}", map[string]any{"m": nil}},
+		{"an element, and not those before it", "{a: observed}", "{l: [1, 2]}", "{l: [1, 2, 3]}",
 			map[string]any{"a": nil, "l": []any{map[string]any{}, map[string]any{}, nil, control(0, 0)}}},
-		{"an element, before those that are learned", "{l: [{x: null}, {learned: null}, " + limits + "]}", "{l: [{x: 1}]}", "{l: [{x: 1}, {z: 2}]}",
+		{"an element, before those that are learned", "{l: [{x: observed}, {learned: observed}, " + limits + "]}", "{l: [{x: 1}]}", "{l: [{x: 1}, {z: 2}]}",
 			map[string]any{"l": []any{map[string]any{"x": nil}, map[string]any{"z": nil}, map[string]any{"learned": nil}, control(0, 4)}}},
 		{"a list", "{}", "{}", "{l: [1]}", map[string]any{"l": []any{nil, control(0, 0)}}},
 	}
@@ -58,7 +58,7 @@ func TestHookFieldsAreObserved(t *testing.T) {
 			before, after := service(t, row.before), service(t, row.after)
 			entry := assigned(t, row.schema, before)
 			raw := entry.Raw()
-			assert.Equal(t, observer.Spelled(map[string]any{"spec": row.spec})["spec"], entry.WithHookChanges(before, after).Raw()["spec"])
+			assert.Equal(t, observer.ReplaceNulls(map[string]any{"spec": row.spec})["spec"], entry.WithHookChanges(before, after).Raw()["spec"])
 			assert.Equal(t, raw, entry.Raw(), "the entry itself is not changed")
 			_, err := observer.ParseAll([]map[string]any{entry.WithHookChanges(before, after).Raw()})
 			assert.NoError(t, err)
@@ -68,7 +68,7 @@ func TestHookFieldsAreObserved(t *testing.T) {
 
 func TestAPlaceInAListObservesNothing(t *testing.T) {
 	object := service(t, "{l: [one, two]}")
-	entry := assigned(t, "{l: [{}, null, {observer_schema_list_min_length: 0, observer_schema_list_max_length: 0}]}", object)
+	entry := assigned(t, "{l: [{}, observed, {observer_schema_list_min_length: 0, observer_schema_list_max_length: 0}]}", object)
 	live := service(t, "{l: [changed, two]}").Content
 	assert.Equal(t, []any{map[string]any{}, "two", map[string]any{observer.KeyCurrentLength: int64(2)}},
 		entry.Project(nil, object.Content, live)["spec"].(map[string]any)["l"])
@@ -76,7 +76,7 @@ func TestAPlaceInAListObservesNothing(t *testing.T) {
 
 func TestLearnedElementsStandAsTheirSchema(t *testing.T) {
 	object := service(t, "{}")
-	entry := assigned(t, "{l: [{a: null}, {b: null}, {observer_schema_list_min_length: 0, observer_schema_list_max_length: 0}]}", object)
+	entry := assigned(t, "{l: [{a: observed}, {b: observed}, {observer_schema_list_min_length: 0, observer_schema_list_max_length: 0}]}", object)
 	desired := entry.Desired(nil, object.Content, nil)
 	assert.False(t, entry.Learn(nil, desired, nil, service(t, "{l: [{x: 1}, {b: 2}]}").Content), "the first has nothing to learn yet")
 	assert.True(t, entry.Learn(nil, desired, nil, service(t, "{l: [{a: 1}, {b: 2}]}").Content))

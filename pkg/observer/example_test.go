@@ -12,7 +12,7 @@ func Example() {
 			"apiVersion": "example.com/v1", "kind": "Song", "metadata": map[string]any{"name": "top50"}, "spec": spec,
 		}
 	}
-	schema := song(map[string]any{"key1": nil, "key3": "observed"})
+	schema := song(map[string]any{"key1": "observed", "key3": "observed"})
 	manifest := song(map[string]any{"key1": "one", "key2": "two"})
 	live := song(map[string]any{"key1": "one", "key2": "changed", "key3": "three", "key4": "four"})
 

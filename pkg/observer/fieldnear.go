@@ -70,3 +70,19 @@ func noElement(list *Path, step pathStep, labels []string) error {
 	}
 	return fmt.Errorf("%s of the manifest has no element %s%s", list, step, hint)
 }
+
+// leaves visits every leaf.
+func (n *Node) leaves(path *Path, visit func(*Path)) {
+	switch n.Shape {
+	case Leaf:
+		visit(path)
+	case Map:
+		for _, f := range n.Fields {
+			f.Node.leaves(path.Field(f.Name), visit)
+		}
+	case Sequence:
+		for i, element := range n.List.Elements {
+			element.leaves(path.Element(positionLabel(i), -1), visit)
+		}
+	}
+}

@@ -196,7 +196,7 @@ type Schema struct {
 	Follows bool
 	// namespace is the namespace that the schema itself sets, or "".
 	namespace string
-	written   written
+	freed     []*Path
 	// fields and kind are the sources of a schema that was made from spec.fields. overWritten is true if the
 	// paths were applied to a schema that the user wrote.
 	fields      *Fields
@@ -285,6 +285,14 @@ func hasControlKey(m map[string]any) bool {
 	return false
 }
 
+func texts(paths []*Path) []string {
+	var all []string
+	for _, path := range paths {
+		all = append(all, path.String())
+	}
+	return all
+}
+
 func isControlKey(name string) bool {
 	switch name {
 	case KeyMinLength, KeyMaxLength, KeyCurrentLength, KeyMapKeys:
@@ -304,11 +312,6 @@ func describeShape(v any) string {
 	default:
 		return "a single value"
 	}
-}
-
-// written lists the leaves of a schema by how the user wrote them.
-type written struct {
-	leaves, nulls, free []*Path // nulls are leaves, too
 }
 
 // Fields returns the paths of the keys of a map. It allocates them at once, to reduce garbage.

@@ -1,5 +1,7 @@
 package observer
 
+import "maps"
+
 // DroppedNulls returns the paths of the leaves that a client dropped. sent is the schema that the user
 // wrote, from the annotation of a client-side apply. stored is the schema that the API server has. kubectl
 // apply drops every null inside a map.
@@ -54,4 +56,45 @@ func withoutNulls(v any) any {
 	default:
 		return v
 	}
+}
+
+// ReplaceNulls returns a copy of a schema in which LeafText replaces every null leaf, because many clients drop
+// nulls. Fields that identify the resource, and control dictionaries, are unchanged.
+func ReplaceNulls(entry map[string]any) map[string]any {
+	replaced := maps.Clone(entry)
+	for name, value := range entry {
+		if name == "apiVersion" || name == "kind" {
+			continue
+		}
+		replaced[name] = replaceNulls(value)
+		if metadata, ok := replaced[name].(map[string]any); ok && name == "metadata" {
+			if given, has := entry[name].(map[string]any)["name"]; has {
+				metadata["name"] = given
+			}
+		}
+	}
+	return replaced
+}
+
+func replaceNulls(v any) any {
+	switch v := v.(type) {
+	case nil:
+		return LeafText
+	case map[string]any:
+		if hasControlKey(v) || hasRuleKey(v) {
+			return v
+		}
+		replaced := make(map[string]any, len(v))
+		for name, value := range v {
+			replaced[name] = replaceNulls(value)
+		}
+		return replaced
+	case []any:
+		replaced := make([]any, len(v))
+		for i, value := range v {
+			replaced[i] = replaceNulls(value)
+		}
+		return replaced
+	}
+	return v
 }

@@ -54,6 +54,9 @@ func ParseAll(raw []map[string]any) ([]*Schema, error) {
 	return entries, errors.Join(faults...)
 }
 
+// Freed returns the paths of the fields that are released by name.
+func (e *Schema) Freed() []string { return texts(e.freed) }
+
 func parseEntry(position int, raw map[string]any) (*Schema, []error) {
 	p := &parser{position: position, name: nameOf(raw), secret: raw["kind"] == "Secret"}
 	entry := p.identity(raw)
@@ -82,7 +85,7 @@ func parseEntry(position int, raw map[string]any) (*Schema, []error) {
 	if manifest.IsSecret(entry.ID.GroupKind()) {
 		foldStringData(entry.Root)
 	}
-	entry.Position, entry.written = position, p.written
+	entry.Position, entry.freed = position, p.freed
 	return entry, p.faults
 }
 
@@ -99,7 +102,7 @@ type parser struct {
 	name     string
 	secret   bool // an invalid value can be a secret
 	faults   []error
-	written  written
+	freed    []*Path
 }
 
 func (p *parser) fault(path *Path, format string, args ...any) {
@@ -153,7 +156,7 @@ func (p *parser) metadata(raw any) *Node {
 		}
 		if name == "namespace" && m[name] != nil && m[name] != LeafText {
 			if _, ok := m[name].(string); !ok {
-				p.fault(path.Field(name), "must be a string, %q or null", LeafText)
+				p.fault(path.Field(name), "must be a string or %q", LeafText)
 			}
 			continue
 		}
@@ -179,8 +182,8 @@ func (p *parser) node(path *Path, raw any, depth int) *Node {
 	}
 	switch v := raw.(type) {
 	case nil:
-		p.written.nulls = append(p.written.nulls, path)
-		return p.leaf(path)
+		p.fault(path, "is null, which many clients drop: write %q", LeafText)
+		return &Node{Shape: Leaf}
 	case map[string]any:
 		if hasRuleKey(v) {
 			return p.rule(path, v)
@@ -191,19 +194,14 @@ func (p *parser) node(path *Path, raw any, depth int) *Node {
 	case string:
 		switch v {
 		case LeafText:
-			return p.leaf(path)
+			return &Node{Shape: Leaf}
 		case FreeText:
-			p.written.free = append(p.written.free, path)
+			p.freed = append(p.freed, path)
 			return nil
 		}
 	}
-	p.fault(path, "must be %q or null, not %s: a schema contains fields, but no values", LeafText, p.describe(raw))
+	p.fault(path, "must be %q, not %s: a schema contains fields, but no values", LeafText, p.describe(raw))
 	return nil
-}
-
-func (p *parser) leaf(path *Path) *Node {
-	p.written.leaves = append(p.written.leaves, path)
-	return &Node{Shape: Leaf}
 }
 
 // mapping reads a map. It returns nil if the map has keys and observes none of them.

@@ -26,6 +26,8 @@ func parseYAML(t *testing.T, texts ...string) ([]*observer.Schema, error) {
 
 const head = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n"
 
+const null = "is null, which many clients drop: write \"observed\""
+
 func TestFaultsOfASchema(t *testing.T) {
 	const where = "observerSchema[0] (Service web): "
 	rows := []struct {
@@ -33,15 +35,18 @@ func TestFaultsOfASchema(t *testing.T) {
 		faults       []string
 	}{
 		{"a value is not a leaf", head + "spec: {a: 1, b: x, c: true, d: 1.5}", []string{
-			where + `spec.a: must be "observed" or null, not the number 1: a schema contains fields, but no values`,
-			where + `spec.b: must be "observed" or null, not the string "x": a schema contains fields, but no values`,
-			where + `spec.c: must be "observed" or null, not the boolean true: a schema contains fields, but no values`,
-			where + `spec.d: must be "observed" or null, not the number 1.5: a schema contains fields, but no values`,
+			where + `spec.a: must be "observed", not the number 1: a schema contains fields, but no values`,
+			where + `spec.b: must be "observed", not the string "x": a schema contains fields, but no values`,
+			where + `spec.c: must be "observed", not the boolean true: a schema contains fields, but no values`,
+			where + `spec.d: must be "observed", not the number 1.5: a schema contains fields, but no values`,
 		}},
 		{"an empty list", head + "spec: {a: []}", []string{
 			where + "spec.a: is an empty list: its last element must be a control dictionary, such as {observer_schema_list_min_length: 0, observer_schema_list_max_length: 0}",
 		}},
-		{"a list without control dictionary", head + "spec: {a: [null]}", []string{
+		{"nulls", "apiVersion: v1\nkind: Service\nmetadata: {name: web, labels: null}\nspec: {a: null}", []string{
+			where + "metadata.labels: " + null, where + "spec.a: " + null,
+		}},
+		{"a list without control dictionary", head + "spec: {a: [observed]}", []string{
 			where + "spec.a: has no control dictionary: add one after its last element, such as {observer_schema_list_min_length: 1, observer_schema_list_max_length: 0}; 0 means no upper limit",
 		}},
 		{"a control dictionary in the middle", head + "spec: {a: [{observer_schema_list_min_length: 0}, {observer_schema_list_min_length: 0, observer_schema_list_max_length: 0}]}", []string{
@@ -60,7 +65,7 @@ func TestFaultsOfASchema(t *testing.T) {
 		{"a maximum below the minimum", head + "spec: {a: [{observer_schema_list_min_length: 2, observer_schema_list_max_length: 1}]}", []string{
 			where + "spec.a[0].observer_schema_list_max_length: is 1, less than observer_schema_list_min_length 2; 0 means no upper limit",
 		}},
-		{"a maximum below the elements", head + "spec: {a: [null, null, {observer_schema_list_min_length: 0, observer_schema_list_max_length: 1}]}", []string{
+		{"a maximum below the elements", head + "spec: {a: [observed, observed, {observer_schema_list_min_length: 0, observer_schema_list_max_length: 1}]}", []string{
 			where + "spec.a[2].observer_schema_list_max_length: is 1, less than the 2 elements before it; 0 means no upper limit",
 		}},
 		{"map keys that are no names", head + "spec: {a: [{observer_schema_list_min_length: 0, observer_schema_list_max_length: 0, observer_schema_list_map_keys: [a, a]}], b: [{observer_schema_list_min_length: 0, observer_schema_list_max_length: 0, observer_schema_list_map_keys: a}]}", []string{
@@ -70,7 +75,7 @@ func TestFaultsOfASchema(t *testing.T) {
 		{"another key in the control dictionary", head + "spec: {a: [{observer_schema_list_min_length: 0, observer_schema_list_max_length: 0, more: 1}]}", []string{
 			where + "spec.a[0].more: is not a key of the control dictionary",
 		}},
-		{"fields of the API server", "apiVersion: v1\nkind: Service\nmetadata: {name: web, uid: null, resourceVersion: null, generation: null, creationTimestamp: null, deletionTimestamp: null, managedFields: null, selfLink: null}", []string{
+		{"fields of the API server", "apiVersion: v1\nkind: Service\nmetadata: {name: web, uid: observed, resourceVersion: observed, generation: observed, creationTimestamp: observed, deletionTimestamp: observed, managedFields: observed, selfLink: observed}", []string{
 			where + "metadata.creationTimestamp: belongs to the API server and cannot be observed",
 			where + "metadata.deletionTimestamp: belongs to the API server and cannot be observed",
 			where + "metadata.generation: belongs to the API server and cannot be observed",
@@ -79,7 +84,7 @@ func TestFaultsOfASchema(t *testing.T) {
 			where + "metadata.selfLink: belongs to the API server and cannot be observed",
 			where + "metadata.uid: belongs to the API server and cannot be observed",
 		}},
-		{"no identity", "spec: null", []string{
+		{"no identity", "spec: observed", []string{
 			"observerSchema[0]: apiVersion: must be a string, and not null: it identifies the resource",
 			"observerSchema[0]: kind: must be a string, and not null: it identifies the resource",
 			"observerSchema[0]: metadata: must be a map with the name of the resource, which identifies it",
@@ -93,7 +98,7 @@ func TestFaultsOfASchema(t *testing.T) {
 			where + `apiVersion: "a/b/c" is not group/version`,
 		}},
 		{"a namespace that is no text", "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: 5}", []string{
-			where + `metadata.namespace: must be a string, "observed" or null`,
+			where + `metadata.namespace: must be a string or "observed"`,
 		}},
 	}
 	for _, row := range rows {
@@ -106,11 +111,11 @@ func TestFaultsOfASchema(t *testing.T) {
 }
 
 func TestFaultsOfAllEntriesAreReportedAtOnce(t *testing.T) {
-	_, err := parseYAML(t, head+"a: 1", head+"b: null", head+"c: 2")
+	_, err := parseYAML(t, head+"a: 1", head+"b: observed", head+"c: 2")
 	require.Error(t, err)
 	assert.Equal(t, []string{
-		`observerSchema[0] (Service web): a: must be "observed" or null, not the number 1: a schema contains fields, but no values`,
-		`observerSchema[2] (Service web): c: must be "observed" or null, not the number 2: a schema contains fields, but no values`,
+		`observerSchema[0] (Service web): a: must be "observed", not the number 1: a schema contains fields, but no values`,
+		`observerSchema[2] (Service web): c: must be "observed", not the number 2: a schema contains fields, but no values`,
 	}, strings.Split(err.Error(), "\n"))
 }
 
@@ -134,18 +139,13 @@ func TestHostileSchemasAreRefusedShortly(t *testing.T) {
 }
 
 func TestParsedValues(t *testing.T) {
-	t.Run("null means observed", func(t *testing.T) {
-		entries, err := parseYAML(t, head+"spec: {a: observed, b: null}")
-		require.NoError(t, err)
-		assert.Equal(t, map[string]any{"a": "observed", "b": "observed"}, entries[0].Raw()["spec"])
-	})
 	t.Run("a namespace identifies", func(t *testing.T) {
 		entries, err := parseYAML(t, "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: shop}")
 		require.NoError(t, err)
 		assert.Equal(t, manifest.ID{Kind: "Service", Namespace: "shop", Name: "web"}, entries[0].ID)
 		assert.Equal(t, map[string]any{"name": "web", "namespace": "shop"}, entries[0].Raw()["metadata"])
 	})
-	t.Run("a null namespace is observed", func(t *testing.T) {
+	t.Run("a namespace can be observed", func(t *testing.T) {
 		entries, err := parseYAML(t, "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: observed}")
 		require.NoError(t, err)
 		assert.Empty(t, entries[0].ID.Namespace)
@@ -156,7 +156,7 @@ func TestParsedValues(t *testing.T) {
 		assert.NoError(t, err)
 	})
 	t.Run("stringData of a Secret is data", func(t *testing.T) {
-		entries, err := parseYAML(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: null}\ndata: {b: null}")
+		entries, err := parseYAML(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {a: observed}\ndata: {b: observed}")
 		require.NoError(t, err)
 		assert.Equal(t, map[string]any{"a": "observed", "b": "observed"}, entries[0].Raw()["data"])
 		assert.NotContains(t, entries[0].Raw(), "stringData")
@@ -167,7 +167,7 @@ func TestParsedValues(t *testing.T) {
 		assert.Equal(t, map[string]any{"a": map[string]any{"observer_schema_mode": "report"}}, entries[0].Raw()["spec"])
 	})
 	t.Run("status may be observed", func(t *testing.T) {
-		_, err := parseYAML(t, head+"status: null")
+		_, err := parseYAML(t, head+"status: observed")
 		assert.NoError(t, err)
 	})
 }

@@ -19,7 +19,7 @@ func (p *parser) rule(path *Path, m map[string]any) *Node {
 	if text := p.noRuleFor(path, rule); text != "" {
 		p.fault(path, "%s", text)
 	}
-	node := p.leaf(path)
+	node := &Node{Shape: Leaf}
 	if len(p.faults) == before && rule.Mode != ModeHold {
 		node.Rule = rule
 	}

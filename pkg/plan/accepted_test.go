@@ -200,7 +200,7 @@ observerSchema:
     template:
       spec:
         containers:
-        - {image: null}
+        - {image: observed}
         - {observer_schema_list_min_length: 1, observer_schema_list_max_length: 1}
 `)
 	w.respond = sidecar

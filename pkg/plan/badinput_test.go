@@ -54,10 +54,10 @@ func TestBadInputChangesOnlyConditions(t *testing.T) {
 		},
 		{
 			"a value in a schema", service, entryHead + `spec: {type: ClusterIP}}`, v1alpha1.ReasonObserverSchemaInvalid,
-			`observerSchema[0] (Service web): spec.type: must be "observed" or null, not the string "ClusterIP": a schema contains fields, but no values`,
+			`observerSchema[0] (Service web): spec.type: must be "observed", not the string "ClusterIP": a schema contains fields, but no values`,
 		},
 		{
-			"a list without control dictionary", service, entryHead + `spec: {ports: [{port: null}]}}`, v1alpha1.ReasonObserverSchemaInvalid,
+			"a list without control dictionary", service, entryHead + `spec: {ports: [{port: observed}]}}`, v1alpha1.ReasonObserverSchemaInvalid,
 			"observerSchema[0] (Service web): spec.ports: has no control dictionary: add one after its last element, such as {observer_schema_list_min_length: 1, observer_schema_list_max_length: 0}; 0 means no upper limit",
 		},
 		{
@@ -69,16 +69,16 @@ func TestBadInputChangesOnlyConditions(t *testing.T) {
 			"observerSchema[0] (Service other): matches no resource of the Application by group, kind and name",
 		},
 		{
-			"a shape that contradicts", service, entryHead + `spec: {ports: {port: null}}}`, v1alpha1.ReasonObserverSchemaInvalid,
+			"a shape that contradicts", service, entryHead + `spec: {ports: {port: observed}}}`, v1alpha1.ReasonObserverSchemaInvalid,
 			"observerSchema[0] (Service web): spec.ports: is a map in the schema, but a list in the manifest",
 		},
 		{
-			"a field of the API server's", service, `{apiVersion: v1, kind: Service, metadata: {name: web, uid: null}}`, v1alpha1.ReasonObserverSchemaInvalid,
+			"a field of the API server's", service, `{apiVersion: v1, kind: Service, metadata: {name: web, uid: observed}}`, v1alpha1.ReasonObserverSchemaInvalid,
 			"observerSchema[0] (Service web): metadata.uid: belongs to the API server and cannot be observed",
 		},
 		{
 			"keys with slash, tilde, dot and unicode", service, entryHead + `metadata2: {"a/b~c.d": 1, "ключ": 1}}`, v1alpha1.ReasonObserverSchemaInvalid,
-			`observerSchema[0] (Service web): metadata2['a/b~c.d']: must be "observed" or null, not the number 1: a schema contains fields, but no values`,
+			`observerSchema[0] (Service web): metadata2['a/b~c.d']: must be "observed", not the number 1: a schema contains fields, but no values`,
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestHostileInputChangesOnlyConditions(t *testing.T) {
 			name: "a schema with a key of 64 KiB", reason: v1alpha1.ReasonObserverSchemaInvalid,
 			manifest: `{"apiVersion":"v1","kind":"Service","metadata":{"name":"web"}}`,
 			entry:    `{"apiVersion":"v1","kind":"Service","metadata":{"name":"web"},"` + strings.Repeat("k", 64<<10) + `":1}`,
-			message:  "or null, not the number 1",
+			message:  ", not the number 1",
 		},
 		{
 			name: "a manifest that is no object", reason: v1alpha1.ReasonManifestInvalid,

@@ -50,9 +50,6 @@ func (p *Plan) conclude(c *summarizer) Result {
 	c.history()
 	c.result.Memory = *own.in.Memory
 	c.result.Memory.conflicts = nil
-	if !c.preview {
-		c.result.Status = withoutRespelling(p.in.Application.Status, c.result.Status)
-	}
 	return c.result
 }
 

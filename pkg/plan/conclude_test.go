@@ -39,7 +39,7 @@ observerSchema:
 - apiVersion: example.com/v1
   kind: Song
   metadata: {name: top50}
-  spec: {key1: null, key3: null}
+  spec: {key1: observed, key3: observed}
 `
 
 var (
@@ -273,10 +273,10 @@ observerSchema:
   kind: Song
   metadata: {name: top50}
   spec:
-    key: null
+    key: observed
     tags:
-    - null
-    - null
+    - observed
+    - observed
     - {observer_schema_list_min_length: 2, observer_schema_list_max_length: 0}
 `)
 	w.respond = func(o map[string]any) { set(o, "C", "spec", "key") }

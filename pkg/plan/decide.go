@@ -38,9 +38,6 @@ func Decide(in Input) *Plan {
 	p.given, p.Warnings = r.warnings, slices.Clip(r.warnings)
 	resources := p.rendered(r)
 	records, inventory := recordsOf(in, resources)
-	if p.Invalid = nullsLost(r, records); p.Invalid != nil {
-		return p
-	}
 	accepted := acceptedOf(in)
 	p.statuses = statusByID(inventory)
 	if p.mayHaveCreated(r.objects) {

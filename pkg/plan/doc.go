@@ -24,7 +24,6 @@
 //	             response.go interprets responses of the API server,
 //	             remember.go writes the last-applied state,
 //	             selectionstatus.go counts the selected objects,
-//	             spelling.go keeps a status that has not changed,
 //	             conditions.go sets the conditions, event.go the event, history.go the
 //	             history, observe.go the drift of an observe-only Application;
 //	             conclusion.go has its types. shutdown.go returns a status without a plan

@@ -26,7 +26,7 @@ observerSchema: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}}]
 	userSchema = `
 observerSchema:
 - {apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {template: {spec: {containers: [
-    {name: null, image: null, env: [{name: null, value: null}, {observer_schema_list_min_length: 1, observer_schema_list_max_length: 1}]},
+    {name: observed, image: observed, env: [{name: observed, value: observed}, {observer_schema_list_min_length: 1, observer_schema_list_max_length: 1}]},
     {observer_schema_list_min_length: 1, observer_schema_list_max_length: 0}]}}}}
 `
 	bothHooks = "hooks: {complete: {}, shutdown: {service: web, port: 80}}\n"

@@ -73,7 +73,7 @@ func (res *resource) entryIn(item runtime.RawExtension, id manifest.ID) (entry *
 		if err != nil {
 			return nil
 		}
-		entries, err := observer.ParseAll([]map[string]any{raw})
+		entries, err := observer.ParseAll([]map[string]any{observer.ReplaceNulls(raw)}) // earlier versions wrote leaves as null
 		if err != nil {
 			return nil
 		}
@@ -99,18 +99,6 @@ func (r *record) settleOrigin(types Kinds) {
 	object := manifest.Object{ID: r.id, APIVersion: r.entry.APIVersion, Content: r.desired}
 	plain := observer.DefaultEntry(object)
 	r.entry.Default = plain.SameFields(r.entry) || plain.Typed(types.Type(object.GVK())).SameFields(r.entry)
-}
-
-// nulls returns the leaves that are null in the user's schema in the status. Earlier versions did not record
-// them, and wrote every leaf as null.
-func (r *record) nulls() []string {
-	if r.entry == nil || r.entry.Default {
-		return nil
-	}
-	if r.status != nil && len(r.status.NullLeaves) > 0 {
-		return r.status.NullLeaves
-	}
-	return r.entry.Nulls()
 }
 
 // acceptedOf returns the accepted forms in the status, and those of Secrets in the memory.

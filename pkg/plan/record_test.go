@@ -62,7 +62,7 @@ func TestNothingIsLearnedFromDeletedObject(t *testing.T) {
 	w.edit("manifest: []")
 	w.round()
 	require.Empty(t, w.live)
-	w.edit(settingsOf + "{a: x}\nobserverSchema:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: null, b: null}}")
+	w.edit(settingsOf + "{a: x}\nobserverSchema:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: observed, b: observed}}")
 	assert.Equal(t, map[string]any{"a": "x"}, w.decide().Changes[0].Manifest["data"])
 }
 
@@ -247,21 +247,17 @@ func TestAValueThatWasNeverWritten(t *testing.T) {
 	}
 }
 
-// Earlier versions recorded every leaf as null. An upgrade alone writes no status: the next status
-// update writes the new form.
-func TestRecordsOfAnEarlierVersionAreRespelled(t *testing.T) {
-	w := newWorld(t, settingsOf+"{a: x, b: x}\nobserverSchema: [{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: null}}]")
+// Earlier versions recorded every leaf as null.
+func TestRecordsWithNullLeavesAreRead(t *testing.T) {
+	w := newWorld(t, settingsOf+"{a: x}\nobserverSchema: [{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: observed, learned: observed}}]")
 	w.round()
-	assert.Equal(t, "observed", get(w.stored(w.app.Status.MangledObserverSchema), "data", "a"))
-	assert.Equal(t, []string{"data.a"}, w.app.Status.Resources[0].NullLeaves)
-	w.app.Status.MangledObserverSchema[0].Raw = []byte(strings.Replace(string(w.app.Status.MangledObserverSchema[0].Raw), `"observed"`, "null", 1))
-	w.app.Status.Resources[0].NullLeaves = nil
-
-	w.quiet()
-
-	w.set("theirs", "data", "a")
+	w.set("theirs", "data", "learned")
 	w.round()
-	assert.Equal(t, "observed", get(w.stored(w.app.Status.MangledObserverSchema), "data", "a"))
-	assert.Equal(t, []string{"data.a"}, w.app.Status.Resources[0].NullLeaves)
+	assert.Equal(t, "theirs", get(w.stored(w.app.Status.LastAppliedManifest), "data", "learned"))
+	w.app.Status.MangledObserverSchema[0].Raw = []byte(strings.ReplaceAll(string(w.app.Status.MangledObserverSchema[0].Raw), `"observed"`, "null"))
+	w.set("other", "data", "learned")
+	w.round()
+	assert.Equal(t, "theirs", get(w.only(), "data", "learned"))
+	assert.Equal(t, "observed", get(w.stored(w.app.Status.MangledObserverSchema), "data", "learned"))
 	w.quiet()
 }

@@ -87,7 +87,6 @@ func (c *summarizer) inventory(res *resource, before *v1alpha1.ResourceStatus, o
 	status := v1alpha1.ResourceStatus{
 		ResourceReference: reference(res.object.ID, res.object.APIVersion),
 		Schema:            v1alpha1.SchemaUser,
-		NullLeaves:        res.entry.Nulls(),
 		Profiles:          res.entry.Profiles(),
 	}
 	switch {
@@ -115,7 +114,7 @@ func (c *summarizer) inventory(res *resource, before *v1alpha1.ResourceStatus, o
 		status.LastCorrection = &now
 	}
 	if before != nil && before.Schema != "" && (res.rejected != nil || c.isStillOnRecord(res, o)) {
-		status.Schema, status.NullLeaves, status.Profiles = before.Schema, before.NullLeaves, before.Profiles
+		status.Schema, status.Profiles = before.Schema, before.Profiles
 	}
 	c.report(res, before, o, &status)
 	c.result.Status.Resources = append(c.result.Status.Resources, status)

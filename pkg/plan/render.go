@@ -181,30 +181,8 @@ func nullsDropped(app *v1alpha1.Application) *Problem {
 	}
 	return problemf(v1alpha1.ReasonObserverSchemaNullsDropped,
 		"kubectl apply dropped nulls (%s), so these fields would not be held: "+
-			"write %q instead of null, or submit with `kubectl apply --server-side --force-conflicts`",
+			"write %q instead of null, or run `holdfast submit -f FILE --force-conflicts`",
 		firstNames(lost), observer.LeafText)
-}
-
-// nullsLost returns a Problem if the schema of an object has lost all leaves that were written as null. A
-// client that drops nulls causes this, and users hardly ever intend it.
-func nullsLost(r renderedInput, records map[manifest.ID]*record) *Problem {
-	var lost []string
-	for i, object := range r.objects {
-		before := records[object.ID]
-		if before == nil || r.entries[i].Default || r.entries[i].FromFields() {
-			continue
-		}
-		if leaves := r.entries[i].Lost(before.nulls()); len(leaves) > 0 {
-			lost = append(lost, fmt.Sprintf("%s: %s", object.ID, firstNames(leaves)))
-		}
-	}
-	if len(lost) == 0 {
-		return nil
-	}
-	return problemf(v1alpha1.ReasonObserverSchemaNullsDropped,
-		"the observer schema has lost every leaf that was written as null (%s), which kubectl edit, merge patches and Helm remove: "+
-			"write %q for each of them, which every client keeps; or %q to release it",
-		strings.Join(lost, "; "), observer.LeafText, observer.FreeText)
 }
 
 // freed returns a warning for each schema with FreeText leaves, which can be removed with its next change.

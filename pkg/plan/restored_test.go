@@ -56,9 +56,9 @@ observerSchema:
   kind: Song
   metadata: {name: top50}
   spec:
-    title: null
-    key: null
-    tags: [{name: null}, {name: null}, {observer_schema_list_min_length: 0, observer_schema_list_max_length: 0, observer_schema_list_map_keys: [name]}]`)
+    title: observed
+    key: observed
+    tags: [{name: observed}, {name: observed}, {observer_schema_list_min_length: 0, observer_schema_list_max_length: 0, observer_schema_list_map_keys: [name]}]`)
 	object := map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Song", "metadata": map[string]any{"name": "top50"},
 		"spec": map[string]any{"title": "bonnie", "tags": []any{map[string]any{"name": "pop"}}},

@@ -32,13 +32,13 @@ func TestNoValueOfASecretIsShown(t *testing.T) {
 manifest: [{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {a: canary-1}, data: {b: Y2FuYXJ5LTI=}}]`},
 		{"under a user's schema", `
 manifest: [{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {a: canary-1}, data: {b: Y2FuYXJ5LTI=}}]
-observerSchema: [{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: {kubectl.kubernetes.io/last-applied-configuration: null}}, data: {a: null, c: null}}]`},
+observerSchema: [{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: {kubectl.kubernetes.io/last-applied-configuration: observed}}, data: {a: observed, c: observed}}]`},
 		{"under a leaf over all of it", `
 manifest: [{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: {team: red}}, stringData: {a: canary-1}}]
-observerSchema: [{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: null}, data: null}]`},
+observerSchema: [{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: observed}, data: observed}]`},
 		{"under a leaf over annotations that the manifest does not have", `
 manifest: [{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {a: canary-1}}]
-observerSchema: [{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: null}, data: null}]`},
+observerSchema: [{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: observed}, data: observed}]`},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -81,9 +81,9 @@ func TestNoValueOfANestedSecretIsShown(t *testing.T) {
   {apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: deep}, spec: {manifest: [{apiVersion: v1, kind: Secret, metadata: {name: t}, data: {b: Y2FuYXJ5LTI=}}]}}]}}`
 	for _, row := range []struct{ name, schema string }{
 		{"under the default schema", ""},
-		{"under a leaf over all manifests", "observerSchema: [{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: inner}, spec: {manifest: null}}]"},
-		{"under a leaf over all of it", "observerSchema: [{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: inner}, spec: null}]"},
-		{"under a schema without kinds", "observerSchema: [{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: inner}, spec: {manifest: [{stringData: {a: null, other: null}}, {observer_schema_list_min_length: 1, observer_schema_list_max_length: 0}]}}]"},
+		{"under a leaf over all manifests", "observerSchema: [{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: inner}, spec: {manifest: observed}}]"},
+		{"under a leaf over all of it", "observerSchema: [{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: inner}, spec: observed}]"},
+		{"under a schema without kinds", "observerSchema: [{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: inner}, spec: {manifest: [{stringData: {a: observed, other: observed}}, {observer_schema_list_min_length: 1, observer_schema_list_max_length: 0}]}}]"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			w := newWorld(t, "manifest: ["+inner+"]\n"+row.schema)
@@ -121,7 +121,7 @@ func TestNoValueOfANestedSecretIsShown(t *testing.T) {
 func TestTheCopyThatKubectlKeepsOfASecret(t *testing.T) {
 	w := newWorld(t, `
 manifest: [{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {a: canary-1}}]
-observerSchema: [{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: {kubectl.kubernetes.io/last-applied-configuration: null, team: null}}}]`)
+observerSchema: [{apiVersion: v1, kind: Secret, metadata: {name: s, annotations: {kubectl.kubernetes.io/last-applied-configuration: observed, team: observed}}}]`)
 	w.round()
 	const key = "kubectl.kubernetes.io/last-applied-configuration"
 	for _, value := range []string{"canary-1", "canary-2"} {

@@ -135,7 +135,7 @@ func differenceAt(t *testing.T, path *observer.Path, desired, observed delta.Val
 	}
 	entries, err := observer.ParseAll([]map[string]any{{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "config"},
-		"data": map[string]any{path.Name(): nil},
+		"data": map[string]any{path.Name(): observer.LeafText},
 	}})
 	require.NoError(t, err)
 	found := delta.Compare(delta.Input{Entry: entries[0], Desired: object(desired), Manifest: object(desired), Live: object(observed)}).Differences

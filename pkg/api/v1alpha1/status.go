@@ -196,10 +196,6 @@ type ResourceStatus struct {
 	// +optional
 	// +listType=atomic
 	Additions []string `json:"additions,omitempty"`
-	// NullLeaves lists the leaves of the user's schema that are written as null. Many clients drop nulls.
-	// +optional
-	// +listType=atomic
-	NullLeaves []string `json:"nullLeaves,omitempty"`
 	// Health is the kstatus of the live object: Current, InProgress, Failed, Terminating, NotFound or
 	// Unknown.
 	// +optional

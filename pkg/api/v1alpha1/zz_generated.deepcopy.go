@@ -1043,11 +1043,6 @@ func (in *ResourceStatus) DeepCopyInto(out *ResourceStatus) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
-	if in.NullLeaves != nil {
-		in, out := &in.NullLeaves, &out.NullLeaves
-		*out = make([]string, len(*in))
-		copy(*out, *in)
-	}
 	if in.Remedy != nil {
 		in, out := &in.Remedy, &out.Remedy
 		*out = new(Remedy)

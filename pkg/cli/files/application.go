@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	kjson "sigs.k8s.io/json"
@@ -80,8 +81,8 @@ func find(apps []Subject, like Subject) (Subject, bool) {
 	return Subject{}, false
 }
 
-// readApplication decodes a document as an Application. It drops nothing, because nulls are the leaves of
-// an observer schema.
+// readApplication decodes a document as an Application. A null leaf is only valid in a file: the API server
+// has none in an Application that the controller accepts.
 func readApplication(document manifest.Document, namespace string) (Subject, error) {
 	if err := isApplication(document); err != nil {
 		return Subject{}, err
@@ -89,7 +90,13 @@ func readApplication(document manifest.Document, namespace string) (Subject, err
 	if err := checkApplication(document); err != nil {
 		return Subject{}, err
 	}
-	raw, err := json.Marshal(document.Value)
+	content := document.Value
+	if spec, ok := content["spec"].(map[string]any); ok && manifest.NestedString(content, "metadata", "uid") == "" {
+		content, spec = maps.Clone(content), maps.Clone(spec)
+		replaceNulls(spec)
+		content["spec"] = spec
+	}
+	raw, err := json.Marshal(content)
 	if err != nil {
 		return Subject{}, FaultAt(document, nil, err.Error())
 	}

@@ -143,7 +143,7 @@ func (s SubmittedSource) fill(ctx context.Context, sub *Submission) error {
 		spec["observerSchema"] = append(list, sub.entries[i].Value)
 	}
 	s.live.fill(spec)
-	spellLeaves(spec)
+	replaceNulls(spec)
 	if err := s.setTemplate(ctx, sub, spec); err != nil {
 		return err
 	}
@@ -168,22 +168,6 @@ func (s SubmittedSource) fill(ctx context.Context, sub *Submission) error {
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.Kind, "metadata": metadata, "spec": spec,
 	}
 	return nil
-}
-
-// spellLeaves replaces each null leaf of the observer schema by a word, because a client that edits the
-// Application later may drop nulls.
-func spellLeaves(spec map[string]any) {
-	entries, _ := spec["observerSchema"].([]any)
-	spelled := make([]any, len(entries))
-	for i, entry := range entries {
-		spelled[i] = entry
-		if content, ok := entry.(map[string]any); ok {
-			spelled[i] = observer.Spelled(content)
-		}
-	}
-	if len(entries) > 0 {
-		spec["observerSchema"] = spelled
-	}
 }
 
 // wholeParts returns the parts of an Application in a file that a user sets.

@@ -63,13 +63,13 @@ spec:
     kind: Deployment
     metadata: {name: web}
     spec:
-      paused: null
+      paused: observed
       template:
         spec:
-          dnsPolicy: null
-          hostNetwork: null
+          dnsPolicy: observed
+          hostNetwork: observed
           containers:
-          - {image: null, resources: {limits: {cpu: null}}}
+          - {image: observed, resources: {limits: {cpu: observed}}}
           - {observer_schema_list_min_length: 1, observer_schema_list_max_length: 2}
 status:
   observedGeneration: 1
