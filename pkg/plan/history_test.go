@@ -341,3 +341,26 @@ func TestAThousandEntriesAtOnce(t *testing.T) {
 	few, many := cost(v1alpha1.MaxHistoryEntries), cost(1000)
 	assert.Less(t, many, 1.2*few, "allocations for each of them")
 }
+
+// While the record of the previous schema is kept, because another client contests the removal of an
+// element, a value that the next schema learns is not reported at each reconcile.
+func TestAContestedListReportsLearnedValuesOnce(t *testing.T) {
+	song := func(list string) string {
+		return "manifest:\n- {apiVersion: example.com/v1, kind: Song, metadata: {name: a}, spec: {parts: [{name: one}]}}\n" +
+			"observerSchema:\n- {apiVersion: example.com/v1, kind: Song, metadata: {name: a}, spec: {parts: " + list + "}}"
+	}
+	w := newWorld(t, song("[{name: observed}, observed, {observer_schema_list_min_length: 0, observer_schema_list_max_length: 0, observer_schema_list_map_keys: [name]}]"))
+	w.respond = func(o map[string]any) {
+		parts := []any{map[string]any{"name": "one", "v1": "default"}, map[string]any{"name": "injected"}}
+		set(o, parts, "spec", "parts")
+	}
+	for range 3 {
+		w.round()
+	}
+	w.edit(song("[{name: observed, v1: observed}, {observer_schema_list_min_length: 0, observer_schema_list_max_length: 1, observer_schema_list_map_keys: [name]}]"))
+	for range 12 {
+		w.round()
+	}
+	require.NotEmpty(t, w.app.Status.Contested)
+	w.quiet()
+}
