@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -186,6 +187,9 @@ func (o checkOptions) printRoles(ctx context.Context) error {
 		objects = append(objects, r.objects()...)
 		if r.grants() {
 			fmt.Fprintln(o.streams.Err, "note: Application "+r.app.Name+" contains roles or bindings: its ServiceAccount also needs the rights in them, or the verbs escalate and bind")
+		}
+		if namespaces := r.createdNamespaces(); len(namespaces) > 0 {
+			fmt.Fprintln(o.streams.Err, "note: Application "+r.app.Name+" creates a namespace in which it needs a role ("+strings.Join(namespaces, ", ")+"): apply the output again when it exists")
 		}
 	}
 	return o.print(o.streams.Out, objects...)

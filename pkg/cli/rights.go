@@ -196,6 +196,13 @@ func (r rights) grants() bool {
 	return false
 }
 
+// createdNamespaces returns the namespaces that the Application creates and in which it needs a role. The role can be
+// created only after its namespace.
+func (r rights) createdNamespaces() []string {
+	owned := r.rules[""][ruleKey{schema.GroupResource{Resource: "namespaces"}, verbsOwn}]
+	return slices.DeleteFunc(slices.Sorted(slices.Values(owned)), func(name string) bool { return r.rules[name] == nil })
+}
+
 // command returns the command that grants the rights. It names the files, if there are any.
 func (r rights) command(program string, of files.ManifestFlags) string {
 	what := " " + r.app.Name + " -n " + r.app.Namespace

@@ -124,7 +124,9 @@ func (c *summarizer) resource(res *resource, before *v1alpha1.ResourceStatus) {
 	if o.wrote {
 		c.corrected(res, before, drifted)
 	}
-	c.learned(res, known, o)
+	if !c.isStillOnRecord(res, o) { // otherwise, each reconcile learns the same values again
+		c.learned(res, known, o)
+	}
 	c.record(res, o)
 	c.inventory(res, before, o)
 	c.added(res, before, o)

@@ -104,11 +104,10 @@ func (p *Plan) isSameSpec() bool {
 }
 
 // learned adds to the history the values that were learned from an object that the status already had.
-// Values that are learned from a new object are defaults of the API server. Values are not yet learned if the
-// status keeps the previous record.
+// Values that are learned from a new object are defaults of the API server.
 func (c *summarizer) learned(res *resource, known *record, o resourceResult) {
 	if known == nil || known.created || known.status == nil || known.status.UID == "" || known.entry == nil ||
-		o.live == nil || o.action == Create || !c.plan.isSameSpec() || c.isStillOnRecord(res, o) || observer.Equal(known.desired, res.stored()) {
+		o.live == nil || o.action == Create || !c.plan.isSameSpec() || observer.Equal(known.desired, res.stored()) {
 		return
 	}
 	before := map[string]bool{}
