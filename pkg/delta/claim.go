@@ -30,6 +30,9 @@ func (c *comparer) matchRenamed(l *listCursor) {
 	if !c.in.Prune {
 		missing = l.matchPrevious(missing, unclaimed)
 	}
+	if l.list.ByValue && l.list.Open {
+		return // an element with another value belongs to another client
+	}
 	path := func(i int) *observer.Path { return l.path.Element(l.pairing.Label(i), -1).Desired(i) }
 	missing = slices.DeleteFunc(missing, func(i int) bool { return !c.mustBeThere(l, i, path(i)) })
 	candidates := unclaimed

@@ -91,6 +91,12 @@ func (l *listCursor) elementAt(i int) (at cursor, k int) {
 	}, k
 }
 
+// isWhole reports whether a node holds an element that is found by its whole value, to which the API server can have
+// added fields.
+func (l *listCursor) isWhole(node *observer.Node) bool {
+	return len(l.pairing.Keys) == 0 && !l.pairing.ByPosition && !l.pairing.Aligned && node.IsHeld()
+}
+
 // removal is a live element to remove.
 type removal struct {
 	live   int

@@ -3,6 +3,8 @@ package delta
 import (
 	"fmt"
 	"slices"
+
+	"holdfast.dev/holdfast/pkg/observer"
 )
 
 // compareList compares the elements that the schema names, and then the length of the list.
@@ -16,7 +18,7 @@ func (c *comparer) compareList(s cursor) {
 		c.out.Warnings = append(c.out.Warnings, fmt.Sprintf(
 			"%s: hooks add elements, so the maximum of the observer schema, %d, is raised to %d", s.path, l.list.Max-l.list.Raised, l.list.Max))
 	}
-	if c.in.Prune && s.desired.Set && len(l.wantList) == 0 && l.list.Max == 0 {
+	if c.in.Prune && s.desired.Set && len(l.wantList) == 0 && l.list.Max == 0 && !l.list.ByValue {
 		c.emptied(s, l.beforeList, l.liveList)
 		return
 	}
@@ -72,6 +74,8 @@ func (c *comparer) compareElements(l *listCursor) []int {
 			c.absent(at, nil) // not learned yet
 		case k >= 0 && node.IsPlaceholder() && (!isMap(at.desired.Any) || !isMap(at.live.Any)):
 			c.free(at)
+		case k >= 0 && l.isWhole(node) && observer.Completes(at.live.Any, at.desired.Any):
+			c.inPlace(at, at.state())
 		case k >= 0:
 			at.guards = withGuard(l.guards, l.keyGuards(at.path, k)...)
 			at.closed = l.closed || l.pairing.Aligned && !l.pairing.IsWhole(i)
@@ -132,6 +136,10 @@ func (c *comparer) visitFree(l *listCursor, victims []removal) {
 		at := cursor{t: l.t.Elem(), path: l.path.Element(l.pairing.LiveLabel(k), k), live: NewValue(l.liveList[k])}
 		if i, ok := written[k]; ok {
 			at.written = item(l.writtenList, i)
+		}
+		if l.list.ByValue && l.list.Open {
+			c.visitField(at, StateFree, nil)
+			continue
 		}
 		c.free(at)
 	}

@@ -22,7 +22,7 @@ func (c *fieldCompiler) elements(node **Node, p cursor, steps []pathStep) {
 		list.Elements = slices.Clone(list.Elements)
 		seq.List, seq.Keys = &list, (*node).Keys
 	}
-	labels := (&List{}).Labels(p.t, l)
+	labels := seq.List.Labels(p.t, l)
 	opened := false
 	for _, i := range indices {
 		for len(seq.List.Elements) <= i {
@@ -33,6 +33,10 @@ func (c *fieldCompiler) elements(node **Node, p cursor, steps []pathStep) {
 			child = held
 		}
 		had := child != nil
+		if had && seq.List.ByValue && seq.List.Open && len(steps) > 1 {
+			c.why = wrongPath{fmt.Errorf("lies within an element of %s, which is a set of whole elements: end the path at the element", p.path)}
+			return
+		}
 		c.applyAt(&child, cursor{l[i], true, p.t.Elem(), p.published.Elem(), p.path.Element(labels[i], i)}, steps[1:])
 		if child == nil {
 			child, opened = &Node{Shape: Map}, opened || had

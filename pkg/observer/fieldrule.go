@@ -1,12 +1,15 @@
 package observer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"holdfast.dev/holdfast/internal/suggest"
+	"holdfast.dev/holdfast/pkg/kinds"
 )
 
 // keysText is the key in an item of hold that closes a map.
@@ -15,6 +18,7 @@ const keysText = "keys"
 // ruleTexts maps the keys in an item of hold to the keys of a rule.
 var ruleTexts = map[string]string{
 	"minimum": KeyMinimum, "maximum": KeyMaximum, "oneOf": KeyOneOf, "pattern": KeyPattern, "rule": KeyRule, "mode": KeyMode,
+	"type": KeyType,
 }
 
 // AddRule adds a rule, or the keys of a closed map, to a path of hold. If they are invalid, it returns the
@@ -36,10 +40,16 @@ func (f *Fields) AddRule(item int, said map[string]any) []*FieldPathError {
 	conflict := rule.conflict("minimum", "maximum")
 	switch {
 	case len(p.faults) > 0:
+	case node != nil && rule.Type == setText:
+		p.fault(nil, "keeps the elements of other clients as a set, and removes them with keys: remove type or keys")
 	case node != nil && len(said) > 1:
 		p.fault(nil, "closes a map, and has a rule for one value: use a path for each")
 	case conflict != "":
 		p.fault(nil, "%s", conflict)
+	case rule.Type == setText:
+		node = &Node{Shape: Sequence, List: &List{ByValue: true, Open: true}}
+	case rule.Type == quantityText:
+		node = &Node{Shape: Leaf, Quantity: true}
 	case node == nil:
 		node = &Node{Shape: Leaf, Rule: rule}
 	}
@@ -75,13 +85,22 @@ type ruledField struct {
 
 // endRuled applies the rule, or the closed keys, at the field that the path matches.
 func (c *fieldCompiler) endRuled(node **Node, p cursor) {
-	if c.rule.said.Keys != nil {
+	said := c.rule.said
+	if said.Shape == Map {
 		c.close(node, p)
 		return
 	}
-	rule := c.rule.said.Rule
-	if text := (&parser{secret: c.fields.Kind == "Secret"}).noRuleFor(p.path, rule); text != "" {
+	rule := said.Rule
+	if text := (&parser{secret: c.fields.Kind == "Secret"}).noRuleFor(p.path, cmp.Or(rule, &Rule{})); text != "" {
 		c.why = wrongPath{fmt.Errorf("%s %s", p.path, text)}
+		return
+	}
+	switch {
+	case said.Shape == Sequence:
+		c.declareSet(node, p)
+		return
+	case said.Quantity:
+		c.declareQuantity(node, p)
 		return
 	}
 	*node = &Node{Shape: Leaf, Rule: rule}
@@ -107,6 +126,47 @@ func (c *fieldCompiler) close(node **Node, p cursor) {
 	}
 	closed.Keys = c.rule.said.Keys.copy()
 	*node = closed
+}
+
+// declareSet holds each element of the manifest's list by its value.
+func (c *fieldCompiler) declareSet(node **Node, p cursor) {
+	l, isList := p.value.([]any)
+	switch {
+	case p.set && !isList:
+		c.why = wrongPath{fmt.Errorf("%s is %s, and only a list can be a set: remove the type", p.path, describeShape(p.value))}
+		return
+	case p.t != nil && p.t.List == kinds.Map:
+		c.why = wrongPath{fmt.Errorf("%s is a list whose elements have keys (%s), so other clients can add elements without a type: remove the type",
+			p.path, strings.Join(p.t.Keys, ", "))}
+		return
+	case !p.set:
+		c.named = nil // nothing is held yet
+	}
+	list := *c.rule.said.List
+	for range l {
+		list.Elements = append(list.Elements, plainLeaf)
+	}
+	*node = &Node{Shape: Sequence, List: &list}
+}
+
+// declareQuantity holds a value as an amount. A value that the manifest does not set is learned.
+func (c *fieldCompiler) declareQuantity(node **Node, p cursor) {
+	switch text := noQuantity(p.value); {
+	case !p.set:
+		c.learns = append(c.learns, p.path)
+	case text != "":
+		c.why = wrongPath{fmt.Errorf("%s %s", p.path, text)}
+		return
+	}
+	*node = c.rule.said
+}
+
+// noQuantity returns the reason why a manifest's value is not an amount, or "" if it is one.
+func noQuantity(value any) string {
+	if _, ok := compareAmounts(value, value); ok {
+		return ""
+	}
+	return fmt.Sprintf("is %s in the manifest, and no amount such as 1Gi: remove the type, or give it to single values", describeShape(value))
 }
 
 // emptyContainer returns a node without fields or elements for a map, or for a list with keys. It returns nil

@@ -97,7 +97,7 @@ func (c *checker) fault(path *Path, format string, args ...any) *ValidationError
 func (c *checker) node(path *Path, node *Node, value any, set bool) {
 	switch node.Shape {
 	case Leaf:
-		c.leaf(path, node.Rule, value, set)
+		c.leaf(path, node, value, set)
 	case Map:
 		m, ok := value.(map[string]any)
 		switch {
@@ -125,12 +125,17 @@ func (c *checker) node(path *Path, node *Node, value any, set bool) {
 	}
 }
 
-// leaf reports a manifest value that violates its own rule.
-func (c *checker) leaf(path *Path, rule *Rule, value any, set bool) {
-	if rule == nil || !set {
-		return
+// leaf reports a manifest value that violates its own rule or type.
+func (c *checker) leaf(path *Path, node *Node, value any, set bool) {
+	text := ""
+	switch {
+	case !set:
+	case node.Quantity:
+		text = noQuantity(value)
+	case node.Rule != nil:
+		text = node.Rule.misses(value, c.manifest)
 	}
-	if text := rule.misses(value, c.manifest); text != "" {
+	if text != "" {
 		_ = c.fault(path, "%s", text)
 	}
 }
