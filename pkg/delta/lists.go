@@ -75,7 +75,7 @@ func (c *comparer) compareElements(l *listCursor) []int {
 		case k >= 0 && node.IsPlaceholder() && (!isMap(at.desired.Any) || !isMap(at.live.Any)):
 			c.free(at)
 		case k >= 0 && l.isWhole(node) && observer.Completes(at.live.Any, at.desired.Any):
-			c.inPlace(at, at.state())
+			c.inPlaceWhole(at)
 		case k >= 0:
 			at.guards = withGuard(l.guards, l.keyGuards(at.path, k)...)
 			at.closed = l.closed || l.pairing.Aligned && !l.pairing.IsWhole(i)
@@ -87,6 +87,16 @@ func (c *comparer) compareElements(l *listCursor) []int {
 		}
 	}
 	return absent
+}
+
+// inPlaceWhole visits an element that is found by its value. It is held in its accepted form if the API server added
+// fields.
+func (c *comparer) inPlaceWhole(s cursor) {
+	state := s.state()
+	if !observer.Same(s.t, s.desired.Any, s.live.Any) && !s.inStatus {
+		state = StateAccepted
+	}
+	c.inPlace(s, state)
 }
 
 // compareSurplus corrects the duplicates of desired elements, as long as they exist. In some lists, such as
