@@ -49,6 +49,10 @@ func (c *comparer) withClaimed(t *kinds.Node, path *observer.Path, want, live an
 		for k, i := range list.Identities(t, live, l) {
 			switch at := path.Element(labels[k], k); {
 			case !c.claimed(at):
+			case !list.ByIdentity(t) && slices.Contains(c.in.Claimed, at.Pointer()):
+				if !slices.ContainsFunc(l, func(element any) bool { return observer.Completes(live[k], element) }) {
+					merged = slices.Insert(merged, min(k, len(merged)), live[k])
+				}
 			case i < 0: // the element is added with its keys
 				merged = append(merged, live[k])
 			default:

@@ -9,6 +9,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/writer"
 )
 
 var binding = manifest.ID{Group: "rbac.authorization.k8s.io", Kind: "ClusterRoleBinding", Name: "view"}
@@ -141,4 +142,16 @@ fields: [{resource: {kind: Tune, name: a}, hold: [{path: spec.size, type: quanti
 	w.edit("ownership: Share\nmanifest: []")
 	w.round()
 	assert.Equal(t, "2Gi", get(w.only(), "spec", "size"))
+}
+
+// If the declaration leaves with the list, the elements are still found by their values.
+func TestASetLeavesWithItsDeclaration(t *testing.T) {
+	w := bindingWorld(t, bindingSpec("Own", `"*", `, "subjects: [{kind: User, name: a}, {kind: User, name: b}], "))
+	w.round()
+	w.setSubjects("theirs", "b", "a")
+	managed := `[{"manager": "kubectl", "operation": "Update", "apiVersion": "rbac.authorization.k8s.io/v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:subjects": {}}}]`
+	w.written = map[manifest.ID]writer.Activity{binding: {ManagedFields: []byte(managed), Events: 1, ResourceVersion: "1", Write: "1"}}
+	w.edit("manifest: [{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: view}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}}]")
+	w.round()
+	assert.Equal(t, []string{"theirs"}, w.subjects())
 }
