@@ -74,7 +74,7 @@ func (c *comparer) compareElements(l *listCursor) []int {
 			c.absent(at, nil) // not learned yet
 		case k >= 0 && node.IsPlaceholder() && (!isMap(at.desired.Any) || !isMap(at.live.Any)):
 			c.free(at)
-		case k >= 0 && l.isWhole(node) && observer.Completes(at.live.Any, at.desired.Any):
+		case k >= 0 && l.isWhole(at):
 			c.inPlaceWhole(at)
 		case k >= 0:
 			at.guards = withGuard(l.guards, l.keyGuards(at.path, k)...)
@@ -147,7 +147,7 @@ func (c *comparer) visitFree(l *listCursor, victims []removal) {
 		if i, ok := written[k]; ok {
 			at.written = item(l.writtenList, i)
 		}
-		if l.list.ByValue && l.list.Open {
+		if l.isOpenSet() {
 			c.visitField(at, StateFree, nil)
 			continue
 		}

@@ -40,18 +40,12 @@ func (f *Fields) AddRule(item int, said map[string]any) []*FieldPathError {
 	conflict := rule.conflict("minimum", "maximum")
 	switch {
 	case len(p.faults) > 0:
-	case node != nil && rule.Type == setText:
-		p.fault(nil, "keeps the elements of other clients as a set, and removes them with keys: remove type or keys")
 	case node != nil && len(said) > 1:
-		p.fault(nil, "closes a map, and has a rule for one value: use a path for each")
+		p.fault(nil, "%s", rule.besideKeys())
 	case conflict != "":
 		p.fault(nil, "%s", conflict)
-	case rule.Type == setText:
-		node = &Node{Shape: Sequence, List: &List{ByValue: true, Open: true}}
-	case rule.Type == quantityText:
-		node = &Node{Shape: Leaf, Quantity: true}
 	case node == nil:
-		node = &Node{Shape: Leaf, Rule: rule}
+		node = rule.node()
 	}
 	if len(p.faults) == 0 && rule.Mode == ModeHold {
 		return nil // the same as the path without a rule
@@ -75,6 +69,25 @@ func (f *Fields) AddRule(item int, said map[string]any) []*FieldPathError {
 		faults = append(faults, f.Fault("hold", item, "%s", text))
 	}
 	return faults
+}
+
+// node returns the node of a path with a rule or a type.
+func (r *Rule) node() *Node {
+	switch r.Type {
+	case setText:
+		return &Node{Shape: Sequence, List: &List{ByValue: true, Open: true}}
+	case quantityText:
+		return &Node{Shape: Leaf, Quantity: true}
+	}
+	return &Node{Shape: Leaf, Rule: r}
+}
+
+// besideKeys returns the reason why the rule or type contradicts keys that close the field.
+func (r *Rule) besideKeys() string {
+	if r.Type == setText {
+		return "keeps the elements of other clients as a set, and removes them with keys: remove type or keys"
+	}
+	return "closes a map, and has a rule for one value: use a path for each"
 }
 
 type ruledField struct {
@@ -159,14 +172,6 @@ func (c *fieldCompiler) declareQuantity(node **Node, p cursor) {
 		return
 	}
 	*node = c.rule.said
-}
-
-// noQuantity returns the reason why a manifest's value is not an amount, or "" if it is one.
-func noQuantity(value any) string {
-	if _, ok := compareAmounts(value, value); ok {
-		return ""
-	}
-	return fmt.Sprintf("is %s in the manifest, and no amount such as 1Gi: remove the type, or give it to single values", describeShape(value))
 }
 
 // emptyContainer returns a node without fields or elements for a map, or for a list with keys. It returns nil

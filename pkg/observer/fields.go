@@ -282,10 +282,11 @@ func (c *fieldCompiler) applyAt(node **Node, p cursor, steps []pathStep) {
 		}
 		node = &below
 	}
-	if p.isList(steps[0]) {
-		c.elements(node, p, steps)
-	} else {
+	switch {
+	case !p.isList(steps[0]):
 		c.keys(node, p, steps)
+	case !c.divides(*node, p, steps):
+		c.elements(node, p, steps)
 	}
 }
 

@@ -151,3 +151,11 @@ func (c *checker) fields(path *Path, node *Node, m map[string]any) {
 		c.node(path.Field(f.Name), f.Node, value, set)
 	}
 }
+
+// noQuantity returns the reason why a manifest's value is not an amount, or "" if it is one.
+func noQuantity(value any) string {
+	if _, ok := compareAmounts(value, value); ok {
+		return ""
+	}
+	return fmt.Sprintf("is %s in the manifest, and no amount such as 1Gi: remove the type, or give it to single values", describeShape(value))
+}

@@ -240,17 +240,24 @@ func inPlaceWhy(f Field, remedy string) string {
 		return "observed, and not known yet: Holdfast learns it"
 	case f.State == FieldLearned:
 		return "in sync: not in the manifest, so the live value was learned, and is held"
-	case f.State == FieldAccepted && !f.Live.Set && observer.Empty(f.Desired.Any):
-		return "in sync: the API server drops empty values"
-	case f.State == FieldAccepted && !f.Live.Set:
-		return "in sync: the API server drops it. Is its name mistyped?"
-	case f.State == FieldAccepted && observer.SameAmount(f.Live.Any, f.Desired.Any):
-		return "in sync: it is the desired amount"
 	case f.State == FieldAccepted:
-		return "in sync: this is the accepted form of the desired value"
+		return acceptedWhy(f)
 	default:
 		return "in sync: it has the desired value"
 	}
+}
+
+// acceptedWhy returns the reason why a value other than the desired one is in sync.
+func acceptedWhy(f Field) string {
+	switch {
+	case !f.Live.Set && observer.Empty(f.Desired.Any):
+		return "in sync: the API server drops empty values"
+	case !f.Live.Set:
+		return "in sync: the API server drops it. Is its name mistyped?"
+	case observer.SameAmount(f.Live.Any, f.Desired.Any):
+		return "in sync: it is the desired amount"
+	}
+	return "in sync: this is the accepted form of the desired value"
 }
 
 func (e *explainer) driftWhy(f Field) string {

@@ -74,7 +74,7 @@ func TestASetOfASharedObject(t *testing.T) {
 
 	w.setSubjects("other", "theirs", "both")
 	w.round()
-	assert.ElementsMatch(t, []string{"ours", "other", "theirs", "both"}, w.subjects(), "a removed element returns, and one that was added stays")
+	assert.ElementsMatch(t, []string{"ours", "other", "theirs", "both"}, w.subjects(), "a removed element is added again, and the other client keeps its own")
 	w.quiet()
 
 	w.setSubjects("both", "ours", "theirs")
