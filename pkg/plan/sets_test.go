@@ -1,11 +1,13 @@
 package plan_test
 
 import (
+	"regexp"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
@@ -99,6 +101,9 @@ func TestASetOfAnOwnedObject(t *testing.T) {
 			w := bindingWorld(t, bindingSpec("Own", hold, "subjects: [{kind: User, name: a}, {kind: User, name: b}], "))
 			w.round()
 			w.quiet()
+			w.setSubjects("x", "b")
+			w.round()
+			assert.ElementsMatch(t, []string{"x", "b", "a"}, w.subjects(), "another value belongs to another client")
 			w.setSubjects("theirs", "b", "a")
 			w.round()
 			w.quiet()
@@ -109,7 +114,7 @@ func TestASetOfAnOwnedObject(t *testing.T) {
 			w.quiet()
 			w.setSubjects("theirs", "b", "x")
 			w.round()
-			assert.ElementsMatch(t, []string{"theirs", "b", "c", "x"}, w.subjects(), "another value belongs to another client")
+			assert.ElementsMatch(t, []string{"theirs", "b", "c", "x"}, w.subjects())
 			w.edit(bindingSpec("Own", hold, "subjects: [], "))
 			w.round()
 			assert.ElementsMatch(t, []string{"theirs", "x"}, w.subjects())
@@ -154,4 +159,33 @@ func TestASetLeavesWithItsDeclaration(t *testing.T) {
 	w.edit("manifest: [{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: view}, roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}}]")
 	w.round()
 	assert.Equal(t, []string{"theirs"}, w.subjects())
+}
+
+// A list with keys needs no type, and a path that names it sets no bounds.
+func TestAKeyedListOfASharedObject(t *testing.T) {
+	for _, hold := range []string{"spec.template.spec.imagePullSecrets", `"*", spec.template.spec.imagePullSecrets`} {
+		w := newWorld(t, `
+ownership: Share
+manifest: [{apiVersion: apps/v1, kind: DaemonSet, metadata: {name: aws-node}, spec: {template: {spec: {imagePullSecrets: [{name: ours}]}}}}]
+fields: [{resource: {kind: DaemonSet, name: aws-node}, hold: [`+hold+`]}]
+`)
+		w.live[node] = theirs()
+		set(w.live[node], []any{map[string]any{"name": "theirs"}}, "spec", "template", "spec", "imagePullSecrets")
+		p, _ := w.round()
+		require.Nil(t, p.Invalid)
+		assert.Equal(t, []any{map[string]any{"name": "theirs"}, map[string]any{"name": "ours"}}, get(w.only(), "spec", "template", "spec", "imagePullSecrets"))
+	}
+}
+
+// The message about a list without keys has the item that makes it valid.
+func TestTheRemedyForAListWithoutKeysWorks(t *testing.T) {
+	w := newWorld(t, bindingSpec("Share", "", "subjects: [{kind: User, name: a}], "))
+	remedied := w.app.Spec.Fields
+	w.app.Spec.Fields = nil
+	p := w.decide()
+	require.NotNil(t, p.Invalid)
+	item := regexp.MustCompile(`\{path: .*\}`).FindString(p.Invalid.Message)
+	require.NoError(t, yaml.UnmarshalStrict([]byte("["+item+"]"), &remedied[0].Hold))
+	w.app.Spec.Fields = remedied
+	assert.Nil(t, w.decide().Invalid)
 }
