@@ -25,6 +25,11 @@ const theirObjects = `
   kind: Deployment
   metadata: {name: web, namespace: shop}
   spec: {replicas: 2, template: {spec: {containers: [{name: web, image: "web:1", env: [{name: LEVEL, value: info}]}]}}}
+- apiVersion: rbac.authorization.k8s.io/v1
+  kind: ClusterRoleBinding
+  metadata: {name: view-all}
+  roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: view}
+  subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: theirs}]
 `
 
 // Each recipe of docs/share.md that names objects holds the listed fields, and patches nothing else.
@@ -35,6 +40,7 @@ func TestTheRecipesOfSharing(t *testing.T) {
 		"security":  "spec.template.spec.securityContext",
 		"tracing":   "spec.template.spec.containers[name=web].env[name=TRACES]",
 		"replicas":  "spec.replicas",
+		"elements":  "subjects[{kind=Group,name=support}]",
 	}
 	seen := map[string]bool{}
 	for _, block := range facts.Blocks(read(t, "docs/share.md"), "yaml") {

@@ -124,7 +124,7 @@ func (f *editFlags) editing(c command, name string, streams Streams) *cobra.Comm
 		}
 	}
 	if !f.free {
-		c.completeFlags = map[string]completer{"mode": oneOf("hold", "seed", "push", "report", "absent")}
+		c.completeFlags = map[string]completer{"mode": oneOf("hold", "seed", "push", "report", "absent"), "type": oneOf("set", "quantity")}
 	}
 	c.args = func(*cobra.Command, []string) error { return nil }
 	c.options = func(args []string) (runner, error) { return f.runner(streams, name, args) }

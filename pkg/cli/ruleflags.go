@@ -17,6 +17,7 @@ type ruleFlags struct {
 	minimum, maximum    string
 	oneOf               []string
 	pattern, rule, mode string
+	valueType           string
 	keys, freeKeys      []string
 }
 
@@ -27,6 +28,7 @@ func (f *ruleFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.pattern, "pattern", "", "`EXPRESSION`: regular expression (RE2) that the entire value must match")
 	flags.StringVar(&f.rule, "rule", "", "`EXPRESSION`: CEL expression over self, the value, and object")
 	flags.StringVar(&f.mode, "mode", "", "`MODE`: hold (always), seed (write on creation), push (write when the manifest changes), report (only report drift), or absent (remove)")
+	flags.StringVar(&f.valueType, "type", "", "`TYPE`: set (hold list elements by their values, and keep those of other clients) or quantity (1Gi equals 1024Mi)")
 	flags.StringArrayVar(&f.keys, "keys", nil, "`KEY`: map key that other clients may not add; * matches any text; can be repeated")
 	flags.StringArrayVar(&f.freeKeys, "free-keys", nil, "`KEY`: map key that other clients may add to a closed map; can be repeated")
 }
@@ -37,6 +39,7 @@ func (f *ruleFlags) given() bool { return !reflect.DeepEqual(*f, ruleFlags{}) }
 // held returns the rule that applies to the paths.
 func (f *ruleFlags) held() (held v1alpha1.HeldField, err error) {
 	held.Pattern, held.Rule, held.Mode = f.pattern, f.rule, v1alpha1.HeldMode(f.mode)
+	held.Type = v1alpha1.HeldType(f.valueType)
 	if held.Minimum, err = yamlValue("--minimum", f.minimum); err != nil {
 		return held, err
 	}

@@ -308,7 +308,7 @@ func (f *fixture) putLive(content map[string]any, app *unstructured.Unstructured
 	}
 	complete(u.Object)
 	client := f.in("somebody", resourceOf(u))
-	if slices.Contains([]string{"Namespace", "PriorityClass"}, u.GetKind()) {
+	if slices.Contains([]string{"Namespace", "Node", "PriorityClass"}, u.GetKind()) {
 		client = f.As("somebody").Resource(resourceOf(u))
 	}
 	created, err := client.Create(f.t.Context(), u, metav1.CreateOptions{})

@@ -27,8 +27,9 @@ func (c *comparer) matchRenamed(l *listCursor) {
 	if c.in.Shared {
 		return
 	}
-	if !c.in.Prune {
-		missing = l.matchPrevious(missing, unclaimed)
+	missing = c.matchPrevious(l, missing, unclaimed)
+	if l.isOpenSet() {
+		return // an element with another value belongs to another client
 	}
 	path := func(i int) *observer.Path { return l.path.Element(l.pairing.Label(i), -1).Desired(i) }
 	missing = slices.DeleteFunc(missing, func(i int) bool { return !c.mustBeThere(l, i, path(i)) })
@@ -53,8 +54,11 @@ func (c *comparer) matchRenamed(l *listCursor) {
 }
 
 // matchPrevious matches missing elements whose keys the manifest changes to live elements with the previous keys. It
-// returns the elements that are still missing.
-func (l *listCursor) matchPrevious(missing []int, unclaimed map[int]bool) []int {
+// returns the elements that are still missing. With Prune, the live elements are removed instead.
+func (c *comparer) matchPrevious(l *listCursor, missing []int, unclaimed map[int]bool) []int {
+	if c.in.Prune {
+		return missing
+	}
 	was := l.previousOf(missing)
 	return slices.DeleteFunc(missing, func(i int) bool {
 		k, known := was[i]

@@ -49,6 +49,8 @@ func (c *comparer) withClaimed(t *kinds.Node, path *observer.Path, want, live an
 		for k, i := range list.Identities(t, live, l) {
 			switch at := path.Element(labels[k], k); {
 			case !c.claimed(at):
+			case !list.ByIdentity(t) && slices.Contains(c.in.Claimed, at.Pointer()):
+				merged = withElement(merged, k, live[k])
 			case i < 0: // the element is added with its keys
 				merged = append(merged, live[k])
 			default:
@@ -58,4 +60,12 @@ func (c *comparer) withClaimed(t *kinds.Node, path *observer.Path, want, live an
 		return merged
 	}
 	return want
+}
+
+// withElement returns a list with an element of another Application at an index, unless the list has the element.
+func withElement(list []any, k int, live any) []any {
+	if slices.ContainsFunc(list, func(element any) bool { return observer.Completes(live, element) }) {
+		return list
+	}
+	return slices.Insert(list, min(k, len(list)), live)
 }

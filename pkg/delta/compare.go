@@ -168,6 +168,10 @@ func (c *comparer) changed(s cursor) {
 		c.inPlace(s, s.state())
 		return
 	}
+	if s.node.Quantity && observer.SameAmount(s.desired.Any, s.live.Any) {
+		c.inPlace(s, StateAccepted)
+		return
+	}
 	value, ok := observed(s)
 	if l, wantsList := s.desired.Any.([]any); wantsList && len(l) == 0 && s.live.Any != nil {
 		ok = true // an empty list allows any list, but no other value

@@ -77,7 +77,8 @@ func (c *comparer) dropped(l *listCursor) []int {
 	case !l.list.Open || c.in.Dropped == nil:
 		return nil
 	}
-	return slices.DeleteFunc(c.prunable(l), func(k int) bool { return !c.in.Dropped(l.path.Element(l.pairing.LiveLabel(k), k)) })
+	was, labels := l.list.Origins(l.t, l.beforeList, l.liveList), l.list.Labels(l.t, l.beforeList)
+	return slices.DeleteFunc(c.prunable(l), func(k int) bool { return was[k] < 0 || !c.in.Dropped(l.path.Element(labels[was[k]], k)) })
 }
 
 // replaced returns the live elements that the manifest replaced. It omits elements whose keys another client
@@ -123,7 +124,7 @@ func (c *comparer) removeVictims(l *listCursor, victims []removal) {
 // most certain first. An element can be listed more than once.
 func (c *comparer) prunable(l *listCursor) []int {
 	if !l.pairing.ByPosition && !l.pairing.Aligned {
-		liveIn := l.list.Identities(l.t, l.liveList, l.beforeList)
+		liveIn := l.list.Origins(l.t, l.beforeList, l.liveList)
 		wantIn := l.list.Identities(l.t, l.beforeList, l.wantList)
 		return l.freeIf(func(k int) bool { return liveIn[k] >= 0 && wantIn[liveIn[k]] < 0 })
 	}

@@ -91,6 +91,15 @@ func (l *listCursor) elementAt(i int) (at cursor, k int) {
 	}, k
 }
 
+// isOpenSet reports whether each element is held by its whole value, and other clients can add elements.
+func (l *listCursor) isOpenSet() bool { return l.list.ByValue && l.list.Open }
+
+// isWhole reports whether a held element was found by its whole value. The API server can have added fields.
+func (l *listCursor) isWhole(at cursor) bool {
+	isSet := len(l.pairing.Keys) == 0 && !l.pairing.ByPosition && !l.pairing.Aligned
+	return isSet && at.node.IsHeld() && observer.Completes(at.live.Any, at.desired.Any)
+}
+
 // removal is a live element to remove.
 type removal struct {
 	live   int

@@ -3,6 +3,8 @@ package delta
 import (
 	"fmt"
 	"slices"
+
+	"holdfast.dev/holdfast/pkg/observer"
 )
 
 // compareList compares the elements that the schema names, and then the length of the list.
@@ -16,7 +18,7 @@ func (c *comparer) compareList(s cursor) {
 		c.out.Warnings = append(c.out.Warnings, fmt.Sprintf(
 			"%s: hooks add elements, so the maximum of the observer schema, %d, is raised to %d", s.path, l.list.Max-l.list.Raised, l.list.Max))
 	}
-	if c.in.Prune && s.desired.Set && len(l.wantList) == 0 && l.list.Max == 0 {
+	if c.in.Prune && s.desired.Set && len(l.wantList) == 0 && l.list.Max == 0 && !l.list.ByValue {
 		c.emptied(s, l.beforeList, l.liveList)
 		return
 	}
@@ -72,6 +74,8 @@ func (c *comparer) compareElements(l *listCursor) []int {
 			c.absent(at, nil) // not learned yet
 		case k >= 0 && node.IsPlaceholder() && (!isMap(at.desired.Any) || !isMap(at.live.Any)):
 			c.free(at)
+		case k >= 0 && l.isWhole(at):
+			c.inPlaceWhole(at)
 		case k >= 0:
 			at.guards = withGuard(l.guards, l.keyGuards(at.path, k)...)
 			at.closed = l.closed || l.pairing.Aligned && !l.pairing.IsWhole(i)
@@ -83,6 +87,16 @@ func (c *comparer) compareElements(l *listCursor) []int {
 		}
 	}
 	return absent
+}
+
+// inPlaceWhole visits an element that is found by its value. It is held in its accepted form if the API server added
+// fields.
+func (c *comparer) inPlaceWhole(s cursor) {
+	state := s.state()
+	if !observer.Same(s.t, s.desired.Any, s.live.Any) && !s.inStatus {
+		state = StateAccepted
+	}
+	c.inPlace(s, state)
 }
 
 // compareSurplus corrects the duplicates of desired elements, as long as they exist. In some lists, such as
@@ -132,6 +146,10 @@ func (c *comparer) visitFree(l *listCursor, victims []removal) {
 		at := cursor{t: l.t.Elem(), path: l.path.Element(l.pairing.LiveLabel(k), k), live: NewValue(l.liveList[k])}
 		if i, ok := written[k]; ok {
 			at.written = item(l.writtenList, i)
+		}
+		if l.isOpenSet() {
+			c.visitField(at, StateFree, nil)
+			continue
 		}
 		c.free(at)
 	}

@@ -65,8 +65,7 @@ func (c *comparer) emptied(s cursor, before, live []any) {
 }
 
 func (c *comparer) removeElements(s cursor, before, live []any) {
-	list := &observer.List{}
-	mine, labels := findOwn(list, s, before, live), list.Labels(s.t, live)
+	mine, labels := findOwn(s, before, live), new(observer.List).Labels(s.t, live)
 	for k, element := range slices.Backward(live) { // the last one first, so that indices remain valid
 		at := cursor{t: s.t.Elem(), path: s.path.Element(labels[k], k), live: NewValue(element)}
 		if !mine[k] || c.claimed(at.path) {
@@ -89,12 +88,14 @@ func (c *comparer) freeElements(s cursor, live []any) {
 	}
 }
 
-// findOwn reports for each live element whether the previous manifest had it.
-func findOwn(list *observer.List, s cursor, before, live []any) []bool {
-	mine := make([]bool, len(live))
-	byIdentity := list.ByIdentity(s.t)
-	for k, b := range list.Identities(s.t, live, before) {
-		mine[k] = b >= 0 && (byIdentity || observer.Covers(live[k], before[b]))
+// findOwn reports for each live element whether the previous manifest had it. It finds an element without keys by its
+// value, or else at its index, because the API server may have added elements to a list in it.
+func findOwn(s cursor, before, live []any) []bool {
+	list := &observer.List{}
+	list.ByValue = !list.ByIdentity(s.t)
+	mine, origins := make([]bool, len(live)), list.Origins(s.t, before, live)
+	for k, origin := range origins {
+		mine[k] = origin >= 0 || list.ByValue && k < len(before) && !slices.Contains(origins, k) && observer.Covers(live[k], before[k])
 	}
 	return mine
 }
@@ -119,10 +120,9 @@ func (c *comparer) hasOtherWriters(s cursor) bool {
 			}
 		}
 	case []any:
-		list := &observer.List{}
 		before, _ := s.previous.([]any)
-		labels := list.Labels(s.t, live)
-		for k, mine := range findOwn(list, s, before, live) {
+		labels := new(observer.List).Labels(s.t, live)
+		for k, mine := range findOwn(s, before, live) {
 			if !mine && c.wroteAt(s.path.Element(labels[k], k)) {
 				return true
 			}

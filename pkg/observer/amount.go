@@ -30,6 +30,12 @@ func compareAmounts(a, b any) (int, bool) {
 	return x.Cmp(y), true
 }
 
+// SameAmount reports whether two values are equal amounts, such as 1Gi and 1024Mi.
+func SameAmount(a, b any) bool {
+	order, ok := compareAmounts(a, b)
+	return ok && order == 0
+}
+
 // amountForm excludes strings from the parser of quantities that are no quantities, or whose exponent would
 // take it minutes.
 var amountForm = regexp.MustCompile(`^[+-]?[0-9.]{1,32}([eE][+-]?[0-9]{1,2}|[KMGTPE]i|[numkMGTPE])?$`)

@@ -103,6 +103,19 @@ func (n *Node) open() *Node {
 	return &Node{Shape: Sequence, List: &list}
 }
 
+// unbound removes the bounds of all lists.
+func (n *Node) unbound() {
+	for _, f := range n.Fields {
+		f.Node.unbound()
+	}
+	if n.List != nil {
+		n.List.Min, n.List.Max = 0, 0
+		for _, element := range n.List.Elements {
+			element.unbound()
+		}
+	}
+}
+
 // Align makes the elements of lists without keys match as in a default schema: see List.Aligned.
 func (e *Schema) Align() { e.Root = e.Root.aligned() }
 

@@ -22,7 +22,7 @@ func (c *fieldCompiler) elements(node **Node, p cursor, steps []pathStep) {
 		list.Elements = slices.Clone(list.Elements)
 		seq.List, seq.Keys = &list, (*node).Keys
 	}
-	labels := (&List{}).Labels(p.t, l)
+	labels := seq.List.Labels(p.t, l)
 	opened := false
 	for _, i := range indices {
 		for len(seq.List.Elements) <= i {
@@ -52,6 +52,15 @@ func (c *fieldCompiler) elements(node **Node, p cursor, steps []pathStep) {
 		seq.List.Min, seq.List.Max = 0, 0 // other clients can change the other elements
 	}
 	*node = seq
+}
+
+// divides reports whether the path leads into an element of a set, which is held by its whole value.
+func (c *fieldCompiler) divides(node *Node, p cursor, steps []pathStep) bool {
+	if node == nil || !node.List.ByValue || !node.List.Open || len(steps) == 1 {
+		return false
+	}
+	c.why = wrongPath{fmt.Errorf("lies within an element of %s, which is a set of whole elements: end the path at the element", p.path)}
+	return true
 }
 
 // withoutPlaceholders removes the placeholders at the end of elements, but keeps the first n elements.
@@ -155,14 +164,6 @@ func elementIn(list any, path *Path) (any, bool) {
 	}
 	i := slices.IndexFunc(l, func(element any) bool { return name.matches(element, nil) })
 	return elementAt(l, i), i >= 0
-}
-
-func isContainer(v any) bool {
-	switch v.(type) {
-	case map[string]any, []any:
-		return true
-	}
-	return false
 }
 
 // closeList ends a list in which paths matched elements. It keeps the lengths as they are written, and

@@ -1,12 +1,15 @@
 package observer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"holdfast.dev/holdfast/internal/suggest"
+	"holdfast.dev/holdfast/pkg/kinds"
 )
 
 // keysText is the key in an item of hold that closes a map.
@@ -15,6 +18,7 @@ const keysText = "keys"
 // ruleTexts maps the keys in an item of hold to the keys of a rule.
 var ruleTexts = map[string]string{
 	"minimum": KeyMinimum, "maximum": KeyMaximum, "oneOf": KeyOneOf, "pattern": KeyPattern, "rule": KeyRule, "mode": KeyMode,
+	"type": KeyType,
 }
 
 // AddRule adds a rule, or the keys of a closed map, to a path of hold. If they are invalid, it returns the
@@ -37,11 +41,11 @@ func (f *Fields) AddRule(item int, said map[string]any) []*FieldPathError {
 	switch {
 	case len(p.faults) > 0:
 	case node != nil && len(said) > 1:
-		p.fault(nil, "closes a map, and has a rule for one value: use a path for each")
+		p.fault(nil, "%s", rule.besideKeys())
 	case conflict != "":
 		p.fault(nil, "%s", conflict)
 	case node == nil:
-		node = &Node{Shape: Leaf, Rule: rule}
+		node = rule.node()
 	}
 	if len(p.faults) == 0 && rule.Mode == ModeHold {
 		return nil // the same as the path without a rule
@@ -67,6 +71,25 @@ func (f *Fields) AddRule(item int, said map[string]any) []*FieldPathError {
 	return faults
 }
 
+// node returns the node of a path with a rule or a type.
+func (r *Rule) node() *Node {
+	switch r.Type {
+	case setText:
+		return &Node{Shape: Sequence, List: &List{ByValue: true, Open: true}}
+	case quantityText:
+		return &Node{Shape: Leaf, Quantity: true}
+	}
+	return &Node{Shape: Leaf, Rule: r}
+}
+
+// besideKeys returns the reason why the rule or type contradicts keys that close the field.
+func (r *Rule) besideKeys() string {
+	if r.Type == setText {
+		return "keeps the elements of other clients as a set, and removes them with keys: remove type or keys"
+	}
+	return "closes a map, and has a rule for one value: use a path for each"
+}
+
 type ruledField struct {
 	by   fieldRule
 	rule *Rule
@@ -75,13 +98,22 @@ type ruledField struct {
 
 // endRuled applies the rule, or the closed keys, at the field that the path matches.
 func (c *fieldCompiler) endRuled(node **Node, p cursor) {
-	if c.rule.said.Keys != nil {
+	said := c.rule.said
+	if said.Shape == Map {
 		c.close(node, p)
 		return
 	}
-	rule := c.rule.said.Rule
-	if text := (&parser{secret: c.fields.Kind == "Secret"}).noRuleFor(p.path, rule); text != "" {
+	rule := said.Rule
+	if text := (&parser{secret: c.fields.Kind == "Secret"}).noRuleFor(p.path, cmp.Or(rule, &Rule{})); text != "" {
 		c.why = wrongPath{fmt.Errorf("%s %s", p.path, text)}
+		return
+	}
+	switch {
+	case said.Shape == Sequence:
+		c.declareSet(node, p)
+		return
+	case said.Quantity:
+		c.declareQuantity(node, p)
 		return
 	}
 	*node = &Node{Shape: Leaf, Rule: rule}
@@ -107,6 +139,39 @@ func (c *fieldCompiler) close(node **Node, p cursor) {
 	}
 	closed.Keys = c.rule.said.Keys.copy()
 	*node = closed
+}
+
+// declareSet holds each element of the manifest's list by its value.
+func (c *fieldCompiler) declareSet(node **Node, p cursor) {
+	l, isList := p.value.([]any)
+	switch {
+	case p.set && !isList:
+		c.why = wrongPath{fmt.Errorf("%s is %s, and only a list can be a set: remove the type", p.path, describeShape(p.value))}
+		return
+	case p.t != nil && p.t.List == kinds.Map:
+		c.why = wrongPath{fmt.Errorf("%s is a list whose elements have keys (%s), so other clients can add elements without a type: remove the type",
+			p.path, strings.Join(p.t.Keys, ", "))}
+		return
+	case !p.set:
+		c.named = nil // nothing is held yet
+	}
+	list := *c.rule.said.List
+	for range l {
+		list.Elements = append(list.Elements, plainLeaf)
+	}
+	*node = &Node{Shape: Sequence, List: &list}
+}
+
+// declareQuantity holds a value as an amount. A value that the manifest does not set is learned.
+func (c *fieldCompiler) declareQuantity(node **Node, p cursor) {
+	switch text := noQuantity(p.value); {
+	case !p.set:
+		c.learns = append(c.learns, p.path)
+	case text != "":
+		c.why = wrongPath{fmt.Errorf("%s %s", p.path, text)}
+		return
+	}
+	*node = c.rule.said
 }
 
 // emptyContainer returns a node without fields or elements for a map, or for a list with keys. It returns nil

@@ -103,7 +103,7 @@ const MostFieldWork = 1_000_000
 // it only releases fields of the manifest, the result is a default schema.
 // Source: docs/semantics.md, "Fields in one line".
 func (f *Fields) Compile(object manifest.Object, in Context) CompileResult {
-	c := &fieldCompiler{fields: f, object: object, t: in.Type, live: in.Live, keepsLengths: in.Written != nil}
+	c := &fieldCompiler{fields: f, object: object, t: in.Type, live: in.Live, keepsLengths: in.Written != nil, isShared: in.Shared}
 	root := f.base(object, in)
 	for _, rule := range f.rules() {
 		if !rule.free && rule.path.isAll() {
@@ -161,6 +161,8 @@ type fieldCompiler struct {
 	more   bool // the schema holds a field that the manifest does not set
 	work   *int
 	ruled  []ruledField
+	// isShared is true for a shared object, of which no list has bounds.
+	isShared bool
 	// keepsLengths is true for a user's schema, which sets its own list lengths.
 	keepsLengths bool
 	// profiled lists the fields that paths match, if there are profiles.
@@ -280,10 +282,11 @@ func (c *fieldCompiler) applyAt(node **Node, p cursor, steps []pathStep) {
 		}
 		node = &below
 	}
-	if p.isList(steps[0]) {
-		c.elements(node, p, steps)
-	} else {
+	switch {
+	case !p.isList(steps[0]):
 		c.keys(node, p, steps)
+	case !c.divides(*node, p, steps):
+		c.elements(node, p, steps)
 	}
 }
 
@@ -317,6 +320,9 @@ func (c *fieldCompiler) applyField(node **Node, p cursor) {
 		*node = defaultMetadata(p.value)
 	default:
 		*node = defaultNode(p.value).typed(p.t)
+	}
+	if c.isShared && *node != nil {
+		(*node).unbound()
 	}
 }
 

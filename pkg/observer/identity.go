@@ -69,7 +69,7 @@ func (n *Node) Observes(name string) bool {
 // distinct value.
 func (d *elementKeys) key(element any, keys []string) string {
 	if len(d.keys) == 0 {
-		return textOf(element, true)
+		return wholeText(element)
 	}
 	m, _ := element.(map[string]any)
 	if len(keys) == 1 {
@@ -98,6 +98,14 @@ func textOf(v any, given bool) string {
 	return text
 }
 
+// wholeText returns a comparable identity of an element that is identified by its value.
+func wholeText(element any) string {
+	if isContainer(element) {
+		return "j" + jsonText(element)
+	}
+	return textOf(element, true)
+}
+
 // text returns the keys of an element as patterns match them: the value of its key, or all values with commas
 // between them.
 func (d *elementKeys) text(element any) string {
@@ -122,8 +130,7 @@ func (d *elementKeys) text(element any) string {
 // whole reports whether an element has all its keys.
 func (d *elementKeys) whole(element any) bool {
 	if len(d.keys) == 0 {
-		_, ok := keyText(element)
-		return ok
+		return wholeText(element) != "-"
 	}
 	m, _ := element.(map[string]any)
 	for _, name := range d.keys {
@@ -140,11 +147,15 @@ func (d *elementKeys) label(element any, nth, position int) string {
 		return positionLabel(position)
 	}
 	name := elementName{nth: nth}
-	if len(d.keys) == 0 {
+	m, isMap := element.(map[string]any)
+	switch {
+	case len(d.keys) == 0 && isMap:
+		name.isWhole, name.keys = true, wholeKeys(m)
+		return name.label()
+	case len(d.keys) == 0:
 		name.keys = []elementKey{{value: element}}
 		return name.label()
 	}
-	m, _ := element.(map[string]any)
 	for _, key := range d.keys {
 		v, given := m[key]
 		if !given {
@@ -170,7 +181,8 @@ func (d *elementKeys) occurrences(list []any) []int {
 // match returns, for each element of want, the index in have of the element with the same identity, or -1.
 // It compares all keys first, and pairs repeated keys in order. It then compares the observed keys, if they
 // distinguish the elements of want. If want repeats keys, and have contains them more or less often, match
-// aligns these elements. It sets taken for the elements in pairs.
+// aligns these elements. Without keys, it finally pairs maps that complete those of want, because the API server
+// may have added fields. It sets taken for the elements in pairs.
 func (d *elementKeys) match(want, have []any, taken []bool) []int {
 	pairs := make([]int, len(want))
 	for i := range pairs {
@@ -183,7 +195,29 @@ func (d *elementKeys) match(want, have []any, taken []bool) []int {
 	if left > 0 && len(d.observed) > 0 && d.distinct(want, d.observed) {
 		d.matchBy(d.observed, want, have, pairs, taken)
 	}
+	if left > 0 && len(d.keys) == 0 {
+		matchCompleted(want, have, pairs, taken)
+	}
 	return pairs
+}
+
+// matchCompleted pairs the maps and lists without a partner, in order, with those that complete them.
+func matchCompleted(want, have []any, pairs []int, taken []bool) {
+	compared := 0
+	for i, element := range want {
+		if pairs[i] >= 0 || !isContainer(element) {
+			continue
+		}
+		for k := range have {
+			if compared++; compared > maxAligned {
+				return
+			}
+			if !taken[k] && Completes(have[k], element) {
+				pairs[i], taken[k] = k, true
+				break
+			}
+		}
+	}
 }
 
 // matchBy pairs the elements without a partner by some keys. It returns how many elements of want remain.

@@ -97,7 +97,7 @@ func (c *checker) fault(path *Path, format string, args ...any) *ValidationError
 func (c *checker) node(path *Path, node *Node, value any, set bool) {
 	switch node.Shape {
 	case Leaf:
-		c.leaf(path, node.Rule, value, set)
+		c.leaf(path, node, value, set)
 	case Map:
 		m, ok := value.(map[string]any)
 		switch {
@@ -125,12 +125,17 @@ func (c *checker) node(path *Path, node *Node, value any, set bool) {
 	}
 }
 
-// leaf reports a manifest value that violates its own rule.
-func (c *checker) leaf(path *Path, rule *Rule, value any, set bool) {
-	if rule == nil || !set {
-		return
+// leaf reports a manifest value that violates its own rule or type.
+func (c *checker) leaf(path *Path, node *Node, value any, set bool) {
+	text := ""
+	switch {
+	case !set:
+	case node.Quantity:
+		text = noQuantity(value)
+	case node.Rule != nil:
+		text = node.Rule.misses(value, c.manifest)
 	}
-	if text := rule.misses(value, c.manifest); text != "" {
+	if text != "" {
 		_ = c.fault(path, "%s", text)
 	}
 }
@@ -145,4 +150,12 @@ func (c *checker) fields(path *Path, node *Node, m map[string]any) {
 		value, set := m[f.Name]
 		c.node(path.Field(f.Name), f.Node, value, set)
 	}
+}
+
+// noQuantity returns the reason why a manifest's value is not an amount, or "" if it is one.
+func noQuantity(value any) string {
+	if _, ok := compareAmounts(value, value); ok {
+		return ""
+	}
+	return fmt.Sprintf("is %s in the manifest, and no amount such as 1Gi: remove the type, or give it to single values", describeShape(value))
 }

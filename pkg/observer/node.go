@@ -25,8 +25,8 @@ const LeafText = "observed"
 // that a client dropped.
 const FreeText = "free"
 
-// ByValueText, in place of the list-map keys, declares that the elements of a list are scalars, and that
-// each is found by its value at any index.
+// ByValueText, in place of the list-map keys, declares that each element of a list is found by its value at any
+// index. An element that is a map is found by all its fields.
 const ByValueText = "value"
 
 // NodeType is the type of a schema node.
@@ -47,7 +47,9 @@ type Node struct {
 	Fields []Field // of a Map, sorted by name
 	List   *List   // of a Sequence
 	Rule   *Rule   // of a Leaf; nil if it is held to one value
-	Keys   *Keys   // of a Map or Sequence; nil if other clients can add keys or elements to it
+	// Quantity is true for a Leaf that holds an amount, in any notation.
+	Quantity bool
+	Keys     *Keys // of a Map or Sequence; nil if other clients can add keys or elements to it
 }
 
 // plainLeaf is shared by leaves without a rule. Leaves are never changed, only replaced.
@@ -136,8 +138,11 @@ func (n *Node) raw() any {
 		}
 		return append(l, control)
 	}
-	if n.Rule != nil {
+	switch {
+	case n.Rule != nil:
 		return n.Rule.raw()
+	case n.Quantity:
+		return map[string]any{KeyType: quantityText}
 	}
 	return LeafText
 }

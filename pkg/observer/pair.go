@@ -55,6 +55,9 @@ func (l *List) Pair(t *kinds.Node, desired, live []any, own int) Pairing {
 	case p.id == nil:
 		p.ByPosition = true
 		p.Want = l.byPosition(desired, live, taken)
+	case len(p.id.keys) == 0:
+		p.Want = p.id.match(l.heldIn(t, desired), live, taken)
+		p.Surplus = p.id.surplus(l, &p, taken)
 	default:
 		p.Keys = p.id.keys
 		p.Want = p.id.match(desired, live, taken)
@@ -225,6 +228,21 @@ func (l *List) Identities(t *kinds.Node, a, b []any) []int {
 		}
 	}
 	return matches
+}
+
+// Origins returns, for each live element, the index in desired of the element that it has the identity of, or -1. A
+// live element can have more fields than the desired one.
+func (l *List) Origins(t *kinds.Node, desired, live []any) []int {
+	origins := make([]int, len(live))
+	for k := range origins {
+		origins[k] = -1
+	}
+	for i, k := range l.Identities(t, desired, live) {
+		if k >= 0 {
+			origins[k] = i
+		}
+	}
+	return origins
 }
 
 // ByIdentity reports whether elements have an identity other than their position.

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
@@ -71,6 +73,18 @@ type elementName struct {
 	keys []elementKey
 	// nth distinguishes elements with the same keys: 2 is the second of them.
 	nth int
+	// isWhole is true for an element of a set: keys are all its fields that are not empty.
+	isWhole bool
+}
+
+// wholeKeys returns the fields of an element of a set that are not empty, because the API server can omit the others.
+func wholeKeys(m map[string]any) (keys []elementKey) {
+	for _, name := range sortedKeys(m) {
+		if !Empty(m[name]) {
+			keys = append(keys, elementKey{name, m[name]})
+		}
+	}
+	return keys
 }
 
 type elementKey struct {
@@ -79,12 +93,19 @@ type elementKey struct {
 }
 
 func (n elementName) label() string {
-	if len(n.keys) == 0 {
+	if len(n.keys) == 0 && !n.isWhole {
 		return positionLabel(n.position)
 	}
 	parts := make([]string, len(n.keys), len(n.keys)+1)
 	for i, key := range n.keys {
-		parts[i] = keyName(key.name) + "=" + scalarText(key.value)
+		text := scalarText(key.value)
+		if n.isWhole && strings.ContainsAny(text, "{}") && !isContainer(key.value) && text[0] != '"' {
+			text = keyName(text)
+		}
+		parts[i] = keyName(key.name) + "=" + text
+	}
+	if n.isWhole {
+		parts = []string{"{" + strings.Join(parts, ",") + "}"}
 	}
 	if n.nth > 1 {
 		parts = append(parts, "#"+strconv.Itoa(n.nth))
@@ -92,7 +113,8 @@ func (n elementName) label() string {
 	return "[" + strings.Join(parts, ",") + "]"
 }
 
-// parseElement reads port=80,protocol=TCP] and returns the rest of the string.
+// parseElement reads port=80,protocol=TCP] or, for an element of a set, {kind=User,name=a}]. It returns the rest of
+// the string.
 func parseElement(text string) (elementName, string, error) {
 	var n elementName
 	position := strings.IndexByte(text, ']')
@@ -101,32 +123,66 @@ func parseElement(text string) (elementName, string, error) {
 			return elementName{position: i}, text[position+1:], nil
 		}
 	}
-	for rest := text; ; {
-		if after, ok := strings.CutPrefix(rest, "#"); ok && len(n.keys) > 0 {
-			number, after, _ := strings.Cut(after, "]")
-			nth, err := strconv.Atoi(number)
-			if err != nil || nth < 2 {
-				return n, "", fmt.Errorf("[%s: #%s must be #2 or more", text, number)
-			}
-			n.nth = nth
-			return n, after, nil
-		}
-		var key elementKey
-		var ok bool
-		if key.name, rest, ok = scan(rest, "="); !ok {
-			return n, "", fmt.Errorf("[%s: write an element as [0], [name=web] or [=value]", text)
-		}
-		raw := rest[1:]
-		if _, rest, ok = scan(raw, ",]"); !ok {
-			return n, "", fmt.Errorf("[%s is not closed by ]", text)
-		}
-		key.value = scalarOf(raw[:len(raw)-len(rest)])
-		n.keys = append(n.keys, key)
-		if rest[0] == ']' {
-			return n, rest[1:], nil
-		}
-		rest = rest[1:]
+	rest, closing := text, "]"
+	if n.isWhole = strings.HasPrefix(text, "{"); n.isWhole {
+		rest, closing = text[1:], "}"
 	}
+	for more := !strings.HasPrefix(rest, "}"); more; {
+		key, after, err := parseKey(rest, closing, text)
+		if err != nil {
+			return n, "", err
+		}
+		n.keys = append(n.keys, key)
+		if rest, more = strings.CutPrefix(after, ","); !n.isWhole && strings.HasPrefix(rest, "#") {
+			rest, more = after, false
+		}
+	}
+	if n.isWhole {
+		rest = strings.TrimPrefix(rest, "}")
+	}
+	if after, ok := strings.CutPrefix(rest, ",#"); ok {
+		number, after, _ := strings.Cut(after, "]")
+		nth, err := strconv.Atoi(number)
+		if err != nil || nth < 2 {
+			return n, "", fmt.Errorf("[%s: #%s must be #2 or more", text, number)
+		}
+		n.nth = nth
+		return n, after, nil
+	}
+	if !strings.HasPrefix(rest, "]") {
+		return n, "", fmt.Errorf("[%s is not closed by ]", text)
+	}
+	return n, rest[1:], nil
+}
+
+// parseKey reads port=80 up to a comma or the closing bracket, with which the rest of the string begins.
+func parseKey(text, closing, element string) (key elementKey, rest string, err error) {
+	var ok bool
+	if key.name, rest, ok = scan(text, "="); !ok {
+		return key, "", fmt.Errorf("[%s: write an element as [0], [name=web] or [=value]", element)
+	}
+	raw, ends := rest[1:], ","+closing
+	if closing == "}" && raw != "" && strings.ContainsRune("{[", rune(raw[0])) {
+		if key.value, rest, ok = scanJSON(raw); !ok || rest == "" || !strings.ContainsRune(ends, rune(rest[0])) {
+			return key, "", fmt.Errorf("[%s: %s is not a map or list in JSON", element, raw)
+		}
+		return key, rest, nil
+	}
+	if _, rest, ok = scan(raw, ends); !ok {
+		return key, "", fmt.Errorf("[%s is not closed by ]", element)
+	}
+	key.value = scalarOf(raw[:len(raw)-len(rest)])
+	return key, rest, nil
+}
+
+// scanJSON reads a map or a list in JSON, and returns the rest of the string.
+func scanJSON(text string) (value any, rest string, ok bool) {
+	var raw json.RawMessage
+	decoder := json.NewDecoder(strings.NewReader(text))
+	if decoder.Decode(&raw) != nil || utiljson.Unmarshal(raw, &value) != nil {
+		return nil, "", false
+	}
+	return value, text[decoder.InputOffset():], true
 }
 
 // scan reads a name or a value, with or without double quotes, up to one of the ends. rest begins with the

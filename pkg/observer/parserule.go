@@ -19,8 +19,15 @@ func (p *parser) rule(path *Path, m map[string]any) *Node {
 	if text := p.noRuleFor(path, rule); text != "" {
 		p.fault(path, "%s", text)
 	}
+	if rule.Type == setText {
+		p.fault(path, "is a leaf, and cannot be a set: end the list with %s: %s", KeyMapKeys, ByValueText)
+	}
 	node := &Node{Shape: Leaf}
-	if len(p.faults) == before && rule.Mode != ModeHold {
+	switch {
+	case len(p.faults) > before || rule.Mode == ModeHold:
+	case rule.Type != "":
+		node.Quantity = true
+	default:
 		node.Rule = rule
 	}
 	return node
@@ -40,6 +47,10 @@ func (p *parser) rulePart(rule *Rule, path *Path, name string, value any) {
 		rule.Expression = p.expression(path, value, "a CEL rule", expression.CheckRule)
 	case KeyMode:
 		rule.Mode = p.mode(path, value)
+	case KeyType:
+		if rule.Type, _ = value.(string); rule.Type != setText && rule.Type != quantityText {
+			p.fault(path, "must be set or quantity, not %s", p.describe(value))
+		}
 	default:
 		p.fault(path, "is next to a rule: a field with a rule is a leaf, and cannot contain other fields")
 	}
@@ -53,6 +64,9 @@ func (r *Rule) conflict(minimum, maximum string) string {
 		if has {
 			parts++
 		}
+	}
+	if parts > 0 && r.Type != "" {
+		return "has a rule and a type: remove one of them"
 	}
 	if parts > 1 {
 		return fmt.Sprintf("has several rules: only %s and %s can be combined", minimum, maximum)

@@ -61,6 +61,9 @@ func partialNode(t *kinds.Node, v any) *Node {
 		list.Elements = make([]*Node, len(v))
 		for i, element := range v {
 			list.Elements[i] = cmp.Or(partialNode(t.Elem(), element), &Node{Shape: Map})
+			if t != nil && t.List == kinds.Set {
+				list.Elements[i] = plainLeaf
+			}
 		}
 		return &Node{Shape: Sequence, List: list}
 	}
@@ -131,6 +134,8 @@ func (l *List) nameless(path *Path, t *kinds.Node, elements []any) (found []Name
 	}
 	for i, element := range elements {
 		switch {
+		case len(id.keys) == 0 && isContainer(element) && i < len(l.Elements) && !l.Elements[i].IsHeld():
+			return []Nameless{{Path: path}} // fields of the element are held, and none of them identifies it
 		case id.whole(element):
 		case len(id.keys) == 0:
 			return []Nameless{{Path: path}}
@@ -175,7 +180,7 @@ func IsKey(path string) bool {
 		return false
 	}
 	name, _, err := parseElement(p.Parent().label[1:])
-	return err == nil && slices.ContainsFunc(name.keys, func(key elementKey) bool { return key.name == p.Name() })
+	return err == nil && !name.isWhole && slices.ContainsFunc(name.keys, func(key elementKey) bool { return key.name == p.Name() })
 }
 
 // In returns the index of the list element in the last path element, or -1, and the names of its keys. keys
@@ -183,6 +188,8 @@ func IsKey(path string) bool {
 func (p *Path) In(t *kinds.Node, list []any) (index int, keys []string) {
 	name, _, err := parseElement(p.label[1:])
 	switch {
+	case err == nil && name.isWhole:
+		return name.wholeIn(list), nil
 	case err != nil, len(name.keys) == 0 && name.position >= len(list):
 		return -1, nil
 	case len(name.keys) == 0:
@@ -206,6 +213,28 @@ func (p *Path) In(t *kinds.Node, list []any) (index int, keys []string) {
 		}
 	}
 	return -1, nil
+}
+
+// wholeIn returns the index of an element of a set, or -1. An element with exactly the fields of the name has
+// precedence over one that has more.
+func (n elementName) wholeIn(list []any) int {
+	element := make(map[string]any, len(n.keys))
+	for _, key := range n.keys {
+		element[key.name] = key.value
+	}
+	found := -1
+	nth := max(n.nth, 1)
+	for k, is := range list {
+		switch m, isMap := is.(map[string]any); {
+		case isMap && (elementName{isWhole: true, keys: wholeKeys(m)}).label() == (elementName{isWhole: true, keys: n.keys}).label():
+			if nth--; nth == 0 {
+				return k
+			}
+		case found < 0 && Completes(is, element):
+			found = k
+		}
+	}
+	return found
 }
 
 // names reports whether an element has the keys of a name, or equals the value in it.

@@ -37,7 +37,7 @@ func (n *Node) isOpenMap() bool { return n.Shape == Map && n.Keys == nil }
 // isWritten reports whether the JSON of a node follows.
 func (n *Node) isWritten(w *manifest.RawText) bool {
 	switch {
-	case n.IsHeld():
+	case n.IsHeld() && !n.Quantity:
 		return w.SkipString(LeafText)
 	case n.isOpenMap():
 		return n.areWritten(w, 0, nil)

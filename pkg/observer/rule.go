@@ -18,9 +18,17 @@ const (
 	KeyPattern = "observer_schema_pattern"
 	KeyRule    = "observer_schema_rule"
 	KeyMode    = "observer_schema_mode"
+	// KeyType declares that equal amounts are equal values. Its value is quantityText.
+	KeyType = "observer_schema_type"
 )
 
-var ruleKeys = []string{KeyMinimum, KeyMaximum, KeyOneOf, KeyPattern, KeyRule, KeyMode}
+// The types of a field in spec.fields.
+const (
+	quantityText = "quantity"
+	setText      = "set"
+)
+
+var ruleKeys = []string{KeyMinimum, KeyMaximum, KeyOneOf, KeyPattern, KeyRule, KeyMode, KeyType}
 
 // Mode specifies when the controller writes a field.
 type Mode string
@@ -55,6 +63,8 @@ type Rule struct {
 	Expression string
 	// Mode is never ModeHold, because that is a leaf without a rule.
 	Mode Mode
+	// Type is a type of a field. It is only set while a rule is parsed: the field then has no rule.
+	Type string
 }
 
 // RuleContext is the input of a CEL rule in addition to the value, and the remaining evaluation cost for

@@ -242,3 +242,11 @@ func describe(v any) string {
 		return fmt.Sprintf("the number %v", v)
 	}
 }
+
+func isContainer(v any) bool {
+	switch v.(type) {
+	case map[string]any, []any:
+		return true
+	}
+	return false
+}

@@ -26,6 +26,7 @@ func (e *explainer) field(from delta.Field) {
 		Desired: from.Desired, Live: from.Live, Rule: from.Rule, Writer: e.writer(from), livePath: from.Path,
 	}
 	if removal := e.removal(from.Path); removal != nil {
+		f.Path, f.Parent = pathIn(from.Path, removal), pathIn(from.Path.Parent(), removal)
 		if f.State, d = FieldRemoved, removal; removal.Desired.Set {
 			f.State, f.Desired = FieldRestored, removal.Desired
 		}
@@ -50,6 +51,16 @@ func (e *explainer) field(from delta.Field) {
 		f.mask(e.id)
 	}
 	e.fields = append(e.fields, f)
+}
+
+// pathIn returns a path with the name that a removal has for the list element that it removes: the walk of an object
+// that is released knows no sets.
+func pathIn(path *observer.Path, removal *delta.Difference) string {
+	chain, removed := path.Chain(), removal.LivePath().Chain()
+	if len(chain) < len(removed) {
+		return path.String()
+	}
+	return removal.Path + strings.TrimPrefix(path.String(), chain[len(removed)-1].String())
 }
 
 // addRestored explains fields that do not exist and that are about to be restored.
@@ -229,15 +240,24 @@ func inPlaceWhy(f Field, remedy string) string {
 		return "observed, and not known yet: Holdfast learns it"
 	case f.State == FieldLearned:
 		return "in sync: not in the manifest, so the live value was learned, and is held"
-	case f.State == FieldAccepted && !f.Live.Set && observer.Empty(f.Desired.Any):
-		return "in sync: the API server drops empty values"
-	case f.State == FieldAccepted && !f.Live.Set:
-		return "in sync: the API server drops it. Is its name mistyped?"
 	case f.State == FieldAccepted:
-		return "in sync: this is the accepted form of the desired value"
+		return acceptedWhy(f)
 	default:
 		return "in sync: it has the desired value"
 	}
+}
+
+// acceptedWhy returns the reason why a value other than the desired one is in sync.
+func acceptedWhy(f Field) string {
+	switch {
+	case !f.Live.Set && observer.Empty(f.Desired.Any):
+		return "in sync: the API server drops empty values"
+	case !f.Live.Set:
+		return "in sync: the API server drops it. Is its name mistyped?"
+	case observer.SameAmount(f.Live.Any, f.Desired.Any):
+		return "in sync: it is the desired amount"
+	}
+	return "in sync: this is the accepted form of the desired value"
 }
 
 func (e *explainer) driftWhy(f Field) string {

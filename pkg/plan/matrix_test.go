@@ -432,6 +432,28 @@ var features = []feature{
 		}
 		return first(image("web:1", "web"), image("side:1", "side"))
 	}},
+	{name: "type set", none: noFieldsOfHooks, run: func(c *cellWorld) string {
+		c.given(foreign)
+		at := []string{"spec", "template", "spec", "tolerations"}
+		toleration := func(key string) any { return map[string]any{"key": key, "operator": "Exists"} }
+		c.hold("spec: {template: {spec: {tolerations: [{key: ours, operator: Exists}]}}}", c.fieldsOf("{path: spec.template.spec.tolerations, type: set}"))
+		c.drift([]any{toleration("theirs"), toleration("ours")}, at...)
+		wrong := first(c.is([]any{toleration("theirs"), toleration("ours")}, at...), c.unreported())
+		c.drift([]any{toleration("theirs")}, at...)
+		if c.relation == observed {
+			return first(wrong, c.is([]any{toleration("theirs")}, at...), c.reported("spec", "template", "spec", "tolerations[{key=ours,operator=Exists}]"))
+		}
+		return first(wrong, c.is([]any{toleration("theirs"), toleration("ours")}, at...))
+	}},
+	{name: "type quantity", none: noFieldsOfHooks, run: func(c *cellWorld) string {
+		c.given(foreign)
+		at := []string{"spec", "template", "metadata", "annotations", "size"}
+		c.hold("spec: {template: {metadata: {annotations: {size: 1Gi}}}}", c.fieldsOf("{path: spec.template.metadata.annotations.size, type: quantity}"))
+		c.drift("1024Mi", at...)
+		wrong := first(c.is("1024Mi", at...), c.unreported())
+		c.drift("2Gi", at...)
+		return first(wrong, c.corrected("1Gi", "2Gi", at...))
+	}},
 	{name: "a closed map", none: noFieldsOfHooks, run: func(c *cellWorld) string {
 		c.given(foreign)
 		c.hold("spec: {template: {metadata: {annotations: {tier: gold}}}}", c.fieldsOf(`{path: spec.template.metadata.annotations, keys: {hold: ["*"]}}`))

@@ -96,7 +96,7 @@ func namelessFaults(id manifest.ID, nameless []observer.Nameless) (faults []erro
 	}
 	if len(lists) > 0 {
 		faults = append(faults, fmt.Errorf("%s is shared, and the elements of %s have no keys that identify them: "+
-			"set their keys in a schema in spec.observerSchema (%s), or hold the entire list there", id, firstNames(lists), observer.KeyMapKeys))
+			"hold each element by its value, with {path: %s, type: set} in hold of spec.fields", id, firstNames(lists), lists[0]))
 	}
 	return faults
 }

@@ -116,6 +116,11 @@ type HeldField struct {
 	// absent: it removes the field.
 	// +optional
 	Mode HeldMode `json:"mode,omitempty"`
+	// Type declares how values are compared. set: the field is a list, each element of the manifest is held by
+	// its whole value, and other clients can add elements. quantity: equal amounts are equal, such as 1Gi and
+	// 1024Mi.
+	// +optional
+	Type HeldType `json:"type,omitempty"`
 	// Keys close the map or list at the path: they list the keys that no other client can add to the map, or
 	// the keys of elements that no other client can add to the list.
 	// +optional
@@ -128,6 +133,11 @@ type HeldField struct {
 //
 // +kubebuilder:validation:Enum=hold;seed;push;report;watch;absent
 type HeldMode string
+
+// HeldType declares how the values of a field are compared.
+//
+// +kubebuilder:validation:Enum=set;quantity
+type HeldType string
 
 // HeldKeys lists keys of a map, or of list elements. Several keys of an element are joined by commas, as in
 // "80,TCP". * matches any string.
@@ -179,5 +189,5 @@ func (f HeldField) MarshalJSON() ([]byte, error) {
 
 // HasRule reports whether the item sets anything in addition to the path.
 func (f HeldField) HasRule() bool {
-	return f.Minimum != nil || f.Maximum != nil || f.OneOf != nil || f.Pattern != "" || f.Rule != "" || f.Mode != "" || f.Keys != nil
+	return f.Minimum != nil || f.Maximum != nil || f.OneOf != nil || f.Pattern != "" || f.Rule != "" || f.Mode != "" || f.Type != "" || f.Keys != nil
 }
