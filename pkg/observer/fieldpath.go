@@ -123,13 +123,28 @@ func (p *FieldPath) CheckNames(kind *kinds.Node) (depth int, err error) {
 				known = append(known, name)
 			}
 			return i, fmt.Errorf("no field %s%s", stepsText(p.steps[:i+1]), suggest.DidYouMean(step.key(), known))
-		case isList, step.isPattern():
-			kind = kind.Elem()
-		default:
-			kind = kind.Field(step.key())
 		}
+		kind = step.below(kind)
 	}
 	return len(p.steps), nil
+}
+
+// DefaultFor returns the value that the API server sets if the field is absent in an object of the kind. It returns
+// false if the schema of the kind does not define it.
+func (p *FieldPath) DefaultFor(kind *kinds.Node) (any, bool) {
+	last := len(p.steps) - 1
+	for _, step := range p.steps[:last] {
+		kind = step.below(kind)
+	}
+	return kind.Default(p.steps[last].name)
+}
+
+// below returns the schema of the fields that the path element matches.
+func (s pathStep) below(kind *kinds.Node) *kinds.Node {
+	if kind != nil && kind.List != "" || s.isPattern() {
+		return kind.Elem()
+	}
+	return kind.Field(s.key())
 }
 
 func stepsText(steps []pathStep) string {

@@ -143,6 +143,9 @@ func (e EntryView) Line(now time.Time, withApplication bool) string {
 		text += " " + terminal.Visible(e.Path) + ": " + inlineView(live)
 		if desired != live {
 			text += " → " + inlineView(desired)
+			if remark := DefaultText(plan.Offline(), e.Resource.APIVersion, e.Resource.Kind, e.Path); desired == nil && remark != "" {
+				text += " (" + remark + ")"
+			}
 		}
 		text += ","
 	}
