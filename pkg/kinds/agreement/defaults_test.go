@@ -54,7 +54,7 @@ func TestDefaultsMatchServer(t *testing.T) {
 		object.SetAPIVersion(groupVersion)
 		object.SetName("defaults")
 		all := client.Resource(gv.WithResource(plural))
-		var here dynamic.ResourceInterface = all.Namespace("default")
+		here := all.Namespace("default")
 		if kind := object.GetKind(); strings.HasSuffix(kind, "WebhookConfiguration") || kind == "StorageClass" {
 			here = all
 		}
