@@ -118,7 +118,7 @@ test test-product test-modules test-long test-pure test-faults test-storm test-u
 
 # What takes longest begins first, and is not what all wait for in the end. `make verify`
 # runs go vet.
-LONGEST := ./pkg/controller ./cmd/holdfast-controller ./internal/faults ./deploy ./internal/clitest ./pkg/cluster
+LONGEST := ./pkg/controller ./pkg/program ./internal/faults ./deploy ./internal/clitest ./pkg/cluster
 
 # Tests with a control plane use what two processors have: more of them at once are late
 # together, and time out.

@@ -37,6 +37,13 @@ func TestExamplesArePlanned(t *testing.T) {
 	}
 }
 
+// The page on hooks shows the complete program of examples/embed.
+func TestEmbeddingProgramIsOnPage(t *testing.T) {
+	_, program, found := strings.Cut(read(t, "examples/embed/main.go"), "package main\n")
+	require.True(t, found)
+	assert.Contains(t, facts.Blocks(read(t, "docs/hooks.md"), "go"), "package main\n"+program)
+}
+
 // output returns the output of a command that reads standard input.
 func output(t *testing.T, stdin string, status int, args ...string) string {
 	t.Helper()

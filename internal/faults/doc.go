@@ -24,8 +24,8 @@
 //	the same and 503, at random                   here TestStorm
 //	an answer that takes 30 seconds               here TestLateResponse
 //	API server and etcd killed                    pkg/controller TestAnOutageOfTheControlPlaneIsSurvived, here TestStorm
-//	API server paused for longer than the lease   cmd/holdfast-controller TestAPIServerPausedBeyondLease
-//	a leader paused for longer than the lease     cmd/holdfast-controller TestPausedLeaderExits
+//	API server paused for longer than the lease   pkg/program             TestAPIServerPausedBeyondLease
+//	a leader paused for longer than the lease     pkg/program             TestPausedLeaderExits
 //	two that lead                                 pkg/controller TestTwoControllersAtOnceDoNoHarm
 //	a kind comes, goes, changes its versions      pkg/controller TestKindIsDeletedAndCreatedAgain and its neighbours
 //	discovery that fails in part                  here TestPartialDiscoveryDeletesNothing

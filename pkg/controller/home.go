@@ -85,6 +85,7 @@ func (c *Controller) wroteApplication(app *v1alpha1.Application) error {
 		return err
 	}
 	c.applications.Wrote(content)
+	c.profiles.ApplicationChanged()
 	return nil
 }
 

@@ -15,6 +15,16 @@ func (c *Controller) standardHooks(more *hooks.Hooks) *hooks.Hooks {
 	own := hooks.New()
 	own.ApplicationMangling.Listen("callback", c.needCallback)
 	own.ResourcePreCreate.Listen("generate", hooks.Generate)
+	more = hooks.New().And(more)
+	if names := more.ApplicationMangling.Names(); len(names) > 0 {
+		own.ApplicationPostReconcile.Listen("listeners", func(e *hooks.ReconcileEvent) error {
+			if e.Status.Hooks == nil {
+				e.Status.Hooks = &v1alpha1.HooksStatus{}
+			}
+			e.Status.Hooks.Listeners = names
+			return nil
+		})
+	}
 	return own.And(more)
 }
 

@@ -17,6 +17,7 @@ import (
 
 // applicationChanged handles an event of the watch of Applications.
 func (c *Controller) applicationChanged(before, after *cluster.Object) {
+	c.profiles.ApplicationChanged()
 	if before != nil && (after == nil || before.UID != after.UID) {
 		c.forget(before.UID)
 	}

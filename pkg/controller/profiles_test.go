@@ -61,6 +61,12 @@ func (f *fixture) AwaitProfile(name, reason string) (message string) {
 	return message
 }
 
+// AwaitCount waits until the status of a profile has a number of objects.
+func (f *fixture) AwaitCount(profile string, n int64) {
+	f.t.Helper()
+	f.AwaitValue(holdProfiles, profile, n, "status", "objects")
+}
+
 // AwaitProfiles waits until the status of an Application names the profiles of its first
 // resource.
 func (f *fixture) AwaitProfiles(name string, profiles ...string) {
@@ -182,6 +188,57 @@ func TestInvalidProfilesAreRejected(t *testing.T) {
 			require.True(t, apierrors.IsInvalid(err), "%v", err)
 		})
 	}
+}
+
+// A profile with a name that the API server does not know is not reported as in effect.
+func TestProfileWithUnknownNames(t *testing.T) {
+	f := given(t)
+	profile := f.Profile(`
+    kinds: [{group: apps, kind: Deploymnt}, {group: apps, kind: StatefulSet}]
+    free: [spec.replicas]
+`)
+	assert.Equal(t, "spec.rules[0].kinds[0]: the API server serves no kind Deploymnt.apps: did you mean Deployment?\nAll other rules and paths are in effect",
+		f.AwaitProfile(profile, v1alpha1.ProfileUnknownNames))
+	one := func(rule string) {
+		f.Patch("owner", holdProfiles, profile, `{spec: {rules: [{match: "object.metadata.namespace == '$NS'", `+rule+`}]}}`)
+	}
+	one(`kinds: [{kind: Deployment}, {kind: ConfigMap}], free: [spec.replicas, data.one, "metadata.annotations[*]"]`)
+	f.AwaitProfile(profile, v1alpha1.ProfileInEffect)
+	one(`kinds: [{kind: Deployment}, {kind: ConfigMap}], hold: [spec.paused], free: [data.one, spec.replica, spec.template.spec.containers.image]`)
+	assert.Equal(t, "spec.rules[0].free[1]: Deployment: no field spec.replica: did you mean replicas?\n"+
+		"spec.rules[0].free[2]: Deployment: spec.template.spec.containers is a list: write spec.template.spec.containers[*]\nAll other rules and paths are in effect",
+		f.AwaitProfile(profile, v1alpha1.ProfileUnknownNames))
+
+	group := f.namespace + ".example.com"
+	one("kinds: [{group: " + group + ", kind: Song}], free: [spec.title]")
+	f.AwaitProfile(profile, v1alpha1.ProfileUnknownNames)
+	f.Definition("Song", "songs", anySpec)
+	f.AwaitProfile(profile, v1alpha1.ProfileInEffect)
+	f.Quiet(time.Second)
+	f.Delete(definitions, "songs."+group)
+	f.AwaitProfile(profile, v1alpha1.ProfileUnknownNames)
+}
+
+// The status of a profile counts the objects in which the profile decides about a field.
+func TestProfileCountsObjects(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	f.Run(controller.Options{})
+	profile := f.Profile(`
+    kinds: [{group: "", kind: ConfigMap}]
+    free: [data.one]
+`)
+	f.AwaitCount(profile, 0)
+	f.Submit("a", "manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {one: a}}, {apiVersion: v1, kind: ConfigMap, metadata: {name: b}, data: {one: a}}]")
+	f.Submit("b", "manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {one: a}}, {apiVersion: v1, kind: Secret, metadata: {name: d}, stringData: {one: a}}]")
+	f.AwaitCount(profile, 3)
+	f.Quiet(time.Second)
+	f.Mark()
+	f.Quiet(7 * time.Second)
+	assert.Empty(t, f.Requests(), "at rest nothing is asked")
+	f.Delete(applications, "b")
+	f.AwaitCount(profile, 2)
+	f.Quiet(time.Second)
+	f.AssertAsked(map[string]int{"patch holdprofiles/status": 1}, func(r testcluster.Request) bool { return r.Resource == holdProfiles.Resource })
 }
 
 // A new process must read all profiles before it writes anything.

@@ -64,6 +64,7 @@ func New(client *cluster.Client, options Options) *Controller {
 	c.applications = cluster.NewApplicationStore(client, v1alpha1.GroupVersionResource, options.Selection, c.applicationChanged, func() { close(c.synced) })
 	c.slots = newSlots(c.applications, options.Slots)
 	c.slices = cluster.NewApplicationStore(client, v1alpha1.SliceGroupVersionResource, slicesIn(options.Selection), c.sliceChanged, func() { close(c.slicesSynced) })
+	c.profiles.Count(c.applications, c.slices)
 	options.Metrics.register(c)
 	return c
 }

@@ -98,6 +98,7 @@ func (c *Controller) sliceChanged(before, after *cluster.Object) {
 	c.mu.Unlock()
 	if known || s != nil {
 		c.queue.Add(application)
+		c.profiles.ApplicationChanged()
 	}
 }
 

@@ -36,6 +36,14 @@ func (p *Point[E]) Listen(name string, call func(E) error) {
 	p.listeners = append(p.listeners, listener[E]{name, call})
 }
 
+// Names returns the names of the listeners in the order in which they are called.
+func (p *Point[E]) Names() (names []string) {
+	for _, l := range p.listeners {
+		names = append(names, l.name)
+	}
+	return names
+}
+
 // Run calls the listeners. It converts a panic of a listener to an error without the value of the panic,
 // because that value can contain secrets.
 func (p *Point[E]) Run(event E) error {

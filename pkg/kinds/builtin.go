@@ -72,7 +72,7 @@ func link(content []byte) (linkedTable, error) {
 	}
 	for name, fields := range raw.Types {
 		node := result.types[name]
-		node.fields = make(map[string]*Node, len(fields))
+		node.fields, node.defaults = make(map[string]*Node, len(fields)), builtinDefaults[name]
 		for field, e := range fields {
 			linkedField, err := result.node(e)
 			if err != nil {

@@ -38,9 +38,10 @@ type Node struct {
 	// from a policy, or gives another server access to objects.
 	Grants bool
 
-	fields map[string]*Node
-	elem   *Node
-	closed bool // no fields other than the known ones are allowed
+	fields   map[string]*Node
+	defaults map[string]any
+	elem     *Node
+	closed   bool // no fields other than the known ones are allowed
 }
 
 // Field returns the field with that name, or the element type if the node is a map. It returns nil if the
@@ -56,6 +57,16 @@ func (n *Node) Field(name string) *Node {
 		return nil
 	}
 	return n.elem
+}
+
+// Default returns the value that the API server sets if a field of that name is absent. It returns false if the
+// schema defines no default, or an empty one.
+func (n *Node) Default(name string) (any, bool) {
+	if n == nil {
+		return nil, false
+	}
+	value, defined := n.defaults[name]
+	return value, defined
 }
 
 // IsOneValue reports whether the node is an atomic map.

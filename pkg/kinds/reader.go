@@ -157,6 +157,7 @@ func (r *reader) fill(node *Node, parts []*openAPI) (err error) {
 	for _, part := range parts {
 		for name, property := range part.Properties {
 			properties[name] = append(properties[name], property)
+			node.setDefault(name, property)
 		}
 		if part.AdditionalProperties != nil {
 			elements = append(elements, part.AdditionalProperties.schema)
@@ -224,8 +225,8 @@ func (s *openAPI) isOneValue() bool {
 	return s.Properties["matchLabels"] != nil && s.Properties["matchExpressions"] != nil
 }
 
-// keyDefaults returns the default of each key that has one. Empty defaults (0 and "") are ignored: in the
-// built-in kinds they are Go's zero values, and no API server stores an element without such a key.
+// keyDefaults returns the default of each key that has one. Empty defaults are ignored: in the built-in
+// kinds they are Go's zero values, and no API server stores an element without such a key.
 func (r *reader) keyDefaults(keys []string, elements []*openAPI) (map[string]any, error) {
 	if len(keys) == 0 {
 		return nil, nil
@@ -238,7 +239,7 @@ func (r *reader) keyDefaults(keys []string, elements []*openAPI) (map[string]any
 	for _, key := range keys {
 		for _, part := range parts {
 			property := part.Properties[key]
-			if property == nil || property.Default == nil || property.Default == "" || property.Default == 0.0 {
+			if !property.hasDefault() {
 				continue
 			}
 			if defaults == nil {
@@ -249,6 +250,35 @@ func (r *reader) keyDefaults(keys []string, elements []*openAPI) (map[string]any
 		}
 	}
 	return defaults, nil
+}
+
+// setDefault records the default of a field, unless another schema object has defined one.
+func (n *Node) setDefault(name string, property *openAPI) {
+	if _, defined := n.defaults[name]; defined || !property.hasDefault() {
+		return
+	}
+	if n.defaults == nil {
+		n.defaults = map[string]any{}
+	}
+	n.defaults[name] = integer(property.Default)
+}
+
+// hasDefault reports whether the schema object defines a default that is not empty.
+func (s *openAPI) hasDefault() bool {
+	if s == nil {
+		return false
+	}
+	switch value := s.Default.(type) {
+	case nil:
+		return false
+	case string:
+		return value != ""
+	case float64:
+		return value != 0
+	case map[string]any:
+		return len(value) > 0
+	}
+	return true
 }
 
 // integer converts whole numbers to int64, the type they have in objects read from an API server. It

@@ -6,6 +6,9 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"holdfast.dev/holdfast/internal/suggest"
+	"holdfast.dev/holdfast/pkg/kinds"
 )
 
 // maxFieldPath limits the length of a path that a user writes.
@@ -106,6 +109,51 @@ func bracketStep(text string) (pathStep, string, error) {
 
 // String returns the path as the user wrote it.
 func (p *FieldPath) String() string { return p.text }
+
+// CheckNames returns an error for the first path element that objects of a kind are known not to have, and how many
+// elements are before it.
+func (p *FieldPath) CheckNames(kind *kinds.Node) (depth int, err error) {
+	for i, step := range p.steps {
+		switch isList := kind != nil && kind.List != ""; {
+		case isList && !step.isElement():
+			return i, fmt.Errorf("%s is a list: write %[1]s[*]", stepsText(p.steps[:i]))
+		case !isList && !step.isPattern() && kind.Forbids(step.key()):
+			var known []string
+			for name := range kind.Fields() {
+				known = append(known, name)
+			}
+			return i, fmt.Errorf("no field %s%s", stepsText(p.steps[:i+1]), suggest.DidYouMean(step.key(), known))
+		}
+		kind = step.below(kind)
+	}
+	return len(p.steps), nil
+}
+
+// DefaultFor returns the value that the API server sets if the field is absent in an object of the kind. It returns
+// false if the schema of the kind does not define it.
+func (p *FieldPath) DefaultFor(kind *kinds.Node) (any, bool) {
+	last := len(p.steps) - 1
+	for _, step := range p.steps[:last] {
+		kind = step.below(kind)
+	}
+	return kind.Default(p.steps[last].name)
+}
+
+// below returns the schema of the fields that the path element matches.
+func (s pathStep) below(kind *kinds.Node) *kinds.Node {
+	if kind != nil && kind.List != "" || s.isPattern() {
+		return kind.Elem()
+	}
+	return kind.Field(s.key())
+}
+
+func stepsText(steps []pathStep) string {
+	var text strings.Builder
+	for _, step := range steps {
+		text.WriteString(step.String())
+	}
+	return strings.TrimPrefix(text.String(), ".")
+}
 
 // isAll reports whether the path is AllFields.
 func (p *FieldPath) isAll() bool {

@@ -183,7 +183,7 @@ func (c *summarizer) hooks() {
 	if app.Status.Hooks != nil {
 		state = *app.Status.Hooks
 	}
-	c.result.Status.Hooks = nil
+	c.result.Status.Hooks, state.Listeners = nil, nil // a listener of the controller adds them
 	if len(hooks.Purposes(app)) == 0 {
 		return
 	}

@@ -3,6 +3,9 @@ package plan
 import (
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
@@ -75,6 +78,19 @@ func isDefault(parent, name string, siblings map[string]any) bool {
 		}
 	}
 	return false
+}
+
+// DefaultFor returns the value that the API server sets if a field of an object of the kind is absent. It returns false
+// if the schema of the kind does not define it.
+func DefaultFor(known Kinds, gvk schema.GroupVersionKind, path string) (any, bool) {
+	parsed, err := observer.ParseFieldPath(path)
+	if err != nil {
+		return nil, false
+	}
+	if value, defined := parsed.DefaultFor(published(known, gvk)); defined {
+		return value, true
+	}
+	return parsed.DefaultFor(kinds.Builtin(gvk)) // the published schema has few defaults of built-in kinds
 }
 
 // pullPolicy returns the default imagePullPolicy of an image.

@@ -39,7 +39,8 @@
 //	             fields are held, release.go (branch.go, merge.go) the values of released fields
 //	the input    render.go makes the objects (objects.go, and selected.go for those that
 //	             selection.go selects) and schemas of the spec, fields.go the schemas of
-//	             spec.fields, profiles.go those of HoldProfiles; listeners.go has the engine's
+//	             spec.fields, profiles.go those of HoldProfiles (profilenames.go checks their
+//	             names); listeners.go has the engine's
 //	             own steps among the hooks; record.go reads the last-applied state, users.go the
 //	             user of a change; misspelt.go finds unknown fields, faults.go invalid parts;
 //	             size.go checks whether the status will fit, incomplete.go whether parts of the

@@ -35,6 +35,7 @@ type profileRule struct {
 	match      string
 	autoscaled bool // the rule applies only to objects that an autoscaler targets
 	paths      []observer.ProfilePath
+	places     []string // of the paths in the rule, for messages
 }
 
 // autoscalerKind is the kind of the autoscalers, which write replicas.
@@ -69,6 +70,7 @@ func ReadProfile(from *v1alpha1.HoldProfile) (p *Profile, faults []error) {
 					fault(fmt.Sprintf("%s[%d]", list, k), "%w", err)
 					continue
 				}
+				r.places = append(r.places, fmt.Sprintf("%s[%d]", list, k))
 				r.paths = append(r.paths, observer.ProfilePath{Path: path, Free: list == "free", Profile: from.Name})
 			}
 		}
@@ -95,9 +97,15 @@ func (p *Profile) AsksForAutoscalersOf(kind schema.GroupKind) bool {
 }
 
 func (r profileRule) isFor(kind schema.GroupKind) bool {
-	return slices.ContainsFunc(r.kinds, func(s v1alpha1.KindSelector) bool {
-		return observer.MatchesPattern(s.Kind, kind.Kind) && (s.Group == nil || observer.MatchesPattern(*s.Group, kind.Group))
-	})
+	return slices.ContainsFunc(r.kinds, func(s v1alpha1.KindSelector) bool { return selects(s, kind) })
+}
+
+func selects(s v1alpha1.KindSelector, kind schema.GroupKind) bool {
+	return observer.MatchesPattern(s.Kind, kind.Kind) && selectsGroup(s, kind.Group)
+}
+
+func selectsGroup(s v1alpha1.KindSelector, group string) bool {
+	return s.Group == nil || observer.MatchesPattern(*s.Group, group)
 }
 
 // AutoscalerTarget returns the object that a HorizontalPodAutoscaler targets. It returns false if the

@@ -12,11 +12,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"pgregory.net/rapid"
 	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -200,6 +202,41 @@ func TestProfilesThatAreNone(t *testing.T) {
 		require.NoError(t, yaml.UnmarshalStrict([]byte(row.rule), &p.Spec.Rules[0]))
 		_, mistakes := plan.ReadProfile(p)
 		assert.ErrorContains(t, errors.Join(mistakes...), row.message, row.rule)
+	}
+}
+
+// Only names that the API server certainly does not know are errors.
+func TestUnknownNamesOfProfiles(t *testing.T) {
+	served := plan.ServedKinds{Unavailable: []string{"metrics.k8s.io"}, Kinds: []schema.GroupVersionKind{
+		{Version: "v1", Kind: "ConfigMap"}, {Version: "v1", Kind: "Service"}, {Group: "apps", Version: "v1", Kind: "Deployment"},
+		{Group: "example.com", Version: "v1", Kind: "Untyped"},
+	}}
+	for rule, want := range map[string]string{
+		`{kinds: [{group: apps, kind: Deployment}], free: [spec.replicas, "metadata.annotations[*]", "spec.template.spec.containers[*].image"]}`: "",
+		`{kinds: [{group: apps, kind: "*"}], free: [spec.replicsa]}`:                                                                             "",
+		`{kinds: [{group: apps, kind: "Stateful*"}], free: [spec.replicas]}`:                                                                     "kinds[0]: the API server serves no kind Stateful*.apps",
+		`{kinds: [{group: "", kind: Deployment}], free: [spec.replicas]}`:                                                                        "kinds[0]: the API server serves no kind Deployment",
+		`{kinds: [{group: apps, kind: Deployment}, {group: apps, kind: Deploymnt}], free: [a]}`:                                                  "kinds[1]: the API server serves no kind Deploymnt.apps: did you mean Deployment?",
+		`{kinds: [{kind: NodeMetrics}], free: [usage]}`:                                                                                          "",
+		`{kinds: [{group: metrics.k8s.io, kind: NodeMetrics}], free: [usage]}`:                                                                   "",
+		`{kinds: [{group: apps, kind: Deployment}], hold: [spec.paused], free: [spec.paused, spec.replicsa]}`:                                    "free[1]: Deployment: no field spec.replicsa: did you mean replicas?",
+		`{kinds: [{group: apps, kind: Deployment}, {group: "", kind: Service}], free: [spec.type, spec.ports]}`:                                  "",
+		`{kinds: [{group: apps, kind: Deployment}, {group: "", kind: Service}], hold: [spec.template.sepc]}`:                                     "hold[0]: Deployment: no field spec.template.sepc: did you mean spec?",
+		`{kinds: [{group: apps, kind: Deployment}], free: [spec.template.spec.containers.image]}`:                                                "free[0]: Deployment: spec.template.spec.containers is a list: write spec.template.spec.containers[*]",
+		`{kinds: [{group: apps, kind: Deployment}, {group: example.com, kind: Untyped}], free: [spec.replicsa]}`:                                 "",
+		`{kinds: [{group: "", kind: ConfigMap}], free: ["data[service-ca.crt]", "[data]"]}`:                                                      "",
+	} {
+		p := &v1alpha1.HoldProfile{}
+		p.Spec.Rules = make([]v1alpha1.ProfileRule, 1)
+		require.NoError(t, yaml.UnmarshalStrict([]byte(rule), &p.Spec.Rules[0]))
+		read, mistakes := plan.ReadProfile(p)
+		require.Empty(t, mistakes)
+		err := errors.Join(read.CheckNames(served, kinds.Builtin)...)
+		if want == "" {
+			assert.NoError(t, err, rule)
+		} else {
+			assert.EqualError(t, err, "spec.rules[0]."+want, rule)
+		}
 	}
 }
 

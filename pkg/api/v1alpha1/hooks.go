@@ -120,6 +120,11 @@ type HooksStatus struct {
 	// Shutdown is set while the Application is shutting down.
 	// +optional
 	Shutdown *ShutdownStatus `json:"shutdown,omitempty"`
+	// Listeners lists the hooks in the program of the controller that can change the manifests. Other
+	// programs, such as holdfast, do not have them.
+	// +optional
+	// +listType=atomic
+	Listeners []string `json:"listeners,omitempty"`
 }
 
 // ShutdownStatus is the progress of the shutdown.

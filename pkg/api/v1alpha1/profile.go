@@ -20,6 +20,7 @@ var ProfileGroupVersionResource = GroupVersion.WithResource(ProfileResource)
 // +kubebuilder:resource:path=holdprofiles,scope=Cluster,shortName=hfprofile
 // +kubebuilder:subresource:status
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Objects",type=integer,JSONPath=`.status.objects`
 // +kubebuilder:printcolumn:name="Message",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].message`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type HoldProfile struct {
@@ -104,11 +105,16 @@ const TargetingAutoscaler TargetingKind = "HorizontalPodAutoscaler"
 
 // HoldProfileStatus is the status of a HoldProfile.
 type HoldProfileStatus struct {
-	// Conditions contains one condition, Ready. It is False if the profile has no effect.
+	// Conditions contains one condition, Ready. It is False if the profile, or a part of it, has no effect.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+
+	// Objects is how many objects of Applications have fields that the profile frees or holds. Unset: the
+	// objects are not counted.
+	// +optional
+	Objects *int32 `json:"objects,omitempty"`
 }
 
 // Reasons of the condition Ready of a HoldProfile.
@@ -117,6 +123,9 @@ const (
 	ProfileInEffect = "InEffect"
 	// ProfileInvalid: the profile has validation errors, and no effect.
 	ProfileInvalid = "Invalid"
+	// ProfileUnknownNames: a rule names a kind that the API server does not serve, or a path that its kinds
+	// do not have. The other rules are in effect.
+	ProfileUnknownNames = "UnknownNames"
 	// ProfileAutoscalersForbidden: the controller is not allowed to read the targets of autoscalers. The
 	// rules with whileTargetedBy have no effect.
 	ProfileAutoscalersForbidden = "AutoscalersForbidden"

@@ -12,12 +12,13 @@ import (
 )
 
 // asApplied returns the Application with its last-applied state as manifests, for a template that only the
-// controller can translate. Values of Secrets are free, because no status contains them.
+// controller can translate, or hooks that only the controller has. Values of Secrets are free, because no status contains them.
 func (app Subject) asApplied() Subject {
 	status := app.Status
 	applied := app.DeepCopy()
 	applied.Spec.Tosca, applied.Spec.CSAR, applied.Spec.Hooks = nil, nil, nil
 	applied.Spec.Manifest, applied.Spec.ObserverSchema = nil, nil
+	applied.Status.Hooks = nil // the hooks have changed these manifests already
 	for i, item := range status.LastAppliedManifest {
 		content, err := manifest.DecodeJSON(item.Raw)
 		if err != nil || isPruned(status, content, app.Namespace) {

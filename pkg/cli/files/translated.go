@@ -17,9 +17,13 @@ import (
 
 // Translated translates the template or archive of an Application like the controller. If that fails here,
 // it uses the last-applied state instead, if that has the same source. stored is set for an Application of
-// a cluster, where the last successful translation remains in effect.
+// a cluster, where the last successful translation remains in effect. It also uses the last-applied state if
+// hooks of the controller can have changed the manifests.
 func (app Subject) Translated(ctx context.Context, reader source.Reader, stored bool) (Subject, *plan.Source) {
 	onRecord := len(app.Status.LastAppliedManifest) > 0 && !app.NewSource
+	if stored && onRecord && len(app.listeners()) > 0 && app.Status.ObservedGeneration == app.Generation {
+		return app.asApplied(), nil
+	}
 	if !source.IsUsed(app.Application) {
 		return app, nil
 	}
@@ -28,6 +32,14 @@ func (app Subject) Translated(ctx context.Context, reader source.Reader, stored 
 		return app.asApplied(), nil
 	}
 	return app, translation
+}
+
+// listeners returns the hooks in the program of the controller, which this program does not have.
+func (app Subject) listeners() []string {
+	if app.Status.Hooks == nil {
+		return nil
+	}
+	return app.Status.Hooks.Listeners
 }
 
 func (app Subject) translate(ctx context.Context, reader source.Reader) *plan.Source {

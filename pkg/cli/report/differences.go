@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/cli/files"
@@ -84,7 +86,7 @@ func (t *Differences) details(change plan.Change) {
 	t.problem(change)
 	for _, field := range t.Visible(change) {
 		if shown, is := shownOf(change, field); is {
-			t.field(change.ID, shown)
+			t.field(change, shown)
 		}
 	}
 	for line := range strings.Lines(body(change)) {
@@ -141,20 +143,42 @@ func (t *Differences) problem(change plan.Change) {
 }
 
 // field prints a field that has drifted, on one line if it fits.
-func (t *Differences) field(id manifest.ID, d delta.Difference) {
+func (t *Differences) field(change plan.Change, d delta.Difference) {
+	id := change.ID
 	desired, observed := plan.MaskedValues(id, d)
 	path, note := terminal.Visible(d.Path)+":", t.note(id, d)
 	before, short := terminal.Inline(observed)
 	after, alsoShort := terminal.Inline(desired)
+	remark := ""
+	if !desired.Set {
+		remark = DefaultText(t.Kinds, change.APIVersion, id.Kind, d.Path)
+		after = terminal.Absent(remark)
+	}
 	before, after = terminal.Visible(before), terminal.Visible(after)
 	if short && alsoShort && t.fits(path+" "+before+" → "+after) {
 		t.noted(path+" "+before+" → "+after, path+" "+t.Palette.Paint(terminal.Red, before)+" → "+t.Palette.Paint(terminal.Green, after), note)
 		return
 	}
+	if remark != "" {
+		note = strings.TrimPrefix(note+"; "+terminal.Visible(remark), "; ")
+	}
 	t.noted(path, path, note)
 	for _, line := range terminal.BlockLines(observed, desired) {
 		t.marked("  ", line.Mark, line.Text)
 	}
+}
+
+// DefaultText returns the default of an absent field as a remark, or "" if the schema of the kind does not define one.
+func DefaultText(known plan.Kinds, apiVersion, kind, path string) string {
+	value, defined := plan.DefaultFor(known, schema.FromAPIVersionAndKind(apiVersion, kind), path)
+	if !defined {
+		return ""
+	}
+	text, short := terminal.Inline(delta.NewValue(value))
+	if !short {
+		return ""
+	}
+	return "the default is " + text
 }
 
 func (t *Differences) fits(text string) bool {

@@ -139,12 +139,7 @@ func (e EntryView) Line(now time.Time, withApplication bool) string {
 		text += " of " + e.Application.Namespace + "/" + e.Application.Name
 	}
 	if e.Path != "" {
-		live, desired := e.Values()
-		text += " " + terminal.Visible(e.Path) + ": " + inlineView(live)
-		if desired != live {
-			text += " → " + inlineView(desired)
-		}
-		text += ","
+		text += " " + terminal.Visible(e.Path) + ": " + e.valueText() + ","
 	}
 	if e.Manager != "" {
 		text += " by " + e.Writer()
@@ -164,6 +159,19 @@ func (e EntryView) Line(now time.Time, withApplication bool) string {
 	}
 	if since, err := time.Parse(time.RFC3339, e.Since); e.Count > 1 && err == nil {
 		text += fmt.Sprintf(" (%d times since %s)", e.Count, terminal.Ago(now, since))
+	}
+	return text
+}
+
+// valueText returns the live value of the field, and the desired value if that is another one.
+func (e EntryView) valueText() string {
+	live, desired := e.Values()
+	if desired == live {
+		return inlineView(live)
+	}
+	text := inlineView(live) + " → " + inlineView(desired)
+	if remark := DefaultText(plan.Offline(), e.Resource.APIVersion, e.Resource.Kind, e.Path); desired == nil && remark != "" {
+		text += " (" + remark + ")"
 	}
 	return text
 }

@@ -43,6 +43,11 @@ func TestUsersInTheHistory(t *testing.T) {
 		app.Status.History = []v1alpha1.HistoryEntry{{Outcome: outcome, Path: "data.b", To: &runtime.RawExtension{Raw: []byte(`1`)}}}
 		assert.Contains(t, report.HistoryOf(app)[0].Line(now, false), "data.b: 1, by", "the live value remains")
 	}
+	app.Status.History = []v1alpha1.HistoryEntry{{
+		Outcome: v1alpha1.OutcomeCorrected, Path: "spec.replicas", To: &runtime.RawExtension{Raw: []byte(`5`)}, Manager: "kubectl",
+		Resource: v1alpha1.ResourceReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "shop", Name: "web"},
+	}}
+	assert.Equal(t, "Corrected Deployment web spec.replicas: 5 → absent (the default is 1), by kubectl", report.HistoryOf(app)[0].Line(now, false))
 	for by, want := range map[string]int{"alice": 1, "admin": 1, "bob": 1, "kubectl-edit": 3, "": 4, "nobody": 0} {
 		found, err := report.HistoryFilter{By: by}.Select(all)
 		require.NoError(t, err)

@@ -17,6 +17,14 @@ import (
 // absent is printed in place of a field that does not exist. The string "(absent)" is printed in quotes.
 const absent = "(absent)"
 
+// Absent returns the text for a field that does not exist, with a remark. The remark can be empty.
+func Absent(remark string) string {
+	if remark == "" {
+		return absent
+	}
+	return "(absent; " + remark + ")"
+}
+
 // Inline returns a value as YAML on one line. It returns false if the value needs several lines.
 func Inline(v delta.Value) (string, bool) {
 	if !v.Set {

@@ -55,6 +55,8 @@ type Profiles struct {
 	autoscalers *autoscalers
 	// wanted has the kinds and objects of each Application.
 	wanted map[types.UID]interest
+	names  nameCheck
+	counts objectCounts
 	ctx    context.Context //nolint:containedctx // the life of the watches, not of a call
 }
 
@@ -70,16 +72,23 @@ type interest struct {
 type parsedProfile struct {
 	profile *plan.Profile // nil if it is invalid
 	err     error
+	// checked is true after the first check of the names, unknown has those that the API server does not know.
+	checked bool
+	unknown error
 }
 
-// theKind is the queue key of the check whether the kind is served. No profile has this name.
-const theKind = ""
+// Queue keys that are no name of a profile.
+const (
+	theKind     = ""        // whether the kind is served
+	theNames    = "/names"  // whether the API server knows the kinds and paths of all profiles
+	objectCount = "/counts" // how many objects have fields that profiles decide about
+)
 
 // New returns the loop; Run starts it. wake must not block.
 func New(client *cluster.Client, mapper *cluster.Mapper, now func() time.Time, wake func([]types.UID)) *Profiles {
 	return &Profiles{
 		client: client, mapper: mapper, now: now, wake: wake, queue: worker.NewQueue[string]("profiles"),
-		known: map[string]parsedProfile{}, wanted: map[types.UID]interest{},
+		known: map[string]parsedProfile{}, wanted: map[types.UID]interest{}, counts: objectCounts{of: map[types.UID]versionCount{}},
 	}
 }
 
@@ -99,8 +108,14 @@ func (p *Profiles) Run(ctx context.Context) {
 }
 
 func (p *Profiles) handle(ctx context.Context, name string) (time.Duration, error) {
-	if name == theKind {
+	switch name {
+	case theKind:
 		return p.lookUp(ctx)
+	case theNames:
+		return p.checkNames(ctx)
+	case objectCount:
+		p.count()
+		return 0, nil
 	}
 	return turn.Again(p.report(ctx, name))
 }
@@ -110,13 +125,16 @@ func (p *Profiles) Select(selection cluster.Selection) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.selection = cluster.Selection{Namespaces: selection.Namespaces}
+	p.counts.partial = len(selection.Namespaces) > 0 || selection.Labels != nil && !selection.Labels.Empty()
 	if p.autoscalers != nil {
 		p.autoscalers.store.Select(p.selection)
 	}
 }
 
-// DefinitionChanged checks again whether the kind is served, after a definition of the group has changed.
+// DefinitionChanged checks again whether the kind is served, and the names in profiles, after a definition of
+// the group has changed.
 func (p *Profiles) DefinitionChanged(group string) {
+	p.kindsChanged(group)
 	if group != v1alpha1.GroupVersion.Group {
 		return
 	}
@@ -216,6 +234,7 @@ func (p *Profiles) changed(before, after *cluster.Object) {
 		now.err = err
 	} else if profile, mistakes := plan.ReadProfile(from); mistakes == nil {
 		now.profile = profile
+		p.queue.Add(theNames)
 	} else {
 		now.err = errors.Join(mistakes...)
 	}
@@ -225,7 +244,10 @@ func (p *Profiles) changed(before, after *cluster.Object) {
 	if p.settled {
 		p.wake(p.concerned(was.profile, now.profile))
 	}
-	p.queue.Add(name)
+	if now.profile == nil {
+		p.queue.Add(name)
+	}
+	p.recount()
 }
 
 // concerned returns the Applications with objects of kinds that profiles may affect. The caller holds the

@@ -19,9 +19,10 @@ import (
 // report writes the status of a profile if it has changed.
 func (p *Profiles) report(ctx context.Context, name string) error {
 	p.mu.Lock()
-	store, condition, known := p.store, p.condition(name), p.isKnown(name)
+	store, condition, one := p.store, p.condition(name), p.known[name]
+	objects, counted := p.counts.sum[name], p.counts.sum != nil
 	p.mu.Unlock()
-	if store == nil || !known {
+	if store == nil || one.err == nil && !one.checked {
 		return nil
 	}
 	object := store.Get(types.NamespacedName{Name: name})
@@ -36,6 +37,9 @@ func (p *Profiles) report(ctx context.Context, name string) error {
 	condition.Type, condition.ObservedGeneration = v1alpha1.ConditionReady, profile.Generation
 	condition.LastTransitionTime = metav1.NewTime(p.now().UTC().Truncate(time.Second))
 	apimeta.SetStatusCondition(&profile.Status.Conditions, condition)
+	if counted {
+		profile.Status.Objects = &objects
+	}
 	if reflect.DeepEqual(*before, profile.Status) {
 		return nil
 	}
@@ -56,17 +60,14 @@ func (p *Profiles) report(ctx context.Context, name string) error {
 	return err
 }
 
-func (p *Profiles) isKnown(name string) bool {
-	_, known := p.known[name]
-	return known
-}
-
 // condition returns the condition Ready of a profile. The caller holds the lock.
 func (p *Profiles) condition(name string) metav1.Condition {
 	one := p.known[name]
 	switch {
 	case one.err != nil:
 		return metav1.Condition{Status: metav1.ConditionFalse, Reason: v1alpha1.ProfileInvalid, Message: plan.Summary(one.err) + ". The profile has no effect"}
+	case one.unknown != nil:
+		return metav1.Condition{Status: metav1.ConditionFalse, Reason: v1alpha1.ProfileUnknownNames, Message: plan.Summary(one.unknown) + "\nAll other rules and paths are in effect"}
 	case one.profile != nil && one.profile.AsksForAutoscalers() && p.autoscalers != nil && p.autoscalers.refused:
 		return metav1.Condition{
 			Status: metav1.ConditionFalse, Reason: v1alpha1.ProfileAutoscalersForbidden,

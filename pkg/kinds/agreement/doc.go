@@ -1,3 +1,3 @@
-// Package agreement contains only a test: it compares the built-in kinds of pkg/kinds with the schemas of a real API
-// server. It fails if the table and the API server belong to different releases.
+// Package agreement contains only tests: they compare the built-in kinds of pkg/kinds with the schemas and the defaults
+// of a real API server. They fail if the table and the API server belong to different releases.
 package agreement

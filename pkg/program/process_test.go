@@ -1,4 +1,4 @@
-package main
+package program
 
 import (
 	"bytes"
@@ -27,8 +27,7 @@ const asProgram = "HOLDFAST_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
-		main()
-		return
+		os.Exit(Main(Options{}))
 	}
 	flag.Parse()
 	// These tests spend most of their time waiting, mainly for Leases.
@@ -66,8 +65,14 @@ func (p *process) Log() string {
 // start runs the program with a control plane. It ends with the test.
 func start(t *testing.T, c *testcluster.Cluster, args ...string) *process {
 	t.Helper()
+	return run(t, c, os.Args[0], args...)
+}
+
+// run runs a program that contains the controller.
+func run(t *testing.T, c *testcluster.Cluster, program string, args ...string) *process {
+	t.Helper()
 	args = append([]string{"--kubeconfig=" + c.Kubeconfig(), "--metrics-bind-address=127.0.0.1:0", "--callback-bind-address=0"}, args...)
-	p := &process{t: t, cmd: exec.Command(os.Args[0], args...), ended: make(chan struct{})}
+	p := &process{t: t, cmd: exec.Command(program, args...), ended: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), asProgram+"=1")
 	p.cmd.Stdout, p.cmd.Stderr = p, p
 	require.NoError(t, p.cmd.Start())

@@ -1,0 +1,118 @@
+package profiles
+
+import (
+	"bytes"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/slice"
+)
+
+// objectCounts counts the objects with fields that profiles decide about. The statuses of the Applications have
+// the names of the deciding profiles, so a count sends no request, and all processes with the same Applications
+// count the same.
+type objectCounts struct {
+	// partial is true if the selection may leave out Applications. Then nothing is counted, because several
+	// controllers would overwrite each other's counts.
+	partial              bool
+	applications, slices *cluster.ApplicationStore
+	// of belongs to the worker. The lock of the Profiles guards the fields below it.
+	of map[types.UID]versionCount
+	// sum is nil before the first count.
+	sum map[string]int32
+	// next is the earliest time of the next count.
+	next time.Time
+}
+
+// versionCount has the objects of one version of an Application, by profile.
+type versionCount struct {
+	version string
+	objects map[string]int32
+}
+
+const (
+	countDelay    = time.Second
+	countInterval = 5 * time.Second
+)
+
+// Count counts the objects of the Applications in a store. It must be called before Run.
+func (p *Profiles) Count(applications, slices *cluster.ApplicationStore) {
+	p.counts.applications, p.counts.slices = applications, slices
+}
+
+// ApplicationChanged counts objects again, after an Application or a slice in the stores has changed.
+func (p *Profiles) ApplicationChanged() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.recount()
+}
+
+// recount queues a count. The caller holds the lock.
+func (p *Profiles) recount() {
+	if len(p.known) > 0 && !p.counts.partial {
+		p.queue.AddAfter(objectCount, max(countDelay, p.counts.next.Sub(p.now())))
+	}
+}
+
+// count counts the objects, and queues the profiles whose number has changed.
+func (p *Profiles) count() {
+	all := p.counts.applications.All()
+	of, sum := make(map[types.UID]versionCount, len(all)), map[string]int32{}
+	for _, application := range all {
+		counted, known := p.counts.of[application.UID]
+		if !known || counted.version != application.ResourceVersion {
+			counted = p.objectsOf(application)
+		}
+		of[application.UID] = counted
+		for name, n := range counted.objects {
+			sum[name] += n
+		}
+	}
+	p.counts.of = of
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	was := p.counts.sum
+	p.counts.sum, p.counts.next = sum, p.now().Add(countInterval)
+	for name := range p.known {
+		if was == nil || was[name] != sum[name] {
+			p.queue.Add(name)
+		}
+	}
+}
+
+// objectsOf counts the objects of an Application by the profiles that decide about their fields. Most
+// Applications have none, and are not decoded.
+func (p *Profiles) objectsOf(application *cluster.Object) versionCount {
+	counted, raw := versionCount{version: application.ResourceVersion, objects: map[string]int32{}}, application.JSON()
+	if !bytes.Contains(raw, []byte(`"profiles":[`)) && !bytes.Contains(raw, []byte(`"recordSlices":[`)) {
+		return counted
+	}
+	app, err := cluster.DecodeApplication(raw)
+	if err != nil {
+		return counted // its reconcile reports the error
+	}
+	app.Spec = v1alpha1.ApplicationSpec{}
+	app, err = slice.Join(app, func(name string) ([]byte, error) {
+		object := p.counts.slices.Get(types.NamespacedName{Namespace: app.Namespace, Name: name})
+		if object == nil {
+			return nil, &slice.Unavailable{Name: name}
+		}
+		s, err := cluster.DecodeSlice(object.JSON())
+		if err != nil {
+			return nil, err
+		}
+		return s.Data, nil
+	})
+	if err != nil {
+		counted.version = "" // until the watch delivers the slice
+	}
+	for _, resource := range app.Status.Resources {
+		for _, name := range resource.Profiles {
+			counted.objects[name]++
+		}
+	}
+	return counted
+}

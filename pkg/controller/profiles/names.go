@@ -1,0 +1,110 @@
+package profiles
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/pkg/kinds"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// nameCheck has the times of the checks whether the API server knows the names in profiles. While it knows all of
+// them, only a change of a profile or of a definition starts a check.
+type nameCheck struct {
+	// retry is the time until the next check while a name is unknown.
+	retry time.Duration
+	// settling is true after a definition has changed. The API server starts or stops serving the kind later.
+	settling bool
+}
+
+const (
+	settleTime = 5 * time.Second
+	maxRetry   = 5 * time.Minute
+)
+
+// kindsChanged checks the names again, after a definition of the group has changed.
+func (p *Profiles) kindsChanged(group string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, profile := range p.all() {
+		if profile.MayName(group) {
+			p.names = nameCheck{settling: true}
+			p.queue.AddAfter(theNames, time.Second)
+			return
+		}
+	}
+}
+
+// checkNames compares the names in all profiles with the kinds that the API server serves. It returns when to
+// repeat this.
+func (p *Profiles) checkNames(ctx context.Context) (time.Duration, error) {
+	p.mu.Lock()
+	profiles := p.all()
+	p.mu.Unlock()
+	if len(profiles) == 0 {
+		return 0, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	var served plan.ServedKinds
+	var err error
+	served.Kinds, served.Unavailable, err = p.client.ServedKinds(ctx)
+	unknown := make([]error, len(profiles))
+	if len(served.Kinds) > 0 {
+		typeOf := p.publishedTypes(ctx)
+		for i, profile := range profiles {
+			unknown[i] = errors.Join(profile.CheckNames(served, typeOf)...)
+		}
+	}
+	return p.checked(profiles, unknown, err == nil), err
+}
+
+// checked records the unknown names of profiles, and returns when to check them again. If the served kinds could not
+// be read, it keeps the names of the last check.
+func (p *Profiles) checked(profiles []*plan.Profile, unknown []error, read bool) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, profile := range profiles {
+		one := p.known[profile.Name]
+		if one.profile != profile {
+			continue // it has changed, which starts another check
+		}
+		one.checked = true
+		if read {
+			one.unknown = unknown[i]
+		}
+		p.known[profile.Name] = one
+		p.queue.Add(profile.Name)
+	}
+	switch {
+	case p.names.settling:
+		p.names.settling = false
+		return settleTime
+	case errors.Join(unknown...) == nil:
+		p.names.retry = 0
+	default:
+		p.names.retry = min(max(time.Second, 2*p.names.retry), maxRetry)
+	}
+	return p.names.retry
+}
+
+// publishedTypes returns a function that reads schemas from the API server, each document once. It returns nil for
+// those that cannot be read.
+func (p *Profiles) publishedTypes(ctx context.Context) func(schema.GroupVersionKind) *kinds.Node {
+	documents, types := map[schema.GroupVersion][]byte{}, map[schema.GroupVersionKind]*kinds.Node{}
+	return func(gvk schema.GroupVersionKind) *kinds.Node {
+		if node, read := types[gvk]; read {
+			return node
+		}
+		document, read := documents[gvk.GroupVersion()]
+		if !read {
+			document, _ = p.client.OpenAPI(ctx, gvk.GroupVersion())
+			documents[gvk.GroupVersion()] = document
+		}
+		types[gvk], _ = kinds.FromOpenAPI(document, gvk)
+		return types[gvk]
+	}
+}
