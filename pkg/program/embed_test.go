@@ -42,6 +42,8 @@ func TestEmbeddedHook(t *testing.T) {
 	file := kubectl(t, c, "", "get", "hfapp", "web", "-n", namespace, "-o", "yaml")
 	text = holdfast(t, c, namespace, 1, "diff", "--cluster", "-f", "-", strings.Replace(file, "key: ours", "key: mine", 1))
 	assert.Contains(t, strings.Join(strings.Fields(text), " "), "hooks of the controller (team) can change the manifests of "+namespace+"/web")
+	assert.Contains(t, text, "data.key: ours → mine")
+	assert.NotContains(t, text, "metadata.labels.team")
 }
 
 // holdfast runs the command line. If an argument is -, the last one is standard input.

@@ -134,8 +134,8 @@ func (d Decision) OtherNotes() []string {
 		notes = append(notes, d.Unprofiled)
 	}
 	if names := d.listeners(); len(names) > 0 {
-		notes = append(notes, fmt.Sprintf("hooks of the controller (%s) can change the manifests of %s: this plan is without their changes, and shows "+
-			"fields that they add as no longer desired", strings.Join(names, ", "), name))
+		notes = append(notes, fmt.Sprintf("hooks of the controller (%s) can change the manifests of %s: this plan is without their changes, and "+
+			"without the removal of fields", strings.Join(names, ", "), name))
 	}
 	if c := d.unrendered(); c != nil {
 		notes = append(notes, "Application "+name+": the controller has not rendered it yet: "+c.Reason+": "+c.Message)

@@ -18,11 +18,16 @@ import (
 // Translated translates the template or archive of an Application like the controller. If that fails here,
 // it uses the last-applied state instead, if that has the same source. stored is set for an Application of
 // a cluster, where the last successful translation remains in effect. It also uses the last-applied state if
-// hooks of the controller can have changed the manifests.
+// hooks of the controller can have changed the manifests. If the Application was edited since, it returns an
+// Application without that state, so that no field of a hook counts as one that has left the manifests.
 func (app Subject) Translated(ctx context.Context, reader source.Reader, stored bool) (Subject, *plan.Source) {
 	onRecord := len(app.Status.LastAppliedManifest) > 0 && !app.NewSource
-	if stored && onRecord && len(app.listeners()) > 0 && app.Status.ObservedGeneration == app.Generation {
-		return app.asApplied(), nil
+	if len(app.listeners()) > 0 {
+		if stored && onRecord && app.Status.ObservedGeneration == app.Generation {
+			return app.asApplied(), nil
+		}
+		app.Application = app.DeepCopy()
+		app.Status.LastAppliedManifest, app.Status.MangledObserverSchema = nil, nil
 	}
 	if !source.IsUsed(app.Application) {
 		return app, nil
