@@ -162,7 +162,7 @@ func commandsBelow(cmd *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// connectionGroup stands for all connection flags in the list of a command.
+// connectionGroup is the name of all connection flags in the list of a command.
 const connectionGroup = "connection"
 
 // commonFlags returns the lines of the flags that several commands have, with the names of the flags. If commands

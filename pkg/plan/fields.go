@@ -36,8 +36,49 @@ func (e *entries) assign(in Input, objects []manifest.Object) {
 	var err error
 	e.assigned, err = observer.Assign(e.written, objects)
 	e.unfit = unjoin(err)
+	for k, entry := range e.assigned {
+		if !entry.Default {
+			e.warnings = append(e.warnings, ruleWarnings(in, entry, objects[k])...)
+		}
+	}
 	if len(e.fields) > 0 || len(in.Profiles.All) > 0 {
 		e.compile(in, objects)
+	}
+}
+
+// ruleWarnings returns a warning if a schema that the user wrote has rules, with the item of spec.fields that replaces
+// them. It masks the rules of a Secret, because they can contain its values.
+func ruleWarnings(in Input, entry *observer.Schema, object manifest.Object) []string {
+	rules := entry.RuleItems(in.Kinds.Type(object.GVK()), object.Content)
+	if len(rules) == 0 {
+		return nil
+	}
+	item := v1alpha1.ResourceFields{Resource: v1alpha1.ResourceSelector{Kind: entry.ID.Kind, Name: entry.ID.Name}}
+	if entry.ID.Namespace != in.Application.Namespace {
+		item.Resource.Namespace = entry.ID.Namespace
+	}
+	for _, rule := range rules {
+		if manifest.IsSecret(entry.ID.GroupKind()) {
+			maskRule(rule)
+		}
+		var held v1alpha1.HeldField
+		_ = json.Unmarshal(encode(rule).Raw, &held) // the names and types are those of the item
+		item.Hold = append(item.Hold, held)
+	}
+	return []string{fmt.Sprintf("observerSchema[%d] (%s %s): rules in a schema are read for one more version: remove them, and add to spec.fields: %s",
+		entry.Position, entry.ID.Kind, entry.ID.Name, manifest.EncodeJSON(item))}
+}
+
+// maskRule masks the values in a rule.
+func maskRule(rule map[string]any) {
+	for name := range rule {
+		switch name {
+		case "path", "mode", "type":
+		case "oneOf":
+			rule[name] = []any{manifest.Masked}
+		default:
+			rule[name] = manifest.Masked
+		}
 	}
 }
 

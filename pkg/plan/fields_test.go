@@ -372,3 +372,50 @@ func sorted(t require.TestingT, fields []v1alpha1.ResourceFields) string {
 
 // plainly returns a drawn path in the form that an edit writes.
 func plainly(path string) string { return strings.ReplaceAll(path, ".m/2", "['m/2']") }
+
+// The item that the warning about rules in a schema names has the same effect as these rules.
+func TestRulesInASchemaMoveToFields(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		w := newWorld(t, "manifest: []")
+		spec := observertest.Spec(r)
+		w.app.Spec.Manifest = raws(observertest.Manifest(spec).Content)
+		entry := observertest.Entry(r, spec, observertest.Options{Known: true, Walked: true, Bounded: true, Rules: true})
+		w.app.Spec.ObserverSchema = raws(entry.Raw())
+		p := w.decide()
+		ruled := p.View()
+		item, found := "", false
+		for _, warning := range p.Warnings {
+			if _, after, is := strings.Cut(warning, "add to spec.fields: "); is {
+				item, found = after, true
+			}
+		}
+		if !found {
+			assert.False(r, entry.HasRules())
+			return
+		}
+		w.app.Spec.Fields = make([]v1alpha1.ResourceFields, 1)
+		require.NoError(r, json.Unmarshal([]byte(item), &w.app.Spec.Fields[0]))
+		w.app.Spec.ObserverSchema = raws(withoutRules(entry.Raw()).(map[string]any))
+		moved := w.decide()
+		require.Nil(r, moved.Invalid, "%s", item)
+		require.Equal(r, ruled.Status.MangledObserverSchema, moved.View().Status.MangledObserverSchema, "%s", item)
+	})
+}
+
+// withoutRules returns a schema with observed in place of each rule.
+func withoutRules(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, child := range v {
+			if slices.Contains([]string{observer.KeyMode, observer.KeyOneOf, observer.KeyPattern, observer.KeyMinimum, observer.KeyMaximum}, name) {
+				return observer.LeafText
+			}
+			v[name] = withoutRules(child)
+		}
+	case []any:
+		for i, child := range v {
+			v[i] = withoutRules(child)
+		}
+	}
+	return v
+}

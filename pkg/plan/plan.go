@@ -205,7 +205,7 @@ type resource struct {
 	change   Change
 }
 
-// resourceInput is a desired object with what is known before the live object is compared.
+// resourceInput is a desired object with the facts that are known before the comparison.
 type resourceInput struct {
 	object   manifest.Object  // the manifest after hooks
 	written  map[string]any   // the manifest before hooks; nil if a hook has added the object
@@ -215,14 +215,14 @@ type resourceInput struct {
 	policy   claim.Policy
 }
 
-// desiredState is what the object is compared with.
+// desiredState is the state that the object is compared with.
 type desiredState struct {
 	entry    *observer.Schema // the schema of the spec, with the server-added elements of lists
 	desired  map[string]any
 	accepted delta.Accepted
 }
 
-// liveState is what is known of the object in the cluster.
+// liveState is the known state of the object in the cluster.
 type liveState struct {
 	live map[string]any // nil if no object of the Application exists
 	// seen is the result of the hooks for the live object.

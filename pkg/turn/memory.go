@@ -40,7 +40,7 @@ type State struct {
 	reportState
 }
 
-// retries has what must not be sent again yet.
+// retries has the requests that are postponed.
 type retries struct {
 	retry  retry
 	jitter func(time.Duration) time.Duration
@@ -73,7 +73,7 @@ type outsideWatches struct {
 
 // permissions has what the ServiceAccount may read of objects without tracking metadata.
 type permissions struct {
-	// permits has the objects watched by name that it may read.
+	// permits has the objects watched by name that the user of the Application can read.
 	permits map[manifest.ID]readPermission
 	// lists has the ranges of spec.select that it may list.
 	lists map[listKey]listPermission

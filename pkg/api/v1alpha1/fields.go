@@ -184,7 +184,11 @@ func (f HeldField) MarshalJSON() ([]byte, error) {
 		return json.Marshal(f.Path)
 	}
 	type object HeldField
-	return json.Marshal(object(f))
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false) // rules are for people
+	err := encoder.Encode(object(f))
+	return b.Bytes(), err
 }
 
 // HasRule reports whether the item sets anything in addition to the path.

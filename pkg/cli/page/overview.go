@@ -112,7 +112,7 @@ var states = []struct {
 	{Badge{Class: "suspended", Sign: "‖", Word: "Suspended"}, func(s Summary) bool { return s.Suspended }},
 }
 
-// overviewOf returns the Applications that match a filter. First are those that have failed or drifted.
+// overviewOf returns the Applications that match a filter, failed and drifted ones first.
 func overviewOf(all []Summary, f Filter, now time.Time) Overview {
 	o := Overview{Filter: f, All: len(all), Now: now}
 	for _, s := range all {

@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// lately is how long a correction counts as recent.
+// lately is the time in which a correction counts as recent.
 const lately = time.Hour
 
 // isNotable reports whether there is something to report about a resource: it has trouble, a field needs
