@@ -167,7 +167,7 @@ manifest:
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: config-%d}, data: {key: held}}
 - {apiVersion: v1, kind: Service, metadata: {name: service-%d}, spec: {ports: [{port: 80}]}}
 observerSchema:
-- {apiVersion: v1, kind: Service, metadata: {name: service-%d}, spec: {sessionAffinity: null}}
+- {apiVersion: v1, kind: Service, metadata: {name: service-%d}, spec: {sessionAffinity: observed}}
 `, i, i, i))
 	}
 	for i := range 5 {

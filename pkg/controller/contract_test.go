@@ -162,7 +162,7 @@ func TestAnObservedKeyIsChangedInPlace(t *testing.T) {
 manifest:
 - {apiVersion: v1, kind: Service, metadata: {name: web}, spec: {type: NodePort, selector: {app: web}, ports: [{port: ` + port + `}]}}
 observerSchema:
-- {apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{port: null}, {observer_schema_list_min_length: 1, observer_schema_list_max_length: 4}]}}
+- {apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{port: observed}, {observer_schema_list_min_length: 1, observer_schema_list_max_length: 4}]}}
 `
 	}
 	f.Submit("app", spec("80"))
@@ -212,7 +212,7 @@ func TestALearnedAddressThatIsTakenIsLearnedAgain(t *testing.T) {
 manifest:
 - {apiVersion: v1, kind: Service, metadata: {name: web}, spec: {selector: {app: web}, ports: [{port: 80}]}}
 observerSchema:
-- {apiVersion: v1, kind: Service, metadata: {name: web}, spec: {clusterIP: null, sessionAffinity: null}}
+- {apiVersion: v1, kind: Service, metadata: {name: web}, spec: {clusterIP: observed, sessionAffinity: observed}}
 `)
 	f.AwaitReady("app")
 	ip := func() any { return value(f.Get(services, "web"), "spec", "clusterIP") }
@@ -246,7 +246,7 @@ func TestALearnedAddressOutlivesItsService(t *testing.T) {
 manifest:
 - {apiVersion: v1, kind: Service, metadata: {name: web}, spec: {selector: {app: web}, ports: [{port: 80}]}}
 observerSchema:
-- {apiVersion: v1, kind: Service, metadata: {name: web}, spec: {clusterIP: null}}
+- {apiVersion: v1, kind: Service, metadata: {name: web}, spec: {clusterIP: observed}}
 `)
 	app := f.AwaitReady("app")
 	before := f.Get(services, "web")

@@ -124,7 +124,7 @@ manifest:
 - {apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {selector: {matchLabels: {app: web}},
    template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: "web:1", resources: {limits: {cpu: 1000m}}}]}}}}
 observerSchema:
-- {apiVersion: v1, kind: Service, metadata: {name: service}, spec: {sessionAffinity: null, selector: {app: null}}}
+- {apiVersion: v1, kind: Service, metadata: {name: service}, spec: {sessionAffinity: observed, selector: {app: observed}}}
 `
 
 var after = strings.NewReplacer(

@@ -200,7 +200,7 @@ observerSchema:
   metadata: {name: album}
   spec:
     songs:
-    - {name: null, title: null}
+    - {name: observed, title: observed}
     - {observer_schema_list_min_length: 0, observer_schema_list_max_length: 0}
 `)
 	f.AwaitReady("app")

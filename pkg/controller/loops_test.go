@@ -188,7 +188,7 @@ observerSchema:
 - apiVersion: apps/v1
   kind: Deployment
   metadata: {name: web}
-  spec: {progressDeadlineSeconds: null, revisionHistoryLimit: null, template: {spec: {dnsPolicy: null}}}
+  spec: {progressDeadlineSeconds: observed, revisionHistoryLimit: observed, template: {spec: {dnsPolicy: observed}}}
 `)
 	f.AwaitHeld("app")
 
@@ -327,7 +327,7 @@ observerSchema:
     template:
       spec:
         containers:
-        - {name: null, image: null}
+        - {name: observed, image: observed}
         - {observer_schema_list_min_length: 1, observer_schema_list_max_length: 1}
 `)
 	app, message := f.AwaitReason("app", v1alpha1.ReasonContested)

@@ -105,10 +105,10 @@ manifest:
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: new}, data: {key: ours}}
 - {apiVersion: v1, kind: Service, metadata: {name: service}, spec: {ports: [{port: 80}]}}
 observerSchema:
-- {apiVersion: v1, kind: Service, metadata: {name: service}, spec: {ports: [{port: null}]}}
+- {apiVersion: v1, kind: Service, metadata: {name: service}, spec: {ports: [{port: observed}]}}
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: new}, data: {key: 5}}
 - {apiVersion: v1, kind: ConfigMap, metadata: {}}
-- {apiVersion: v1, kind: ConfigMap, metadata: {name: new, uid: null}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: new, uid: observed}}
 `,
 			reason: v1alpha1.ReasonObserverSchemaInvalid,
 			faults: []string{"observerSchema[0]", "spec.ports", "observerSchema[1]", "data.key", "observerSchema[2]", "observerSchema[3]", "metadata.uid"},
@@ -120,8 +120,8 @@ manifest:
 - {apiVersion: v1, kind: ConfigMap, metadata: {name: new}, data: {key: ours}}
 - {apiVersion: v1, kind: Service, metadata: {name: service}, spec: {ports: [{port: 80}]}}
 observerSchema:
-- {apiVersion: v1, kind: Service, metadata: {name: service}, spec: {ports: {port: null}}}
-- {apiVersion: v1, kind: ConfigMap, metadata: {name: nowhere}, data: {key: null}}
+- {apiVersion: v1, kind: Service, metadata: {name: service}, spec: {ports: {port: observed}}}
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: nowhere}, data: {key: observed}}
 `,
 			reason: v1alpha1.ReasonObserverSchemaInvalid,
 			faults: []string{"observerSchema[0]", "observerSchema[1]"},

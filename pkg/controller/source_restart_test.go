@@ -47,8 +47,8 @@ func TestASourceThatIsGoneAfterARestart(t *testing.T) {
 hooks: {complete: {action: Keep}}
 tosca: {url: %q}
 observerSchema:
-- {apiVersion: v1, kind: ConfigMap, metadata: {name: page}, data: {text: null}}
-- {apiVersion: v1, kind: Service, metadata: {name: shop}, spec: {clusterIP: null, selector: {app: null}}}`, s.Put("/t/shop.yaml", fmt.Sprintf(shopTemplate, "one"))))
+- {apiVersion: v1, kind: ConfigMap, metadata: {name: page}, data: {text: observed}}
+- {apiVersion: v1, kind: Service, metadata: {name: shop}, spec: {clusterIP: observed, selector: {app: observed}}}`, s.Put("/t/shop.yaml", fmt.Sprintf(shopTemplate, "one"))))
 	f.AwaitHeld("app")
 	f.Quiet(2 * time.Second)
 	before := f.Application("app")

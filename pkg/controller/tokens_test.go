@@ -80,7 +80,7 @@ func TestHooksMayBeAddedAndTakenAway(t *testing.T) {
       metadata: {labels: {app: web}}
       spec: {containers: [{name: web, image: "web:1", env: [{name: OWN, value: own}]}]}`
 	const schema = `
-observerSchema: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: null}}]`
+observerSchema: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: observed}}]`
 	for name, schema := range map[string]string{"default": "", "users": schema} {
 		app := "app-" + name
 		manifest := "\nmanifest:" + web + schema
