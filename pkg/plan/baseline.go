@@ -46,7 +46,9 @@ func unrecordedPaths(status *v1alpha1.ResourceStatus, live map[string]any) []str
 func baselinePaths(status *v1alpha1.ResourceStatus, live map[string]any) []string {
 	paths := slices.Clone(unrecordedPaths(status, live))
 	for _, b := range recordedBaseline(status, live) {
-		paths = append(paths, b.Path)
+		if b.Holder == "" {
+			paths = append(paths, b.Path)
+		}
 	}
 	return paths
 }
@@ -73,15 +75,16 @@ func isBaselineOf(status *v1alpha1.ResourceStatus, live map[string]any) bool {
 func (p *Plan) recordBaselines(res *resource) {
 	before := p.statuses[res.object.ID]
 	for _, b := range recordedBaseline(before, res.live) {
-		if p.keepsBaseline(res, b.Path) {
+		if p.keepsBaseline(res, b) {
 			res.baseline = append(res.baseline, res.withHeldDigests(b))
 		}
 	}
 	for _, path := range unrecordedPaths(before, res.live) {
-		if p.keepsBaseline(res, path) {
+		if p.keepsBaseline(res, v1alpha1.BaselineField{Path: path}) {
 			res.unrecorded = append(res.unrecorded, path)
 		}
 	}
+	p.copyBaselines(res)
 	created := p.createdByHolders(res)
 	p.recordSharedParents(res, created)
 	for _, d := range res.compared.Differences {
@@ -100,14 +103,16 @@ func (p *Plan) recordBaselines(res *resource) {
 }
 
 // keepsBaseline reports whether the baseline of a path is kept, or the record that it exceeded the size
-// limit.
-func (p *Plan) keepsBaseline(res *resource, path string) bool {
+// limit. The copy of another Application's baseline is kept when this Application takes the field with the value
+// that the other one left.
+func (p *Plan) keepsBaseline(res *resource, b v1alpha1.BaselineField) bool {
+	path := b.Path
 	switch {
 	case !res.holdsIn(path):
 		return false
 	case !res.policy.Claims:
 		return !res.isFirstAdoption() || p.wasShared(res) && !res.writes(path)
-	case !res.writes(path):
+	case !res.writes(path) && b.Holder == "", b.Holder != "" && isAsHeld(res.kind, res.live, b):
 		return true
 	}
 	mine, isHolder := claim.ReadHolders(res.live).Get(p.in.Application)
@@ -298,12 +303,20 @@ func (p *Plan) limitBaselines() {
 		for _, b := range recordedBaseline(p.statuses[res.object.ID], res.live) {
 			known[b.Path] = true
 		}
-		res.baseline = slices.DeleteFunc(res.baseline, func(b v1alpha1.BaselineField) bool {
+		isTooLarge := func(b v1alpha1.BaselineField) bool {
+			if known[b.Path] {
+				return false
+			}
 			length := len(encode(b).Raw)
-			if known[b.Path] || length <= room {
-				if !known[b.Path] {
-					room -= length
-				}
+			if length > room {
+				return true
+			}
+			room -= length
+			return false
+		}
+		res.copies = slices.DeleteFunc(res.copies, isTooLarge) // its holder then restores the field
+		res.baseline = slices.DeleteFunc(res.baseline, func(b v1alpha1.BaselineField) bool {
+			if !isTooLarge(b) {
 				return false
 			}
 			res.unrecorded = append(res.unrecorded, b.Path)

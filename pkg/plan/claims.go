@@ -165,19 +165,9 @@ func (p *Plan) createdByHolders(res *resource) (roots []string) {
 		return nil
 	}
 	for name, uid := range claim.OtherHolders(p.in.Application, res.live) {
-		other := p.in.Holders[name]
-		if other == nil || other.UID != uid || !claim.IsInNamespaceOf(p.in.Application, name) {
-			continue
-		}
-		for i := range other.Status.Resources {
-			status := &other.Status.Resources[i]
-			if IDOf(status.ResourceReference) != res.object.ID {
-				continue
-			}
-			for _, b := range recordedBaseline(status, res.live) {
-				if b.Value == nil && b.From != "" && !claim.IsMetadataMap(b.From) {
-					roots = append(roots, b.From)
-				}
+		for _, b := range recordedBaseline(p.holderStatus(name, uid, res.object.ID), res.live) {
+			if b.Value == nil && b.From != "" && !claim.IsMetadataMap(b.From) {
+				roots = append(roots, b.From)
 			}
 		}
 	}

@@ -35,7 +35,7 @@
 //	             decides a resource again; ahead.go and creating.go return the write-ahead
 //	             records; restored.go renders from the status if a template is not available
 //	fields       claims.go assigns the fields of shared objects, recordedclaims.go has the claims
-//	             in statuses, baseline.go the original values, heldvalue.go the values while
+//	             in statuses, baseline.go the original values, lent.go their copies, heldvalue.go the values while
 //	             fields are held, release.go (branch.go, merge.go) the values of released fields
 //	the input    render.go makes the objects (objects.go, and selected.go for those that
 //	             selection.go selects) and schemas of the spec, fields.go the schemas of

@@ -257,6 +257,7 @@ type sharing struct {
 type originals struct {
 	leaves       []string
 	baseline     []v1alpha1.BaselineField
+	copies       []v1alpha1.BaselineField // baselines of other Applications, of leaves that this one waits for
 	unrecorded   []string                 // leaves whose baseline exceeded the size limit
 	empty        []string                 // maps and lists of which only the existence is held
 	releasesNext []v1alpha1.BaselineField // baselines of the fields that the next patch releases

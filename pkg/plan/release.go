@@ -25,6 +25,7 @@ type fieldReleaser struct {
 	kind             *kinds.Node
 	live             map[string]any
 	held             []string      // leaves that are still held
+	claimed          []claim.Claim // leaves that other Applications hold, or are about to
 	unrecordedLeaves []string      // leaves whose baseline exceeded the size limit
 	others           []claim.Claim // claims of other Applications, including keys of elements
 	additions        []addition    // fields to remove, because they did not exist before the first hold
@@ -65,12 +66,15 @@ func (p *Plan) releaseFields(res fieldReleaser, baseline []v1alpha1.BaselineFiel
 		if slices.ContainsFunc(r.held, func(leaf string) bool { return observer.IsUnder(leaf, b.Path) }) {
 			continue // the leaf, or a leaf below it, is held
 		}
-		r.baseline = append(r.baseline, b)
 		i := slices.IndexFunc(r.others, func(c claim.Claim) bool { return !observer.IsKey(c.Path) && c.Overlaps(b.Path) })
+		if b.Holder != "" && (i >= 0 || p.waitsFor(r, b.Path, all)) {
+			continue
+		}
+		r.baseline = append(r.baseline, b)
 		switch {
 		case slices.ContainsFunc(r.others, func(c claim.Claim) bool { return c.Path == b.Path && observer.IsKey(b.Path) }):
 			r.keptPaths = append(r.keptPaths, b.Path) // the key of an element of which another Application holds fields
-		case !r.restores(b.Path):
+		case !r.restores(b.Path), p.isCopied(r, b, all):
 			r.keptPaths = append(r.keptPaths, b.Path)
 		case i >= 0:
 			r.keep(b.Path, "Application "+r.others[i].Holder+" holds it")
@@ -350,7 +354,7 @@ func (p *Plan) release(res *resource, waits bool) []delta.Difference {
 	}
 	letting := p.releaseFields(fieldReleaser{
 		policy: res.policy, removesTracking: res.policy.Claims && res.holdsNothing(),
-		entry: res.entry, id: id, kind: res.kind, live: res.live, held: res.heldPaths(), unrecordedLeaves: lost,
+		entry: res.entry, id: id, kind: res.kind, live: res.live, held: res.heldPaths(), claimed: res.claimed, unrecordedLeaves: lost,
 	}, was)
 	if waits {
 		res.releasesNext = letting.baseline

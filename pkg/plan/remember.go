@@ -180,12 +180,24 @@ func (c *summarizer) baselineStatus(res *resource, before *v1alpha1.ResourceStat
 		known := unrecordedPaths(before, o.live)
 		status.Unrecorded = slices.DeleteFunc(slices.Clone(res.unrecorded), func(path string) bool { return !slices.Contains(known, path) })
 	}
+	status.Baseline = withoutHolders(slices.Concat(status.Baseline, res.copies), status.Waits)
 	if (len(res.letting.restored) > 0 || c.plan.IsNoOp()) && !o.wrote && !c.preview {
 		status.Baseline = slices.Concat(status.Baseline, res.letting.baseline)
 		status.Unrecorded = slices.Concat(status.Unrecorded, res.letting.unrecorded)
 		return
 	}
 	c.unrestored = append(c.unrestored, res.letting.kept...)
+}
+
+// withoutHolders returns baselines without the names of former holders: those are now the baselines of this
+// Application, except for the fields that it waits for.
+func withoutHolders(baseline []v1alpha1.BaselineField, waits []string) []v1alpha1.BaselineField {
+	for i, b := range baseline {
+		if !slices.ContainsFunc(waits, func(path string) bool { return claim.Overlap(path, b.Path) }) {
+			baseline[i].Holder = ""
+		}
+	}
+	return baseline
 }
 
 // stillBefore keeps the previous baseline of an object that was not found, or that was not compared because a

@@ -3,6 +3,7 @@ package plan
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,9 +36,10 @@ func sizeProblem(p *Plan) *Problem {
 	written := rawSize(app.Spec.Manifest) + rawSize(app.Spec.ObserverSchema)
 	atMost, records := written*(1+schemaFactor), written
 	for _, res := range p.resources {
-		if n := len(encode(res.baseline).Raw); isSelected(res.object) { // the inventory of selected objects is in slices
+		baseline := slices.Concat(res.baseline, res.copies)
+		if n := len(encode(baseline).Raw); isSelected(res.object) { // the inventory of selected objects is in slices
 			atMost, records = atMost+n, records+n
-		} else if len(res.baseline) > 0 {
+		} else if len(baseline) > 0 {
 			fixed += n
 		}
 		if manifest.IsSecret(res.object.ID.GroupKind()) { // Secrets are not in slices
@@ -78,7 +80,7 @@ func (p *Plan) isSmall() bool {
 	}
 	for _, res := range p.resources {
 		isSpec := res.object.Field == nil && sameContent(res.written, res.object.Content) && sameContent(res.object.Content, res.desired)
-		if manifest.IsSecret(res.object.ID.GroupKind()) || len(res.baseline) > 0 {
+		if manifest.IsSecret(res.object.ID.GroupKind()) || len(res.baseline)+len(res.copies) > 0 {
 			return false
 		}
 		if isSeen := res.live == nil || res.compared.Held > 0 && res.compared.IsInPlace(); !isSpec || !isSeen {

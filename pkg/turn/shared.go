@@ -143,7 +143,7 @@ func (s *Snapshot) permitted(ctx context.Context, at cluster.Location, object ma
 // server when this Application begins to hold fields, and before a claim is ignored.
 func (s *Snapshot) addHolders(ctx context.Context, r Request) {
 	app := s.Input.Application
-	if r.Holder == nil || r.Application.DeletionTimestamp != nil {
+	if r.Holder == nil {
 		return
 	}
 	s.Input.Holders = map[string]*v1alpha1.Application{}
@@ -156,7 +156,7 @@ func (s *Snapshot) addHolders(ctx context.Context, r Request) {
 		}
 		unsure[name] = unsure[name] || begins || plan.HoldsNothing(holder, uid, id)
 	}
-	isNew := app.Generation != app.Status.ObservedGeneration
+	isNew := app.Generation != app.Status.ObservedGeneration && app.DeletionTimestamp == nil
 	for id, live := range s.Input.Live {
 		for name, uid := range claim.OtherHolders(app, live) {
 			add(id, name, uid, isNew || !isHeld(app, id, uidOf(live)))

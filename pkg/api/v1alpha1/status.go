@@ -236,6 +236,11 @@ type BaselineField struct {
 	Manager string `json:"manager,omitempty"`
 	// Time is when the controller recorded the value.
 	Time metav1.Time `json:"time"`
+	// Holder is the Application, as namespace/name, from whose status the entry is copied. This Application
+	// waits for the field. If the holder releases the field, it leaves the value, and this Application restores
+	// the original one.
+	// +optional
+	Holder string `json:"holder,omitempty"`
 	// Held lists digests of the held value: the written value and its accepted form. The controller
 	// restores the field only if its live value has one of these digests.
 	// +optional
