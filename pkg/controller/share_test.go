@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
@@ -201,16 +203,24 @@ func TestSharingOfOneFieldByTwo(t *testing.T) {
 	assert.Empty(t, counts(f.touched()))
 	assert.Equal(t, "one", value(f.Get(configMaps, "theirs"), "data", "mode"))
 
+	f.AwaitApplication("two", "a copy of the original value", func(app *v1alpha1.Application) bool {
+		return slices.ContainsFunc(app.Status.Resources[0].Baseline, func(b v1alpha1.BaselineField) bool { return b.Holder != "" })
+	})
+	stream, err := f.in("user", configMaps).Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=theirs"})
+	require.NoError(t, err)
+	defer stream.Stop()
 	f.Delete(applications, "one")
-	f.AwaitValue(configMaps, "theirs", "two", "data", "mode")
+	for mode := "one"; mode != "two"; {
+		mode = value((<-stream.ResultChan()).Object.(*unstructured.Unstructured).Object, "data", "mode").(string)
+		assert.NotEqual(t, "theirs", mode, "the original value is not written in between")
+	}
 	row := f.AwaitHeld("two").Status.Resources[0]
 	assert.Equal(t, value(f.Get(configMaps, "theirs"), "metadata", "uid"), string(row.UID))
 	recorded := map[string]string{}
 	for _, b := range row.Baseline {
 		recorded[b.Path] = string(b.Value.Raw)
-		if b.Path == "data.other" { // data.other was restored last
-			assert.Equal(t, "helm", b.Manager, b.Path)
-		}
+		assert.Equal(t, "helm", b.Manager, b.Path)
+		assert.Empty(t, b.Holder, b.Path)
 		assert.False(t, b.Time.IsZero(), b.Path)
 	}
 	assert.Equal(t, map[string]string{"data.mode": `"theirs"`, "data.other": `"theirs"`}, recorded)

@@ -168,13 +168,13 @@ func Gather(ctx context.Context, v Reader, r Request) (*Snapshot, error) {
 	}
 	s.addWritten()
 	s.addOlder(r)
-	s.addHolders(ctx, r)
 	s.addUnwatchedCache()
 	s.addKindProblems()
 	if r.ReadDesired {
 		s.addDesired(ctx)
 	}
 	err := s.addUnwatched(ctx)
+	s.addHolders(ctx, r)
 	return s, err
 }
 

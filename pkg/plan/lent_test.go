@@ -1,0 +1,88 @@
+package plan_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+)
+
+// One Application holds data.a, and two others wait for it. They copy its original value. When the holder releases
+// the field, it leaves the value only if each of them has the copy and can hold the field. The last Application
+// restores the field in all cases.
+func TestHolderLeavesFieldToWaiters(t *testing.T) {
+	const object = "ownership: Share\nmanifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config, namespace: default}, data: {a: "
+	none := "ownership: Share\nmanifest: []"
+	for name, test := range map[string]struct {
+		change func(c *claimants, one, two, three *world) // before the release
+		left   string
+		after  string // after the last release; empty: theirs
+	}{
+		"both have the copy":          {left: "one"},
+		"one of them has no copy":     {left: "theirs", change: func(_ *claimants, _, _, three *world) { three.app.Status.Resources[0].Baseline = nil }},
+		"one of them is suspended":    {left: "theirs", change: func(_ *claimants, _, two, _ *world) { two.app.Spec.Suspend = true }},
+		"one of them only observes":   {left: "theirs", change: func(_ *claimants, _, two, _ *world) { two.app.Spec.Mode = v1alpha1.ModeObserve }},
+		"one of them is deleted":      {left: "theirs", change: func(_ *claimants, _, two, _ *world) { two.app.DeletionTimestamp = &metav1.Time{} }},
+		"one of them is another one":  {left: "one", change: func(_ *claimants, _, two, _ *world) { two.app.UID = "new" }},
+		"one of them waits no longer": {left: "one", change: func(c *claimants, _, two, _ *world) { two.edit(none); c.turn(two) }},
+		"none of them waits":          {left: "theirs", change: func(c *claimants, _, two, three *world) { two.edit(none); c.turn(two); three.edit(none); c.turn(three) }},
+		"the annotation is removed":   {left: "theirs", change: func(c *claimants, _, _, _ *world) { set(c.live, nil, "metadata", "annotations", v1alpha1.AnnotationHolders) }},
+		"the field has drifted":       {left: "drifted", after: "drifted", change: func(c *claimants, _, _, _ *world) { set(c.live, "drifted", "data", "a") }},
+		"the holder changed it first": {left: "new", change: func(c *claimants, one, two, three *world) {
+			one.edit(object + "new}}]")
+			for _, w := range []*world{one, two, three} {
+				c.turn(w)
+			}
+		}},
+		"the holder leaves its fields": {left: "one", after: "one", change: func(c *claimants, one, two, three *world) {
+			one.app.Spec.OnRelease = v1alpha1.ReleaseLeave
+			c.turn(two)
+			c.turn(three)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newClaimants(t, "one", "two", "three")
+			one, two, three := c.worlds[0], c.worlds[1], c.worlds[2]
+			for _, w := range c.worlds {
+				w.holders = map[string]*v1alpha1.Application{"default/one": one.app, "default/two": two.app, "default/three": three.app}
+				delete(w.holders, "default/"+w.app.Name)
+				w.edit(object + w.app.Name + "}}]")
+				c.turn(w)
+			}
+			for _, w := range c.worlds {
+				c.turn(w)
+				require.Equal(t, "one", get(c.live, "data", "a"))
+			}
+			onRelease := v1alpha1.ReleasePolicy("")
+			if test.change != nil {
+				test.change(c, one, two, three)
+				onRelease = one.app.Spec.OnRelease
+			}
+			one.edit(none)
+			one.app.Spec.OnRelease = onRelease
+			c.turn(one)
+			assert.Equal(t, test.left, get(c.live, "data", "a"))
+			assert.NotContains(t, c.holders(), "data.a")
+
+			two.app.Spec.Suspend, two.app.Spec.Mode, two.app.DeletionTimestamp, two.app.UID = false, "", nil, "uid-two"
+			c.turn(two)
+			c.turn(three)
+			two.edit(none)
+			c.turn(two)
+			c.turn(three)
+			three.edit(none)
+			c.turn(three)
+			if test.after == "" {
+				test.after = "theirs"
+			}
+			assert.Equal(t, test.after, get(c.live, "data", "a"))
+			assert.Nil(t, get(c.live, "metadata", "annotations"))
+			for _, w := range c.worlds {
+				assert.Empty(t, w.app.Status.Resources)
+			}
+		})
+	}
+}
