@@ -1,16 +1,15 @@
 package observertest
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
-	"io"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"holdfast.dev/holdfast/internal/compress"
 )
 
 // Set sets a field of an object and creates the maps on the path to it.
@@ -64,14 +63,17 @@ func JSON(v any) string {
 	return string(raw)
 }
 
+// Packed returns a text as the value of an annotation holdfast.dev/creating.
+func Packed(text string) string {
+	return base64.StdEncoding.EncodeToString(compress.Encode([]byte(text)))
+}
+
 // Unpacked returns the decompressed value of an annotation holdfast.dev/creating.
 func Unpacked(t *testing.T, value string) string {
 	t.Helper()
 	compressed, err := base64.StdEncoding.DecodeString(value)
 	require.NoError(t, err)
-	r, err := gzip.NewReader(bytes.NewReader(compressed))
+	text, err := compress.Decode(compressed, 1<<30)
 	require.NoError(t, err)
-	raw, err := io.ReadAll(r)
-	require.NoError(t, err)
-	return string(raw)
+	return string(text)
 }

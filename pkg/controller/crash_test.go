@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/yaml"
 
+	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/internal/samples"
 	"holdfast.dev/holdfast/internal/testcluster"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -422,7 +423,7 @@ func (f *fixture) snapshot() string {
 				unstructured.RemoveNestedField(item.Object, "status", "history")
 				// The annotation contains names of objects, and each run has its own namespace.
 				if annotations := item.GetAnnotations(); annotations[v1alpha1.AnnotationCreating] != "" {
-					annotations[v1alpha1.AnnotationCreating] = unpacked(f.t, annotations[v1alpha1.AnnotationCreating])
+					annotations[v1alpha1.AnnotationCreating] = observertest.Unpacked(f.t, annotations[v1alpha1.AnnotationCreating])
 					item.SetAnnotations(annotations)
 				}
 			}

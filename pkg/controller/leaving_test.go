@@ -1,11 +1,7 @@
 package controller_test
 
 import (
-	"bytes"
-	"compress/gzip"
-	"encoding/base64"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -16,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/internal/testcluster"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
@@ -130,7 +127,7 @@ func TestAKindThatCannotBeLookedUp(t *testing.T) {
 	f.Create("somebody", fmt.Sprintf(`{apiVersion: %s/v1, kind: Song, metadata: {name: song, labels: {%s: %s}, annotations: {%s: %q}}}`,
 		id.Group, v1alpha1.LabelApplicationUID, app.UID, v1alpha1.AnnotationTrackingID, claim.TrackingID(app, id)))
 	f.Patch("somebody", applications, "app", fmt.Sprintf(`{metadata: {annotations: {%s: "ConfigMap.v1.,Song.v1.%s", %s: %s}}}`,
-		v1alpha1.AnnotationKinds, id.Group, v1alpha1.AnnotationCreating, announced(t, id)))
+		v1alpha1.AnnotationKinds, id.Group, v1alpha1.AnnotationCreating, announced(id)))
 	f.Delete(applications, "app")
 
 	var down atomic.Bool
@@ -155,27 +152,6 @@ func TestAKindThatCannotBeLookedUp(t *testing.T) {
 }
 
 // announced returns the annotation of a dead process that was about to create an object.
-func announced(t *testing.T, id manifest.ID) string {
-	t.Helper()
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	_, err := fmt.Fprintf(w, `{"objects": ["%s/%s/%s/%s"]}`, id.Group, id.Kind, id.Namespace, id.Name)
-	require.NoError(t, err)
-	require.NoError(t, w.Close())
-	return base64.StdEncoding.EncodeToString(b.Bytes())
-}
-
-// unpacked decodes that annotation.
-func unpacked(t *testing.T, value string) string {
-	t.Helper()
-	compressed, err := base64.StdEncoding.DecodeString(value)
-	require.NoError(t, err)
-	if len(compressed) == 0 {
-		return ""
-	}
-	r, err := gzip.NewReader(bytes.NewReader(compressed))
-	require.NoError(t, err)
-	raw, err := io.ReadAll(r)
-	require.NoError(t, err)
-	return string(raw)
+func announced(id manifest.ID) string {
+	return observertest.Packed(fmt.Sprintf(`{"objects": ["%s/%s/%s/%s"]}`, id.Group, id.Kind, id.Namespace, id.Name))
 }

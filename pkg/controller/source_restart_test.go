@@ -121,7 +121,7 @@ func TestARestoredTranslationDeletesNothing(t *testing.T) {
 	f.Create("user", fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: later, labels: {%s: %s}, annotations: {%s: %q}}}`,
 		v1alpha1.LabelApplicationUID, app.UID, v1alpha1.AnnotationTrackingID, f.namespace+"/app:/ConfigMap:"+f.namespace+"/later"))
 	f.Patch("user", applications, "app", fmt.Sprintf(`{metadata: {annotations: {%s: %s}}}`,
-		v1alpha1.AnnotationCreating, announced(t, manifest.ID{Kind: "ConfigMap", Namespace: f.namespace, Name: "later"})))
+		v1alpha1.AnnotationCreating, announced(manifest.ID{Kind: "ConfigMap", Namespace: f.namespace, Name: "later"})))
 	f.Patch("mallory", configMaps, "page", `{data: {text: hacked}}`)
 
 	running = f.Run(options)

@@ -1,15 +1,13 @@
 package plan
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
 	"slices"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"holdfast.dev/holdfast/internal/compress"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/observer"
 )
@@ -138,9 +136,6 @@ func (res *resource) creating() map[string]any {
 	return nil
 }
 
-// gzipWriters are reused, because each allocates most of a MiB.
-var gzipWriters = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
-
 // pack encodes the value as compressed JSON in base64. It drops the last states until the value fits into
 // room. If the value without states does not fit, pack returns "".
 func (a pendingCreates) pack(room int) string {
@@ -149,14 +144,8 @@ func (a pendingCreates) pack(room int) string {
 		if err != nil {
 			return ""
 		}
-		var b bytes.Buffer
-		w := gzipWriters.Get().(*gzip.Writer)
-		w.Reset(&b)
-		_, _ = w.Write(raw) // writing to a buffer cannot fail
-		_ = w.Close()
-		gzipWriters.Put(w)
-		if base64.StdEncoding.EncodedLen(b.Len()) <= room {
-			return base64.StdEncoding.EncodeToString(b.Bytes())
+		if frame := compress.Encode(raw); base64.StdEncoding.EncodedLen(len(frame)) <= room {
+			return base64.StdEncoding.EncodeToString(frame)
 		}
 		if len(a.States) == 0 {
 			return ""

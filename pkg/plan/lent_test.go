@@ -29,8 +29,10 @@ func TestHolderLeavesFieldToWaiters(t *testing.T) {
 		"one of them is another one":  {left: "one", change: func(_ *claimants, _, two, _ *world) { two.app.UID = "new" }},
 		"one of them waits no longer": {left: "one", change: func(c *claimants, _, two, _ *world) { two.edit(none); c.turn(two) }},
 		"none of them waits":          {left: "theirs", change: func(c *claimants, _, two, three *world) { two.edit(none); c.turn(two); three.edit(none); c.turn(three) }},
-		"the annotation is removed":   {left: "theirs", change: func(c *claimants, _, _, _ *world) { set(c.live, nil, "metadata", "annotations", v1alpha1.AnnotationHolders) }},
-		"the field has drifted":       {left: "drifted", after: "drifted", change: func(c *claimants, _, _, _ *world) { set(c.live, "drifted", "data", "a") }},
+		"the annotation is removed": {left: "theirs", change: func(c *claimants, _, _, _ *world) {
+			set(c.live, nil, "metadata", "annotations", v1alpha1.AnnotationHolders)
+		}},
+		"the field has drifted": {left: "drifted", after: "drifted", change: func(c *claimants, _, _, _ *world) { set(c.live, "drifted", "data", "a") }},
 		"the holder changed it first": {left: "new", change: func(c *claimants, one, two, three *world) {
 			one.edit(object + "new}}]")
 			for _, w := range []*world{one, two, three} {

@@ -1,15 +1,13 @@
 package plan
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/base64"
-	"io"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"holdfast.dev/holdfast/internal/compress"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -183,11 +181,7 @@ func unpack(text string) (says pendingCreates) {
 	if err != nil || len(compressed) == 0 {
 		return pendingCreates{}
 	}
-	r, err := gzip.NewReader(bytes.NewReader(compressed))
-	if err != nil {
-		return pendingCreates{}
-	}
-	raw, err := io.ReadAll(io.LimitReader(r, 2*maxApplicationBytes))
+	raw, err := compress.Decode(compressed, 2*maxApplicationBytes)
 	if err != nil {
 		return pendingCreates{}
 	}

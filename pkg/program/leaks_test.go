@@ -2,7 +2,6 @@ package program
 
 import (
 	"bytes"
-	"compress/gzip"
 	"context"
 	"crypto/tls"
 	"encoding/base64"
@@ -25,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	"holdfast.dev/holdfast/internal/compress"
 	"holdfast.dev/holdfast/internal/testcluster"
 	"holdfast.dev/holdfast/pkg/cli"
 )
@@ -71,8 +71,7 @@ func leaks(text string) (lines []string) {
 		if err != nil {
 			continue
 		}
-		if r, err := gzip.NewReader(bytes.NewReader(raw)); err == nil {
-			unpacked, _ := io.ReadAll(r)
+		if unpacked, err := compress.Decode(raw, 1<<30); err == nil {
 			text += "\n" + string(unpacked)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"holdfast.dev/holdfast/internal/compress"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
@@ -125,7 +126,7 @@ func SplitHistory(app *v1alpha1.Application, older []v1alpha1.HistoryEntry) (par
 	if err != nil {
 		return nil, nil, fmt.Errorf("writing the history: %w", err)
 	}
-	parts, names = split(app.Namespace, app.Name, compress(raw))
+	parts, names = split(app.Namespace, app.Name, compress.Encode(raw))
 	return parts, names, nil
 }
 

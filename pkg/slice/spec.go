@@ -1,13 +1,12 @@
 package slice
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
 
+	"holdfast.dev/holdfast/internal/compress"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
@@ -43,7 +42,7 @@ func SplitSpec(namespace, application string, spec map[string]any, few int) (sto
 		if len(inSlices) == 0 || len(raw) <= few {
 			continue
 		}
-		more, names := split(namespace, application, compress(raw))
+		more, names := split(namespace, application, compress.Encode(raw))
 		named := make([]any, len(names))
 		for i, name := range names {
 			named[i] = name
@@ -70,13 +69,4 @@ func hasSecrets(value any) bool {
 		return slices.ContainsFunc(value, hasSecrets)
 	}
 	return false
-}
-
-// compress uses the best compression, because manifests are written rarely and read often.
-func compress(raw []byte) []byte {
-	var b bytes.Buffer
-	w, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is valid
-	_, _ = w.Write(raw)                                   // writing to a buffer never fails
-	_ = w.Close()
-	return b.Bytes()
 }

@@ -1,12 +1,9 @@
 package turn_test
 
 import (
-	"bytes"
-	"compress/gzip"
-	"encoding/base64"
-
 	"pgregory.net/rapid"
 
+	"holdfast.dev/holdfast/internal/observertest"
 	_ "holdfast.dev/holdfast/internal/repeatable"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -28,10 +25,10 @@ func (c *cluster) arrive() {
 	case "wrong":
 		c.app.Annotations = map[string]string{
 			v1alpha1.AnnotationKinds: ",Thing,.v1.,Secret.v1.", v1alpha1.AnnotationNamespaces: ",,",
-			v1alpha1.AnnotationCreating: packed(`{"objects": [1, "Secret", "/Secret/default/none"], "states": [null, 3, {"kind": "Thing"}, {"metadata": []}]}`),
+			v1alpha1.AnnotationCreating: observertest.Packed(`{"objects": [1, "Secret", "/Secret/default/none"], "states": [null, 3, {"kind": "Thing"}, {"metadata": []}]}`),
 		}
 	case "hostile":
-		c.app.Annotations = map[string]string{v1alpha1.AnnotationKinds: "Thing.v1.example.com,Secret.v1.", v1alpha1.AnnotationCreating: packed(jsonOf(c.madeUp()))}
+		c.app.Annotations = map[string]string{v1alpha1.AnnotationKinds: "Thing.v1.example.com,Secret.v1.", v1alpha1.AnnotationCreating: observertest.Packed(jsonOf(c.madeUp()))}
 	}
 	if c.app.Annotations != nil {
 		c.app.Finalizers = []string{v1alpha1.Finalizer}
@@ -64,13 +61,4 @@ func (c *cluster) madeUp() map[string]any {
 		}
 	}
 	return map[string]any{"objects": objects, "states": states}
-}
-
-// packed compresses a forged record, as it is stored in the annotation.
-func packed(text string) string {
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	_, _ = w.Write([]byte(text)) // a write to a buffer cannot fail
-	_ = w.Close()
-	return base64.StdEncoding.EncodeToString(b.Bytes())
 }

@@ -1,15 +1,12 @@
 package v1alpha1
 
 import (
-	"bytes"
-	"compress/gzip"
 	"encoding/json"
 	"fmt"
-	"io"
-	"slices"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"holdfast.dev/holdfast/internal/compress"
 )
 
 // packAbove is the number of bytes of manifests and schemas above which a status contains them compressed.
@@ -32,8 +29,7 @@ const maxRead = MaxUnpacked + 8<<20
 // +kubebuilder:object:generate=false
 type WholeStatus ApplicationStatus
 
-// compressedFields are the fields that are packed together. Schemas and observed states that follow from
-// the desired state are in short form: see follows.go.
+// compressedFields are the fields that are packed together.
 type compressedFields struct {
 	MangledObserverSchema []runtime.RawExtension `json:"mangledObserverSchema,omitempty"`
 	LastAppliedManifest   []runtime.RawExtension `json:"lastAppliedManifest,omitempty"`
@@ -51,7 +47,7 @@ func (s ApplicationStatus) MarshalJSON() ([]byte, error) {
 		}
 	}
 	if n > packAbove {
-		record, err := pack(packOf(&s))
+		record, err := pack(compressedFields{s.MangledObserverSchema, s.LastAppliedManifest, s.LastObservedManifest})
 		if err != nil {
 			return nil, err
 		}
@@ -88,12 +84,12 @@ type slicedFields struct {
 	Reported  []ReportedField       `json:"reported,omitempty"`
 }
 
-// Cut removes the fields that slices can contain from a status, and returns them as gzipped JSON.
+// Cut removes the fields that slices can contain from a status, and returns them as compressed JSON.
 func (s ApplicationStatus) Cut() (rest ApplicationStatus, record []byte, err error) {
 	rest = s
 	rest.MangledObserverSchema, rest.LastAppliedManifest, rest.LastObservedManifest = nil, nil, nil
 	rest.Resources, rest.Services, rest.Outputs, rest.Accepted, rest.Contested, rest.Reported = nil, nil, nil, nil, nil, nil
-	record, err = pack(slicedFields{packOf(&s), s.Resources, s.Services, s.Outputs, s.Accepted, s.Contested, s.Reported})
+	record, err = pack(slicedFields{compressedFields{s.MangledObserverSchema, s.LastAppliedManifest, s.LastObservedManifest}, s.Resources, s.Services, s.Outputs, s.Accepted, s.Contested, s.Reported})
 	return rest, record, err
 }
 
@@ -112,77 +108,43 @@ func (s ApplicationStatus) Join(record []byte) (ApplicationStatus, error) {
 	return ApplicationStatus(whole), nil
 }
 
-func packOf(s *ApplicationStatus) compressedFields {
-	all := compressedFields{slices.Clone(s.MangledObserverSchema), s.LastAppliedManifest, slices.Clone(s.LastObservedManifest)}
-	for i := range all.LastAppliedManifest {
-		desired := all.LastAppliedManifest[i].Raw
-		if i < len(all.MangledObserverSchema) {
-			all.MangledObserverSchema[i].Raw = shortEntry(all.MangledObserverSchema[i].Raw, desired)
-		}
-		if i < len(all.LastObservedManifest) {
-			all.LastObservedManifest[i].Raw = shortObserved(all.LastObservedManifest[i].Raw, desired)
-		}
-	}
-	return all
-}
-
 func (p compressedFields) unpackInto(s *WholeStatus) error {
 	n := 0
 	for i := range p.LastAppliedManifest {
 		desired := p.LastAppliedManifest[i].Raw
 		n += len(desired)
 		if i < len(p.MangledObserverSchema) {
-			p.MangledObserverSchema[i].Raw = wholeEntry(p.MangledObserverSchema[i].Raw, desired)
+			p.MangledObserverSchema[i].Raw = expandedSchema(p.MangledObserverSchema[i].Raw, desired)
 			n += len(p.MangledObserverSchema[i].Raw)
 		}
 		if i < len(p.LastObservedManifest) {
-			p.LastObservedManifest[i].Raw = wholeObserved(p.LastObservedManifest[i].Raw, desired)
+			p.LastObservedManifest[i].Raw = expandedState(p.LastObservedManifest[i].Raw, desired)
 			n += len(p.LastObservedManifest[i].Raw)
 		}
 		if n > maxRead {
-			return fmt.Errorf("reading what is packed: it has more than %d MiB", maxRead>>20)
+			return fmt.Errorf("reading a record: it has more than %d MiB", maxRead>>20)
 		}
 	}
 	s.MangledObserverSchema, s.LastAppliedManifest, s.LastObservedManifest = p.MangledObserverSchema, p.LastAppliedManifest, p.LastObservedManifest
 	return nil
 }
 
-// writers pools gzip writers, because each allocates most of a MiB.
-var writers = sync.Pool{New: func() any {
-	w, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is valid, so there is no error
-	return w
-}}
-
 func pack(all any) ([]byte, error) {
 	raw, err := json.Marshal(all)
 	if err != nil {
 		return nil, err
 	}
-	var b bytes.Buffer
-	w := writers.Get().(*gzip.Writer)
-	defer writers.Put(w)
-	w.Reset(&b)
-	if _, err := w.Write(raw); err != nil {
-		return nil, err
-	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return b.Bytes(), nil
+	return compress.Encode(raw), nil
 }
 
-// Unpack reads gzipped JSON. It returns an error if the JSON exceeds maxRead.
+// Unpack reads compressed JSON. It returns an error if the JSON exceeds maxRead.
 func Unpack(record []byte, into any) error {
-	r, err := gzip.NewReader(bytes.NewReader(record))
-	if err != nil {
-		return fmt.Errorf("reading what is packed: %w", err)
+	raw, err := compress.Decode(record, maxRead)
+	if err == nil {
+		err = json.Unmarshal(raw, into)
 	}
-	raw, err := io.ReadAll(io.LimitReader(r, maxRead))
 	if err != nil {
-		return fmt.Errorf("reading what is packed: %w", err)
-	}
-	if err := json.Unmarshal(raw, into); err != nil {
-		return fmt.Errorf("reading what is packed: %w", err)
+		return fmt.Errorf("reading a record: %w", err)
 	}
 	return nil
 }

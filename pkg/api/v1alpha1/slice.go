@@ -38,7 +38,7 @@ type ApplicationSlice struct {
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a slice is never changed: make another one"
 	Application string `json:"application"`
 
-	// Data is a part of gzipped JSON in base64, at most 512 KiB.
+	// Data is a part of compressed JSON (zstd) in base64, at most 512 KiB.
 	// +kubebuilder:validation:MaxLength=699052
 	// +kubebuilder:validation:Format=base64
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a slice is never changed: make another one"

@@ -115,8 +115,7 @@ type ApplicationStatus struct {
 	LastObservedManifest []runtime.RawExtension `json:"lastObservedManifest,omitempty"`
 
 	// Record replaces mangledObserverSchema, lastAppliedManifest and lastObservedManifest if they exceed 64
-	// KiB together. It contains them as gzipped JSON. Schemas and observed manifests that follow from the
-	// desired manifest are shortened. `holdfast get NAME -o yaml --full` prints all of them.
+	// KiB together. It contains them as compressed JSON (zstd). `holdfast get NAME -o yaml --full` prints all of them.
 	// +optional
 	Record []byte `json:"record,omitempty"`
 

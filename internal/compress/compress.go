@@ -1,0 +1,67 @@
+// Package compress compresses JSON: the records in statuses, slices and annotations, and the objects in memory.
+package compress
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// windowBytes is the distance in which repetitions are found. An encoder keeps a buffer of this size.
+const windowBytes = 512 << 10
+
+// maxDecoded limits the memory for one text, so that a hostile frame cannot exhaust it.
+const maxDecoded = 128 << 20
+
+// encoder and decoder are created on first use. Both can be used concurrently.
+var (
+	encoder = sync.OnceValue(func() *zstd.Encoder {
+		e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2), zstd.WithLowerEncoderMem(true), zstd.WithEncoderCRC(false),
+			zstd.WithWindowSize(windowBytes))
+		if err != nil {
+			panic(err) // invalid options
+		}
+		return e
+	})
+	decoder = sync.OnceValue(func() *zstd.Decoder {
+		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(2), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxMemory(maxDecoded))
+		if err != nil {
+			panic(err)
+		}
+		return d
+	})
+)
+
+// Encode returns a text as a zstd frame. The result does not refer to the argument.
+func Encode(text []byte) []byte {
+	frame := encoder().EncodeAll(text, make([]byte, 0, len(text)/2))
+	return append(make([]byte, 0, len(frame)), frame...)
+}
+
+// Decode returns the text of a frame of Encode, or of a gzip stream as versions before v0.1.0 wrote it. It returns an
+// error if the text is longer than limit.
+func Decode(frame []byte, limit int) ([]byte, error) {
+	text, err := decode(frame, limit)
+	if err == nil && len(text) > limit {
+		err = fmt.Errorf("it has more than %d MiB", limit>>20)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("decompressing: %w", err)
+	}
+	return text, nil
+}
+
+func decode(frame []byte, limit int) ([]byte, error) {
+	if !bytes.HasPrefix(frame, []byte{0x1f, 0x8b}) {
+		return decoder().DecodeAll(frame, nil)
+	}
+	r, err := gzip.NewReader(bytes.NewReader(frame))
+	if err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(r, int64(limit)+1))
+}
