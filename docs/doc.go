@@ -1,4 +1,3 @@
-// Package docs has no code, only tests: they check that the documents are true, that
-// what they show is what the programs print, that each condition reason is
-// explained, that links lead somewhere.
+// Package docs has no code, only tests. They compare the output in the documents with the output of the programs, and
+// check that each condition reason is explained and that each link has a target.
 package docs

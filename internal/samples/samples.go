@@ -13,7 +13,7 @@ import "os"
 // Variable is the environment variable that `make test-long` sets to any value.
 const Variable = "HOLDFAST_LONG"
 
-// Of returns whole in a long run, and short otherwise.
+// Of returns the second value in a long run, and the first one otherwise.
 func Of[T any](short, whole T) T {
 	if os.Getenv(Variable) != "" {
 		return whole
