@@ -1,7 +1,6 @@
 package claim
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -104,10 +103,4 @@ func WasAdopted(app *v1alpha1.Application, status *v1alpha1.ResourceStatus, live
 	}
 	created, err := time.Parse(time.RFC3339, manifest.NestedString(live, "metadata", "creationTimestamp"))
 	return err == nil && created.Before(app.CreationTimestamp.Time)
-}
-
-// IsShared reports whether an object is shared. The ownership in its manifest has precedence over
-// spec.ownership.
-func IsShared(app *v1alpha1.Application, says v1alpha1.Ownership) bool {
-	return cmp.Or(says, app.Spec.Ownership) == v1alpha1.OwnershipShare
 }

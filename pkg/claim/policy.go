@@ -1,6 +1,8 @@
 package claim
 
 import (
+	"cmp"
+
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
@@ -68,12 +70,40 @@ func (p Policy) Adopts() bool { return p.Begins && !p.Claims }
 // MayRemove reports whether the next write may remove anything. Adopting an object removes nothing.
 func (p Policy) MayRemove() bool { return p.Removes && !p.Begins }
 
-// PolicyOf returns the policy for an object of the manifest, independent of its live object.
-func PolicyOf(app *v1alpha1.Application, o manifest.Object) Policy {
-	if IsShared(app, o.Ownership) {
+// DesiredPolicy returns the policy for an object of the manifest, independent of its live object. The ownership in
+// the manifest has precedence over spec.ownership.
+func DesiredPolicy(app *v1alpha1.Application, ownership v1alpha1.Ownership) Policy {
+	if cmp.Or(ownership, app.Spec.Ownership) == v1alpha1.OwnershipShare {
 		return PolicyFor(app, Shared)
 	}
 	return PolicyFor(app, Created)
+}
+
+// RecordedPolicy returns the policy for an object in the inventory; that of a created object if status is nil.
+func RecordedPolicy(app *v1alpha1.Application, status *v1alpha1.ResourceStatus) Policy {
+	switch {
+	case status != nil && status.Ownership == v1alpha1.OwnershipShare:
+		return PolicyFor(app, Shared)
+	case status != nil && status.Origin == v1alpha1.OriginAdopted:
+		return PolicyFor(app, Adopted)
+	}
+	return PolicyFor(app, Created)
+}
+
+// Record writes the relation of an Application to a live object into its inventory entry.
+func (p Policy) Record(app *v1alpha1.Application, status *v1alpha1.ResourceStatus) {
+	switch {
+	case p.Claims:
+		status.Ownership, status.Origin = v1alpha1.OwnershipShare, ""
+		return
+	case p.Existed:
+		status.Origin = v1alpha1.OriginAdopted
+	default:
+		status.Origin = v1alpha1.OriginCreated
+	}
+	if app.Spec.Ownership == v1alpha1.OwnershipShare {
+		status.Ownership = v1alpha1.OwnershipOwn
+	}
 }
 
 // WithLive returns the policy for an object of the manifest, given its live object. The target is Foreign if

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
@@ -122,7 +123,7 @@ func (o deleteOptions) confirm(app *v1alpha1.Application) error {
 // fields of other objects.
 func becomes(app *v1alpha1.Application, stays map[manifest.ID]bool) (told [][]string) {
 	for _, r := range app.Status.Resources {
-		if r.Origin != v1alpha1.OriginAdopted || plan.Orphans(app) {
+		if p := claim.RecordedPolicy(app, &r); p.Claims || !p.Existed || plan.Orphans(app) {
 			continue
 		}
 		what := "is deleted, too: its manifest or spec.adoptedDeletionPolicy sets the policy Delete"
@@ -133,7 +134,7 @@ func becomes(app *v1alpha1.Application, stays map[manifest.ID]bool) (told [][]st
 	}
 	told = append(told, restoredFields(app, stays)...)
 	for _, r := range app.Status.Resources {
-		if r.Ownership == v1alpha1.OwnershipShare {
+		if claim.RecordedPolicy(app, &r).Claims {
 			told = append(told, releasedFields(app, r))
 		}
 	}
@@ -144,7 +145,7 @@ func becomes(app *v1alpha1.Application, stays map[manifest.ID]bool) (told [][]st
 func restoredFields(app *v1alpha1.Application, stays map[manifest.ID]bool) (told [][]string) {
 	for _, r := range app.Status.Resources {
 		id := plan.IDOf(r.ResourceReference)
-		if r.Ownership == v1alpha1.OwnershipShare || !stays[id] || len(r.Baseline) == 0 || app.Spec.OnRelease != v1alpha1.ReleaseRestore {
+		if p := claim.RecordedPolicy(app, &r); p.Claims || !p.Restores || !stays[id] || len(r.Baseline) == 0 {
 			continue
 		}
 		told = append(told, append([]string{id.String() + " is kept. These fields are restored, unless another client has changed them or another Application claims them:"}, restored(r)...))
@@ -168,7 +169,7 @@ func whatGoes(app *v1alpha1.Application, stays map[manifest.ID]bool) string {
 	shared, goes := 0, 0
 	for _, r := range app.Status.Resources {
 		switch {
-		case r.Ownership == v1alpha1.OwnershipShare:
+		case claim.RecordedPolicy(app, &r).Claims:
 			shared++
 		case !stays[plan.IDOf(r.ResourceReference)]:
 			goes++

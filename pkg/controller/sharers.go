@@ -87,7 +87,7 @@ func sharedBy(app *v1alpha1.Application) map[sharedName][]string {
 	names := map[sharedName][]string{}
 	for _, item := range app.Spec.Manifest {
 		content, err := manifest.DecodeJSON(item.Raw)
-		if err != nil || !claim.IsShared(app, manifest.OwnershipIn(content)) {
+		if err != nil || !claim.DesiredPolicy(app, manifest.OwnershipIn(content)).Claims {
 			continue
 		}
 		u := unstructured.Unstructured{Object: content}

@@ -91,7 +91,7 @@ func (p *Plan) writeAheadInventory() (rows []v1alpha1.ResourceStatus) {
 		}
 		switch uid := types.UID(res.change.UID); {
 		case res.policy.Claims:
-			row.Ownership, row.Origin = v1alpha1.OwnershipShare, ""
+			res.policy.Record(p.in.Application, &row)
 			if row.UID != uid { // the Application does not hold it before the first write
 				row.BaselineUID = uid
 			}

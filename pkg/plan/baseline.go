@@ -111,7 +111,7 @@ func (p *Plan) keepsBaseline(res *resource, b v1alpha1.BaselineField) bool {
 	case !res.holdsIn(path):
 		return false
 	case !res.policy.Claims:
-		return !res.isFirstAdoption() || p.wasShared(res) && !res.writes(path)
+		return !res.isFirstAdoption() || p.recordedPolicy(res).Claims && !res.writes(path)
 	case !res.writes(path) && b.Holder == "", b.Holder != "" && isAsHeld(res.kind, res.live, b):
 		return true
 	}
@@ -137,7 +137,7 @@ func needsBaseline(res *resource, b v1alpha1.BaselineField) bool {
 // is trusted, because any client may write the tracking metadata of the object.
 func (p *Plan) wasHeld(res *resource, path string) bool {
 	status := p.statuses[res.object.ID]
-	if !p.wasShared(res) || !isStatusOf(status, res.live) {
+	if !p.recordedPolicy(res).Claims || !isStatusOf(status, res.live) {
 		return false
 	}
 	same := func(other string) bool { return claim.Overlap(other, path) }
@@ -191,10 +191,9 @@ func (res *resource) prunes() bool { return !res.policy.Existed && res.entry.Def
 // so that all its values are original.
 func (res *resource) isFirstAdoption() bool { return res.policy.Adopts() && !res.policy.Reclaimed }
 
-// wasShared reports whether the Application shared an object before.
-func (p *Plan) wasShared(res *resource) bool {
-	status := p.statuses[res.object.ID]
-	return status != nil && status.Ownership == v1alpha1.OwnershipShare
+// recordedPolicy returns the policy for the object of a resource, according to the inventory.
+func (p *Plan) recordedPolicy(res *resource) claim.Policy {
+	return claim.RecordedPolicy(p.in.Application, p.statuses[res.object.ID])
 }
 
 // isFirstWrite reports whether a drifted leaf is about to be written for the first time: the object is

@@ -71,7 +71,7 @@ func (p *Plan) rendered(r renderedInput) []*resource {
 	for i, object := range r.objects {
 		res := &resource{resourceInput: resourceInput{
 			object: object, written: r.written[i], rendered: r.entries[i], kind: p.in.Kinds.Type(object.GVK()),
-			policy: claim.PolicyOf(p.in.Application, object),
+			policy: claim.DesiredPolicy(p.in.Application, object.Ownership),
 		}}
 		if res.policy.Creates { // fields of shared objects are held by key, so Typed does not apply to them
 			res.rendered = res.rendered.Typed(res.kind)

@@ -21,7 +21,7 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 	if p.in.Memory.RejectedChanges[id] != nil && live != nil {
 		p.keepLast(res, live)
 	}
-	res.policy, res.problem = p.withLive(claim.PolicyOf(p.in.Application, res.object), id, live)
+	res.policy, res.problem = p.withLive(claim.DesiredPolicy(p.in.Application, res.object.Ownership), id, live)
 	res.change = Change{Action: Unchanged, Shared: res.policy.Claims, ID: id, APIVersion: res.object.APIVersion, resource: res}
 	res.computeDesired(res.policy.Claims || live != nil && res.policy.Writes && (!res.policy.Adopts() || res.policy.Reclaimed))
 	res.problem = cmp.Or(res.problem, p.sourceProblem(id))

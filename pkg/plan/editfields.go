@@ -90,7 +90,7 @@ func (p *Plan) sources(id manifest.ID) (manifest.Object, *observer.Schema, error
 // profiled returns the paths that HoldProfiles hold or free for a resource.
 func (p *Plan) profiled(object manifest.Object) []observer.ProfilePath {
 	objects, _, err := objectsOf(p.in)
-	if err != nil || claim.IsShared(p.in.Application, object.Ownership) {
+	if err != nil || claim.DesiredPolicy(p.in.Application, object.Ownership).Claims {
 		return nil
 	}
 	return profilerOf(p.in, objects).pathsFor(object)
@@ -160,7 +160,7 @@ func (e *fieldsEditor) context() observer.Context {
 	in, gvk := e.plan.in, e.object.GVK()
 	return observer.Context{
 		Type: in.Kinds.Type(gvk), Published: published(in.Kinds, gvk), Live: in.Live[e.object.ID],
-		Shared: claim.IsShared(in.Application, e.object.Ownership), Written: e.written,
+		Shared: claim.DesiredPolicy(in.Application, e.object.Ownership).Claims, Written: e.written,
 	}
 }
 

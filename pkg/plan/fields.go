@@ -152,7 +152,7 @@ func (e *entries) compile(in Input, objects []manifest.Object) {
 			used[fault.Entry]++
 			continue
 		}
-		shared, written := claim.IsShared(in.Application, object.Ownership), e.assigned[k]
+		shared, written := claim.DesiredPolicy(in.Application, object.Ownership).Claims, e.assigned[k]
 		if written.Default {
 			written = nil
 		}

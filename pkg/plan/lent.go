@@ -28,7 +28,10 @@ func (p *Plan) holderStatus(name string, uid types.UID, id manifest.ID) *v1alpha
 func (p *Plan) copyBaselines(res *resource) {
 	for _, holder := range res.waitsFor {
 		status := p.holderStatus(holder.Application, holder.UID, res.object.ID)
-		if status == nil || status.Ownership != v1alpha1.OwnershipShare || p.in.Holders[holder.Application].Spec.OnRelease == v1alpha1.ReleaseLeave {
+		if status == nil {
+			continue
+		}
+		if policy := claim.RecordedPolicy(p.in.Holders[holder.Application], status); !policy.Claims || !policy.Restores {
 			continue
 		}
 		for _, b := range recordedBaseline(status, res.live) {

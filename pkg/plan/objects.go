@@ -87,7 +87,7 @@ func Shared(in Input) map[manifest.ID]bool {
 		}
 	}
 	for _, content := range manifests {
-		if id, ok := Identify(content, in.Application.Namespace, in.Kinds); ok && claim.IsShared(in.Application, manifest.OwnershipIn(content)) {
+		if id, ok := Identify(content, in.Application.Namespace, in.Kinds); ok && claim.DesiredPolicy(in.Application, manifest.OwnershipIn(content)).Claims {
 			shared[id] = true
 		}
 	}

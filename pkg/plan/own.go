@@ -152,9 +152,7 @@ func (p *Plan) withLive(before claim.Policy, id manifest.ID, live map[string]any
 // the current spec shares, is never deleted.
 func (p *Plan) policyOnRecord(id manifest.ID, status v1alpha1.ResourceStatus) claim.Policy {
 	app := p.in.Application
-	switch {
-	case status.Ownership == v1alpha1.OwnershipShare, Shared(p.in)[id],
-		status.Ownership == "" && app.Spec.Ownership == v1alpha1.OwnershipShare:
+	if Shared(p.in)[id] || claim.DesiredPolicy(app, status.Ownership).Claims {
 		return claim.PolicyFor(app, claim.Shared)
 	}
 	return claim.PolicyFor(app, claim.Created)

@@ -101,7 +101,7 @@ func (c *recordedClaims) leavesOf(other *v1alpha1.Application) map[string]bool {
 		return nil
 	}
 	status := statusByID(other.Status.Resources)[c.res.object.ID]
-	if status == nil || status.Ownership != v1alpha1.OwnershipShare || !isStatusOf(status, c.res.live) {
+	if status == nil || !claim.RecordedPolicy(other, status).Claims || !isStatusOf(status, c.res.live) {
 		return map[string]bool{}
 	}
 	records, _ := recordsOf(Input{Application: other, Kinds: c.plan.in.Kinds}, nil)

@@ -349,7 +349,7 @@ func (p *Plan) release(res *resource, waits bool) []delta.Difference {
 		}
 		res.empty = res.entry.Empty(res.kind, res.desired)
 	}
-	if res.isFirstAdoption() && !p.wasShared(res) {
+	if res.isFirstAdoption() && !p.recordedPolicy(res).Claims {
 		return nil // there is nothing to release
 	}
 	letting := p.releaseFields(fieldReleaser{

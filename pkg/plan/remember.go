@@ -98,16 +98,15 @@ func (c *summarizer) inventory(res *resource, before *v1alpha1.ResourceStatus, o
 	if before != nil {
 		status.UID, status.Origin, status.LastCorrection = before.UID, before.Origin, before.LastCorrection
 	}
-	if c.preview && res.change.Action == Create {
-		status.Origin = v1alpha1.OriginCreated
-	}
 	if o.live != nil {
-		status.UID, status.Origin = types.UID(manifest.NestedString(o.live, "metadata", "uid")), v1alpha1.OriginCreated
-		if res.policy.Existed {
-			status.Origin = v1alpha1.OriginAdopted
-		}
+		status.UID = types.UID(manifest.NestedString(o.live, "metadata", "uid"))
+	} else if !res.policy.Claims && claim.RecordedPolicy(c.plan.in.Application, before).Claims {
+		status.UID = "" // the Application does not own it before it is adopted
 	}
-	c.ownership(res, before, o, &status)
+	origin := status.Origin
+	if res.policy.Record(c.plan.in.Application, &status); o.live == nil && !(c.preview && res.change.Action == Create) && !res.policy.Claims {
+		status.Origin = origin
+	}
 	c.baselineStatus(res, before, o, &status)
 	if res.isCorrected(o) {
 		now := c.now // a copy, because a postponed report must not keep c in memory
@@ -149,20 +148,6 @@ func (c *summarizer) report(res *resource, before *v1alpha1.ResourceStatus, o re
 // isCorrected reports whether the update corrected drift of fields that were already held.
 func (res *resource) isCorrected(o resourceResult) bool {
 	return o.wrote && o.action == Update && !res.policy.Begins && slices.ContainsFunc(res.change.Fields, res.isReportable)
-}
-
-// ownership sets whether the Application owns or shares an object.
-func (c *summarizer) ownership(res *resource, before *v1alpha1.ResourceStatus, o resourceResult, status *v1alpha1.ResourceStatus) {
-	if res.policy.Claims {
-		status.Ownership, status.Origin = v1alpha1.OwnershipShare, ""
-		return
-	}
-	if o.live == nil && before != nil && before.Ownership == v1alpha1.OwnershipShare {
-		status.UID = "" // the Application does not own it before it is adopted
-	}
-	if c.plan.in.Application.Spec.Ownership == v1alpha1.OwnershipShare {
-		status.Ownership = v1alpha1.OwnershipOwn
-	}
 }
 
 // baselineStatus sets the baseline of an object: the original values of held fields, and of fields that are

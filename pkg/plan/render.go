@@ -66,7 +66,7 @@ func (p *Plan) render() (renderedInput, *Problem) {
 // are held. It returns the validation errors of the user's schemas and of the manifests.
 func (p *Plan) shareEntries(r *renderedInput) (faults []error) {
 	for i, o := range r.objects {
-		if !claim.IsShared(p.in.Application, o.Ownership) {
+		if !claim.DesiredPolicy(p.in.Application, o.Ownership).Claims {
 			continue
 		}
 		kind := p.in.Kinds.Type(o.GVK())
@@ -110,7 +110,7 @@ func (p *Plan) mangle(r *renderedInput) error {
 	}
 	var shared []manifest.Object
 	for i, o := range r.objects {
-		if claim.IsShared(p.in.Application, o.Ownership) {
+		if claim.DesiredPolicy(p.in.Application, o.Ownership).Claims {
 			shared = append(shared, o)
 			continue
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -20,7 +21,7 @@ func namespacesOf(app *v1alpha1.Application, manifests []map[string]any) []strin
 		}
 	}
 	for _, r := range app.Status.Resources {
-		if r.Namespace != "" && r.Ownership != v1alpha1.OwnershipShare {
+		if r.Namespace != "" && !claim.RecordedPolicy(app, &r).Claims {
 			namespaces[r.Namespace] = struct{}{}
 		}
 	}
@@ -47,7 +48,7 @@ func namespacesAnnotation(app *v1alpha1.Application, p *plan.Plan, early bool) s
 		}
 	}
 	for _, r := range app.Status.Resources {
-		if r.Ownership != v1alpha1.OwnershipShare {
+		if !claim.RecordedPolicy(app, &r).Claims {
 			namespaces[r.Namespace] = struct{}{}
 		}
 	}

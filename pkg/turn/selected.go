@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -179,7 +180,7 @@ func (s *Snapshot) retainUnresolved(selected map[manifest.ID][]plan.Selection) {
 		for _, status := range s.Input.Application.Status.Resources {
 			id := plan.IDOf(status.ResourceReference)
 			_, desired := s.desired[id]
-			if status.Ownership == v1alpha1.OwnershipShare && !desired && selected[id] == nil && entry.Covers(id) {
+			if claim.RecordedPolicy(s.Input.Application, &status).Claims && !desired && selected[id] == nil && entry.Covers(id) {
 				s.Input.Blocked[id] = problem
 			}
 		}

@@ -19,7 +19,7 @@ import (
 )
 
 // relation matches code that asks for the relation of an Application and an object.
-var relation = regexp.MustCompile(`\b(IsShared|IsOwned|WasAdopted|wasShared|isMarkedAdopted|OwnershipShare|OriginAdopted|PolicyOf)\b|\.policy\.Target\b`)
+var relation = regexp.MustCompile(`\b(IsShared|IsOwned|WasAdopted|wasShared|isMarkedAdopted|OwnershipShare|OriginAdopted)\b|\.policy\.Target\b`)
 
 // policyFiles are the files that may ask for the relation: the table, and the functions that choose a row.
 var policyFiles = []string{

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -117,7 +118,7 @@ func StatusOf(d files.Decision) StatusView {
 		if id := plan.IDOf(r.ResourceReference); !seen[id] {
 			e := plan.Explanation{ID: id, Change: plan.Change{APIVersion: r.APIVersion}}
 			view := resourceView(e, r, d.Live[id])
-			view.selected = len(d.Spec.Select) > 0 && r.Ownership == v1alpha1.OwnershipShare
+			view.selected = len(d.Spec.Select) > 0 && claim.RecordedPolicy(d.Application, &r).Claims
 			v.Resources = append(v.Resources, view)
 		}
 	}
