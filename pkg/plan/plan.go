@@ -163,6 +163,7 @@ type Plan struct {
 	resources []*resource
 	pruned    []*pruneCandidate
 	gone      []*pruneCandidate
+	deletions deletions
 	statuses  map[manifest.ID]*v1alpha1.ResourceStatus
 	unknown   []manifest.ID // Secrets whose values only the template source has
 	retiring  bool          // the Application is being deleted

@@ -2,7 +2,9 @@ package plan_test
 
 import (
 	"encoding/json"
+	"maps"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,6 +52,8 @@ type world struct {
 	hooks *hooks.Hooks
 	// holders are the other Applications whose status can be read; nil if none is read.
 	holders map[string]*v1alpha1.Application
+	// unconfirmed is true if the user does not confirm the deletions that need it.
+	unconfirmed bool
 }
 
 // newWorld returns a world with an Application that has this spec, as YAML.
@@ -74,9 +78,37 @@ func (w *world) edit(spec string) {
 }
 
 func (w *world) decide() *plan.Plan {
-	return plan.Decide(plan.Input{
+	in := plan.Input{
 		Application: w.app, Live: w.live, ObservedWrites: w.written, Users: w.users, FinishedJobs: w.ended, Kinds: w.kinds, Memory: w.mem, Now: w.now, StaleKinds: w.unheard, Profiles: w.profiles, Precedence: w.older, Hooks: w.hooks, Holders: w.holders,
-	})
+	}
+	p := plan.Decide(in)
+	if digest := unconfirmedDigest(p); digest != "" && !w.unconfirmed {
+		w.confirm(digest)
+		p = plan.Decide(in)
+	}
+	return p
+}
+
+// confirm writes the annotation that confirms deletions.
+func (w *world) confirm(digest string) {
+	annotations := maps.Clone(w.app.Annotations)
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[v1alpha1.AnnotationConfirm] = digest
+	w.app.Annotations = annotations
+}
+
+// unconfirmedDigest returns the digest that confirms the deletions that a plan does not make, or "" if there are
+// none.
+func unconfirmedDigest(p *plan.Plan) string {
+	for _, c := range p.Changes {
+		if c.Problem != nil && c.Problem.Reason == v1alpha1.ReasonDeletionUnconfirmed {
+			_, digest, _ := strings.Cut(c.Problem.Remedy.Command, " --confirm ")
+			return digest
+		}
+	}
+	return ""
 }
 
 // protect stores the write-ahead record of a plan.

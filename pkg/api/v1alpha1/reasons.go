@@ -11,6 +11,7 @@ const (
 	ReasonSuspended                  = "Suspended"
 	ReasonObserving                  = "Observing"
 	ReasonDeleting                   = "Deleting"
+	ReasonDeletionUnconfirmed        = "DeletionUnconfirmed"
 	ReasonWaiting                    = "Waiting"
 	ReasonRetrying                   = "Retrying"
 	ReasonRetriesExhausted           = "RetriesExhausted"
@@ -103,6 +104,7 @@ var meanings = map[string]ReasonInfo{
 	ReasonSuspended:                  {},
 	ReasonObserving:                  {},
 	ReasonDeleting:                   {Disposition: DispositionWait, Uncertain: true, Pruned: true},
+	ReasonDeletionUnconfirmed:        {Disposition: DispositionStall, Pruned: true},
 	ReasonWaiting:                    {Disposition: DispositionWait},
 	ReasonRetrying:                   {Disposition: DispositionRetry, Uncertain: true},
 	ReasonRetriesExhausted:           {Disposition: DispositionGiveUp, Uncertain: true},
