@@ -121,7 +121,7 @@ func (p *Plan) isEmptied() bool {
 func (p *Plan) deletionCount() (count v1alpha1.DeletionCount) {
 	app := p.in.Application
 	waits := slices.ContainsFunc(p.pruned, func(old *pruneCandidate) bool { return old.status.Reason == v1alpha1.ReasonDeletionUnconfirmed })
-	if was := app.Status.Deletions; was != nil && was.Since != nil && (waits || p.in.Now.Sub(was.Since.Time) < deletionWindow) {
+	if was := app.Status.Deletions; was != nil && was.Objects > 0 && (waits || was.Since != nil && p.in.Now.Sub(was.Since.Time) < deletionWindow) {
 		count = *was
 		count.Confirmed = ""
 	} else {
@@ -162,7 +162,7 @@ func (p *Plan) deletionRefusal(allowed int) string {
 	if p.isEmptied() {
 		return "spec.manifest is empty, which " + would
 	}
-	text := fmt.Sprintf("this %s, and spec.maxDeletions allows %d of %d", would, allowed, d.count.Objects)
+	text := fmt.Sprintf("The change %s, and spec.maxDeletions allows %d of %d", would, allowed, d.count.Objects)
 	if d.count.Deleted > 0 {
 		text += fmt.Sprintf(" in ten minutes, of which %d are deleted", d.count.Deleted)
 	}

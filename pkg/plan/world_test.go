@@ -52,6 +52,10 @@ type world struct {
 	hooks *hooks.Hooks
 	// holders are the other Applications whose status can be read; nil if none is read.
 	holders map[string]*v1alpha1.Application
+	// source contains the translated manifests of a template; nil for none.
+	source *plan.Source
+	// blocked contains the objects that cannot be processed.
+	blocked map[manifest.ID]*plan.Problem
 	// unconfirmed is true if the user does not confirm the deletions that need it.
 	unconfirmed bool
 }
@@ -80,6 +84,7 @@ func (w *world) edit(spec string) {
 func (w *world) decide() *plan.Plan {
 	in := plan.Input{
 		Application: w.app, Live: w.live, ObservedWrites: w.written, Users: w.users, FinishedJobs: w.ended, Kinds: w.kinds, Memory: w.mem, Now: w.now, StaleKinds: w.unheard, Profiles: w.profiles, Precedence: w.older, Hooks: w.hooks, Holders: w.holders,
+		Source: w.source, Blocked: w.blocked,
 	}
 	p := plan.Decide(in)
 	if digest := unconfirmedDigest(p); digest != "" && !w.unconfirmed {
