@@ -23,17 +23,6 @@ const deletionWindow = 10 * time.Minute
 // leastMaxDeletions is the number of objects that the default of spec.maxDeletions always allows to delete.
 const leastMaxDeletions = 5
 
-// deletions is the decision whether the objects that are no longer desired can be deleted.
-type deletions struct {
-	// due has the objects to delete, and the shared ones to restore. begun has those of which the deletion has
-	// begun, although no status has that.
-	due, begun []*pruneCandidate
-	// count has the deletions in the current window, including begun.
-	count v1alpha1.DeletionCount
-	// confirmed is true if a user has confirmed to delete due, and stopped if a user has to.
-	confirmed, stopped bool
-}
-
 // limitDeletions decides whether the objects that are no longer desired can be deleted. Unless spec.maxDeletions
 // or a user allows all of these deletions, it removes all of them from the plan.
 func (p *Plan) limitDeletions() {
@@ -78,7 +67,7 @@ func (old *pruneCandidate) keep(remedy v1alpha1.Remedy) {
 	c.Problem = &Problem{Reason: v1alpha1.ReasonDeletionUnconfirmed, Message: message, Remedy: remedy}
 }
 
-// isDue reports whether an object is to be deleted, or restored if it is shared, now or when it is no longer
+// isDue reports whether to delete an object, or to restore it if it is shared, now or when it is no longer
 // blocked. Drift does not change the result.
 func (p *Plan) isDue(old *pruneCandidate) bool {
 	blocked := p.in.Blocked[old.id]
@@ -120,7 +109,7 @@ func (p *Plan) isEmptied() bool {
 // new one.
 func (p *Plan) deletionCount() (count v1alpha1.DeletionCount) {
 	app := p.in.Application
-	waits := slices.ContainsFunc(p.pruned, func(old *pruneCandidate) bool { return old.status.Reason == v1alpha1.ReasonDeletionUnconfirmed })
+	waits := slices.ContainsFunc(p.pruned, func(old *pruneCandidate) bool { return v1alpha1.InfoForReason(old.status.Reason).Unconfirmed })
 	if was := app.Status.Deletions; was != nil && was.Objects > 0 && (waits || was.Since != nil && p.in.Now.Sub(was.Since.Time) < deletionWindow) {
 		count = *was
 		count.Confirmed = ""
@@ -180,39 +169,4 @@ func deletionDigest(parts ...[]*pruneCandidate) string {
 	slices.Sort(lines)
 	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
 	return hex.EncodeToString(sum[:8])
-}
-
-// deletions writes the count of deletions to the status. It does not change it until a deletion begins, or waits
-// for a confirmation.
-func (c *summarizer) deletions() {
-	d, was := c.plan.deletions, c.result.Status.Deletions
-	left := slices.DeleteFunc(slices.Clone(d.due), c.hasBegun)
-	begun := len(d.due) - len(left)
-	hasProgress := begun+len(d.begun) > 0
-	isConfirmed := was != nil && was.Confirmed != ""
-	switch {
-	case d.confirmed && !hasProgress:
-	case d.confirmed && len(left) > 0:
-		c.result.Status.Deletions = &v1alpha1.DeletionCount{Confirmed: deletionDigest(left)}
-	case d.confirmed, isConfirmed && !hasProgress && !d.stopped:
-		c.result.Status.Deletions = nil
-	case hasProgress || d.stopped:
-		next := d.count
-		next.Deleted += int32(begun)
-		if next.Since == nil {
-			now := c.now
-			if c.preview {
-				now.Time = c.plan.in.Now
-			}
-			next.Since = &now
-		}
-		c.result.Status.Deletions = &next
-	}
-}
-
-// hasBegun reports whether the deletion of an object has begun, or, in a preview, will have when all changes are
-// done.
-func (c *summarizer) hasBegun(old *pruneCandidate) bool {
-	outcome, attempted := c.outcomes[old.id]
-	return attempted && (outcome.Gone || outcome.Problem == nil) || c.preview && old.change.Writes() && !c.plan.IsNoOp()
 }

@@ -22,6 +22,7 @@
 //	             editfields.go edits paths of spec.fields and of a schema
 //	summarize    conclude.go writes the parts of the status, one after the other:
 //	             response.go interprets responses of the API server,
+//	             deletioncount.go counts deletions,
 //	             remember.go writes the last-applied state,
 //	             selectionstatus.go counts the selected objects,
 //	             conditions.go sets the conditions, event.go the event, history.go the

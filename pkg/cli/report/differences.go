@@ -77,7 +77,7 @@ func (t *Differences) Write() {
 // confirmation writes how to confirm the deletions that wait for it.
 func (t *Differences) confirmation() {
 	i := slices.IndexFunc(t.Changes, func(change plan.Change) bool {
-		return change.Problem != nil && change.Problem.Reason == v1alpha1.ReasonDeletionUnconfirmed
+		return change.Problem != nil && v1alpha1.InfoForReason(change.Problem.Reason).Unconfirmed
 	})
 	if i < 0 {
 		return
