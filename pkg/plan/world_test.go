@@ -95,12 +95,14 @@ func (w *world) decide() *plan.Plan {
 }
 
 // confirm writes the annotation that confirms deletions.
-func (w *world) confirm(digest string) {
+func (w *world) confirm(digest string) { w.annotate(v1alpha1.AnnotationConfirm, digest) }
+
+func (w *world) annotate(key, value string) {
 	annotations := maps.Clone(w.app.Annotations)
 	if annotations == nil {
 		annotations = map[string]string{}
 	}
-	annotations[v1alpha1.AnnotationConfirm] = digest
+	annotations[key] = value
 	w.app.Annotations = annotations
 }
 
@@ -120,7 +122,7 @@ func unconfirmedDigest(p *plan.Plan) string {
 func (w *world) protect(p *plan.Plan) {
 	w.t.Helper()
 	if value, changed := p.PendingCreates(true); changed {
-		w.app.Annotations = map[string]string{v1alpha1.AnnotationCreating: value}
+		w.annotate(v1alpha1.AnnotationCreating, value)
 	}
 	if status := p.WriteAheadStatus(); status != nil {
 		w.store(plan.Result{Status: *status, Memory: *w.mem})
