@@ -27,7 +27,6 @@ func configMapsNamed(prefix string, n int, more string) string {
 // others, sends no request while it waits, and finishes confirmed deletions although a finalizer delays one, and
 // the process is another one.
 func TestDeletionsNeedAConfirmation(t *testing.T) {
-	t.Parallel()
 	f := givenAlone(t, testcluster.Options{})
 	first := f.Run(controller.Options{})
 	f.Submit("app", configMapsNamed("old", 8, ""))
