@@ -9,6 +9,9 @@ import (
 // deletions writes the count of deletions to the status. It does not change it until a deletion begins, or waits
 // for a confirmation.
 func (c *summarizer) deletions() {
+	if c.plan.retiring {
+		return
+	}
 	d, was := c.plan.deletions, c.result.Status.Deletions
 	left := slices.DeleteFunc(slices.Clone(d.due), c.hasBegun)
 	begun := len(d.due) - len(left)

@@ -50,9 +50,7 @@ func (p *Plan) limitDeletions() {
 		Command: fmt.Sprintf("holdfast reconcile %s -n %s --confirm %s", app.Name, app.Namespace, digest),
 	}
 	for _, old := range d.due {
-		if old.change.Writes() { // the others have another Problem
-			old.keep(remedy)
-		}
+		old.keep(remedy)
 	}
 }
 
@@ -71,7 +69,8 @@ func (old *pruneCandidate) keep(remedy v1alpha1.Remedy) {
 // blocked. Drift does not change the result.
 func (p *Plan) isDue(old *pruneCandidate) bool {
 	blocked := p.in.Blocked[old.id]
-	isBlocked := blocked != nil && old.change.Problem == blocked && old.status.UID != "" && !p.isUnselected(blocked)
+	isBlocked := blocked != nil && old.change.Problem == blocked && old.status.UID != "" &&
+		old.status.Health != string(status.TerminatingStatus) && !p.isUnselected(blocked)
 	switch {
 	case !old.change.Writes() && !isBlocked:
 		return false

@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -415,15 +416,18 @@ func TestBlockedDeletionsCount(t *testing.T) {
 	w.apply(named("a", 0, 4))
 	digest := unconfirmedDigest(w.decide())
 	w.blocked = map[manifest.ID]*plan.Problem{}
-	for i := range 10 {
-		id := manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "a" + strconv.Itoa(i)}
+	for i := range 8 {
+		id := manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "a" + strconv.Itoa(i+4)}
 		w.blocked[id] = &plan.Problem{Reason: v1alpha1.ReasonForbidden, Message: "may not watch"}
 	}
+	w.app.Spec.Manifest = append(w.app.Spec.Manifest, named("new", 0, 20)...)
 	p, _ := w.round()
 	assert.Equal(t, digest, unconfirmedDigest(p))
+	w.pass(time.Hour)
+	w.quiet()
 	w.blocked = nil
 	w.round()
-	assert.Len(t, w.live, 12)
+	assert.Equal(t, 12, w.with("a"))
 }
 
 func TestAHookThatDropsObjectsNeedsAConfirmation(t *testing.T) {
@@ -569,7 +573,7 @@ func TestNoAccidentExceedsTheMaximum(t *testing.T) {
 				w.stopAnywhere(random)
 				told = append(told, "a stop")
 				objects = slices.DeleteFunc(objects, func(item runtime.RawExtension) bool { // an object that it creates again is no deletion
-					return !slices.ContainsFunc(w.app.Spec.Manifest, func(now runtime.RawExtension) bool { return string(now.Raw) == string(item.Raw) })
+					return !slices.ContainsFunc(w.app.Spec.Manifest, func(now runtime.RawExtension) bool { return bytes.Equal(now.Raw, item.Raw) })
 				})
 			}
 		}
