@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -19,19 +20,31 @@ checks all its resources, and fetches its source if that is a URL.
 The request is the annotation holdfast.dev/reconcile; the controller acknowledges
 it in status.reconcileRequest.
 
+With --confirm, it also deletes the objects that wait for a confirmation, because the
+Application no longer has them, and they are more than spec.maxDeletions allows. The
+digest is in the message of the Application, and in "PROGRAM diff NAME". It applies to
+these objects only. In Git, write it to the annotation holdfast.dev/confirm-deletions.
+
 Exit status:
   0  the controller has reconciled it; with --wait=false: requested
   1  not reconciled in time: does the controller run?
   2  an error, also one in the flags`
 
-type reconcileOptions struct{ change }
+type reconcileOptions struct {
+	change
+	confirm string
+}
 
 func newReconcileCommand(name string, streams Streams) *cobra.Command {
+	confirm := ""
 	return changing(command{
 		use: "reconcile NAME", short: "Reconcile an Application now",
 		long: reconcileLong, example: "  # Reconcile web now\n  PROGRAM reconcile web",
+		flags: func(flags *pflag.FlagSet) {
+			flags.StringVar(&confirm, "confirm", "", "`DIGEST`: delete the objects that wait for a confirmation")
+		},
 	}, streams, change{wait: connection.WaitFlags{Wait: true}}, "until the controller has reconciled it",
-		func(o change) runner { return reconcileOptions{o} }).build(name)
+		func(o change) runner { return reconcileOptions{o, confirm} }).build(name)
 }
 
 func (o reconcileOptions) run(ctx context.Context) error {
@@ -40,8 +53,12 @@ func (o reconcileOptions) run(ctx context.Context) error {
 		return err
 	}
 	request := o.streams.Now().UTC().Format(time.RFC3339Nano)
+	annotations := map[string]any{v1alpha1.AnnotationReconcile: request}
+	if o.confirm != "" {
+		annotations[v1alpha1.AnnotationConfirm] = o.confirm
+	}
 	app, err := c.Patch(ctx, o.name, types.MergePatchType, map[string]any{
-		"metadata": map[string]any{"annotations": map[string]any{v1alpha1.AnnotationReconcile: request}},
+		"metadata": map[string]any{"annotations": annotations},
 	}, o.write.dryRun)
 	if err != nil {
 		return err

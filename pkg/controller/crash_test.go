@@ -223,7 +223,7 @@ func TestADeathBeforeADeletionLeavesNothing(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(f *fixture){
 		"of the Application": func(f *fixture) { f.Delete(applications, "app") },
-		"of its resources":   func(f *fixture) { f.Submit("app", "{manifest: []}") },
+		"of its resources":   func(f *fixture) { f.Submit("app", nothing) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			alone := givenAlone(t, testcluster.Options{})
@@ -250,6 +250,7 @@ func TestADeathBeforeADeletionLeavesNothing(t *testing.T) {
 				next := f.Run(controller.Options{})
 				f.Await(applications, "app", "gone or empty", func(object map[string]any) bool {
 					app := f.decode(object)
+					f.confirm(app)
 					return app == nil || len(app.Status.Resources) == 0 && app.Status.ObservedGeneration == app.Generation
 				})
 				next.Stop()
@@ -400,7 +401,7 @@ func (c *churn) assert(f *fixture, want map[string]int, what string) {
 }
 
 var (
-	times = regexp.MustCompile(`(?m)^.*(lastTransitionTime|creationTimestamp|lastCorrection|nextCorrection|time|resourceVersion|generation):.*\n`)
+	times = regexp.MustCompile(`(?m)^.*(lastTransitionTime|creationTimestamp|lastCorrection|nextCorrection|time|since|resourceVersion|generation):.*\n`)
 	uids  = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	ips   = regexp.MustCompile(`10\.0\.\d+\.\d+`)
 )

@@ -265,7 +265,7 @@ func TestAVersionThatIsServedNoMore(t *testing.T) {
 			f.AwaitGone(applications, "app")
 		},
 		"when it leaves the manifest": func(f *fixture) {
-			f.Submit("app", `{manifest: []}`)
+			f.empty("app")
 			f.AwaitReady("app")
 		},
 	} {

@@ -28,12 +28,38 @@ manifest:
 
 const nothing = `{manifest: []}`
 
+// empty removes all objects from an Application, and confirms it.
+func (f *fixture) empty(name string) {
+	f.t.Helper()
+	f.Submit(name, nothing)
+	f.AwaitApplication(name, "confirmed", func(app *v1alpha1.Application) bool { return !f.confirm(app) })
+}
+
+// confirm confirms the deletions of an Application that wait for it. It reports whether there are any.
+func (f *fixture) confirm(app *v1alpha1.Application) bool {
+	f.t.Helper()
+	if app == nil {
+		return false
+	}
+	for _, r := range app.Status.Resources {
+		if !v1alpha1.InfoForReason(r.Reason).Unconfirmed || r.Remedy == nil {
+			continue
+		}
+		_, digest, _ := strings.Cut(r.Remedy.Command, " --confirm ")
+		if app.Annotations[v1alpha1.AnnotationConfirm] != digest {
+			f.Patch("user", applications, app.Name, fmt.Sprintf(`{metadata: {annotations: {%s: %q}}}`, v1alpha1.AnnotationConfirm, digest))
+		}
+		return true
+	}
+	return false
+}
+
 func TestOneThatCannotGoKeepsNoOther(t *testing.T) {
 	alone := givenAlone(t, testcluster.Options{})
 	m := &meddler{}
 	alone.RunThrough(m.wrap, controller.Options{})
 	leave := map[string]func(f *fixture){
-		"the manifest":  func(f *fixture) { f.Submit("app", nothing) },
+		"the manifest":  func(f *fixture) { f.empty("app") },
 		"with the rest": func(f *fixture) { f.Delete(applications, "app") },
 	}
 	for where, leave := range leave {

@@ -332,7 +332,7 @@ func TestTheDeletionPolicyOfOneObject(t *testing.T) {
 		f.Submit("app", "manifest:"+kept+gone)
 		f.AwaitReady("app")
 		uid := value(f.Get(configMaps, "kept"), "metadata", "uid")
-		f.Submit("app", "manifest: []")
+		f.empty("app")
 		f.AwaitGone(configMaps, "last")
 		f.AwaitGone(configMaps, "gone")
 		app := f.AwaitApplication("app", "empty", func(app *v1alpha1.Application) bool { return len(app.Status.Resources) == 0 })

@@ -74,6 +74,7 @@ func (c *summarizer) status() {
 			c.keepInInventory(old, nil, outcome.Problem)
 		}
 	}
+	c.deletions()
 	c.unrestored = append(c.unrestored, c.plan.unrestored...)
 	c.remember()
 	c.hooks()
@@ -285,6 +286,9 @@ func (c *summarizer) keepInInventory(old *pruneCandidate, live map[string]any, p
 	}
 	status := old.status
 	status.Reason, status.Message, status.Remedy = v1alpha1.ReasonDeleting, problem.Message, problem.Remedy.OrNil()
+	if v1alpha1.InfoForReason(problem.Reason).Pruned {
+		status.Reason = problem.Reason
+	}
 	status.Health, _ = healthOf(live)
 	if claim.IsTrackedBy(c.plan.in.Application, old.id, live) {
 		status.UID = types.UID(manifest.NestedString(live, "metadata", "uid"))

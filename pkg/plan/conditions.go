@@ -202,10 +202,3 @@ func (c *summarizer) setWhile(kind string, holds bool, v verdict) {
 	v.status = metav1.ConditionTrue
 	c.set(kind, v)
 }
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}

@@ -60,6 +60,7 @@ func Decide(in Input) *Plan {
 	}
 	if !p.restored() { // a restored spec may not have all resources
 		p.prune(inventory, desired, records)
+		p.limitDeletions()
 	}
 	p.order()
 	return p

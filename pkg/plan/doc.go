@@ -22,6 +22,7 @@
 //	             editfields.go edits paths of spec.fields and of a schema
 //	summarize    conclude.go writes the parts of the status, one after the other:
 //	             response.go interprets responses of the API server,
+//	             deletioncount.go counts deletions,
 //	             remember.go writes the last-applied state,
 //	             selectionstatus.go counts the selected objects,
 //	             conditions.go sets the conditions, event.go the event, history.go the
@@ -29,8 +30,8 @@
 //	             conclusion.go has its types. shutdown.go returns a status without a plan
 //	the plan     decide.go decides an Application, retire.go one that is deleted:
 //	             desired.go one resource, gone.go one whose object is gone, prune.go one that is
-//	             no longer desired, own.go which claim.Policy applies to an object, rejection.go a
-//	             rejected change; newelement.go finds elements that a shared object lacks;
+//	             no longer desired, deletions.go whether it can be deleted, own.go which
+//	             claim.Policy applies to an object, rejection.go a rejected change; newelement.go finds elements that a shared object lacks;
 //	             compareonly.go compares the objects of observe-only Applications; again.go
 //	             decides a resource again; ahead.go and creating.go return the write-ahead
 //	             records; restored.go renders from the status if a template is not available

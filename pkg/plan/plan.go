@@ -163,6 +163,7 @@ type Plan struct {
 	resources []*resource
 	pruned    []*pruneCandidate
 	gone      []*pruneCandidate
+	deletions deletions
 	statuses  map[manifest.ID]*v1alpha1.ResourceStatus
 	unknown   []manifest.ID // Secrets whose values only the template source has
 	retiring  bool          // the Application is being deleted
@@ -281,6 +282,17 @@ type pruneCandidate struct {
 	change   Change
 	policy   claim.Policy
 	letting  fieldRelease // the decision about its fields
+}
+
+// deletions is the decision whether the objects that are no longer desired can be deleted.
+type deletions struct {
+	// due has the objects to delete, and the shared ones to restore. begun has those of which the deletion has
+	// begun, although no status has that.
+	due, begun []*pruneCandidate
+	// count has the deletions in the current window, including begun.
+	count v1alpha1.DeletionCount
+	// confirmed is true if a user has confirmed to delete due, and stopped if a user has to.
+	confirmed, stopped bool
 }
 
 // record is the last-applied state of one resource, with its schema and its inventory entry.

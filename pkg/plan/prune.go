@@ -49,6 +49,9 @@ func (p *Plan) pruneOne(id manifest.ID, status v1alpha1.ResourceStatus, r *recor
 			p.warn(stays.String())
 		}
 	}
+	if p.hasBegun(old) {
+		p.deletions.begun = append(p.deletions.begun, old)
+	}
 	switch {
 	case old.change.Writes() || old.change.Problem != nil:
 		p.pruned = append(p.pruned, old)

@@ -29,3 +29,10 @@ func bySuffix(manager string) string {
 	}
 	return " by " + manager
 }
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

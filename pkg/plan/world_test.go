@@ -2,7 +2,9 @@ package plan_test
 
 import (
 	"encoding/json"
+	"maps"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -50,6 +52,12 @@ type world struct {
 	hooks *hooks.Hooks
 	// holders are the other Applications whose status can be read; nil if none is read.
 	holders map[string]*v1alpha1.Application
+	// source contains the translated manifests of a template; nil for none.
+	source *plan.Source
+	// blocked contains the objects that cannot be processed.
+	blocked map[manifest.ID]*plan.Problem
+	// unconfirmed is true if the user does not confirm the deletions that need it.
+	unconfirmed bool
 }
 
 // newWorld returns a world with an Application that has this spec, as YAML.
@@ -74,16 +82,47 @@ func (w *world) edit(spec string) {
 }
 
 func (w *world) decide() *plan.Plan {
-	return plan.Decide(plan.Input{
+	in := plan.Input{
 		Application: w.app, Live: w.live, ObservedWrites: w.written, Users: w.users, FinishedJobs: w.ended, Kinds: w.kinds, Memory: w.mem, Now: w.now, StaleKinds: w.unheard, Profiles: w.profiles, Precedence: w.older, Hooks: w.hooks, Holders: w.holders,
-	})
+		Source: w.source, Blocked: w.blocked,
+	}
+	p := plan.Decide(in)
+	if digest := unconfirmedDigest(p); digest != "" && !w.unconfirmed {
+		w.confirm(digest)
+		p = plan.Decide(in)
+	}
+	return p
+}
+
+// confirm writes the annotation that confirms deletions.
+func (w *world) confirm(digest string) { w.annotate(v1alpha1.AnnotationConfirm, digest) }
+
+func (w *world) annotate(key, value string) {
+	annotations := maps.Clone(w.app.Annotations)
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[key] = value
+	w.app.Annotations = annotations
+}
+
+// unconfirmedDigest returns the digest that confirms the deletions that a plan does not make, or "" if there are
+// none.
+func unconfirmedDigest(p *plan.Plan) string {
+	for _, c := range p.Changes {
+		if c.Problem != nil && c.Problem.Reason == v1alpha1.ReasonDeletionUnconfirmed {
+			_, digest, _ := strings.Cut(c.Problem.Remedy.Command, " --confirm ")
+			return digest
+		}
+	}
+	return ""
 }
 
 // protect stores the write-ahead record of a plan.
 func (w *world) protect(p *plan.Plan) {
 	w.t.Helper()
 	if value, changed := p.PendingCreates(true); changed {
-		w.app.Annotations = map[string]string{v1alpha1.AnnotationCreating: value}
+		w.annotate(v1alpha1.AnnotationCreating, value)
 	}
 	if status := p.WriteAheadStatus(); status != nil {
 		w.store(plan.Result{Status: *status, Memory: *w.mem})

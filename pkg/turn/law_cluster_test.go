@@ -57,6 +57,7 @@ func (c *cluster) newWatch(labelled bool) *watch {
 
 // reconcile runs one reconciliation. It reports whether another one is due immediately.
 func (c *cluster) reconcile() (again bool) {
+	c.confirm()
 	c.sync()
 	app := c.app.DeepCopy()
 	c.decided, c.basis = c.wanted, c.status()
@@ -84,6 +85,27 @@ func (c *cluster) reconcile() (again bool) {
 		return true
 	}
 	return err != nil || after > 0 && after <= time.Second
+}
+
+// confirm confirms the deletions that wait for it.
+func (c *cluster) confirm() {
+	for _, r := range c.status().Resources {
+		if r.Reason != v1alpha1.ReasonDeletionUnconfirmed || r.Remedy == nil {
+			continue
+		}
+		_, digest, _ := strings.Cut(r.Remedy.Command, " --confirm ")
+		if c.app.Annotations[v1alpha1.AnnotationConfirm] == digest {
+			continue
+		}
+		c.note("the deletions %s are confirmed", digest)
+		c.app.Annotations = maps.Clone(c.app.Annotations)
+		if c.app.Annotations == nil {
+			c.app.Annotations = map[string]string{}
+		}
+		c.app.Annotations[v1alpha1.AnnotationConfirm] = digest
+		c.newVersion()
+		c.changed = true
+	}
 }
 
 // turns returns the Reconciler under test.

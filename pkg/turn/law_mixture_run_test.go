@@ -54,6 +54,7 @@ func (o *oneObject) submit(spec map[string]any) {
 
 // attempt runs one reconciliation. It reports whether another one is due immediately.
 func (o *oneObject) attempt() bool {
+	o.confirm()
 	o.sync()
 	o.decided, o.basis = desires{}, o.status()
 	turns := o.turns()

@@ -3,6 +3,7 @@ package v1alpha1
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // An Application is a list of arbitrary manifests. The controller holds fields of the objects that they
@@ -136,6 +137,18 @@ type ApplicationSpec struct {
 	// +optional
 	// +kubebuilder:default=Orphan
 	AdoptedDeletionPolicy DeletionPolicy `json:"adoptedDeletionPolicy,omitempty"`
+
+	// MaxDeletions limits how many objects the controller deletes, or restores if they are shared, because
+	// they are no longer desired. It is a number, or a percentage of the objects before the change. If a
+	// change would delete more, the controller deletes nothing until you confirm it with the annotation
+	// holdfast.dev/confirm-deletions. 0: each deletion needs a confirmation. 100%: there is no limit. Unset:
+	// 5 or 50%, whichever is more. An empty spec.manifest always needs a confirmation. MaxDeletions does not
+	// apply to the deletion of the Application.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^(100|[0-9]{1,2})%$`
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0",message="must be at least 0"
+	MaxDeletions *intstr.IntOrString `json:"maxDeletions,omitempty"`
 
 	// Mode specifies whether the controller writes to the objects. Hold, the default: it creates, corrects
 	// and deletes them. Observe: it writes nothing to them, not even tracking metadata. It reports drift,

@@ -41,6 +41,9 @@ const (
 	// AnnotationReconcile on an Application requests a reconcile now. Its value can be any string. After
 	// the reconcile, the same value is in status.reconcileRequest.
 	AnnotationReconcile = "holdfast.dev/reconcile"
+	// AnnotationConfirm on an Application confirms deletions beyond spec.maxDeletions. Its value is the
+	// digest of the objects to delete, which the condition Held has. It has no effect on other objects.
+	AnnotationConfirm = "holdfast.dev/confirm-deletions"
 	// AnnotationGenerate is an annotation of a Secret in a manifest. It lists the keys for which the
 	// controller generates random values when it creates the Secret, and never again. Keys are comma
 	// separated, each with an optional length: "password,root-password:32".

@@ -11,6 +11,7 @@ const (
 	ReasonSuspended                  = "Suspended"
 	ReasonObserving                  = "Observing"
 	ReasonDeleting                   = "Deleting"
+	ReasonDeletionUnconfirmed        = "DeletionUnconfirmed"
 	ReasonWaiting                    = "Waiting"
 	ReasonRetrying                   = "Retrying"
 	ReasonRetriesExhausted           = "RetriesExhausted"
@@ -86,6 +87,8 @@ type ReasonInfo struct {
 	Uncertain bool
 	// Pruned: the resource is no longer desired.
 	Pruned bool
+	// Unconfirmed: the object is not deleted until a user confirms it.
+	Unconfirmed bool
 	// Foreign: the object has another owner, and no field of it is held.
 	Foreign bool
 }
@@ -103,6 +106,7 @@ var meanings = map[string]ReasonInfo{
 	ReasonSuspended:                  {},
 	ReasonObserving:                  {},
 	ReasonDeleting:                   {Disposition: DispositionWait, Uncertain: true, Pruned: true},
+	ReasonDeletionUnconfirmed:        {Disposition: DispositionStall, Pruned: true, Unconfirmed: true},
 	ReasonWaiting:                    {Disposition: DispositionWait},
 	ReasonRetrying:                   {Disposition: DispositionRetry, Uncertain: true},
 	ReasonRetriesExhausted:           {Disposition: DispositionGiveUp, Uncertain: true},

@@ -33,6 +33,10 @@ type ApplicationStatus struct {
 	// +listType=atomic
 	Resources []ResourceStatus `json:"resources,omitempty"`
 
+	// Deletions counts the objects of which the deletion has begun, for spec.maxDeletions.
+	// +optional
+	Deletions *DeletionCount `json:"deletions,omitempty"`
+
 	// Selected reports how many objects each item of spec.select matches.
 	// +optional
 	// +listType=atomic
@@ -125,6 +129,23 @@ type ApplicationStatus struct {
 	// +optional
 	// +listType=atomic
 	RecordSlices []string `json:"recordSlices,omitempty"`
+}
+
+// DeletionCount counts deletions, so that several changes in a short time cannot exceed spec.maxDeletions.
+type DeletionCount struct {
+	// Since is when the controller began to count. It begins again ten minutes later, unless objects wait for
+	// a confirmation.
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
+	// Objects is the number of objects at that time.
+	// +optional
+	Objects int32 `json:"objects,omitempty"`
+	// Deleted is the number of objects deleted since then without a confirmation.
+	// +optional
+	Deleted int32 `json:"deleted,omitempty"`
+	// Confirmed is the digest of the confirmed deletions that are left, if some of them have begun.
+	// +optional
+	Confirmed string `json:"confirmed,omitempty"`
 }
 
 // ResourceReference identifies one object. The version is the one in the manifest. It is not part of the

@@ -65,12 +65,29 @@ func (t *Differences) Write() {
 			}
 		}
 	}
+	t.confirmation()
 	t.line("")
 	entries, _ := t.Selected()
 	for _, entry := range entries {
 		t.line(selectedText(entry))
 	}
 	t.line(t.Palette.Paint(terminal.Bold, t.Count.String()))
+}
+
+// confirmation writes how to confirm the deletions that wait for it.
+func (t *Differences) confirmation() {
+	i := slices.IndexFunc(t.Changes, func(change plan.Change) bool {
+		return change.Problem != nil && v1alpha1.InfoForReason(change.Problem.Reason).Unconfirmed
+	})
+	if i < 0 {
+		return
+	}
+	t.line("")
+	remedy := t.Changes[i].Problem.Remedy
+	for _, line := range terminal.Wrap(remedy.Text+":", t.Width) {
+		t.line(line)
+	}
+	t.line(indent + terminal.Visible(remedy.Command))
 }
 
 // selectedText returns how many objects an item of spec.select matches.

@@ -1,0 +1,171 @@
+package plan
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// deletionWindow is the time in which the deletions of several changes count as those of one change.
+const deletionWindow = 10 * time.Minute
+
+// leastMaxDeletions is the number of objects that the default of spec.maxDeletions always allows to delete.
+const leastMaxDeletions = 5
+
+// limitDeletions decides whether the objects that are no longer desired can be deleted. Unless spec.maxDeletions
+// or a user allows all of these deletions, it removes all of them from the plan.
+func (p *Plan) limitDeletions() {
+	d := &p.deletions
+	for _, old := range p.pruned {
+		if p.isDue(old) {
+			d.due = append(d.due, old)
+		}
+	}
+	d.count = p.deletionCount()
+	if len(d.due) == 0 {
+		return
+	}
+	app, digest := p.in.Application, deletionDigest(d.due)
+	for _, known := range []string{digest, deletionDigest(d.due, d.begun)} { // the process may have ended before it wrote the status
+		was := app.Status.Deletions
+		d.confirmed = d.confirmed || app.Annotations[v1alpha1.AnnotationConfirm] == known || was != nil && was.Confirmed == known
+	}
+	allowed := maxDeletions(app, int(d.count.Objects))
+	if d.stopped = !d.confirmed && (p.isEmptied() || int(d.count.Deleted)+len(d.due) > allowed); !d.stopped {
+		return
+	}
+	remedy := v1alpha1.Remedy{
+		Text:    p.deletionRefusal(allowed) + ". If this is intended, run",
+		Command: fmt.Sprintf("holdfast reconcile %s -n %s --confirm %s", app.Name, app.Namespace, digest),
+	}
+	for _, old := range d.due {
+		old.keep(remedy)
+	}
+}
+
+// keep removes the deletion of an object from the plan.
+func (old *pruneCandidate) keep(remedy v1alpha1.Remedy) {
+	c := &old.change
+	message := old.id.String() + " is no longer desired, but its deletion is not confirmed"
+	if c.Shared {
+		message = old.id.String() + " is no longer held, but its restoration is not confirmed"
+	}
+	c.Action, c.ReadFirst, c.Fields, c.Guards, c.Patch = Unchanged, false, nil, nil, nil
+	c.Problem = &Problem{Reason: v1alpha1.ReasonDeletionUnconfirmed, Message: message, Remedy: remedy}
+}
+
+// isDue reports whether to delete an object, or to restore it if it is shared, now or when it is no longer
+// blocked. Drift does not change the result.
+func (p *Plan) isDue(old *pruneCandidate) bool {
+	blocked := p.in.Blocked[old.id]
+	isBlocked := blocked != nil && old.change.Problem == blocked && old.status.UID != "" &&
+		old.status.Health != string(status.TerminatingStatus) && !p.isUnselected(blocked)
+	switch {
+	case !old.change.Writes() && !isBlocked:
+		return false
+	case old.policy.Claims:
+		return old.policy.Restores && len(old.status.Baseline) > 0
+	}
+	return old.change.Action == Delete || isBlocked && !p.orphaned(old)
+}
+
+// hasBegun reports whether the deletion of an object has begun, although the status does not have that.
+func (p *Plan) hasBegun(old *pruneCandidate) bool {
+	isReleased := old.change.Action == Unchanged && old.change.Problem == nil
+	switch {
+	case old.status.UID == "" || old.status.Health == string(status.TerminatingStatus) || old.status.Health == healthNotFound:
+		return false
+	case old.policy.Claims:
+		return isReleased && old.live != nil && old.policy.Restores && len(old.status.Baseline) > 0
+	case old.live == nil:
+		return isReleased && p.in.Blocked[old.id] == nil
+	}
+	return manifest.NestedString(old.live, "metadata", "deletionTimestamp") != "" && old.change.Problem != nil
+}
+
+// isEmptied reports whether spec.manifest has become empty. Objects that spec.select matched are released
+// without it.
+func (p *Plan) isEmptied() bool {
+	spec := p.in.Application.Spec
+	if len(spec.Manifest) > 0 || translated(p.in.Application) {
+		return false
+	}
+	return len(spec.Select) == 0 || slices.ContainsFunc(p.deletions.due, func(old *pruneCandidate) bool { return !old.policy.Claims })
+}
+
+// deletionCount returns the count in the status, if it is recent or objects wait for a confirmation, or else a
+// new one.
+func (p *Plan) deletionCount() (count v1alpha1.DeletionCount) {
+	app := p.in.Application
+	waits := slices.ContainsFunc(p.pruned, func(old *pruneCandidate) bool { return v1alpha1.InfoForReason(old.status.Reason).Unconfirmed })
+	if was := app.Status.Deletions; was != nil && was.Objects > 0 && (waits || was.Since != nil && p.in.Now.Sub(was.Since.Time) < deletionWindow) {
+		count = *was
+		count.Confirmed = ""
+	} else {
+		for _, r := range app.Status.Resources {
+			if r.UID != "" && r.Health != string(status.TerminatingStatus) {
+				count.Objects++
+			}
+		}
+	}
+	count.Deleted += int32(len(p.deletions.begun))
+	return count
+}
+
+// maxDeletions returns how many of a number of objects can be deleted without a confirmation.
+func maxDeletions(app *v1alpha1.Application, objects int) int {
+	limit := app.Spec.MaxDeletions
+	switch {
+	case limit == nil:
+		return max(leastMaxDeletions, objects/2)
+	case limit.Type == intstr.String && limit.StrVal == "100%":
+		return math.MaxInt // objects may have been added since they were counted
+	}
+	allowed, err := intstr.GetScaledValueFromIntOrPercent(limit, objects, false)
+	if err != nil {
+		return 0 // the API server rejects it
+	}
+	return allowed
+}
+
+// deletionRefusal returns why the objects are not deleted.
+func (p *Plan) deletionRefusal(allowed int) string {
+	d := &p.deletions
+	would := "would delete "
+	if slices.ContainsFunc(d.due, func(old *pruneCandidate) bool { return old.policy.Claims }) {
+		would = "would delete or restore "
+	}
+	would += count(len(d.due), "object")
+	if p.isEmptied() {
+		return "spec.manifest is empty, which " + would
+	}
+	text := fmt.Sprintf("The change %s, and spec.maxDeletions allows %d of %d", would, allowed, d.count.Objects)
+	if d.count.Deleted > 0 {
+		text += fmt.Sprintf(" in ten minutes, of which %d are deleted", d.count.Deleted)
+	}
+	return text
+}
+
+// deletionDigest returns the digest of the identities and UIDs of objects, with which a user confirms to delete
+// them.
+func deletionDigest(parts ...[]*pruneCandidate) string {
+	var lines []string
+	for _, old := range slices.Concat(parts...) {
+		uid := cmp.Or(manifest.NestedString(old.live, "metadata", "uid"), string(old.status.UID))
+		lines = append(lines, strings.Join([]string{old.id.Group, old.id.Kind, old.id.Namespace, old.id.Name, uid}, "/"))
+	}
+	slices.Sort(lines)
+	sum := sha256.Sum256([]byte(strings.Join(lines, "\n")))
+	return hex.EncodeToString(sum[:8])
+}
