@@ -48,6 +48,9 @@ func (t *Reconciler) take(ctx context.Context, app *v1alpha1.Application, m *Sta
 	if err != nil {
 		return Again(err)
 	}
+	if unsupported := plan.UnsupportedProblem(app); unsupported != nil { // also of an Application that is being deleted
+		return t.report(ctx, app, m, plan.NewInvalid(plan.Input{Application: app, Memory: &m.plan}, unsupported), nil)
+	}
 	app, err = t.join(ctx, app)
 	var incomplete *plan.Problem
 	if errors.As(err, &incomplete) {

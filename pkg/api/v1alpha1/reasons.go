@@ -20,6 +20,7 @@ const (
 	ReasonObserverSchemaInvalid      = "ObserverSchemaInvalid"
 	ReasonObserverSchemaNullsDropped = "ObserverSchemaNullsDropped"
 	ReasonSourceNotSupported         = "SourceNotSupported"
+	ReasonSpecNotSupported           = "SpecNotSupported"
 	ReasonResourceConflict           = "ResourceConflict"
 	ReasonRejected                   = "Rejected"
 	ReasonForbidden                  = "Forbidden"
@@ -112,6 +113,7 @@ var meanings = map[string]ReasonInfo{
 	ReasonObserverSchemaInvalid:      {Disposition: DispositionEdit},
 	ReasonObserverSchemaNullsDropped: {Disposition: DispositionEdit},
 	ReasonSourceNotSupported:         {Disposition: DispositionStall},
+	ReasonSpecNotSupported:           {Disposition: DispositionStall},
 	ReasonResourceConflict:           {Disposition: DispositionStall, Foreign: true},
 	ReasonRejected:                   {Disposition: DispositionStall},
 	ReasonForbidden:                  {Disposition: DispositionGrant},
