@@ -116,6 +116,35 @@ func TestUnknownDeletionPolicyDeletesNothing(t *testing.T) {
 	assert.NotNil(t, f.Get(configMaps, "more"))
 }
 
+// Older definitions drop the field, so that no controller can know of it: the Application is held without it.
+func TestOlderDefinitionsDropUnknownFields(t *testing.T) {
+	f := givenAlone(t, testcluster.Options{})
+	f.upgradeDefinitions()
+	running := f.Run(controller.Options{})
+	f.Submit("app", twoConfigMaps)
+	f.AwaitReady("app")
+	f.Patch("newer", applications, "app", `{spec: {news: x}}`)
+	f.AwaitReason("app", v1alpha1.ReasonSpecNotSupported)
+	f.Quiet(quiet)
+	running.Stop()
+
+	f.replaceDefinition(string(crd.Applications))
+	f.eventually("the older definition", func() bool { return value(f.Get(applications, "app"), "spec", "news") == nil })
+	f.Run(controller.Options{})
+	f.AwaitReady("app")
+}
+
+// replaceDefinition replaces a definition, also what a patch would keep.
+func (f *fixture) replaceDefinition(text string) {
+	f.t.Helper()
+	definition, client := f.object(text), f.As("admin").Resource(definitions)
+	stored, err := client.Get(f.t.Context(), definition.GetName(), metav1.GetOptions{})
+	require.NoError(f.t, err)
+	definition.SetResourceVersion(stored.GetResourceVersion())
+	_, err = client.Update(f.t.Context(), definition, metav1.UpdateOptions{})
+	require.NoError(f.t, err)
+}
+
 // Freed fields keep their live values while the profile has a field that only a newer version knows.
 func TestUnknownProfileStopsAllWrites(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
