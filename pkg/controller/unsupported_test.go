@@ -58,14 +58,11 @@ func TestUnknownFieldStopsAllWrites(t *testing.T) {
 	f.Submit("app", twoConfigMaps)
 	before := f.AwaitReady("app")
 	assert.Equal(t, v1alpha1.Newest, before.Status.RequiredVersion)
-	f.Quiet(quiet)
-	running.Stop()
 	_, err := f.in("newer", applications).Patch(t.Context(), "app", types.MergePatchType, []byte(`{"status":{"news":"x","requiredVersion":"v9.1.0"}}`), metav1.PatchOptions{}, "status")
 	require.NoError(t, err)
-	f.Patch("newer", applications, "app", `{spec: {news: x, manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: c}}]}}`)
-
+	f.Quiet(quiet)
 	f.Mark()
-	running = f.Run(controller.Options{})
+	f.Patch("newer", applications, "app", `{spec: {news: x, manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: c}}]}}`)
 	_, message := f.AwaitReason("app", v1alpha1.ReasonSpecNotSupported)
 	assert.Equal(t, "this version of Holdfast (v0.1.0) does not know spec.news, so it creates, corrects and deletes nothing. "+
 		"Upgrade Holdfast to v9.1.0 or newer, or remove what it does not know", message)
