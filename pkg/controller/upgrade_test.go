@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"hash/adler32"
 	"io"
 	"maps"
 	"net/http"
@@ -109,6 +110,17 @@ func (f *fixture) redefine(root string, hasRequiredVersion bool) {
 			metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}, "status")
 		return err == nil && (value(probe.Object, "status", "requiredVersion") != nil) == hasRequiredVersion
 	})
+}
+
+// featured are golden cases that together use each feature. The test adds a fifth of the others.
+var featured = []string{
+	"a-closed-map-of-a-shared-object-loses-keys-for-good", "a-field-that-is-held-later-is-restored", "a-field-that-is-released-by-hand-is-left-or-restored",
+	"a-field-with-a-rule-stays-when-the-manifest-drops-it", "a-manifest-that-holds-a-schema-is-held-leaf-by-leaf", "a-possible-other-spelling-is-doubtful-drift",
+	"a-set-of-fields-follows-the-manifest", "a-surplus-of-a-closed-list-is-no-licence-for-more", "an-observe-only-application-can-be-suspended",
+	"atomic-maps-are-one-value-under-the-default-schema", "elements-are-added-to-selected-objects", "equal-amounts-of-a-quantity-are-equal",
+	"fields-apply-to-a-written-schema", "lengths-of-lists-are-only-observed", "nothing-of-a-shared-object-is-ever-deleted",
+	"pushed-fields-are-written-when-the-manifest-changes", "resources-are-created-in-stages", "the-complete-hook-under-a-schema-that-only-identifies",
+	"the-mode-of-a-field-decides-over-its-map", "adoption-always-adopts-any-object-with-the-name", "a-released-shared-object-is-restored",
 }
 
 // upgraded is an Application that lives through upgrades and downgrades.
@@ -290,7 +302,7 @@ func TestUpgradeAndDowngrade(t *testing.T) {
 		_, profiled := os.Stat(filepath.Join(directory, "profiles.yaml"))
 		plan, err := os.ReadFile(filepath.Join(directory, "plan.golden.yaml"))
 		require.NoError(t, err)
-		if cannotBe[name] != "" || strings.HasPrefix(name, "worked-example-") || profiled == nil || strings.Contains(string(plan), "\nrefused:\n") {
+		if !slices.Contains(featured, name) && adler32.Checksum([]byte(name))%5 != 0 || cannotBe[name] != "" || strings.HasPrefix(name, "worked-example-") || profiled == nil || strings.Contains(string(plan), "\nrefused:\n") {
 			continue
 		}
 		c, err := f.put(t, name, readCase(t, directory))
@@ -302,8 +314,10 @@ func TestUpgradeAndDowngrade(t *testing.T) {
 	for _, u := range all {
 		u.f.AwaitApplication(u.app, "looked at", func(app *v1alpha1.Application) bool { return len(app.Status.Conditions) > 0 })
 	}
+	all = atRest(all)
 	f.Quiet(5 * time.Second)
 	all = correctable(all)
+	require.GreaterOrEqual(t, len(all), 40)
 	f.Quiet(5 * time.Second)
 
 	step := func(name string, parity int, between func(), binary string) {
@@ -316,7 +330,7 @@ func TestUpgradeAndDowngrade(t *testing.T) {
 				}
 			}
 		}
-		require.GreaterOrEqual(t, drifted, 40)
+		require.GreaterOrEqual(t, drifted, 10)
 		between()
 		f.Mark()
 		stop = f.runBinary(binary)
@@ -330,12 +344,12 @@ func TestUpgradeAndDowngrade(t *testing.T) {
 			for _, u := range all {
 				t.Run(u.name, u.check)
 			}
-			atRest := map[string]bool{}
+			calm := map[string]bool{}
 			for _, u := range all {
-				atRest[u.f.namespace] = u.drifted == ""
+				calm[u.f.namespace] = u.drifted == ""
 			}
 			for _, r := range f.Requests().Writes().Where(noEvent) {
-				if r.Code < http.StatusBadRequest && atRest[r.Namespace] {
+				if r.Code < http.StatusBadRequest && calm[r.Namespace] {
 					assert.Fail(t, "a write without drift", "%s", r)
 				}
 			}
@@ -345,6 +359,20 @@ func TestUpgradeAndDowngrade(t *testing.T) {
 	step("downgrade", 1, func() {}, oldBinary)
 	step("older definitions", 0, func() { f.redefine(oldRoot, false) }, oldBinary)
 	step("upgrade again", 1, func() { f.redefine(root, true) }, newBinary)
+}
+
+// atRest returns the Applications that the API server accepts and that need no user, and deletes the others, whose
+// requests are retried again and again.
+func atRest(all []*upgraded) []*upgraded {
+	return slices.DeleteFunc(all, func(u *upgraded) bool {
+		u.look()
+		if apimeta.IsStatusConditionTrue(u.before.Status.Conditions, v1alpha1.ConditionHeld) || u.before.Spec.Mode == v1alpha1.ModeObserve || u.before.Spec.Suspend {
+			return false
+		}
+		u.f.Patch("admin", applications, u.app, "{metadata: {finalizers: null}}")
+		u.f.Delete(applications, u.app)
+		return true
+	})
 }
 
 // correctable makes each held Application drift, and returns those without uncorrected drift. The others are invented:
