@@ -105,9 +105,6 @@ func (t *Reconciler) Collect(ctx context.Context, application types.NamespacedNa
 	}
 	if err == nil {
 		named = slice.Names(stored)
-		if len(stored.Unknown) > 0 {
-			return 0, nil // a field that this version does not know may name slices
-		}
 	}
 	for _, s := range seen {
 		if slices.Contains(named, s.Name) {
