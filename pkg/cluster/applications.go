@@ -77,16 +77,28 @@ func (c *Client) DeleteApplication(ctx context.Context, app *v1alpha1.Applicatio
 // WriteStatus replaces the status of an Application. It returns a conflict if the Application has another
 // version. It uses a JSON Patch, because a merge patch would remove the nulls of the observer schema.
 func (c *Client) WriteStatus(ctx context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) (*v1alpha1.Application, error) {
-	body, err := json.Marshal([]delta.Op{
+	body, err := json.Marshal(append([]delta.Op{
 		{Op: "test", Path: "/metadata/uid", Value: app.UID},
 		// Not a test operation: with replace, another version is a conflict instead of an invalid patch.
 		{Op: "replace", Path: "/metadata/resourceVersion", Value: app.ResourceVersion},
-		{Op: "add", Path: "/status", Value: status},
-	})
+	}, statusOps(app, status)...))
 	if err != nil {
 		return nil, err
 	}
 	return decodeApplication(c.patchApplication(app, types.JSONPatchType, body).SubResource("status").Do(ctx))
+}
+
+// statusOps returns the operations that replace the status. A newer version wrote the status of an Application
+// that this version does not understand, so its other fields are left.
+func statusOps(app *v1alpha1.Application, status v1alpha1.ApplicationStatus) []delta.Op {
+	if len(app.Unknown) == 0 {
+		return []delta.Op{{Op: "add", Path: "/status", Value: status}}
+	}
+	return []delta.Op{
+		{Op: "add", Path: "/status/observedGeneration", Value: status.ObservedGeneration},
+		{Op: "add", Path: "/status/conditions", Value: status.Conditions},
+		{Op: "add", Path: "/status/reconcileRequest", Value: status.ReconcileRequest},
+	}
 }
 
 func (c *Client) patchApplication(app *v1alpha1.Application, kind types.PatchType, body []byte) *rest.Request {
@@ -113,8 +125,8 @@ func decodeApplication(result rest.Result) (*v1alpha1.Application, error) {
 
 // DecodeApplication decodes an Application from JSON.
 func DecodeApplication(raw []byte) (*v1alpha1.Application, error) {
-	app := &v1alpha1.Application{}
-	if err := json.Unmarshal(raw, app); err != nil {
+	app, err := v1alpha1.DecodeApplication(raw)
+	if err != nil {
 		return nil, fmt.Errorf("reading an Application: %w", err)
 	}
 	app.ManagedFields = nil

@@ -14,8 +14,8 @@ import (
 
 // DecodeProfile decodes a HoldProfile from JSON.
 func DecodeProfile(raw []byte) (*v1alpha1.HoldProfile, error) {
-	p := &v1alpha1.HoldProfile{}
-	if err := json.Unmarshal(raw, p); err != nil {
+	p, err := v1alpha1.DecodeProfile(raw)
+	if err != nil {
 		return nil, fmt.Errorf("reading a HoldProfile: %w", err)
 	}
 	p.ManagedFields = nil

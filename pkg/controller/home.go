@@ -76,6 +76,9 @@ func (h home) Report(app *v1alpha1.Application) (done func()) { return h.mayRepo
 // wroteApplication adds a written Application to the store before the watch delivers it, so that the watch
 // event starts no reconcile.
 func (c *Controller) wroteApplication(app *v1alpha1.Application) error {
+	if len(app.Unknown) > 0 {
+		return nil // encoded again, it would lack what this version does not know
+	}
 	raw, err := json.Marshal(app)
 	if err != nil {
 		return err

@@ -59,7 +59,7 @@ func (c *Controller) memoryOf(app *v1alpha1.Application) (m *memory, news turn.N
 // because by then an event has been emitted.
 func (c *Controller) finishCompleted(ctx context.Context, key types.NamespacedName) error {
 	app, err := c.application(key)
-	if app == nil || app.DeletionTimestamp != nil || app.Spec.Mode == v1alpha1.ModeObserve {
+	if app == nil || app.DeletionTimestamp != nil || len(app.Unknown) > 0 || app.Spec.Mode == v1alpha1.ModeObserve {
 		return err
 	}
 	hook := app.Spec.Hooks

@@ -36,6 +36,9 @@ func (p *Plan) conclude(c *summarizer) Result {
 	c.result.Status = *p.in.Application.Status.DeepCopy()
 	c.result.Status.ObservedGeneration = p.in.Application.Generation
 	c.result.Status.ReconcileRequest = p.in.Application.Annotations[v1alpha1.AnnotationReconcile]
+	if len(p.in.Application.Unknown) == 0 {
+		c.result.Status.RequiredVersion = p.in.Application.Spec.RequiredVersion()
+	}
 	if p.Invalid == nil {
 		c.status()
 		c.source()

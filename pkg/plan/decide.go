@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -26,7 +27,7 @@ import (
 // Decide writes nothing and does not change its input.
 func Decide(in Input) *Plan {
 	p := newPlan(in)
-	if p.Invalid = incompleteProblem(in.Application); p.Invalid != nil {
+	if p.Invalid = cmp.Or(UnsupportedProblem(in.Application), incompleteProblem(in.Application)); p.Invalid != nil {
 		return p
 	}
 	p.unmask()

@@ -23,6 +23,8 @@ type entries struct {
 	// unread has the validation errors that are found without the objects, unfit the others.
 	unread, unfit []error
 	warnings      []string
+	// unsupported is the Problem of a HoldProfile that this version does not understand.
+	unsupported *Problem
 }
 
 func readEntries(in Input) entries {
@@ -176,6 +178,7 @@ func (e *entries) compile(in Input, objects []manifest.Object) {
 		missing[f.Position] = inAll(missing[f.Position], compiled.Missing, used[f.Position] == 0)
 		used[f.Position]++
 	}
+	e.unsupported = profiles.unsupported
 	e.judgeUse(in.Application, objects, used, missing)
 }
 

@@ -91,10 +91,13 @@ func applyPatch(t require.TestingT, live map[string]any, change plan.Change) map
 
 func readCase(t *testing.T, dir string) plan.Input {
 	t.Helper()
-	in := plan.Input{Application: &v1alpha1.Application{}, Kinds: plan.Offline(), Live: map[manifest.ID]map[string]any{}, Normalize: cluster.Normalize}
+	in := plan.Input{Kinds: plan.Offline(), Live: map[manifest.ID]map[string]any{}, Normalize: cluster.Normalize}
 	raw, err := os.ReadFile(filepath.Join(dir, "application.yaml"))
 	require.NoError(t, err)
-	require.NoError(t, yaml.UnmarshalStrict(raw, in.Application))
+	raw, err = yaml.YAMLToJSONStrict(raw)
+	require.NoError(t, err)
+	in.Application, err = cluster.DecodeApplication(raw)
+	require.NoError(t, err)
 	for _, object := range readObjects(t, filepath.Join(dir, "live.yaml")) {
 		id, ok := plan.Identify(object, in.Application.Namespace, in.Kinds)
 		require.True(t, ok)
@@ -124,8 +127,8 @@ func readProfile(t *testing.T, object map[string]any) *plan.Profile {
 	t.Helper()
 	raw, err := json.Marshal(object)
 	require.NoError(t, err)
-	profile := &v1alpha1.HoldProfile{}
-	require.NoError(t, yaml.UnmarshalStrict(raw, profile))
+	profile, err := cluster.DecodeProfile(raw)
+	require.NoError(t, err)
 	read, mistakes := plan.ReadProfile(profile)
 	require.Empty(t, mistakes)
 	return read

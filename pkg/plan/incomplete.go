@@ -1,9 +1,34 @@
 package plan
 
 import (
+	"fmt"
+
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/slice"
 )
+
+// UnsupportedProblem returns a Problem for an Application with fields or values that this version does not
+// know, and nil otherwise. Any of them may change what to write or delete, so nothing is written or deleted.
+func UnsupportedProblem(app *v1alpha1.Application) *Problem {
+	if len(app.Unknown) == 0 {
+		return nil
+	}
+	version := "a version newer than " + string(v1alpha1.Newest)
+	if app.Status.RequiredVersion.IsNewer() {
+		version = string(app.Status.RequiredVersion) + " or newer"
+	}
+	return unsupportedProblem("", app.Unknown, version)
+}
+
+// unsupportedProblem returns the Problem of unknown fields and values in an Application or in another object.
+func unsupportedProblem(where string, unknown []string, version string) *Problem {
+	return &Problem{
+		Reason: v1alpha1.ReasonSpecNotSupported,
+		Message: fmt.Sprintf("%sthis version of Holdfast (%s) does not know %s, so it creates, corrects and deletes nothing",
+			where, v1alpha1.Newest, firstNames(unknown)),
+		Remedy: v1alpha1.Remedy{Text: "Upgrade Holdfast to " + version + ", or remove what it does not know"},
+	}
+}
 
 // incompleteProblem returns a Problem for an Application whose slices have not been merged into it, and nil
 // otherwise. The caller of Decide must merge them first. Without its manifests, everything that the

@@ -28,6 +28,9 @@ type Profiles struct {
 type Profile struct {
 	Name  string
 	rules []profileRule
+	// unknown lists what this version does not know of the profile. The profile then prevents every write for
+	// the objects that it may concern.
+	unknown []string
 }
 
 type profileRule struct {
@@ -43,9 +46,9 @@ var autoscalerKind = schema.GroupKind{Group: "autoscaling", Kind: string(v1alpha
 
 // ReadProfile parses a HoldProfile and returns its validation errors.
 func ReadProfile(from *v1alpha1.HoldProfile) (p *Profile, faults []error) {
-	p = &Profile{Name: from.Name}
+	p = &Profile{Name: from.Name, unknown: from.Unknown}
 	for i, rule := range from.Spec.Rules {
-		r := profileRule{kinds: rule.Kinds, match: rule.Match, autoscaled: rule.WhileTargetedBy != ""}
+		r := profileRule{kinds: rule.Kinds, match: rule.Match, autoscaled: rule.WhileTargetedBy == v1alpha1.TargetingAutoscaler}
 		fault := func(field, format string, args ...any) {
 			faults = append(faults, fmt.Errorf("spec.rules[%d].%s: "+format, slices.Concat([]any{i, field}, args)...))
 		}
@@ -54,7 +57,7 @@ func ReadProfile(from *v1alpha1.HoldProfile) (p *Profile, faults []error) {
 				fault("match", "%w", err)
 			}
 		}
-		if r.autoscaled && rule.WhileTargetedBy != v1alpha1.TargetingAutoscaler {
+		if !r.autoscaled && rule.WhileTargetedBy != "" {
 			fault("whileTargetedBy", "must be %s, not %q", v1alpha1.TargetingAutoscaler, rule.WhileTargetedBy)
 		}
 		if len(rule.Kinds) == 0 || len(rule.Free)+len(rule.Hold) == 0 {
@@ -78,12 +81,25 @@ func ReadProfile(from *v1alpha1.HoldProfile) (p *Profile, faults []error) {
 		read("free", rule.Free)
 		p.rules = append(p.rules, r)
 	}
+	if len(p.unknown) > 0 {
+		return p, nil // the errors may follow from the unknown fields
+	}
 	return p, faults
 }
 
-// Concerns reports whether the profile has a rule for a kind.
+// NotSupported returns the Problem of a profile with fields or values that this version does not know, and nil
+// otherwise.
+func (p *Profile) NotSupported() *Problem {
+	if len(p.unknown) == 0 {
+		return nil
+	}
+	return unsupportedProblem("HoldProfile "+p.Name+": ", p.unknown, "a version newer than "+string(v1alpha1.Newest))
+}
+
+// Concerns reports whether the profile has a rule for a kind. An unknown field outside of the rules may concern
+// any kind.
 func (p *Profile) Concerns(kind schema.GroupKind) bool {
-	return slices.ContainsFunc(p.rules, func(r profileRule) bool { return r.isFor(kind) })
+	return slices.ContainsFunc(p.unknown, func(path string) bool { return !strings.HasPrefix(path, "spec.rules[") }) || slices.ContainsFunc(p.rules, func(r profileRule) bool { return r.isFor(kind) })
 }
 
 // AsksForAutoscalers reports whether the profile has a rule that depends on the targets of autoscalers.
@@ -125,6 +141,8 @@ type profiler struct {
 	profiles   []*Profile
 	autoscaled map[manifest.ID]string
 	work       int
+	// unsupported is the Problem of the first profile that is not supported and may concern an object.
+	unsupported *Problem
 }
 
 // profilerOf returns the profiler of an input. It adds the autoscalers in the manifests to those of the input.
@@ -149,6 +167,9 @@ func profilerOf(in Input, objects []manifest.Object) *profiler {
 func (p *profiler) pathsFor(object manifest.Object) (paths []observer.ProfilePath) {
 	var around map[string]any
 	for _, profile := range p.profiles {
+		if problem := profile.NotSupported(); problem != nil && profile.Concerns(object.ID.GroupKind()) {
+			p.unsupported = cmp.Or(p.unsupported, problem)
+		}
 		for _, rule := range profile.rules {
 			autoscaler, autoscaled := p.autoscaled[object.ID]
 			if !rule.isFor(object.ID.GroupKind()) || rule.autoscaled && !autoscaled {

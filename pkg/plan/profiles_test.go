@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"pgregory.net/rapid"
@@ -330,4 +331,59 @@ func TestShippedProfiles(t *testing.T) {
 			assert.Equal(t, row.free, p.View().Changes[0].NotHeld[0].Path)
 		})
 	}
+}
+
+// A HoldProfile with a field or value that this version does not know prevents every write for Applications with
+// objects that it may concern. It has no effect on others, on written schemas, or on a deletion.
+func TestUnknownProfilesStopApplications(t *testing.T) {
+	read := func(spec string) *plan.Profile {
+		raw, err := yaml.YAMLToJSON([]byte("{metadata: {name: new}, spec: " + spec + "}"))
+		require.NoError(t, err)
+		from, err := v1alpha1.DecodeProfile(raw)
+		require.NoError(t, err)
+		profile, mistakes := plan.ReadProfile(from)
+		require.Empty(t, mistakes)
+		return profile
+	}
+	for _, row := range []struct{ spec, unknown string }{
+		{`{rules: [{kinds: [{kind: ConfigMap}], free: [data.a], news: 1}]}`, "spec.rules[0].news"},
+		{`{rules: [{kinds: [{kind: ConfigMap, news: 1}], free: [data.a]}]}`, "spec.rules[0].kinds[0].news"},
+		{`{rules: [{kinds: [{kind: ConfigMap}], whileTargetedBy: News, free: [data.a]}]}`, "spec.rules[0].whileTargetedBy: News"},
+		{`{rules: [{kinds: [{kind: ConfigMap}], news: [data.a]}]}`, "spec.rules[0].news"},
+		{`{rules: [{kinds: [{kind: Secret}], free: [data.a]}], news: 1}`, "spec.news"},
+		{`{rules: [{kinds: [{kind: Secret}], free: [data.a], news: 1}]}`, ""},
+	} {
+		const manifests = "manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: b}}]\n"
+		w := newWorld(t, manifests)
+		profile := read(row.spec)
+		w.profiles.All = []*plan.Profile{profile}
+		assert.False(t, profile.AsksForAutoscalers(), row.spec)
+		require.NotNil(t, profile.NotSupported())
+		if p := w.decide(); row.unknown != "" {
+			require.NotNil(t, p.Invalid, row.spec)
+			assert.Equal(t, v1alpha1.ReasonSpecNotSupported, p.Invalid.Reason)
+			assert.Contains(t, p.Invalid.Error(), "HoldProfile new: this version of Holdfast (v0.1.0) does not know "+row.unknown+", so")
+			assert.True(t, p.Invalid.Stalled())
+			assert.Empty(t, p.Changes)
+		} else {
+			require.Nil(t, p.Invalid, row.spec)
+			assert.Len(t, p.Changes, 1)
+		}
+		w.edit(manifests + "observerSchema: [{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: observed}}]")
+		assert.Nil(t, w.decide().Invalid, "%s: a written schema", row.spec)
+	}
+}
+
+// The deletion of an Application that this version does not understand deletes nothing.
+func TestUnknownDeletionIsInvalid(t *testing.T) {
+	w := newWorld(t, "manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: b}}]")
+	w.round()
+	w.app.DeletionTimestamp = &metav1.Time{Time: w.now}
+	in := plan.Input{Application: w.app, Live: w.live, Kinds: w.kinds, Memory: w.mem, Now: w.now}
+	require.Len(t, plan.DecideDeletion(in).Changes, 1)
+	w.app.Unknown = []string{"spec.deletionPolicy: Archive"}
+	p := plan.DecideDeletion(in)
+	assert.Empty(t, p.Changes)
+	require.NotNil(t, p.Invalid)
+	assert.Equal(t, v1alpha1.ReasonSpecNotSupported, p.Invalid.Reason)
 }

@@ -43,6 +43,9 @@ func (p *Plan) render() (renderedInput, *Problem) {
 		return renderedInput{}, problemf(v1alpha1.ReasonManifestInvalid, "%s", Summary(errors.Join(append([]error{err}, e.unread...)...)))
 	}
 	e.assign(p.in, objects)
+	if e.unsupported != nil {
+		return renderedInput{}, e.unsupported
+	}
 	faults, late := e.validate(app)
 	if len(faults) > 0 {
 		return renderedInput{}, problemf(v1alpha1.ReasonObserverSchemaInvalid, "%s", Summary(errors.Join(faults...)))

@@ -13,6 +13,9 @@ import (
 // DecideDeletion plans the deletion of an Application: delete its objects in reverse order, or remove the
 // tracking metadata of objects that are orphaned.
 func DecideDeletion(in Input) *Plan {
+	if problem := UnsupportedProblem(in.Application); problem != nil {
+		return NewInvalid(in, problem)
+	}
 	p := newPlan(in)
 	p.retiring = true
 	records, inventory := recordsOf(in, nil)

@@ -18,6 +18,9 @@ import (
 // It returns when to reconcile again, 0 for when something changes.
 func (t *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.Application, m *State, news News) (time.Duration, error) {
 	after, err := t.takeSafely(ctx, app, m, news)
+	if len(app.Unknown) > 0 {
+		return after, err // an unknown field may name slices
+	}
 	left, collectErr := t.Collect(ctx, nameOf(app), m) // a slice that is being deleted may be the cause of err
 	if err != nil {
 		return 0, err
@@ -47,6 +50,9 @@ func (t *Reconciler) take(ctx context.Context, app *v1alpha1.Application, m *Sta
 	app, err := t.rememberOrphan(ctx, app, news)
 	if err != nil {
 		return Again(err)
+	}
+	if unsupported := plan.UnsupportedProblem(app); unsupported != nil { // also of an Application that is being deleted
+		return t.report(ctx, app, m, plan.NewInvalid(plan.Input{Application: app, Memory: &m.plan}, unsupported), nil)
 	}
 	app, err = t.join(ctx, app)
 	var incomplete *plan.Problem

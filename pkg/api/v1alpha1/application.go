@@ -30,6 +30,8 @@ type Application struct {
 	// RecordedIn lists the slices that the stored status names, after their content was merged into this
 	// status. It is never stored.
 	RecordedIn []string `json:"-"`
+	// Unknown lists the fields and values of the spec that this version does not know: see DecodeApplication.
+	Unknown []string `json:"-"`
 }
 
 // ApplicationList is a list of Applications.

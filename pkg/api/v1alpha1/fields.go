@@ -127,6 +127,8 @@ type HeldField struct {
 	Keys *HeldKeys `json:"keys,omitempty"`
 	// Fault is the validation error, or "" if the item is valid.
 	Fault string `json:"-"`
+	// Unknown lists the fields of the item that this version does not know. They are a validation error, too.
+	Unknown []string `json:"-"`
 }
 
 // HeldMode specifies when the controller writes a field. watch is the former name of report.
@@ -174,6 +176,7 @@ func (f *HeldField) UnmarshalJSON(content []byte) error {
 		f.Fault = wrong.Field + " cannot be a " + wrong.Value
 	default:
 		f.Fault = strings.TrimPrefix(err.Error(), "json: ")
+		f.Unknown = unknownFields(content, (*object)(f))
 	}
 	return nil
 }

@@ -30,6 +30,9 @@ type HoldProfile struct {
 	Spec HoldProfileSpec `json:"spec"`
 	// +optional
 	Status HoldProfileStatus `json:"status,omitempty"`
+
+	// Unknown lists the fields and values of the spec that this version does not know: see DecodeProfile.
+	Unknown []string `json:"-"`
 }
 
 // HoldProfileSpec contains the rules of a HoldProfile.
@@ -123,6 +126,9 @@ const (
 	ProfileInEffect = "InEffect"
 	// ProfileInvalid: the profile has validation errors, and no effect.
 	ProfileInvalid = "Invalid"
+	// ProfileNotSupported: the profile has fields or values that this version does not know. Applications with
+	// objects that it may concern are not written.
+	ProfileNotSupported = "NotSupported"
 	// ProfileUnknownNames: a rule names a kind that the API server does not serve, or a path that its kinds
 	// do not have. The other rules are in effect.
 	ProfileUnknownNames = "UnknownNames"

@@ -21,6 +21,7 @@ const (
 	ReasonObserverSchemaInvalid      = "ObserverSchemaInvalid"
 	ReasonObserverSchemaNullsDropped = "ObserverSchemaNullsDropped"
 	ReasonSourceNotSupported         = "SourceNotSupported"
+	ReasonSpecNotSupported           = "SpecNotSupported"
 	ReasonResourceConflict           = "ResourceConflict"
 	ReasonRejected                   = "Rejected"
 	ReasonForbidden                  = "Forbidden"
@@ -116,6 +117,7 @@ var meanings = map[string]ReasonInfo{
 	ReasonObserverSchemaInvalid:      {Disposition: DispositionEdit},
 	ReasonObserverSchemaNullsDropped: {Disposition: DispositionEdit},
 	ReasonSourceNotSupported:         {Disposition: DispositionStall},
+	ReasonSpecNotSupported:           {Disposition: DispositionStall},
 	ReasonResourceConflict:           {Disposition: DispositionStall, Foreign: true},
 	ReasonRejected:                   {Disposition: DispositionStall},
 	ReasonForbidden:                  {Disposition: DispositionGrant},

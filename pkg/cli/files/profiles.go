@@ -3,6 +3,7 @@ package files
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,8 +27,12 @@ func takeProfiles(documents []manifest.Document) (others []manifest.Document, pr
 			others = append(others, document)
 			continue
 		}
-		var from v1alpha1.HoldProfile
-		if err := fill(document.Value, &from); err != nil {
+		raw, err := json.Marshal(document.Value)
+		if err != nil {
+			return nil, nil, err
+		}
+		from, err := v1alpha1.DecodeProfile(raw)
+		if err != nil {
 			faults = append(faults, FaultAt(document, nil, "is not a HoldProfile: "+err.Error()))
 			continue
 		}
@@ -36,7 +41,10 @@ func takeProfiles(documents []manifest.Document) (others []manifest.Document, pr
 			continue
 		}
 		first[from.Name] = document
-		profile, mistakes := plan.ReadProfile(&from)
+		profile, mistakes := plan.ReadProfile(from)
+		for _, what := range from.Unknown {
+			mistakes = append(mistakes, fmt.Errorf("%s: this version of Holdfast does not know it", what))
+		}
 		for _, mistake := range mistakes {
 			faults = append(faults, FaultAt(document, nil, "HoldProfile "+from.Name+": "+mistake.Error()))
 		}

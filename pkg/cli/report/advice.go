@@ -77,6 +77,7 @@ func (a advisor) forReason() []Advice {
 		v1alpha1.ReasonObserverSchemaNullsDropped: {"Write observed for each null, or submit it with a client that does this", a.program + " submit -f FILE --force-conflicts"},
 		v1alpha1.ReasonSourceNotSupported:         {"Submit its manifests", a.program + " submit " + a.Name + " -f MANIFESTS"},
 		v1alpha1.ReasonDeletionUnconfirmed:        {"Check whether the change is intended. To list the objects that would be deleted, run:", a.command("diff")},
+		v1alpha1.ReasonSpecNotSupported:           {"Upgrade the controller, or remove what the message names. To list the versions, run:", a.program + " version"},
 		v1alpha1.ReasonResourceConflict:           {"Choose one of the remedies in the message", ""},
 		v1alpha1.ReasonRejected:                   {"Correct the rejected fields, and submit it again. To list the fields to write, run:", a.command("diff")},
 		v1alpha1.ReasonForbidden:                  {"Grant the permission, or change the quota or policy named in the message. The controller retries automatically", ""},

@@ -66,6 +66,8 @@ func (p *Profiles) condition(name string) metav1.Condition {
 	switch {
 	case one.err != nil:
 		return metav1.Condition{Status: metav1.ConditionFalse, Reason: v1alpha1.ProfileInvalid, Message: plan.Summary(one.err) + ". The profile has no effect"}
+	case one.profile != nil && one.profile.NotSupported() != nil:
+		return metav1.Condition{Status: metav1.ConditionFalse, Reason: v1alpha1.ProfileNotSupported, Message: one.profile.NotSupported().Error()}
 	case one.unknown != nil:
 		return metav1.Condition{Status: metav1.ConditionFalse, Reason: v1alpha1.ProfileUnknownNames, Message: plan.Summary(one.unknown) + "\nAll other rules and paths are in effect"}
 	case one.profile != nil && one.profile.AsksForAutoscalers() && p.autoscalers != nil && p.autoscalers.refused:
