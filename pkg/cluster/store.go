@@ -51,6 +51,11 @@ type Store struct {
 	// written tracks the recent writers of objects.
 	written writeTracker
 	ready   bool
+	pendingList
+}
+
+// pendingList is the state of a Store when a list was requested.
+type pendingList struct {
 	// asked and askedGone are the objects and the deleted UIDs at the time when the pending list was
 	// requested.
 	asked     map[types.NamespacedName]*Object

@@ -43,6 +43,11 @@ type Input struct {
 	// CompareOnly is true if nothing is written. A value that is equivalent to the desired value is then in
 	// sync.
 	CompareOnly bool
+	Limits
+}
+
+// Limits are what restricts the corrections of an object.
+type Limits struct {
 	// HeldBack reports whether the correction of a leaf is deferred: the leaf is contested, or the API server
 	// has rejected this change.
 	HeldBack func(d Difference) bool

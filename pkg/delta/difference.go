@@ -56,12 +56,7 @@ type Difference struct {
 	HeldBack bool
 	// Spelling is set if the live value is, or may be, equivalent to the desired value.
 	Spelling observer.Spelling
-	// Rule is the rule of the leaf; nil if it has none. ReportOnly is true if nothing is ever written: the
-	// field is report-only, or the value to write is unknown.
-	Rule       *observer.Rule
-	ReportOnly bool
-	// Bound is true if the value to write is a bound of the rule instead of the desired value.
-	Bound bool
+	RuleResult
 
 	livePath   *observer.Path
 	was        *previous // the value of the previous desired state, or nil
@@ -70,6 +65,16 @@ type Difference struct {
 	guards     []Op
 	structural bool // changes the indices of a list
 	versioned  bool // safe only for exactly the compared resourceVersion
+}
+
+// RuleResult is the decision of a rule about the correction of a leaf.
+type RuleResult struct {
+	// Rule is the rule of the leaf; nil if it has none. ReportOnly is true if nothing is ever written: the
+	// field is report-only, or the value to write is unknown.
+	Rule       *observer.Rule
+	ReportOnly bool
+	// Bound is true if the value to write is a bound of the rule instead of the desired value.
+	Bound bool
 }
 
 // LivePath returns the path of the leaf in the live object.

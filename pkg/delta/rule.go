@@ -60,7 +60,7 @@ func (c *comparer) compareAllowed(s cursor) {
 	case known && c.accepted(s.path, s.t, NewValue(value), s.live):
 		c.inPlace(s, StateAccepted)
 	case known && !s.orphan && !NewValue(value).Equal(s.live):
-		c.correct(s, value, Difference{Bound: !NewValue(value).Equal(s.desired)})
+		c.correct(s, value, Difference{RuleResult: RuleResult{Bound: !NewValue(value).Equal(s.desired)}})
 	default:
 		c.outside(s)
 	}
@@ -68,7 +68,7 @@ func (c *comparer) compareAllowed(s cursor) {
 
 // outside reports a value that is out of bounds, if the value to write is unknown.
 func (c *comparer) outside(s cursor) {
-	d := Difference{Reason: Changed, Live: s.live, Rule: s.node.Rule, ReportOnly: true, Path: s.path.String(), livePath: s.path}
+	d := Difference{Reason: Changed, Live: s.live, RuleResult: RuleResult{Rule: s.node.Rule, ReportOnly: true}, Path: s.path.String(), livePath: s.path}
 	is := "is"
 	if !s.live.Set {
 		d.Reason, is = Missing, "is absent,"
@@ -97,7 +97,7 @@ func (c *comparer) watch(s cursor) {
 		c.visitField(s, StateReported, nil)
 		return
 	}
-	d := Difference{Reason: Changed, Desired: s.desired, Live: s.live, Rule: s.node.Rule, ReportOnly: true, Path: s.path.String(), livePath: s.path}
+	d := Difference{Reason: Changed, Desired: s.desired, Live: s.live, RuleResult: RuleResult{Rule: s.node.Rule, ReportOnly: true}, Path: s.path.String(), livePath: s.path}
 	if !s.live.Set {
 		d.Reason = Missing
 	}

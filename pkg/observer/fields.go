@@ -169,6 +169,11 @@ type fieldCompiler struct {
 	profiled []profileTarget
 	released []releasedPath
 
+	currentPath
+}
+
+// currentPath is the path that is being applied.
+type currentPath struct {
 	rule   fieldRule
 	named  []*Path // the fields that the current path matches
 	learns []*Path // those of them that the manifest does not set

@@ -72,23 +72,28 @@ type summarizer struct {
 
 	tokens []string // digests of callback tokens that are in the cluster
 	held   int      // leaves that are in sync
+	findings
+	warnings     []string
+	done         []doneChange
+	drifted      map[Leaf]bool
+	pendingDrift map[Leaf]PendingDrift
+	// acceptedForms has the API server's forms of written values that are accepted from now on.
+	acceptedForms map[Leaf]delta.Value
+	extra         []extra
+}
+
+// findings are what conditions and the event report.
+type findings struct {
 	// problems prevent resources from being held. unhealthy has the problems that prevent readiness. Both
 	// are in the order of the resources.
 	problems  []resourceProblem
 	unhealthy []resourceProblem
 	waits     []string // changes that are not made because the Application is suspended or observe-only
 	observes  int      // number of drifts that are reported and not corrected
-	warnings  []string
 	// newlyContested is true if a warning reports a newly contested field.
 	newlyContested bool
 	notes          []string // further text for the event
 	unrestored     []UnrestoredField
-	done           []doneChange
-	drifted        map[Leaf]bool
-	pendingDrift   map[Leaf]PendingDrift
-	// acceptedForms has the API server's forms of written values that are accepted from now on.
-	acceptedForms map[Leaf]delta.Value
-	extra         []extra
 }
 
 type resourceProblem struct {

@@ -274,17 +274,20 @@ func (p *Plan) comparison(res *resource, live map[string]any) delta.Input {
 func (p *Plan) comparisonOf(res *resource, live map[string]any, entry *observer.Schema, desired map[string]any) delta.Input {
 	in := delta.Input{
 		Entry: entry, Type: res.kind, Desired: desired, Manifest: desired, Live: live,
-		Accepted: res.accepted,
-		HeldBack: func(d delta.Difference) bool {
-			if p.in.Memory.refusalOf(res.object.ID, d).holds(p.in.Now) {
-				return true
-			}
-			// The removal of a dropped field does not back off.
-			return res.isDeferred(live, d) || d.Reason != delta.Removed && p.in.Memory.HeldBack(Leaf{res.object.ID, d.Path}, p.in.Now)
+		Accepted: res.accepted, Shared: !res.policy.Creates,
+		Limits: delta.Limits{
+			HeldBack: func(d delta.Difference) bool {
+				if p.in.Memory.refusalOf(res.object.ID, d).holds(p.in.Now) {
+					return true
+				}
+				// The removal of a dropped field does not back off.
+				return res.isDeferred(live, d) || d.Reason != delta.Removed && p.in.Memory.HeldBack(Leaf{res.object.ID, d.Path}, p.in.Now)
+			},
+			Conflicting: p.in.Memory.conflicts[res.object.ID],
+			Refused:     func(path string) bool { return p.in.Memory.hasRefused(Leaf{res.object.ID, path}) },
+			Foreign:     writer.ForeignTo(p.in.Application, live),
+			Claimed:     append(res.claimedPointers(p.in.Application, live), res.releasedPointers(live)...),
 		},
-		Conflicting: p.in.Memory.conflicts[res.object.ID],
-		Refused:     func(path string) bool { return p.in.Memory.hasRefused(Leaf{res.object.ID, path}) },
-		Foreign:     writer.ForeignTo(p.in.Application, live), Shared: !res.policy.Creates, Claimed: append(res.claimedPointers(p.in.Application, live), res.releasedPointers(live)...),
 	}
 	in.Normal = p.normal(res, desired)
 	if res.entry.Default || res.entry.Follows {

@@ -66,25 +66,40 @@ type Field struct {
 	IsDoubtful bool
 	// Corrected is true for drift that Holdfast corrects now. Otherwise Why has the reason.
 	Corrected bool
-	// Writer is the field manager that wrote it last.
-	Writer writer.Writer
-	// Corrections is the number of corrections of a contested field. Next is the time from which it may be
-	// corrected again.
-	Corrections int
-	Next        time.Time
-	// Profile is the name of the HoldProfile that frees or holds the field; empty if there is none.
-	Profile string
+	Actors
+	Contention
 	// Why is the reason why Holdfast corrects the field or not.
 	Why string
+	ReleaseEffect
+
+	livePath *observer.Path
+}
+
+// Actors are the client, the HoldProfile and the Application that decide about a field.
+type Actors struct {
+	// Writer is the field manager that wrote it last.
+	Writer writer.Writer
+	// Profile is the name of the HoldProfile that frees or holds the field; empty if there is none.
+	Profile string
 	// Holder is the Application that holds a claimed field, as namespace/name.
 	Holder string
+}
+
+// ReleaseEffect is what happens to a held field when it is released.
+type ReleaseEffect struct {
 	// OnRelease describes what happens to a held field of a shared object on release, with its original
 	// value.
 	OnRelease string
 	// Unrestorable is the reason why a field that should be restored on release cannot be; empty if it can.
 	Unrestorable string
+}
 
-	livePath *observer.Path
+// Contention is how often a contested field was corrected.
+type Contention struct {
+	// Corrections is the number of corrections of a contested field. Next is the time from which it may be
+	// corrected again.
+	Corrections int
+	Next        time.Time
 }
 
 // IsStatus reports whether the field is a free field of the object's status.

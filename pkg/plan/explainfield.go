@@ -23,7 +23,7 @@ func (e *explainer) field(from delta.Field) {
 	d := from.Difference
 	f := Field{
 		Path: from.Path.String(), Parent: from.Path.Parent().String(), State: FieldState(from.State),
-		Desired: from.Desired, Live: from.Live, Rule: from.Rule, Writer: e.writer(from), livePath: from.Path,
+		Desired: from.Desired, Live: from.Live, Rule: from.Rule, Actors: Actors{Writer: e.writer(from)}, livePath: from.Path,
 	}
 	if removal := e.removal(from.Path); removal != nil {
 		f.Path, f.Parent = pathIn(from.Path, removal), pathIn(from.Path.Parent(), removal)

@@ -38,24 +38,8 @@ type Input struct {
 	// UnresolvedSelections has the Problem of each spec.select item whose matches are not known, by its
 	// position. Resources in the inventory that the item may match are kept.
 	UnresolvedSelections map[int]*Problem
-	// Precedence has, by shared object, the older Applications that name the object and may not have
-	// processed it yet. They have the first claim on fields that no Application holds.
-	Precedence map[manifest.ID][]string
-	// Holders has the other Applications that objects name as holders of their fields, by namespace/name;
-	// nil for an Application that does not exist. A shared object waits until all its holders are known.
-	// If the map is nil, no other Application can be read.
-	Holders map[string]*v1alpha1.Application
-	// StaleKinds has the Problems of watches that have delivered nothing for too long, so that Live may be
-	// stale for their objects.
-	StaleKinds []*Problem
-	// FinishedJobs has the last states of deleted objects that a watch has delivered. Only Jobs are used.
-	FinishedJobs map[manifest.ID]map[string]any
-	// ObservedWrites has the writes to objects of Live that a watch has delivered. They show the writers if
-	// the objects in Live have no managedFields.
-	ObservedWrites map[manifest.ID]writer.Activity
-	// Users has the users who wrote the object versions in PendingUser of history entries, if audit events
-	// have identified them; nil if there are none.
-	Users map[v1alpha1.ObjectVersion]User
+	Others
+	Observations
 	Kinds Kinds
 	// Source has the manifests that spec.tosca or spec.csar was translated into.
 	Source *Source
@@ -72,6 +56,32 @@ type Input struct {
 	Normalize func(gvk schema.GroupVersionKind, object map[string]any) map[string]any
 	// Now is the time of the decision.
 	Now time.Time
+}
+
+// Observations has what watches and audit events have shown, in addition to the live objects.
+type Observations struct {
+	// StaleKinds has the Problems of watches that have delivered nothing for too long, so that Live may be
+	// stale for their objects.
+	StaleKinds []*Problem
+	// FinishedJobs has the last states of deleted objects that a watch has delivered. Only Jobs are used.
+	FinishedJobs map[manifest.ID]map[string]any
+	// ObservedWrites has the writes to objects of Live that a watch has delivered. They show the writers if
+	// the objects in Live have no managedFields.
+	ObservedWrites map[manifest.ID]writer.Activity
+	// Users has the users who wrote the object versions in PendingUser of history entries, if audit events
+	// have identified them; nil if there are none.
+	Users map[v1alpha1.ObjectVersion]User
+}
+
+// Others has the other Applications that hold fields of shared objects, or may do so.
+type Others struct {
+	// Precedence has, by shared object, the older Applications that name the object and may not have
+	// processed it yet. They have the first claim on fields that no Application holds.
+	Precedence map[manifest.ID][]string
+	// Holders has the other Applications that objects name as holders of their fields, by namespace/name;
+	// nil for an Application that does not exist. A shared object waits until all its holders are known.
+	// If the map is nil, no other Application can be read.
+	Holders map[string]*v1alpha1.Application
 }
 
 // Action is the kind of request for a resource.
@@ -96,13 +106,9 @@ type Change struct {
 	Shared bool
 	// UID and ResourceVersion identify the version of the live object; empty for a create.
 	UID, ResourceVersion string
-	// Manifest is the body of a create. Fallback is the body without learned values, for an API server that
-	// rejects one of them; nil if there are no learned values.
-	Manifest, Fallback map[string]any
+	Body
 	// Fields has one Difference per drifted leaf, including deferred ones.
 	Fields []delta.Difference
-	// Guards are the test operations before the operations of Patch.
-	Guards, Patch []delta.Op
 	// Done is true for a Job that has finished and was deleted: it is not created again.
 	Done bool
 	// ReadFirst is true if the object must be read with its managedFields, and decided again (see
@@ -115,6 +121,15 @@ type Change struct {
 	// One of the two is the decided resource. Conclude receives it with the Outcome.
 	resource *resource
 	pruned   *pruneCandidate
+}
+
+// Body is the body of a create or of a patch.
+type Body struct {
+	// Manifest is the body of a create. Fallback is the body without learned values, for an API server that
+	// rejects one of them; nil if there are no learned values.
+	Manifest, Fallback map[string]any
+	// Guards are the test operations before the operations of Patch.
+	Guards, Patch []delta.Op
 }
 
 // GVK returns the kind in the version that the manifest uses.

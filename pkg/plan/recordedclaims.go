@@ -75,9 +75,9 @@ func isStatusOf(status *v1alpha1.ResourceStatus, live map[string]any) bool {
 	return status != nil && status.UID != "" && string(status.UID) == manifest.NestedString(live, "metadata", "uid")
 }
 
-// of returns the leaves that an Application holds according to its status. known is false if the Application
+// heldLeaves returns the leaves that an Application holds according to its status. known is false if the Application
 // or the record of the object cannot be read.
-func (c *recordedClaims) of(name string) (leaves map[string]bool, known bool) {
+func (c *recordedClaims) heldLeaves(name string) (leaves map[string]bool, known bool) {
 	if leaves, known = c.leaves[name]; known {
 		return leaves, leaves != nil
 	}
@@ -144,7 +144,7 @@ func (c *recordedClaims) decide(annotated, leaf string, held bool) string {
 // denies reports whether the status of an Application shows that it does not hold a leaf, nor one above or
 // below it.
 func (c *recordedClaims) denies(name, leaf string) bool {
-	leaves, known := c.of(name)
+	leaves, known := c.heldLeaves(name)
 	return known && c.conflict(leaves, name, leaf) == ""
 }
 
@@ -152,7 +152,7 @@ func (c *recordedClaims) denies(name, leaf string) bool {
 // none.
 func (c *recordedClaims) holderOf(leaf string) string {
 	for _, name := range slices.Sorted(maps.Keys(c.uids)) {
-		leaves, known := c.of(name)
+		leaves, known := c.heldLeaves(name)
 		if known && c.conflict(leaves, name, leaf) == "" || !known && !c.mayHold(name) {
 			continue
 		}

@@ -231,7 +231,7 @@ func (s *suggester) take(at suggestionNode) bool {
 	case !writer.IsController() && !isAct(at.path):
 		return true
 	}
-	f := Field{Path: at.path.String(), Parent: at.path.Parent().String(), State: FieldFree, Writer: writer}
+	f := Field{Path: at.path.String(), Parent: at.path.Parent().String(), State: FieldFree, Actors: Actors{Writer: writer}}
 	s.suggestion.LeftOut = append(s.suggestion.LeftOut, f)
 	return false
 }

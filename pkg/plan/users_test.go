@@ -32,7 +32,7 @@ func (w *world) signed() (lines []string) {
 
 // asked returns the object versions whose users a plan needs.
 func (w *world) asked() (versions []string) {
-	for _, v := range plan.UnattributedWrites(plan.Input{Application: w.app, Live: w.live, ObservedWrites: w.written, Memory: w.mem, Now: w.now}) {
+	for _, v := range plan.UnattributedWrites(plan.Input{Application: w.app, Live: w.live, Observations: plan.Observations{ObservedWrites: w.written}, Memory: w.mem, Now: w.now}) {
 		versions = append(versions, fmt.Sprintf("%s@%s", v.UID, v.ResourceVersion))
 	}
 	slices.Sort(versions)

@@ -83,8 +83,10 @@ func (w *world) edit(spec string) {
 
 func (w *world) decide() *plan.Plan {
 	in := plan.Input{
-		Application: w.app, Live: w.live, ObservedWrites: w.written, Users: w.users, FinishedJobs: w.ended, Kinds: w.kinds, Memory: w.mem, Now: w.now, StaleKinds: w.unheard, Profiles: w.profiles, Precedence: w.older, Hooks: w.hooks, Holders: w.holders,
-		Source: w.source, Blocked: w.blocked,
+		Application: w.app, Live: w.live, Kinds: w.kinds, Memory: w.mem, Now: w.now, Profiles: w.profiles, Hooks: w.hooks,
+		Observations: plan.Observations{ObservedWrites: w.written, Users: w.users, FinishedJobs: w.ended, StaleKinds: w.unheard},
+		Others:       plan.Others{Precedence: w.older, Holders: w.holders},
+		Source:       w.source, Blocked: w.blocked,
 	}
 	p := plan.Decide(in)
 	if digest := unconfirmedDigest(p); digest != "" && !w.unconfirmed {

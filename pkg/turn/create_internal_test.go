@@ -64,7 +64,7 @@ func TestASecondCreate(t *testing.T) {
 				target: target, s: &Snapshot{memory: &State{}},
 			}
 			outcome, again := a.create(t.Context(), cluster.Location{ID: id}, plan.Change{
-				Action: plan.Create, ID: id, Manifest: map[string]any{"spec": "10.0.0.1"}, Fallback: map[string]any{},
+				Action: plan.Create, ID: id, Body: plan.Body{Manifest: map[string]any{"spec": "10.0.0.1"}, Fallback: map[string]any{}},
 			})
 			assert.False(t, again)
 			assert.Equal(t, 2, calls)

@@ -17,7 +17,7 @@ import (
 //	rights are missing           10 s         5 min
 //	only a user can help         2 min        16 min
 //
-// Source: docs/semantics.md, "What the status says".
+// Source: the section about the status in docs/semantics.md.
 type retry struct {
 	initial, longest time.Duration // 0: by the kind of problem
 	multiplier       float64

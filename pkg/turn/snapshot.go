@@ -156,7 +156,7 @@ func Gather(ctx context.Context, v Reader, r Request) (*Snapshot, error) {
 	v.Need(s.kinds.resources(), namespacesOf(app, s.manifests), s.named(), s.ranges())
 	s.Input = plan.Input{
 		Application: app, Kinds: s.kinds, Memory: &r.Memory.plan, ContestPolicy: r.Rules, Now: r.Now,
-		Live: map[manifest.ID]map[string]any{}, ObservedWrites: map[manifest.ID]writer.Activity{}, FinishedJobs: map[manifest.ID]map[string]any{}, Blocked: r.Memory.blocked(r.Now),
+		Live: map[manifest.ID]map[string]any{}, Observations: plan.Observations{ObservedWrites: map[manifest.ID]writer.Activity{}, FinishedJobs: map[manifest.ID]map[string]any{}}, Blocked: r.Memory.blocked(r.Now),
 		Source: r.Source, Hooks: r.Hooks, Callback: r.Callback, Normalize: cluster.Normalize,
 	}
 	waiting := s.addMarked(ctx)

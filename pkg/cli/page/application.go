@@ -20,17 +20,11 @@ import (
 
 // Application is the page of an Application, with all its resources.
 type Application struct {
-	Namespace, Name string
-	Badge           Badge
-	// Owner is the custom resource from which it was created, such as "Mysql db"; "" if there is none.
-	Owner           string
-	Reason, Message string
-	Account         string
-	Created         time.Time
-	Next            []report.Advice
-	Warnings        []string
-	Notes           []string
-	Tree            []Branch
+	Header
+	Next     []report.Advice
+	Warnings []string
+	Notes    []string
+	Tree     []Branch
 	// Partial is nil if the page shows all objects of the tree field by field.
 	Partial *Partial
 	// Owned is true if the tree has the objects that the resources own.
@@ -46,6 +40,17 @@ type Application struct {
 	MoreDrifted int
 	// Happened has the last history entries and events, the newest first.
 	Happened []HistoryItem
+}
+
+// Header is the top of the page of an Application.
+type Header struct {
+	Namespace, Name string
+	Badge           Badge
+	// Owner is the custom resource from which it was created, such as "Mysql db"; "" if there is none.
+	Owner           string
+	Reason, Message string
+	Account         string
+	Created         time.Time
 }
 
 // Branch is a resource in the tree, or an object that a resource owns.
@@ -67,8 +72,10 @@ type PlanLine struct{ Text, Class string }
 // name by which the user called this program.
 func applicationOf(d files.Decision, view report.StatusView, program string) Application {
 	a := Application{
-		Namespace: d.Namespace, Name: d.Name, Reason: view.Reason, Message: view.Message,
-		Badge: readyBadge(view.Ready, view.Reason, view.Suspended, view.Application.Mode == v1alpha1.ModeObserve), Account: view.ServiceAccount, Created: timeOf(view.Created),
+		Header: Header{
+			Namespace: d.Namespace, Name: d.Name, Reason: view.Reason, Message: view.Message, Account: view.ServiceAccount, Created: timeOf(view.Created),
+			Badge: readyBadge(view.Ready, view.Reason, view.Suspended, view.Application.Mode == v1alpha1.ModeObserve),
+		},
 		Next: report.Advise(d, view, program), Warnings: view.Warnings,
 		Notes: d.OtherNotes(), corrected: isCorrected(d.Application),
 	}

@@ -43,13 +43,18 @@ type HistoryItem struct {
 	Path                   string
 	// Desired is "" for a learned field, whose live value is the desired value.
 	Live, Desired string
-	By            string
-	User          string // with the source address; "" if it is not known
-	Stood         string
-	Count         int32
-	Since         time.Time
+	Author
+	Stood string
+	Count int32
+	Since time.Time
 	// Note is the text of an event; "" for others.
 	Note string
+}
+
+// Author is the client that made a change.
+type Author struct {
+	By   string
+	User string // with the source address; "" if it is not known
 }
 
 // Picture is a time line with a lane for each field or writer. Its parts are positioned in percent of its
@@ -130,7 +135,7 @@ func plainHappening(e report.EntryView, namespace string) HistoryItem {
 	live, desired := e.Values()
 	one := HistoryItem{
 		Badge: outcomes[v1alpha1.HistoryOutcome(e.Outcome)], At: timeOf(e.Time), Resource: files.NameOf(id, namespace), Path: e.Path, Count: max(e.Count, 1),
-		Live: viewText(id, live), By: e.Writer(), User: e.Who(), Since: timeOf(e.Since),
+		Live: viewText(id, live), Author: Author{By: e.Writer(), User: e.Who()}, Since: timeOf(e.Since),
 	}
 	if desired != live {
 		one.Desired = viewText(id, desired)

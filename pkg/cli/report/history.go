@@ -36,20 +36,25 @@ type EntryView struct {
 	From        *plan.ViewValue   `json:"from,omitempty" yaml:"from,omitempty"`
 	To          *plan.ViewValue   `json:"to,omitempty" yaml:"to,omitempty"`
 	CorrectedTo *plan.ViewValue   `json:"correctedTo,omitempty" yaml:"correctedTo,omitempty"`
-	Manager     string            `json:"manager,omitempty" yaml:"manager,omitempty"`
-	Operation   string            `json:"operation,omitempty" yaml:"operation,omitempty"`
-	Subresource string            `json:"subresource,omitempty" yaml:"subresource,omitempty"`
-	// User, Impersonator and SourceIP are known only from audit events.
-	User         string `json:"user,omitempty" yaml:"user,omitempty"`
-	Impersonator string `json:"impersonator,omitempty" yaml:"impersonator,omitempty"`
-	SourceIP     string `json:"sourceIP,omitempty" yaml:"sourceIP,omitempty"`
-	Stood        string `json:"duration,omitempty" yaml:"duration,omitempty"`
-	Count        int32  `json:"count,omitempty" yaml:"count,omitempty"`
-	Since        string `json:"since,omitempty" yaml:"since,omitempty"`
+	Author      `yaml:",inline"`
+	Stood       string `json:"duration,omitempty" yaml:"duration,omitempty"`
+	Count       int32  `json:"count,omitempty" yaml:"count,omitempty"`
+	Since       string `json:"since,omitempty" yaml:"since,omitempty"`
 
 	id    manifest.ID
 	at    time.Time
 	stood time.Duration
+}
+
+// Author is the client that made a change.
+type Author struct {
+	Manager     string `json:"manager,omitempty" yaml:"manager,omitempty"`
+	Operation   string `json:"operation,omitempty" yaml:"operation,omitempty"`
+	Subresource string `json:"subresource,omitempty" yaml:"subresource,omitempty"`
+	// User, Impersonator and SourceIP are known only from audit events.
+	User         string `json:"user,omitempty" yaml:"user,omitempty"`
+	Impersonator string `json:"impersonator,omitempty" yaml:"impersonator,omitempty"`
+	SourceIP     string `json:"sourceIP,omitempty" yaml:"sourceIP,omitempty"`
 }
 
 // HistoryOf returns the history of an Application, the newest entry first.
@@ -60,8 +65,7 @@ func HistoryOf(app *v1alpha1.Application) []EntryView {
 			Time: timeText(e.Time), Application: plan.ViewOwner{Namespace: app.Namespace, Name: app.Name}, Outcome: string(e.Outcome),
 			Resource: plan.ViewResource{APIVersion: e.Resource.APIVersion, Kind: e.Resource.Kind, Namespace: e.Resource.Namespace, Name: e.Resource.Name},
 			Path:     e.Path, From: rawValue(e.From), To: rawValue(e.To), CorrectedTo: rawValue(e.CorrectedTo),
-			Manager: e.Manager, Operation: string(e.Operation), Subresource: e.Subresource, Count: e.Count,
-			User: e.User, Impersonator: e.Impersonator, SourceIP: e.SourceIP,
+			Author: Author{e.Manager, string(e.Operation), e.Subresource, e.User, e.Impersonator, e.SourceIP}, Count: e.Count,
 			id: plan.IDOf(e.Resource), at: e.Time.Time,
 		}
 		if e.Duration != nil {

@@ -31,7 +31,7 @@ func palette(t *testing.T, color string) terminal.Palette {
 func field(parent, name, value, manager string) plan.Field {
 	return plan.Field{
 		Path: parent + "." + name, Parent: parent, State: plan.FieldFree, Live: delta.NewValue(value),
-		Writer: writer.Writer{Manager: manager, At: now.Add(-time.Minute)}, Why: "free: not in the manifest",
+		Actors: plan.Actors{Writer: writer.Writer{Manager: manager, At: now.Add(-time.Minute)}}, Why: "free: not in the manifest",
 	}
 }
 

@@ -71,10 +71,10 @@ func TestFaultsAreReportedOnce(t *testing.T) {
 		Resources: []ResourceView{resource("ConfigMap", "a", func(r *ResourceView) {
 			r.Health, r.Reason, r.Message, r.remedy = "NotFound", v1alpha1.ReasonForbidden, message, &v1alpha1.Remedy{Text: "Grant it", Command: command}
 		})},
-		Events: []EventView{
+		Happenings: Happenings{Events: []EventView{
 			{Time: now.Add(-time.Second).Format(time.RFC3339), Type: "Warning", Reason: "Forbidden", Message: message + ". Grant it: " + command, Count: 3},
 			{Time: now.Add(-400 * time.Second).Format(time.RFC3339), Type: "Normal", Reason: "Created", Message: "created it", Count: 1},
-		},
+		}},
 	}
 	text := statusText(t, 80, v)
 	assert.Equal(t, 1, strings.Count(text, "may not create"), text)
@@ -144,7 +144,7 @@ func TestForEveryReasonThereIsSomethingToDo(t *testing.T) {
 }
 
 func TestAdvice(t *testing.T) {
-	contested := plan.Field{Path: "spec.template.spec.containers[name=web].image", State: plan.FieldContested, Drift: delta.Changed, Writer: writer.Writer{Manager: "rival"}}
+	contested := plan.Field{Path: "spec.template.spec.containers[name=web].image", State: plan.FieldContested, Drift: delta.Changed, Actors: plan.Actors{Writer: writer.Writer{Manager: "rival"}}}
 	lasting := plan.Field{Path: "data.a", State: plan.FieldHeld, Drift: delta.Changed, Corrected: true}
 	dropped := plan.Field{Path: "spec.replcas", State: plan.FieldAccepted, Desired: delta.NewValue(int64(2))}
 	grant := func(name string) ResourceView {
@@ -163,7 +163,7 @@ func TestAdvice(t *testing.T) {
 	}{
 		{"nothing is wrong", StatusView{Ready: "True", Resources: []ResourceView{resource("Service", "web", nil)}}, nil},
 		{
-			"the controller has not looked", StatusView{Ready: "Unknown", Reason: v1alpha1.ReasonWaiting, pending: true},
+			"the controller has not looked", StatusView{Ready: "Unknown", Reason: v1alpha1.ReasonWaiting, submission: submission{pending: true}},
 			[]Advice{{"If this lasts, the controller may not run. Check its Pods", "kubectl get pods -n holdfast-system"}},
 		},
 		{
@@ -221,7 +221,7 @@ func TestAdviceForTheStateOfAnApplication(t *testing.T) {
 	owned := deciding("db-1")
 	isController := true
 	owned.OwnerReferences = []metav1.OwnerReference{{APIVersion: "fnjoin.com/v1", Kind: "Mysql", Name: "db-1", Controller: &isController}}
-	field := plan.Field{Path: "data.mode", State: plan.FieldContested, Drift: delta.Changed, Writer: writer.Writer{Manager: "rival"}}
+	field := plan.Field{Path: "data.mode", State: plan.FieldContested, Drift: delta.Changed, Actors: plan.Actors{Writer: writer.Writer{Manager: "rival"}}}
 	assert.Equal(t, []Advice{{"Stop rival from writing data.mode", "holdfast explain db-1 configmap/config data.mode -n shop"}},
 		Advise(owned, StatusView{Ready: "True", Resources: []ResourceView{resource("ConfigMap", "config", func(r *ResourceView) { r.fields = []plan.Field{field} })}}, "holdfast"))
 

@@ -18,8 +18,7 @@ import (
 
 // StatusView is the output of `status -o json`.
 type StatusView struct {
-	APIVersion  string         `json:"apiVersion" yaml:"apiVersion"`
-	Kind        string         `json:"kind" yaml:"kind"`
+	Type        `yaml:",inline"`
 	Application plan.ViewOwner `json:"application" yaml:"application"`
 	// Ready is True, False or Unknown. Reason and Message explain it.
 	Ready          string `json:"ready" yaml:"ready"`
@@ -33,18 +32,34 @@ type StatusView struct {
 	Warnings []string `json:"warnings,omitempty" yaml:"warnings,omitempty"`
 	NotHeld  []string `json:"notHeld,omitempty" yaml:"notHeld,omitempty"`
 	// Selected has the number of objects that each item of spec.select matches.
-	Selected  []plan.ViewSelection `json:"selected,omitempty" yaml:"selected,omitempty"`
-	Resources []ResourceView       `json:"resources" yaml:"resources"`
-	// History has the last three entries; the command `history` prints all.
-	History []EntryView `json:"history,omitempty" yaml:"history,omitempty"`
-	Events  []EventView `json:"events,omitempty" yaml:"events,omitempty"`
+	Selected   []plan.ViewSelection `json:"selected,omitempty" yaml:"selected,omitempty"`
+	Resources  []ResourceView       `json:"resources" yaml:"resources"`
+	Happenings `yaml:",inline"`
 	// Next has the remedies, if something is wrong.
 	Next []Advice `json:"next,omitempty" yaml:"next,omitempty"`
 
+	submission `yaml:"-"`
+}
+
+// submission is how far the controller has got with the last submitted version.
+type submission struct {
 	services     map[string]string
 	notSubmitted bool // it is only in a file
 	pending      bool // the controller has not reconciled this version yet
 	unattended   bool // it has been pending for too long: see Attend
+}
+
+// Happenings has what happened last.
+type Happenings struct {
+	// History has the last three entries; the command `history` prints all.
+	History []EntryView `json:"history,omitempty" yaml:"history,omitempty"`
+	Events  []EventView `json:"events,omitempty" yaml:"events,omitempty"`
+}
+
+// Type is the type of a printed document.
+type Type struct {
+	APIVersion string `json:"apiVersion" yaml:"apiVersion"`
+	Kind       string `json:"kind" yaml:"kind"`
 }
 
 // ResourceView is the status of one resource.
@@ -82,11 +97,11 @@ type EventView struct {
 func StatusOf(d files.Decision) StatusView {
 	ready := connection.ReadyIn(d.Application)
 	v := StatusView{
-		APIVersion: v1alpha1.GroupVersion.String(), Kind: "ApplicationReport",
+		Type:        Type{v1alpha1.GroupVersion.String(), "ApplicationReport"},
 		Application: plan.ViewOwner{Namespace: d.Namespace, Name: d.Name},
 		Ready:       ready.Status, Reason: ready.Reason, Message: ready.Message,
 		Suspended: d.Spec.Suspend, ServiceAccount: d.Spec.ServiceAccountName,
-		Created: timeText(d.CreationTimestamp), Resources: []ResourceView{}, services: d.Status.Services, pending: ready.Pending,
+		Created: timeText(d.CreationTimestamp), Resources: []ResourceView{}, submission: submission{services: d.Status.Services, pending: ready.Pending},
 	}
 	if d.Spec.Mode == v1alpha1.ModeObserve {
 		v.Application.Mode = v1alpha1.ModeObserve

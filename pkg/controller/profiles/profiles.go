@@ -50,14 +50,19 @@ type Profiles struct {
 	// settled is true once the profiles are known.
 	settled bool
 	refused refusals
-	known   map[string]parsedProfile
+	registry
 	// autoscalers is nil while no profile depends on them.
 	autoscalers *autoscalers
+	ctx         context.Context //nolint:containedctx // the life of the watches, not of a call
+}
+
+// registry has the profiles, and the Applications that they concern.
+type registry struct {
+	known map[string]parsedProfile
 	// wanted has the kinds and objects of each Application.
 	wanted map[types.UID]interest
 	names  nameCheck
 	counts objectCounts
-	ctx    context.Context //nolint:containedctx // the life of the watches, not of a call
 }
 
 // interest has the kinds of an Application's objects. If autoscalers were watched during its last
@@ -88,7 +93,7 @@ const (
 func New(client *cluster.Client, mapper *cluster.Mapper, now func() time.Time, wake func([]types.UID)) *Profiles {
 	return &Profiles{
 		client: client, mapper: mapper, now: now, wake: wake, queue: worker.NewQueue[string]("profiles"),
-		known: map[string]parsedProfile{}, wanted: map[types.UID]interest{}, counts: objectCounts{of: map[types.UID]versionCount{}},
+		registry: registry{known: map[string]parsedProfile{}, wanted: map[types.UID]interest{}, counts: objectCounts{of: map[types.UID]versionCount{}}},
 	}
 }
 
