@@ -6,6 +6,7 @@ const module = "holdfast.dev/holdfast"
 // layers are the packages of the product, bottom layer first, including everything below their directories.
 // A package can import packages in lower layers and in its own directory, but no others in its layer.
 var layers = [][]string{
+	{"internal/compress"},
 	{"pkg/api", "internal/version", "internal/suggest"},
 	{"pkg/kinds", "pkg/manifest", "pkg/expression"},
 	{"pkg/observer", "pkg/slice"},
@@ -22,7 +23,7 @@ var layers = [][]string{
 
 // pure are the packages that decide and never act.
 var pure = []string{
-	"pkg/api", "pkg/kinds", "pkg/manifest", "pkg/expression", "pkg/observer", "pkg/slice", "pkg/delta",
+	"internal/compress", "pkg/api", "pkg/kinds", "pkg/manifest", "pkg/expression", "pkg/observer", "pkg/slice", "pkg/delta",
 	"pkg/template", "pkg/writer", "pkg/claim", "pkg/builtin", "pkg/hooks", "pkg/tosca", "pkg/mysql", "pkg/plan",
 }
 
@@ -41,7 +42,7 @@ var notInPure = []string{
 // dataOnly are the pure packages that handle every object as data, without the Go types of built-in kinds.
 // (pkg/plan depends on such types through the kstatus library.)
 var dataOnly = []string{
-	"pkg/api", "pkg/kinds", "pkg/manifest", "pkg/expression", "pkg/observer", "pkg/slice", "pkg/delta",
+	"internal/compress", "pkg/api", "pkg/kinds", "pkg/manifest", "pkg/expression", "pkg/observer", "pkg/slice", "pkg/delta",
 	"pkg/template", "pkg/writer", "pkg/claim", "pkg/builtin", "pkg/hooks", "pkg/tosca", "pkg/mysql",
 }
 
