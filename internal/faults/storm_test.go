@@ -70,7 +70,7 @@ func spec(random *rand.Rand, name string) string {
 		schema = fmt.Sprintf(`, observerSchema: [{apiVersion: v1, kind: Service, metadata: {name: %s}, spec: {sessionAffinity: observed, selector: {app: observed}}}]`, name)
 	}
 	// Failures are retried before the next step.
-	return fmt.Sprintf(`{retry: {maxInterval: 1s}, manifest: [%s]%s}`, strings.Join(objects, ", "), schema)
+	return fmt.Sprintf(`{retry: {maxInterval: 1s}, maxDeletions: 100%%, manifest: [%s]%s}`, strings.Join(objects, ", "), schema)
 }
 
 // storm is a sequence of spec changes, changes by other clients, and crashes. The seed determines the

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 
+	"holdfast.dev/holdfast/tools/manifests/internal/legal"
 	"holdfast.dev/holdfast/tools/manifests/internal/product"
 )
 
@@ -24,6 +25,8 @@ const (
 	program = "holdfast-controller"
 	// authorities is the path where Go programs, and most others, look for certificate authorities.
 	authorities = "etc/ssl/certs/ca-certificates.crt"
+	// license and notices are the texts that licenses require.
+	license, notices = "licenses/LICENSE", "licenses/THIRD-PARTY-NOTICES"
 	// user is an unprivileged user ID. The Deployment uses the same one.
 	user = "65532:65532"
 )
@@ -47,8 +50,16 @@ func (f flags) build(ctx context.Context) (v1.ImageIndex, error) {
 		if err != nil {
 			return nil, err
 		}
+		texts, err := legal.Collect(ctx, f.source, product.Program{Name: program, OS: "linux", Architecture: architecture})
+		if err != nil {
+			return nil, err
+		}
+		licenses, err := layer(file{license, 0o644, texts.License}, file{notices, 0o644, texts.Notices})
+		if err != nil {
+			return nil, err
+		}
 		platform := v1.Platform{OS: "linux", Architecture: architecture}
-		image, err := f.assemble(platform, trusted, executable)
+		image, err := f.assemble(platform, trusted, licenses, executable)
 		if err != nil {
 			return nil, err
 		}
@@ -125,17 +136,19 @@ type file struct {
 	content []byte
 }
 
-// layer returns a layer with a file and its parent directories, owned by root and without times.
-func layer(f file) (v1.Layer, error) {
+// layer returns a layer with files and the parent directories of the first one, owned by root and without times.
+func layer(files ...file) (v1.Layer, error) {
 	var archive bytes.Buffer
 	w := tar.NewWriter(&archive)
-	for _, directory := range above(f.path) {
+	for _, directory := range above(files[0].path) {
 		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: directory + "/", Mode: 0o755}); err != nil {
 			return nil, err
 		}
 	}
-	if err := writeFile(w, f); err != nil {
-		return nil, err
+	for _, f := range files {
+		if err := writeFile(w, f); err != nil {
+			return nil, err
+		}
 	}
 	if err := w.Close(); err != nil {
 		return nil, err

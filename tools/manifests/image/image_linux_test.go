@@ -123,7 +123,9 @@ func TestImageContainsOnlyProgram(t *testing.T) {
 			assert.Equal(t, map[string]string{
 				"etc": "drwxr-xr-x", "etc/ssl": "drwxr-xr-x", "etc/ssl/certs": "drwxr-xr-x",
 				"etc/ssl/certs/ca-certificates.crt": "-rw-r--r--", "holdfast-controller": "-rwxr-xr-x",
+				"licenses": "drwxr-xr-x", "licenses/LICENSE": "-rw-r--r--", "licenses/THIRD-PARTY-NOTICES": "-rw-r--r--",
 			}, files)
+			assert.Contains(t, string(content["licenses/THIRD-PARTY-NOTICES"]), "k8s.io/client-go v0.36.3")
 			assert.Contains(t, string(content["holdfast-controller"]), version)
 			pool := x509.NewCertPool()
 			require.True(t, pool.AppendCertsFromPEM(content["etc/ssl/certs/ca-certificates.crt"]))

@@ -13,6 +13,7 @@ import (
 	"runtime"
 
 	"holdfast.dev/holdfast/tools/manifests/internal/bill"
+	"holdfast.dev/holdfast/tools/manifests/internal/legal"
 	"holdfast.dev/holdfast/tools/manifests/internal/product"
 )
 
@@ -35,7 +36,7 @@ func (r release) archives(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range programs() {
+	for _, p := range product.Programs() {
 		binary := filepath.Join(directory, p.Name)
 		if err := r.build().Write(ctx, p, binary); err != nil {
 			return err
@@ -47,11 +48,11 @@ func (r release) archives(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		texts, err := r.licenses(ctx, p)
+		texts, err := legal.Collect(ctx, r.source, p)
 		if err != nil {
 			return err
 		}
-		files := append([]file{{executable(p), 0o755, content}}, texts...)
+		files := []file{{executable(p), 0o755, content}, {"LICENSE", 0o644, texts.License}, {"THIRD-PARTY-NOTICES", 0o644, texts.Notices}}
 		if p.Name == "holdfast" {
 			files = append(files, completions...)
 		}

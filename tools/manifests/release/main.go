@@ -12,8 +12,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-
-	"holdfast.dev/holdfast/tools/manifests/internal/product"
 )
 
 // release describes a release.
@@ -107,15 +105,4 @@ func (r release) git(ctx context.Context, args ...string) (string, error) {
 		return "", fmt.Errorf("git %s: %w", strings.Join(args, " "), err)
 	}
 	return strings.TrimSpace(string(output)), nil
-}
-
-// programs returns the programs of a release: the command line for all systems, and the controller for Linux.
-func programs() (all []product.Program) {
-	for _, architecture := range []string{"amd64", "arm64"} {
-		for _, system := range []string{"linux", "darwin", "windows"} {
-			all = append(all, product.Program{Name: "holdfast", OS: system, Architecture: architecture})
-		}
-		all = append(all, product.Program{Name: "holdfast-controller", OS: "linux", Architecture: architecture})
-	}
-	return all
 }

@@ -85,7 +85,7 @@ func (r release) formula(context.Context) error { return r.fill(recipe, "holdfas
 // fill fills a template with the archives of the command line, and writes it to a file.
 func (r release) fill(text *template.Template, name string) error {
 	all := fields{r.version, r.number(), summary, homepage, nil}
-	for _, p := range programs() {
+	for _, p := range product.Programs() {
 		if p.Name != "holdfast" {
 			continue
 		}

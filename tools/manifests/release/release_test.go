@@ -90,7 +90,7 @@ func TestArchivesAreReproducible(t *testing.T) {
 
 func TestProgramsOfARelease(t *testing.T) {
 	var names []string
-	for _, p := range programs() {
+	for _, p := range product.Programs() {
 		names = append(names, archiveOf(p, "v1.2.3"))
 	}
 	assert.ElementsMatch(t, []string{
@@ -209,7 +209,7 @@ func TestReleaseNotesAreTheSectionOfTheChangelog(t *testing.T) {
 func TestPackageManagersGetAddressAndDigest(t *testing.T) {
 	r := begun(t)
 	digests := map[string]string{}
-	for _, p := range programs() {
+	for _, p := range product.Programs() {
 		name := archiveOf(p, r.version)
 		require.NoError(t, os.WriteFile(r.path(name), []byte(name), 0o600))
 		digest, err := digestOf(r.path(name))

@@ -45,3 +45,14 @@ func (b Build) Write(ctx context.Context, p Program, path string) error {
 	}
 	return nil
 }
+
+// Programs returns the programs of a release: the command line for all systems, and the controller for Linux.
+func Programs() (all []Program) {
+	for _, architecture := range []string{"amd64", "arm64"} {
+		for _, system := range []string{"linux", "darwin", "windows"} {
+			all = append(all, Program{Name: "holdfast", OS: system, Architecture: architecture})
+		}
+		all = append(all, Program{Name: "holdfast-controller", OS: "linux", Architecture: architecture})
+	}
+	return all
+}

@@ -1,4 +1,4 @@
-package main
+package legal
 
 import (
 	"os"
@@ -8,6 +8,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/tools/manifests/internal/product"
 )
 
 // phrases identifies the licenses that programs may be linked under, by a phrase of each one's text.
@@ -31,22 +33,22 @@ func allowed(text string) bool {
 	return false
 }
 
-// Every module that a program is linked from has a license on the list, and its text is in the archive.
+// Every module that a program is linked from has a license on the list, and its text is in the notices.
 func TestLicensesAreAllowed(t *testing.T) {
-	r := begun(t)
-	for _, p := range programs() {
+	const checkout = "../../../.."
+	for _, p := range product.Programs() {
 		t.Run(p.Name+" "+p.Platform(), func(t *testing.T) {
 			modules, err := linked(t.Context(), checkout, p)
 			require.NoError(t, err)
 			require.Greater(t, len(modules), 20)
-			files, err := r.licenses(t.Context(), p)
+			all, err := Collect(t.Context(), checkout, p)
 			require.NoError(t, err)
-			require.Len(t, files, 2)
+			assert.Contains(t, string(all.License), "Apache License")
 			for _, m := range modules {
 				texts, err := m.texts()
 				require.NoError(t, err)
 				assert.True(t, allowed(strings.Join(texts, "\n")), "%s has another license: ask before you link it", m.path)
-				assert.Contains(t, string(files[1].content), "\n"+m.path+" "+m.version+"\n\n"+texts[0])
+				assert.Contains(t, string(all.Notices), "\n"+m.path+" "+m.version+"\n\n"+texts[0])
 			}
 		})
 	}

@@ -1,4 +1,5 @@
-package main
+// Package legal collects the licenses and notices of the modules in a program.
+package legal
 
 import (
 	"context"
@@ -14,27 +15,31 @@ import (
 	"holdfast.dev/holdfast/tools/manifests/internal/product"
 )
 
-// licenses returns the files of an archive that licenses require: LICENSE, and the texts of all modules that
-// the program is linked from.
-func (r release) licenses(ctx context.Context, p product.Program) ([]file, error) {
-	own, err := os.ReadFile(filepath.Join(r.source, "LICENSE"))
+// Texts are the texts that licenses require with a program.
+type Texts struct {
+	License, Notices []byte
+}
+
+// Collect returns the license of the project, and the texts of all modules that the program is linked from.
+func Collect(ctx context.Context, source string, p product.Program) (Texts, error) {
+	own, err := os.ReadFile(filepath.Join(source, "LICENSE"))
 	if err != nil {
-		return nil, err
+		return Texts{}, err
 	}
-	modules, err := linked(ctx, r.source, p)
+	modules, err := linked(ctx, source, p)
 	if err != nil {
-		return nil, err
+		return Texts{}, err
 	}
 	var notices strings.Builder
 	fmt.Fprintf(&notices, "%s contains the following modules.\n", p.Name)
 	for _, m := range modules {
 		texts, err := m.texts()
 		if err != nil {
-			return nil, err
+			return Texts{}, err
 		}
 		fmt.Fprintf(&notices, "\n%s\n%s %s\n\n%s\n", strings.Repeat("=", 80), m.path, m.version, strings.Join(texts, "\n\n"))
 	}
-	return []file{{"LICENSE", 0o644, own}, {"THIRD-PARTY-NOTICES", 0o644, []byte(notices.String())}}, nil
+	return Texts{own, []byte(notices.String())}, nil
 }
 
 // module is a module that a program is linked from, or the standard library.
