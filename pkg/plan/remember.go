@@ -95,18 +95,7 @@ func (c *summarizer) inventory(res *resource, before *v1alpha1.ResourceStatus, o
 	case res.entry.FromFields():
 		status.Schema = v1alpha1.SchemaFields
 	}
-	if before != nil {
-		status.UID, status.Origin, status.LastCorrection = before.UID, before.Origin, before.LastCorrection
-	}
-	if o.live != nil {
-		status.UID = types.UID(manifest.NestedString(o.live, "metadata", "uid"))
-	} else if !res.policy.Claims && claim.RecordedPolicy(c.plan.in.Application, before).Claims {
-		status.UID = "" // the Application does not own it before it is adopted
-	}
-	origin := status.Origin
-	if res.policy.Record(c.plan.in.Application, &status); o.live == nil && !(c.preview && res.change.Action == Create) && !res.policy.Claims {
-		status.Origin = origin
-	}
+	c.ownership(res, before, o, &status)
 	c.baselineStatus(res, before, o, &status)
 	if res.isCorrected(o) {
 		now := c.now // a copy, because a postponed report must not keep c in memory
@@ -117,6 +106,26 @@ func (c *summarizer) inventory(res *resource, before *v1alpha1.ResourceStatus, o
 	}
 	c.report(res, before, o, &status)
 	c.result.Status.Resources = append(c.result.Status.Resources, status)
+}
+
+// ownership sets the object of a resource, and its relation to the Application. The origin is known when the object
+// exists.
+func (c *summarizer) ownership(res *resource, before *v1alpha1.ResourceStatus, o resourceResult, status *v1alpha1.ResourceStatus) {
+	app := c.plan.in.Application
+	if before != nil {
+		status.UID, status.Origin, status.LastCorrection = before.UID, before.Origin, before.LastCorrection
+	}
+	switch {
+	case o.live != nil:
+		status.UID = types.UID(manifest.NestedString(o.live, "metadata", "uid"))
+	case !res.policy.Claims && claim.RecordedPolicy(app, before).Claims:
+		status.UID = "" // the Application does not own it before it is adopted
+	}
+	origin := status.Origin
+	res.policy.Record(app, status)
+	if willExist := o.live != nil || c.preview && res.change.Action == Create; !willExist && !res.policy.Claims {
+		status.Origin = origin
+	}
 }
 
 // report sets the health of a resource, and the reason why it is not in sync or not healthy.
