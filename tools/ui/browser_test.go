@@ -134,10 +134,12 @@ func (b *tab) click(selector string) {
 	b.do(chromedp.Click(selector, chromedp.ByQuery, chromedp.NodeVisible))
 }
 
-// text returns the text of the element that matches a selector.
+// text returns the text of the element that matches a selector, after two frames: the browser puts off the
+// rendering of rows (content-visibility), and an element that is not rendered yet has no text.
 func (b *tab) text(selector string) string {
 	b.Helper()
-	return eval[string](b, fmt.Sprintf("document.querySelector(%q).innerText", selector))
+	return eval[string](b, fmt.Sprintf(`new Promise(framed => requestAnimationFrame(() => requestAnimationFrame(framed)))
+		.then(() => document.querySelector(%q).innerText)`, selector))
 }
 
 // look sets the page width and the preferred color scheme.
