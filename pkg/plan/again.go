@@ -21,7 +21,7 @@ func (p *Plan) Replan(id manifest.ID, live map[string]any, refused ...RejectedLe
 			continue
 		}
 		again := res.fresh()
-		now.decide(again, live)
+		decider{&now.facts}.decide(again, live)
 		again.dropBaselines(res.unrecorded)
 		again.recordFirst(res, p.statuses[id])
 		return again.change
@@ -29,7 +29,7 @@ func (p *Plan) Replan(id manifest.ID, live map[string]any, refused ...RejectedLe
 	for _, old := range p.pruned {
 		if old.id == id {
 			old = &pruneCandidate{id: old.id, status: old.status, previous: old.previous, policy: old.policy}
-			now.decideCandidate(old, live)
+			(&pruner{facts: &now.facts}).decideCandidate(old, live)
 			return old.change
 		}
 	}

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,43 +21,6 @@ const maxBaselineBytes = 64 * 1024
 // baselineBytesPerSelectedObject is added to the limit for each object that spec.select matches.
 const baselineBytesPerSelectedObject = 512
 
-// recordedBaseline returns the valid baselines in the status, if they belong to this live object.
-func recordedBaseline(status *v1alpha1.ResourceStatus, live map[string]any) []v1alpha1.BaselineField {
-	if !isBaselineOf(status, live) {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(status.Baseline), func(b v1alpha1.BaselineField) bool {
-		return !claim.IsLeaf(b.Path) || b.From != "" && (!claim.IsLeaf(b.From) || !observer.IsUnder(b.Path, b.From))
-	})
-}
-
-// unrecordedPaths returns the fields of a live object whose baseline exceeded the size limit when they were
-// first written.
-func unrecordedPaths(status *v1alpha1.ResourceStatus, live map[string]any) []string {
-	if !isBaselineOf(status, live) {
-		return nil
-	}
-	return slices.DeleteFunc(slices.Clone(status.Unrecorded), func(path string) bool { return !claim.IsLeaf(path) })
-}
-
-// baselinePaths returns the fields of a live object that were held, or are about to be: those with a
-// baseline, and those whose baseline exceeded the size limit.
-func baselinePaths(status *v1alpha1.ResourceStatus, live map[string]any) []string {
-	paths := slices.Clone(unrecordedPaths(status, live))
-	for _, b := range recordedBaseline(status, live) {
-		if b.Holder == "" {
-			paths = append(paths, b.Path)
-		}
-	}
-	return paths
-}
-
-// isBaselineOf reports whether the baselines in the status belong to this object, and not to another one of
-// the same name.
-func isBaselineOf(status *v1alpha1.ResourceStatus, live map[string]any) bool {
-	return status != nil && string(cmp.Or(status.BaselineUID, status.UID)) == manifest.NestedString(live, "metadata", "uid")
-}
-
 // recordBaselines collects the baselines of the held fields of an object: the recorded ones, and those of
 // the fields that this change overwrites for the first time. For a shared object:
 //
@@ -72,7 +34,7 @@ func isBaselineOf(status *v1alpha1.ResourceStatus, live map[string]any) bool {
 //
 // It does so under spec.onRelease Leave, too, because that may change. For an owned object see
 // recordsBaselines and isFirstWrite.
-func (p *Plan) recordBaselines(res *resource) {
+func (p baselinePass) recordBaselines(res *resource) {
 	before := p.statuses[res.object.ID]
 	for _, b := range recordedBaseline(before, res.live) {
 		if p.keepsBaseline(res, b) {
@@ -105,7 +67,7 @@ func (p *Plan) recordBaselines(res *resource) {
 // keepsBaseline reports whether the baseline of a path is kept, or the record that it exceeded the size
 // limit. The copy of another Application's baseline is kept when this Application takes the field with the value
 // that the other one left.
-func (p *Plan) keepsBaseline(res *resource, b v1alpha1.BaselineField) bool {
+func (p baselinePass) keepsBaseline(res *resource, b v1alpha1.BaselineField) bool {
 	path := b.Path
 	switch {
 	case !res.holdsIn(path):
@@ -135,7 +97,7 @@ func needsBaseline(res *resource, b v1alpha1.BaselineField) bool {
 
 // wasHeld reports whether a field of this shared object was held according to the status. Only the status
 // is trusted, because any client may write the tracking metadata of the object.
-func (p *Plan) wasHeld(res *resource, path string) bool {
+func (p baselinePass) wasHeld(res *resource, path string) bool {
 	status := p.statuses[res.object.ID]
 	if !p.recordedPolicy(res).Claims || !isStatusOf(status, res.live) {
 		return false
@@ -149,7 +111,7 @@ func (p *Plan) wasHeld(res *resource, path string) bool {
 // first held had the value that the Application held then. It needs no baseline as long as that value is
 // desired, and gets one when the desired value changes. A value that drifted while the field was held is
 // not an original value.
-func (p *Plan) hadHeld(res *resource, b *v1alpha1.BaselineField) bool {
+func (p baselinePass) hadHeld(res *resource, b *v1alpha1.BaselineField) bool {
 	if !res.policy.Claims || !p.wasHeld(res, b.Path) {
 		return true
 	}
@@ -174,7 +136,7 @@ func (res *resource) isNewlyAdopted(status *v1alpha1.ResourceStatus) bool {
 }
 
 // recordsBaselines reports whether the status records the original values of held fields.
-func (p *Plan) recordsBaselines(res *resource) bool {
+func (p baselinePass) recordsBaselines(res *resource) bool {
 	return res.policy.Claims || res.policy.Restores || len(recordedBaseline(p.statuses[res.object.ID], res.live)) > 0
 }
 
@@ -192,7 +154,7 @@ func (res *resource) prunes() bool { return !res.policy.Existed && res.entry.Def
 func (res *resource) isFirstAdoption() bool { return res.policy.Adopts() && !res.policy.Reclaimed }
 
 // recordedPolicy returns the policy for the object of a resource, according to the inventory.
-func (p *Plan) recordedPolicy(res *resource) claim.Policy {
+func (p baselinePass) recordedPolicy(res *resource) claim.Policy {
 	return claim.RecordedPolicy(p.in.Application, p.statuses[res.object.ID])
 }
 
@@ -211,15 +173,6 @@ func (res *resource) isFirstWrite(path string) bool {
 func (res *resource) matchesLocation(d delta.Difference) bool {
 	at, ok := delta.Locate(res.kind, res.live, d.Path)
 	return !ok || !at.Value.Set || d.Live.Set && at.Path.Pointer() == d.LivePath().Pointer()
-}
-
-// previousLeaves returns the leaves that the record holds. known is false if there is no record.
-func (res *resource) previousLeaves() (leaves []string, known bool) {
-	r := res.previous
-	if r == nil || r.entry == nil {
-		return nil, false
-	}
-	return slices.Concat(r.entry.Leaves(res.kind, r.desired), r.entry.Empty(res.kind, r.desired)), true
 }
 
 // holdsIn reports whether a leaf at or below a path is held.
@@ -338,15 +291,6 @@ func (res *resource) dropBaselines(unrecorded []string) {
 	}
 }
 
-// baselineValue returns the original value of a field. It is not set if the field did not exist.
-func baselineValue(b v1alpha1.BaselineField) delta.Value {
-	if b.Value == nil {
-		return delta.Value{}
-	}
-	value, ok := decodeValue(b.Value)
-	return delta.Value{Set: ok, Any: value}
-}
-
 // warnUnrestorable warns of fields that rules are about to remove and that cannot be restored, in objects
 // whose fields are restored on release. Only the plan with the removal has this warning.
 func (p *Plan) warnUnrestorable() {
@@ -365,4 +309,72 @@ func (p *Plan) warnUnrestorable() {
 			p.Warnings = append(p.Warnings, fmt.Sprintf("%s: fields that a rule removes have no recorded original value, and are not restored: %s", res.object.ID, firstNames(lost)))
 		}
 	}
+}
+
+// copyBaselines copies the baselines of the leaves that the resource waits for from the statuses of their holders.
+// A holder that finds the copy leaves the value when it releases the leaf, so the object does not change twice. If
+// the next holder has no baseline, the previous copy is kept.
+func (p baselinePass) copyBaselines(res *resource) {
+	for _, holder := range res.waitsFor {
+		status := claimPass{p.facts}.holderStatus(holder.Application, holder.UID, res.object.ID)
+		if status == nil {
+			continue
+		}
+		if policy := claim.RecordedPolicy(p.in.Holders[holder.Application], status); !policy.Claims || !policy.Restores {
+			continue
+		}
+		for _, b := range recordedBaseline(status, res.live) {
+			if b.Holder = holder.Application; slices.Contains(res.claimed, claim.Claim{Path: b.Path, Holder: b.Holder}) {
+				res.copies = append(res.copies, b)
+			}
+		}
+	}
+	for _, b := range recordedBaseline(p.statuses[res.object.ID], res.live) {
+		isStill := func(c claim.Claim) bool { return c.Path == b.Path && c.Holder != b.Holder }
+		isNew := func(c v1alpha1.BaselineField) bool { return c.Path == b.Path }
+		if b.Holder != "" && slices.ContainsFunc(res.claimed, isStill) && !slices.ContainsFunc(res.copies, isNew) {
+			res.copies = append(res.copies, b)
+		}
+	}
+}
+
+// createdByHolders returns the topmost maps and list elements of the live object that other holders
+// created for their fields. Only their statuses count, never the object.
+func (p baselinePass) createdByHolders(res *resource) (roots []string) {
+	if len(p.in.Holders) == 0 {
+		return nil
+	}
+	for name, uid := range claim.OtherHolders(p.in.Application, res.live) {
+		for _, b := range recordedBaseline(claimPass{p.facts}.holderStatus(name, uid, res.object.ID), res.live) {
+			if b.Value == nil && b.From != "" && !claim.IsMetadataMap(b.From) {
+				roots = append(roots, b.From)
+			}
+		}
+	}
+	return roots
+}
+
+// recordSharedParents records that a field which is in sync did not exist before: it lies in a map or
+// element that another holder created.
+func (p baselinePass) recordSharedParents(res *resource, created []string) {
+	for _, leaf := range res.leaves {
+		b := v1alpha1.BaselineField{Path: leaf, Time: metav1.NewTime(p.in.Now.UTC()).Rfc3339Copy()}
+		b.From = topmost(b, created)
+		if b.From == "" || res.hasBaseline(leaf) || res.writes(leaf) || (baselinePass{p.facts}).wasHeld(res, leaf) {
+			continue
+		}
+		res.baseline = append(res.baseline, res.withHeldDigests(b))
+	}
+}
+
+// topmost returns the topmost of some parents around a field that did not exist before, or From, if that
+// lies above them.
+func topmost(b v1alpha1.BaselineField, parents []string) string {
+	from := b.From
+	for _, root := range parents {
+		if b.Value == nil && observer.IsUnder(b.Path, root) && (from == "" || len(root) < len(from)) {
+			from = root
+		}
+	}
+	return from
 }

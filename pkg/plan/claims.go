@@ -5,15 +5,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
-	"holdfast.dev/holdfast/pkg/observer"
 )
 
 // excludeClaimed removes the leaves that other Applications hold from the leaves of a resource:
@@ -32,7 +28,7 @@ import (
 // nothing. A leaf without a holder is left to an older Application that has not processed the object yet.
 // The exception is a leaf that this Application held: another client removed the tracking metadata. An owner
 // holds everything around the claims of other Applications.
-func (p *Plan) excludeClaimed(res *resource, leaves []string) {
+func (p claimPass) excludeClaimed(res *resource, leaves []string) {
 	app, status := p.in.Application, p.statuses[res.object.ID]
 	all := p.holdersOf(res.object.ID, res.live)
 	own, isHolder := all.Get(app)
@@ -64,10 +60,6 @@ func (p *Plan) excludeClaimed(res *resource, leaves []string) {
 	}
 	res.deferredTo, res.recheckAfter = yields, recorded.recheckAfter
 }
-
-// precedenceRecheckInterval is the delay before the next check whether an older Application has processed
-// an object.
-const precedenceRecheckInterval = 100 * time.Millisecond
 
 // claimedPointers returns the JSON pointers of all fields of a live object that other Applications hold,
 // and of the tracking metadata that records the claims.
@@ -146,7 +138,7 @@ func (res *resource) withoutClaimed(c delta.Comparison) delta.Comparison {
 
 // unknownHolder returns the name of a holder of the live object whose status could not be read; empty if
 // there is none. A controller may be unable to read the Applications of other namespaces.
-func (p *Plan) unknownHolder(live map[string]any) string {
+func (p claimPass) unknownHolder(live map[string]any) string {
 	if p.in.Holders == nil {
 		return ""
 	}
@@ -158,81 +150,12 @@ func (p *Plan) unknownHolder(live map[string]any) string {
 	return ""
 }
 
-// createdByHolders returns the topmost maps and list elements of the live object that other holders
-// created for their fields. Only their statuses count, never the object.
-func (p *Plan) createdByHolders(res *resource) (roots []string) {
-	if len(p.in.Holders) == 0 {
-		return nil
-	}
-	for name, uid := range claim.OtherHolders(p.in.Application, res.live) {
-		for _, b := range recordedBaseline(p.holderStatus(name, uid, res.object.ID), res.live) {
-			if b.Value == nil && b.From != "" && !claim.IsMetadataMap(b.From) {
-				roots = append(roots, b.From)
-			}
-		}
-	}
-	return roots
-}
-
-// recordSharedParents records that a field which is in sync did not exist before: it lies in a map or
-// element that another holder created.
-func (p *Plan) recordSharedParents(res *resource, created []string) {
-	for _, leaf := range res.leaves {
-		b := v1alpha1.BaselineField{Path: leaf, Time: metav1.NewTime(p.in.Now.UTC()).Rfc3339Copy()}
-		b.From = topmost(b, created)
-		if b.From == "" || res.hasBaseline(leaf) || res.writes(leaf) || p.wasHeld(res, leaf) {
-			continue
-		}
-		res.baseline = append(res.baseline, res.withHeldDigests(b))
-	}
-}
-
-// topmost returns the topmost of some parents around a field that did not exist before, or From, if that
-// lies above them.
-func topmost(b v1alpha1.BaselineField, parents []string) string {
-	from := b.From
-	for _, root := range parents {
-		if b.Value == nil && observer.IsUnder(b.Path, root) && (from == "" || len(root) < len(from)) {
-			from = root
-		}
-	}
-	return from
-}
-
 // sharedMarks returns the tracking metadata of a shared object, as this Application needs it.
-func (p *Plan) sharedMarks(res *resource) map[string]map[string]string {
+func (p claimPass) sharedMarks(res *resource) map[string]map[string]string {
 	return map[string]map[string]string{
 		"labels":      {v1alpha1.LabelHeld: "true"},
 		"annotations": {v1alpha1.AnnotationHolders: p.holdersOf(res.object.ID, res.live).WithApplication(p.in.Application, res.leaves, res.pendingClaims)},
 	}
-}
-
-// marked returns the schema and the desired state with the tracking metadata.
-func (p *Plan) marked(res *resource) (*observer.Schema, map[string]any) {
-	app := p.in.Application
-	if res.policy.Claims {
-		if app.UID == "" || res.holdsNothing() || len(res.leaves)+len(res.pendingClaims) == 0 && res.awaitedOwner == "" && !claim.IsHolder(app, res.live) {
-			return res.entry, res.desired // the object waits for an older Application, or no field is held
-		}
-		marks := p.sharedMarks(res)
-		return res.entry.WithMetadata(marks), observer.MarkedObject(res.desired, marks)
-	}
-	entry, desired := claim.WithTracking(app, res.entry, res.desired)
-	if app.UID == "" {
-		return entry, desired
-	}
-	more := map[string]string{}
-	if res.policy.Existed {
-		more[v1alpha1.AnnotationAdopted] = "true"
-	}
-	if claim.IsHeldByOthers(app, res.live) {
-		more[v1alpha1.AnnotationHolders] = p.holdersOf(res.object.ID, res.live).WithApplication(app, res.leaves, res.pendingClaims)
-	}
-	if len(more) == 0 {
-		return entry, desired
-	}
-	marks := map[string]map[string]string{"annotations": more}
-	return entry.WithMetadata(marks), observer.MarkedObject(desired, marks)
 }
 
 // isReportable reports whether a difference is worth an event. The claims on a shared object are not.

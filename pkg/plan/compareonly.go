@@ -3,50 +3,10 @@ package plan
 import (
 	"slices"
 
-	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
-	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
-
-// IsObserveOnly reports whether the Application is observe-only: nothing is written, and all drift is
-// reported. The deletion of such an Application works as for any other.
-func (p *Plan) IsObserveOnly() bool {
-	return p.in.Application.Spec.Mode == v1alpha1.ModeObserve && !p.retiring
-}
-
-// IsNoOp reports whether no change of the plan is executed.
-func (p *Plan) IsNoOp() bool { return p.Suspended() || p.IsObserveOnly() }
-
-// compareOnly compares an object with its desired state, without the tracking metadata. It also compares an
-// object with another owner, because the Application's ServiceAccount has read it.
-func (p *Plan) compareOnly(res *resource, live map[string]any) {
-	if !p.IsObserveOnly() || res.live == nil && res.policy.Writes || manifest.NestedString(live, "metadata", "deletionTimestamp") != "" {
-		return
-	}
-	if !res.policy.Writes {
-		res.live = live
-		res.entry.FindSurplus(res.kind, res.desired, live)
-	}
-	in := p.comparison(res, live)
-	if in.Entry, in.Desired = res.entry, res.desired; res.entry.Default {
-		in.Manifest = res.desired
-	}
-	in.CompareOnly = true
-	compared := res.withoutClaimed(delta.Compare(in))
-	for _, d := range compared.Differences {
-		if d.Spelling == observer.MaybeRespelled {
-			res.doubtful = append(res.doubtful, d)
-			continue
-		}
-		res.observed = append(res.observed, d)
-	}
-	if !res.policy.Writes {
-		res.compared, res.change.Fields = compared, compared.Differences
-		res.change.UID, res.change.ResourceVersion = manifest.NestedString(live, "metadata", "uid"), manifest.NestedString(live, "metadata", "resourceVersion")
-	}
-}
 
 // IsOnlyCompared reports whether the object of a change has another owner, and this Application only
 // observes it.

@@ -148,7 +148,7 @@ func (c *summarizer) resource(res *resource, before *v1alpha1.ResourceStatus) {
 		c.drifted[res.leaf()] = true
 	}
 	c.recordPendingDrift(res, before, o)
-	marks := c.plan.marks()
+	marks := comparer{&c.plan.facts}.marks()
 	if res.policy.Existed && marks > 0 {
 		marks++
 	}
@@ -264,7 +264,7 @@ func (c *summarizer) pruned(old *pruneCandidate) {
 		}
 		problem = outcome.Problem
 		if problem == nil {
-			problem = c.plan.terminatingProblem(old.policy, old.id, live)
+			problem = decider{&c.plan.facts}.terminatingProblem(old.policy, old.id, live)
 			c.done = append(c.done, doneChange{action: Delete, id: old.id})
 			c.recordRelease(old, v1alpha1.OutcomeDeleted)
 		}
@@ -296,7 +296,7 @@ func (c *summarizer) keepInInventory(old *pruneCandidate, live map[string]any, p
 	if claim.IsTrackedBy(c.plan.in.Application, old.id, live) {
 		status.UID = types.UID(manifest.NestedString(live, "metadata", "uid"))
 	}
-	if !c.plan.isUnselected(problem) {
+	if !c.plan.in.isUnselected(problem) {
 		c.problems = append(c.problems, resourceProblem{old.id, problem})
 	}
 	c.result.Status.Resources = append(c.result.Status.Resources, status)

@@ -31,13 +31,13 @@ func Decide(in Input) *Plan {
 		return p
 	}
 	p.unmask()
-	r, problem := p.render()
+	r, problem := renderer{&p.facts}.render()
 	if problem != nil {
 		p.Invalid = problem
 		return p
 	}
 	p.given, p.Warnings = r.warnings, slices.Clip(r.warnings)
-	resources := p.rendered(r)
+	resources := renderer{&p.facts}.rendered(r)
 	records, inventory := recordsOf(in, resources)
 	accepted := acceptedOf(in)
 	p.statuses = statusByID(inventory)
@@ -49,9 +49,9 @@ func Decide(in Input) *Plan {
 		id := res.object.ID
 		desired[id] = true
 		res.previous, res.accepted = records[id], accepted[id]
-		p.decide(res, p.in.Live[id])
+		decider{&p.facts}.decide(res, p.in.Live[id])
 		p.resources = append(p.resources, res)
-		p.Warnings = append(p.Warnings, res.warnings...)
+		p.Warnings = slices.Concat(p.Warnings, res.newElementWarnings(), res.warnings)
 	}
 	p.limitBaselines()
 	p.warnUnrestorable()
@@ -61,14 +61,13 @@ func Decide(in Input) *Plan {
 	}
 	if !p.restored() { // a restored spec may not have all resources
 		p.prune(inventory, desired, records)
-		p.limitDeletions()
 	}
 	p.order()
 	return p
 }
 
 // rendered returns the desired resources, before any live object is considered.
-func (p *Plan) rendered(r renderedInput) []*resource {
+func (p renderer) rendered(r renderedInput) []*resource {
 	resources := make([]*resource, len(r.objects))
 	for i, object := range r.objects {
 		res := &resource{resourceInput: resourceInput{
@@ -93,17 +92,7 @@ func newPlan(in Input) *Plan {
 		memory = *in.Memory
 	}
 	in.Memory = &memory
-	return &Plan{in: in, hooks: hooked(in)}
-}
-
-// mayHaveCreated reports whether an object exists, or may exist, that the status does not record.
-func (p *Plan) mayHaveCreated(objects []manifest.Object) bool {
-	for id := range p.in.Live {
-		if p.unrecorded(p.statuses[id]) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(objects, func(o manifest.Object) bool { return p.unrecorded(p.statuses[o.ID]) })
+	return &Plan{facts: facts{in: in, hooks: hooked(in)}}
 }
 
 // NewInvalid returns the plan for an invalid Application. It only needs the Application and the memory of

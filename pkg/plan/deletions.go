@@ -25,7 +25,7 @@ const leastMaxDeletions = 5
 
 // limitDeletions decides whether the objects that are no longer desired can be deleted. Unless spec.maxDeletions
 // or a user allows all of these deletions, it removes all of them from the plan.
-func (p *Plan) limitDeletions() {
+func (p *pruner) limitDeletions() {
 	d := &p.deletions
 	for _, old := range p.pruned {
 		if p.isDue(old) {
@@ -67,10 +67,10 @@ func (old *pruneCandidate) keep(remedy v1alpha1.Remedy) {
 
 // isDue reports whether to delete an object, or to restore it if it is shared, now or when it is no longer
 // blocked. Drift does not change the result.
-func (p *Plan) isDue(old *pruneCandidate) bool {
+func (p *pruner) isDue(old *pruneCandidate) bool {
 	blocked := p.in.Blocked[old.id]
 	isBlocked := blocked != nil && old.change.Problem == blocked && old.status.UID != "" &&
-		old.status.Health != string(status.TerminatingStatus) && !p.isUnselected(blocked)
+		old.status.Health != string(status.TerminatingStatus) && !p.in.isUnselected(blocked)
 	switch {
 	case !old.change.Writes() && !isBlocked:
 		return false
@@ -81,7 +81,7 @@ func (p *Plan) isDue(old *pruneCandidate) bool {
 }
 
 // hasBegun reports whether the deletion of an object has begun, although the status does not have that.
-func (p *Plan) hasBegun(old *pruneCandidate) bool {
+func (p *pruner) hasBegun(old *pruneCandidate) bool {
 	isReleased := old.change.Action == Unchanged && old.change.Problem == nil
 	switch {
 	case old.status.UID == "" || old.status.Health == string(status.TerminatingStatus) || old.status.Health == healthNotFound:
@@ -96,7 +96,7 @@ func (p *Plan) hasBegun(old *pruneCandidate) bool {
 
 // isEmptied reports whether spec.manifest has become empty. Objects that spec.select matched are released
 // without it.
-func (p *Plan) isEmptied() bool {
+func (p *pruner) isEmptied() bool {
 	spec := p.in.Application.Spec
 	if len(spec.Manifest) > 0 || translated(p.in.Application) {
 		return false
@@ -106,7 +106,7 @@ func (p *Plan) isEmptied() bool {
 
 // deletionCount returns the count in the status, if it is recent or objects wait for a confirmation, or else a
 // new one.
-func (p *Plan) deletionCount() (count v1alpha1.DeletionCount) {
+func (p *pruner) deletionCount() (count v1alpha1.DeletionCount) {
 	app := p.in.Application
 	waits := slices.ContainsFunc(p.pruned, func(old *pruneCandidate) bool { return v1alpha1.InfoForReason(old.status.Reason).Unconfirmed })
 	if was := app.Status.Deletions; was != nil && was.Objects > 0 && (waits || was.Since != nil && p.in.Now.Sub(was.Since.Time) < deletionWindow) {
@@ -140,7 +140,7 @@ func maxDeletions(app *v1alpha1.Application, objects int) int {
 }
 
 // deletionRefusal returns why the objects are not deleted.
-func (p *Plan) deletionRefusal(allowed int) string {
+func (p *pruner) deletionRefusal(allowed int) string {
 	d := &p.deletions
 	would := "would delete "
 	if slices.ContainsFunc(d.due, func(old *pruneCandidate) bool { return old.policy.Claims }) {

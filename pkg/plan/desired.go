@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
@@ -16,7 +15,7 @@ import (
 )
 
 // decide decides the change of one desired resource, given its live object.
-func (p *Plan) decide(res *resource, live map[string]any) {
+func (p decider) decide(res *resource, live map[string]any) {
 	id := res.object.ID
 	if p.in.Memory.RejectedChanges[id] != nil && live != nil {
 		p.keepLast(res, live)
@@ -36,12 +35,12 @@ func (p *Plan) decide(res *resource, live map[string]any) {
 		res.live = live
 		p.decideLive(res)
 	}
-	p.compareOnly(res, live)
+	comparer{p.facts}.compareOnly(res, live)
 	res.change.Problem = res.problem
 }
 
 // decideAbsent decides the change of a resource whose object does not exist.
-func (p *Plan) decideAbsent(res *resource) {
+func (p decider) decideAbsent(res *resource) {
 	id := res.object.ID
 	res.problem = cmp.Or(p.in.Blocked[id], res.problem)
 	switch {
@@ -63,7 +62,7 @@ func absentProblem(id manifest.ID) *Problem {
 }
 
 // decideLive decides the change of a resource whose object exists.
-func (p *Plan) decideLive(res *resource) {
+func (p decider) decideLive(res *resource) {
 	id, live := res.object.ID, res.live
 	res.change.UID = manifest.NestedString(live, "metadata", "uid")
 	res.change.ResourceVersion = manifest.NestedString(live, "metadata", "resourceVersion")
@@ -82,7 +81,7 @@ func (p *Plan) decideLive(res *resource) {
 // findServerElements finds the elements and keys of the live object that are kept although the manifest
 // does not have them: those that the API server added, and, when the object is adopted or fields of it are
 // released, all.
-func (p *Plan) findServerElements(res *resource) {
+func (p decider) findServerElements(res *resource) {
 	status := p.statuses[res.object.ID]
 	switch {
 	case !res.policy.Removes:
@@ -90,7 +89,7 @@ func (p *Plan) findServerElements(res *resource) {
 		res.entry.FindSurplus(res.kind, res.desired, res.live)
 	case p.unrecorded(status), res.previous == nil && !res.policy.Adopts() && p.in.Application.UID != "":
 		res.recordServerElements(res.live)
-	case p.releasesFields(res):
+	case releasePass{p.facts}.releasesFields(res):
 		res.entry.FindSurplus(res.kind, res.desired, res.live)
 	}
 }
@@ -136,7 +135,7 @@ func (res *resource) computeDesired(exists bool) {
 	res.desired = res.entry.Desired(res.kind, res.object.Content, visibleOf(res.object.ID, previous))
 }
 
-func (p *Plan) create(res *resource) {
+func (p decider) create(res *resource) {
 	app := p.in.Application
 	res.change.Action = Create
 	_, res.change.Manifest = claim.WithTracking(app, res.entry, res.desired)
@@ -147,21 +146,18 @@ func (p *Plan) create(res *resource) {
 
 // correct decides what is written to the live object: first the original values of released fields, then
 // the correction of drift.
-func (p *Plan) correct(res *resource) {
+func (p decider) correct(res *resource) {
 	app, id := p.in.Application, res.object.ID
 	p.assignFields(res)
 	withdrawn := delta.Comparison{Differences: p.withdrawn(res)}
-	released := delta.Comparison{Differences: p.release(res, withdrawn.Correctable())}
-	res.compared = p.compare(res, res.live)
+	released := delta.Comparison{Differences: releasePass{p.facts}.release(res, withdrawn.Correctable())}
+	res.compared = comparer{p.facts}.compare(res, res.live)
 	res.drift = res.compared.Differences
-	if !res.policy.Creates {
-		p.warnOfNewElements(res)
-	}
 	if withdrawn.Correctable() || released.Correctable() && !res.prunes() {
 		res.compared.Differences = nil // the next patch corrects the others
 	}
-	if p.recordsBaselines(res) {
-		p.recordBaselines(res)
+	if (baselinePass{p.facts}).recordsBaselines(res) {
+		baselinePass{p.facts}.recordBaselines(res)
 		for _, left := range res.letting.baseline {
 			res.keepParentBaseline(left, res.entry.Released(left.Path) == observer.ReleasedLeave)
 		}
@@ -175,7 +171,7 @@ func (p *Plan) correct(res *resource) {
 }
 
 // decidePatch decides which patch corrects the differences of a resource, and whether it is sent now.
-func (p *Plan) decidePatch(res *resource) {
+func (p decider) decidePatch(res *resource) {
 	app, id := p.in.Application, res.object.ID
 	unsure := res.compared.NeedsManagedFields || res.letting.needsManagedFields && writer.ForeignTo(app, res.live) == nil
 	res.change.ReadFirst = unsure && res.policy.Removes
@@ -188,7 +184,7 @@ func (p *Plan) decidePatch(res *resource) {
 	if !res.compared.Correctable() {
 		return
 	}
-	if holder := p.unknownHolder(res.live); holder != "" && res.policy.Claims {
+	if holder := (claimPass{p.facts}).unknownHolder(res.live); holder != "" && res.policy.Claims {
 		res.problem = &Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("%s: Application %s now holds fields of it", id, holder)}
 		return
 	}
@@ -212,15 +208,15 @@ func (res *resource) warnOfComparison() {
 
 // assignFields decides which fields the Application holds, because another Application may have claimed
 // some of them.
-func (p *Plan) assignFields(res *resource) {
+func (p decider) assignFields(res *resource) {
 	app, id := p.in.Application, res.object.ID
 	switch {
 	case res.policy.Claims:
 		res.deferredTo = claim.FirstUnnamed(p.in.Precedence[id], res.live)
-		p.excludeClaimed(res, res.entry.Leaves(res.kind, res.desired))
-		res.policy.Begins = !claim.Holds(app, res.live) && !slices.ContainsFunc(res.leaves, func(path string) bool { return p.wasHeld(res, path) })
+		claimPass{p.facts}.excludeClaimed(res, res.entry.Leaves(res.kind, res.desired))
+		res.policy.Begins = !claim.Holds(app, res.live) && !slices.ContainsFunc(res.leaves, func(path string) bool { return baselinePass{p.facts}.wasHeld(res, path) })
 	case claim.IsHeldByOthers(app, res.live), p.statuses[id] != nil && len(p.statuses[id].WaitsFor) > 0:
-		p.excludeClaimed(res, res.entry.Leaves(res.kind, res.desired))
+		claimPass{p.facts}.excludeClaimed(res, res.entry.Leaves(res.kind, res.desired))
 	}
 }
 
@@ -233,7 +229,7 @@ func (res *resource) warn(text string) {
 
 // needsContender reports whether the object has to be read to find the writer of a leaf that is contested,
 // or will be with its next correction.
-func (p *Plan) needsContender(res *resource) bool {
+func (p decider) needsContender(res *resource) bool {
 	if _, known := p.in.ObservedWrites[res.object.ID]; known || writer.ForeignTo(p.in.Application, res.live) != nil {
 		return false
 	}
@@ -242,148 +238,8 @@ func (p *Plan) needsContender(res *resource) bool {
 	})
 }
 
-// compare compares the desired state, with the tracking metadata, with an object.
-func (p *Plan) compare(res *resource, live map[string]any) delta.Comparison {
-	if compared, is := p.isInSync(res, live); is {
-		return compared
-	}
-	return res.withoutClaimed(delta.Compare(p.comparison(res, live)))
-}
-
-// isInSync returns the comparison if the object has the tracking metadata and is in sync, which is the
-// usual case. It saves adding the tracking metadata to the schema and the desired state, which costs more
-// than everything else. It returns false if the object may have drifted, or if the tracking metadata
-// matters for anything else.
-func (p *Plan) isInSync(res *resource, live map[string]any) (compared delta.Comparison, is bool) {
-	app := p.in.Application
-	if app.UID == "" || res.policy.Existed || len(res.accepted)+len(res.claimed) > 0 || !res.entry.HasRoomForMarks() ||
-		claim.ReadHolders(live) != nil || !claim.IsTrackedBy(app, res.object.ID, live) {
-		return compared, false
-	}
-	compared = delta.Compare(p.comparisonOf(res, live, res.entry, res.desired))
-	compared.Held += p.marks()
-	return compared, compared.IsInPlace()
-}
-
-// comparison returns the input to compare a resource with an object.
-func (p *Plan) comparison(res *resource, live map[string]any) delta.Input {
-	entry, desired := p.marked(res)
-	return p.comparisonOf(res, live, entry, desired)
-}
-
-func (p *Plan) comparisonOf(res *resource, live map[string]any, entry *observer.Schema, desired map[string]any) delta.Input {
-	in := delta.Input{
-		Entry: entry, Type: res.kind, Desired: desired, Manifest: desired, Live: live,
-		Accepted: res.accepted, Shared: !res.policy.Creates,
-		Limits: delta.Limits{
-			HeldBack: func(d delta.Difference) bool {
-				if p.in.Memory.refusalOf(res.object.ID, d).holds(p.in.Now) {
-					return true
-				}
-				// The removal of a dropped field does not back off.
-				return res.isDeferred(live, d) || d.Reason != delta.Removed && p.in.Memory.HeldBack(Leaf{res.object.ID, d.Path}, p.in.Now)
-			},
-			Conflicting: p.in.Memory.conflicts[res.object.ID],
-			Refused:     func(path string) bool { return p.in.Memory.hasRefused(Leaf{res.object.ID, path}) },
-			Foreign:     writer.ForeignTo(p.in.Application, live),
-			Claimed:     append(res.claimedPointers(p.in.Application, live), res.releasedPointers(live)...),
-		},
-	}
-	in.Normal = p.normal(res, desired)
-	if res.entry.Default || res.entry.Follows {
-		in.Begins = res.beginsAt
-		if p.in.Application.UID == "" && res.previous == nil { // a file that was never submitted
-			in.Begins = func(*observer.Path) func(live, want any) bool { return observer.Completes }
-		}
-	}
-	if !res.entry.Default {
-		in.Manifest = res.object.Content
-		if p.restored() {
-			in.Manifest = nil // the restored manifest also has learned values, which may change
-		}
-	}
-	p.addPrevious(&in, res)
-	return in
-}
-
-// addPrevious adds the last-applied state to the input of a comparison, and which of its elements may be removed.
-func (p *Plan) addPrevious(in *delta.Input, res *resource) {
-	r := res.previous
-	if r == nil {
-		return
-	}
-	in.Previous = r.desired
-	if r.status != nil {
-		in.Additions = r.status.Additions
-	}
-	removes := res.policy.Removes && !p.restoresRemovedFields(res) && r.entry != nil && p.wasApplied(res)
-	switch {
-	case !removes:
-	case res.entry.Default && r.entry.Default:
-		in.Prune, in.Previous = true, res.entry.Recorded(res.kind, r.entry, r.desired)
-	case res.entry.FromFields():
-		in.Dropped = func(path *observer.Path) bool {
-			node, _ := r.entry.At(res.kind, r.desired, path)
-			return node != nil && !node.IsPlaceholder()
-		}
-	}
-}
-
-// normal returns a function that computes the normal form of the desired state, once. normal returns nil if
-// a response of the API server has already shown the accepted form.
-func (p *Plan) normal(res *resource, desired map[string]any) func() map[string]any {
-	if !p.IsObserveOnly() && res.previous != nil {
-		return nil
-	}
-	return sync.OnceValue(func() map[string]any {
-		if p.in.Normalize == nil {
-			return nil
-		}
-		return p.in.Normalize(gvkOf(res.object.ID, res.object.APIVersion), desired)
-	})
-}
-
-// beginsAt returns a function that reports whether a live list without keys is the API server's form of the
-// desired list. beginsAt returns nil if the record has that form. The record does not have it if the object
-// does not belong to the Application yet, if an earlier schema opened the list, or if no controller
-// received the response to the create, which has all elements that admission added.
-func (res *resource) beginsAt(path *observer.Path) func(live, want any) bool {
-	r := res.previous
-	switch {
-	case res.policy.Adopts(), !res.policy.Writes, r == nil && res.policy.Existed && res.policy.Removes:
-		return observer.Completes
-	case r == nil && res.unanswered:
-		return observer.Covers
-	case r == nil, r.entry == nil:
-		return nil
-	}
-	node, wrote := r.entry.At(res.kind, r.desired, path)
-	switch {
-	case node == nil:
-		return nil
-	case res.unanswered:
-		return func(live, want any) bool { return observer.Equal(wrote, want) && observer.Covers(live, want) }
-	case node.List == nil:
-		return nil
-	}
-	return func(live, want any) bool {
-		elements, _ := live.([]any)
-		return len(elements) <= max(node.List.Max, len(want.([]any))) && observer.Covers(live, want)
-	}
-}
-
-// wasApplied reports whether the last-applied state was ever written to this object. A rejected create
-// leaves a record, too, and so does an object that turned out to have another owner.
-func (p *Plan) wasApplied(res *resource) bool {
-	if p.in.Application.UID == "" {
-		return true
-	}
-	r := res.previous
-	return (!res.policy.Adopts() || res.policy.Reclaimed) && (r.created || r.status != nil && r.status.UID != "")
-}
-
 // leftOverProblem returns the Problem of drift that the comparison leaves uncorrected, or nil.
-func (p *Plan) leftOverProblem(id manifest.ID, compared delta.Comparison) *Problem {
+func (p decider) leftOverProblem(id manifest.ID, compared delta.Comparison) *Problem {
 	if problem := p.refusal(id, compared); problem != nil {
 		return problem
 	}

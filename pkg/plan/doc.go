@@ -28,16 +28,18 @@
 //	             conditions.go sets the conditions, event.go the event, history.go the
 //	             history, observe.go the drift of an observe-only Application;
 //	             conclusion.go has its types. shutdown.go returns a status without a plan
-//	the plan     decide.go decides an Application, retire.go one that is deleted:
-//	             desired.go one resource, gone.go one whose object is gone, prune.go one that is
-//	             no longer desired, deletions.go whether it can be deleted, own.go which
-//	             claim.Policy applies to an object, rejection.go a rejected change; newelement.go finds elements that a shared object lacks;
-//	             compareonly.go compares the objects of observe-only Applications; again.go
-//	             decides a resource again; ahead.go and creating.go return the write-ahead
-//	             records; restored.go renders from the status if a template is not available
-//	fields       claims.go assigns the fields of shared objects, recordedclaims.go has the claims
-//	             in statuses, baseline.go the original values, lent.go their copies, heldvalue.go the values while
-//	             fields are held, release.go (branch.go, merge.go) the values of released fields
+//	the plan     decide.go decides an Application, retire.go one that is deleted: desired.go one
+//	             resource (gone.go one whose object is gone, own.go which claim.Policy applies,
+//	             rejection.go a rejected change, newelement.go elements that a shared object
+//	             lacks), prune.go one that is no longer desired, deletions.go whether it can be
+//	             deleted; again.go decides a resource again; ahead.go and creating.go return
+//	             the write-ahead records; restored.go renders from the status if a template is
+//	             not available; compareonly.go has what an observe-only Application shows
+//	passes       claims.go assigns the fields of shared objects, recordedclaims.go has the claims
+//	             in statuses; compare.go compares a resource with its object; release.go
+//	             (branch.go, merge.go) restores the values of released fields; baseline.go
+//	             records original values, heldvalue.go the values while fields are held.
+//	             facts.go has what all of them depend on
 //	the input    render.go makes the objects (objects.go, and selected.go for those that
 //	             selection.go selects) and schemas of the spec, fields.go the schemas of
 //	             spec.fields, profiles.go those of HoldProfiles (profilenames.go checks their

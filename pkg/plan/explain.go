@@ -157,13 +157,13 @@ func (p *Plan) ExplainChange(change Change, showSecrets bool) Explanation {
 		explained.Desired, explained.Default, explained.FieldsItem = true, res.entry.Default, fieldsItem(res.entry)
 		explained.Written = !res.entry.Default && !res.entry.FromFields()
 		explained.Profiles = res.entry.Profiles()
-		e.res, e.removals, e.claims = res, p.withdrawn(res), claimsAt(p.in.Application, res.kind, e.live)
+		e.res, e.removals, e.claims = res, decider{&p.facts}.withdrawn(res), claimsAt(p.in.Application, res.kind, e.live)
 		e.baseline, e.unrecorded = recordedBaseline(p.statuses[id], e.live), unrecordedPaths(p.statuses[id], e.live)
 		if res.policy.Claims && res.holdsNothing() { // removed together with the last held field
 			e.removals = append(e.removals, slices.DeleteFunc(slices.Clone(change.Fields), func(d delta.Difference) bool { return d.Desired.Set })...)
 		}
 		e.removals = append(e.removals, res.letting.restored...) // original values of released fields
-		in := p.comparison(res, e.live)
+		in := comparer{&p.facts}.comparison(res, e.live)
 		in.CompareOnly = p.IsObserveOnly()
 		delta.Walk(in, e.field)
 	} else {

@@ -50,7 +50,7 @@ func (e *explainer) claim(f *Field) {
 // onRelease describes what happens to a held field when it is released and the object is kept. If the field
 // cannot be restored, unrestorable is the reason.
 func (e *explainer) onRelease(f Field) (text, unrestorable string) {
-	if e.res == nil || !e.plan.recordsBaselines(e.res) || e.live == nil || observer.IsKey(f.Path) || !slices.ContainsFunc(e.res.leaves, func(leaf string) bool { return observer.IsUnder(f.Path, leaf) }) {
+	if e.res == nil || !(baselinePass{&e.plan.facts}).recordsBaselines(e.res) || e.live == nil || observer.IsKey(f.Path) || !slices.ContainsFunc(e.res.leaves, func(leaf string) bool { return observer.IsUnder(f.Path, leaf) }) {
 		return "", ""
 	}
 	const stays = "on release, the live value is kept: "

@@ -14,7 +14,7 @@ import (
 
 // isDone reports whether an object that does not exist is a Job that finished and was removed for that. It
 // ran with this exact manifest, and no user has requested a new run.
-func (p *Plan) isDone(res *resource) bool {
+func (p decider) isDone(res *resource) bool {
 	app, status := p.in.Application, p.statuses[res.object.ID]
 	if status == nil || !isJob(res.object.ID) || app.Annotations[v1alpha1.AnnotationReconcile] != app.Status.ReconcileRequest {
 		return false
@@ -54,7 +54,7 @@ func (res *resource) digest() string {
 }
 
 // recreationProblem returns the Problem of an object that does not exist and must not be created again yet.
-func (p *Plan) recreationProblem(res *resource) *Problem {
+func (p decider) recreationProblem(res *resource) *Problem {
 	return &Problem{
 		Reason:  v1alpha1.ReasonContested,
 		Message: res.object.ID.String() + " is deleted repeatedly: it is created again after the backoff (see status.contested)",

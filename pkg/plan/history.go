@@ -46,12 +46,12 @@ func (c *summarizer) drift(res *resource, d delta.Difference, by func() *writer.
 	if stood && standing.Observed.Equal(d.Live) {
 		of := drift{d, standing.Writer, standing.Since, standing.WriteOrigin}
 		if of.User == (User{}) {
-			of.WriteOrigin = c.plan.author(of.Version)
+			of.WriteOrigin = originPass{&c.plan.facts}.author(of.Version)
 		}
 		return of
 	}
 	from, written := by(), c.plan.in.ObservedWrites[res.object.ID]
-	of := drift{d, from.OfDifference(d), written.FirstSeen, c.plan.author(c.plan.in.versionOf(res.object.ID, from.Live))}
+	of := drift{d, from.OfDifference(d), written.FirstSeen, originPass{&c.plan.facts}.author(c.plan.in.versionOf(res.object.ID, from.Live))}
 	if written.Events > written.Writes && (observer.IsUnder(d.Path, "metadata") || observer.IsUnder(d.Path, "status")) {
 		of.WriteOrigin = WriteOrigin{} // a write of the status may have changed it
 	}
@@ -70,7 +70,7 @@ func (c *summarizer) recordPendingDrift(res *resource, before *v1alpha1.Resource
 		if standing, stood := c.plan.in.Memory.PendingDrift[res.leaf()]; stood {
 			since = standing.Since
 		}
-		c.pendingDrift[res.leaf()] = PendingDrift{Since: since, WriteOrigin: c.plan.deleter(res, before)}
+		c.pendingDrift[res.leaf()] = PendingDrift{Since: since, WriteOrigin: originPass{&c.plan.facts}.deleter(res, before)}
 	}
 	for _, d := range o.compared.Differences {
 		of := c.drift(res, d, by)
@@ -97,12 +97,6 @@ func (p *Plan) drifted(res *resource) map[string]bool {
 	return drifted
 }
 
-// isSameSpec reports whether the status describes the current spec.
-func (p *Plan) isSameSpec() bool {
-	app, source := p.in.Application, p.in.Source
-	return app.Generation == app.Status.ObservedGeneration && (source == nil || source.ManifestDigest() == app.Status.ManifestDigest)
-}
-
 // learned adds to the history the values that were learned from an object that the status already had.
 // Values that are learned from a new object are defaults of the API server.
 func (c *summarizer) learned(res *resource, known *record, o resourceResult) {
@@ -111,7 +105,7 @@ func (c *summarizer) learned(res *resource, known *record, o resourceResult) {
 		return
 	}
 	before := map[string]bool{}
-	in := c.plan.comparison(res, o.live)
+	in := comparer{&c.plan.facts}.comparison(res, o.live)
 	visit := func(tell func(delta.Field)) func(delta.Field) {
 		return func(f delta.Field) {
 			if f.State == delta.StateLearned && f.Desired.Set {
@@ -121,8 +115,8 @@ func (c *summarizer) learned(res *resource, known *record, o resourceResult) {
 	}
 	in.Desired = known.desired
 	delta.Walk(in, visit(func(f delta.Field) { before[f.Path.String()] = true }))
-	by, author := c.plan.in.writersOf(res.object.ID, o.live), c.plan.author(c.plan.in.versionOf(res.object.ID, o.live))
-	delta.Walk(c.plan.comparison(res, o.live), visit(func(f delta.Field) {
+	by, author := c.plan.in.writersOf(res.object.ID, o.live), originPass{&c.plan.facts}.author(c.plan.in.versionOf(res.object.ID, o.live))
+	delta.Walk(comparer{&c.plan.facts}.comparison(res, o.live), visit(func(f delta.Field) {
 		if path := f.Path.String(); !before[path] && !claim.IsTrackingPath(path) {
 			d := delta.Difference{Path: path, Live: f.Desired}
 			writer, _ := by.OfValue(f.Path)
@@ -179,7 +173,7 @@ func (c *summarizer) addHistory(res *resource, outcome v1alpha1.HistoryOutcome, 
 	if !of.since.IsZero() && !c.at.Before(of.since) && outcome != v1alpha1.OutcomeObserved && outcome != v1alpha1.OutcomeAdded {
 		entry.Duration = &metav1.Duration{Duration: c.at.Sub(of.since).Round(time.Millisecond)}
 	}
-	c.plan.attribute(&entry, of.WriteOrigin)
+	originPass{&c.plan.facts}.attribute(&entry, of.WriteOrigin)
 	live := c.outcomes[res.object.ID].Object
 	if live == nil {
 		live = res.live
@@ -204,7 +198,7 @@ func (c *summarizer) history() {
 	for _, h := range c.result.NewHistory {
 		more = append(more, h.HistoryEntry)
 	}
-	status.History, memory.Older = c.plan.attributeHistory(status.History, len(more) > 0), c.plan.attributeHistory(memory.Older, len(more) > 0)
+	status.History, memory.Older = originPass{&c.plan.facts}.attributeHistory(status.History, len(more) > 0), originPass{&c.plan.facts}.attributeHistory(memory.Older, len(more) > 0)
 	kept, left := withEntries(status.History, more)
 	status.History = kept
 	if len(left) > 0 {
@@ -216,7 +210,7 @@ func (c *summarizer) history() {
 // attributeHistory returns a history with the user names that became known since it was written. If there
 // are any, or if the history is written in any case, entries that are older than nameWait stop waiting for
 // a name.
-func (p *Plan) attributeHistory(history []v1alpha1.HistoryEntry, written bool) []v1alpha1.HistoryEntry {
+func (p originPass) attributeHistory(history []v1alpha1.HistoryEntry, written bool) []v1alpha1.HistoryEntry {
 	waits := func(e v1alpha1.HistoryEntry) bool { return e.PendingUser != nil }
 	comes := func(e v1alpha1.HistoryEntry) bool { return waits(e) && p.in.Users[*e.PendingUser] != User{} }
 	if !slices.ContainsFunc(history, comes) && (!written || !slices.ContainsFunc(history, waits)) {

@@ -31,20 +31,21 @@ func TestFieldsInPlaceAreCompared(t *testing.T) {
 				in.Application.UID = "submitted"
 			}
 			p := Decide(in)
+			c := comparer{&p.facts}
 			for _, res := range p.resources {
 				live := in.Live[res.object.ID]
 				if live == nil || res.entry == nil {
 					continue
 				}
-				want := res.withoutClaimed(delta.Compare(p.comparison(res, live)))
-				require.Equal(t, want, p.compare(res, live), "%s: %s", name, res.object.ID)
-				if _, is := p.isInSync(res, live); is {
+				want := res.withoutClaimed(delta.Compare(c.comparison(res, live)))
+				require.Equal(t, want, c.compare(res, live), "%s: %s", name, res.object.ID)
+				if _, is := c.isInSync(res, live); is {
 					short++
 				} else {
 					whole++
 				}
 				if _, live = claim.WithTracking(in.Application, res.entry, res.desired); res.policy.Claims {
-					_, live = p.marked(res)
+					_, live = c.marked(res)
 				}
 				in.Live[res.object.ID] = live
 			}

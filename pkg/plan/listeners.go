@@ -102,7 +102,7 @@ func withManifests(object map[string]any, replaced func(map[string]any) map[stri
 // withdrawn returns the removals of fields that hooks once added to an object with a user's schema and no
 // longer add. With a default schema, they are removed like all other fields that the manifest no longer
 // has.
-func (p *Plan) withdrawn(res *resource) (fields []delta.Difference) {
+func (p decider) withdrawn(res *resource) (fields []delta.Difference) {
 	if res.entry.Default || res.previous == nil {
 		return nil
 	}
@@ -115,7 +115,7 @@ func (p *Plan) withdrawn(res *resource) (fields []delta.Difference) {
 }
 
 // see runs a hook point for the live object of a resource.
-func (p *Plan) see(point *hooks.Point[*hooks.ObjectEvent], res *resource, live map[string]any) (*hooks.ObjectEvent, *Problem) {
+func (p decider) see(point *hooks.Point[*hooks.ObjectEvent], res *resource, live map[string]any) (*hooks.ObjectEvent, *Problem) {
 	s := &hooks.ObjectEvent{
 		Application: p.in.Application, ID: res.object.ID, Entry: res.entry, Type: res.kind,
 		Desired: res.desired, Manifest: res.object.Content, Live: live,

@@ -67,15 +67,19 @@ func (e newElement) String() string {
 	return fmt.Sprintf("%s has no element %s, which is added; it has %s", e.path.Parent(), e.name, firstNames(e.names))
 }
 
-// warnOfNewElements adds warnings about list elements that would be added to a shared object: containers,
+// newElementWarnings returns warnings about list elements that would be added to a shared object: containers,
 // and elements whose name is similar to the name of another element. Only the plan has the warnings. The
 // status reports the Problem of a deferred element, and nothing about an added one.
-func (p *Plan) warnOfNewElements(res *resource) {
-	for _, d := range res.compared.Differences {
+func (res *resource) newElementWarnings() (warnings []string) {
+	if res.policy.Creates {
+		return nil
+	}
+	for _, d := range res.drift {
 		if e, is := newElementOf(res.live, d); is && (e.near != "" || e.isContainer()) {
-			p.Warnings = append(p.Warnings, fmt.Sprintf("%s: %s", res.object.ID, e))
+			warnings = append(warnings, fmt.Sprintf("%s: %s", res.object.ID, e))
 		}
 	}
+	return warnings
 }
 
 // newElementProblem returns the Problem of the first deferred list element of a shared object, or nil.

@@ -156,7 +156,7 @@ func (c *summarizer) observed(res *resource, before *v1alpha1.ResourceStatus) {
 		}
 		of := drift{}
 		if d.Path == "" {
-			of.WriteOrigin = c.plan.deleter(res, before)
+			of.WriteOrigin = originPass{&c.plan.facts}.deleter(res, before)
 		} else {
 			of = c.drift(res, d, by)
 		}

@@ -39,7 +39,7 @@ func isTokenSecret(app *v1alpha1.Application, id manifest.ID) bool {
 
 // ownership returns a test that the object still has the tracking label of the Application, so that no other
 // Application has adopted it. It returns nil for an object without the label.
-func (p *Plan) ownership(res *resource) []delta.Op {
+func (p decider) ownership(res *resource) []delta.Op {
 	uid := p.in.Application.UID
 	if uid == "" || manifest.NestedString(res.live, "metadata", "labels", v1alpha1.LabelApplicationUID) != string(uid) {
 		return nil
@@ -51,7 +51,7 @@ func (p *Plan) ownership(res *resource) []delta.Op {
 // deferTracking reports whether tracking metadata of an object that is about to be adopted is deferred. The
 // API server rejected it, or the metadata is contested because another client removes it again and again; then
 // there is a Problem. Adopting an object is writing the tracking metadata, so nothing else is written first.
-func (p *Plan) deferTracking(res *resource) (waits bool, problem *Problem) {
+func (p decider) deferTracking(res *resource) (waits bool, problem *Problem) {
 	for _, d := range res.compared.Differences {
 		if !d.HeldBack || !claim.IsTrackingPath(d.Path) {
 			continue
@@ -80,16 +80,8 @@ func formerTracking(app *v1alpha1.Application, of claim.Policy, live map[string]
 	return nil
 }
 
-// marks returns the number of held leaves that are tracking metadata. An adopted object has one more.
-func (p *Plan) marks() int {
-	if p.in.Application.UID == "" {
-		return 0
-	}
-	return 2
-}
-
 // terminatingProblem returns the Problem of an object that another client deletes.
-func (p *Plan) terminatingProblem(of claim.Policy, id manifest.ID, live map[string]any) *Problem {
+func (p decider) terminatingProblem(of claim.Policy, id manifest.ID, live map[string]any) *Problem {
 	message := id.String() + " is being deleted"
 	if finalizers := finalizersOf(live); len(finalizers) > 0 {
 		message += ", held by the finalizers " + strings.Join(finalizers, ", ")
@@ -136,7 +128,7 @@ func finalizersOf(live map[string]any) []string {
 
 // withLive returns the policy for an object with a live object, and the Problem if it may not be written. The
 // Problem is nil if it may.
-func (p *Plan) withLive(before claim.Policy, id manifest.ID, live map[string]any) (now claim.Policy, problem *Problem) {
+func (p decider) withLive(before claim.Policy, id manifest.ID, live map[string]any) (now claim.Policy, problem *Problem) {
 	app := p.in.Application
 	now = before.WithLive(app, id, p.statuses[id], live)
 	if now.Adopts() && isTokenSecret(app, id) {
@@ -150,7 +142,7 @@ func (p *Plan) withLive(before claim.Policy, id manifest.ID, live map[string]any
 
 // policyOnRecord returns the policy for an object that is no longer desired. An object that was shared, or that
 // the current spec shares, is never deleted.
-func (p *Plan) policyOnRecord(id manifest.ID, status v1alpha1.ResourceStatus) claim.Policy {
+func (p *pruner) policyOnRecord(id manifest.ID, status v1alpha1.ResourceStatus) claim.Policy {
 	app := p.in.Application
 	if Shared(p.in)[id] || claim.DesiredPolicy(app, status.Ownership).Claims {
 		return claim.PolicyFor(app, claim.Shared)

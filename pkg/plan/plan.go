@@ -172,22 +172,11 @@ type Plan struct {
 	// and nothing may be deleted.
 	Invalid *Problem
 
-	in        Input // ContestPolicy and Memory are set
-	hooks     *hooks.Hooks
+	facts
+	pruneSet
 	given     []string // warnings about the input only
 	resources []*resource
-	pruned    []*pruneCandidate
-	gone      []*pruneCandidate
-	deletions deletions
-	statuses  map[manifest.ID]*v1alpha1.ResourceStatus
-	unknown   []manifest.ID // Secrets whose values only the template source has
-	retiring  bool          // the Application is being deleted
-	// unrestored has the unrestored fields of shared objects that are removed from the inventory.
-	unrestored []UnrestoredField
 }
-
-// Suspended reports whether the Application is suspended, so that nothing is written.
-func (p *Plan) Suspended() bool { return p.in.Application.Spec.Suspend }
 
 // HasWork reports whether any change writes.
 func (p *Plan) HasWork() bool {
@@ -299,6 +288,15 @@ type pruneCandidate struct {
 	letting  fieldRelease // the decision about its fields
 }
 
+// pruneSet is the decision about the resources that are no longer desired.
+type pruneSet struct {
+	// pruned has those with a change or a Problem, gone those whose objects do not exist any more.
+	pruned, gone []*pruneCandidate
+	deletions    deletions
+	// unrestored has the unrestored fields of shared objects that are removed from the inventory.
+	unrestored []UnrestoredField
+}
+
 // deletions is the decision whether the objects that are no longer desired can be deleted.
 type deletions struct {
 	// due has the objects to delete, and the shared ones to restore. begun has those of which the deletion has
@@ -369,8 +367,6 @@ func (c Change) Verb() string {
 // leaf returns the leaf that represents the object itself in a contest: another client deletes it again and
 // again.
 func (res *resource) leaf() Leaf { return Leaf{ID: res.object.ID} }
-
-func (p *Plan) restored() bool { return p.in.Source != nil && p.in.Source.Restored }
 
 // UnrestoredField is a released field that keeps its live value although its original value should be restored.
 type UnrestoredField struct {

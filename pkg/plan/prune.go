@@ -11,9 +11,22 @@ import (
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
+// prune decides about the resources that are no longer desired.
+func (p *Plan) prune(inventory []v1alpha1.ResourceStatus, desired map[manifest.ID]bool, records map[manifest.ID]*record) {
+	pruner := &pruner{facts: &p.facts}
+	pruner.prune(inventory, desired, records)
+	if !p.retiring {
+		pruner.limitDeletions()
+	}
+	p.pruneSet = pruner.pruneSet
+	for _, text := range pruner.warnings {
+		p.warn(text)
+	}
+}
+
 // prune decides the resources that are no longer desired: those in the inventory, and those with the tracking
 // metadata of the Application.
-func (p *Plan) prune(inventory []v1alpha1.ResourceStatus, desired map[manifest.ID]bool, records map[manifest.ID]*record) {
+func (p *pruner) prune(inventory []v1alpha1.ResourceStatus, desired map[manifest.ID]bool, records map[manifest.ID]*record) {
 	seen := map[manifest.ID]bool{}
 	for _, status := range inventory {
 		id := IDOf(status.ResourceReference)
@@ -31,7 +44,7 @@ func (p *Plan) prune(inventory []v1alpha1.ResourceStatus, desired map[manifest.I
 	for _, id := range sortedIDs(others) {
 		live := others[id]
 		if !p.isNamed(id) {
-			p.warn(fmt.Sprintf("%s has the tracking metadata of this Application, but is not in its inventory: "+
+			p.warnings = append(p.warnings, fmt.Sprintf("%s has the tracking metadata of this Application, but is not in its inventory: "+
 				"it is not changed. Remove its label %s", id, v1alpha1.LabelApplicationUID))
 			continue
 		}
@@ -41,12 +54,12 @@ func (p *Plan) prune(inventory []v1alpha1.ResourceStatus, desired map[manifest.I
 	}
 }
 
-func (p *Plan) pruneOne(id manifest.ID, status v1alpha1.ResourceStatus, r *record) {
+func (p *pruner) pruneOne(id manifest.ID, status v1alpha1.ResourceStatus, r *record) {
 	old := &pruneCandidate{id: id, status: status, previous: r, policy: p.policyOnRecord(id, status)}
 	p.decideCandidate(old, p.in.Live[id])
 	if !p.retiring {
 		for _, stays := range old.letting.kept {
-			p.warn(stays.String())
+			p.warnings = append(p.warnings, stays.String())
 		}
 	}
 	if p.hasBegun(old) {
@@ -75,7 +88,7 @@ func (p *Plan) Removed() []manifest.ID {
 // decideCandidate decides whether a resource that is no longer desired is deleted or released. Without a
 // change and without a Problem it is removed from the inventory: it does not exist, does not belong to the
 // Application, or has no tracking metadata.
-func (p *Plan) decideCandidate(old *pruneCandidate, live map[string]any) {
+func (p *pruner) decideCandidate(old *pruneCandidate, live map[string]any) {
 	old.live = live
 	old.change = Change{Action: Unchanged, ID: old.id, APIVersion: old.status.APIVersion, Prune: true, Shared: old.policy.Claims, pruned: old}
 	blocked := p.in.Blocked[old.id]
@@ -89,7 +102,7 @@ func (p *Plan) decideCandidate(old *pruneCandidate, live map[string]any) {
 	case old.policy.Claims || p.orphaned(old):
 		p.releaseObject(old)
 	case manifest.NestedString(old.live, "metadata", "deletionTimestamp") != "":
-		old.change.Problem = p.terminatingProblem(old.policy, old.id, old.live)
+		old.change.Problem = decider{p.facts}.terminatingProblem(old.policy, old.id, old.live)
 	default:
 		old.change.Action = Delete
 		old.change.UID = manifest.NestedString(old.live, "metadata", "uid")
@@ -137,7 +150,7 @@ func reversed(resources []*pruneCandidate) []*pruneCandidate {
 // orphaned reports whether an object that is no longer desired is orphaned. The client that deleted the
 // Application has precedence, then the annotation in the manifest, then spec.deletionPolicy. An adopted object
 // is orphaned unless spec.adoptedDeletionPolicy is Delete.
-func (p *Plan) orphaned(old *pruneCandidate) bool {
+func (p *pruner) orphaned(old *pruneCandidate) bool {
 	if p.retiring && claim.IsCascadeOrphan(p.in.Application) {
 		return true
 	}
@@ -158,12 +171,12 @@ func (p *Plan) orphaned(old *pruneCandidate) bool {
 
 // releaseObject plans the removal of the tracking metadata, and the restoration of original values. It skips an
 // object that is being deleted.
-func (p *Plan) releaseObject(old *pruneCandidate) {
+func (p *pruner) releaseObject(old *pruneCandidate) {
 	app, live := p.in.Application, old.live
 	if manifest.NestedString(live, "metadata", "deletionTimestamp") != "" {
 		return
 	}
-	old.letting = p.releaseFields(fieldReleaser{
+	old.letting = releasePass{p.facts}.releaseFields(fieldReleaser{
 		policy: old.policy, removesTracking: old.policy.Claims || claim.IsHeldByOthers(app, live),
 		id: old.id, kind: p.in.Kinds.Type(gvkOf(old.id, old.status.APIVersion)), live: live, unrecordedLeaves: unrecordedPaths(&old.status, live),
 	}, recordedBaseline(&old.status, live))

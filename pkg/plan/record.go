@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/base64"
 	"slices"
 
@@ -9,7 +10,9 @@ import (
 
 	"holdfast.dev/holdfast/internal/compress"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
@@ -165,7 +168,7 @@ type pendingCreates struct {
 
 // isNamed reports whether the annotation holdfast.dev/creating names an object that is not in the inventory.
 // Earlier versions wrote only the states, without the names.
-func (p *Plan) isNamed(id manifest.ID) bool {
+func (p *pruner) isNamed(id manifest.ID) bool {
 	says := unpack(p.in.Application.Annotations[v1alpha1.AnnotationCreating])
 	return slices.Contains(says.Objects, nameOf(id)) || slices.ContainsFunc(says.States, func(state any) bool {
 		desired, _ := state.(map[string]any)
@@ -211,9 +214,66 @@ func statusByID(inventory []v1alpha1.ResourceStatus) map[manifest.ID]*v1alpha1.R
 	return byID
 }
 
-// unrecorded reports whether the inventory does not have the UID of an object. If the object has the tracking
-// metadata, the controller stopped, or did not receive the response, between the create and the status update.
-// Then the controller uses the live object as the response to the create, to find server-added elements.
-func (p *Plan) unrecorded(status *v1alpha1.ResourceStatus) bool {
-	return p.in.Application.UID != "" && (status == nil || status.UID == "")
+// recordedBaseline returns the valid baselines in the status, if they belong to this live object.
+func recordedBaseline(status *v1alpha1.ResourceStatus, live map[string]any) []v1alpha1.BaselineField {
+	if !isBaselineOf(status, live) {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(status.Baseline), func(b v1alpha1.BaselineField) bool {
+		return !claim.IsLeaf(b.Path) || b.From != "" && (!claim.IsLeaf(b.From) || !observer.IsUnder(b.Path, b.From))
+	})
+}
+
+// unrecordedPaths returns the fields of a live object whose baseline exceeded the size limit when they were
+// first written.
+func unrecordedPaths(status *v1alpha1.ResourceStatus, live map[string]any) []string {
+	if !isBaselineOf(status, live) {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(status.Unrecorded), func(path string) bool { return !claim.IsLeaf(path) })
+}
+
+// baselinePaths returns the fields of a live object that were held, or are about to be: those with a
+// baseline, and those whose baseline exceeded the size limit.
+func baselinePaths(status *v1alpha1.ResourceStatus, live map[string]any) []string {
+	paths := slices.Clone(unrecordedPaths(status, live))
+	for _, b := range recordedBaseline(status, live) {
+		if b.Holder == "" {
+			paths = append(paths, b.Path)
+		}
+	}
+	return paths
+}
+
+// isBaselineOf reports whether the baselines in the status belong to this object, and not to another one of
+// the same name.
+func isBaselineOf(status *v1alpha1.ResourceStatus, live map[string]any) bool {
+	return status != nil && string(cmp.Or(status.BaselineUID, status.UID)) == manifest.NestedString(live, "metadata", "uid")
+}
+
+// baselineValue returns the original value of a field. It is not set if the field did not exist.
+func baselineValue(b v1alpha1.BaselineField) delta.Value {
+	if b.Value == nil {
+		return delta.Value{}
+	}
+	value, ok := decodeValue(b.Value)
+	return delta.Value{Set: ok, Any: value}
+}
+
+// previousLeaves returns the leaves that the record holds. known is false if there is no record.
+func (res *resource) previousLeaves() (leaves []string, known bool) {
+	r := res.previous
+	if r == nil || r.entry == nil {
+		return nil, false
+	}
+	return slices.Concat(r.entry.Leaves(res.kind, r.desired), r.entry.Empty(res.kind, r.desired)), true
+}
+
+// isAsHeld reports whether the live value of a field is one that its holder wrote, or the original value.
+func isAsHeld(kind *kinds.Node, live map[string]any, b v1alpha1.BaselineField) bool {
+	at, _ := delta.Locate(kind, live, b.Path)
+	if !at.Value.Set {
+		return b.Value == nil || holdsAbsent(b)
+	}
+	return slices.Contains(b.Held, digest(at.Value.Any)) || at.Value.Equal(baselineValue(b))
 }

@@ -17,7 +17,7 @@ import (
 // recordedClaims are the claims of other Applications on one object according to their statuses, which other
 // clients do not write. A status is decoded only when a leaf depends on it.
 type recordedClaims struct {
-	plan *Plan
+	pass claimPass
 	res  *resource
 	// uids has the UIDs of the other Applications that the object names or the status waits for, by
 	// namespace/name.
@@ -32,8 +32,8 @@ type recordedClaims struct {
 
 // recordedClaims returns the claims of the Applications in the holders annotation, and of those that the
 // status of the resource waits for.
-func (p *Plan) recordedClaims(res *resource, all claim.Holders, status *v1alpha1.ResourceStatus) *recordedClaims {
-	c := &recordedClaims{plan: p, res: res, uids: map[string]types.UID{}, annotated: map[string]bool{}, awaited: map[string]bool{}, leaves: map[string]map[string]bool{}}
+func (p claimPass) recordedClaims(res *resource, all claim.Holders, status *v1alpha1.ResourceStatus) *recordedClaims {
+	c := &recordedClaims{pass: p, res: res, uids: map[string]types.UID{}, annotated: map[string]bool{}, awaited: map[string]bool{}, leaves: map[string]map[string]bool{}}
 	for name := range all {
 		if entry, ok := all.Entry(name); ok && name != claim.HolderName(p.in.Application) {
 			c.uids[name], c.annotated[name] = types.UID(entry.UID), true
@@ -49,7 +49,7 @@ func (p *Plan) recordedClaims(res *resource, all claim.Holders, status *v1alpha1
 
 // holdersOf returns the holders in the annotation of an object, without those that do not hold anything of it:
 // another client has written their entries, or they were not removed. The status of a holder lists the object.
-func (p *Plan) holdersOf(id manifest.ID, live map[string]any) claim.Holders {
+func (p claimPass) holdersOf(id manifest.ID, live map[string]any) claim.Holders {
 	all := claim.ReadHolders(live)
 	maps.DeleteFunc(all, func(name string, _ json.RawMessage) bool {
 		entry, _ := all.Entry(name)
@@ -81,7 +81,7 @@ func (c *recordedClaims) heldLeaves(name string) (leaves map[string]bool, known 
 	if leaves, known = c.leaves[name]; known {
 		return leaves, leaves != nil
 	}
-	other, read := c.plan.in.Holders[name]
+	other, read := c.pass.in.Holders[name]
 	switch {
 	case !read:
 		return nil, false
@@ -104,7 +104,7 @@ func (c *recordedClaims) leavesOf(other *v1alpha1.Application) map[string]bool {
 	if status == nil || !claim.RecordedPolicy(other, status).Claims || !isStatusOf(status, c.res.live) {
 		return map[string]bool{}
 	}
-	records, _ := recordsOf(Input{Application: other, Kinds: c.plan.in.Kinds}, nil)
+	records, _ := recordsOf(Input{Application: other, Kinds: c.pass.in.Kinds}, nil)
 	previous := records[c.res.object.ID]
 	if previous == nil || previous.entry == nil {
 		return nil
@@ -157,7 +157,7 @@ func (c *recordedClaims) holderOf(leaf string) string {
 			continue
 		}
 		c.recheckAfter = precedenceRecheckInterval
-		if other := c.plan.in.Holders[name]; other == nil || other.DeletionTimestamp == nil && other.Status.ObservedGeneration == other.Generation {
+		if other := c.pass.in.Holders[name]; other == nil || other.DeletionTimestamp == nil && other.Status.ObservedGeneration == other.Generation {
 			c.recheckAfter = holderRecheckInterval
 		}
 		return name
@@ -169,8 +169,8 @@ func (c *recordedClaims) holderOf(leaf string) string {
 // read, or only its annotation could show that it released them, and is removed. In other namespaces, the annotation
 // decides.
 func (c *recordedClaims) mayHold(name string) bool {
-	_, read := c.plan.in.Holders[name]
-	return c.awaited[name] && claim.IsInNamespaceOf(c.plan.in.Application, name) && c.plan.in.Holders != nil && (!read || !c.annotated[name])
+	_, read := c.pass.in.Holders[name]
+	return c.awaited[name] && claim.IsInNamespaceOf(c.pass.in.Application, name) && c.pass.in.Holders != nil && (!read || !c.annotated[name])
 }
 
 // holderRecheckInterval is the delay before the next check whether an Application that is not about to change
@@ -198,3 +198,17 @@ func (c *recordedClaims) addTo(waitsFor []v1alpha1.HolderReference, name string)
 	}
 	return append(waitsFor, holder)
 }
+
+// holderStatus returns the inventory entry of an object in the status of another Application; nil if there is none, or
+// if this Application does not trust the other one, which then has another namespace or UID.
+func (p claimPass) holderStatus(name string, uid types.UID, id manifest.ID) *v1alpha1.ResourceStatus {
+	other := p.in.Holders[name]
+	if other == nil || other.UID != uid || !claim.IsInNamespaceOf(p.in.Application, name) {
+		return nil
+	}
+	return statusByID(other.Status.Resources)[id]
+}
+
+// precedenceRecheckInterval is the delay before the next check whether an older Application has processed
+// an object.
+const precedenceRecheckInterval = 100 * time.Millisecond

@@ -101,7 +101,7 @@ func (r *Rejection) problem(now time.Time) *Problem {
 
 // refusal returns the Problem of the leaves that are deferred because of a rejection, or nil if there are
 // none. It is the Problem of the first leaf, and its message names the others.
-func (p *Plan) refusal(id manifest.ID, compared delta.Comparison) (problem *Problem) {
+func (p decider) refusal(id manifest.ID, compared delta.Comparison) (problem *Problem) {
 	var others []string
 	for _, d := range compared.Differences {
 		r := p.in.Memory.refusalOf(id, d)

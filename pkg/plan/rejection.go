@@ -27,7 +27,7 @@ func (p *Plan) Reject(c Change, problem *Problem) (RejectedLeaf, bool) {
 
 // keepLast makes the last-applied state the desired state of a resource while its rejected change is deferred.
 // Source: docs/semantics.md, "What the API server refuses".
-func (p *Plan) keepLast(res *resource, live map[string]any) {
+func (p decider) keepLast(res *resource, live map[string]any) {
 	r := p.in.Memory.RejectedChanges[res.object.ID]
 	if !r.holds(p.in.Now) || r.of != res.intent() || !res.hasLast(true) || !claim.IsOwned(p.in.Application, res.object.ID, p.statuses[res.object.ID], live) {
 		return
@@ -63,7 +63,7 @@ func (res *resource) intent() string {
 }
 
 // rejected returns the Problem of a resource whose change is rejected and deferred, or nil.
-func (p *Plan) rejected(res *resource, compared delta.Comparison) *Problem {
+func (p decider) rejected(res *resource, compared delta.Comparison) *Problem {
 	if res.rejected == nil {
 		return nil
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
@@ -53,10 +55,10 @@ type addition struct {
 //	                                                created are removed with the last of its leaves, unless
 //	                                                another client wrote in them
 //	another value, or absent                        the leaf is left, and reported as not restored
-func (p *Plan) releaseFields(res fieldReleaser, baseline []v1alpha1.BaselineField) fieldRelease {
+func (p releasePass) releaseFields(res fieldReleaser, baseline []v1alpha1.BaselineField) fieldRelease {
 	r := &res
 	r.app = p.in.Application
-	all := p.holdersOf(r.id, r.live)
+	all := claimPass{p.facts}.holdersOf(r.id, r.live)
 	r.others = claim.ListWithKeys(r.app, all)
 	var marks []delta.Location
 	if r.removesTracking {
@@ -307,12 +309,12 @@ func keysOf(element *observer.Path, live map[string]any) []string {
 
 // restoresRemovedFields reports whether the original values of fields that were removed from the manifest are
 // restored, instead of removing the fields. This requires that the object existed before the Application.
-func (p *Plan) restoresRemovedFields(res *resource) bool {
-	return res.policy.Existed && p.recordsBaselines(res)
+func (p releasePass) restoresRemovedFields(res *resource) bool {
+	return res.policy.Existed && baselinePass{p.facts}.recordsBaselines(res)
 }
 
 // releasesFields reports whether fields are released whose original values are restored.
-func (p *Plan) releasesFields(res *resource) bool {
+func (p releasePass) releasesFields(res *resource) bool {
 	if !p.restoresRemovedFields(res) {
 		return false
 	}
@@ -337,10 +339,10 @@ func (res *resource) releasedPointers(live map[string]any) (pointers []string) {
 
 // release decides whether the fields that have a baseline and are no longer held are restored. If the release
 // waits for the next patch, their baselines are kept.
-func (p *Plan) release(res *resource, waits bool) []delta.Difference {
+func (p releasePass) release(res *resource, waits bool) []delta.Difference {
 	id, status := res.object.ID, p.statuses[res.object.ID]
 	was, lost := recordedBaseline(status, res.live), unrecordedPaths(status, res.live)
-	if !p.recordsBaselines(res) && len(was)+len(lost) == 0 {
+	if !(baselinePass{p.facts}).recordsBaselines(res) && len(was)+len(lost) == 0 {
 		return nil
 	}
 	if !res.policy.Claims {
@@ -349,7 +351,7 @@ func (p *Plan) release(res *resource, waits bool) []delta.Difference {
 		}
 		res.empty = res.entry.Empty(res.kind, res.desired)
 	}
-	if res.isFirstAdoption() && !p.recordedPolicy(res).Claims {
+	if res.isFirstAdoption() && !(baselinePass{p.facts}).recordedPolicy(res).Claims {
 		return nil // there is nothing to release
 	}
 	letting := p.releaseFields(fieldReleaser{
@@ -413,4 +415,39 @@ func StillHeld(app *v1alpha1.Application, fields map[manifest.ID][]string) (fiel
 		}
 	}
 	return "", ""
+}
+
+// waitsFor reports whether a field is one that the Application waits for, or waited for when it was last desired, and
+// that another Application holds.
+func (p releasePass) waitsFor(r *fieldReleaser, path string, all claim.Holders) bool {
+	if slices.ContainsFunc(r.claimed, func(c claim.Claim) bool { return c.Path == path }) {
+		return true
+	}
+	res := &resource{resourceInput: resourceInput{object: manifest.Object{ID: r.id}, kind: r.kind, policy: r.policy}, liveState: liveState{live: r.live}}
+	return claimPass{p.facts}.recordedClaims(res, all, p.statuses[r.id]).holderOf(path) != ""
+}
+
+// isCopied reports whether all Applications that wait for a field have copied its baseline and can hold the field.
+// The patch that releases the field tests the annotation that lists them. So it fails if one of them stops waiting.
+func (p releasePass) isCopied(r *fieldReleaser, b v1alpha1.BaselineField, all claim.Holders) bool {
+	own, _ := all.Get(r.app)
+	if !r.policy.Claims || !slices.Contains(own.Leaves, b.Path) || !isAsHeld(r.kind, r.live, b) {
+		return false
+	}
+	isCopy := func(c v1alpha1.BaselineField) bool {
+		return c.Path == b.Path && c.Holder == claim.HolderName(r.app) && baselineValue(c).Equal(baselineValue(b)) && isAsHeld(r.kind, r.live, c)
+	}
+	copies := 0
+	for name, other := range p.in.Holders {
+		entry, ok := all.Entry(name)
+		if !ok || !slices.ContainsFunc(entry.PendingClaims, func(leaf string) bool { return claim.Overlap(leaf, b.Path) }) {
+			continue
+		}
+		copied := recordedBaseline(claimPass{p.facts}.holderStatus(name, types.UID(entry.UID), r.id), r.live)
+		if !slices.ContainsFunc(copied, isCopy) || other.DeletionTimestamp != nil || other.Spec.Suspend || other.Spec.Mode == v1alpha1.ModeObserve {
+			return false
+		}
+		copies++
+	}
+	return copies > 0
 }

@@ -202,7 +202,7 @@ func (c *summarizer) stillBefore(res *resource, before *v1alpha1.ResourceStatus,
 		if status.Baseline, status.Unrecorded = res.baseline, res.unrecorded; len(res.baseline)+len(res.unrecorded) > 0 {
 			status.BaselineUID = types.UID(res.change.UID)
 		}
-	case before != nil && (res.live != nil || c.plan.recordsBaselines(res)):
+	case before != nil && (res.live != nil || baselinePass{&c.plan.facts}.recordsBaselines(res)):
 		status.Baseline, status.Unrecorded, status.BaselineUID, status.Waits = before.Baseline, before.Unrecorded, before.BaselineUID, before.Waits
 		status.WaitsFor = before.WaitsFor
 	}
@@ -220,14 +220,14 @@ func (c *summarizer) waitsOf(res *resource, o resourceResult) (paths []string) {
 	}
 	if !o.wrote && !c.preview && !c.plan.IsNoOp() && slices.ContainsFunc(res.drift, func(d delta.Difference) bool { return claim.IsSharedTracking(d.Path) }) {
 		for _, leaf := range res.leaves {
-			if !c.plan.wasHeld(res, leaf) {
+			if !(baselinePass{&c.plan.facts}).wasHeld(res, leaf) {
 				paths = append(paths, leaf)
 			}
 		}
 	}
 	for _, d := range res.drift {
 		isWritten := o.wrote && slices.ContainsFunc(res.change.Fields, func(written delta.Difference) bool { return written.Path == d.Path && !written.HeldBack })
-		if _, isShown := claim.WithoutTracking(d); isShown && !isWritten && !c.plan.wasHeld(res, d.Path) {
+		if _, isShown := claim.WithoutTracking(d); isShown && !isWritten && !(baselinePass{&c.plan.facts}).wasHeld(res, d.Path) {
 			paths = append(paths, d.Path)
 		}
 	}

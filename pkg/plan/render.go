@@ -28,7 +28,7 @@ type renderedInput struct {
 // render converts the source and the observer schema of an Application into objects and their schemas. One
 // validation error makes the whole input invalid, so that the controller applies no partial input and deletes
 // nothing by mistake.
-func (p *Plan) render() (renderedInput, *Problem) {
+func (p renderer) render() (renderedInput, *Problem) {
 	app := p.in.Application
 	if problem := nullsDropped(app); problem != nil {
 		return renderedInput{}, problem
@@ -67,7 +67,7 @@ func (p *Plan) render() (renderedInput, *Problem) {
 
 // shareEntries sets the schemas of shared objects. Without a user's schema, the fields that the manifest sets
 // are held. It returns the validation errors of the user's schemas and of the manifests.
-func (p *Plan) shareEntries(r *renderedInput) (faults []error) {
+func (p renderer) shareEntries(r *renderedInput) (faults []error) {
 	for i, o := range r.objects {
 		if !claim.DesiredPolicy(p.in.Application, o.Ownership).Claims {
 			continue
@@ -106,7 +106,7 @@ func namelessFaults(id manifest.ID, nameless []observer.Nameless) (faults []erro
 
 // mangle runs the hooks. Fields that hooks add or change are observed, too. Objects that hooks add get a
 // default schema. Hooks cannot change shared objects.
-func (p *Plan) mangle(r *renderedInput) error {
+func (p renderer) mangle(r *renderedInput) error {
 	m := &hooks.Mangling{
 		Application: p.in.Application, Live: p.in.Live,
 		Objects: make([]manifest.Object, 0, len(r.objects)), Entries: make(map[manifest.ID]*observer.Schema, len(r.objects)),

@@ -47,7 +47,7 @@ func (c *summarizer) observe(res *resource, before *v1alpha1.ResourceStatus) res
 		o.compared = delta.Comparison{Differences: o.compared.Differences, Reported: o.compared.Reported}
 	}
 	if o.problem == nil || o.problem.compared {
-		o.problem = cmp.Or(res.claimProblem(), c.plan.rejected(res, o.compared), c.plan.leftOverProblem(res.object.ID, o.compared),
+		o.problem = cmp.Or(res.claimProblem(), decider{&c.plan.facts}.rejected(res, o.compared), decider{&c.plan.facts}.leftOverProblem(res.object.ID, o.compared),
 			res.newElementProblem(o.live, o.compared))
 	}
 	return o
@@ -96,13 +96,13 @@ func (c *summarizer) responded(res *resource, outcome Outcome, o *resourceResult
 		res.keepRefused(c.plan.in.Application, live)
 	}
 	var problem *Problem
-	if res.seen, problem = c.plan.see(point, res, live); problem != nil {
+	if res.seen, problem = (decider{&c.plan.facts}).see(point, res, live); problem != nil {
 		o.problem = problem
 	}
 	if o.wrote {
 		c.accept(res, live, outcome.Action)
 	}
-	after := c.plan.compare(res, live)
+	after := comparer{&c.plan.facts}.compare(res, live)
 	if o.wrote && len(res.baseline) > 0 {
 		res.recordAcceptedDigests(live, after)
 	}
@@ -146,7 +146,7 @@ func (res *resource) leftExtra() bool {
 // accept records the accepted forms of the written values. It also records removals that the API server undid,
 // and marks lists as contested that another client extends at each write.
 func (c *summarizer) accept(res *resource, live map[string]any, action Action) {
-	after := c.plan.compare(res, live)
+	after := comparer{&c.plan.facts}.compare(res, live)
 	forms := delta.Accept(after, func(d delta.Difference) bool { return res.wroteValue(d, action) })
 	maps.DeleteFunc(forms, losesTracking)
 	for _, path := range sortedPaths(forms) {
@@ -291,7 +291,7 @@ func (c *summarizer) created(res *resource, before *v1alpha1.ResourceStatus) {
 	if standing, stood := c.plan.in.Memory.PendingDrift[res.leaf()]; stood {
 		since = standing.Since
 	}
-	c.addHistory(res, outcome, drift{since: since, WriteOrigin: c.plan.deleter(res, before)})
+	c.addHistory(res, outcome, drift{since: since, WriteOrigin: originPass{&c.plan.facts}.deleter(res, before)})
 }
 
 // kept adds the fields that the API server keeps although they were removed from the manifest to the

@@ -66,7 +66,7 @@ func (p *Plan) unmask() {
 }
 
 // sourceProblem returns the Problem of an object with unknown Secret values, or nil if the values are known.
-func (p *Plan) sourceProblem(id manifest.ID) *Problem {
+func (p decider) sourceProblem(id manifest.ID) *Problem {
 	if !slices.Contains(p.unknown, id) {
 		return nil
 	}

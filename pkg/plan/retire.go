@@ -36,8 +36,9 @@ func Orphans(app *v1alpha1.Application) bool {
 // according to its status. These are all objects (see Orphans), or those that were adopted or whose manifest
 // sets the deletion policy.
 func RetainedObjects(app *v1alpha1.Application) map[manifest.ID]bool {
-	p := &Plan{in: Input{Application: app, Kinds: Offline()}, retiring: true}
-	records, inventory := recordsOf(p.in, nil)
+	in := Input{Application: app, Kinds: Offline()}
+	p := pruner{facts: &facts{in: in, retiring: true}}
+	records, inventory := recordsOf(in, nil)
 	stays := map[manifest.ID]bool{}
 	for _, status := range inventory {
 		id := IDOf(status.ResourceReference)

@@ -93,8 +93,8 @@ func tooMany(app *v1alpha1.Application, entries []Selection, selected map[manife
 }
 
 // isUnselected reports whether a problem belongs to a spec.select item. Such a problem is reported only once.
-func (p *Plan) isUnselected(problem *Problem) bool {
-	for _, known := range p.in.UnresolvedSelections {
+func (in *Input) isUnselected(problem *Problem) bool {
+	for _, known := range in.UnresolvedSelections {
 		if known == problem {
 			return true
 		}

@@ -69,10 +69,12 @@ func (in Input) versionOf(id manifest.ID, live map[string]any) (v v1alpha1.Objec
 }
 
 // author returns the origin of an object version. Its user is empty if no audit event has identified it yet.
-func (p *Plan) author(v v1alpha1.ObjectVersion) WriteOrigin { return WriteOrigin{v, p.in.Users[v]} }
+func (p originPass) author(v v1alpha1.ObjectVersion) WriteOrigin {
+	return WriteOrigin{v, p.in.Users[v]}
+}
 
 // deleter returns the origin of the deletion of a resource's object.
-func (p *Plan) deleter(res *resource, before *v1alpha1.ResourceStatus) WriteOrigin {
+func (p originPass) deleter(res *resource, before *v1alpha1.ResourceStatus) WriteOrigin {
 	if standing, stood := p.in.Memory.PendingDrift[res.leaf()]; stood && standing.User != (User{}) {
 		return standing.WriteOrigin
 	}
@@ -83,7 +85,7 @@ func (p *Plan) deleter(res *resource, before *v1alpha1.ResourceStatus) WriteOrig
 }
 
 // attribute adds the user to a history entry. If the user is not known yet, it sets PendingUser.
-func (p *Plan) attribute(entry *v1alpha1.HistoryEntry, by WriteOrigin) {
+func (p originPass) attribute(entry *v1alpha1.HistoryEntry, by WriteOrigin) {
 	switch {
 	case by.User != (User{}):
 		entry.User, entry.Impersonator, entry.SourceIP, entry.PendingUser = by.User.Name, by.User.Impersonator, by.User.Address, nil

@@ -1,0 +1,217 @@
+package plan
+
+import (
+	"sync"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/writer"
+)
+
+// compare compares the desired state, with the tracking metadata, with an object.
+func (p comparer) compare(res *resource, live map[string]any) delta.Comparison {
+	if compared, is := p.isInSync(res, live); is {
+		return compared
+	}
+	return res.withoutClaimed(delta.Compare(p.comparison(res, live)))
+}
+
+// isInSync returns the comparison if the object has the tracking metadata and is in sync, which is the
+// usual case. It saves adding the tracking metadata to the schema and the desired state, which costs more
+// than everything else. It returns false if the object may have drifted, or if the tracking metadata
+// matters for anything else.
+func (p comparer) isInSync(res *resource, live map[string]any) (compared delta.Comparison, is bool) {
+	app := p.in.Application
+	if app.UID == "" || res.policy.Existed || len(res.accepted)+len(res.claimed) > 0 || !res.entry.HasRoomForMarks() ||
+		claim.ReadHolders(live) != nil || !claim.IsTrackedBy(app, res.object.ID, live) {
+		return compared, false
+	}
+	compared = delta.Compare(p.comparisonOf(res, live, res.entry, res.desired))
+	compared.Held += p.marks()
+	return compared, compared.IsInPlace()
+}
+
+// comparison returns the input to compare a resource with an object.
+func (p comparer) comparison(res *resource, live map[string]any) delta.Input {
+	entry, desired := p.marked(res)
+	return p.comparisonOf(res, live, entry, desired)
+}
+
+func (p comparer) comparisonOf(res *resource, live map[string]any, entry *observer.Schema, desired map[string]any) delta.Input {
+	in := delta.Input{
+		Entry: entry, Type: res.kind, Desired: desired, Manifest: desired, Live: live,
+		Accepted: res.accepted, Shared: !res.policy.Creates,
+		Limits: delta.Limits{
+			HeldBack: func(d delta.Difference) bool {
+				if p.in.Memory.refusalOf(res.object.ID, d).holds(p.in.Now) {
+					return true
+				}
+				// The removal of a dropped field does not back off.
+				return res.isDeferred(live, d) || d.Reason != delta.Removed && p.in.Memory.HeldBack(Leaf{res.object.ID, d.Path}, p.in.Now)
+			},
+			Conflicting: p.in.Memory.conflicts[res.object.ID],
+			Refused:     func(path string) bool { return p.in.Memory.hasRefused(Leaf{res.object.ID, path}) },
+			Foreign:     writer.ForeignTo(p.in.Application, live),
+			Claimed:     append(res.claimedPointers(p.in.Application, live), res.releasedPointers(live)...),
+		},
+	}
+	in.Normal = p.normal(res, desired)
+	if res.entry.Default || res.entry.Follows {
+		in.Begins = res.beginsAt
+		if p.in.Application.UID == "" && res.previous == nil { // a file that was never submitted
+			in.Begins = func(*observer.Path) func(live, want any) bool { return observer.Completes }
+		}
+	}
+	if !res.entry.Default {
+		in.Manifest = res.object.Content
+		if p.restored() {
+			in.Manifest = nil // the restored manifest also has learned values, which may change
+		}
+	}
+	p.addPrevious(&in, res)
+	return in
+}
+
+// addPrevious adds the last-applied state to the input of a comparison, and which of its elements may be removed.
+func (p comparer) addPrevious(in *delta.Input, res *resource) {
+	r := res.previous
+	if r == nil {
+		return
+	}
+	in.Previous = r.desired
+	if r.status != nil {
+		in.Additions = r.status.Additions
+	}
+	removes := res.policy.Removes && !releasePass{p.facts}.restoresRemovedFields(res) && r.entry != nil && p.wasApplied(res)
+	switch {
+	case !removes:
+	case res.entry.Default && r.entry.Default:
+		in.Prune, in.Previous = true, res.entry.Recorded(res.kind, r.entry, r.desired)
+	case res.entry.FromFields():
+		in.Dropped = func(path *observer.Path) bool {
+			node, _ := r.entry.At(res.kind, r.desired, path)
+			return node != nil && !node.IsPlaceholder()
+		}
+	}
+}
+
+// normal returns a function that computes the normal form of the desired state, once. normal returns nil if
+// a response of the API server has already shown the accepted form.
+func (p comparer) normal(res *resource, desired map[string]any) func() map[string]any {
+	if !p.IsObserveOnly() && res.previous != nil {
+		return nil
+	}
+	return sync.OnceValue(func() map[string]any {
+		if p.in.Normalize == nil {
+			return nil
+		}
+		return p.in.Normalize(gvkOf(res.object.ID, res.object.APIVersion), desired)
+	})
+}
+
+// beginsAt returns a function that reports whether a live list without keys is the API server's form of the
+// desired list. beginsAt returns nil if the record has that form. The record does not have it if the object
+// does not belong to the Application yet, if an earlier schema opened the list, or if no controller
+// received the response to the create, which has all elements that admission added.
+func (res *resource) beginsAt(path *observer.Path) func(live, want any) bool {
+	r := res.previous
+	switch {
+	case res.policy.Adopts(), !res.policy.Writes, r == nil && res.policy.Existed && res.policy.Removes:
+		return observer.Completes
+	case r == nil && res.unanswered:
+		return observer.Covers
+	case r == nil, r.entry == nil:
+		return nil
+	}
+	node, wrote := r.entry.At(res.kind, r.desired, path)
+	switch {
+	case node == nil:
+		return nil
+	case res.unanswered:
+		return func(live, want any) bool { return observer.Equal(wrote, want) && observer.Covers(live, want) }
+	case node.List == nil:
+		return nil
+	}
+	return func(live, want any) bool {
+		elements, _ := live.([]any)
+		return len(elements) <= max(node.List.Max, len(want.([]any))) && observer.Covers(live, want)
+	}
+}
+
+// wasApplied reports whether the last-applied state was ever written to this object. A rejected create
+// leaves a record, too, and so does an object that turned out to have another owner.
+func (p comparer) wasApplied(res *resource) bool {
+	if p.in.Application.UID == "" {
+		return true
+	}
+	r := res.previous
+	return (!res.policy.Adopts() || res.policy.Reclaimed) && (r.created || r.status != nil && r.status.UID != "")
+}
+
+// marked returns the schema and the desired state with the tracking metadata.
+func (p comparer) marked(res *resource) (*observer.Schema, map[string]any) {
+	app := p.in.Application
+	if res.policy.Claims {
+		if app.UID == "" || res.holdsNothing() || len(res.leaves)+len(res.pendingClaims) == 0 && res.awaitedOwner == "" && !claim.IsHolder(app, res.live) {
+			return res.entry, res.desired // the object waits for an older Application, or no field is held
+		}
+		marks := claimPass{p.facts}.sharedMarks(res)
+		return res.entry.WithMetadata(marks), observer.MarkedObject(res.desired, marks)
+	}
+	entry, desired := claim.WithTracking(app, res.entry, res.desired)
+	if app.UID == "" {
+		return entry, desired
+	}
+	more := map[string]string{}
+	if res.policy.Existed {
+		more[v1alpha1.AnnotationAdopted] = "true"
+	}
+	if claim.IsHeldByOthers(app, res.live) {
+		more[v1alpha1.AnnotationHolders] = claimPass{p.facts}.holdersOf(res.object.ID, res.live).WithApplication(app, res.leaves, res.pendingClaims)
+	}
+	if len(more) == 0 {
+		return entry, desired
+	}
+	marks := map[string]map[string]string{"annotations": more}
+	return entry.WithMetadata(marks), observer.MarkedObject(desired, marks)
+}
+
+// marks returns the number of held leaves that are tracking metadata. An adopted object has one more.
+func (p comparer) marks() int {
+	if p.in.Application.UID == "" {
+		return 0
+	}
+	return 2
+}
+
+// compareOnly compares an object with its desired state, without the tracking metadata. It also compares an
+// object with another owner, because the Application's ServiceAccount has read it.
+func (p comparer) compareOnly(res *resource, live map[string]any) {
+	if !p.IsObserveOnly() || res.live == nil && res.policy.Writes || manifest.NestedString(live, "metadata", "deletionTimestamp") != "" {
+		return
+	}
+	if !res.policy.Writes {
+		res.live = live
+		res.entry.FindSurplus(res.kind, res.desired, live)
+	}
+	in := p.comparison(res, live)
+	if in.Entry, in.Desired = res.entry, res.desired; res.entry.Default {
+		in.Manifest = res.desired
+	}
+	in.CompareOnly = true
+	compared := res.withoutClaimed(delta.Compare(in))
+	for _, d := range compared.Differences {
+		if d.Spelling == observer.MaybeRespelled {
+			res.doubtful = append(res.doubtful, d)
+			continue
+		}
+		res.observed = append(res.observed, d)
+	}
+	if !res.policy.Writes {
+		res.compared, res.change.Fields = compared, compared.Differences
+		res.change.UID, res.change.ResourceVersion = manifest.NestedString(live, "metadata", "uid"), manifest.NestedString(live, "metadata", "resourceVersion")
+	}
+}

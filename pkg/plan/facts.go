@@ -1,0 +1,87 @@
+package plan
+
+import (
+	"slices"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// facts are what all decisions about an Application depend on. They do not change while a plan is made. The
+// passes over a resource have nothing else, so that no pass depends on what the plan has decided about other
+// resources.
+type facts struct {
+	in       Input // ContestPolicy and Memory are set
+	hooks    *hooks.Hooks
+	statuses map[manifest.ID]*v1alpha1.ResourceStatus
+	unknown  []manifest.ID // Secrets whose values only the template source has
+	retiring bool          // the Application is being deleted
+}
+
+// Suspended reports whether the Application is suspended, so that nothing is written.
+func (f *facts) Suspended() bool { return f.in.Application.Spec.Suspend }
+
+// IsObserveOnly reports whether the Application is observe-only: nothing is written, and all drift is
+// reported. The deletion of such an Application works as for any other.
+func (f *facts) IsObserveOnly() bool {
+	return f.in.Application.Spec.Mode == v1alpha1.ModeObserve && !f.retiring
+}
+
+// IsNoOp reports whether no change of the plan is executed.
+func (f *facts) IsNoOp() bool { return f.Suspended() || f.IsObserveOnly() }
+
+// restored reports whether the manifests are from the status, because their source is not available.
+func (f *facts) restored() bool { return f.in.Source != nil && f.in.Source.Restored }
+
+// isSameSpec reports whether the status describes the current spec.
+func (f *facts) isSameSpec() bool {
+	app, source := f.in.Application, f.in.Source
+	return app.Generation == app.Status.ObservedGeneration && (source == nil || source.ManifestDigest() == app.Status.ManifestDigest)
+}
+
+// unrecorded reports whether the inventory does not have the UID of an object. If the object has the tracking
+// metadata, the controller stopped, or did not receive the response, between the create and the status update.
+// Then the controller uses the live object as the response to the create, to find server-added elements.
+func (f *facts) unrecorded(status *v1alpha1.ResourceStatus) bool {
+	return f.in.Application.UID != "" && (status == nil || status.UID == "")
+}
+
+// mayHaveCreated reports whether an object exists, or may exist, that the status does not record.
+func (f *facts) mayHaveCreated(objects []manifest.Object) bool {
+	for id := range f.in.Live {
+		if f.unrecorded(f.statuses[id]) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(objects, func(o manifest.Object) bool { return f.unrecorded(f.statuses[o.ID]) })
+}
+
+// decider decides about one desired resource.
+type decider struct{ *facts }
+
+// comparer compares a resource with its live object.
+type comparer struct{ *facts }
+
+// claimPass decides which fields of a shared object other Applications hold.
+type claimPass struct{ *facts }
+
+// baselinePass records the original values of held fields.
+type baselinePass struct{ *facts }
+
+// releasePass decides whether released fields are restored.
+type releasePass struct{ *facts }
+
+// pruner decides about the resources that are no longer desired.
+type pruner struct {
+	*facts
+	pruneSet
+
+	warnings []string
+}
+
+// renderer makes the objects and schemas of the spec.
+type renderer struct{ *facts }
+
+// originPass finds the users who made writes.
+type originPass struct{ *facts }
