@@ -12,6 +12,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/facts"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
@@ -82,7 +83,7 @@ func TestTheRulesInFields(t *testing.T) {
 		app.Namespace, app.Name = "default", "shop"
 		require.NoError(t, yaml.UnmarshalStrict([]byte(strings.ReplaceAll(wished, `image: "`, `image: "registry.example.com/`)), &app.Spec.Manifest))
 		require.NoError(t, yaml.UnmarshalStrict([]byte("[{resource: {kind: "+kind+", name: web}, hold: [\"*\", "+item[1]+"]}]"), &app.Spec.Fields))
-		p := plan.Decide(plan.Input{Application: app, Kinds: plan.Offline()})
+		p := plan.Decide(plan.Input{Application: app, Kinds: intent.Offline()})
 		assert.Nil(t, p.Invalid, item[1])
 		assert.Contains(t, fmt.Sprint(p.View().Status.MangledObserverSchema), "observer_schema_", item[1])
 	}
@@ -104,7 +105,7 @@ func correctedUnder(t *testing.T, wish string) []string {
 func corrected(t *testing.T, app *v1alpha1.Application) map[string][]string {
 	t.Helper()
 	app.UID = "app-uid"
-	in := plan.Input{Application: app, Kinds: plan.Offline(), Live: map[manifest.ID]map[string]any{}}
+	in := plan.Input{Application: app, Kinds: intent.Offline(), Live: map[manifest.ID]map[string]any{}}
 	created := plan.Decide(in)
 	require.Nil(t, created.Invalid)
 	outcomes := map[manifest.ID]plan.Outcome{}

@@ -10,6 +10,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/facts"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
@@ -58,11 +59,11 @@ func TestTheRecipesOfSharing(t *testing.T) {
 				continue
 			}
 			seen[app.Name] = true
-			in := plan.Input{Application: app, Kinds: plan.Offline(), Live: map[manifest.ID]map[string]any{}}
+			in := plan.Input{Application: app, Kinds: intent.Offline(), Live: map[manifest.ID]map[string]any{}}
 			var objects []map[string]any
 			require.NoError(t, yaml.Unmarshal([]byte(theirObjects), &objects))
 			for _, object := range objects {
-				if id, ok := plan.Identify(object, "default", in.Kinds); ok {
+				if id, ok := manifest.Identify(object, "default", in.Kinds); ok {
 					in.Live[id] = object
 				}
 			}

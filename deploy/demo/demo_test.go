@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
@@ -24,7 +25,7 @@ func decideExample(t *testing.T, live map[manifest.ID]map[string]any) *plan.Plan
 	require.NoError(t, yaml.UnmarshalStrict(raw, app))
 	assert.Equal(t, application, app.Name)
 	assert.Equal(t, namespace, app.Namespace)
-	return plan.Decide(plan.Input{Application: app, Live: live, Kinds: plan.Offline()})
+	return plan.Decide(plan.Input{Application: app, Live: live, Kinds: intent.Offline()})
 }
 
 func TestExampleMatchesDemo(t *testing.T) {

@@ -13,7 +13,8 @@ var layers = [][]string{
 	{"pkg/delta"},
 	{"pkg/template", "pkg/writer", "pkg/claim"},
 	{"pkg/hooks", "pkg/tosca", "pkg/mysql"},
-	{"pkg/plan", "pkg/builtin"},
+	{"pkg/intent", "pkg/builtin"},
+	{"pkg/plan"},
 	{"pkg/cluster", "pkg/fetch", "pkg/notify", "pkg/shard", "pkg/worker"},
 	{"pkg/audit", "pkg/turn", "pkg/source"},
 	{"pkg/controller", "pkg/cli", "pkg/callback"},
@@ -24,7 +25,7 @@ var layers = [][]string{
 // pure are the packages that decide and never act.
 var pure = []string{
 	"internal/compress", "pkg/api", "pkg/kinds", "pkg/manifest", "pkg/expression", "pkg/observer", "pkg/slice", "pkg/delta",
-	"pkg/template", "pkg/writer", "pkg/claim", "pkg/builtin", "pkg/hooks", "pkg/tosca", "pkg/mysql", "pkg/plan",
+	"pkg/template", "pkg/writer", "pkg/claim", "pkg/builtin", "pkg/hooks", "pkg/tosca", "pkg/mysql", "pkg/intent", "pkg/plan",
 }
 
 // notInPure lists packages that pure packages must not depend on, not even indirectly. It does not contain
@@ -43,7 +44,7 @@ var notInPure = []string{
 // (pkg/plan depends on such types through the kstatus library.)
 var dataOnly = []string{
 	"internal/compress", "pkg/api", "pkg/kinds", "pkg/manifest", "pkg/expression", "pkg/observer", "pkg/slice", "pkg/delta",
-	"pkg/template", "pkg/writer", "pkg/claim", "pkg/builtin", "pkg/hooks", "pkg/tosca", "pkg/mysql",
+	"pkg/template", "pkg/writer", "pkg/claim", "pkg/builtin", "pkg/hooks", "pkg/tosca", "pkg/mysql", "pkg/intent",
 }
 
 // notImportedByPure lists packages that pure packages must not import directly.

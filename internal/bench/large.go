@@ -16,6 +16,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/testcluster"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -158,7 +159,7 @@ func decideTime(raw []byte) (shortest time.Duration, err error) {
 		}
 		app.Namespace, app.UID = namespace, "bench"
 		begun := time.Now()
-		plan.Decide(plan.Input{Application: app, Kinds: plan.Offline()})
+		plan.Decide(plan.Input{Application: app, Kinds: intent.Offline()})
 		if took := time.Since(begun); shortest == 0 || took < shortest {
 			shortest = took
 		}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/turn"
@@ -56,7 +57,7 @@ func ahead(u *unstructured.Unstructured) (map[string]string, error) {
 		return nil, err
 	}
 	app.Namespace, app.UID = namespace, "not known yet"
-	return turn.Ahead(plan.Decide(plan.Input{Application: app, Kinds: plan.Offline()}), app), nil
+	return turn.Ahead(plan.Decide(plan.Input{Application: app, Kinds: intent.Offline()}), app), nil
 }
 
 // bare does all writes of a user and of the controller for an Application of one ConfigMap.

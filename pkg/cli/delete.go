@@ -127,10 +127,10 @@ func becomes(app *v1alpha1.Application, stays map[manifest.ID]bool) (told [][]st
 			continue
 		}
 		what := "is deleted, too: its manifest or spec.adoptedDeletionPolicy sets the policy Delete"
-		if stays[plan.IDOf(r.ResourceReference)] {
+		if stays[manifest.IDFromReference(r.ResourceReference)] {
 			what = "is kept"
 		}
-		told = append(told, []string{fmt.Sprintf("%s existed before the Application, and %s", plan.IDOf(r.ResourceReference), what)})
+		told = append(told, []string{fmt.Sprintf("%s existed before the Application, and %s", manifest.IDFromReference(r.ResourceReference), what)})
 	}
 	told = append(told, restoredFields(app, stays)...)
 	for _, r := range app.Status.Resources {
@@ -144,7 +144,7 @@ func becomes(app *v1alpha1.Application, stays map[manifest.ID]bool) (told [][]st
 // restoredFields returns messages about the fields that are restored in owned objects that are not deleted.
 func restoredFields(app *v1alpha1.Application, stays map[manifest.ID]bool) (told [][]string) {
 	for _, r := range app.Status.Resources {
-		id := plan.IDOf(r.ResourceReference)
+		id := manifest.IDFromReference(r.ResourceReference)
 		if p := claim.RecordedPolicy(app, &r); p.Claims || !p.Restores || !stays[id] || len(r.Baseline) == 0 {
 			continue
 		}
@@ -171,7 +171,7 @@ func whatGoes(app *v1alpha1.Application, stays map[manifest.ID]bool) string {
 		switch {
 		case claim.RecordedPolicy(app, &r).Claims:
 			shared++
-		case !stays[plan.IDOf(r.ResourceReference)]:
+		case !stays[manifest.IDFromReference(r.ResourceReference)]:
 			goes++
 		}
 	}
@@ -191,7 +191,7 @@ func whatGoes(app *v1alpha1.Application, stays map[manifest.ID]bool) string {
 
 // releasedFields describes what happens to a shared object.
 func releasedFields(app *v1alpha1.Application, r v1alpha1.ResourceStatus) []string {
-	text := plan.IDOf(r.ResourceReference).String() + " is shared, and is kept"
+	text := manifest.IDFromReference(r.ResourceReference).String() + " is shared, and is kept"
 	switch {
 	case app.Spec.OnRelease == v1alpha1.ReleaseLeave:
 		return []string{text + " as it is: spec.onRelease is Leave"}

@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli"
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
@@ -76,7 +77,7 @@ func viewOf(t *testing.T, directory string) plan.View {
 	raw, err := os.ReadFile(filepath.Join(directory, "application.yaml"))
 	require.NoError(t, err)
 	require.NoError(t, yaml.UnmarshalStrict(raw, app))
-	in := plan.Input{Application: app, Kinds: plan.Offline(), Live: map[manifest.ID]map[string]any{}, Normalize: cluster.Normalize}
+	in := plan.Input{Application: app, Kinds: intent.Offline(), Live: map[manifest.ID]map[string]any{}, Normalize: cluster.Normalize}
 	raw, err = os.ReadFile(filepath.Join(directory, "live.yaml"))
 	if !os.IsNotExist(err) {
 		require.NoError(t, err)
@@ -84,7 +85,7 @@ func viewOf(t *testing.T, directory string) plan.View {
 	documents, err := manifest.Read("live.yaml", raw)
 	require.NoError(t, err)
 	for _, document := range documents {
-		id, ok := plan.Identify(document.Value, app.Namespace, in.Kinds)
+		id, ok := manifest.Identify(document.Value, app.Namespace, in.Kinds)
 		require.True(t, ok)
 		in.Live[id] = document.Value
 	}

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/page"
 	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
-	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/intent"
 )
 
 const explainLong = `Show the state of every field of a live object, who wrote it last, and whether
@@ -167,7 +167,7 @@ func (o explainOptions) run(ctx context.Context) error {
 		return errors.Join(err, terminal.Write(o.streams.Out, text))
 	}
 	explained, _ := d.Explain(id, o.showSecrets)
-	if problem := explained.Change.Problem; problem != nil && problem.Disposition() == plan.DispositionUnread {
+	if problem := explained.Change.Problem; problem != nil && problem.Disposition() == intent.DispositionUnread {
 		return problem
 	}
 	if explained.Fields, err = report.FieldsAt(explained.Fields, o.path); err != nil {

@@ -20,6 +20,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
@@ -248,7 +249,7 @@ func (o editOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e, err := editOf(d, id, plan.Edit{Free: o.free, Paths: o.paths, Rule: o.rule})
+	e, err := editOf(d, id, intent.Edit{Free: o.free, Paths: o.paths, Rule: o.rule})
 	if err != nil {
 		return err
 	}
@@ -291,7 +292,7 @@ type edit struct {
 }
 
 // editOf returns a change of the resource's item in spec.fields.
-func editOf(d files.Decision, id manifest.ID, change plan.Edit) (edit, error) {
+func editOf(d files.Decision, id manifest.ID, change intent.Edit) (edit, error) {
 	fields, notes, err := d.EditFields(id, change)
 	if err != nil {
 		return edit{}, err

@@ -18,6 +18,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -140,7 +141,7 @@ func (o objectOptions) editWithValues(d files.Decision, stored []runtime.RawExte
 	if after.Invalid != nil {
 		return edit{}, fmt.Errorf("this change would make the Application invalid: %w", after.Invalid)
 	}
-	e, err := editOf(*after, object.ID, plan.Edit{Paths: o.paths, Rule: o.rule})
+	e, err := editOf(*after, object.ID, intent.Edit{Paths: o.paths, Rule: o.rule})
 	if err == nil && e.after.Invalid != nil {
 		err = fmt.Errorf("this change would make the Application invalid: %w", e.after.Invalid)
 	}

@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -98,7 +99,7 @@ func (o releaseOptions) run(ctx context.Context) error {
 	fields := d.Spec.Fields
 	for _, id := range ids {
 		var notes []string
-		if fields, notes, err = e.after.EditFields(id, plan.Edit{Free: true, Paths: o.paths, OnRelease: o.policy}); err != nil {
+		if fields, notes, err = e.after.EditFields(id, intent.Edit{Free: true, Paths: o.paths, OnRelease: o.policy}); err != nil {
 			return err
 		}
 		e.notes = append(e.notes, notes...)

@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
-	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/intent"
 )
 
 // rights are the permissions that the ServiceAccount of an Application needs, and no others.
@@ -78,7 +78,7 @@ func (r rights) add(namespace string, resource schema.GroupResource, verbs, name
 
 // addSelected adds the permissions for spec.select, which can match any object of a kind.
 func (r rights) addSelected(ctx context.Context, c *connection.Cluster, d files.Decision) {
-	selections, _ := plan.Selections(d.Application) // validation errors are reported by the decision
+	selections, _ := intent.Selections(d.Application) // validation errors are reported by the decision
 	for _, s := range selections {
 		resource, namespaced := resourceOf(ctx, c, d, s.GroupVersionKind)
 		namespaces := s.Namespaces

@@ -14,9 +14,9 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
-	"holdfast.dev/holdfast/pkg/plan"
 )
 
 type schemaValidateOptions struct {
@@ -95,7 +95,7 @@ func (o *schemaValidateOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	misspelt := inSchemas(schemas, errors.Join(plan.UnknownFields(objects, assigned, known, nil)...))
+	misspelt := inSchemas(schemas, errors.Join(intent.UnknownFields(objects, assigned, known, nil)...))
 	if misspelt != nil && o.strict {
 		return misspelt
 	}
@@ -107,7 +107,7 @@ func (o *schemaValidateOptions) run(ctx context.Context) error {
 }
 
 // kinds returns the known kinds for the manifests.
-func (o *schemaValidateOptions) kinds(ctx context.Context, objects []manifest.Object) (plan.Kinds, error) {
+func (o *schemaValidateOptions) kinds(ctx context.Context, objects []manifest.Object) (intent.Kinds, error) {
 	if !o.cluster {
 		return files.KindsIn(objects), nil
 	}

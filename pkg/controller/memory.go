@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/source"
 	"holdfast.dev/holdfast/pkg/turn"
 )
@@ -42,7 +42,7 @@ type translation struct {
 	// material is the input that was gathered last, even if its translation failed; nil if there was none.
 	material *source.Material
 	// translation is nil until the source has been read for the first time.
-	translation *plan.Source
+	translation *intent.Source
 	failures    int
 	// next is the time of the next poll of the source; zero means never.
 	next time.Time

@@ -23,6 +23,7 @@ import (
 	"holdfast.dev/holdfast/internal/testcluster"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/controller"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -148,7 +149,7 @@ func TestLawOfIdentityOnAnAPIServer(t *testing.T) {
 			written++
 			wrong := ""
 			err := m.until(func() bool {
-				wrong = changed(plan.Offline().Type(object.GroupVersionKind()), "", contentOf(object.Object), contentOf(before), contentOf(m.live(i)))
+				wrong = changed(intent.Offline().Type(object.GroupVersionKind()), "", contentOf(object.Object), contentOf(before), contentOf(m.live(i)))
 				return wrong == ""
 			})
 			if err != nil && m.accepts(i, before) {

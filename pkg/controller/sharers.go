@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
@@ -37,7 +38,7 @@ type sharedName struct{ group, kind, name string }
 type sharer struct {
 	app        *v1alpha1.Application // only its metadata
 	names      map[sharedName][]string
-	selections []plan.Selection
+	selections []intent.Selection
 	// wantsNothing is true if the last reconcile could claim no field, for example of a suspended
 	// Application.
 	wantsNothing bool
@@ -66,7 +67,7 @@ func (s *sharers) sees(before, after *cluster.Object) {
 	}
 	now := &sharer{app: &v1alpha1.Application{ObjectMeta: app.ObjectMeta}, names: sharedBy(app)}
 	now.app.Annotations, now.app.Labels = nil, nil
-	now.selections, _ = plan.Selections(app)
+	now.selections, _ = intent.Selections(app)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.of[after.UID] = now
@@ -162,7 +163,7 @@ func (s *sharers) older(app *v1alpha1.Application, id manifest.ID, version strin
 func (s *sharer) mayWant(id manifest.ID, version string) bool {
 	namespaces, named := s.names[sharedName{id.Group, id.Kind, id.Name}]
 	named = named && (id.Namespace == "" || slices.Contains(namespaces, id.Namespace))
-	if s.wantsNothing || !named && !slices.ContainsFunc(s.selections, func(e plan.Selection) bool { return e.Covers(id) }) {
+	if s.wantsNothing || !named && !slices.ContainsFunc(s.selections, func(e intent.Selection) bool { return e.Covers(id) }) {
 		return false
 	}
 	decided := s.decided[id]

@@ -11,6 +11,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/source"
@@ -107,7 +108,7 @@ func (c *Controller) renew(ctx context.Context, app *v1alpha1.Application, targe
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			c.settle(t, before, &plan.Source{Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: worker.PanicError(ctx, r).Error()}})
+			c.settle(t, before, &intent.Source{Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: worker.PanicError(ctx, r).Error()}})
 		}
 	}()
 	if release, err := renewals.Acquire(ctx, app.Namespace); err == nil {
@@ -118,10 +119,10 @@ func (c *Controller) renew(ctx context.Context, app *v1alpha1.Application, targe
 }
 
 // translate gathers the source, and translates it unless it is unchanged.
-func (c *Controller) translate(ctx context.Context, app *v1alpha1.Application, target turn.Target, t, before *translation) *plan.Source {
+func (c *Controller) translate(ctx context.Context, app *v1alpha1.Application, target turn.Target, t, before *translation) *intent.Source {
 	material, problem := source.Gather(ctx, app, reader{target, app.Namespace}, c.options.Fetcher, t.material)
 	if problem != nil {
-		return &plan.Source{Problem: problem}
+		return &intent.Source{Problem: problem}
 	}
 	unchanged := before != nil && before.translation != nil && before.translation.Problem == nil && material.IsUnchanged(before.material)
 	t.material = material
@@ -134,7 +135,7 @@ func (c *Controller) translate(ctx context.Context, app *v1alpha1.Application, t
 // settle sets the translation that is in effect from now on, and the time of the next poll. While a source
 // cannot be fetched or translated, its last good translation stays in effect: the cached one, or else the
 // one in the status.
-func (c *Controller) settle(t, before *translation, translation *plan.Source) {
+func (c *Controller) settle(t, before *translation, translation *intent.Source) {
 	t.translation = translation
 	if translation.Problem == nil {
 		if !t.material.IsStatic() {
@@ -144,7 +145,7 @@ func (c *Controller) settle(t, before *translation, translation *plan.Source) {
 	}
 	problem := *translation.Problem
 	problem.Message, problem.Remedy = problem.Error(), v1alpha1.Remedy{}
-	t.translation, t.failures = &plan.Source{Problem: &problem}, 1
+	t.translation, t.failures = &intent.Source{Problem: &problem}, 1
 	if before.lasts(t.app) {
 		kept := *before.translation
 		kept.Problem = &problem

@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/controller/profiles"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/turn"
@@ -50,7 +51,7 @@ func (c *Controller) accountOf(app *v1alpha1.Application) string {
 	return c.options.DefaultServiceAccount
 }
 
-func (target) Kinds() plan.Kinds { return plan.Offline() }
+func (target) Kinds() intent.Kinds { return intent.Offline() }
 
 // Mapping resolves a kind. If the kind cannot be watched, the Application is reconciled again when a kind
 // of the group changes.
@@ -160,7 +161,7 @@ func (t target) Silent(mapping cluster.Mapping) error {
 	return err
 }
 
-func (t target) Profiles(_ context.Context, objects []manifest.ID) (plan.Profiles, error) {
+func (t target) Profiles(_ context.Context, objects []manifest.ID) (intent.Profiles, error) {
 	return t.of.For(t.app, objects)
 }
 

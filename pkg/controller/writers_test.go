@@ -29,6 +29,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/controller"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -366,7 +367,7 @@ func (f *fixture) toldTheSame(name string) {
 			by = fmt.Sprintf(" subresource=%q", e.Subresource)
 		}
 		said := fmt.Sprintf("%q object=%q path=%q manager=%q operation=%q%s from=%s to=%s ",
-			e.Outcome, plan.IDOf(app.Status.History[i].Resource).String(), e.Path, e.Manager, e.Operation, by, from, to)
+			e.Outcome, manifest.IDFromReference(app.Status.History[i].Resource).String(), e.Path, e.Manager, e.Operation, by, from, to)
 		switch e.Outcome {
 		case string(v1alpha1.OutcomeCreated):
 			continue

@@ -17,7 +17,7 @@ import (
 //
 // Source: the constants of k8s.io/kubernetes v1.36 and of the external CSI controllers.
 var controllerAnnotations = map[string]string{
-	lastApplied: "kubectl apply",
+	LastApplied: "kubectl apply",
 
 	"deployment.kubernetes.io/revision":         "the Deployment controller",
 	"deployment.kubernetes.io/revision-history": "the Deployment controller",

@@ -17,8 +17,8 @@ const (
 	maskedAfter  = Masked + " (after)"
 )
 
-// lastApplied is the annotation in which kubectl apply keeps a copy of the object.
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+// LastApplied is the annotation in which kubectl apply keeps a copy of the object.
+const LastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // IsSecret reports whether objects of the kind contain secret values.
 func IsSecret(gk schema.GroupKind) bool {
@@ -49,9 +49,9 @@ func redact(content, other map[string]any, mark string) map[string]any {
 			redacted[field] = maskAll(value, other[field], mark)
 		}
 	}
-	if annotations := annotationsOf(content); annotations[lastApplied] != nil {
+	if annotations := annotationsOf(content); annotations[LastApplied] != nil {
 		annotations = maps.Clone(annotations)
-		annotations[lastApplied] = maskOne(annotations, annotationsOf(other), lastApplied, mark)
+		annotations[LastApplied] = maskOne(annotations, annotationsOf(other), LastApplied, mark)
 		metadata := maps.Clone(content["metadata"].(map[string]any))
 		metadata["annotations"] = annotations
 		redacted["metadata"] = metadata

@@ -65,9 +65,9 @@ func shown(content, other map[string]any, mark string) map[string]any {
 		}
 		visible["spec"] = spec
 	}
-	if copied, is := annotationsOf(content)[lastApplied].(string); is {
+	if copied, is := annotationsOf(content)[LastApplied].(string); is {
 		annotations, metadata := maps.Clone(annotationsOf(content)), maps.Clone(content["metadata"].(map[string]any))
-		annotations[lastApplied] = shownCopy(copied)
+		annotations[LastApplied] = shownCopy(copied)
 		metadata["annotations"], visible["metadata"] = annotations, metadata
 	}
 	return visible

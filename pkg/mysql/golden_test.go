@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/mysql"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -71,7 +72,7 @@ func liveOf(t *testing.T, directory string) template.Live {
 	t.Helper()
 	live := template.Live{}
 	for _, object := range documentsOf(t, directory, "live.yaml") {
-		id, ok := plan.Identify(object, "shop", manifest.BuiltinScopes())
+		id, ok := manifest.Identify(object, "shop", manifest.BuiltinScopes())
 		require.True(t, ok)
 		live[id] = object
 	}
@@ -124,7 +125,7 @@ func assertAccepted(t *testing.T, app *v1alpha1.Application) {
 	if app.Namespace == "" {
 		app.Namespace = "default"
 	}
-	decided := plan.Decide(plan.Input{Application: app, Kinds: plan.Offline(), ContestPolicy: plan.DefaultContestPolicy, Now: time.Unix(0, 0)})
+	decided := plan.Decide(plan.Input{Application: app, Kinds: intent.Offline(), ContestPolicy: plan.DefaultContestPolicy, Now: time.Unix(0, 0)})
 	require.Nil(t, decided.Invalid)
 	assert.Len(t, decided.Changes, len(app.Spec.Manifest))
 	for _, change := range decided.Changes {

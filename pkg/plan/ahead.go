@@ -37,15 +37,15 @@ func (p *Plan) WriteAheadStatus() *v1alpha1.ApplicationStatus {
 	}
 	more := spareIn(status)
 	for i, item := range status.LastAppliedManifest {
-		content, err := decode(item)
+		content, err := manifest.DecodeRaw(item)
 		if err != nil {
 			continue
 		}
-		id, ok := Identify(content, app.Namespace, p.in.Kinds)
+		id, ok := manifest.Identify(content, app.Namespace, p.in.Kinds)
 		if r := ahead[id]; ok && r != nil && i < len(status.MangledObserverSchema) {
 			more.put(i, r)
 			for k := range status.Resources {
-				if IDOf(status.Resources[k].ResourceReference) == id {
+				if manifest.IDFromReference(status.Resources[k].ResourceReference) == id {
 					status.Resources[k].Schema = v1alpha1.SchemaDefault
 				}
 			}
@@ -125,8 +125,8 @@ func isKnown(before, now []v1alpha1.BaselineField) bool {
 // upsertInventory replaces the inventory entries of the same objects with rows, and appends the other rows.
 func upsertInventory(inventory, rows []v1alpha1.ResourceStatus) []v1alpha1.ResourceStatus {
 	for _, row := range rows {
-		id := IDOf(row.ResourceReference)
-		k := slices.IndexFunc(inventory, func(r v1alpha1.ResourceStatus) bool { return IDOf(r.ResourceReference) == id })
+		id := manifest.IDFromReference(row.ResourceReference)
+		k := slices.IndexFunc(inventory, func(r v1alpha1.ResourceStatus) bool { return manifest.IDFromReference(r.ResourceReference) == id })
 		if k < 0 {
 			row.Health, row.Reason, row.Message = healthUnknown, v1alpha1.ReasonRetrying, id.String()+" is about to be held"
 			inventory = append(inventory, row)

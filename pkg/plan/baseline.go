@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/writer"
@@ -124,7 +125,7 @@ func (p baselinePass) hadHeld(res *resource, b *v1alpha1.BaselineField) bool {
 	case !before.Value.Set, before.Value.Equal(live.Value), !live.Value.Set && observer.Empty(before.Value.Any):
 		return true // it has not drifted since then
 	}
-	value := encode(before.Value.Any)
+	value := manifest.EncodeRaw(before.Value.Any)
 	b.Value, b.Manager = &value, ""
 	return true
 }
@@ -200,7 +201,7 @@ func (res *resource) originalFields(d delta.Difference, in Input) (fields []v1al
 	b := v1alpha1.BaselineField{Path: d.Path, Time: metav1.NewTime(in.Now.UTC()).Rfc3339Copy()}
 	switch {
 	case (d.Reason == delta.Changed || d.Reason == delta.Unwanted) && res.holdsIn(d.Path):
-		value := encode(d.Live.Any)
+		value := manifest.EncodeRaw(d.Live.Any)
 		b.Value = &value
 		writer, _ := in.writersOf(res.object.ID, res.live).OfValue(d.LivePath())
 		b.Manager = writer.Manager
@@ -240,14 +241,14 @@ func (res *resource) withCreatedParent(app *v1alpha1.Application, b v1alpha1.Bas
 func (p *Plan) limitBaselines() {
 	room := maxBaselineBytes
 	for _, res := range p.resources {
-		if isSelected(res.object) {
+		if intent.IsSelected(res.object) {
 			room += baselineBytesPerSelectedObject
 		}
 	}
 	most := room
 	for i := range p.in.Application.Status.Resources {
 		for _, b := range p.in.Application.Status.Resources[i].Baseline {
-			room -= len(encode(b).Raw)
+			room -= len(manifest.EncodeRaw(b).Raw)
 		}
 	}
 	for _, res := range p.resources {
@@ -259,7 +260,7 @@ func (p *Plan) limitBaselines() {
 			if known[b.Path] {
 				return false
 			}
-			length := len(encode(b).Raw)
+			length := len(manifest.EncodeRaw(b).Raw)
 			if length > room {
 				return true
 			}
@@ -276,7 +277,7 @@ func (p *Plan) limitBaselines() {
 		})
 		if len(res.unrecorded) > 0 {
 			p.warn(fmt.Sprintf("%s: the original value of %s exceeds the limit of %d KiB: it is held, but cannot be restored",
-				res.object.ID, firstNames(res.unrecorded), most/1024))
+				res.object.ID, intent.FirstNames(res.unrecorded), most/1024))
 		}
 	}
 }
@@ -306,7 +307,7 @@ func (p *Plan) warnUnrestorable() {
 			}
 		}
 		if len(lost) > 0 {
-			p.Warnings = append(p.Warnings, fmt.Sprintf("%s: fields that a rule removes have no recorded original value, and are not restored: %s", res.object.ID, firstNames(lost)))
+			p.Warnings = append(p.Warnings, fmt.Sprintf("%s: fields that a rule removes have no recorded original value, and are not restored: %s", res.object.ID, intent.FirstNames(lost)))
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
@@ -122,7 +123,7 @@ func restOf(b testing.TB, manifests []runtime.RawExtension) plan.Input {
 	app := &v1alpha1.Application{}
 	app.Namespace, app.Name, app.UID = "default", "shop", "app-1"
 	app.Spec.Manifest = manifests
-	in := plan.Input{Application: app, Kinds: plan.Offline(), Memory: &plan.State{}, Live: map[manifest.ID]map[string]any{}}
+	in := plan.Input{Application: app, Kinds: intent.Offline(), Memory: &plan.State{}, Live: map[manifest.ID]map[string]any{}}
 	p := plan.Decide(in)
 	if p.Invalid != nil {
 		b.Fatal(p.Invalid)

@@ -9,6 +9,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
@@ -88,26 +89,26 @@ func (res *resource) claimProblem() *Problem {
 		return nil
 	}
 	if res.awaitedOwner != "" {
-		problem := problemf(v1alpha1.ReasonWaiting, "%s is owned by Application %s, which has not recorded its held fields yet", res.object.ID, res.awaitedOwner)
+		problem := intent.Problemf(v1alpha1.ReasonWaiting, "%s is owned by Application %s, which has not recorded its held fields yet", res.object.ID, res.awaitedOwner)
 		problem.Remedy.Text = "Check whether that Application is suspended. If it no longer exists, remove its tracking metadata from the object"
-		problem.compared = true
+		problem.FromComparison = true
 		return problem
 	}
 	if res.deferredTo != "" {
-		problem := problemf(v1alpha1.ReasonWaiting, "%s is also claimed by Application %s, which is older and has not reconciled it yet", res.object.ID, res.deferredTo)
-		problem.RetryAfter, problem.compared = precedenceRecheckInterval, true
+		problem := intent.Problemf(v1alpha1.ReasonWaiting, "%s is also claimed by Application %s, which is older and has not reconciled it yet", res.object.ID, res.deferredTo)
+		problem.RetryAfter, problem.FromComparison = precedenceRecheckInterval, true
 		return problem
 	}
 	var told []string
 	for _, c := range res.claimed {
 		told = append(told, c.Path+" is held by Application "+c.Holder)
 	}
-	problem := problemf(v1alpha1.ReasonFieldClaimed, "%s: %s", res.object.ID, firstNames(told))
+	problem := intent.Problemf(v1alpha1.ReasonFieldClaimed, "%s: %s", res.object.ID, intent.FirstNames(told))
 	problem.Remedy = v1alpha1.Remedy{
 		Text:    "Release the field from one of the two Applications. If the other one no longer exists, run this command: existing Applications then record their claims again",
 		Command: forgetHolders(res.object.ID),
 	}
-	problem.RetryAfter, problem.compared = res.recheckAfter, true
+	problem.RetryAfter, problem.FromComparison = res.recheckAfter, true
 	return problem
 }
 

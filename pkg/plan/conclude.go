@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
@@ -163,7 +164,7 @@ func (c *summarizer) recordHookResults(res *resource, live map[string]any) {
 		_ = observe(s) // it never fails
 	}
 	status := &c.result.Status
-	status.LastObservedManifest = append(status.LastObservedManifest, encode(s.Observed))
+	status.LastObservedManifest = append(status.LastObservedManifest, manifest.EncodeRaw(s.Observed))
 	if s.Address != "" {
 		if status.Services == nil {
 			status.Services = map[string]string{}
@@ -201,7 +202,7 @@ func (c *summarizer) hooks() {
 // translation.
 func (c *summarizer) source() {
 	s, source := &c.result.Status, c.plan.in.Source
-	if !translated(c.plan.in.Application) || source == nil || c.plan.retiring {
+	if !intent.IsTranslated(c.plan.in.Application) || source == nil || c.plan.retiring {
 		s.SourceDigest, s.ManifestDigest, s.Outputs = "", "", nil
 		return
 	}
@@ -210,7 +211,7 @@ func (c *summarizer) source() {
 	}
 	s.SourceDigest, s.ManifestDigest, s.Outputs = source.Digest, source.ManifestDigest(), nil
 	if len(source.Outputs) > 0 {
-		outputs := encode(source.Outputs)
+		outputs := manifest.EncodeRaw(source.Outputs)
 		s.Outputs = &outputs
 	}
 }

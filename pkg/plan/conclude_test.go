@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
@@ -137,7 +138,7 @@ func TestARemovedFieldIsRememberedUntilItIsGone(t *testing.T) {
 		}},
 		{"the kind cannot be read for a while", func(w *world) {
 			p := plan.Decide(plan.Input{
-				Application: w.app, Kinds: plan.Offline(), Memory: w.mem, Now: w.now,
+				Application: w.app, Kinds: intent.Offline(), Memory: w.mem, Now: w.now,
 				Blocked: map[manifest.ID]*plan.Problem{settingsID: {Reason: v1alpha1.ReasonRetrying, Message: "down"}},
 			})
 			w.store(p.Summarize(nil, w.now))

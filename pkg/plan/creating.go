@@ -9,6 +9,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/compress"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
@@ -51,7 +52,7 @@ func (p *Plan) mergePendingCreates(said, says pendingCreates) pendingCreates {
 	}
 	for _, state := range said.States {
 		desired, _ := state.(map[string]any)
-		id, ok := Identify(desired, p.in.Application.Namespace, p.in.Kinds)
+		id, ok := manifest.Identify(desired, p.in.Application.Namespace, p.in.Kinds)
 		if name := nameOf(id); ok && !there.Has(name) && slices.Contains(said.Objects, name) {
 			says.States = append(says.States, state)
 		}

@@ -14,6 +14,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
@@ -124,7 +125,7 @@ func TestForeignAnnotationIsIgnored(t *testing.T) {
 		w.die(true)
 		w.app.Annotations[v1alpha1.AnnotationCreating] = text
 		assert.Empty(t, paths(w.decide()), text)
-		assert.Empty(t, plan.DecideDeletion(plan.Input{Application: w.app, Kinds: plan.Offline()}).Changes)
+		assert.Empty(t, plan.DecideDeletion(plan.Input{Application: w.app, Kinds: intent.Offline()}).Changes)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
@@ -27,24 +28,24 @@ import (
 // Decide writes nothing and does not change its input.
 func Decide(in Input) *Plan {
 	p := newPlan(in)
-	if p.Invalid = cmp.Or(UnsupportedProblem(in.Application), incompleteProblem(in.Application)); p.Invalid != nil {
+	if p.Invalid = cmp.Or(intent.UnsupportedProblem(in.Application), intent.IncompleteProblem(in.Application)); p.Invalid != nil {
 		return p
 	}
 	p.unmask()
-	r, problem := renderer{&p.facts}.render()
+	r, problem := intent.Render(p.intent())
 	if problem != nil {
 		p.Invalid = problem
 		return p
 	}
-	p.given, p.Warnings = r.warnings, slices.Clip(r.warnings)
-	resources := renderer{&p.facts}.rendered(r)
+	p.given, p.Warnings = r.Warnings, slices.Clip(r.Warnings)
+	resources := p.desired(r)
 	records, inventory := recordsOf(in, resources)
 	accepted := acceptedOf(in)
 	p.statuses = statusByID(inventory)
-	if p.mayHaveCreated(r.objects) {
+	if p.mayHaveCreated(r.Objects) {
 		addCreated(records, in)
 	}
-	desired := make(map[manifest.ID]bool, len(r.objects))
+	desired := make(map[manifest.ID]bool, len(r.Objects))
 	for _, res := range resources {
 		id := res.object.ID
 		desired[id] = true
@@ -66,13 +67,13 @@ func Decide(in Input) *Plan {
 	return p
 }
 
-// rendered returns the desired resources, before any live object is considered.
-func (p renderer) rendered(r renderedInput) []*resource {
-	resources := make([]*resource, len(r.objects))
-	for i, object := range r.objects {
+// desired returns the desired resources, before any live object is considered.
+func (f *facts) desired(r intent.Rendering) []*resource {
+	resources := make([]*resource, len(r.Objects))
+	for i, object := range r.Objects {
 		res := &resource{resourceInput: resourceInput{
-			object: object, written: r.written[i], rendered: r.entries[i], kind: p.in.Kinds.Type(object.GVK()),
-			policy: claim.DesiredPolicy(p.in.Application, object.Ownership),
+			object: object, written: r.Written[i], rendered: r.Entries[i], kind: f.in.Kinds.Type(object.GVK()),
+			policy: claim.DesiredPolicy(f.in.Application, object.Ownership),
 		}}
 		if res.policy.Creates { // fields of shared objects are held by key, so Typed does not apply to them
 			res.rendered = res.rendered.Typed(res.kind)
@@ -110,4 +111,13 @@ func (p *Plan) WithFields(fields []v1alpha1.ResourceFields) *Plan {
 	in.Application.Spec.Fields = fields
 	in.Application.Generation++
 	return Decide(in)
+}
+
+// EditFields returns spec.fields after an edit of the fields of a resource: see intent.EditFields.
+func (p *Plan) EditFields(id manifest.ID, edit intent.Edit) (fields []v1alpha1.ResourceFields, notes []string, err error) {
+	ids := make([]manifest.ID, len(p.Changes))
+	for i, change := range p.Changes {
+		ids[i] = change.ID
+	}
+	return intent.EditFields(p.in.Intent(), ids, id, edit)
 }

@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/observer"
 )
@@ -82,12 +83,12 @@ func isDefault(parent, name string, siblings map[string]any) bool {
 
 // DefaultFor returns the value that the API server sets if a field of an object of the kind is absent. It returns false
 // if the schema of the kind does not define it.
-func DefaultFor(known Kinds, gvk schema.GroupVersionKind, path string) (any, bool) {
+func DefaultFor(known intent.Kinds, gvk schema.GroupVersionKind, path string) (any, bool) {
 	parsed, err := observer.ParseFieldPath(path)
 	if err != nil {
 		return nil, false
 	}
-	if value, defined := parsed.DefaultFor(published(known, gvk)); defined {
+	if value, defined := parsed.DefaultFor(intent.Published(known, gvk)); defined {
 		return value, true
 	}
 	return parsed.DefaultFor(kinds.Builtin(gvk)) // the published schema has few defaults of built-in kinds

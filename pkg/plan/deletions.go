@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
@@ -98,7 +99,7 @@ func (p *pruner) hasBegun(old *pruneCandidate) bool {
 // without it.
 func (p *pruner) isEmptied() bool {
 	spec := p.in.Application.Spec
-	if len(spec.Manifest) > 0 || translated(p.in.Application) {
+	if len(spec.Manifest) > 0 || intent.IsTranslated(p.in.Application) {
 		return false
 	}
 	return len(spec.Select) == 0 || slices.ContainsFunc(p.deletions.due, func(old *pruneCandidate) bool { return !old.policy.Claims })

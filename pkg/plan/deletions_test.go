@@ -19,6 +19,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -509,7 +510,7 @@ func accident(w *world, random *rand.Rand, objects []runtime.RawExtension) strin
 	if w.source == nil {
 		w.apply(manifests)
 	} else {
-		w.source = &plan.Source{Digest: strconv.Itoa(random.Int()), Objects: decoded(w.t, manifests)}
+		w.source = &intent.Source{Digest: strconv.Itoa(random.Int()), Objects: decoded(w.t, manifests)}
 	}
 	return []string{"nothing", "another branch", "a truncated file", "a part"}[kind]
 }
@@ -547,7 +548,7 @@ func TestNoAccidentExceedsTheMaximum(t *testing.T) {
 		w.unconfirmed = true
 		if random.IntN(3) == 0 {
 			w.app.Spec.Tosca = &v1alpha1.ToscaSource{}
-			w.source = &plan.Source{Digest: "1", Objects: decoded(t, named("a", 0, n))}
+			w.source = &intent.Source{Digest: "1", Objects: decoded(t, named("a", 0, n))}
 		} else {
 			w.apply(named("a", 0, n))
 		}

@@ -9,6 +9,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/writer"
@@ -58,7 +59,7 @@ func (p decider) decideAbsent(res *resource) {
 
 // absentProblem returns the Problem of a shared object that does not exist.
 func absentProblem(id manifest.ID) *Problem {
-	return problemf(v1alpha1.ReasonWaiting, "%s does not exist; it is shared, so it is not created", id)
+	return intent.Problemf(v1alpha1.ReasonWaiting, "%s does not exist; it is shared, so it is not created", id)
 }
 
 // decideLive decides the change of a resource whose object exists.
@@ -139,7 +140,7 @@ func (p decider) create(res *resource) {
 	app := p.in.Application
 	res.change.Action = Create
 	_, res.change.Manifest = claim.WithTracking(app, res.entry, res.desired)
-	if !sameContent(res.desired, res.object.Content) && !observer.Equal(res.desired, res.object.Content) {
+	if !intent.IsSameContent(res.desired, res.object.Content) && !observer.Equal(res.desired, res.object.Content) {
 		_, res.change.Fallback = claim.WithTracking(app, res.entry, res.object.Content)
 	}
 }
@@ -255,8 +256,8 @@ func outsideProblem(id manifest.ID, compared delta.Comparison) *Problem {
 	if len(compared.Outside) == 0 {
 		return nil
 	}
-	problem := problemf(v1alpha1.ReasonOutsideRule, "%s: %s; the manifest has no allowed value to write", id, strings.Join(compared.Outside, "; "))
-	problem.compared = true
+	problem := intent.Problemf(v1alpha1.ReasonOutsideRule, "%s: %s; the manifest has no allowed value to write", id, strings.Join(compared.Outside, "; "))
+	problem.FromComparison = true
 	return problem
 }
 
@@ -264,7 +265,7 @@ func lengthProblem(id manifest.ID, compared delta.Comparison) *Problem {
 	if len(compared.TooShort) == 0 {
 		return nil
 	}
-	problem := problemf(v1alpha1.ReasonListTooShort, "%s: %s", id, strings.Join(compared.TooShort, "; "))
-	problem.compared = true
+	problem := intent.Problemf(v1alpha1.ReasonListTooShort, "%s: %s", id, strings.Join(compared.TooShort, "; "))
+	problem.FromComparison = true
 	return problem
 }

@@ -5,7 +5,7 @@
 //
 // The package does not access a cluster or a clock.
 //
-//	p := plan.Decide(plan.Input{Application: &app, Live: live, Kinds: plan.Offline()})
+//	p := plan.Decide(plan.Input{Application: &app, Live: live, Kinds: intent.Offline()})
 //	for _, change := range p.Changes {
 //		fmt.Println(change.Action, change.ID)
 //	}
@@ -18,8 +18,7 @@
 //	for users    view.go has a plan in printable form; explain.go (explainwalk.go, explainshare.go,
 //	             explainfield.go) explains the state of each field; notheld.go finds the free
 //	             fields that differ from the manifest; suggest.go proposes a schema, without the
-//	             defaults of defaults.go; taken.go finds changes of tracking metadata only;
-//	             editfields.go edits paths of spec.fields and of a schema
+//	             defaults of defaults.go; taken.go finds changes of tracking metadata only
 //	summarize    conclude.go writes the parts of the status, one after the other:
 //	             response.go interprets responses of the API server,
 //	             deletioncount.go counts deletions,
@@ -40,18 +39,13 @@
 //	             (branch.go, merge.go) restores the values of released fields; baseline.go
 //	             records original values, heldvalue.go the values while fields are held.
 //	             facts.go has what all of them depend on
-//	the input    render.go makes the objects (objects.go, and selected.go for those that
-//	             selection.go selects) and schemas of the spec, fields.go the schemas of
-//	             spec.fields, profiles.go those of HoldProfiles (profilenames.go checks their
-//	             names); listeners.go has the engine's
-//	             own steps among the hooks; record.go reads the last-applied state, users.go the
-//	             user of a change; misspelt.go finds unknown fields, faults.go invalid parts;
-//	             size.go checks whether the status will fit, incomplete.go whether parts of the
-//	             Application are still in slices
+//	the input    Package intent makes the objects and schemas of the spec. listeners.go has the
+//	             engine's own steps among the hooks; record.go reads the last-applied state,
+//	             users.go the user of a change; size.go checks whether the status will fit
 //	contests     refusal.go has the rejected leaves, unit.go the fields that are written together,
 //	             sibling.go the fields that may cause a rejection, kept.go the fields that the
 //	             API server does not remove
-//	types        plan.go, problem.go, source.go, memory.go, identity.go
+//	types        plan.go, problem.go, memory.go, identity.go
 //
-// mask.go masks values of Secrets. health.go, json.go, text.go and offline.go have small helpers.
+// mask.go masks values of Secrets. health.go and text.go have small helpers.
 package plan

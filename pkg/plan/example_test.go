@@ -6,6 +6,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
@@ -23,7 +24,7 @@ spec:
 		{Kind: "ConfigMap", Namespace: "default", Name: "settings"}: {"data": map[string]any{"mode": "changed"}},
 	}
 
-	p := plan.Decide(plan.Input{Application: &app, Live: live, Kinds: plan.Offline()})
+	p := plan.Decide(plan.Input{Application: &app, Live: live, Kinds: intent.Offline()})
 	for _, change := range p.Changes {
 		fmt.Println(change.Action, change.ID)
 	}

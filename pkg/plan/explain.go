@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/writer"
@@ -154,7 +155,7 @@ func (p *Plan) ExplainChange(change Change, showSecrets bool) Explanation {
 	}
 	e.authors = writer.NewIndex(nil, e.live)
 	if res := change.resource; res != nil {
-		explained.Desired, explained.Default, explained.FieldsItem = true, res.entry.Default, fieldsItem(res.entry)
+		explained.Desired, explained.Default, explained.FieldsItem = true, res.entry.Default, intent.FieldsItem(res.entry)
 		explained.Written = !res.entry.Default && !res.entry.FromFields()
 		explained.Profiles = res.entry.Profiles()
 		e.res, e.removals, e.claims = res, decider{&p.facts}.withdrawn(res), claimsAt(p.in.Application, res.kind, e.live)

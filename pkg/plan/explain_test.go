@@ -14,6 +14,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -122,14 +123,14 @@ func isEmptyList(v delta.Value) bool {
 func given(t *testing.T, application string, live ...string) plan.Input {
 	t.Helper()
 	in := plan.Input{
-		Application: &v1alpha1.Application{}, Kinds: plan.Offline(), Live: map[manifest.ID]map[string]any{},
+		Application: &v1alpha1.Application{}, Kinds: intent.Offline(), Live: map[manifest.ID]map[string]any{},
 		Now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 	}
 	require.NoError(t, yaml.UnmarshalStrict([]byte(application), in.Application))
 	for _, text := range live {
 		documents, err := manifest.Read("live", []byte(text))
 		require.NoError(t, err)
-		id, ok := plan.Identify(documents[0].Value, in.Application.Namespace, in.Kinds)
+		id, ok := manifest.Identify(documents[0].Value, in.Application.Namespace, in.Kinds)
 		require.True(t, ok)
 		in.Live[id] = documents[0].Value
 	}

@@ -10,6 +10,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/writer"
@@ -77,11 +78,11 @@ func (f *Field) settleProfile(by *observer.ProfilePath, remedy string) {
 	switch {
 	case by == nil, f.State == FieldMark, by.Free != (f.State == FieldFree):
 	case by.Free && f.Manifest.Set:
-		f.Profile, f.Why = by.Profile, "not held: "+profileNote(by)+"; "+remedy
+		f.Profile, f.Why = by.Profile, "not held: "+intent.ProfileNote(by)+"; "+remedy
 	case by.Free:
-		f.Profile, f.Why = by.Profile, "free: "+profileNote(by)
+		f.Profile, f.Why = by.Profile, "free: "+intent.ProfileNote(by)
 	default:
-		f.Profile, f.Why = by.Profile, f.Why+"; "+profileNote(by)
+		f.Profile, f.Why = by.Profile, f.Why+"; "+intent.ProfileNote(by)
 	}
 }
 

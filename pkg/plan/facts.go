@@ -5,6 +5,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
@@ -17,6 +18,13 @@ type facts struct {
 	statuses map[manifest.ID]*v1alpha1.ResourceStatus
 	unknown  []manifest.ID // Secrets whose values only the template source has
 	retiring bool          // the Application is being deleted
+}
+
+// intent returns the input of the manifests and schemas, with the engine's own steps among the hooks.
+func (f *facts) intent() intent.Input {
+	in := f.in.Intent()
+	in.Hooks = f.hooks
+	return in
 }
 
 // Suspended reports whether the Application is suspended, so that nothing is written.
@@ -79,9 +87,6 @@ type pruner struct {
 
 	warnings []string
 }
-
-// renderer makes the objects and schemas of the spec.
-type renderer struct{ *facts }
 
 // originPass finds the users who made writes.
 type originPass struct{ *facts }

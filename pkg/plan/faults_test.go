@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -39,8 +40,8 @@ func TestFaults(t *testing.T) {
 			app.Namespace, app.Name = "default", "shop"
 			app.Spec.Manifest = []runtime.RawExtension{{Raw: []byte(row.manifest)}}
 			app.Spec.ObserverSchema = []runtime.RawExtension{{Raw: []byte(row.schema)}}
-			in := plan.Input{Application: app, Kinds: plan.Offline()}
-			faults := plan.Faults(in)
+			in := plan.Input{Application: app, Kinds: intent.Offline()}
+			faults := intent.Faults(in.Intent())
 			assert.Equal(t, plan.Decide(in).Invalid != nil, len(faults) > 0)
 			for _, fault := range faults { // the messages are tested in other packages
 				var ofManifest *manifest.ValidationError

@@ -13,6 +13,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
 )
@@ -288,12 +289,12 @@ func TestHoldThenFreeIsAsBefore(t *testing.T) {
 			return
 		}
 		free := rapid.Bool().Draw(r, "free")
-		edit := plan.Edit{Free: free, Paths: []string{path}}
+		edit := intent.Edit{Free: free, Paths: []string{path}}
 		if _, held, err := before.EditFields(observertest.ID, edit); !free && err == nil && len(held) == 0 && rapid.Bool().Draw(r, "with a rule") {
 			edit.Rule = drawnRule(r, v1alpha1.HeldField{})
 		}
 		if isRuled := strings.Contains(sorted(r, w.app.Spec.Fields), `{"path"`); isRuled || len(w.app.Spec.ObserverSchema) > 0 {
-			if _, notes, err := before.EditFields(observertest.ID, plan.Edit{Free: !free, Paths: edit.Paths}); err != nil || len(notes) == 0 {
+			if _, notes, err := before.EditFields(observertest.ID, intent.Edit{Free: !free, Paths: edit.Paths}); err != nil || len(notes) == 0 {
 				return // holding the field to one value removes its rule, or the schema holds a part of it
 			}
 		}
@@ -311,7 +312,7 @@ func TestHoldThenFreeIsAsBefore(t *testing.T) {
 		require.Len(r, notes, 1, "twice is once")
 		require.Equal(r, sorted(r, once), sorted(r, again))
 
-		back, notes, err := after.EditFields(observertest.ID, plan.Edit{Free: !free, Paths: edit.Paths})
+		back, notes, err := after.EditFields(observertest.ID, intent.Edit{Free: !free, Paths: edit.Paths})
 		require.NoError(r, err)
 		require.Empty(r, notes)
 		require.Equal(r, changes(r, before), changes(r, before.WithFields(back)))

@@ -14,6 +14,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -45,9 +46,9 @@ func FuzzDecide(f *testing.F) {
 		if json.Unmarshal(application, app) != nil {
 			return
 		}
-		in := plan.Input{Application: app, Kinds: plan.Offline(), Live: map[manifest.ID]map[string]any{}, Memory: &plan.State{}}
+		in := plan.Input{Application: app, Kinds: intent.Offline(), Live: map[manifest.ID]map[string]any{}, Memory: &plan.State{}}
 		if object, err := manifest.DecodeJSON(live); err == nil {
-			if id, ok := plan.Identify(object, app.Namespace, in.Kinds); ok {
+			if id, ok := manifest.Identify(object, app.Namespace, in.Kinds); ok {
 				in.Live[id] = object
 			}
 		}
@@ -104,7 +105,7 @@ func FuzzShared(f *testing.F) {
 		status.ResourceReference = v1alpha1.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "config"}
 		status.Ownership = v1alpha1.OwnershipShare
 		app.Status.Resources = []v1alpha1.ResourceStatus{status}
-		in := plan.Input{Application: app, Kinds: plan.Offline(), Live: map[manifest.ID]map[string]any{config: live}, Memory: &plan.State{}}
+		in := plan.Input{Application: app, Kinds: intent.Offline(), Live: map[manifest.ID]map[string]any{config: live}, Memory: &plan.State{}}
 		for _, p := range []*plan.Plan{plan.Decide(in), plan.DecideDeletion(in)} {
 			for _, c := range p.Changes {
 				for _, d := range c.Fields {

@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -91,7 +92,7 @@ func applyPatch(t require.TestingT, live map[string]any, change plan.Change) map
 
 func readCase(t *testing.T, dir string) plan.Input {
 	t.Helper()
-	in := plan.Input{Kinds: plan.Offline(), Live: map[manifest.ID]map[string]any{}, Normalize: cluster.Normalize}
+	in := plan.Input{Kinds: intent.Offline(), Live: map[manifest.ID]map[string]any{}, Normalize: cluster.Normalize}
 	raw, err := os.ReadFile(filepath.Join(dir, "application.yaml"))
 	require.NoError(t, err)
 	raw, err = yaml.YAMLToJSONStrict(raw)
@@ -99,10 +100,10 @@ func readCase(t *testing.T, dir string) plan.Input {
 	in.Application, err = cluster.DecodeApplication(raw)
 	require.NoError(t, err)
 	for _, object := range readObjects(t, filepath.Join(dir, "live.yaml")) {
-		id, ok := plan.Identify(object, in.Application.Namespace, in.Kinds)
+		id, ok := manifest.Identify(object, in.Application.Namespace, in.Kinds)
 		require.True(t, ok)
 		in.Live[id] = object
-		if target, ok := plan.AutoscalerTarget(object); ok {
+		if target, ok := intent.AutoscalerTarget(object); ok {
 			in.Profiles.Autoscaled = map[manifest.ID]string{target: id.Name}
 		}
 	}
@@ -123,13 +124,13 @@ func readCase(t *testing.T, dir string) plan.Input {
 	return in
 }
 
-func readProfile(t *testing.T, object map[string]any) *plan.Profile {
+func readProfile(t *testing.T, object map[string]any) *intent.Profile {
 	t.Helper()
 	raw, err := json.Marshal(object)
 	require.NoError(t, err)
 	profile, err := cluster.DecodeProfile(raw)
 	require.NoError(t, err)
-	read, mistakes := plan.ReadProfile(profile)
+	read, mistakes := intent.ReadProfile(profile)
 	require.Empty(t, mistakes)
 	return read
 }

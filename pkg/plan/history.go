@@ -257,7 +257,7 @@ func WithOlder(older, more []v1alpha1.HistoryEntry) []v1alpha1.HistoryEntry {
 // fitting returns the number of entries that fit into the limits.
 func fitting(all []v1alpha1.HistoryEntry, entries, bytes int) int {
 	for i := range all {
-		if bytes -= len(encode(all[i]).Raw) + len(","); i >= entries || bytes < 0 {
+		if bytes -= len(manifest.EncodeRaw(all[i]).Raw) + len(","); i >= entries || bytes < 0 {
 			return i
 		}
 	}
@@ -312,8 +312,8 @@ func spelled(value *runtime.RawExtension) string {
 		return ""
 	}
 	if bytes.ContainsAny(value.Raw, `{[\<>&`) {
-		if decoded, ok := decodeValue(value); ok {
-			return string(encode(decoded).Raw)
+		if decoded, ok := manifest.DecodeRawValue(value); ok {
+			return string(manifest.EncodeRaw(decoded).Raw)
 		}
 	}
 	return string(value.Raw)
@@ -331,14 +331,14 @@ func recordedValue(id manifest.ID, path string, v delta.Value) *runtime.RawExten
 	if secretPath(id, path) {
 		v.Any = manifest.Masked
 	}
-	raw := encode(v.Any)
+	raw := manifest.EncodeRaw(v.Any)
 	if len(raw.Raw) > mostValueBytes {
 		content, isText := v.Any.(string)
 		if !isText {
 			content = string(raw.Raw)
 		}
 		digest := sha256.Sum256([]byte(content))
-		raw = encode(fmt.Sprintf("%s… (%d bytes, sha256:%x)", strings.ToValidUTF8(content[:min(len(content), mostValueBytes/2)], ""), len(content), digest[:6]))
+		raw = manifest.EncodeRaw(fmt.Sprintf("%s… (%d bytes, sha256:%x)", strings.ToValidUTF8(content[:min(len(content), mostValueBytes/2)], ""), len(content), digest[:6]))
 	}
 	return &raw
 }

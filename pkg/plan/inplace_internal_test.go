@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
@@ -59,10 +60,10 @@ func TestFieldsInPlaceAreCompared(t *testing.T) {
 // values, including the tracking metadata.
 func heldWhole(t *testing.T) Input {
 	t.Helper()
-	in := Input{Application: &v1alpha1.Application{}, Kinds: Offline(), Live: map[manifest.ID]map[string]any{}}
+	in := Input{Application: &v1alpha1.Application{}, Kinds: intent.Offline(), Live: map[manifest.ID]map[string]any{}}
 	in.Application.Namespace, in.Application.Name, in.Application.UID = "default", "shop", "app"
-	in.Application.Spec.Manifest = []runtime.RawExtension{encode(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}})}
-	in.Application.Spec.ObserverSchema = []runtime.RawExtension{encode(map[string]any{
+	in.Application.Spec.Manifest = []runtime.RawExtension{manifest.EncodeRaw(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}})}
+	in.Application.Spec.ObserverSchema = []runtime.RawExtension{manifest.EncodeRaw(map[string]any{
 		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a", "labels": nil, "annotations": nil},
 	})}
 	id := manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "a"}
@@ -75,7 +76,7 @@ func heldWhole(t *testing.T) Input {
 
 func caseIn(t *testing.T, dir string) Input {
 	t.Helper()
-	in := Input{Application: &v1alpha1.Application{}, Kinds: Offline(), Live: map[manifest.ID]map[string]any{}}
+	in := Input{Application: &v1alpha1.Application{}, Kinds: intent.Offline(), Live: map[manifest.ID]map[string]any{}}
 	raw, err := os.ReadFile(filepath.Join(dir, "application.yaml"))
 	require.NoError(t, err)
 	require.NoError(t, yaml.UnmarshalStrict(raw, in.Application))
@@ -87,7 +88,7 @@ func caseIn(t *testing.T, dir string) Input {
 	documents, err := manifest.Read("live.yaml", raw)
 	require.NoError(t, err)
 	for _, document := range documents {
-		if id, ok := Identify(document.Value, in.Application.Namespace, in.Kinds); ok {
+		if id, ok := manifest.Identify(document.Value, in.Application.Namespace, in.Kinds); ok {
 			in.Live[id] = document.Value
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
@@ -43,9 +44,9 @@ func TestDecideSurvivesInvalidInput(t *testing.T) {
 		if json.Unmarshal(raw, app) != nil {
 			return // the API server would reject it
 		}
-		in := plan.Input{Application: app, Kinds: plan.Offline(), Live: map[manifest.ID]map[string]any{}, Memory: &plan.State{}}
+		in := plan.Input{Application: app, Kinds: intent.Offline(), Live: map[manifest.ID]map[string]any{}, Memory: &plan.State{}}
 		for _, object := range readObjects(t, filepath.Join(dir, "live.yaml")) {
-			if id, ok := plan.Identify(object, app.Namespace, in.Kinds); ok {
+			if id, ok := manifest.Identify(object, app.Namespace, in.Kinds); ok {
 				in.Live[id] = object
 				if rapid.Bool().Draw(r, "damage live") {
 					in.Live[id]["spec"] = damage(r, object["spec"])

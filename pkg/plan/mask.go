@@ -63,7 +63,7 @@ func secretFields(id manifest.ID, fields []string) bool {
 	case fields[0] != "metadata":
 		return manifest.SecretField(fields[0])
 	}
-	return len(fields) > 1 && fields[1] == "annotations" && (len(fields) == 2 || fields[2] == lastAppliedAnnotation)
+	return len(fields) > 1 && fields[1] == "annotations" && (len(fields) == 2 || fields[2] == manifest.LastApplied)
 }
 
 // nestedSecretFields reports whether a path of an Application leads to a value of a Secret among its
@@ -99,9 +99,9 @@ func withoutSecrets(object map[string]any) map[string]any {
 	maps.DeleteFunc(visible, func(field string, _ any) bool { return manifest.SecretField(field) })
 	metadata, _ := object["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
-	if _, has := annotations[lastAppliedAnnotation]; has {
+	if _, has := annotations[manifest.LastApplied]; has {
 		annotations, metadata = maps.Clone(annotations), maps.Clone(metadata)
-		delete(annotations, lastAppliedAnnotation)
+		delete(annotations, manifest.LastApplied)
 		metadata["annotations"] = annotations
 		visible["metadata"] = metadata
 	}
@@ -126,6 +126,3 @@ func maskedPair(id manifest.ID, path string, desired, observed delta.Value) (mas
 	}
 	return desired, observed
 }
-
-// lastAppliedAnnotation is the annotation in which client-side kubectl apply stores the manifest.
-const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"

@@ -16,6 +16,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -597,9 +598,9 @@ var features = []feature{
 			c.given(foreign)
 			profile := &v1alpha1.HoldProfile{}
 			require.NoError(c.t, yaml.UnmarshalStrict([]byte("spec: {rules: [{kinds: [{group: apps, kind: Deployment}], free: [spec.replicas]}]}"), profile))
-			read, faults := plan.ReadProfile(profile)
+			read, faults := intent.ReadProfile(profile)
 			require.Empty(c.t, faults)
-			c.profiles.All = []*plan.Profile{read}
+			c.profiles.All = []*intent.Profile{read}
 			c.hold("spec: {replicas: 2, minReadySeconds: 1}", "")
 			c.drift(int64(9), "spec", "replicas")
 			return first(c.is(int64(9), "spec", "replicas"))

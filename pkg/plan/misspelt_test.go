@@ -7,13 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/kinds"
-	"holdfast.dev/holdfast/pkg/plan"
 )
 
 // served represents an API server whose version differs from that of the built-in kinds.
 type served struct {
-	plan.Kinds
+	intent.Kinds
 	configMap *kinds.Node
 }
 
@@ -36,6 +36,6 @@ func TestTheAPIServerKnowsItsFieldsBest(t *testing.T) {
 	const builtIn = "spec.manifest[1].later (Secret default/settings): v1 Secret has no such field"
 	assert.Equal(t, []string{"spec.manifest[0].later (ConfigMap default/settings): v1 ConfigMap has no such field", builtIn}, w.decide().Warnings)
 
-	w.kinds = served{plan.Offline(), configMap}
+	w.kinds = served{intent.Offline(), configMap}
 	assert.Equal(t, []string{"spec.manifest[0].immutable (ConfigMap default/settings): v1 ConfigMap has no such field", builtIn}, w.decide().Warnings)
 }

@@ -8,6 +8,7 @@ import (
 	"holdfast.dev/holdfast/internal/suggest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
@@ -64,7 +65,7 @@ func (e newElement) String() string {
 	if e.near != "" {
 		return fmt.Sprintf("%s has no element %s%s", e.path.Parent(), e.name, e.near)
 	}
-	return fmt.Sprintf("%s has no element %s, which is added; it has %s", e.path.Parent(), e.name, firstNames(e.names))
+	return fmt.Sprintf("%s has no element %s, which is added; it has %s", e.path.Parent(), e.name, intent.FirstNames(e.names))
 }
 
 // newElementWarnings returns warnings about list elements that would be added to a shared object: containers,
@@ -87,7 +88,7 @@ func (res *resource) newElementProblem(live map[string]any, compared delta.Compa
 	for _, d := range compared.Differences {
 		if e, is := newElementOf(live, d); is && e.isDeferred(res) {
 			return &Problem{
-				Reason: v1alpha1.ReasonWaiting, As: v1alpha1.DispositionEdit, Partial: true, Path: e.path, compared: true,
+				Reason: v1alpha1.ReasonWaiting, As: v1alpha1.DispositionEdit, Partial: true, Path: e.path, FromComparison: true,
 				Message: fmt.Sprintf("%s: %s", res.object.ID, e),
 				Remedy: v1alpha1.Remedy{Text: fmt.Sprintf(
 					"Correct the name in the manifest. To add another container, name it in spec.fields: hold: [\"*\", %q]", e.path)},

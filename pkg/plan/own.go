@@ -9,6 +9,7 @@ import (
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
@@ -19,15 +20,15 @@ func conflictProblem(app *v1alpha1.Application, id manifest.ID, live map[string]
 	owner := claim.Owner(app, live)
 	switch {
 	case isTokenSecret(app, id):
-		return problemf(v1alpha1.ReasonResourceConflict,
+		return intent.Problemf(v1alpha1.ReasonResourceConflict,
 			"%s already exists, and spec.hooks needs that name for its tokens: rename the Application", id)
 	case owner == "":
-		return problemf(v1alpha1.ReasonResourceConflict,
+		return intent.Problemf(v1alpha1.ReasonResourceConflict,
 			"%s already exists, and this Application does not own it: to adopt it, set spec.adoption to IfUnowned; %s; or use another name", id, share)
 	case strings.HasPrefix(owner, claim.ThisApplication):
-		return problemf(v1alpha1.ReasonResourceConflict, "%s already exists, and belongs to %s: use another name, or set spec.adoption to Always", id, owner)
+		return intent.Problemf(v1alpha1.ReasonResourceConflict, "%s already exists, and belongs to %s: use another name, or set spec.adoption to Always", id, owner)
 	}
-	return problemf(v1alpha1.ReasonResourceConflict,
+	return intent.Problemf(v1alpha1.ReasonResourceConflict,
 		"%s already exists, and belongs to %s: %s; to adopt it, set spec.adoption to Always; or use another name", id, owner, share)
 }
 
@@ -144,7 +145,7 @@ func (p decider) withLive(before claim.Policy, id manifest.ID, live map[string]a
 // the current spec shares, is never deleted.
 func (p *pruner) policyOnRecord(id manifest.ID, status v1alpha1.ResourceStatus) claim.Policy {
 	app := p.in.Application
-	if Shared(p.in)[id] || claim.DesiredPolicy(app, status.Ownership).Claims {
+	if intent.Shared(p.in.Intent())[id] || claim.DesiredPolicy(app, status.Ownership).Claims {
 		return claim.PolicyFor(app, claim.Shared)
 	}
 	return claim.PolicyFor(app, claim.Created)

@@ -10,6 +10,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -154,7 +155,7 @@ func (s server) world(t *testing.T) *world {
 var thing = observertest.Type()
 
 // typed also resolves the drawn kind.
-type typed struct{ plan.Kinds }
+type typed struct{ intent.Kinds }
 
 func (k typed) Type(gvk schema.GroupVersionKind) *kinds.Node {
 	if gvk == observertest.GVK {

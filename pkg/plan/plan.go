@@ -11,18 +11,12 @@ import (
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/writer"
 )
-
-// Kinds is a source of scopes and typed schemas of kinds: the built-in table, or an API server.
-type Kinds interface {
-	manifest.Scopes
-	// Type returns the typed schema of a kind, or nil.
-	Type(gvk schema.GroupVersionKind) *kinds.Node
-}
 
 // Input is the complete input of the decisions of a plan.
 type Input struct {
@@ -40,11 +34,11 @@ type Input struct {
 	UnresolvedSelections map[int]*Problem
 	Others
 	Observations
-	Kinds Kinds
+	Kinds intent.Kinds
 	// Source has the manifests that spec.tosca or spec.csar was translated into.
-	Source *Source
+	Source *intent.Source
 	// Profiles has the HoldProfiles, with which the cluster's owner changes default schemas.
-	Profiles Profiles
+	Profiles intent.Profiles
 	// Hooks are called in addition to the engine's own steps; nil for none.
 	Hooks *hooks.Hooks
 	// Callback describes how workloads reach the controller, if that is known.
@@ -56,6 +50,11 @@ type Input struct {
 	Normalize func(gvk schema.GroupVersionKind, object map[string]any) map[string]any
 	// Now is the time of the decision.
 	Now time.Time
+}
+
+// Intent returns the part of the input that the manifests and schemas depend on.
+func (in *Input) Intent() intent.Input {
+	return intent.Input{Application: in.Application, Live: in.Live, Kinds: in.Kinds, Source: in.Source, Profiles: in.Profiles, Hooks: in.Hooks}
 }
 
 // Observations has what watches and audit events have shown, in addition to the live objects.

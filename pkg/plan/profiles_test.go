@@ -19,6 +19,7 @@ import (
 
 	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
@@ -26,18 +27,18 @@ import (
 )
 
 // profileOf returns a profile with one rule, given as YAML.
-func profileOf(t require.TestingT, name, rule string) *plan.Profile {
+func profileOf(t require.TestingT, name, rule string) *intent.Profile {
 	p := &v1alpha1.HoldProfile{}
 	p.Name, p.Spec.Rules = name, make([]v1alpha1.ProfileRule, 1)
 	require.NoError(t, yaml.UnmarshalStrict([]byte(rule), &p.Spec.Rules[0]))
-	read, mistakes := plan.ReadProfile(p)
+	read, mistakes := intent.ReadProfile(p)
 	require.Empty(t, mistakes)
 	return read
 }
 
 // drawnProfile returns a profile for the kind of drawn specs, with paths from a spec. It also returns
 // the paths.
-func drawnProfile(r *rapid.T, spec map[string]any) ([]*plan.Profile, []string) {
+func drawnProfile(r *rapid.T, spec map[string]any) ([]*intent.Profile, []string) {
 	p := &v1alpha1.HoldProfile{}
 	p.Name = "drawn"
 	rule := v1alpha1.ProfileRule{Kinds: []v1alpha1.KindSelector{{Kind: observertest.GVK.Kind}}, Free: []string{drawnPath(r, spec)}}
@@ -48,9 +49,9 @@ func drawnProfile(r *rapid.T, spec map[string]any) ([]*plan.Profile, []string) {
 		rule.Hold = append(rule.Hold, drawnPath(r, spec))
 	}
 	p.Spec.Rules = []v1alpha1.ProfileRule{rule}
-	read, mistakes := plan.ReadProfile(p)
+	read, mistakes := intent.ReadProfile(p)
 	require.Empty(r, mistakes)
-	return []*plan.Profile{read}, slices.Concat(rule.Free, rule.Hold)
+	return []*intent.Profile{read}, slices.Concat(rule.Free, rule.Hold)
 }
 
 // overlaps reports whether one of the paths is above or below a path.
@@ -109,9 +110,9 @@ func TestAProfileIsWhatItsFieldsWouldBe(t *testing.T) {
 			return
 		}
 		p.Spec.Rules = []v1alpha1.ProfileRule{rule}
-		read, mistakes := plan.ReadProfile(p)
+		read, mistakes := intent.ReadProfile(p)
 		require.Empty(r, mistakes)
-		profiled.profiles.All = []*plan.Profile{read}
+		profiled.profiles.All = []*intent.Profile{read}
 		learns := rapid.Bool().Draw(r, "defaults")
 		for _, w := range []*world{fields, profiled} {
 			w.respond = func(o map[string]any) { rewrite(o["spec"], learns, false) }
@@ -156,7 +157,7 @@ func TestWithoutMatchingProfile(t *testing.T) {
 			}}
 		}
 		without := whole(r, w.decide())
-		w.profiles.All = []*plan.Profile{profileOf(r, "one", rule)}
+		w.profiles.All = []*intent.Profile{profileOf(r, "one", rule)}
 		require.Equal(r, without, whole(r, w.decide()))
 	})
 }
@@ -179,7 +180,7 @@ func TestThePathsOfTheUserPrevail(t *testing.T) {
 		if without.Invalid != nil {
 			return
 		}
-		w.profiles.All = []*plan.Profile{profileOf(r, "one", `{kinds: [{kind: "*"}], free: ["`+path+`"]}`)}
+		w.profiles.All = []*intent.Profile{profileOf(r, "one", `{kinds: [{kind: "*"}], free: ["`+path+`"]}`)}
 		require.Equal(r, whole(r, without), whole(r, w.decide()))
 	})
 }
@@ -201,14 +202,14 @@ func TestProfilesThatAreNone(t *testing.T) {
 		p := &v1alpha1.HoldProfile{}
 		p.Spec.Rules = make([]v1alpha1.ProfileRule, 1)
 		require.NoError(t, yaml.UnmarshalStrict([]byte(row.rule), &p.Spec.Rules[0]))
-		_, mistakes := plan.ReadProfile(p)
+		_, mistakes := intent.ReadProfile(p)
 		assert.ErrorContains(t, errors.Join(mistakes...), row.message, row.rule)
 	}
 }
 
 // Only names that the API server certainly does not know are errors.
 func TestUnknownNamesOfProfiles(t *testing.T) {
-	served := plan.ServedKinds{Unavailable: []string{"metrics.k8s.io"}, Kinds: []schema.GroupVersionKind{
+	served := intent.ServedKinds{Unavailable: []string{"metrics.k8s.io"}, Kinds: []schema.GroupVersionKind{
 		{Version: "v1", Kind: "ConfigMap"}, {Version: "v1", Kind: "Service"}, {Group: "apps", Version: "v1", Kind: "Deployment"},
 		{Group: "example.com", Version: "v1", Kind: "Untyped"},
 	}}
@@ -230,7 +231,7 @@ func TestUnknownNamesOfProfiles(t *testing.T) {
 		p := &v1alpha1.HoldProfile{}
 		p.Spec.Rules = make([]v1alpha1.ProfileRule, 1)
 		require.NoError(t, yaml.UnmarshalStrict([]byte(rule), &p.Spec.Rules[0]))
-		read, mistakes := plan.ReadProfile(p)
+		read, mistakes := intent.ReadProfile(p)
 		require.Empty(t, mistakes)
 		err := errors.Join(read.CheckNames(served, kinds.Builtin)...)
 		if want == "" {
@@ -254,7 +255,7 @@ func TestAutoscalerTargets(t *testing.T) {
 	} {
 		object := map[string]any{}
 		require.NoError(t, yaml.Unmarshal([]byte(text), &object))
-		target, ok := plan.AutoscalerTarget(object)
+		target, ok := intent.AutoscalerTarget(object)
 		assert.Equal(t, want, ok, text)
 		if want {
 			assert.Equal(t, manifest.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}, target)
@@ -280,9 +281,9 @@ func TestAProfileNeverBreaksAnApplication(t *testing.T) {
 		}
 		p.Spec.Rules = append(p.Spec.Rules, rule)
 	}
-	read, mistakes := plan.ReadProfile(p)
+	read, mistakes := intent.ReadProfile(p)
 	require.Empty(t, mistakes)
-	w.profiles.All = []*plan.Profile{read}
+	w.profiles.All = []*intent.Profile{read}
 	decided := w.decide()
 	require.Nil(t, decided.Invalid)
 	assert.Len(t, decided.Changes, 1)
@@ -296,14 +297,14 @@ func TestShippedProfiles(t *testing.T) {
 	files, err := filepath.Glob("../../deploy/profiles/*-*.yaml")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
-	var all []*plan.Profile
+	var all []*intent.Profile
 	for _, file := range files {
 		raw, err := os.ReadFile(file)
 		require.NoError(t, err)
 		p := &v1alpha1.HoldProfile{}
 		require.NoError(t, yaml.UnmarshalStrict(raw, p))
 		assert.Equal(t, p.Name+".yaml", filepath.Base(file))
-		read, mistakes := plan.ReadProfile(p)
+		read, mistakes := intent.ReadProfile(p)
 		require.Empty(t, mistakes, file)
 		all = append(all, read)
 	}
@@ -336,12 +337,12 @@ func TestShippedProfiles(t *testing.T) {
 // A HoldProfile with a field or value that this version does not know prevents every write for Applications with
 // objects that it may concern. It has no effect on others, on written schemas, or on a deletion.
 func TestUnknownProfilesStopApplications(t *testing.T) {
-	read := func(spec string) *plan.Profile {
+	read := func(spec string) *intent.Profile {
 		raw, err := yaml.YAMLToJSON([]byte("{metadata: {name: new}, spec: " + spec + "}"))
 		require.NoError(t, err)
 		from, err := v1alpha1.DecodeProfile(raw)
 		require.NoError(t, err)
-		profile, mistakes := plan.ReadProfile(from)
+		profile, mistakes := intent.ReadProfile(from)
 		require.Empty(t, mistakes)
 		return profile
 	}
@@ -356,7 +357,7 @@ func TestUnknownProfilesStopApplications(t *testing.T) {
 		const manifests = "manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {a: b}}]\n"
 		w := newWorld(t, manifests)
 		profile := read(row.spec)
-		w.profiles.All = []*plan.Profile{profile}
+		w.profiles.All = []*intent.Profile{profile}
 		assert.False(t, profile.AsksForAutoscalers(), row.spec)
 		require.NotNil(t, profile.NotSupported())
 		if p := w.decide(); row.unknown != "" {

@@ -29,7 +29,7 @@ func (p *Plan) prune(inventory []v1alpha1.ResourceStatus, desired map[manifest.I
 func (p *pruner) prune(inventory []v1alpha1.ResourceStatus, desired map[manifest.ID]bool, records map[manifest.ID]*record) {
 	seen := map[manifest.ID]bool{}
 	for _, status := range inventory {
-		id := IDOf(status.ResourceReference)
+		id := manifest.IDFromReference(status.ResourceReference)
 		if !desired[id] && !seen[id] {
 			seen[id] = true
 			p.pruneOne(id, status, records[id])
@@ -41,7 +41,7 @@ func (p *pruner) prune(inventory []v1alpha1.ResourceStatus, desired map[manifest
 			others[id] = live
 		}
 	}
-	for _, id := range sortedIDs(others) {
+	for _, id := range manifest.SortedIDs(others) {
 		live := others[id]
 		if !p.isNamed(id) {
 			p.warnings = append(p.warnings, fmt.Sprintf("%s has the tracking metadata of this Application, but is not in its inventory: "+

@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
@@ -32,7 +33,7 @@ func recordsOf(in Input, known []*resource) (records map[manifest.ID]*record, in
 		if err != nil {
 			continue
 		}
-		id, ok := Identify(desired, app.Namespace, in.Kinds)
+		id, ok := manifest.Identify(desired, app.Namespace, in.Kinds)
 		if !ok {
 			continue
 		}
@@ -44,7 +45,7 @@ func recordsOf(in Input, known []*resource) (records map[manifest.ID]*record, in
 	}
 	for i := range app.Status.Resources {
 		status := &app.Status.Resources[i]
-		if r := records[IDOf(status.ResourceReference)]; r != nil {
+		if r := records[manifest.IDFromReference(status.ResourceReference)]; r != nil {
 			r.status = status
 		}
 	}
@@ -60,7 +61,7 @@ func (res *resource) stateIn(item runtime.RawExtension) (map[string]any, error) 
 	if res != nil && manifest.IsTextOf(item.Raw, res.object.Content) {
 		return res.object.Content, nil
 	}
-	return decode(item)
+	return manifest.DecodeRaw(item)
 }
 
 // entryIn returns a schema in the status, or nil if it is not a valid schema of the object. It does not parse
@@ -70,7 +71,7 @@ func (res *resource) entryIn(item runtime.RawExtension, id manifest.ID) (entry *
 		entry = res.rendered.ReadBack(item.Raw)
 	}
 	if entry == nil {
-		raw, err := decode(item)
+		raw, err := manifest.DecodeRaw(item)
 		if err != nil {
 			return nil
 		}
@@ -88,7 +89,7 @@ func (res *resource) entryIn(item runtime.RawExtension, id manifest.ID) (entry *
 
 // settleOrigin sets whether the schema is a default one: the inventory reports it, or, if it does not, the
 // schema has exactly the fields of the desired state.
-func (r *record) settleOrigin(types Kinds) {
+func (r *record) settleOrigin(types intent.Kinds) {
 	if r.entry == nil {
 		return
 	}
@@ -106,17 +107,17 @@ func (r *record) settleOrigin(types Kinds) {
 func acceptedOf(in Input) map[manifest.ID]delta.Accepted {
 	accepted := map[manifest.ID]delta.Accepted{}
 	for _, a := range in.Application.Status.Accepted {
-		desired, ok := decodeValue(&a.Desired)
+		desired, ok := manifest.DecodeRawValue(&a.Desired)
 		if !ok || a.Kept {
 			continue
 		}
 		form := delta.Form{Desired: delta.NewValue(desired)}
 		if a.Accepted != nil {
-			if value, ok := decodeValue(a.Accepted); ok {
+			if value, ok := manifest.DecodeRawValue(a.Accepted); ok {
 				form.Accepted = delta.NewValue(value)
 			}
 		}
-		id := IDOf(a.Resource)
+		id := manifest.IDFromReference(a.Resource)
 		if accepted[id] == nil {
 			accepted[id] = delta.Accepted{}
 		}
@@ -140,7 +141,7 @@ func acceptedOf(in Input) map[manifest.ID]delta.Accepted {
 func addCreated(records map[manifest.ID]*record, in Input) {
 	for _, state := range unpack(in.Application.Annotations[v1alpha1.AnnotationCreating]).States {
 		desired, _ := state.(map[string]any)
-		id, ok := Identify(desired, in.Application.Namespace, in.Kinds)
+		id, ok := manifest.Identify(desired, in.Application.Namespace, in.Kinds)
 		if !ok {
 			continue
 		}
@@ -172,7 +173,7 @@ func (p *pruner) isNamed(id manifest.ID) bool {
 	says := unpack(p.in.Application.Annotations[v1alpha1.AnnotationCreating])
 	return slices.Contains(says.Objects, nameOf(id)) || slices.ContainsFunc(says.States, func(state any) bool {
 		desired, _ := state.(map[string]any)
-		of, ok := Identify(desired, p.in.Application.Namespace, p.in.Kinds)
+		of, ok := manifest.Identify(desired, p.in.Application.Namespace, p.in.Kinds)
 		return ok && of == id
 	})
 }
@@ -209,7 +210,7 @@ func unpack(text string) (says pendingCreates) {
 func statusByID(inventory []v1alpha1.ResourceStatus) map[manifest.ID]*v1alpha1.ResourceStatus {
 	byID := make(map[manifest.ID]*v1alpha1.ResourceStatus, len(inventory))
 	for i := range inventory {
-		byID[IDOf(inventory[i].ResourceReference)] = &inventory[i]
+		byID[manifest.IDFromReference(inventory[i].ResourceReference)] = &inventory[i]
 	}
 	return byID
 }
@@ -256,7 +257,7 @@ func baselineValue(b v1alpha1.BaselineField) delta.Value {
 	if b.Value == nil {
 		return delta.Value{}
 	}
-	value, ok := decodeValue(b.Value)
+	value, ok := manifest.DecodeRawValue(b.Value)
 	return delta.Value{Set: ok, Any: value}
 }
 

@@ -407,7 +407,7 @@ func (p *Plan) ReleasedFields() map[manifest.ID][]string {
 // resource about why it is not released. It returns "" if there is none.
 func StillHeld(app *v1alpha1.Application, fields map[manifest.ID][]string) (field, why string) {
 	for _, r := range app.Status.Resources {
-		id := IDOf(r.ResourceReference)
+		id := manifest.IDFromReference(r.ResourceReference)
 		for _, b := range r.Baseline {
 			if slices.Contains(fields[id], b.Path) {
 				return id.String() + ": " + b.Path, r.Message

@@ -35,8 +35,8 @@ func (c *summarizer) record(res *resource, o resourceResult) {
 			}
 		}
 	}
-	s.MangledObserverSchema = append(s.MangledObserverSchema, encode(entry))
-	s.LastAppliedManifest = append(s.LastAppliedManifest, encode(desired))
+	s.MangledObserverSchema = append(s.MangledObserverSchema, manifest.EncodeRaw(entry))
+	s.LastAppliedManifest = append(s.LastAppliedManifest, manifest.EncodeRaw(desired))
 }
 
 // remember writes the additional records that fit into the status: fields that a failed request may have
@@ -282,10 +282,10 @@ func (c *summarizer) accepted(res *resource, compared delta.Comparison) {
 		}
 		a := v1alpha1.AcceptedField{
 			Resource: reference(id, res.object.APIVersion), Path: path,
-			Desired: encode(form.Desired.Any), Dropped: form.Dropped(),
+			Desired: manifest.EncodeRaw(form.Desired.Any), Dropped: form.Dropped(),
 		}
 		if form.Accepted.Set {
-			value := encode(form.Accepted.Any)
+			value := manifest.EncodeRaw(form.Accepted.Any)
 			a.Accepted = &value
 		}
 		c.result.Status.Accepted = append(c.result.Status.Accepted, a)
@@ -350,7 +350,7 @@ func optional(v delta.Value) *runtime.RawExtension {
 	if !v.Set {
 		return nil
 	}
-	raw := encode(v.Any)
+	raw := manifest.EncodeRaw(v.Any)
 	return &raw
 }
 

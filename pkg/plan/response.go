@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/writer"
@@ -46,7 +47,7 @@ func (c *summarizer) observe(res *resource, before *v1alpha1.ResourceStatus) res
 	if !res.policy.Writes {
 		o.compared = delta.Comparison{Differences: o.compared.Differences, Reported: o.compared.Reported}
 	}
-	if o.problem == nil || o.problem.compared {
+	if o.problem == nil || o.problem.FromComparison {
 		o.problem = cmp.Or(res.claimProblem(), decider{&c.plan.facts}.rejected(res, o.compared), decider{&c.plan.facts}.leftOverProblem(res.object.ID, o.compared),
 			res.newElementProblem(o.live, o.compared))
 	}
@@ -177,7 +178,7 @@ func (c *summarizer) accept(res *resource, live map[string]any, action Action) {
 // filledIn returns the Problem of a field that must be absent, but that the response to its removal still
 // contains.
 func filledIn(id manifest.ID, path string) *Problem {
-	return problemf(v1alpha1.ReasonRejected,
+	return intent.Problemf(v1alpha1.ReasonRejected,
 		"%s: %s cannot be absent, because the API server sets it again: hold a value of it, or remove the rule from the observer schema", id, path)
 }
 
@@ -300,7 +301,7 @@ func (c *summarizer) kept(res *resource, o resourceResult) {
 	id := res.object.ID
 	values := map[string]any{}
 	for _, a := range c.plan.in.Application.Status.Accepted {
-		if value, ok := decodeValue(&a.Desired); ok && a.Kept && IDOf(a.Resource) == id {
+		if value, ok := manifest.DecodeRawValue(&a.Desired); ok && a.Kept && manifest.IDFromReference(a.Resource) == id {
 			values[a.Path] = value
 		}
 	}
@@ -322,7 +323,7 @@ func (c *summarizer) kept(res *resource, o resourceResult) {
 			continue
 		}
 		c.result.Status.Accepted = append(c.result.Status.Accepted, v1alpha1.AcceptedField{
-			Resource: reference(id, res.object.APIVersion), Path: text, Desired: encode(values[text]), Kept: true,
+			Resource: reference(id, res.object.APIVersion), Path: text, Desired: manifest.EncodeRaw(values[text]), Kept: true,
 		})
 		c.plan.Warnings = append(c.plan.Warnings, fmt.Sprintf("%s: %s was removed from the manifest, but the API server keeps it", id, text))
 	}

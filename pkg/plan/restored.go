@@ -9,6 +9,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
@@ -16,15 +17,15 @@ import (
 // available. It returns nil unless the status has the complete translation: the current spec was held, and no
 // change was pending. Objects of a later translation are not deleted because of it. Values of Secrets are
 // taken from the live objects.
-func Restored(app *v1alpha1.Application) *Source {
+func Restored(app *v1alpha1.Application) *intent.Source {
 	held := apimeta.FindStatusCondition(app.Status.Conditions, v1alpha1.ConditionHeld)
 	if held == nil || held.Status != "True" || held.ObservedGeneration != app.Generation ||
 		app.Status.SourceDigest == "" || len(app.Status.LastAppliedManifest) != len(app.Status.Resources) {
 		return nil
 	}
-	source := &Source{Restored: true, Objects: []map[string]any{}}
+	source := &intent.Source{Restored: true, Objects: []map[string]any{}}
 	for i, item := range app.Status.LastAppliedManifest {
-		content, err := decode(item)
+		content, err := manifest.DecodeRaw(item)
 		of := app.Status.Resources[i].ResourceReference
 		if err != nil || content["apiVersion"] != of.APIVersion || content["kind"] != of.Kind || manifest.NestedString(content, "metadata", "name") != of.Name {
 			return nil
@@ -49,7 +50,7 @@ func (p *Plan) unmask() {
 	source.Objects = slices.Clone(source.Objects)
 	p.in.Source = &source
 	for i, content := range source.Objects {
-		id, ok := Identify(content, app.Namespace, p.in.Kinds)
+		id, ok := manifest.Identify(content, app.Namespace, p.in.Kinds)
 		if !ok || !manifest.IsSecret(id.GroupKind()) && !manifest.HasManifests(id.GroupKind()) {
 			continue
 		}

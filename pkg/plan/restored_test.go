@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -67,9 +68,9 @@ observerSchema:
 		set(live, "C", "spec", "key")
 		set(live, []any{map[string]any{"name": "pop"}, map[string]any{"name": "new"}}, "spec", "tags")
 	}
-	round := func(source *plan.Source) *plan.Plan {
+	round := func(source *intent.Source) *plan.Plan {
 		t.Helper()
-		p := plan.Decide(plan.Input{Application: w.app, Live: w.live, Kinds: plan.Offline(), Memory: w.mem, Now: w.now, Source: source})
+		p := plan.Decide(plan.Input{Application: w.app, Live: w.live, Kinds: intent.Offline(), Memory: w.mem, Now: w.now, Source: source})
 		outcomes := map[manifest.ID]plan.Outcome{}
 		for _, c := range p.Changes {
 			if c.Writes() {
@@ -79,7 +80,7 @@ observerSchema:
 		w.store(p.Summarize(outcomes, w.now))
 		return p
 	}
-	translation := &plan.Source{Objects: []map[string]any{object}, Digest: "digest"}
+	translation := &intent.Source{Objects: []map[string]any{object}, Digest: "digest"}
 	round(translation)
 	w.respond = nil
 	require.Empty(t, paths(round(translation)))
@@ -104,8 +105,8 @@ observerSchema:
 	second := observer.CopyMap(object)
 	set(second, "second", "metadata", "name")
 	w.app.Spec.ObserverSchema = nil
-	in := plan.Input{Application: w.app, Live: w.live, Kinds: plan.Offline(), Memory: w.mem, Now: w.now}
-	in.Source = &plan.Source{Objects: []map[string]any{object, second}, Digest: "later"}
+	in := plan.Input{Application: w.app, Live: w.live, Kinds: intent.Offline(), Memory: w.mem, Now: w.now}
+	in.Source = &intent.Source{Objects: []map[string]any{object, second}, Digest: "later"}
 	later := plan.Decide(in)
 	creating, _ := later.PendingCreates(true)
 	w.app.Annotations = map[string]string{v1alpha1.AnnotationCreating: creating}

@@ -7,13 +7,14 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // DecideDeletion plans the deletion of an Application: delete its objects in reverse order, or remove the
 // tracking metadata of objects that are orphaned.
 func DecideDeletion(in Input) *Plan {
-	if problem := UnsupportedProblem(in.Application); problem != nil {
+	if problem := intent.UnsupportedProblem(in.Application); problem != nil {
 		return NewInvalid(in, problem)
 	}
 	p := newPlan(in)
@@ -36,12 +37,12 @@ func Orphans(app *v1alpha1.Application) bool {
 // according to its status. These are all objects (see Orphans), or those that were adopted or whose manifest
 // sets the deletion policy.
 func RetainedObjects(app *v1alpha1.Application) map[manifest.ID]bool {
-	in := Input{Application: app, Kinds: Offline()}
+	in := Input{Application: app, Kinds: intent.Offline()}
 	p := pruner{facts: &facts{in: in, retiring: true}}
 	records, inventory := recordsOf(in, nil)
 	stays := map[manifest.ID]bool{}
 	for _, status := range inventory {
-		id := IDOf(status.ResourceReference)
+		id := manifest.IDFromReference(status.ResourceReference)
 		live := map[string]any{"metadata": map[string]any{"uid": string(status.UID)}}
 		if p.orphaned(&pruneCandidate{id: id, status: status, previous: records[id], live: live}) {
 			stays[id] = true

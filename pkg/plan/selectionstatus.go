@@ -2,6 +2,7 @@ package plan
 
 import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
@@ -22,10 +23,10 @@ func (c *summarizer) selected() {
 	}
 	ready := map[manifest.ID]bool{}
 	for _, r := range c.result.Status.Resources {
-		ready[IDOf(r.ResourceReference)] = isReady(r)
+		ready[manifest.IDFromReference(r.ResourceReference)] = isReady(r)
 	}
-	read, _ := Selections(c.plan.in.Application)
-	for id, by := range Selected(c.plan.in, read) {
+	read, _ := intent.Selections(c.plan.in.Application)
+	for id, by := range intent.Selected(c.plan.in.Intent(), read) {
 		for _, s := range by {
 			counts[s.Position].Objects++
 			if ready[id] {
@@ -42,12 +43,12 @@ func (p *Plan) Selected() (views []ViewSelection, ids map[manifest.ID]bool) {
 	if p.in.Application == nil || p.retiring || p.Invalid != nil {
 		return nil, nil
 	}
-	entries, _ := Selections(p.in.Application)
+	entries, _ := intent.Selections(p.in.Application)
 	writes, counts := map[manifest.ID]bool{}, make(map[int]int, len(entries))
 	for _, c := range p.Changes {
 		writes[c.ID] = c.Writes()
 	}
-	selected, changes := Selected(p.in, entries), map[int]int{}
+	selected, changes := intent.Selected(p.in.Intent(), entries), map[int]int{}
 	ids = make(map[manifest.ID]bool, len(selected))
 	for id, by := range selected {
 		ids[id] = true
@@ -76,4 +77,14 @@ type ViewSelection struct {
 	// Objects is the number of matched objects. Changes is how many of them the plan writes.
 	Objects int `json:"objects" yaml:"objects"`
 	Changes int `json:"changes" yaml:"changes"`
+}
+
+// isUnselected reports whether a problem belongs to a spec.select item. Such a problem is reported only once.
+func (in *Input) isUnselected(problem *Problem) bool {
+	for _, known := range in.UnresolvedSelections {
+		if known == problem {
+			return true
+		}
+	}
+	return false
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -152,7 +153,7 @@ func TestABaselineThatHasNoRoom(t *testing.T) {
 	}
 	warning := id.String() + ": the original value of data.b exceeds the limit of 64 KiB: it is held, but cannot be restored"
 	for name, app := range map[string]*v1alpha1.Application{"submitted": w.app, "not submitted": {ObjectMeta: metav1.ObjectMeta{Name: w.app.Name, Namespace: w.app.Namespace}, Spec: w.app.Spec}} {
-		p := plan.Decide(plan.Input{Application: app, Kinds: plan.Offline(), Live: map[manifest.ID]map[string]any{id: w.live[id]}})
+		p := plan.Decide(plan.Input{Application: app, Kinds: intent.Offline(), Live: map[manifest.ID]map[string]any{id: w.live[id]}})
 		assert.Contains(t, p.Warnings, warning, name)
 		view, err := p.View().YAML()
 		require.NoError(t, err)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
@@ -37,7 +38,7 @@ func sizeProblem(p *Plan) *Problem {
 	atMost, records := written*(1+schemaFactor), written
 	for _, res := range p.resources {
 		baseline := slices.Concat(res.baseline, res.copies)
-		if n := len(encode(baseline).Raw); isSelected(res.object) { // the inventory of selected objects is in slices
+		if n := len(manifest.EncodeRaw(baseline).Raw); intent.IsSelected(res.object) { // the inventory of selected objects is in slices
 			atMost, records = atMost+n, records+n
 		} else if len(baseline) > 0 {
 			fixed += n
@@ -61,11 +62,11 @@ func sizeProblem(p *Plan) *Problem {
 		remedy = p.resources[0].object.ID.String() + " is too large, because the status repeats its held fields: make it smaller, or observe fewer fields"
 	}
 	if fixed > maxApplicationBytes {
-		return problemf(v1alpha1.ReasonManifestTooLarge,
+		return intent.Problemf(v1alpha1.ReasonManifestTooLarge,
 			"the Application has %d KiB of annotations, templates and Secrets, more than the limit of %d KiB per object: %s",
 			fixed/1024, maxApplicationBytes/1024, remedy)
 	}
-	return problemf(v1alpha1.ReasonManifestTooLarge,
+	return intent.Problemf(v1alpha1.ReasonManifestTooLarge,
 		"the Application and its record need %d MiB, more than the limit of %d MiB: %s", records>>20, v1alpha1.MaxUnpacked>>20, remedy)
 }
 
@@ -79,7 +80,7 @@ func (p *Plan) isSmall() bool {
 		}
 	}
 	for _, res := range p.resources {
-		isSpec := res.object.Field == nil && sameContent(res.written, res.object.Content) && sameContent(res.object.Content, res.desired)
+		isSpec := res.object.Field == nil && intent.IsSameContent(res.written, res.object.Content) && intent.IsSameContent(res.object.Content, res.desired)
 		if manifest.IsSecret(res.object.ID.GroupKind()) || len(res.baseline)+len(res.copies) > 0 {
 			return false
 		}
@@ -127,7 +128,7 @@ func spareIn(status *v1alpha1.ApplicationStatus) *spare {
 // put replaces record i of the status, or appends the record if i is out of range. It does nothing if the
 // record does not fit.
 func (s *spare) put(i int, r *record) {
-	entry, desired := encode(r.entry.Raw()), encode(r.desired)
+	entry, desired := manifest.EncodeRaw(r.entry.Raw()), manifest.EncodeRaw(r.desired)
 	atEnd := i >= len(s.status.LastAppliedManifest)
 	more := len(entry.Raw) + len(desired.Raw) + len(",,")
 	if !atEnd {

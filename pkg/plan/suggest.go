@@ -102,7 +102,7 @@ const clientSideApply = "kubectl-client-side-apply"
 // appliedOf returns the last input of kubectl apply, or nil.
 func appliedOf(live map[string]any) map[string]any {
 	var applied map[string]any
-	if json.Unmarshal([]byte(manifest.NestedString(live, "metadata", "annotations", lastAppliedAnnotation)), &applied) != nil {
+	if json.Unmarshal([]byte(manifest.NestedString(live, "metadata", "annotations", manifest.LastApplied)), &applied) != nil {
 		return nil
 	}
 	return applied
@@ -252,7 +252,7 @@ func (s *suggester) hasApplied(by writer.Writer, path *observer.Path) bool {
 func isOurs(path *observer.Path) bool {
 	name := path.String()
 	for _, own := range []string{
-		"['holdfast.dev/", lastAppliedAnnotation, "['meta.helm.sh/", "metadata.labels['kubernetes.io/metadata.name']", "['deprecated.daemonset.template.generation']",
+		"['holdfast.dev/", manifest.LastApplied, "['meta.helm.sh/", "metadata.labels['kubernetes.io/metadata.name']", "['deprecated.daemonset.template.generation']",
 	} {
 		if strings.Contains(name, own) {
 			return true

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
@@ -43,7 +44,7 @@ func TestOnlyMarks(t *testing.T) {
 			app := &v1alpha1.Application{}
 			app.Name, app.Namespace, app.UID, app.Spec.Adoption = "app", "default", "u-1", row.adoption
 			app.Spec.Manifest = []runtime.RawExtension{{Raw: []byte(`{"apiVersion": "v1", "kind": "ConfigMap", ` + row.manifest + `}`)}}
-			p := plan.Decide(plan.Input{Application: app, Live: live, Kinds: plan.Offline()})
+			p := plan.Decide(plan.Input{Application: app, Live: live, Kinds: intent.Offline()})
 			assert.Nil(t, p.Invalid)
 			assert.Equal(t, row.only, p.Changes[0].IsTrackingOnly(), "%v", p.Changes[0].Fields)
 		})

@@ -23,7 +23,7 @@ func UnattributedWrites(in Input) []v1alpha1.ObjectVersion {
 		wanted[in.versionOf(id, live)] = true
 	}
 	for _, r := range in.Application.Status.Resources {
-		if id := IDOf(r.ResourceReference); in.Live[id] == nil && r.UID != "" && !manifest.IsSecret(id.GroupKind()) {
+		if id := manifest.IDFromReference(r.ResourceReference); in.Live[id] == nil && r.UID != "" && !manifest.IsSecret(id.GroupKind()) {
 			wanted[v1alpha1.ObjectVersion{UID: r.UID}] = true
 		}
 	}

@@ -167,9 +167,9 @@ func (p *Plan) View() View {
 	}
 	status := p.preview()
 	v.Status = ViewStatus{
-		MangledObserverSchema: values(status.MangledObserverSchema),
-		LastAppliedManifest:   shown(values(status.LastAppliedManifest)),
-		LastObservedManifest:  shown(values(status.LastObservedManifest)),
+		MangledObserverSchema: manifest.DecodeRawList(status.MangledObserverSchema),
+		LastAppliedManifest:   shown(manifest.DecodeRawList(status.LastAppliedManifest)),
+		LastObservedManifest:  shown(manifest.DecodeRawList(status.LastObservedManifest)),
 		whole:                 status,
 	}
 	return v

@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -43,17 +44,17 @@ type world struct {
 	// users maps object versions to users, from audit events. It is nil if there are no audit events.
 	users map[v1alpha1.ObjectVersion]plan.User
 	uids  int
-	kinds plan.Kinds
+	kinds intent.Kinds
 	// older maps shared objects to older Applications that may claim their fields.
 	older map[manifest.ID][]string
 	// profiles contains the profiles that the cluster administrator has set.
-	profiles plan.Profiles
+	profiles intent.Profiles
 	// hooks run in addition to the engine's own steps; nil for none.
 	hooks *hooks.Hooks
 	// holders are the other Applications whose status can be read; nil if none is read.
 	holders map[string]*v1alpha1.Application
 	// source contains the translated manifests of a template; nil for none.
-	source *plan.Source
+	source *intent.Source
 	// blocked contains the objects that cannot be processed.
 	blocked map[manifest.ID]*plan.Problem
 	// unconfirmed is true if the user does not confirm the deletions that need it.
@@ -64,7 +65,7 @@ type world struct {
 func newWorld(t *testing.T, spec string) *world {
 	t.Helper()
 	w := &world{
-		t: t, live: map[manifest.ID]map[string]any{}, mem: &plan.State{}, kinds: plan.Offline(),
+		t: t, live: map[manifest.ID]map[string]any{}, mem: &plan.State{}, kinds: intent.Offline(),
 		now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 		app: &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shop", UID: "app-1"}},
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast.dev/holdfast/pkg/hooks"
-	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/source"
 )
 
@@ -80,7 +80,7 @@ func TestANamespaceDoesNotDelayOthers(t *testing.T) {
 			<-enough
 			return nil
 		})
-		translated := func(namespace string, h *hooks.Hooks) *plan.Source {
+		translated := func(namespace string, h *hooks.Hooks) *intent.Source {
 			app := application(t, tosca(""))
 			app.Namespace = namespace
 			m, problem := source.Gather(t.Context(), app, nil, nil, nil)

@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/fetch"
 	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/source"
 )
@@ -118,16 +119,16 @@ func splitLines(text string) []string {
 }
 
 // made gathers and translates an Application's source.
-func made(t *testing.T, app *v1alpha1.Application, reader objects, fetcher *web) *plan.Source {
+func made(t *testing.T, app *v1alpha1.Application, reader objects, fetcher *web) *intent.Source {
 	t.Helper()
 	material, problem := source.Gather(t.Context(), app, reader, fetcher, nil)
 	if problem != nil {
-		return &plan.Source{Problem: problem}
+		return &intent.Source{Problem: problem}
 	}
 	return source.Translate(t.Context(), material, fetcher, nil)
 }
 
-func data(s *plan.Source) map[string]any {
+func data(s *intent.Source) map[string]any {
 	if len(s.Objects) == 0 {
 		return nil
 	}
@@ -226,7 +227,7 @@ func TestGatherAndTranslateProblems(t *testing.T) {
 }
 
 func TestDigestOmitsSensitiveInputs(t *testing.T) {
-	with := func(a, password string) *plan.Source {
+	with := func(a, password string) *intent.Source {
 		s := made(t, application(t, tosca("  inputsFrom: [{configMapRef: {name: open}}, {secretRef: {name: shut}}]\n")),
 			objects{"ConfigMap open": fmt.Sprintf(`{data: {a: %q}}`, a), "Secret shut": fmt.Sprintf(`{data: {password: %s}}`, b64(password))}, nil)
 		require.Nil(t, s.Problem)
@@ -274,7 +275,7 @@ func TestUnchangedPageIsNotFetchedAgain(t *testing.T) {
 		types: acme("one"),
 	}}
 	app := application(t, `tosca: {url: "`+url+`"}`)
-	look := func(before *source.Material) (*source.Material, *plan.Source) {
+	look := func(before *source.Material) (*source.Material, *intent.Source) {
 		m, problem := source.Gather(t.Context(), app, nil, fetcher, before)
 		require.Nil(t, problem)
 		s := source.Translate(t.Context(), m, fetcher, nil)

@@ -12,6 +12,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/tosca"
 )
@@ -26,12 +27,12 @@ var translations = NewSlots(2, 1)
 
 // Translate translates the material to manifests through the point ApplicationToscaTranslation. The
 // listeners of h run after the translation and can change its result. h can be nil.
-func Translate(ctx context.Context, m *Material, fetcher Fetcher, h *hooks.Hooks) *plan.Source {
+func Translate(ctx context.Context, m *Material, fetcher Fetcher, h *hooks.Hooks) *intent.Source {
 	ctx, cancel := context.WithTimeout(ctx, translateTimeout)
 	defer cancel()
 	imports := newResolver(fetcher, m)
 	if err := imports.acquire(ctx); err != nil {
-		return &plan.Source{Problem: m.located(lateProblem(m.Name))}
+		return &intent.Source{Problem: m.located(lateProblem(m.Name))}
 	}
 	defer func() { imports.release() }()
 	own := hooks.New()
@@ -43,11 +44,11 @@ func Translate(ctx context.Context, m *Material, fetcher Fetcher, h *hooks.Hooks
 	m.Imports = imports.read
 	switch {
 	case ctx.Err() != nil:
-		return &plan.Source{Problem: m.located(lateProblem(m.Name))}
+		return &intent.Source{Problem: m.located(lateProblem(m.Name))}
 	case err != nil:
-		return &plan.Source{Problem: m.located(imports.problem(err))}
+		return &intent.Source{Problem: m.located(imports.problem(err))}
 	}
-	return &plan.Source{Objects: event.Objects, Outputs: event.Outputs, Warnings: event.Warnings, Digest: m.digest(event.Digest)}
+	return &intent.Source{Objects: event.Objects, Outputs: event.Outputs, Warnings: event.Warnings, Digest: m.digest(event.Digest)}
 }
 
 func lateProblem(name string) *plan.Problem {
@@ -91,11 +92,11 @@ func (r *resolver) problem(err error) *plan.Problem {
 	var hook *hooks.Error
 	if errors.As(err, &hook) {
 		if hook.Listener != "tosca" {
-			return &plan.Problem{Reason: v1alpha1.ReasonHookFailed, Message: plan.Summary(err)}
+			return &plan.Problem{Reason: v1alpha1.ReasonHookFailed, Message: intent.Summary(err)}
 		}
 		err = hook.Err
 	}
-	p.Message = plan.Summary(err)
+	p.Message = intent.Summary(err)
 	switch {
 	case !isImportError(err):
 	case r.failed:

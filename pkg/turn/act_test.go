@@ -26,6 +26,7 @@ import (
 	"holdfast.dev/holdfast/pkg/claim"
 	kubernetes "holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -315,7 +316,7 @@ func TestARefusedPatchNamesTheWayOut(t *testing.T) {
 	assert.Empty(t, turn.ProblemOf(invalid, web, "create", "user").Remedy, "there is nothing to delete")
 }
 
-func (d *desk) Kinds() plan.Kinds { return plan.Offline() }
+func (d *desk) Kinds() intent.Kinds { return intent.Offline() }
 
 func (d *desk) Mapping(_ context.Context, gvk schema.GroupVersionKind) (kubernetes.Mapping, error) {
 	return kubernetes.Mapping{Resource: gvk.GroupVersion().WithResource(strings.ToLower(gvk.Kind) + "s"), Namespaced: true, Watchable: true}, nil
@@ -360,8 +361,8 @@ func (d *desk) Processed(kubernetes.Location, writer.Activity) {}
 
 func (d *desk) Silent(kubernetes.Mapping) error { return nil }
 
-func (d *desk) Profiles(context.Context, []manifest.ID) (plan.Profiles, error) {
-	return plan.Profiles{}, nil
+func (d *desk) Profiles(context.Context, []manifest.ID) (intent.Profiles, error) {
+	return intent.Profiles{}, nil
 }
 
 func (d *desk) Problem(err error, at kubernetes.Location, verb string) *plan.Problem {

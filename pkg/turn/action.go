@@ -74,7 +74,7 @@ func (a *executor) record(change plan.Change, outcome plan.Outcome) {
 		return
 	}
 	waits := outcome.Problem.RetryAfter == 0 && outcome.Problem.Disposition() == v1alpha1.DispositionWait
-	if change.Shared && (waits || outcome.Problem.Compared()) {
+	if change.Shared && (waits || outcome.Problem.FromComparison) {
 		delete(a.s.memory.failures, id)
 		return // no attempt has failed: the object changes when another Application releases the field
 	}

@@ -10,6 +10,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/writer"
@@ -19,7 +20,7 @@ import (
 // (see k8s.io/apimachinery/pkg/api/errors).
 type Reader interface {
 	// Kinds returns the kinds that are known without a request to the cluster.
-	Kinds() plan.Kinds
+	Kinds() intent.Kinds
 	// Mapping resolves a kind to its resource. cluster.ErrKindUnknown means that the kind is certainly not
 	// served. If the mapping has no resource, the result of Kinds applies.
 	Mapping(ctx context.Context, gvk schema.GroupVersionKind) (cluster.Mapping, error)
@@ -44,7 +45,7 @@ type Reader interface {
 	Silent(mapping cluster.Mapping) error
 	// Profiles returns the HoldProfiles, and which of the objects are targets of autoscalers if a profile
 	// needs this. It returns ErrNotSeen while a first list is not complete.
-	Profiles(ctx context.Context, objects []manifest.ID) (plan.Profiles, error)
+	Profiles(ctx context.Context, objects []manifest.ID) (intent.Profiles, error)
 	// Get reads one object, including managedFields.
 	Get(ctx context.Context, at cluster.Location) (map[string]any, error)
 	// Problem converts the error of a request to the problem of a resource.

@@ -7,13 +7,12 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
-	"holdfast.dev/holdfast/pkg/plan"
 )
 
 // isHeld reports whether the status of an Application lists an object with this UID.
 func isHeld(app *v1alpha1.Application, id manifest.ID, uid string) bool {
 	return slices.ContainsFunc(app.Status.Resources, func(row v1alpha1.ResourceStatus) bool {
-		return plan.IDOf(row.ResourceReference) == id && string(row.UID) == uid
+		return manifest.IDFromReference(row.ResourceReference) == id && string(row.UID) == uid
 	})
 }
 

@@ -13,13 +13,14 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// knownKinds is the set of kinds that an Application names. It implements plan.Kinds.
+// knownKinds is the set of kinds that an Application names. It implements intent.Kinds.
 type knownKinds struct {
-	plan.Kinds
+	intent.Kinds
 	// first has the first version of each kind that is named.
 	first map[schema.GroupKind]*knownKind
 	// others has the kinds that manifests name in another version, too.

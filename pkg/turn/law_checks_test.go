@@ -11,9 +11,9 @@ import (
 	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
-	"holdfast.dev/holdfast/pkg/plan"
 )
 
 // judge checks every write before it is executed. The controller must not write or delete objects that it
@@ -37,7 +37,7 @@ func (c *cluster) judge(verb string, id manifest.ID, before, after map[string]an
 		c.fail("%s of %s, which is not ours: %s", verb, id, jsonOf(before))
 	}
 	onRecord := func(r v1alpha1.ResourceStatus) bool {
-		return plan.IDOf(r.ResourceReference) == id && string(r.UID) == uidOf(before)
+		return manifest.IDFromReference(r.ResourceReference) == id && string(r.UID) == uidOf(before)
 	}
 	known := claim.IsTrackedBy(c.app, id, before) || slices.ContainsFunc(c.basis.Resources, onRecord)
 	switch {
@@ -81,7 +81,7 @@ func (c *cluster) isLast(id manifest.ID, was, is any) bool {
 	for _, raw := range c.basis.LastAppliedManifest {
 		var last map[string]any
 		decode(raw, &last)
-		if of, ok := plan.Identify(last, c.app.Namespace, c.kinds); ok && of == id {
+		if of, ok := manifest.Identify(last, c.app.Namespace, c.kinds); ok && of == id {
 			return becomes(last, was, is)
 		}
 	}
@@ -385,11 +385,11 @@ func applied(status v1alpha1.ApplicationStatus) map[manifest.ID]onRecord {
 		if err != nil {
 			panic(err)
 		}
-		id, _ := plan.Identify(content, "default", plan.Offline())
+		id, _ := manifest.Identify(content, "default", intent.Offline())
 		records[id] = onRecord{desired: content}
 	}
 	for _, r := range status.Resources {
-		id := plan.IDOf(r.ResourceReference)
+		id := manifest.IDFromReference(r.ResourceReference)
 		if was, has := records[id]; has {
 			records[id] = onRecord{was.desired, r.Schema == v1alpha1.SchemaUser}
 		}

@@ -17,6 +17,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	kubernetes "holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -161,7 +162,7 @@ func (c *cluster) rethrow() {
 // target presents the model as the cluster that contains the held objects.
 type target struct{ *cluster }
 
-func (t target) Kinds() plan.Kinds { return t.kinds }
+func (t target) Kinds() intent.Kinds { return t.kinds }
 
 func (t target) Mapping(_ context.Context, gvk schema.GroupVersionKind) (kubernetes.Mapping, error) {
 	return kubernetes.Mapping{
@@ -234,8 +235,8 @@ func (t target) Processed(at kubernetes.Location, activity writer.Activity) {
 
 func (target) Silent(kubernetes.Mapping) error { return nil }
 
-func (target) Profiles(context.Context, []manifest.ID) (plan.Profiles, error) {
-	return plan.Profiles{}, nil
+func (target) Profiles(context.Context, []manifest.ID) (intent.Profiles, error) {
+	return intent.Profiles{}, nil
 }
 
 func (t target) Get(_ context.Context, at kubernetes.Location) (map[string]any, error) {

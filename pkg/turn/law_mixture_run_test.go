@@ -11,8 +11,8 @@ import (
 
 	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
-	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/turn"
 )
 
@@ -22,7 +22,7 @@ func newObject(t *testing.T, r *rapid.T, spec *part) *oneObject {
 	id := manifest.ID{Group: observertest.GVK.Group, Kind: observertest.GVK.Kind, Namespace: "default", Name: "a"}
 	c := newCluster(t, r, observertest.Server{}, []manifest.ID{id})
 	*c.log = nil
-	c.kinds = generated{plan.Offline(), typeOf(spec)}
+	c.kinds = generated{intent.Offline(), typeOf(spec)}
 	o := &oneObject{cluster: c, id: id, spec: spec, managers: newManagers(spec.merged())}
 	o.server.managers["u1"] = o.managers
 	o.note("the kind is %s", spec)

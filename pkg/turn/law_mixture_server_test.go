@@ -13,10 +13,10 @@ import (
 	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	kubernetes "holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
-	"holdfast.dev/holdfast/pkg/plan"
 )
 
 // oneObject is an API server with one object of a generated kind.
@@ -165,7 +165,7 @@ func withoutTests(ops any) string {
 
 // generated adds the generated kind to the known kinds.
 type generated struct {
-	plan.Kinds
+	intent.Kinds
 	node *kinds.Node
 }
 

@@ -9,7 +9,6 @@ import (
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
-	"holdfast.dev/holdfast/pkg/plan"
 )
 
 // checkAtRest compares the live state with the desired state.
@@ -18,7 +17,7 @@ func (c *cluster) checkAtRest() {
 	c.decided = c.wanted
 	listed := map[manifest.ID]string{}
 	for _, r := range c.status().Resources {
-		listed[plan.IDOf(r.ResourceReference)] = string(r.UID)
+		listed[manifest.IDFromReference(r.ResourceReference)] = string(r.UID)
 	}
 	held := true
 	for _, id := range c.names {

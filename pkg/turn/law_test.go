@@ -15,9 +15,9 @@ import (
 	"holdfast.dev/holdfast/internal/observertest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
-	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/turn"
 )
 
@@ -72,7 +72,7 @@ type cluster struct {
 	t      *testing.T
 	r      *rapid.T
 	server *apiServer
-	kinds  plan.Kinds
+	kinds  intent.Kinds
 	app    *v1alpha1.Application
 	now    time.Time
 	names  []manifest.ID
@@ -131,7 +131,7 @@ func drawNames(r *rapid.T) []manifest.ID {
 func newCluster(t *testing.T, r *rapid.T, s observertest.Server, names []manifest.ID) *cluster {
 	t.Helper()
 	c := &cluster{
-		t: t, r: r, kinds: plan.Offline(), names: names, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+		t: t, r: r, kinds: intent.Offline(), names: names, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 		app:         &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "shop", UID: "app-1"}},
 		wanted:      desires{resources: map[manifest.ID]*desire{}},
 		plain:       map[manifest.ID]bool{},
@@ -263,7 +263,7 @@ func (c *cluster) admitted(id manifest.ID, object map[string]any) {
 		c.ours[uidOf(object)] = true
 	}
 	usersOnRecord := slices.ContainsFunc(c.status().Resources, func(r v1alpha1.ResourceStatus) bool {
-		return plan.IDOf(r.ResourceReference) == id && r.Schema == v1alpha1.SchemaUser
+		return manifest.IDFromReference(r.ResourceReference) == id && r.Schema == v1alpha1.SchemaUser
 	})
 	if c.wanted.hasEntry(id) || c.decided.hasEntry(id) || usersOnRecord {
 		c.special[uidOf(object)] = "held by a user's schema"
@@ -286,7 +286,7 @@ var (
 var thing = observertest.Type()
 
 // typed adds the generated kind to the known kinds.
-type typed struct{ plan.Kinds }
+type typed struct{ intent.Kinds }
 
 func (k typed) Type(gvk schema.GroupVersionKind) *kinds.Node {
 	if gvk == observertest.GVK {

@@ -222,7 +222,7 @@ func (m *State) knowsKind(gvk schema.GroupVersionKind) bool { return slices.Cont
 func remembered(app *v1alpha1.Application) plan.State {
 	m := plan.State{Contests: map[plan.Leaf]*plan.Contest{}}
 	for _, f := range app.Status.Contested {
-		leaf := plan.Leaf{ID: plan.IDOf(f.Resource), Path: f.Path}
+		leaf := plan.Leaf{ID: manifest.IDFromReference(f.Resource), Path: f.Path}
 		m.Contests[leaf] = &plan.Contest{
 			Corrections: int(f.Corrections), Next: f.NextCorrection.Time, Manager: f.Manager,
 			Desired: valueOf(f.Desired), Observed: valueOf(f.Live),

@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
@@ -34,7 +35,7 @@ func (s *Snapshot) ranges() cluster.Ranges {
 
 // rangesOf returns one range for each namespace that a spec.select item names, or one range for all
 // namespaces. The ranges contain all conditions that the API server can evaluate.
-func (s *Snapshot) rangesOf(entry plan.Selection) []cluster.ObjectRange {
+func (s *Snapshot) rangesOf(entry intent.Selection) []cluster.ObjectRange {
 	r := cluster.ObjectRange{Labels: entry.Labels.String(), Name: entry.Name()}
 	if r.Name == "" {
 		r.Names = strings.Join(entry.Names, ",")
@@ -85,7 +86,7 @@ func (s *Snapshot) addSelected(ctx context.Context, r Request) error {
 	if s.Input.Application.DeletionTimestamp != nil {
 		return nil
 	}
-	selected := plan.Selected(s.Input, s.selections)
+	selected := intent.Selected(s.Input.Intent(), s.selections)
 	for id, by := range selected {
 		s.desired[id] = by[0].GroupVersionKind
 	}
@@ -98,7 +99,7 @@ func (s *Snapshot) addSelected(ctx context.Context, r Request) error {
 
 // matchingObjects returns the objects that an item may match, or why they are unknown. The error is
 // ErrNotSeen.
-func (s *Snapshot) matchingObjects(ctx context.Context, r Request, entry plan.Selection) (found map[manifest.ID]map[string]any, problem *plan.Problem, waiting error) {
+func (s *Snapshot) matchingObjects(ctx context.Context, r Request, entry intent.Selection) (found map[manifest.ID]map[string]any, problem *plan.Problem, waiting error) {
 	kind := s.kinds.find(entry.GroupVersionKind)
 	if kind == nil {
 		return nil, nil, nil
@@ -171,14 +172,14 @@ func (s *Snapshot) listProblem(ctx context.Context, r Request, kind *knownKind, 
 }
 
 // retainUnresolved keeps the objects in the inventory that a spec.select item with unknown matches may cover.
-func (s *Snapshot) retainUnresolved(selected map[manifest.ID][]plan.Selection) {
+func (s *Snapshot) retainUnresolved(selected map[manifest.ID][]intent.Selection) {
 	for _, entry := range s.selections {
 		problem := s.Input.UnresolvedSelections[entry.Position]
 		if problem == nil {
 			continue
 		}
 		for _, status := range s.Input.Application.Status.Resources {
-			id := plan.IDOf(status.ResourceReference)
+			id := manifest.IDFromReference(status.ResourceReference)
 			_, desired := s.desired[id]
 			if claim.RecordedPolicy(s.Input.Application, &status).Claims && !desired && selected[id] == nil && entry.Covers(id) {
 				s.Input.Blocked[id] = problem
@@ -206,7 +207,7 @@ func (c selectionChurn) wait() time.Duration {
 // delayChurn defers objects that repeatedly enter and leave the selection, each time for longer. Holdfast may
 // be the cause: one Application selects objects by a label that another Application holds on the objects that
 // the label selects.
-func (s *Snapshot) delayChurn(selected map[manifest.ID][]plan.Selection) {
+func (s *Snapshot) delayChurn(selected map[manifest.ID][]intent.Selection) {
 	m, now := s.memory, s.Input.Now
 	for id := range m.selected {
 		if selected[id] == nil {

@@ -164,7 +164,7 @@ func (s *Snapshot) addHolders(ctx context.Context, r Request) {
 	}
 	for _, status := range app.Status.Resources {
 		for _, holder := range status.WaitsFor {
-			add(plan.IDOf(status.ResourceReference), holder.Application, holder.UID, false)
+			add(manifest.IDFromReference(status.ResourceReference), holder.Application, holder.UID, false)
 		}
 	}
 	for name, holder := range s.Input.Holders {

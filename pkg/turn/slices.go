@@ -12,7 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/slice"
 )
 
@@ -42,7 +42,7 @@ func (t *Reconciler) join(ctx context.Context, app *v1alpha1.Application) (*v1al
 	case err == nil, app.DeletionTimestamp != nil && len(whole.Status.RecordSlices) == 0:
 		return whole, nil // the inventory is complete, which is sufficient for its deletion
 	case errors.As(err, &unavailable):
-		return whole, plan.SliceProblem(whole, unavailable)
+		return whole, intent.SliceProblem(whole, unavailable)
 	default:
 		return whole, err
 	}

@@ -17,6 +17,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/writer"
@@ -26,7 +27,7 @@ import (
 type Request struct {
 	Application *v1alpha1.Application
 	// Source is the translation of spec.tosca or spec.csar; nil for spec.manifest.
-	Source *plan.Source
+	Source *intent.Source
 	// Memory is the state of the Application from previous reconciliations.
 	Memory   *State
 	Hooks    *hooks.Hooks
@@ -66,7 +67,7 @@ type Snapshot struct {
 	// metadata of an observe-only Application.
 	shared, unmarked map[manifest.ID]bool
 	// selections has the spec.select items that can be parsed.
-	selections []plan.Selection
+	selections []intent.Selection
 	// reads has the objects that are processed: see Target.Processed.
 	reads []read
 	// users is Request.Users.
@@ -145,10 +146,10 @@ func Gather(ctx context.Context, v Reader, r Request) (*Snapshot, error) {
 	app := r.Application
 	s := &Snapshot{view: v, memory: r.Memory, manifests: manifestsOf(app, r.Source), users: r.Users}
 	s.kinds = lookUp(ctx, v, app, s.manifests, slices.Concat(r.Memory.kinds, r.Kinds))
-	s.selections, _ = plan.Selections(app) // the plan reports their errors
+	s.selections, _ = intent.Selections(app) // the plan reports their errors
 	if app.DeletionTimestamp == nil {
 		s.desired = desiredIDs(s.manifests, app.Namespace, manifest.WithDefined(s.kinds, s.manifests))
-		s.shared = plan.Shared(plan.Input{Application: app, Source: r.Source, Kinds: s.kinds})
+		s.shared = intent.Shared((&plan.Input{Application: app, Source: r.Source, Kinds: s.kinds}).Intent())
 	}
 	if observes(app) {
 		s.unmarked = r.Memory.unmarked
@@ -179,7 +180,7 @@ func Gather(ctx context.Context, v Reader, r Request) (*Snapshot, error) {
 }
 
 // manifestsOf returns the manifests of an Application that can be decoded, without unused Helm hooks.
-func manifestsOf(app *v1alpha1.Application, source *plan.Source) []map[string]any {
+func manifestsOf(app *v1alpha1.Application, source *intent.Source) []map[string]any {
 	if source != nil {
 		return slices.DeleteFunc(slices.Clone(source.Objects), manifest.IsUnusedHook)
 	}
@@ -196,7 +197,7 @@ func manifestsOf(app *v1alpha1.Application, source *plan.Source) []map[string]an
 func desiredIDs(manifests []map[string]any, namespace string, scopes manifest.Scopes) map[manifest.ID]schema.GroupVersionKind {
 	ids := map[manifest.ID]schema.GroupVersionKind{}
 	for _, content := range manifests {
-		if id, ok := plan.Identify(content, namespace, scopes); ok {
+		if id, ok := manifest.Identify(content, namespace, scopes); ok {
 			apiVersion, _ := content["apiVersion"].(string)
 			ids[id] = schema.FromAPIVersionAndKind(apiVersion, id.Kind)
 		}
@@ -281,7 +282,7 @@ func (s *Snapshot) addKindProblems() {
 		}
 	}
 	for _, status := range s.Input.Application.Status.Resources {
-		id := plan.IDOf(status.ResourceReference)
+		id := manifest.IDFromReference(status.ResourceReference)
 		if kind := s.kinds.first[id.GroupKind()]; kind != nil && kind.problem != nil {
 			s.Input.Blocked[id] = kind.problem
 		}
@@ -324,7 +325,7 @@ func (s *Snapshot) addDesired(ctx context.Context) {
 func (s *Snapshot) addUnwatched(ctx context.Context) error {
 	recorded := map[manifest.ID]bool{}
 	for _, status := range s.Input.Application.Status.Resources {
-		id := plan.IDOf(status.ResourceReference)
+		id := manifest.IDFromReference(status.ResourceReference)
 		recorded[id] = true
 		if plan.MayExist(status) && !s.memory.gone[status.UID] && !s.memory.unanswered[id] {
 			if problem := s.addLeft(ctx, id); problem != nil {
@@ -385,7 +386,7 @@ func (s *Snapshot) unannounced() *plan.Problem {
 	return nil
 }
 
-func (t *Reconciler) request(app *v1alpha1.Application, m *State, target Target, source *plan.Source) Request {
+func (t *Reconciler) request(app *v1alpha1.Application, m *State, target Target, source *intent.Source) Request {
 	r := Request{Application: app, Source: source, Memory: m, Hooks: t.Hooks, Rules: t.Rules, Now: t.currentTime(), Shared: target.Shared, MayList: target.MayList}
 	if t.Callback != nil {
 		r.Callback = t.Callback()

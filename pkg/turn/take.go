@@ -10,6 +10,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/worker"
 )
@@ -51,7 +52,7 @@ func (t *Reconciler) take(ctx context.Context, app *v1alpha1.Application, m *Sta
 	if err != nil {
 		return Again(err)
 	}
-	if unsupported := plan.UnsupportedProblem(app); unsupported != nil { // also of an Application that is being deleted
+	if unsupported := intent.UnsupportedProblem(app); unsupported != nil { // also of an Application that is being deleted
 		return t.report(ctx, app, m, plan.NewInvalid(plan.Input{Application: app, Memory: &m.plan}, unsupported), nil)
 	}
 	app, err = t.join(ctx, app)

@@ -8,6 +8,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/worker"
@@ -49,7 +50,7 @@ type Reconciler struct {
 // Source is the translation of a template.
 type Source struct {
 	// Translation is nil for spec.manifest, and while there is no translation that can be used.
-	Translation *plan.Source
+	Translation *intent.Source
 	// Poll is when to check the source again; zero: never.
 	Poll time.Time
 	// Waiting is true while nothing can be decided.

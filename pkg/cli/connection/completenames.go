@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/cli/files"
-	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // resources returns KIND/NAME of all resources of an Application, for completion. It reads them from the
@@ -27,7 +27,7 @@ func (f Flags) resources(ctx context.Context, application string) []string {
 	}
 	var names []string
 	for _, r := range app.Status.Resources {
-		names = append(names, files.ArgumentOf(plan.IDOf(r.ResourceReference), false))
+		names = append(names, files.ArgumentOf(manifest.IDFromReference(r.ResourceReference), false))
 	}
 	slices.Sort(names)
 	return slices.Compact(names)

@@ -13,34 +13,34 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
-	"holdfast.dev/holdfast/pkg/plan"
 )
 
 // Profiles returns the HoldProfiles, and the targets of autoscalers if a profile refers to them. It leaves
 // out objects that the user may not list. An older installation has no HoldProfiles.
-func (v *view) Profiles(ctx context.Context, objects []manifest.ID) (plan.Profiles, error) {
+func (v *view) Profiles(ctx context.Context, objects []manifest.ID) (intent.Profiles, error) {
 	listed, err := v.list(ctx, v.Own.Resource(v1alpha1.ProfileGroupVersionResource), "holdprofiles."+v1alpha1.GroupVersion.Group)
 	if err != nil {
-		return plan.Profiles{}, err
+		return intent.Profiles{}, err
 	}
-	var profiles []*plan.Profile
+	var profiles []*intent.Profile
 	for _, item := range listed {
 		raw, err := item.MarshalJSON()
 		if err != nil {
-			return plan.Profiles{}, err
+			return intent.Profiles{}, err
 		}
 		from, err := cluster.DecodeProfile(raw)
 		if err != nil {
-			return plan.Profiles{}, err
+			return intent.Profiles{}, err
 		}
-		if profile, mistakes := plan.ReadProfile(from); mistakes == nil { // an invalid profile has no effect, and its status reports that
+		if profile, mistakes := intent.ReadProfile(from); mistakes == nil { // an invalid profile has no effect, and its status reports that
 			profiles = append(profiles, profile)
 		}
 	}
 	var namespaces []string
 	for _, id := range objects {
-		if id.Namespace != "" && slices.ContainsFunc(profiles, func(p *plan.Profile) bool { return p.AsksForAutoscalersOf(id.GroupKind()) }) {
+		if id.Namespace != "" && slices.ContainsFunc(profiles, func(p *intent.Profile) bool { return p.AsksForAutoscalersOf(id.GroupKind()) }) {
 			namespaces = append(namespaces, id.Namespace)
 		}
 	}
@@ -50,7 +50,7 @@ func (v *view) Profiles(ctx context.Context, objects []manifest.ID) (plan.Profil
 	for _, namespace := range slices.Compact(namespaces) {
 		autoscalers, err := v.list(ctx, v.Own.Resource(resource).Namespace(namespace), resource.GroupResource().String())
 		if err != nil {
-			return plan.Profiles{}, err
+			return intent.Profiles{}, err
 		}
 		for _, item := range autoscalers {
 			id := manifest.ID{Group: resource.Group, Kind: item.GetKind(), Namespace: namespace, Name: item.GetName()}

@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
-	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // Progress is a display of the state of the resources of an Application. It has one line per resource. For
@@ -52,7 +52,7 @@ func (p *Progress) Show(app *v1alpha1.Application) {
 	}
 	for _, r := range app.Status.Resources {
 		if word, why := stateOf(r); !many || fails(word) && len(all) <= few {
-			name := files.NameOf(plan.IDOf(r.ResourceReference), app.Namespace)
+			name := files.NameOf(manifest.IDFromReference(r.ResourceReference), app.Namespace)
 			say(name, name+"  "+terminal.Visible(strings.ReplaceAll(word+why, "\n", " ")))
 		}
 	}

@@ -7,9 +7,9 @@ import (
 
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
-	"holdfast.dev/holdfast/pkg/plan"
 )
 
 // published returns the type that the API server publishes for a kind. It returns nil if there is none: then
@@ -35,7 +35,7 @@ func (c *Cluster) published(ctx context.Context, gvk schema.GroupVersionKind, ma
 // publishedKinds has the kinds from files, and the types that an API server publishes. It is a
 // plan.Publisher.
 type publishedKinds struct {
-	plan.Kinds
+	intent.Kinds
 	types map[schema.GroupVersionKind]*kinds.Node
 }
 
@@ -43,7 +43,7 @@ func (k publishedKinds) Published(gvk schema.GroupVersionKind) *kinds.Node { ret
 
 // KindsOf returns the kinds of objects: those that the objects define, and others from the API server. It
 // leaves out kinds that the API server does not serve.
-func (c *Cluster) KindsOf(ctx context.Context, objects []manifest.Object) (plan.Kinds, error) {
+func (c *Cluster) KindsOf(ctx context.Context, objects []manifest.Object) (intent.Kinds, error) {
 	known := files.KindsIn(objects)
 	all := publishedKinds{known, map[schema.GroupVersionKind]*kinds.Node{}}
 	for _, o := range objects {

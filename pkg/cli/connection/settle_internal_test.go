@@ -15,6 +15,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
@@ -69,7 +70,7 @@ func TestADryRunSettlesTheSpelling(t *testing.T) {
 				"spec": map[string]any{"memory": "1024Mi", "timeout": "60s"},
 			})
 			live := map[manifest.ID]map[string]any{{Group: "example.com", Kind: "Tune", Namespace: "default", Name: "settings"}: tune("1Gi", "1m0s")}
-			d := &files.Decision{Subject: files.Subject{Application: app}, Plan: plan.Decide(plan.Input{Application: app, Live: live, Kinds: plan.Offline()})}
+			d := &files.Decision{Subject: files.Subject{Application: app}, Plan: plan.Decide(plan.Input{Application: app, Live: live, Kinds: intent.Offline()})}
 			c.settle(t.Context(), d)
 			var visible []string
 			for _, field := range d.Visible(d.Changes[0]) {

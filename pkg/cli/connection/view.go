@@ -15,6 +15,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/writer"
@@ -43,7 +44,7 @@ func (c *Cluster) view(app *v1alpha1.Application) *view {
 	return &view{Cluster: c, app: app, known: files.KindsOf(app)}
 }
 
-func (v *view) Kinds() plan.Kinds { return v.known }
+func (v *view) Kinds() intent.Kinds { return v.known }
 
 func (v *view) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (cluster.Mapping, error) {
 	mapping, err := v.Cluster.Kinds.Mapping(ctx, gvk)

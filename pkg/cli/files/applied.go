@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
-	"holdfast.dev/holdfast/pkg/plan"
 )
 
 // asApplied returns the Application with its last-applied state as manifests, for a template that only the
@@ -24,7 +24,7 @@ func (app Subject) asApplied() Subject {
 		if err != nil || isPruned(status, content, app.Namespace) {
 			continue
 		}
-		if id, ok := plan.Identify(content, app.Namespace, plan.Offline()); ok && manifest.IsSecret(id.GroupKind()) {
+		if id, ok := manifest.Identify(content, app.Namespace, intent.Offline()); ok && manifest.IsSecret(id.GroupKind()) {
 			delete(content, "data")
 			applied.Status.LastAppliedManifest[i] = rawOf(content)
 		}
@@ -38,9 +38,9 @@ func (app Subject) asApplied() Subject {
 
 // isDefault reports whether, according to the inventory, no schema in spec.observerSchema holds the object.
 func isDefault(resources []v1alpha1.ResourceStatus, content map[string]any, namespace string) bool {
-	id, _ := plan.Identify(content, namespace, plan.Offline())
+	id, _ := manifest.Identify(content, namespace, intent.Offline())
 	for _, r := range resources {
-		if sameName(plan.IDOf(r.ResourceReference), id) {
+		if sameName(manifest.IDFromReference(r.ResourceReference), id) {
 			return r.Schema != v1alpha1.SchemaUser // spec.fields still applies
 		}
 	}
@@ -50,15 +50,15 @@ func isDefault(resources []v1alpha1.ResourceStatus, content map[string]any, name
 // isPruned reports whether the last-applied state contains an object only until its deletion begins: the
 // inventory marks it as pruned, and the last observed state does not contain it.
 func isPruned(status v1alpha1.ApplicationStatus, content map[string]any, namespace string) bool {
-	id, _ := plan.Identify(content, namespace, plan.Offline())
+	id, _ := manifest.Identify(content, namespace, intent.Offline())
 	if !slices.ContainsFunc(status.Resources, func(r v1alpha1.ResourceStatus) bool {
-		return v1alpha1.InfoForReason(r.Reason).Pruned && sameName(plan.IDOf(r.ResourceReference), id)
+		return v1alpha1.InfoForReason(r.Reason).Pruned && sameName(manifest.IDFromReference(r.ResourceReference), id)
 	}) {
 		return false
 	}
 	return !slices.ContainsFunc(status.LastObservedManifest, func(item runtime.RawExtension) bool {
 		observed, err := manifest.DecodeJSON(item.Raw)
-		of, ok := plan.Identify(observed, namespace, plan.Offline())
+		of, ok := manifest.Identify(observed, namespace, intent.Offline())
 		return err == nil && ok && sameName(of, id)
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/source"
@@ -24,7 +25,7 @@ type Decision struct {
 	Subject
 	*plan.Plan
 	Live  map[manifest.ID]map[string]any
-	Kinds plan.Kinds
+	Kinds intent.Kinds
 	// Faults are the validation errors that make the plan invalid.
 	Faults []error
 	// mistyped are messages about kinds that do not exist, if that is known without a cluster.
@@ -57,7 +58,7 @@ func (s Sources) Decide(ctx context.Context, now time.Time) ([]Decision, error) 
 	return all, errors.Join(faults...)
 }
 
-func (app Subject) decide(ctx context.Context, documents []manifest.Document, profiles []*plan.Profile, now time.Time) (Decision, error) {
+func (app Subject) decide(ctx context.Context, documents []manifest.Document, profiles []*intent.Profile, now time.Time) (Decision, error) {
 	app, translation := app.Translated(ctx, liveReader{documents, app.Namespace}, false)
 	kinds := kindsOf(app.With(translation), documents)
 	live, err := liveObjects(documents, app.Namespace, kinds)
@@ -78,7 +79,7 @@ func (app Subject) decide(ctx context.Context, documents []manifest.Document, pr
 // DecideIn decides what the controller would do about an Application. It reads all desired objects.
 // translation is the result of translating the template, or nil if there is none. more are kinds to gather
 // in addition to those that the Application names.
-func (app Subject) DecideIn(ctx context.Context, view View, translation *plan.Source, now time.Time, more ...schema.GroupVersionKind) (Decision, error) {
+func (app Subject) DecideIn(ctx context.Context, view View, translation *intent.Source, now time.Time, more ...schema.GroupVersionKind) (Decision, error) {
 	s, p, err := turn.Decide(ctx, view, turn.Request{
 		Application: app.Application, Source: translation, Memory: turn.NewMemory(app.Application, now), Now: now, Kinds: more, ReadDesired: true,
 	})
@@ -87,7 +88,7 @@ func (app Subject) DecideIn(ctx context.Context, view View, translation *plan.So
 	}
 	d := Decision{Subject: app, Plan: p, Live: s.Input.Live, Kinds: s.Input.Kinds, gathered: s.Input}
 	if p.Invalid != nil {
-		d.Faults = slices.Concat(plan.Faults(s.Input), app.SourceFaults(translation))
+		d.Faults = slices.Concat(intent.Faults(s.Input.Intent()), app.SourceFaults(translation))
 	}
 	return d, nil
 }
@@ -108,7 +109,7 @@ func (d Decision) ForApplication(other *v1alpha1.Application) *Decision {
 
 // LeafOf returns the field that is contested.
 func LeafOf(f v1alpha1.ContestedField) plan.Leaf {
-	return plan.Leaf{ID: plan.IDOf(f.Resource), Path: f.Path}
+	return plan.Leaf{ID: manifest.IDFromReference(f.Resource), Path: f.Path}
 }
 
 // Notes returns notes about a decision that the plan does not contain.
@@ -162,7 +163,7 @@ func (d Decision) unrendered() *metav1.Condition {
 
 // Unread returns a problem for an object that the user cannot read. Its reason is not a reason of the API.
 func Unread(err error) *plan.Problem {
-	return &plan.Problem{Reason: "Unreadable", As: plan.DispositionUnread, Message: err.Error()}
+	return &plan.Problem{Reason: "Unreadable", As: intent.DispositionUnread, Message: err.Error()}
 }
 
 // NotDecided returns the reason why nothing could be decided, or nil.

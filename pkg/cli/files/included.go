@@ -8,12 +8,13 @@ import (
 	"sync"
 
 	"holdfast.dev/holdfast/deploy"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
 // includedProfiles returns the HoldProfiles in deploy/profiles.
-var includedProfiles = sync.OnceValue(func() (all []*plan.Profile) {
+var includedProfiles = sync.OnceValue(func() (all []*intent.Profile) {
 	names, _ := fs.Glob(deploy.Profiles(), "profiles/*.yaml") // the pattern is valid
 	for _, name := range names {
 		var content []byte
@@ -39,8 +40,8 @@ func ProfileCommand(name string) string {
 // FreedByIncluded returns the drifted fields that an included HoldProfile would free, each with the name of
 // the profile. The profiles in effect are left out.
 func (d Decision) FreedByIncluded() map[plan.Leaf]string {
-	absent := slices.DeleteFunc(slices.Clone(includedProfiles()), func(one *plan.Profile) bool {
-		return slices.ContainsFunc(d.gathered.Profiles.All, func(other *plan.Profile) bool { return other.Name == one.Name })
+	absent := slices.DeleteFunc(slices.Clone(includedProfiles()), func(one *intent.Profile) bool {
+		return slices.ContainsFunc(d.gathered.Profiles.All, func(other *intent.Profile) bool { return other.Name == one.Name })
 	})
 	drifted := d.drifted(absent)
 	if len(drifted) == 0 {
@@ -53,7 +54,7 @@ func (d Decision) FreedByIncluded() map[plan.Leaf]string {
 	for id, paths := range drifted {
 		explained, _ := with.Explain(id, false)
 		for _, f := range explained.Fields {
-			isAbsent := func(one *plan.Profile) bool { return one.Name == f.Profile }
+			isAbsent := func(one *intent.Profile) bool { return one.Name == f.Profile }
 			if f.State == plan.FieldFree && slices.Contains(paths, f.Path) && slices.ContainsFunc(absent, isAbsent) {
 				freed[plan.Leaf{ID: id, Path: f.Path}] = f.Profile
 			}
@@ -63,13 +64,13 @@ func (d Decision) FreedByIncluded() map[plan.Leaf]string {
 }
 
 // drifted returns the drifted fields of existing objects whose kinds one of the profiles concerns.
-func (d Decision) drifted(profiles []*plan.Profile) map[manifest.ID][]string {
+func (d Decision) drifted(profiles []*intent.Profile) map[manifest.ID][]string {
 	if d.gathered.Application == nil || d.Invalid != nil {
 		return nil
 	}
 	drifted := map[manifest.ID][]string{}
 	for _, change := range d.Changes {
-		if !slices.ContainsFunc(profiles, func(one *plan.Profile) bool { return one.Concerns(change.ID.GroupKind()) }) {
+		if !slices.ContainsFunc(profiles, func(one *intent.Profile) bool { return one.Concerns(change.ID.GroupKind()) }) {
 			continue
 		}
 		explained := d.ExplainChange(change, false)

@@ -11,16 +11,16 @@ import (
 
 	"holdfast.dev/holdfast/internal/suggest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
-	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/turn"
 )
 
 // KnownKinds are the kinds that are known without a cluster: the built-in kinds of Kubernetes, and those of
 // the CustomResourceDefinitions and live objects in files, and of the inventory.
 type KnownKinds struct {
-	plan.Kinds
+	intent.Kinds
 	namespaced  map[schema.GroupKind]bool
 	definitions map[schema.GroupKind]map[string]any
 	types       map[schema.GroupVersionKind]*kinds.Node
@@ -46,13 +46,13 @@ func KindsOf(app *v1alpha1.Application) *KnownKinds { return kindsOf(Subject{App
 // objects and the inventory.
 func kindsOf(app Subject, live []manifest.Document) *KnownKinds {
 	k := &KnownKinds{
-		Kinds:       plan.Offline(),
+		Kinds:       intent.Offline(),
 		namespaced:  map[schema.GroupKind]bool{},
 		definitions: map[schema.GroupKind]map[string]any{},
 		types:       map[schema.GroupVersionKind]*kinds.Node{},
 	}
 	for _, resource := range app.Status.Resources {
-		k.namespaced[plan.IDOf(resource.ResourceReference).GroupKind()] = resource.Namespace != ""
+		k.namespaced[manifest.IDFromReference(resource.ResourceReference).GroupKind()] = resource.Namespace != ""
 	}
 	for _, document := range live {
 		k.learn(document.Value)
@@ -101,7 +101,7 @@ func (k *KnownKinds) Namespaced(gk schema.GroupKind) (namespaced, known bool) {
 	return namespaced, known
 }
 
-// Type implements plan.Kinds.
+// Type implements intent.Kinds.
 func (k *KnownKinds) Type(gvk schema.GroupVersionKind) *kinds.Node {
 	if node := k.Kinds.Type(gvk); node != nil {
 		return node

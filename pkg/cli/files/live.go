@@ -4,18 +4,18 @@ import (
 	"errors"
 	"fmt"
 
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
-	"holdfast.dev/holdfast/pkg/plan"
 )
 
 // liveObjects returns the live objects for one Application. Objects without a namespace are assumed to be
 // in the namespace of the Application.
-func liveObjects(documents []manifest.Document, namespace string, kinds plan.Kinds) (map[manifest.ID]map[string]any, error) {
+func liveObjects(documents []manifest.Document, namespace string, kinds intent.Kinds) (map[manifest.ID]map[string]any, error) {
 	live := make(map[manifest.ID]map[string]any, len(documents))
 	first := make(map[manifest.ID]manifest.Document, len(documents))
 	var faults []error
 	for _, document := range documents {
-		id, ok := plan.Identify(document.Value, namespace, kinds)
+		id, ok := manifest.Identify(document.Value, namespace, kinds)
 		if !ok {
 			faults = append(faults, FaultAt(document, nil, "is not a live object: apiVersion, kind and metadata.name are required"))
 			continue

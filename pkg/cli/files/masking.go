@@ -9,9 +9,6 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// lastApplied is the annotation in which kubectl apply keeps a copy of its input.
-const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
-
 // MaskApplication masks the values of Secrets in an Application: in its manifests, in its status, and in
 // the copy that kubectl apply keeps. It reports whether the manifests or the copy contain any.
 func MaskApplication(object map[string]any) (masked bool) {
@@ -35,18 +32,18 @@ func MaskApplication(object map[string]any) (masked bool) {
 	}
 	annotations, _, _ := unstructured.NestedFieldNoCopy(object, "metadata", "annotations")
 	texts, _ := annotations.(map[string]any)
-	copied, has := texts[lastApplied].(string)
+	copied, has := texts[manifest.LastApplied].(string)
 	if !has {
 		return masked
 	}
-	texts[lastApplied] = manifest.Masked
+	texts[manifest.LastApplied] = manifest.Masked
 	var applied map[string]any
 	if json.Unmarshal([]byte(copied), &applied) != nil {
 		return true
 	}
 	masked = MaskApplication(applied) || masked
 	if raw, err := json.Marshal(applied); err == nil {
-		texts[lastApplied] = string(raw)
+		texts[manifest.LastApplied] = string(raw)
 	}
 	return masked
 }

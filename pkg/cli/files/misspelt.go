@@ -3,6 +3,7 @@ package files
 import (
 	"errors"
 
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -13,7 +14,7 @@ func (s *Submission) Misspelt() error {
 	if app.Namespace == "" {
 		app.Namespace = "default"
 	}
-	faults := plan.UnknownFieldsIn(plan.Input{Application: app, Kinds: s.kinds, Source: s.translation})
+	faults := intent.UnknownFieldsIn((&plan.Input{Application: app, Kinds: s.kinds, Source: s.translation}).Intent())
 	all := make([]error, len(faults))
 	for i, fault := range faults {
 		all[i] = s.located(fault)

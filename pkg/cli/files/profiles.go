@@ -9,8 +9,8 @@ import (
 	"slices"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
-	"holdfast.dev/holdfast/pkg/plan"
 )
 
 // isProfile reports whether a document is a HoldProfile.
@@ -19,7 +19,7 @@ func isProfile(document manifest.Document) bool {
 }
 
 // takeProfiles separates HoldProfiles from other documents. They replace the HoldProfiles of a cluster.
-func takeProfiles(documents []manifest.Document) (others []manifest.Document, profiles []*plan.Profile, err error) {
+func takeProfiles(documents []manifest.Document) (others []manifest.Document, profiles []*intent.Profile, err error) {
 	first := map[string]manifest.Document{}
 	var faults []error
 	for _, document := range documents {
@@ -41,7 +41,7 @@ func takeProfiles(documents []manifest.Document) (others []manifest.Document, pr
 			continue
 		}
 		first[from.Name] = document
-		profile, mistakes := plan.ReadProfile(from)
+		profile, mistakes := intent.ReadProfile(from)
 		for _, what := range from.Unknown {
 			mistakes = append(mistakes, fmt.Errorf("%s: this version of Holdfast does not know it", what))
 		}
@@ -50,12 +50,12 @@ func takeProfiles(documents []manifest.Document) (others []manifest.Document, pr
 		}
 		profiles = append(profiles, profile)
 	}
-	slices.SortFunc(profiles, func(a, b *plan.Profile) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(profiles, func(a, b *intent.Profile) int { return cmp.Compare(a.Name, b.Name) })
 	return others, profiles, errors.Join(faults...)
 }
 
 // applicationsAndProfiles returns the Applications and HoldProfiles in the files.
-func (s Sources) applicationsAndProfiles(ctx context.Context) ([]Subject, []*plan.Profile, error) {
+func (s Sources) applicationsAndProfiles(ctx context.Context) ([]Subject, []*intent.Profile, error) {
 	documents, err := s.Input.Read(ctx, s.Files)
 	if err != nil {
 		return nil, nil, err
@@ -66,10 +66,10 @@ func (s Sources) applicationsAndProfiles(ctx context.Context) ([]Subject, []*pla
 }
 
 // ProfilesOf returns the profiles, with the objects that autoscalers among the live objects target.
-func ProfilesOf(profiles []*plan.Profile, live map[manifest.ID]map[string]any) plan.Profiles {
-	of := plan.Profiles{All: profiles, Autoscaled: map[manifest.ID]string{}}
+func ProfilesOf(profiles []*intent.Profile, live map[manifest.ID]map[string]any) intent.Profiles {
+	of := intent.Profiles{All: profiles, Autoscaled: map[manifest.ID]string{}}
 	for id, object := range live {
-		if target, is := plan.AutoscalerTarget(object); is {
+		if target, is := intent.AutoscalerTarget(object); is {
 			target.Namespace = id.Namespace
 			if name, before := of.Autoscaled[target]; !before || id.Name < name {
 				of.Autoscaled[target] = id.Name

@@ -16,6 +16,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -38,9 +39,9 @@ type Submission struct {
 	Archive   []byte // from --csar, stored in a ConfigMap
 	// template is the file of --tosca or --csar; its name is empty if there is none.
 	template    templateFile
-	translation *plan.Source // the translated template, or nil
-	kinds       plan.Kinds   // the kinds that Check resolved
-	input       *plan.Input  // the input that Check decided about, or nil
+	translation *intent.Source // the translated template, or nil
+	kinds       intent.Kinds   // the kinds that Check resolved
+	input       *plan.Input    // the input that Check decided about, or nil
 }
 
 // Read returns the submission that the files and flags describe.
@@ -180,7 +181,7 @@ func wholeParts(content map[string]any) (metadata, spec map[string]any) {
 	}
 	if annotations, ok := metadata["annotations"].(map[string]any); ok {
 		// The annotations of the controller and of a client-side apply are not part of the user's input.
-		delete(annotations, lastApplied)
+		delete(annotations, manifest.LastApplied)
 		for _, key := range Ahead {
 			delete(annotations, key)
 		}
@@ -269,7 +270,7 @@ func (s *Submission) Check(ctx context.Context, view View) (warnings []string, e
 		return nil, err
 	}
 	if s.kinds = snapshot.Input.Kinds; p.Invalid != nil {
-		return nil, s.refusal(p.Invalid, plan.Faults(snapshot.Input))
+		return nil, s.refusal(p.Invalid, intent.Faults(snapshot.Input.Intent()))
 	}
 	s.input = &snapshot.Input
 	s.dropServerFields()

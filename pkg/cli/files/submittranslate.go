@@ -11,6 +11,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/source"
 	"holdfast.dev/holdfast/pkg/tosca"
@@ -65,7 +66,7 @@ func (t templateFile) describe(m *source.Material) {
 // template, or in that of the Application.
 func (s *Submission) mistakes(problem *plan.Problem) error {
 	if s.template.name == "" {
-		return refusal(s.whole, problem, Subject{Application: s.App}.SourceFaults(&plan.Source{Problem: problem}))
+		return refusal(s.whole, problem, Subject{Application: s.App}.SourceFaults(&intent.Source{Problem: problem}))
 	}
 	var all []error
 	for line := range strings.SplitSeq(problem.Error(), "\n") {

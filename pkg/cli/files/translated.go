@@ -10,6 +10,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	remote "holdfast.dev/holdfast/pkg/fetch"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/source"
@@ -20,7 +21,7 @@ import (
 // a cluster, where the last successful translation remains in effect. It also uses the last-applied state if
 // hooks of the controller can have changed the manifests. If the Application was edited since, it returns an
 // Application without that state, so that no field of a hook counts as one that has left the manifests.
-func (app Subject) Translated(ctx context.Context, reader source.Reader, stored bool) (Subject, *plan.Source) {
+func (app Subject) Translated(ctx context.Context, reader source.Reader, stored bool) (Subject, *intent.Source) {
 	onRecord := len(app.Status.LastAppliedManifest) > 0 && !app.NewSource
 	if len(app.listeners()) > 0 {
 		if stored && onRecord && app.Status.ObservedGeneration == app.Generation {
@@ -47,16 +48,16 @@ func (app Subject) listeners() []string {
 	return app.Status.Hooks.Listeners
 }
 
-func (app Subject) translate(ctx context.Context, reader source.Reader) *plan.Source {
+func (app Subject) translate(ctx context.Context, reader source.Reader) *intent.Source {
 	material, problem := source.Gather(ctx, app.Application, reader, disabledFetcher{}, nil)
 	if problem != nil {
-		return &plan.Source{Problem: problem}
+		return &intent.Source{Problem: problem}
 	}
 	return source.Translate(ctx, material, disabledFetcher{}, nil)
 }
 
 // SourceFaults returns the reasons why there is no translation.
-func (app Subject) SourceFaults(translation *plan.Source) []error {
+func (app Subject) SourceFaults(translation *intent.Source) []error {
 	if translation == nil || translation.Problem == nil || translation.Objects != nil {
 		return nil
 	}
@@ -69,7 +70,7 @@ func (app Subject) SourceFaults(translation *plan.Source) []error {
 
 // With returns the Application with the translated objects among its manifests, so that their kinds and
 // names can be found.
-func (app Subject) With(translation *plan.Source) Subject {
+func (app Subject) With(translation *intent.Source) Subject {
 	if translation == nil {
 		return app
 	}
@@ -100,7 +101,7 @@ type liveReader struct {
 func (r liveReader) Read(_ context.Context, kind, name string) (map[string]any, *plan.Problem) {
 	want := manifest.ID{Kind: kind, Namespace: r.namespace, Name: name}
 	for _, document := range r.documents {
-		if id, ok := plan.Identify(document.Value, r.namespace, plan.Offline()); ok && id == want {
+		if id, ok := manifest.Identify(document.Value, r.namespace, intent.Offline()); ok && id == want {
 			return withStringData(document.Value), nil
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -22,10 +23,10 @@ type View = turn.Reader
 
 // fileView is a View of the live objects in files. It implements turn.Reader.
 type fileView struct {
-	kinds plan.Kinds
+	kinds intent.Kinds
 	live  map[manifest.ID]map[string]any
 	// profiles are the HoldProfiles in files.
-	profiles plan.Profiles
+	profiles intent.Profiles
 }
 
 // Offline returns a View without live objects and without a cluster.
@@ -33,7 +34,7 @@ func Offline(app *v1alpha1.Application) View {
 	return fileView{kinds: kindsOf(Subject{Application: app}, nil)}
 }
 
-func (v fileView) Kinds() plan.Kinds { return v.kinds }
+func (v fileView) Kinds() intent.Kinds { return v.kinds }
 
 // Mapping returns a mapping without a resource, because files do not show where a kind is served. It
 // reports every kind as watchable that is not known to be ephemeral.
@@ -72,7 +73,7 @@ func (fileView) Written(schema.GroupKind, cluster.Mapping) map[manifest.ID]write
 func (fileView) Silent(cluster.Mapping) error { return nil }
 
 // Profiles returns the HoldProfiles in files, and the targets of live autoscalers.
-func (v fileView) Profiles(context.Context, []manifest.ID) (plan.Profiles, error) {
+func (v fileView) Profiles(context.Context, []manifest.ID) (intent.Profiles, error) {
 	return v.profiles, nil
 }
 

@@ -159,7 +159,7 @@ func entriesOf(d files.Decision, of ...manifest.ID) map[manifest.ID][]EntryLine 
 	}
 	for _, entry := range d.View().Status.MangledObserverSchema {
 		content, _ := entry.(map[string]any)
-		id, ok := plan.Identify(content, d.Namespace, d.Kinds)
+		id, ok := manifest.Identify(content, d.Namespace, d.Kinds)
 		if _, asked := entries[id]; ok && asked {
 			for _, line := range linesOf(content) {
 				entries[id] = append(entries[id], EntryLine{line.text, line.pointer})

@@ -23,6 +23,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/report"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
@@ -32,13 +33,13 @@ var now = time.Date(2026, 1, 1, 0, 10, 0, 0, time.UTC)
 // decide returns the decision for an Application and its live objects.
 func decide(t testing.TB, application string, live ...string) files.Decision {
 	t.Helper()
-	in := plan.Input{Application: &v1alpha1.Application{}, Kinds: plan.Offline(), Live: map[manifest.ID]map[string]any{}, Now: now}
+	in := plan.Input{Application: &v1alpha1.Application{}, Kinds: intent.Offline(), Live: map[manifest.ID]map[string]any{}, Now: now}
 	require.NoError(t, yaml.UnmarshalStrict([]byte(application), in.Application))
 	for _, text := range live {
 		documents, err := manifest.Read("live", []byte(text))
 		require.NoError(t, err)
 		for _, document := range documents {
-			id, ok := plan.Identify(document.Value, in.Application.Namespace, in.Kinds)
+			id, ok := manifest.Identify(document.Value, in.Application.Namespace, in.Kinds)
 			require.True(t, ok)
 			in.Live[id] = document.Value
 		}

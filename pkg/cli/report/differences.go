@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -186,7 +187,7 @@ func (t *Differences) field(change plan.Change, d delta.Difference) {
 }
 
 // DefaultText returns the default of an absent field as a remark, or "" if the schema of the kind does not define one.
-func DefaultText(known plan.Kinds, apiVersion, kind, path string) string {
+func DefaultText(known intent.Kinds, apiVersion, kind, path string) string {
 	value, defined := plan.DefaultFor(known, schema.FromAPIVersionAndKind(apiVersion, kind), path)
 	if !defined {
 		return ""

@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/writer"
 )
@@ -64,7 +65,7 @@ func (t *Explanation) line(text string) { fmt.Fprintln(t.Out, strings.TrimRight(
 func SchemaText(e plan.Explanation) string {
 	text := schemaText(e)
 	if len(e.Profiles) > 0 {
-		text += "\nChanged by " + terminal.Visible(plan.ProfileNames(e.Profiles)) + "."
+		text += "\nChanged by " + terminal.Visible(intent.ProfileNames(e.Profiles)) + "."
 	}
 	return text
 }

@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -66,7 +67,7 @@ func HistoryOf(app *v1alpha1.Application) []EntryView {
 			Resource: plan.ViewResource{APIVersion: e.Resource.APIVersion, Kind: e.Resource.Kind, Namespace: e.Resource.Namespace, Name: e.Resource.Name},
 			Path:     e.Path, From: rawValue(e.From), To: rawValue(e.To), CorrectedTo: rawValue(e.CorrectedTo),
 			Author: Author{e.Manager, string(e.Operation), e.Subresource, e.User, e.Impersonator, e.SourceIP}, Count: e.Count,
-			id: plan.IDOf(e.Resource), at: e.Time.Time,
+			id: manifest.IDFromReference(e.Resource), at: e.Time.Time,
 		}
 		if e.Duration != nil {
 			v.stood, v.Stood = e.Duration.Duration, e.Duration.Duration.String()
@@ -174,7 +175,7 @@ func (e EntryView) valueText() string {
 		return inlineView(live)
 	}
 	text := inlineView(live) + " → " + inlineView(desired)
-	if remark := DefaultText(plan.Offline(), e.Resource.APIVersion, e.Resource.Kind, e.Path); desired == nil && remark != "" {
+	if remark := DefaultText(intent.Offline(), e.Resource.APIVersion, e.Resource.Kind, e.Path); desired == nil && remark != "" {
 		text += " (" + remark + ")"
 	}
 	return text

@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
@@ -114,7 +115,7 @@ func StatusOf(d files.Decision) StatusView {
 	v.History = v.History[:min(len(v.History), shownEntries)]
 	recorded := map[manifest.ID]v1alpha1.ResourceStatus{}
 	for _, r := range d.Status.Resources {
-		recorded[plan.IDOf(r.ResourceReference)] = r
+		recorded[manifest.IDFromReference(r.ResourceReference)] = r
 	}
 	seen := map[manifest.ID]bool{}
 	entries, selected := d.Selected()
@@ -130,7 +131,7 @@ func StatusOf(d files.Decision) StatusView {
 		v.Resources = append(v.Resources, r)
 	}
 	for _, r := range d.Status.Resources { // an invalid Application has no changes
-		if id := plan.IDOf(r.ResourceReference); !seen[id] {
+		if id := manifest.IDFromReference(r.ResourceReference); !seen[id] {
 			e := plan.Explanation{ID: id, Change: plan.Change{APIVersion: r.APIVersion}}
 			view := resourceView(e, r, d.Live[id])
 			view.selected = len(d.Spec.Select) > 0 && claim.RecordedPolicy(d.Application, &r).Claims
@@ -186,7 +187,7 @@ func (r *ResourceView) addLive(e plan.Explanation, live map[string]any) {
 		if r.Health = health; health != "Current" && (r.Message == "" || v1alpha1.InfoForReason(r.Reason).Progressing()) {
 			r.Message = message
 		}
-	case e.Change.Problem != nil && e.Change.Problem.Disposition() == plan.DispositionUnread:
+	case e.Change.Problem != nil && e.Change.Problem.Disposition() == intent.DispositionUnread:
 		r.Reason, r.Message, r.unread = e.Change.Problem.Reason, e.Change.Problem.Message, true
 	case e.Desired:
 		r.Health = "NotFound"

@@ -9,8 +9,8 @@ import (
 	"k8s.io/klog/v2"
 
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
-	"holdfast.dev/holdfast/pkg/plan"
 )
 
 var autoscalerResource = autoscalingv2.SchemeGroupVersion.WithResource("horizontalpodautoscalers")
@@ -42,7 +42,7 @@ func (a *autoscalers) nameFor(id manifest.ID) (name string, targeted bool) {
 // watchAutoscalers starts the watch if a profile depends on autoscalers, and stops it if none does. The
 // caller holds the lock.
 func (p *Profiles) watchAutoscalers() {
-	asked := slices.ContainsFunc(p.all(), (*plan.Profile).AsksForAutoscalers)
+	asked := slices.ContainsFunc(p.all(), (*intent.Profile).AsksForAutoscalers)
 	switch {
 	case !asked && p.autoscalers != nil:
 		p.autoscalers.stop()
@@ -120,5 +120,5 @@ func targetOf(o *cluster.Object) (manifest.ID, bool) {
 	if o == nil {
 		return manifest.ID{}, false
 	}
-	return plan.AutoscalerTarget(o.Content())
+	return intent.AutoscalerTarget(o.Content())
 }

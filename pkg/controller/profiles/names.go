@@ -7,8 +7,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/kinds"
-	"holdfast.dev/holdfast/pkg/plan"
 )
 
 // nameCheck has the times of the checks whether the API server knows the names in profiles. While it knows all of
@@ -49,7 +49,7 @@ func (p *Profiles) checkNames(ctx context.Context) (time.Duration, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	var served plan.ServedKinds
+	var served intent.ServedKinds
 	var err error
 	served.Kinds, served.Unavailable, err = p.client.ServedKinds(ctx)
 	unknown := make([]error, len(profiles))
@@ -64,7 +64,7 @@ func (p *Profiles) checkNames(ctx context.Context) (time.Duration, error) {
 
 // checked records the unknown names of profiles, and returns when to check them again. If the served kinds could not
 // be read, it keeps the names of the last check.
-func (p *Profiles) checked(profiles []*plan.Profile, unknown []error, read bool) time.Duration {
+func (p *Profiles) checked(profiles []*intent.Profile, unknown []error, read bool) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, profile := range profiles {

@@ -24,8 +24,8 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
-	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/turn"
 	"holdfast.dev/holdfast/pkg/worker"
 )
@@ -75,7 +75,7 @@ type interest struct {
 
 // parsedProfile is a profile, or the validation errors in it.
 type parsedProfile struct {
-	profile *plan.Profile // nil if it is invalid
+	profile *intent.Profile // nil if it is invalid
 	err     error
 	// checked is true after the first check of the names, unknown has those that the API server does not know.
 	checked bool
@@ -237,7 +237,7 @@ func (p *Profiles) changed(before, after *cluster.Object) {
 	name, now := after.Key.Name, parsedProfile{}
 	if from, err := cluster.DecodeProfile(after.JSON()); err != nil {
 		now.err = err
-	} else if profile, mistakes := plan.ReadProfile(from); mistakes == nil {
+	} else if profile, mistakes := intent.ReadProfile(from); mistakes == nil {
 		now.profile = profile
 		p.queue.Add(theNames)
 	} else {
@@ -257,10 +257,10 @@ func (p *Profiles) changed(before, after *cluster.Object) {
 
 // concerned returns the Applications with objects of kinds that profiles may affect. The caller holds the
 // lock.
-func (p *Profiles) concerned(profiles ...*plan.Profile) (applications []types.UID) {
+func (p *Profiles) concerned(profiles ...*intent.Profile) (applications []types.UID) {
 	for application, of := range p.wanted {
 		if slices.ContainsFunc(of.kinds, func(kind schema.GroupKind) bool {
-			return slices.ContainsFunc(profiles, func(one *plan.Profile) bool { return one != nil && one.Concerns(kind) })
+			return slices.ContainsFunc(profiles, func(one *intent.Profile) bool { return one != nil && one.Concerns(kind) })
 		}) {
 			applications = append(applications, application)
 		}
@@ -269,19 +269,19 @@ func (p *Profiles) concerned(profiles ...*plan.Profile) (applications []types.UI
 }
 
 // all returns the valid profiles, sorted by name. The caller holds the lock.
-func (p *Profiles) all() (all []*plan.Profile) {
+func (p *Profiles) all() (all []*intent.Profile) {
 	for _, one := range p.known {
 		if one.profile != nil {
 			all = append(all, one.profile)
 		}
 	}
-	slices.SortFunc(all, func(a, b *plan.Profile) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(all, func(a, b *intent.Profile) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 
 // For returns the profiles, and the autoscalers that target the objects of an Application. When they change
 // later, the Application is queued. For returns turn.ErrNotSeen while they are not known yet.
-func (p *Profiles) For(application types.UID, objects []manifest.ID) (of plan.Profiles, err error) {
+func (p *Profiles) For(application types.UID, objects []manifest.ID) (of intent.Profiles, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.wanted[application] = p.interestIn(objects)
@@ -323,8 +323,8 @@ func (p *Profiles) interestIn(objects []manifest.ID) (of interest) {
 }
 
 // asksFor reports whether a profile has a rule that depends on an autoscaler of the object.
-func asksFor(profiles []*plan.Profile, id manifest.ID) bool {
-	return slices.ContainsFunc(profiles, func(one *plan.Profile) bool { return one.AsksForAutoscalersOf(id.GroupKind()) })
+func asksFor(profiles []*intent.Profile, id manifest.ID) bool {
+	return slices.ContainsFunc(profiles, func(one *intent.Profile) bool { return one.AsksForAutoscalersOf(id.GroupKind()) })
 }
 
 // Forget drops the state of a deleted Application.

@@ -12,8 +12,8 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
-	"holdfast.dev/holdfast/pkg/plan"
 )
 
 // report writes the status of a profile if it has changed.
@@ -65,11 +65,11 @@ func (p *Profiles) condition(name string) metav1.Condition {
 	one := p.known[name]
 	switch {
 	case one.err != nil:
-		return metav1.Condition{Status: metav1.ConditionFalse, Reason: v1alpha1.ProfileInvalid, Message: plan.Summary(one.err) + ". The profile has no effect"}
+		return metav1.Condition{Status: metav1.ConditionFalse, Reason: v1alpha1.ProfileInvalid, Message: intent.Summary(one.err) + ". The profile has no effect"}
 	case one.profile != nil && one.profile.NotSupported() != nil:
 		return metav1.Condition{Status: metav1.ConditionFalse, Reason: v1alpha1.ProfileNotSupported, Message: one.profile.NotSupported().Error()}
 	case one.unknown != nil:
-		return metav1.Condition{Status: metav1.ConditionFalse, Reason: v1alpha1.ProfileUnknownNames, Message: plan.Summary(one.unknown) + "\nAll other rules and paths are in effect"}
+		return metav1.Condition{Status: metav1.ConditionFalse, Reason: v1alpha1.ProfileUnknownNames, Message: intent.Summary(one.unknown) + "\nAll other rules and paths are in effect"}
 	case one.profile != nil && one.profile.AsksForAutoscalers() && p.autoscalers != nil && p.autoscalers.refused:
 		return metav1.Condition{
 			Status: metav1.ConditionFalse, Reason: v1alpha1.ProfileAutoscalersForbidden,

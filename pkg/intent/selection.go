@@ -1,4 +1,4 @@
-package plan
+package intent
 
 import (
 	"cmp"
@@ -89,7 +89,7 @@ func readSelection(position int, item *v1alpha1.ObjectSelection) (s Selection, f
 			fault("selects by a tracking label of Holdfast, which changes when objects are held: select by another label", "selector")
 		}
 	}
-	hold, err := decode(item.Hold)
+	hold, err := manifest.DecodeRaw(item.Hold)
 	if err != nil || hold == nil {
 		fault("must be a part of an object: a map of fields", "hold")
 		return s, faults
@@ -160,7 +160,7 @@ func Selected(in Input, entries []Selection) map[manifest.ID][]Selection {
 	named := map[manifest.ID]bool{{Group: v1alpha1.GroupVersion.Group, Kind: v1alpha1.Kind, Namespace: app.Namespace, Name: app.Name}: true}
 	for _, item := range app.Spec.Manifest {
 		if content, err := manifest.DecodeJSON(item.Raw); err == nil {
-			if id, ok := Identify(content, app.Namespace, in.Kinds); ok {
+			if id, ok := manifest.Identify(content, app.Namespace, in.Kinds); ok {
 				named[id] = true
 			}
 		}

@@ -1,4 +1,4 @@
-package plan
+package intent
 
 import (
 	"fmt"
@@ -20,9 +20,9 @@ type Publisher interface {
 	Published(gvk schema.GroupVersionKind) *kinds.Node
 }
 
-// published returns the schema that defines the fields of a kind. The schema of the API server has
+// Published returns the schema that defines the fields of a kind. The schema of the API server has
 // precedence, because the API server may be newer or older than the built-in schema.
-func published(known Kinds, gvk schema.GroupVersionKind) *kinds.Node {
+func Published(known Kinds, gvk schema.GroupVersionKind) *kinds.Node {
 	if publisher, ok := known.(Publisher); ok {
 		if node := publisher.Published(gvk); node != nil {
 			return node
@@ -38,13 +38,13 @@ func UnknownFields(objects []manifest.Object, entries []*observer.Schema, known 
 	var faults []error
 	looked := map[int]bool{} // items of spec.select, which are the same for each object
 	for i, o := range objects {
-		if isSelected(o) {
+		if IsSelected(o) {
 			if looked[o.Position] {
 				continue
 			}
 			looked[o.Position] = true
 		}
-		m := &unknownFieldFinder{object: o, entry: entries[i], kind: published(known, o.GVK())}
+		m := &unknownFieldFinder{object: o, entry: entries[i], kind: Published(known, o.GVK())}
 		if m.kind == nil {
 			continue
 		}
@@ -103,7 +103,7 @@ type unknownFieldFinder struct {
 
 // inManifest returns a validation error at a path of a manifest, or of the hold field of a spec.select item.
 func (m *unknownFieldFinder) inManifest(at manifest.Path, message string) error {
-	if isSelected(m.object) {
+	if IsSelected(m.object) {
 		return selectFault(m.object.Position, message, append([]any{"hold"}, at...)...)
 	}
 	return &manifest.ValidationError{Position: m.object.Position, ID: m.object.ID, Path: at, Message: message}

@@ -1,4 +1,4 @@
-package plan
+package intent
 
 import (
 	"encoding/json"
@@ -27,18 +27,18 @@ type Edit struct {
 
 // EditFields returns spec.fields after an edit that holds or frees paths of a resource. If a path is
 // already held or free, it changes nothing and returns a note. To hold a free path and then to free it
-// restores spec.fields, and so does the reverse.
-func (p *Plan) EditFields(id manifest.ID, edit Edit) (fields []v1alpha1.ResourceFields, notes []string, err error) {
-	object, written, err := p.sources(id)
+// restores spec.fields, and so does the reverse. others has the IDs of all resources of the Application.
+func EditFields(in Input, others []manifest.ID, id manifest.ID, edit Edit) (fields []v1alpha1.ResourceFields, notes []string, err error) {
+	object, written, err := sources(in, id)
 	if err != nil {
 		return nil, nil, err
 	}
-	fields = p.in.Application.DeepCopy().Spec.Fields
-	e := &fieldsEditor{plan: p, object: object, written: written, edit: edit, at: -1}
+	fields = in.Application.DeepCopy().Spec.Fields
+	e := &fieldsEditor{in: in, others: others, object: object, written: written, edit: edit, at: -1}
 	if written == nil {
-		e.profiles = p.profiled(object)
+		e.profiles = profiled(in, object)
 	}
-	for _, f := range fieldsIn(p.in.Application) {
+	for _, f := range fieldsIn(in.Application) {
 		switch {
 		case !matchesObject(f, object):
 		case !hasWildcard(f):
@@ -67,8 +67,8 @@ func (p *Plan) EditFields(id manifest.ID, edit Edit) (fields []v1alpha1.Resource
 }
 
 // sources returns the manifest of a resource, and its schema in spec.observerSchema; nil if it has none.
-func (p *Plan) sources(id manifest.ID) (manifest.Object, *observer.Schema, error) {
-	objects, _, err := objectsOf(p.in)
+func sources(in Input, id manifest.ID) (manifest.Object, *observer.Schema, error) {
+	objects, _, err := objectsOf(in)
 	if err != nil {
 		return manifest.Object{}, nil, err
 	}
@@ -76,7 +76,7 @@ func (p *Plan) sources(id manifest.ID) (manifest.Object, *observer.Schema, error
 	if at < 0 {
 		return manifest.Object{}, nil, fmt.Errorf("%s is not in the manifests of the Application", id)
 	}
-	entries, err := schemaOf(p.in.Application)
+	entries, err := schemaOf(in.Application)
 	if err != nil {
 		return manifest.Object{}, nil, err
 	}
@@ -88,12 +88,12 @@ func (p *Plan) sources(id manifest.ID) (manifest.Object, *observer.Schema, error
 }
 
 // profiled returns the paths that HoldProfiles hold or free for a resource.
-func (p *Plan) profiled(object manifest.Object) []observer.ProfilePath {
-	objects, _, err := objectsOf(p.in)
-	if err != nil || claim.DesiredPolicy(p.in.Application, object.Ownership).Claims {
+func profiled(in Input, object manifest.Object) []observer.ProfilePath {
+	objects, _, err := objectsOf(in)
+	if err != nil || claim.DesiredPolicy(in.Application, object.Ownership).Claims {
 		return nil
 	}
-	return profilerOf(p.in, objects).pathsFor(object)
+	return profilerOf(in, objects).pathsFor(object)
 }
 
 // fieldsIn returns the spec.fields items that can be parsed.
@@ -104,7 +104,8 @@ func fieldsIn(app *v1alpha1.Application) []*observer.Fields {
 
 // fieldsEditor is an editor of the spec.fields item of one resource.
 type fieldsEditor struct {
-	plan   *Plan
+	in     Input
+	others []manifest.ID
 	object manifest.Object
 	// written is the schema of the resource in spec.observerSchema; nil if it has none.
 	written *observer.Schema
@@ -157,9 +158,9 @@ func (e *fieldsEditor) apply(typed string) (note string, err error) {
 
 // context returns the context to compile the fields of the resource.
 func (e *fieldsEditor) context() observer.Context {
-	in, gvk := e.plan.in, e.object.GVK()
+	in, gvk := e.in, e.object.GVK()
 	return observer.Context{
-		Type: in.Kinds.Type(gvk), Published: published(in.Kinds, gvk), Live: in.Live[e.object.ID],
+		Type: in.Kinds.Type(gvk), Published: Published(in.Kinds, gvk), Live: in.Live[e.object.ID],
 		Shared: claim.DesiredPolicy(in.Application, e.object.Ownership).Claims, Written: e.written,
 	}
 }
@@ -306,8 +307,8 @@ func (e *fieldsEditor) sameItems(a, b v1alpha1.ResourceFields) bool {
 func (e *fieldsEditor) selector() v1alpha1.ResourceSelector {
 	id := e.object.ID
 	s := v1alpha1.ResourceSelector{Kind: id.Kind, Name: id.Name}
-	for _, change := range e.plan.Changes {
-		switch other := change.ID; {
+	for _, other := range e.others {
+		switch {
 		case other == id || other.Kind != id.Kind || other.Name != id.Name:
 		case other.Group != id.Group:
 			s.APIVersion = e.object.APIVersion
@@ -315,7 +316,7 @@ func (e *fieldsEditor) selector() v1alpha1.ResourceSelector {
 			s.Namespace = id.Namespace
 		}
 	}
-	for _, entry := range e.plan.in.Application.Spec.Select {
+	for _, entry := range e.in.Application.Spec.Select {
 		if entry.Kind == id.Kind && len(entry.Namespaces) > 0 {
 			s.Namespace = id.Namespace
 		}

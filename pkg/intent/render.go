@@ -1,4 +1,4 @@
-package plan
+package intent
 
 import (
 	"encoding/json"
@@ -17,71 +17,71 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// renderedInput is the result of rendering: the objects after and before hooks, and the schema of each.
-type renderedInput struct {
-	objects  []manifest.Object
-	entries  []*observer.Schema
-	written  []map[string]any // the manifests before hooks
-	warnings []string
+// Rendering is the result of Render: the objects after and before hooks, and the schema of each.
+type Rendering struct {
+	Objects  []manifest.Object
+	Entries  []*observer.Schema
+	Written  []map[string]any // the manifests before hooks
+	Warnings []string
 }
 
-// render converts the source and the observer schema of an Application into objects and their schemas. One
+// Render converts the source and the observer schema of an Application into objects and their schemas. One
 // validation error makes the whole input invalid, so that the controller applies no partial input and deletes
 // nothing by mistake.
-func (p renderer) render() (renderedInput, *Problem) {
-	app := p.in.Application
+func Render(in Input) (Rendering, *Problem) {
+	app := in.Application
 	if problem := nullsDropped(app); problem != nil {
-		return renderedInput{}, problem
+		return Rendering{}, problem
 	}
-	objects, warnings, err := objectsOf(p.in)
+	objects, warnings, err := objectsOf(in)
 	var problem *Problem
 	if errors.As(err, &problem) {
-		return renderedInput{}, problem
+		return Rendering{}, problem
 	}
-	e := readEntries(p.in)
+	e := readEntries(in)
 	if err != nil {
-		return renderedInput{}, problemf(v1alpha1.ReasonManifestInvalid, "%s", Summary(errors.Join(append([]error{err}, e.unread...)...)))
+		return Rendering{}, Problemf(v1alpha1.ReasonManifestInvalid, "%s", Summary(errors.Join(append([]error{err}, e.unread...)...)))
 	}
-	e.assign(p.in, objects)
+	e.assign(in, objects)
 	if e.unsupported != nil {
-		return renderedInput{}, e.unsupported
+		return Rendering{}, e.unsupported
 	}
 	faults, late := e.validate(app)
 	if len(faults) > 0 {
-		return renderedInput{}, problemf(v1alpha1.ReasonObserverSchemaInvalid, "%s", Summary(errors.Join(faults...)))
+		return Rendering{}, Problemf(v1alpha1.ReasonObserverSchemaInvalid, "%s", Summary(errors.Join(faults...)))
 	}
-	r := renderedInput{objects: objects, entries: e.assigned, warnings: slices.Concat(warnings, late, freed(e.written), e.warnings)}
-	if faults := p.shareEntries(&r); len(faults) > 0 {
-		return renderedInput{}, problemf(v1alpha1.ReasonObserverSchemaInvalid, "%s", Summary(errors.Join(faults...)))
+	r := Rendering{Objects: objects, Entries: e.assigned, Warnings: slices.Concat(warnings, late, freed(e.written), e.warnings)}
+	if faults := shareEntries(in, &r); len(faults) > 0 {
+		return Rendering{}, Problemf(v1alpha1.ReasonObserverSchemaInvalid, "%s", Summary(errors.Join(faults...)))
 	}
-	for _, fault := range UnknownFields(objects, e.assigned, p.in.Kinds, p.in.Live) {
-		r.warnings = append(r.warnings, fault.Error())
+	for _, fault := range UnknownFields(objects, e.assigned, in.Kinds, in.Live) {
+		r.Warnings = append(r.Warnings, fault.Error())
 	}
-	if err := p.mangle(&r); err != nil {
-		problem := problemf(v1alpha1.ReasonHookFailed, "%s", Summary(err))
+	if err := mangle(in, &r); err != nil {
+		problem := Problemf(v1alpha1.ReasonHookFailed, "%s", Summary(err))
 		problem.As = v1alpha1.DispositionStall
-		return renderedInput{}, problem
+		return Rendering{}, problem
 	}
 	return r, nil
 }
 
 // shareEntries sets the schemas of shared objects. Without a user's schema, the fields that the manifest sets
 // are held. It returns the validation errors of the user's schemas and of the manifests.
-func (p renderer) shareEntries(r *renderedInput) (faults []error) {
-	for i, o := range r.objects {
-		if !claim.DesiredPolicy(p.in.Application, o.Ownership).Claims {
+func shareEntries(in Input, r *Rendering) (faults []error) {
+	for i, o := range r.Objects {
+		if !claim.DesiredPolicy(in.Application, o.Ownership).Claims {
 			continue
 		}
-		kind := p.in.Kinds.Type(o.GVK())
-		if r.entries[i].Default && !r.entries[i].FromFields() {
-			r.entries[i] = observer.PartialEntry(o, kind)
+		kind := in.Kinds.Type(o.GVK())
+		if r.Entries[i].Default && !r.Entries[i].FromFields() {
+			r.Entries[i] = observer.PartialEntry(o, kind)
 		}
-		r.entries[i].FindByAllKeys()
-		if cuts := r.entries[i].TruncatedLists(); len(cuts) > 0 {
+		r.Entries[i].FindByAllKeys()
+		if cuts := r.Entries[i].TruncatedLists(); len(cuts) > 0 {
 			faults = append(faults, fmt.Errorf("%s is shared, and the observer schema would remove elements of other clients from %s: "+
-				"set the minimum and the maximum of lists to 0, close no list, and list single labels and annotations", o.ID, firstNames(cuts)))
+				"set the minimum and the maximum of lists to 0, close no list, and list single labels and annotations", o.ID, FirstNames(cuts)))
 		}
-		faults = append(faults, namelessFaults(o.ID, r.entries[i].UnkeyedLists(kind, o.Content))...)
+		faults = append(faults, namelessFaults(o.ID, r.Entries[i].UnkeyedLists(kind, o.Content))...)
 	}
 	return faults
 }
@@ -99,49 +99,49 @@ func namelessFaults(id manifest.ID, nameless []observer.Nameless) (faults []erro
 	}
 	if len(lists) > 0 {
 		faults = append(faults, fmt.Errorf("%s is shared, and the elements of %s have no keys that identify them: "+
-			"hold each element by its value, with {path: %s, type: set} in hold of spec.fields", id, firstNames(lists), lists[0]))
+			"hold each element by its value, with {path: %s, type: set} in hold of spec.fields", id, FirstNames(lists), lists[0]))
 	}
 	return faults
 }
 
 // mangle runs the hooks. Fields that hooks add or change are observed, too. Objects that hooks add get a
 // default schema. Hooks cannot change shared objects.
-func (p renderer) mangle(r *renderedInput) error {
+func mangle(in Input, r *Rendering) error {
 	m := &hooks.Mangling{
-		Application: p.in.Application, Live: p.in.Live,
-		Objects: make([]manifest.Object, 0, len(r.objects)), Entries: make(map[manifest.ID]*observer.Schema, len(r.objects)),
+		Application: in.Application, Live: in.Live,
+		Objects: make([]manifest.Object, 0, len(r.Objects)), Entries: make(map[manifest.ID]*observer.Schema, len(r.Objects)),
 	}
 	var shared []manifest.Object
-	for i, o := range r.objects {
-		if claim.DesiredPolicy(p.in.Application, o.Ownership).Claims {
+	for i, o := range r.Objects {
+		if claim.DesiredPolicy(in.Application, o.Ownership).Claims {
 			shared = append(shared, o)
 			continue
 		}
 		m.Objects = append(m.Objects, o)
-		m.Entries[o.ID] = r.entries[i]
+		m.Entries[o.ID] = r.Entries[i]
 	}
-	if err := p.hooks.ApplicationMangling.Run(m); err != nil {
+	if err := in.Hooks.ApplicationMangling.Run(m); err != nil {
 		return err
 	}
 	m.Objects = append(slices.Clip(m.Objects), shared...)
 	entries, written := make([]*observer.Schema, len(m.Objects)), make([]map[string]any, len(m.Objects))
-	before := positions{objects: r.objects}
+	before := positions{objects: r.Objects}
 	for i, o := range m.Objects {
 		k, had := before.find(o.ID, i)
 		if had {
-			written[i] = r.objects[k].Content
+			written[i] = r.Objects[k].Content
 		}
 		switch {
 		case !had:
 			m.Objects[i].Ownership = v1alpha1.OwnershipOwn // the controller creates it, even if the manifests are shared
 			entries[i] = observer.DefaultEntry(o)
-		case sameContent(r.objects[k].Content, o.Content):
-			entries[i] = r.entries[k]
+		case IsSameContent(r.Objects[k].Content, o.Content):
+			entries[i] = r.Entries[k]
 		default:
-			entries[i] = r.entries[k].WithHookChanges(r.objects[k], o)
+			entries[i] = r.Entries[k].WithHookChanges(r.Objects[k], o)
 		}
 	}
-	r.objects, r.entries, r.written, r.warnings = m.Objects, entries, written, append(r.warnings, m.Warnings...)
+	r.Objects, r.Entries, r.Written, r.Warnings = m.Objects, entries, written, append(r.Warnings, m.Warnings...)
 	return nil
 }
 
@@ -166,15 +166,15 @@ func (p *positions) find(id manifest.ID, likely int) (position int, there bool) 
 	return position, there
 }
 
-// sameContent reports whether two contents are the same map, that is, whether no hook replaced it.
-func sameContent(a, b map[string]any) bool {
+// IsSameContent reports whether two contents are the same map, that is, whether no hook replaced it.
+func IsSameContent(a, b map[string]any) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
 
 // nullsDropped returns a Problem if a schema was stored with fewer leaves than the user wrote. Otherwise, part
 // of the fields would silently not be held.
 func nullsDropped(app *v1alpha1.Application) *Problem {
-	text, ok := app.Annotations[lastAppliedAnnotation]
+	text, ok := app.Annotations[manifest.LastApplied]
 	if !ok {
 		return nil
 	}
@@ -182,10 +182,10 @@ func nullsDropped(app *v1alpha1.Application) *Problem {
 	if len(lost) == 0 {
 		return nil
 	}
-	return problemf(v1alpha1.ReasonObserverSchemaNullsDropped,
+	return Problemf(v1alpha1.ReasonObserverSchemaNullsDropped,
 		"kubectl apply dropped nulls (%s), so these fields would not be held: "+
 			"write %q instead of null, or run `holdfast submit -f FILE --force-conflicts`",
-		firstNames(lost), observer.LeafText)
+		FirstNames(lost), observer.LeafText)
 }
 
 // freed returns a warning for each schema with FreeText leaves, which can be removed with its next change.
@@ -193,7 +193,7 @@ func freed(entries []*observer.Schema) (warnings []string) {
 	for i, entry := range entries {
 		if paths := entry.Freed(); len(paths) > 0 {
 			warnings = append(warnings, fmt.Sprintf("observerSchema[%d] (%s %s): %q has released %s: remove it with the next change of the schema",
-				i, entry.ID.Kind, entry.ID.Name, observer.FreeText, firstNames(paths)))
+				i, entry.ID.Kind, entry.ID.Name, observer.FreeText, FirstNames(paths)))
 		}
 	}
 	return warnings
@@ -212,12 +212,12 @@ func lostLeaves(text string, app *v1alpha1.Application) []string {
 	if json.Unmarshal([]byte(text), &sent) != nil {
 		return nil
 	}
-	lost := prefixed("spec.observerSchema", observer.DroppedNulls(sent.Spec.ObserverSchema, values(app.Spec.ObserverSchema)))
+	lost := prefixed("spec.observerSchema", observer.DroppedNulls(sent.Spec.ObserverSchema, manifest.DecodeRawList(app.Spec.ObserverSchema)))
 	for i, inner := range sent.Spec.Manifest {
 		if inner["kind"] != v1alpha1.Kind || len(sent.Spec.Manifest) != len(app.Spec.Manifest) { // or the positions may have changed
 			continue
 		}
-		stored, err := decode(app.Spec.Manifest[i])
+		stored, err := manifest.DecodeRaw(app.Spec.Manifest[i])
 		if err != nil {
 			continue
 		}

@@ -1,4 +1,4 @@
-package plan
+package intent
 
 import (
 	"fmt"
@@ -25,15 +25,15 @@ func unsupportedProblem(where string, unknown []string, version string) *Problem
 	return &Problem{
 		Reason: v1alpha1.ReasonSpecNotSupported,
 		Message: fmt.Sprintf("%sthis version of Holdfast (%s) does not know %s, so it creates, corrects and deletes nothing",
-			where, v1alpha1.Newest, firstNames(unknown)),
+			where, v1alpha1.Newest, FirstNames(unknown)),
 		Remedy: v1alpha1.Remedy{Text: "Upgrade Holdfast to " + version + ", or remove what it does not know"},
 	}
 }
 
-// incompleteProblem returns a Problem for an Application whose slices have not been merged into it, and nil
-// otherwise. The caller of Decide must merge them first. Without its manifests, everything that the
+// IncompleteProblem returns a Problem for an Application whose slices have not been merged into it, and nil
+// otherwise. The caller must merge them first. Without its manifests, everything that the
 // Application created would be deleted. Without its record, the controller does not know what it created.
-func incompleteProblem(app *v1alpha1.Application) *Problem {
+func IncompleteProblem(app *v1alpha1.Application) *Problem {
 	if len(app.Status.RecordSlices) == 0 && !slice.InSpec(&app.Spec) {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package plan
+package intent
 
 import (
 	"cmp"
@@ -13,9 +13,9 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Faults returns the validation errors for which Decide rejects an input, one error for each, so that a
+// Faults returns the validation errors for which Render rejects an input, one error for each, so that a
 // tool that reads files can locate them: a *manifest.ValidationError, an *observer.ValidationError or an
-// *observer.FieldPathError has the field. It returns nil if Decide accepts the input, or rejects it for
+// *observer.FieldPathError has the field. It returns nil if Render accepts the input, or rejects it for
 // another reason.
 func Faults(in Input) []error {
 	if nullsDropped(in.Application) != nil {

@@ -1,4 +1,4 @@
-package plan
+package intent
 
 import (
 	"errors"
@@ -26,7 +26,7 @@ func selectedObjects(in Input, options manifest.Options) (objects []manifest.Obj
 	if err := tooMany(app, entries, selected); err != nil {
 		return nil, nil, err
 	}
-	ids := sortedIDs(selected)
+	ids := manifest.SortedIDs(selected)
 	raw := make([]map[string]any, len(ids))
 	for i, id := range ids {
 		var overlaps []error
@@ -44,9 +44,9 @@ func selectedObjects(in Input, options manifest.Options) (objects []manifest.Obj
 	return objects, warnings, err
 }
 
-// isSelected reports whether an object is matched by spec.select. Its position is then the index of the first
+// IsSelected reports whether an object is matched by spec.select. Its position is then the index of the first
 // spec.select item that matches it.
-func isSelected(o manifest.Object) bool { return len(o.Field) > 1 && o.Field[1] == "select" }
+func IsSelected(o manifest.Object) bool { return len(o.Field) > 1 && o.Field[1] == "select" }
 
 // validateSelection validates the hold field of each spec.select item, whether or not an object matches. It
 // returns warnings about dropped fields.
@@ -87,19 +87,9 @@ func tooMany(app *v1alpha1.Application, entries []Selection, selected map[manife
 		}
 		counts[i] = fmt.Sprintf("spec.select[%d]: %d of kind %s", s.Position, n, s.Kind)
 	}
-	return problemf(v1alpha1.ReasonTooManyObjects,
+	return Problemf(v1alpha1.ReasonTooManyObjects,
 		"spec.select matches %d objects, but spec.maxObjects allows %d, so nothing is written or released: match fewer objects, or raise spec.maxObjects (%s)",
-		len(selected), mostObjects(app), firstNames(counts))
-}
-
-// isUnselected reports whether a problem belongs to a spec.select item. Such a problem is reported only once.
-func (in *Input) isUnselected(problem *Problem) bool {
-	for _, known := range in.UnresolvedSelections {
-		if known == problem {
-			return true
-		}
-	}
-	return false
+		len(selected), mostObjects(app), FirstNames(counts))
 }
 
 // manifestOf returns the manifest of one object, with the fields that the selection holds.

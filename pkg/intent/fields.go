@@ -1,4 +1,4 @@
-package plan
+package intent
 
 import (
 	"encoding/json"
@@ -64,7 +64,7 @@ func ruleWarnings(in Input, entry *observer.Schema, object manifest.Object) []st
 			maskRule(rule)
 		}
 		var held v1alpha1.HeldField
-		_ = json.Unmarshal(encode(rule).Raw, &held) // the names and types are those of the item
+		_ = json.Unmarshal(manifest.EncodeRaw(rule).Raw, &held) // the names and types are those of the item
 		item.Hold = append(item.Hold, held)
 	}
 	return []string{fmt.Sprintf("observerSchema[%d] (%s %s): rules in a schema are read for one more version: remove them, and add to spec.fields: %s",
@@ -165,7 +165,7 @@ func (e *entries) compile(in Input, objects []manifest.Object) {
 			continue
 		}
 		compiled := f.Compile(object, observer.Context{
-			Type: in.Kinds.Type(object.GVK()), Published: published(in.Kinds, object.GVK()), Live: in.Live[object.ID], Shared: shared, Written: written,
+			Type: in.Kinds.Type(object.GVK()), Published: Published(in.Kinds, object.GVK()), Live: in.Live[object.ID], Shared: shared, Written: written,
 			Work: &work, ProfileWork: &profiles.work,
 		})
 		e.assigned[k], e.warnings = compiled.Entry, append(e.warnings, compiled.Warnings...)
@@ -283,8 +283,8 @@ func nearestName(f *observer.Fields, objects []manifest.Object) string {
 	return suggest.DidYouMean(f.Kind+" "+f.Name, names)
 }
 
-// fieldsItem returns "fields[0]" for a schema to which an item of spec.fields applies, and "" for any other.
-func fieldsItem(entry *observer.Schema) string {
+// FieldsItem returns "fields[0]" for a schema to which an item of spec.fields applies, and "" for any other.
+func FieldsItem(entry *observer.Schema) string {
 	if at := entry.FieldsPosition(); at != observer.NoEntry {
 		return fmt.Sprintf("fields[%d]", at)
 	}
@@ -295,7 +295,7 @@ func schemaOf(app *v1alpha1.Application) ([]*observer.Schema, error) {
 	raw := make([]map[string]any, len(app.Spec.ObserverSchema))
 	var faults []error
 	for i, item := range app.Spec.ObserverSchema {
-		content, err := decode(item)
+		content, err := manifest.DecodeRaw(item)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("observerSchema[%d]: %w", i, err))
 		}

@@ -1,4 +1,4 @@
-package plan
+package intent
 
 import (
 	"cmp"
@@ -223,7 +223,7 @@ func matched(object manifest.Object) map[string]any {
 	}
 	if manifest.IsSecret(object.ID.GroupKind()) {
 		annotations, _ := metadata["annotations"].(map[string]any)
-		delete(annotations, lastAppliedAnnotation) // a copy of all values
+		delete(annotations, manifest.LastApplied) // a copy of all values
 	}
 	return content
 }
@@ -233,9 +233,9 @@ func ProfileNames(names []string) string {
 	return v1alpha1.ProfileKind + " " + strings.Join(names, ", ")
 }
 
-// profileNote returns the text about the profile that decides about a field, such as "HoldProfile x frees it". It
+// ProfileNote returns the text about the profile that decides about a field, such as "HoldProfile x frees it". It
 // returns "" if no profile decides about it.
-func profileNote(by *observer.ProfilePath) string {
+func ProfileNote(by *observer.ProfilePath) string {
 	if by == nil {
 		return ""
 	}

@@ -1,4 +1,4 @@
-package plan
+package intent
 
 import (
 	"errors"
@@ -19,7 +19,7 @@ func objectsOf(in Input) ([]manifest.Object, []string, error) {
 	options := manifest.Options{
 		Application: types.NamespacedName{Namespace: app.Namespace, Name: app.Name}, Scopes: in.Kinds,
 	}
-	if !translated(app) {
+	if !IsTranslated(app) {
 		raw, err := manifestsOf(app)
 		if err != nil {
 			return nil, nil, err
@@ -33,7 +33,7 @@ func objectsOf(in Input) ([]manifest.Object, []string, error) {
 	}
 	switch source := in.Source; {
 	case source == nil:
-		return nil, nil, problemf(v1alpha1.ReasonSourceNotSupported, "this source cannot be fetched and translated here")
+		return nil, nil, Problemf(v1alpha1.ReasonSourceNotSupported, "this source cannot be fetched and translated here")
 	case source.Objects == nil:
 		return nil, nil, source.Problem
 	}
@@ -55,8 +55,8 @@ func withSelected(in Input, options manifest.Options, objects []manifest.Object,
 	return slices.Concat(objects, selected), slices.Concat(warnings, more), err
 }
 
-// translated reports whether the manifests of an Application are translated from a template.
-func translated(app *v1alpha1.Application) bool {
+// IsTranslated reports whether the manifests of an Application are translated from a template.
+func IsTranslated(app *v1alpha1.Application) bool {
 	return app.Spec.Tosca != nil || app.Spec.CSAR != nil
 }
 
@@ -65,7 +65,7 @@ func manifestsOf(app *v1alpha1.Application) ([]map[string]any, error) {
 	raw := make([]map[string]any, len(app.Spec.Manifest))
 	var faults []error
 	for i, item := range app.Spec.Manifest {
-		content, err := decode(item)
+		content, err := manifest.DecodeRaw(item)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("manifest[%d]: %w", i, err))
 		}
@@ -87,7 +87,7 @@ func Shared(in Input) map[manifest.ID]bool {
 		}
 	}
 	for _, content := range manifests {
-		if id, ok := Identify(content, in.Application.Namespace, in.Kinds); ok && claim.DesiredPolicy(in.Application, manifest.OwnershipIn(content)).Claims {
+		if id, ok := manifest.Identify(content, in.Application.Namespace, in.Kinds); ok && claim.DesiredPolicy(in.Application, manifest.OwnershipIn(content)).Claims {
 			shared[id] = true
 		}
 	}

@@ -1,0 +1,85 @@
+package intent
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// Problem is the reason why a resource is not in sync, or why the input is invalid.
+type Problem struct {
+	// Reason is a condition reason of package v1alpha1, for users. The controller acts on Disposition.
+	Reason string
+	// Message describes the problem.
+	Message string
+	// Path is the path of the field with the problem, in the object, or in the Application if that is
+	// invalid; nil if it is not a single field.
+	Path *observer.Path
+	// Remedy describes what to do, if the message does not. If many resources have the same Remedy, a
+	// condition has it once.
+	Remedy v1alpha1.Remedy
+	// As overrides the disposition of the reason; empty to use that disposition.
+	As v1alpha1.Disposition
+	// Partial is true if only some fields of the resource have the problem, and the others are held.
+	Partial bool
+	// Namespace is the namespace that does not exist or is being deleted, if that is the problem. All
+	// objects that would be created in it have the same problem.
+	Namespace string
+	// RetryAfter is the delay before the next attempt; 0 if the caller decides.
+	RetryAfter time.Duration
+
+	// FromComparison is true if the problem follows from the comparison with the live object only, so that the
+	// next comparison decides whether it still exists.
+	FromComparison bool
+}
+
+// DispositionUnread is the disposition of an object that the user of the CLI may not read. No status has it.
+const DispositionUnread v1alpha1.Disposition = "Unread"
+
+// Disposition returns the retry policy of the problem: As, or the disposition of its reason.
+func (p *Problem) Disposition() v1alpha1.Disposition {
+	return cmp.Or(p.As, v1alpha1.InfoForReason(p.Reason).Disposition)
+}
+
+// Stalled reports whether only a user can solve the problem.
+func (p *Problem) Stalled() bool { return p.Disposition().Stalled() }
+
+// Error implements the error interface. It returns the message and the remedy.
+func (p *Problem) Error() string {
+	if remedy := p.Remedy.String(); remedy != "" {
+		return p.Message + ". " + remedy
+	}
+	return p.Message
+}
+
+// Problemf returns a Problem with a formatted message.
+func Problemf(reason, format string, args ...any) *Problem {
+	return &Problem{Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// FirstNames returns the first five names, and the number of the others.
+func FirstNames(names []string) string {
+	const shown = 5
+	if len(names) <= shown {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
+}
+
+// unjoin returns the errors that errors.Join has joined.
+func unjoin(err error) []error {
+	var joined interface{ Unwrap() []error }
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &joined):
+		return joined.Unwrap()
+	default:
+		return []error{err}
+	}
+}
