@@ -9,6 +9,9 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
+// writeAhead finds what to record before a plan is executed.
+type writeAhead struct{ *Plan }
+
 // WriteAheadStatus returns the status to write before the plan is executed, or nil if none is needed. It is
 // needed if a request is about to write fields that the status does not record. If the controller stopped
 // before it wrote the final status, and the next spec no longer had these fields, then the controller could
@@ -22,7 +25,7 @@ func (p *Plan) WriteAheadStatus() *v1alpha1.ApplicationStatus {
 			ahead[res.object.ID] = r
 		}
 	}
-	unnamed, shared := p.unnamed(), p.writeAheadInventory()
+	unnamed, shared := writeAhead{p}.unnamed(), writeAhead{p}.writeAheadInventory()
 	if len(ahead) == 0 && len(unnamed) == 0 && len(shared) == 0 {
 		return nil
 	}
@@ -79,7 +82,7 @@ func (res *resource) writeAheadRecord() *record {
 // objects that the inventory does not have, and those with new baselines of fields that are about to be
 // written. An object that is about to be adopted does not belong to the Application yet, so its UID is in
 // BaselineUID.
-func (p *Plan) writeAheadInventory() (rows []v1alpha1.ResourceStatus) {
+func (p writeAhead) writeAheadInventory() (rows []v1alpha1.ResourceStatus) {
 	for _, res := range p.resources {
 		if !res.change.Writes() || !res.policy.Claims && len(res.baseline)+len(res.unrecorded) == 0 {
 			continue

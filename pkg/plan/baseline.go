@@ -84,7 +84,7 @@ func (p baselinePass) keepsBaseline(res *resource, b v1alpha1.BaselineField) boo
 
 // hasBaseline reports whether a path has a baseline, or is recorded as one whose baseline exceeded the size
 // limit.
-func (res *resource) hasBaseline(path string) bool {
+func (res *originals) hasBaseline(path string) bool {
 	return slices.ContainsFunc(res.unrecorded, func(known string) bool { return observer.IsUnder(path, known) }) ||
 		slices.ContainsFunc(res.baseline, func(b v1alpha1.BaselineField) bool { return observer.IsUnder(path, b.Path) })
 }
@@ -152,7 +152,7 @@ func (res *resource) prunes() bool { return !res.policy.Existed && res.entry.Def
 
 // isFirstAdoption reports whether an object is about to be adopted that never belonged to this Application,
 // so that all its values are original.
-func (res *resource) isFirstAdoption() bool { return res.policy.Adopts() && !res.policy.Reclaimed }
+func (res *resourceInput) isFirstAdoption() bool { return res.policy.Adopts() && !res.policy.Reclaimed }
 
 // recordedPolicy returns the policy for the object of a resource, according to the inventory.
 func (p baselinePass) recordedPolicy(res *resource) claim.Policy {
@@ -161,7 +161,7 @@ func (p baselinePass) recordedPolicy(res *resource) claim.Policy {
 
 // isFirstWrite reports whether a drifted leaf is about to be written for the first time: the object is
 // shared or is being adopted, or the recorded schema did not hold the leaf.
-func (res *resource) isFirstWrite(path string) bool {
+func (res *resourceInput) isFirstWrite(path string) bool {
 	if res.policy.Claims || res.isFirstAdoption() {
 		return true
 	}
@@ -177,20 +177,20 @@ func (res *resource) matchesLocation(d delta.Difference) bool {
 }
 
 // holdsIn reports whether a leaf at or below a path is held.
-func (res *resource) holdsIn(path string) bool {
+func (res *originals) holdsIn(path string) bool {
 	return slices.ContainsFunc(res.heldPaths(), func(leaf string) bool { return observer.IsUnder(leaf, path) })
 }
 
-func (res *resource) heldPaths() []string { return slices.Concat(res.leaves, res.empty) }
+func (res *originals) heldPaths() []string { return slices.Concat(res.leaves, res.empty) }
 
 // writes reports whether the change corrects anything at, above or below a path.
-func (res *resource) writes(path string) bool {
+func (res *comparisons) writes(path string) bool {
 	return slices.ContainsFunc(res.compared.Differences, func(d delta.Difference) bool { return !d.HeldBack && claim.Overlap(d.Path, path) })
 }
 
 // isInManifest reports whether the manifest itself sets something at a path. A learned value is the live
 // value, so it does not count.
-func (res *resource) isInManifest(path string) bool {
+func (res *resourceInput) isInManifest(path string) bool {
 	at, ok := delta.Locate(res.kind, res.object.Content, path)
 	return ok && at.Value.Set
 }
@@ -283,7 +283,7 @@ func (p *Plan) limitBaselines() {
 }
 
 // dropBaselines drops the baselines of a resource that exceeded the size limit in its plan.
-func (res *resource) dropBaselines(unrecorded []string) {
+func (res *originals) dropBaselines(unrecorded []string) {
 	res.baseline = slices.DeleteFunc(res.baseline, func(b v1alpha1.BaselineField) bool { return slices.Contains(unrecorded, b.Path) })
 	for _, path := range unrecorded {
 		if !slices.Contains(res.unrecorded, path) && res.holdsIn(path) {
@@ -292,10 +292,10 @@ func (res *resource) dropBaselines(unrecorded []string) {
 	}
 }
 
-// warnUnrestorable warns of fields that rules are about to remove and that cannot be restored, in objects
+// unrestorableWarnings returns warnings about fields that rules are about to remove and that cannot be restored, in objects
 // whose fields are restored on release. Only the plan with the removal has this warning.
-func (p *Plan) warnUnrestorable() {
-	for _, res := range p.resources {
+func unrestorableWarnings(resources []*resource) (warnings []string) {
+	for _, res := range resources {
 		if !res.policy.Restores || !res.policy.Existed {
 			continue
 		}
@@ -307,9 +307,10 @@ func (p *Plan) warnUnrestorable() {
 			}
 		}
 		if len(lost) > 0 {
-			p.Warnings = append(p.Warnings, fmt.Sprintf("%s: fields that a rule removes have no recorded original value, and are not restored: %s", res.object.ID, intent.FirstNames(lost)))
+			warnings = append(warnings, fmt.Sprintf("%s: fields that a rule removes have no recorded original value, and are not restored: %s", res.object.ID, intent.FirstNames(lost)))
 		}
 	}
+	return warnings
 }
 
 // copyBaselines copies the baselines of the leaves that the resource waits for from the statuses of their holders.
@@ -361,7 +362,7 @@ func (p baselinePass) recordSharedParents(res *resource, created []string) {
 	for _, leaf := range res.leaves {
 		b := v1alpha1.BaselineField{Path: leaf, Time: metav1.NewTime(p.in.Now.UTC()).Rfc3339Copy()}
 		b.From = topmost(b, created)
-		if b.From == "" || res.hasBaseline(leaf) || res.writes(leaf) || (baselinePass{p.facts}).wasHeld(res, leaf) {
+		if b.From == "" || res.hasBaseline(leaf) || res.writes(leaf) || p.wasHeld(res, leaf) {
 			continue
 		}
 		res.baseline = append(res.baseline, res.withHeldDigests(b))

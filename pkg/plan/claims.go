@@ -64,7 +64,7 @@ func (p claimPass) excludeClaimed(res *resource, leaves []string) {
 
 // claimedPointers returns the JSON pointers of all fields of a live object that other Applications hold,
 // and of the tracking metadata that records the claims.
-func (res *resource) claimedPointers(app *v1alpha1.Application, live map[string]any) (pointers []string) {
+func (res *resourceInput) claimedPointers(app *v1alpha1.Application, live map[string]any) (pointers []string) {
 	if res.policy.Claims || !claim.IsHeldByOthers(app, live) {
 		return nil
 	}
@@ -126,7 +126,7 @@ func forgetHolders(id manifest.ID) string {
 }
 
 // withoutClaimed removes from a comparison the differences in fields that other Applications hold.
-func (res *resource) withoutClaimed(c delta.Comparison) delta.Comparison {
+func (res *sharing) withoutClaimed(c delta.Comparison) delta.Comparison {
 	if len(res.claimed) == 0 {
 		return c
 	}
@@ -160,7 +160,7 @@ func (p claimPass) sharedMarks(res *resource) map[string]map[string]string {
 }
 
 // isReportable reports whether a difference is worth an event. The claims on a shared object are not.
-func (res *resource) isReportable(d delta.Difference) bool {
+func (res *resourceInput) isReportable(d delta.Difference) bool {
 	if res.policy.Claims {
 		_, isShown := claim.WithoutTracking(d)
 		return isShown

@@ -48,10 +48,10 @@ func (p *Plan) conclude(c *summarizer) Result {
 	if p.retiring && len(c.problems) == 0 {
 		c.warnings = append(c.warnings, own.Warnings...) // no status will have them
 	}
-	c.completed()
-	c.conditions()
-	c.event()
-	c.history()
+	conditionWriter{c}.completed()
+	conditionWriter{c}.conditions()
+	eventWriter{c}.event()
+	historyWriter{c}.history()
 	c.result.Memory = *own.in.Memory
 	c.result.Memory.conflicts = nil
 	return c.result
@@ -80,7 +80,7 @@ func (c *summarizer) status() {
 	}
 	c.deletions()
 	c.unrestored = append(c.unrestored, c.plan.unrestored...)
-	c.remember()
+	statusWriter{c}.remember()
 	c.hooks()
 	c.plan.in.Memory.PendingDrift = c.pendingDrift
 	if app := c.plan.in.Application; app.Generation != app.Status.ObservedGeneration {
@@ -89,7 +89,7 @@ func (c *summarizer) status() {
 	c.plan.in.Memory.accepts(c.drifted)
 	c.result.RetryAfter = c.plan.in.Memory.expireContests(c.drifted, c.plan.in.Now, c.now.Time, c.plan.in.ContestPolicy)
 	for _, res := range c.plan.resources {
-		c.contested(res)
+		statusWriter{c}.contested(res)
 	}
 	for _, p := range c.problems {
 		if p.RetryAfter > 0 && (c.result.RetryAfter == 0 || p.RetryAfter < c.result.RetryAfter) {
@@ -124,23 +124,23 @@ func (c *summarizer) mutableCopy(res *resource) *resource {
 // resource adds one desired resource to the status.
 func (c *summarizer) resource(res *resource, before *v1alpha1.ResourceStatus) {
 	drifted, known := c.plan.drifted(res), res.previous
-	o := c.observe(res, before)
-	c.rejected(res, o)
+	o := responseReader{c}.observe(res, before)
+	responseReader{c}.rejected(res, o)
 	if o.wrote {
-		c.corrected(res, before, drifted)
+		responseReader{c}.corrected(res, before, drifted)
 	}
-	if !c.isStillOnRecord(res, o) { // otherwise, each reconcile learns the same values again
-		c.learned(res, known, o)
+	if !(statusWriter{c}).isStillOnRecord(res, o) { // otherwise, each reconcile learns the same values again
+		historyWriter{c}.learned(res, known, o)
 	}
-	c.record(res, o)
-	c.inventory(res, before, o)
-	c.added(res, before, o)
+	statusWriter{c}.record(res, o)
+	statusWriter{c}.inventory(res, before, o)
+	historyWriter{c}.added(res, before, o)
 	if o.live != nil {
 		c.recordHookResults(res, o.live)
 	}
-	c.accepted(res, o.compared)
-	c.kept(res, o)
-	c.reported(res, o.compared)
+	statusWriter{c}.accepted(res, o.compared)
+	responseReader{c}.kept(res, o)
+	statusWriter{c}.reported(res, o.compared)
 	c.observed(res, before)
 	for _, d := range o.compared.Differences {
 		c.drifted[Leaf{res.object.ID, d.Path}] = true
@@ -148,7 +148,7 @@ func (c *summarizer) resource(res *resource, before *v1alpha1.ResourceStatus) {
 	if o.live == nil && !res.done {
 		c.drifted[res.leaf()] = true
 	}
-	c.recordPendingDrift(res, before, o)
+	historyWriter{c}.recordPendingDrift(res, before, o)
 	marks := comparer{&c.plan.facts}.marks()
 	if res.policy.Existed && marks > 0 {
 		marks++
@@ -246,12 +246,12 @@ func (c *summarizer) pruned(old *pruneCandidate) {
 	if attempted && outcome.Action == Update && outcome.Problem == nil {
 		c.unrestored = append(c.unrestored, old.letting.kept...)
 		c.done = append(c.done, doneChange{action: release, id: old.id}) // the tracking metadata was removed
-		c.recordRelease(old, v1alpha1.OutcomeReleased)
+		historyWriter{c}.recordRelease(old, v1alpha1.OutcomeReleased)
 		return
 	}
 	if outcome.Gone {
 		c.done = append(c.done, doneChange{action: Delete, id: old.id})
-		c.recordRelease(old, v1alpha1.OutcomeDeleted)
+		historyWriter{c}.recordRelease(old, v1alpha1.OutcomeDeleted)
 		if outcome.Problem != nil {
 			c.keepInInventory(old, nil, outcome.Problem)
 		}
@@ -267,7 +267,7 @@ func (c *summarizer) pruned(old *pruneCandidate) {
 		if problem == nil {
 			problem = decider{&c.plan.facts}.terminatingProblem(old.policy, old.id, live)
 			c.done = append(c.done, doneChange{action: Delete, id: old.id})
-			c.recordRelease(old, v1alpha1.OutcomeDeleted)
+			historyWriter{c}.recordRelease(old, v1alpha1.OutcomeDeleted)
 		}
 	} else if problem == nil {
 		problem = &Problem{Reason: v1alpha1.ReasonDeleting, Message: old.id.String() + " will be deleted when all other resources are in sync"}

@@ -82,6 +82,15 @@ type summarizer struct {
 	extra         []extra
 }
 
+// The writers of the parts of a result. They share the state of the summarizer, and read what earlier ones have written.
+type (
+	responseReader  struct{ *summarizer } // interprets responses of the API server
+	statusWriter    struct{ *summarizer } // writes the inventory and the records
+	conditionWriter struct{ *summarizer }
+	eventWriter     struct{ *summarizer }
+	historyWriter   struct{ *summarizer }
+)
+
 // findings are what conditions and the event report.
 type findings struct {
 	// problems prevent resources from being held. unhealthy has the problems that prevent readiness. Both

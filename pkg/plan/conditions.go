@@ -29,7 +29,7 @@ func falseVerdict(reason, message string, stalled bool) verdict {
 
 // conditions sets the conditions. The first of these decides Ready: invalid, observe-only, suspended, not
 // held, not healthy.
-func (c *summarizer) conditions() {
+func (c conditionWriter) conditions() {
 	if c.plan.retiring {
 		c.deleting()
 		return
@@ -69,7 +69,7 @@ func (c *summarizer) conditions() {
 }
 
 // completed sets the condition Completed if the workload has reported that its work is done.
-func (c *summarizer) completed() {
+func (c conditionWriter) completed() {
 	app := c.plan.in.Application
 	at, said := app.Annotations[v1alpha1.AnnotationCompleted]
 	if !said || app.Spec.Hooks == nil || app.Spec.Hooks.Complete == nil {
@@ -84,7 +84,7 @@ func (c *summarizer) completed() {
 }
 
 // deleting sets the conditions of an Application that is being deleted.
-func (c *summarizer) deleting() {
+func (c conditionWriter) deleting() {
 	ready := falseVerdict(v1alpha1.ReasonDeleting, "being deleted", false)
 	if len(c.problems) > 0 {
 		ready = c.heldVerdict()
@@ -95,7 +95,7 @@ func (c *summarizer) deleting() {
 	c.setWhile(v1alpha1.ConditionStalled, ready.stalled, ready)
 }
 
-func (c *summarizer) rendered() verdict {
+func (c conditionWriter) rendered() verdict {
 	if p := c.plan.Invalid; p != nil {
 		return falseVerdict(p.Reason, p.Error(), p.Stalled())
 	}
@@ -136,7 +136,7 @@ func contestedVerdict(contested []v1alpha1.ContestedField) verdict {
 	return falseVerdict(v1alpha1.ReasonContested, shorten(list(messages), 4096), false)
 }
 
-func (c *summarizer) heldVerdict() verdict {
+func (c conditionWriter) heldVerdict() verdict {
 	if len(c.problems) > 0 {
 		worst := c.problems[0]
 		messages, remedies := make([]string, len(c.problems)), []string(nil)
@@ -171,7 +171,7 @@ func (c *summarizer) heldVerdict() verdict {
 	return trueVerdict(v1alpha1.ReasonHeld, count(c.held, "field")+" in sync")
 }
 
-func (c *summarizer) healthy() verdict {
+func (c conditionWriter) healthy() verdict {
 	if len(c.unhealthy) == 0 {
 		return trueVerdict(v1alpha1.ReasonHealthy, count(len(c.plan.resources), "resource")+" current")
 	}
@@ -186,7 +186,7 @@ func (c *summarizer) healthy() verdict {
 	return falseVerdict(worst.Reason, shorten(list(messages), 4096), false)
 }
 
-func (c *summarizer) set(kind string, v verdict) {
+func (c conditionWriter) set(kind string, v verdict) {
 	apimeta.SetStatusCondition(&c.result.Status.Conditions, metav1.Condition{
 		Type: kind, Status: v.status, Reason: v.reason, Message: v.message,
 		ObservedGeneration: c.plan.in.Application.Generation, LastTransitionTime: c.now,
@@ -194,7 +194,7 @@ func (c *summarizer) set(kind string, v verdict) {
 }
 
 // setWhile sets a condition while holds is true, and removes it otherwise.
-func (c *summarizer) setWhile(kind string, holds bool, v verdict) {
+func (c conditionWriter) setWhile(kind string, holds bool, v verdict) {
 	if !holds {
 		apimeta.RemoveStatusCondition(&c.result.Status.Conditions, kind)
 		return

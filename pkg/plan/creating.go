@@ -29,21 +29,21 @@ import (
 func (p *Plan) PendingCreates(keep bool) (value string, changed bool) {
 	before := p.in.Application.Annotations[v1alpha1.AnnotationCreating]
 	said := unpack(before)
-	says, needed := p.newPendingCreates()
+	says, needed := writeAhead{p}.newPendingCreates()
 	if keep {
-		says = p.mergePendingCreates(said, says)
+		says = writeAhead{p}.mergePendingCreates(said, says)
 	}
 	if !needed || slices.Equal(says.Objects, said.Objects) && observer.Equal(says.States, said.States) {
 		return before, false
 	}
-	value = says.pack(p.room())
+	value = says.pack(writeAhead{p}.room())
 	return value, value != before
 }
 
 // mergePendingCreates returns the new value of the annotation with the objects that only the earlier value
 // names. It keeps their states, because an object that appears later has the state with which it was about
 // to be created.
-func (p *Plan) mergePendingCreates(said, says pendingCreates) pendingCreates {
+func (p writeAhead) mergePendingCreates(said, says pendingCreates) pendingCreates {
 	there := sets.New(says.Objects...)
 	for _, name := range said.Objects {
 		if !there.Has(name) {
@@ -62,7 +62,7 @@ func (p *Plan) mergePendingCreates(said, says pendingCreates) pendingCreates {
 
 // newPendingCreates returns the value of the annotation for this plan, and whether any object in it is
 // about to be written.
-func (p *Plan) newPendingCreates() (says pendingCreates, needed bool) {
+func (p writeAhead) newPendingCreates() (says pendingCreates, needed bool) {
 	for _, res := range p.resources {
 		if !res.policy.Creates || !p.unrecorded(p.statuses[res.object.ID]) {
 			continue
@@ -86,7 +86,7 @@ func (p *Plan) newPendingCreates() (says pendingCreates, needed bool) {
 
 // unnamed returns the resources that are about to be written, are not in the inventory, and do not fit into
 // the annotation.
-func (p *Plan) unnamed() (unnamed []*resource) {
+func (p writeAhead) unnamed() (unnamed []*resource) {
 	says, needed := p.newPendingCreates()
 	length := 0
 	for _, name := range says.Objects {
@@ -112,7 +112,7 @@ const (
 )
 
 // room returns the maximum length of the annotation in bytes.
-func (p *Plan) room() int {
+func (p writeAhead) room() int {
 	taken := 0
 	for key, value := range p.in.Application.Annotations {
 		if key != v1alpha1.AnnotationCreating {

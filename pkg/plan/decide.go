@@ -55,7 +55,7 @@ func Decide(in Input) *Plan {
 		p.Warnings = slices.Concat(p.Warnings, res.newElementWarnings(), res.warnings)
 	}
 	p.limitBaselines()
-	p.warnUnrestorable()
+	p.Warnings = append(p.Warnings, unrestorableWarnings(p.resources)...)
 	if p.Invalid = sizeProblem(p); p.Invalid != nil {
 		p.resources = nil
 		return p
@@ -63,7 +63,7 @@ func Decide(in Input) *Plan {
 	if !p.restored() { // a restored spec may not have all resources
 		p.prune(inventory, desired, records)
 	}
-	p.order()
+	p.Changes = orderedChanges(p.resources, p.pruned)
 	return p
 }
 

@@ -16,7 +16,7 @@ import (
 
 // event builds one event that reports what was done. If the Application has newly stalled, the event has
 // the reason.
-func (c *summarizer) event() {
+func (c eventWriter) event() {
 	stuck := c.newlyStalled()
 	if len(c.done)+len(c.unrestored) == 0 && len(c.warnings) == 0 && len(c.notes) == 0 && stuck == nil {
 		return
@@ -47,7 +47,7 @@ func (c *summarizer) event() {
 }
 
 // described returns the changes that were made, with or without values and writers.
-func (c *summarizer) described(whole bool) (parts []string) {
+func (c eventWriter) described(whole bool) (parts []string) {
 	for _, kind := range []struct {
 		action Action
 		word   string
@@ -64,7 +64,7 @@ func (c *summarizer) described(whole bool) (parts []string) {
 const NotRestored = "NotRestored"
 
 // notRestoredEvent returns the text about released fields that were not restored; nil if there are none.
-func (c *summarizer) notRestoredEvent() []string {
+func (c eventWriter) notRestoredEvent() []string {
 	if len(c.unrestored) == 0 {
 		return nil
 	}
@@ -76,7 +76,7 @@ func (c *summarizer) notRestoredEvent() []string {
 }
 
 // newlyStalled returns the condition Stalled if it is new or has changed, and nil otherwise.
-func (c *summarizer) newlyStalled() *metav1.Condition {
+func (c eventWriter) newlyStalled() *metav1.Condition {
 	now := apimeta.FindStatusCondition(c.result.Status.Conditions, v1alpha1.ConditionStalled)
 	before := apimeta.FindStatusCondition(c.plan.in.Application.Status.Conditions, v1alpha1.ConditionStalled)
 	if now == nil || before != nil && before.Reason == now.Reason && before.Message == now.Message {
@@ -119,7 +119,7 @@ func describeDone(done []doneChange, action Action, word string, whole bool) str
 }
 
 // warnContested adds the warning that a leaf is newly contested.
-func (c *summarizer) warnContested(leaf Leaf) {
+func (c eventWriter) warnContested(leaf Leaf) {
 	c.newlyContested = true
 	f := c.plan.in.Memory.Contests[leaf]
 	if leaf.Path == "" {

@@ -40,7 +40,7 @@ func hasFinished(job map[string]any) bool {
 }
 
 // digest returns the SHA-256 digest of the manifest, before hooks, in hexadecimal.
-func (res *resource) digest() string {
+func (res *resourceInput) digest() string {
 	content := res.written
 	if content == nil {
 		content = res.object.Content

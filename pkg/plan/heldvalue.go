@@ -62,7 +62,7 @@ func (res *resource) withHeldDigests(b v1alpha1.BaselineField) v1alpha1.Baseline
 const maxHeldDigests = 4
 
 // hasDriftAt reports whether anything at, above or below a path has drifted.
-func (res *resource) hasDriftAt(path string) bool {
+func (res *comparisons) hasDriftAt(path string) bool {
 	return slices.ContainsFunc(res.drift, func(d delta.Difference) bool { return claim.Overlap(d.Path, path) })
 }
 

@@ -41,7 +41,7 @@ type drift struct {
 }
 
 // drift finds the writer of a difference of a resource.
-func (c *summarizer) drift(res *resource, d delta.Difference, by func() *writer.Index) drift {
+func (c historyWriter) drift(res *resource, d delta.Difference, by func() *writer.Index) drift {
 	standing, stood := c.plan.in.Memory.PendingDrift[Leaf{res.object.ID, d.Path}]
 	if stood && standing.Observed.Equal(d.Live) {
 		of := drift{d, standing.Writer, standing.Since, standing.WriteOrigin}
@@ -63,7 +63,7 @@ func (c *summarizer) drift(res *resource, d delta.Difference, by func() *writer.
 
 // recordPendingDrift keeps drift that is not corrected yet, with its writer. When it is corrected, the
 // watch may have delivered the writes of other clients.
-func (c *summarizer) recordPendingDrift(res *resource, before *v1alpha1.ResourceStatus, o resourceResult) {
+func (c historyWriter) recordPendingDrift(res *resource, before *v1alpha1.ResourceStatus, o resourceResult) {
 	by := func() *writer.Index { return c.plan.in.writersOf(res.object.ID, o.live) }
 	if o.live == nil && !res.done {
 		since := c.plan.in.ObservedWrites[res.object.ID].FirstSeen
@@ -81,7 +81,7 @@ func (c *summarizer) recordPendingDrift(res *resource, before *v1alpha1.Resource
 // drifted returns the paths of a resource that another client changed, as opposed to those that differ
 // because the spec is new: the live value is not the one that was desired before. Fields with mode push are
 // not included, because other clients may write them, and only a new manifest overwrites them.
-func (p *Plan) drifted(res *resource) map[string]bool {
+func (f *facts) drifted(res *resource) map[string]bool {
 	if res.policy.Adopts() || res.previous == nil || res.previous.created {
 		return nil
 	}
@@ -92,14 +92,14 @@ func (p *Plan) drifted(res *resource) map[string]bool {
 		}
 		was, form := d.Was(), res.accepted[d.Path]
 		accepted := form.Desired.Set && form.Desired.Equal(was) && form.Accepted.Equal(d.Live)
-		drifted[d.Path] = p.isSameSpec() || was.Set && !was.Equal(d.Live) && !accepted
+		drifted[d.Path] = f.isSameSpec() || was.Set && !was.Equal(d.Live) && !accepted
 	}
 	return drifted
 }
 
 // learned adds to the history the values that were learned from an object that the status already had.
 // Values that are learned from a new object are defaults of the API server.
-func (c *summarizer) learned(res *resource, known *record, o resourceResult) {
+func (c historyWriter) learned(res *resource, known *record, o resourceResult) {
 	if known == nil || known.created || known.status == nil || known.status.UID == "" || known.entry == nil ||
 		o.live == nil || o.action == Create || !c.plan.isSameSpec() || observer.Equal(known.desired, res.stored()) {
 		return
@@ -131,7 +131,7 @@ const mostAdditions = 100
 // added adds the elements that other clients added to open lists to the status. It adds those that the previous
 // status did not have to the history as well, unless the object is new to the status: then the response to its
 // create, or the state before its adoption, has them.
-func (c *summarizer) added(res *resource, before *v1alpha1.ResourceStatus, o resourceResult) {
+func (c historyWriter) added(res *resource, before *v1alpha1.ResourceStatus, o resourceResult) {
 	status := &c.result.Status.Resources[len(c.result.Status.Resources)-1]
 	isSame := before != nil && before.UID == status.UID
 	if o.compared.AcceptedUsed == nil && isSame { // not compared
@@ -149,7 +149,7 @@ func (c *summarizer) added(res *resource, before *v1alpha1.ResourceStatus, o res
 
 // correctionResult returns the outcome of a correction. If the API server stored another value and that is
 // accepted, correctionResult sets it as the live value of the drift.
-func (c *summarizer) correctionResult(leaf Leaf, of *drift) v1alpha1.HistoryOutcome {
+func (c historyWriter) correctionResult(leaf Leaf, of *drift) v1alpha1.HistoryOutcome {
 	if form, accepted := c.acceptedForms[leaf]; accepted {
 		of.Live = form
 		return v1alpha1.OutcomeAccepted
@@ -161,7 +161,7 @@ func (c *summarizer) correctionResult(leaf Leaf, of *drift) v1alpha1.HistoryOutc
 }
 
 // addHistory adds an outcome of a resource, or of one of its leaves, to the history.
-func (c *summarizer) addHistory(res *resource, outcome v1alpha1.HistoryOutcome, of drift) v1alpha1.HistoryEntry {
+func (c historyWriter) addHistory(res *resource, outcome v1alpha1.HistoryOutcome, of drift) v1alpha1.HistoryEntry {
 	entry := v1alpha1.HistoryEntry{
 		Time: c.now, Outcome: outcome, Resource: reference(res.object.ID, res.object.APIVersion), Path: of.Path,
 		Manager: of.writer.Manager, Operation: of.writer.Operation, Subresource: of.writer.Subresource,
@@ -183,13 +183,13 @@ func (c *summarizer) addHistory(res *resource, outcome v1alpha1.HistoryOutcome, 
 }
 
 // recordRelease adds to the history that an object no longer belongs to the Application.
-func (c *summarizer) recordRelease(old *pruneCandidate, outcome v1alpha1.HistoryOutcome) {
+func (c historyWriter) recordRelease(old *pruneCandidate, outcome v1alpha1.HistoryOutcome) {
 	entry := v1alpha1.HistoryEntry{Time: c.now, Outcome: outcome, Resource: old.status.ResourceReference}
 	c.result.NewHistory = append(c.result.NewHistory, HistoryRecord{entry, old.id, old.status.UID, ""})
 }
 
 // history writes the history to the status. An Application that is being deleted has none.
-func (c *summarizer) history() {
+func (c historyWriter) history() {
 	if c.preview || c.plan.retiring {
 		c.result.NewHistory = nil
 	}

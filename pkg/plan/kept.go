@@ -10,7 +10,7 @@ import (
 // Aliases returns the other names of fields that did not change although they were written. For example,
 // serviceAccount is another name of serviceAccountName. The API server gives both the same value, so both
 // have to be removed together.
-func (p *Plan) Aliases(c Change, answer map[string]any) (aliases []Sibling) {
+func (c Change) Aliases(answer map[string]any) (aliases []Sibling) {
 	res := c.resource
 	if res == nil || !res.policy.MayRemove() {
 		return nil

@@ -35,7 +35,7 @@ func (c *summarizer) previewText(res *resource) string {
 
 // otherDifferences returns the text about the drift of a resource that has a Problem. The text follows the
 // message of the Problem in the status of an observe-only Application.
-func (res *resource) otherDifferences() string {
+func (res *comparisons) otherDifferences() string {
 	also := ""
 	if len(res.observed) > 0 {
 		also = "; it differs: " + res.differences()
@@ -48,7 +48,7 @@ func (res *resource) otherDifferences() string {
 
 // doubt returns a text with the paths that may have drifted or may be in accepted form, or "" if there are
 // none.
-func (res *resource) doubt() string {
+func (res *comparisons) doubt() string {
 	if len(res.doubtful) == 0 {
 		return ""
 	}
@@ -56,7 +56,7 @@ func (res *resource) doubt() string {
 }
 
 // differences returns the paths of the fields that have drifted.
-func (res *resource) differences() string { return list(pathsOf(res.observed)) }
+func (res *comparisons) differences() string { return list(pathsOf(res.observed)) }
 
 func pathsOf(differences []delta.Difference) []string {
 	paths := make([]string, 0, len(differences))
@@ -73,9 +73,9 @@ func (old *pruneCandidate) previewText() string {
 }
 
 // enablePreview returns a summary of the changes that the Application would make in mode Hold.
-func (p *Plan) enablePreview() string {
+func enablePreview(changes []Change) string {
 	n, fields := map[string]int{}, 0
-	for _, change := range p.Changes {
+	for _, change := range changes {
 		n[change.previewVerb()]++
 		if change.Writes() && change.resource != nil {
 			fields += len(change.resource.observed)
@@ -117,7 +117,7 @@ func (c Change) previewVerb() string {
 }
 
 // observedWaits returns what an observe-only Application would do. A condition lists it after the Problems.
-func (c *summarizer) observedWaits() []string {
+func (c conditionWriter) observedWaits() []string {
 	if !c.plan.IsObserveOnly() {
 		return nil
 	}
@@ -158,9 +158,9 @@ func (c *summarizer) observed(res *resource, before *v1alpha1.ResourceStatus) {
 		if d.Path == "" {
 			of.WriteOrigin = originPass{&c.plan.facts}.deleter(res, before)
 		} else {
-			of = c.drift(res, d, by)
+			of = historyWriter{c}.drift(res, d, by)
 		}
-		entry := c.addHistory(res, v1alpha1.OutcomeObserved, of)
+		entry := historyWriter{c}.addHistory(res, v1alpha1.OutcomeObserved, of)
 		done.paths, done.told = append(done.paths, cmp.Or(d.Path, "not there")), append(done.told, cmp.Or(describe(entry), "not there"))
 	}
 	if len(done.paths) > 0 {
@@ -190,7 +190,7 @@ func observedText(e v1alpha1.HistoryEntry) string {
 }
 
 // idleReason returns the reason why nothing is written: the mode, or the suspension.
-func (c *summarizer) idleReason() string {
+func (c conditionWriter) idleReason() string {
 	if c.plan.IsObserveOnly() {
 		return v1alpha1.ReasonObserving
 	}
@@ -198,8 +198,8 @@ func (c *summarizer) idleReason() string {
 }
 
 // observing returns the Ready verdict of an observe-only Application, which is never ready.
-func (c *summarizer) observing() verdict {
-	message := "observe-only: nothing is written until spec.mode is Hold, " + c.plan.enablePreview()
+func (c conditionWriter) observing() verdict {
+	message := "observe-only: nothing is written until spec.mode is Hold, " + enablePreview(c.plan.Changes)
 	if c.plan.Suspended() {
 		message += "; spec.suspend is also set"
 	}
@@ -207,7 +207,7 @@ func (c *summarizer) observing() verdict {
 }
 
 // differing returns the verdict on whether all objects of an observe-only Application are in sync.
-func (c *summarizer) differing() verdict {
+func (c conditionWriter) differing() verdict {
 	if len(c.waits) > 0 {
 		return falseVerdict(v1alpha1.ReasonObserving, shorten(list(c.waits), 4096), false)
 	}

@@ -319,7 +319,7 @@ type record struct {
 }
 
 // stored returns the desired state as the status has it, with redacted values.
-func (res *resource) stored() map[string]any { return manifest.RedactNested(res.desired) }
+func (res *desiredState) stored() map[string]any { return manifest.RedactNested(res.desired) }
 
 // fieldRelease is a decision about the fields that are no longer held.
 type fieldRelease struct {
@@ -365,7 +365,7 @@ func (c Change) Verb() string {
 
 // leaf returns the leaf that represents the object itself in a contest: another client deletes it again and
 // again.
-func (res *resource) leaf() Leaf { return Leaf{ID: res.object.ID} }
+func (res *resourceInput) leaf() Leaf { return Leaf{ID: res.object.ID} }
 
 // UnrestoredField is a released field that keeps its live value although its original value should be restored.
 type UnrestoredField struct {

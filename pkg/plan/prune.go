@@ -125,15 +125,16 @@ func (old *pruneCandidate) neverExisted(blocked *Problem) bool {
 	return !MayExist(old.status)
 }
 
-// order sets Changes, in the order of execution.
-func (p *Plan) order() {
-	p.Changes = make([]Change, 0, len(p.resources)+len(p.pruned))
-	for _, res := range manifest.InOrder(p.resources, func(res *resource) manifest.ID { return res.object.ID }) {
-		p.Changes = append(p.Changes, res.change)
+// orderedChanges returns the changes in the order of execution.
+func orderedChanges(resources []*resource, pruned []*pruneCandidate) []Change {
+	changes := make([]Change, 0, len(resources)+len(pruned))
+	for _, res := range manifest.InOrder(resources, func(res *resource) manifest.ID { return res.object.ID }) {
+		changes = append(changes, res.change)
 	}
-	for _, old := range reversed(p.pruned) {
-		p.Changes = append(p.Changes, old.change)
+	for _, old := range reversed(pruned) {
+		changes = append(changes, old.change)
 	}
+	return changes
 }
 
 // reversed returns the resources in the order of deletion. It returns a copy, because the inventory keeps its

@@ -262,7 +262,7 @@ func baselineValue(b v1alpha1.BaselineField) delta.Value {
 }
 
 // previousLeaves returns the leaves that the record holds. known is false if there is no record.
-func (res *resource) previousLeaves() (leaves []string, known bool) {
+func (res *resourceInput) previousLeaves() (leaves []string, known bool) {
 	r := res.previous
 	if r == nil || r.entry == nil {
 		return nil, false

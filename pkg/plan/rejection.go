@@ -45,7 +45,7 @@ func (p decider) keepLast(res *resource, live map[string]any) {
 // hasLast reports whether the controller can hold the last-applied state: the object has it, it has the same
 // API version, and its lists lack no values of Secrets. A default schema is recorded with the write. A schema
 // of the user may be recorded before the write, unless its change is already deferred.
-func (res *resource) hasLast(waits bool) bool {
+func (res *resourceInput) hasLast(waits bool) bool {
 	r := res.previous
 	if r == nil || r.status == nil || !waits && r.entry != nil && !r.entry.Default && r.status.Reason != "" {
 		return false
@@ -54,7 +54,7 @@ func (res *resource) hasLast(waits bool) bool {
 }
 
 // intent returns a hash of the manifest and the schema of a resource.
-func (res *resource) intent() string {
+func (res *resourceInput) intent() string {
 	raw, err := json.Marshal([]any{res.object.Content, res.rendered.Raw()})
 	if err != nil {
 		return ""

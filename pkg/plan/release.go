@@ -372,7 +372,7 @@ func (p releasePass) release(res *resource, waits bool) []delta.Difference {
 // keepParentBaseline copies the topmost parent that the Application created for a released leaf to the
 // baselines of the held leaves below that parent, so that the parent is removed with the last of them. If the
 // leaf is left in the object, its parents are not removed.
-func (res *resource) keepParentBaseline(left v1alpha1.BaselineField, stays bool) {
+func (res *originals) keepParentBaseline(left v1alpha1.BaselineField, stays bool) {
 	root := left.From
 	for i, b := range res.baseline {
 		if stays && b.Value == nil && b.From != "" && observer.IsUnder(left.Path, b.From) {

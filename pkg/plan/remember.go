@@ -18,7 +18,7 @@ import (
 
 // record writes the schema and the last-applied state of a resource to the status. It keeps the recorded ones
 // while the changes they require are not complete.
-func (c *summarizer) record(res *resource, o resourceResult) {
+func (c statusWriter) record(res *resource, o resourceResult) {
 	s := &c.result.Status
 	entry, desired := res.entry.Raw(), res.stored()
 	if !c.preview && (!res.entry.Default || res.entry.HasRules()) {
@@ -41,7 +41,7 @@ func (c *summarizer) record(res *resource, o resourceResult) {
 
 // remember writes the additional records that fit into the status: fields that a failed request may have
 // added, and objects that are not deleted yet.
-func (c *summarizer) remember() {
+func (c statusWriter) remember() {
 	if len(c.extra) == 0 {
 		return
 	}
@@ -53,7 +53,7 @@ func (c *summarizer) remember() {
 
 // isStillOnRecord reports whether the status keeps the previous record, because the manifest is not fully
 // applied yet.
-func (c *summarizer) isStillOnRecord(res *resource, o resourceResult) bool {
+func (c statusWriter) isStillOnRecord(res *resource, o resourceResult) bool {
 	if res.policy.Claims {
 		return false // its baseline has the fields to release
 	}
@@ -83,7 +83,7 @@ func (res *resource) isPending(o resourceResult) bool {
 	})
 }
 
-func (c *summarizer) inventory(res *resource, before *v1alpha1.ResourceStatus, o resourceResult) {
+func (c statusWriter) inventory(res *resource, before *v1alpha1.ResourceStatus, o resourceResult) {
 	status := v1alpha1.ResourceStatus{
 		ResourceReference: reference(res.object.ID, res.object.APIVersion),
 		Schema:            v1alpha1.SchemaUser,
@@ -110,7 +110,7 @@ func (c *summarizer) inventory(res *resource, before *v1alpha1.ResourceStatus, o
 
 // ownership sets the object of a resource, and its relation to the Application. The origin is known when the object
 // exists.
-func (c *summarizer) ownership(res *resource, before *v1alpha1.ResourceStatus, o resourceResult, status *v1alpha1.ResourceStatus) {
+func (c statusWriter) ownership(res *resource, before *v1alpha1.ResourceStatus, o resourceResult, status *v1alpha1.ResourceStatus) {
 	app := c.plan.in.Application
 	if before != nil {
 		status.UID, status.Origin, status.LastCorrection = before.UID, before.Origin, before.LastCorrection
@@ -129,7 +129,7 @@ func (c *summarizer) ownership(res *resource, before *v1alpha1.ResourceStatus, o
 }
 
 // report sets the health of a resource, and the reason why it is not in sync or not healthy.
-func (c *summarizer) report(res *resource, before *v1alpha1.ResourceStatus, o resourceResult, status *v1alpha1.ResourceStatus) {
+func (c statusWriter) report(res *resource, before *v1alpha1.ResourceStatus, o resourceResult, status *v1alpha1.ResourceStatus) {
 	health, unhealthy := healthOf(o.live)
 	if c.plan.IsObserveOnly() {
 		health, unhealthy = healthOf(res.live) // regardless of its owner
@@ -143,7 +143,7 @@ func (c *summarizer) report(res *resource, before *v1alpha1.ResourceStatus, o re
 		c.unhealthy = append(c.unhealthy, resourceProblem{res.object.ID, unhealthy})
 	}
 	if drift := c.pendingWork(res); drift != "" {
-		status.Reason, status.Message = c.idleReason(), drift
+		status.Reason, status.Message = conditionWriter{c.summarizer}.idleReason(), drift
 		c.waits = append(c.waits, res.object.ID.String()+" "+drift)
 	} else if doubt := res.doubt(); doubt != "" && !c.preview {
 		status.Reason, status.Message = v1alpha1.ReasonObserving, doubt
@@ -161,7 +161,7 @@ func (res *resource) isCorrected(o resourceResult) bool {
 
 // baselineStatus sets the baseline of an object: the original values of held fields, and of fields that are
 // not released yet.
-func (c *summarizer) baselineStatus(res *resource, before *v1alpha1.ResourceStatus, o resourceResult, status *v1alpha1.ResourceStatus) {
+func (c statusWriter) baselineStatus(res *resource, before *v1alpha1.ResourceStatus, o resourceResult, status *v1alpha1.ResourceStatus) {
 	_, attempted := c.outcomes[res.object.ID]
 	if o.live == nil || res.live != nil && !res.judged {
 		c.stillBefore(res, before, o.live == nil && attempted, status)
@@ -196,7 +196,7 @@ func withoutHolders(baseline []v1alpha1.BaselineField, waits []string) []v1alpha
 
 // stillBefore keeps the previous baseline of an object that was not found, or that was not compared because a
 // hook failed.
-func (c *summarizer) stillBefore(res *resource, before *v1alpha1.ResourceStatus, attempted bool, status *v1alpha1.ResourceStatus) {
+func (c statusWriter) stillBefore(res *resource, before *v1alpha1.ResourceStatus, attempted bool, status *v1alpha1.ResourceStatus) {
 	switch {
 	case attempted && res.isFirstAdoption(): // the adoption may have succeeded, even if the request failed
 		if status.Baseline, status.Unrecorded = res.baseline, res.unrecorded; len(res.baseline)+len(res.unrecorded) > 0 {
@@ -210,7 +210,7 @@ func (c *summarizer) stillBefore(res *resource, before *v1alpha1.ResourceStatus,
 
 // waitsOf returns the fields of a shared object that are not held yet. Another Application holds them, or
 // they were not held before and were neither written nor claimed now.
-func (c *summarizer) waitsOf(res *resource, o resourceResult) (paths []string) {
+func (c statusWriter) waitsOf(res *resource, o resourceResult) (paths []string) {
 	for _, claimed := range res.claimed {
 		paths = append(paths, claimed.Path)
 	}
@@ -237,7 +237,7 @@ func (c *summarizer) waitsOf(res *resource, o resourceResult) (paths []string) {
 
 // onRecord returns the baselines of a resource that are already recorded. The others belong to fields that
 // are not written yet.
-func (res *resource) onRecord(before []v1alpha1.BaselineField) []v1alpha1.BaselineField {
+func (res *originals) onRecord(before []v1alpha1.BaselineField) []v1alpha1.BaselineField {
 	return slices.DeleteFunc(slices.Clone(res.baseline), func(b v1alpha1.BaselineField) bool {
 		return !slices.ContainsFunc(before, func(was v1alpha1.BaselineField) bool { return was.Path == b.Path })
 	})
@@ -245,7 +245,7 @@ func (res *resource) onRecord(before []v1alpha1.BaselineField) []v1alpha1.Baseli
 
 // pendingWork describes the change that is not made because the Application is suspended or observe-only. It
 // returns "" if there is none.
-func (c *summarizer) pendingWork(res *resource) string {
+func (c statusWriter) pendingWork(res *resource) string {
 	switch {
 	case !c.plan.IsNoOp() || c.preview:
 		return ""
@@ -267,7 +267,7 @@ func (c *summarizer) pendingWork(res *resource) string {
 
 // accepted writes the accepted forms that still apply: those that the last comparison used, or all if there
 // was no comparison.
-func (c *summarizer) accepted(res *resource, compared delta.Comparison) {
+func (c statusWriter) accepted(res *resource, compared delta.Comparison) {
 	id := res.object.ID
 	delete(c.plan.in.Memory.Secrets, id)
 	res.accepted = withForms(res.accepted, compared.Found)
@@ -304,7 +304,7 @@ func withForms(forms, more delta.Accepted) delta.Accepted {
 }
 
 // reported writes the drift of report-only fields.
-func (c *summarizer) reported(res *resource, compared delta.Comparison) {
+func (c statusWriter) reported(res *resource, compared delta.Comparison) {
 	for _, d := range compared.Reported {
 		field := v1alpha1.ReportedField{Resource: reference(res.object.ID, res.object.APIVersion), Path: d.Path}
 		if !secretPath(res.object.ID, d.Path) {
@@ -327,7 +327,7 @@ func (m *State) acceptSecret(id manifest.ID, path string, form delta.Form) {
 }
 
 // contested writes the contested leaves of a resource.
-func (c *summarizer) contested(res *resource) {
+func (c statusWriter) contested(res *resource) {
 	id := res.object.ID
 	for _, leaf := range c.plan.in.Memory.leaves(id) {
 		f := c.plan.in.Memory.Contests[leaf]

@@ -19,7 +19,7 @@ import (
 )
 
 // observe combines the planned state of a resource with the outcome of its change.
-func (c *summarizer) observe(res *resource, before *v1alpha1.ResourceStatus) resourceResult {
+func (c responseReader) observe(res *resource, before *v1alpha1.ResourceStatus) resourceResult {
 	o := resourceResult{live: res.live, compared: res.compared, problem: res.problem}
 	outcome, attempted := c.outcomes[res.object.ID]
 	switch {
@@ -56,7 +56,7 @@ func (c *summarizer) observe(res *resource, before *v1alpha1.ResourceStatus) res
 
 // waitProblem returns the Problem of a resource whose change was not attempted: its own Problem, or that the
 // change is still pending. It returns nil if the resource needs no write.
-func (c *summarizer) waitProblem(res *resource) *Problem {
+func (c responseReader) waitProblem(res *resource) *Problem {
 	if res.problem != nil || c.preview || c.plan.IsNoOp() || !res.change.Writes() {
 		return res.problem
 	}
@@ -70,7 +70,7 @@ func (c *summarizer) waitProblem(res *resource) *Problem {
 // isOurs reports whether the object of an outcome belongs to the resource. The response to the controller's
 // write does. An object that was found instead is checked, because objects in the inventory can be deleted
 // later.
-func (c *summarizer) isOurs(res *resource, outcome Outcome, before *v1alpha1.ResourceStatus) bool {
+func (c responseReader) isOurs(res *resource, outcome Outcome, before *v1alpha1.ResourceStatus) bool {
 	if outcome.Object == nil {
 		return false
 	}
@@ -82,7 +82,7 @@ func (c *summarizer) isOurs(res *resource, outcome Outcome, before *v1alpha1.Res
 
 // responded processes a response of the API server: lists that the API server lengthened, accepted forms, and
 // values to learn. It returns the comparison with the response.
-func (c *summarizer) responded(res *resource, outcome Outcome, o *resourceResult) delta.Comparison {
+func (c responseReader) responded(res *resource, outcome Outcome, o *resourceResult) delta.Comparison {
 	live, point := outcome.Object, &c.plan.hooks.ResourceObserved
 	res.entry, res.desired, res.accepted = res.entry.Copy(), observer.CopyMap(res.desired), maps.Clone(res.accepted)
 	if o.wrote {
@@ -146,7 +146,7 @@ func (res *resource) leftExtra() bool {
 
 // accept records the accepted forms of the written values. It also records removals that the API server undid,
 // and marks lists as contested that another client extends at each write.
-func (c *summarizer) accept(res *resource, live map[string]any, action Action) {
+func (c responseReader) accept(res *resource, live map[string]any, action Action) {
 	after := comparer{&c.plan.facts}.compare(res, live)
 	forms := delta.Accept(after, func(d delta.Difference) bool { return res.wroteValue(d, action) })
 	maps.DeleteFunc(forms, losesTracking)
@@ -168,8 +168,8 @@ func (c *summarizer) accept(res *resource, live map[string]any, action Action) {
 			// A client between the controller and the API server, such as a webhook, adds it to every write.
 			leaf := Leaf{res.object.ID, d.Path}
 			if c.plan.in.Memory.markContested(leaf, d, c.now.Time, c.plan.in.ContestPolicy) {
-				c.warnContested(leaf)
-				c.addHistory(res, v1alpha1.OutcomeContested, drift{Difference: d})
+				eventWriter{c.summarizer}.warnContested(leaf)
+				historyWriter{c.summarizer}.addHistory(res, v1alpha1.OutcomeContested, drift{Difference: d})
 			}
 		}
 	}
@@ -226,7 +226,7 @@ func losesTracking(path string, form delta.Form) bool {
 func adoptsFromOther(d delta.Difference) bool { return claim.IsTrackingPath(d.Path) && d.Live.Set }
 
 // updated returns the action that an event shows for an update of a resource.
-func (res *resource) updated() Action {
+func (res *resourceInput) updated() Action {
 	switch {
 	case res.policy.Adopts():
 		return adopt
@@ -238,20 +238,20 @@ func (res *resource) updated() Action {
 
 // corrects reports whether a change of a leaf counts toward a contest. Changes of released leaves, and of
 // leaves that are held for the first time, do not count.
-func (res *resource) corrects(d delta.Difference) bool {
+func (res *resourceInput) corrects(d delta.Difference) bool {
 	return d.Reason != delta.Removed && d.Reason != delta.Restored && (!res.policy.Begins || res.policy.Adopts() && adoptsFromOther(d))
 }
 
 // corrected records the corrections that were made, to detect contests. It adds corrected drift to the
 // history. Creating a deleted object again counts as a correction, too.
-func (c *summarizer) corrected(res *resource, before *v1alpha1.ResourceStatus, drifted map[string]bool) {
+func (c responseReader) corrected(res *resource, before *v1alpha1.ResourceStatus, drifted map[string]bool) {
 	done := doneChange{action: res.updated(), id: res.object.ID}
 	if res.change.Action == Create {
 		done.action = Create
 		c.created(res, before)
 	}
 	if res.policy.Adopts() {
-		c.addHistory(res, v1alpha1.OutcomeAdopted, drift{})
+		historyWriter{c.summarizer}.addHistory(res, v1alpha1.OutcomeAdopted, drift{})
 	}
 	by := sync.OnceValue(func() *writer.Index { return c.plan.in.writersOf(res.object.ID, res.live) })
 	for _, d := range res.change.Fields {
@@ -262,12 +262,12 @@ func (c *summarizer) corrected(res *resource, before *v1alpha1.ResourceStatus, d
 		if d.HeldBack || !res.corrects(d) {
 			continue
 		}
-		leaf, of := Leaf{res.object.ID, d.Path}, c.drift(res, d, by)
+		leaf, of := Leaf{res.object.ID, d.Path}, historyWriter{c.summarizer}.drift(res, d, by)
 		if c.plan.in.Memory.recordCorrection(leaf, d, of.writer.Manager, c.now.Time, c.plan.in.ContestPolicy) {
-			c.warnContested(leaf)
+			eventWriter{c.summarizer}.warnContested(leaf)
 		}
 		if tells && drifted[d.Path] {
-			done.told[len(done.told)-1] = describe(c.addHistory(res, c.correctionResult(leaf, &of), of))
+			done.told[len(done.told)-1] = describe(historyWriter{c.summarizer}.addHistory(res, historyWriter{c.summarizer}.correctionResult(leaf, &of), of))
 		}
 	}
 	if len(done.paths) > 0 || done.action != Update {
@@ -276,14 +276,14 @@ func (c *summarizer) corrected(res *resource, before *v1alpha1.ResourceStatus, d
 }
 
 // created records that an object was created, or created again.
-func (c *summarizer) created(res *resource, before *v1alpha1.ResourceStatus) {
+func (c responseReader) created(res *resource, before *v1alpha1.ResourceStatus) {
 	if before == nil || before.UID == "" {
-		c.addHistory(res, v1alpha1.OutcomeCreated, drift{})
+		historyWriter{c.summarizer}.addHistory(res, v1alpha1.OutcomeCreated, drift{})
 		return
 	}
 	outcome := v1alpha1.OutcomeRestored
 	if c.plan.in.Memory.recordCorrection(res.leaf(), delta.Difference{}, "", c.now.Time, c.plan.in.ContestPolicy) {
-		c.warnContested(res.leaf())
+		eventWriter{c.summarizer}.warnContested(res.leaf())
 	}
 	if c.plan.in.Memory.Contests[res.leaf()].Contested() {
 		outcome = v1alpha1.OutcomeContested
@@ -292,12 +292,12 @@ func (c *summarizer) created(res *resource, before *v1alpha1.ResourceStatus) {
 	if standing, stood := c.plan.in.Memory.PendingDrift[res.leaf()]; stood {
 		since = standing.Since
 	}
-	c.addHistory(res, outcome, drift{since: since, WriteOrigin: originPass{&c.plan.facts}.deleter(res, before)})
+	historyWriter{c.summarizer}.addHistory(res, outcome, drift{since: since, WriteOrigin: originPass{&c.plan.facts}.deleter(res, before)})
 }
 
 // kept adds the fields that the API server keeps although they were removed from the manifest to the
 // status.
-func (c *summarizer) kept(res *resource, o resourceResult) {
+func (c responseReader) kept(res *resource, o resourceResult) {
 	id := res.object.ID
 	values := map[string]any{}
 	for _, a := range c.plan.in.Application.Status.Accepted {
@@ -332,7 +332,7 @@ func (c *summarizer) kept(res *resource, o resourceResult) {
 // rejected deletes a rejected change from the memory if it was made now or is no longer desired. If drift from
 // the last-applied state was corrected, the change is tried again immediately, because the drift may have been
 // the reason of the rejection.
-func (c *summarizer) rejected(res *resource, o resourceResult) {
+func (c responseReader) rejected(res *resource, o resourceResult) {
 	memory := c.plan.in.Memory
 	r := memory.RejectedChanges[res.object.ID]
 	switch {

@@ -41,27 +41,27 @@ func Restored(app *v1alpha1.Application) *intent.Source {
 // unmask replaces the masked values of Secrets in a restored translation, and in the manifests of its
 // Applications, by the live values. The status masks them. A Secret without live values cannot be applied
 // until the source is available.
-func (p *Plan) unmask() {
-	if !p.restored() {
+func (f *facts) unmask() {
+	if !f.restored() {
 		return
 	}
-	app, source := p.in.Application, *p.in.Source
+	app, source := f.in.Application, *f.in.Source
 	statuses := statusByID(app.Status.Resources)
 	source.Objects = slices.Clone(source.Objects)
-	p.in.Source = &source
+	f.in.Source = &source
 	for i, content := range source.Objects {
-		id, ok := manifest.Identify(content, app.Namespace, p.in.Kinds)
+		id, ok := manifest.Identify(content, app.Namespace, f.in.Kinds)
 		if !ok || !manifest.IsSecret(id.GroupKind()) && !manifest.HasManifests(id.GroupKind()) {
 			continue
 		}
-		live := p.in.Live[id]
+		live := f.in.Live[id]
 		if live != nil && !claim.IsOwned(app, id, statuses[id], live) {
 			live = nil
 		}
 		whole, known := unmasked(content, live)
 		source.Objects[i] = whole.(map[string]any)
 		if !known {
-			p.unknown = append(p.unknown, id)
+			f.unknown = append(f.unknown, id)
 		}
 	}
 }

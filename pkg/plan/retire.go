@@ -23,7 +23,7 @@ func DecideDeletion(in Input) *Plan {
 	p.statuses = statusByID(inventory)
 	addCreated(records, in)
 	p.prune(inventory, nil, records)
-	p.order()
+	p.Changes = orderedChanges(p.resources, p.pruned)
 	return p
 }
 

@@ -34,10 +34,10 @@ func ShuttingDown(app *v1alpha1.Application, step hooks.ShutdownStep, lastError 
 		state.Attempts, state.LastAttempt, state.LastError = state.Attempts+1, &called, ""
 	}
 	v := shutdownVerdict(*app.Spec.Hooks.Shutdown, step, *state)
-	c.set(v1alpha1.ConditionReady, v)
-	c.setWhile(v1alpha1.ConditionReconciling, !v.stalled, v)
-	c.setWhile(v1alpha1.ConditionStalled, v.stalled, v)
-	c.event()
+	conditionWriter{c}.set(v1alpha1.ConditionReady, v)
+	conditionWriter{c}.setWhile(v1alpha1.ConditionReconciling, !v.stalled, v)
+	conditionWriter{c}.setWhile(v1alpha1.ConditionStalled, v.stalled, v)
+	eventWriter{c}.event()
 	return c.result
 }
 

@@ -152,7 +152,7 @@ func (c Change) PatchOf(units []Unit, siblings []Sibling) []delta.Op {
 
 // Clear returns a RejectedLeaf with which Replan removes siblings: fields that conflict with a rejected field,
 // or aliases of a written field that did not change.
-func (p *Plan) Clear(id manifest.ID, siblings []Sibling) RejectedLeaf {
+func Clear(id manifest.ID, siblings []Sibling) RejectedLeaf {
 	cleared := RejectedLeaf{Leaf: Leaf{ID: id}, conflicts: []string{}}
 	for _, s := range siblings {
 		cleared.conflicts = append(cleared.conflicts, s.path.String())

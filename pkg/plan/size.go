@@ -31,7 +31,7 @@ func sizeProblem(p *Plan) *Problem {
 	for key, value := range app.Annotations {
 		fixed += textSize(key) + textSize(value)
 	}
-	if fixed <= maxApplicationBytes && p.isSmall() {
+	if fixed <= maxApplicationBytes && isSmall(p.in.Application, p.resources) {
 		return nil
 	}
 	written := rawSize(app.Spec.Manifest) + rawSize(app.Spec.ObserverSchema)
@@ -72,14 +72,14 @@ func sizeProblem(p *Plan) *Problem {
 
 // isSmall reports whether the spec is so short that its record cannot be too large. The held values usually
 // equal those of the spec, and then the resources do not need to be measured.
-func (p *Plan) isSmall() bool {
+func isSmall(app *v1alpha1.Application, resources []*resource) bool {
 	n := 0
-	for _, items := range [][]runtime.RawExtension{p.in.Application.Spec.Manifest, p.in.Application.Spec.ObserverSchema} {
+	for _, items := range [][]runtime.RawExtension{app.Spec.Manifest, app.Spec.ObserverSchema} {
 		for i := range items {
 			n += longest(items[i].Raw)
 		}
 	}
-	for _, res := range p.resources {
+	for _, res := range resources {
 		isSpec := res.object.Field == nil && intent.IsSameContent(res.written, res.object.Content) && intent.IsSameContent(res.object.Content, res.desired)
 		if manifest.IsSecret(res.object.ID.GroupKind()) || len(res.baseline)+len(res.copies) > 0 {
 			return false

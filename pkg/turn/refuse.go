@@ -129,7 +129,7 @@ func (s *search) cleared(siblings []plan.Sibling) []plan.RejectedLeaf {
 	if len(siblings) == 0 {
 		return nil
 	}
-	return []plan.RejectedLeaf{s.plan.Clear(s.change.ID, siblings)}
+	return []plan.RejectedLeaf{plan.Clear(s.change.ID, siblings)}
 }
 
 // hold defers a unit because of the fields of a unit, which is usually the same.
@@ -373,9 +373,9 @@ func deniedByAdmission(err error) bool {
 func (a *executor) clear(change plan.Change, answer map[string]any) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	aliases := a.plan.Aliases(change, answer)
+	aliases := change.Aliases(answer)
 	if len(aliases) > 0 {
-		a.refused[change.ID] = append(a.refused[change.ID], a.plan.Clear(change.ID, aliases))
+		a.refused[change.ID] = append(a.refused[change.ID], plan.Clear(change.ID, aliases))
 	}
 	return len(aliases) > 0
 }
