@@ -9,14 +9,14 @@ import (
 )
 
 // accepted reports whether the live value at path is the accepted form of want.
-func (c *comparer) accepted(path *observer.Path, t *kinds.Node, want, live Value) bool {
+func (c formFinder) accepted(path *observer.Path, t *kinds.Node, want, live Value) bool {
 	form, ok := c.acceptedForm(path, want)
 	return ok && form.Accepted.Set == live.Set && (!live.Set || observer.Same(t, form.Accepted.Any, live.Any))
 }
 
 // completed reports whether the live value is a list without keys that the Application begins to hold and
 // that contains all desired elements. It then records the live list as the accepted form.
-func (c *comparer) completed(s cursor, value any) bool {
+func (c formFinder) completed(s cursor, value any) bool {
 	want, wantsList := value.([]any)
 	if _, isList := s.live.Any.([]any); !isList || !wantsList || len(want) == 0 || c.in.Begins == nil {
 		return false
@@ -32,7 +32,7 @@ func (c *comparer) completed(s cursor, value any) bool {
 }
 
 // spelling reports whether the live value is equivalent to the desired value.
-func (c *comparer) spelling(s cursor, value any) observer.Spelling {
+func (c formFinder) spelling(s cursor, value any) observer.Spelling {
 	if c.in.Normal == nil {
 		return observer.Different
 	}
@@ -58,7 +58,7 @@ func (c *comparer) spelling(s cursor, value any) observer.Spelling {
 }
 
 // acceptedForm returns the form that is recorded for exactly this desired value, and marks it as used.
-func (c *comparer) acceptedForm(path *observer.Path, want Value) (Form, bool) {
+func (c formFinder) acceptedForm(path *observer.Path, want Value) (Form, bool) {
 	if len(c.in.Accepted) == 0 {
 		return Form{}, false
 	}
@@ -72,7 +72,7 @@ func (c *comparer) acceptedForm(path *observer.Path, want Value) (Form, bool) {
 }
 
 // keepForm keeps the accepted form of a value, even while the live value equals the value as written.
-func (c *comparer) keepForm(s cursor) {
+func (c formFinder) keepForm(s cursor) {
 	if len(c.in.Accepted) == 0 {
 		return
 	}
@@ -83,7 +83,7 @@ func (c *comparer) keepForm(s cursor) {
 
 // keepHidden keeps the accepted forms of values below a difference, because they cannot be compared before it
 // is corrected.
-func (c *comparer) keepHidden() {
+func (c formFinder) keepHidden() {
 	if len(c.in.Accepted) == 0 || len(c.out.Differences) == 0 {
 		return
 	}

@@ -17,7 +17,7 @@ import (
 //
 // The keys are then corrected like any field, so the schema must observe all keys that differ.
 // Source: docs/semantics.md, "Lists".
-func (c *comparer) matchRenamed(l *listCursor) {
+func (c elementMatcher) matchRenamed(l *listCursor) {
 	missing := l.missing()
 	if len(missing) == 0 || len(l.free) == 0 {
 		return
@@ -32,7 +32,7 @@ func (c *comparer) matchRenamed(l *listCursor) {
 		return // an element with another value belongs to another client
 	}
 	path := func(i int) *observer.Path { return l.path.Element(l.pairing.Label(i), -1).Desired(i) }
-	missing = slices.DeleteFunc(missing, func(i int) bool { return !c.mustBeThere(l, i, path(i)) })
+	missing = slices.DeleteFunc(missing, func(i int) bool { return !listComparer{c.comparer}.mustBeThere(l, i, path(i)) })
 	candidates := unclaimed
 	if l.list.Open {
 		candidates = c.candidates(l, unclaimed)
@@ -55,7 +55,7 @@ func (c *comparer) matchRenamed(l *listCursor) {
 
 // matchPrevious matches missing elements whose keys the manifest changes to live elements with the previous keys. It
 // returns the elements that are still missing. With Prune, the live elements are removed instead.
-func (c *comparer) matchPrevious(l *listCursor, missing []int, unclaimed map[int]bool) []int {
+func (c elementMatcher) matchPrevious(l *listCursor, missing []int, unclaimed map[int]bool) []int {
 	if c.in.Prune {
 		return missing
 	}
@@ -78,7 +78,7 @@ const maxRenamed = 10_000
 
 // candidates returns the unclaimed elements of an open list whose keys another client may have changed. They neither
 // match an element of the previous manifest nor were additions before.
-func (c *comparer) candidates(l *listCursor, unclaimed map[int]bool) map[int]bool {
+func (c elementMatcher) candidates(l *listCursor, unclaimed map[int]bool) map[int]bool {
 	candidates := maps.Clone(unclaimed)
 	for _, k := range l.list.Identities(l.t, l.beforeList, l.liveList) {
 		delete(candidates, k)
@@ -92,7 +92,7 @@ func (c *comparer) candidates(l *listCursor, unclaimed map[int]bool) map[int]boo
 // matchEqual matches the missing elements of an open list to candidates that are equal apart from their keys, those
 // with the most equal fields first. Otherwise an element whose keys another client changed would stay as an addition.
 // A candidate for an element that has only keys is removed. matchEqual returns the elements that are still missing.
-func (c *comparer) matchEqual(l *listCursor, missing []int, candidates, unclaimed map[int]bool) []int {
+func (c elementMatcher) matchEqual(l *listCursor, missing []int, candidates, unclaimed map[int]bool) []int {
 	if len(missing)*len(candidates) > maxRenamed {
 		return missing
 	}
@@ -202,7 +202,7 @@ func (l *listCursor) isOutOfOrder(i, k int) bool {
 }
 
 // inForm returns the live element whose keys are the accepted form of the keys of element i, or -1.
-func (c *comparer) inForm(l *listCursor, i int, unclaimed map[int]bool) int {
+func (c elementMatcher) inForm(l *listCursor, i int, unclaimed map[int]bool) int {
 	want, isMap := l.wantList[i].(map[string]any)
 	if len(c.in.Accepted) == 0 || !isMap {
 		return -1
@@ -212,7 +212,7 @@ func (c *comparer) inForm(l *listCursor, i int, unclaimed map[int]bool) int {
 		if v, has := want[key]; has {
 			formed[key] = v
 		}
-		if form, ok := c.acceptedForm(path.Field(key), Member(want, key)); ok && form.Accepted.Set {
+		if form, ok := (formFinder{c.comparer}).acceptedForm(path.Field(key), Member(want, key)); ok && form.Accepted.Set {
 			formed[key], known = form.Accepted.Any, true
 		}
 	}
@@ -257,7 +257,7 @@ func (l *listCursor) observesChange(i int, live any) bool {
 // list of the same length, if it agrees in at least one field. If these are two elements, the match is
 // ambiguous, and the result is -1. An element that is new in the manifest has no successor. A live element
 // that matches one of the previous manifest is never a successor.
-func (c *comparer) successor(l *listCursor, i int, unclaimed map[int]bool) int {
+func (c elementMatcher) successor(l *listCursor, i int, unclaimed map[int]bool) int {
 	if (l.list.Open || isList(l.previous)) && l.list.Identities(l.t, l.wantList[i:i+1], l.beforeList)[0] < 0 {
 		return -1
 	}
@@ -282,7 +282,7 @@ func (c *comparer) successor(l *listCursor, i int, unclaimed map[int]bool) int {
 
 // alike returns the last of the unclaimed live elements that agree with element i in all other observed
 // fields that both have, and the number of these elements.
-func (c *comparer) alike(l *listCursor, i int, unclaimed map[int]bool) (last, candidates int) {
+func (c elementMatcher) alike(l *listCursor, i int, unclaimed map[int]bool) (last, candidates int) {
 	last = -1
 	for _, k := range l.free {
 		if !unclaimed[k] || !l.observesChange(i, l.liveList[k]) {
@@ -298,7 +298,7 @@ func (c *comparer) alike(l *listCursor, i int, unclaimed map[int]bool) (last, ca
 
 // agreement counts the observed fields that element i of the desired list and live element k both have: those
 // with the same value, and the others. It includes the keys of the elements only if keys is true.
-func (c *comparer) agreement(l *listCursor, i, k int, keys bool) (same, other int) {
+func (c elementMatcher) agreement(l *listCursor, i, k int, keys bool) (same, other int) {
 	node := l.list.Elements[i]
 	want, _ := l.wantList[i].(map[string]any)
 	live, _ := l.liveList[k].(map[string]any)
@@ -323,7 +323,7 @@ func (c *comparer) agreement(l *listCursor, i, k int, keys bool) (same, other in
 	return same, other
 }
 
-func (c *comparer) agree(s cursor) (same, other int) {
+func (c elementMatcher) agree(s cursor) (same, other int) {
 	if !s.desired.Set || !s.live.Set || s.node.Rule != nil {
 		return 0, 0 // a rule may allow any of the values
 	}
@@ -358,7 +358,7 @@ func (c *comparer) agree(s cursor) (same, other int) {
 }
 
 // isForm reports whether the live value is the accepted form of the desired one.
-func (c *comparer) isForm(s cursor) bool {
+func (c elementMatcher) isForm(s cursor) bool {
 	if len(c.in.Accepted) == 0 {
 		return false
 	}

@@ -23,14 +23,14 @@ func Compare(in Input) Comparison { return Walk(in, nil) }
 
 func (c *comparer) compare(s cursor) {
 	if s.node.Rule != nil && !s.inStatus {
-		c.compareRule(s)
+		ruleComparer{c}.compareRule(s)
 		return
 	}
 	if !s.desired.Set {
 		c.unknown(s)
 		return
 	}
-	c.keepForm(s)
+	formFinder{c}.keepForm(s)
 	if !s.live.Set {
 		c.missing(s)
 		return
@@ -43,7 +43,7 @@ func (c *comparer) compare(s cursor) {
 		}
 	case observer.Sequence:
 		if isList(s.desired.Any) && isList(s.live.Any) {
-			c.compareList(s)
+			listComparer{c}.compareList(s)
 			return
 		}
 	}
@@ -57,7 +57,7 @@ func (c *comparer) unknown(s cursor) {
 	case s.node.Shape == observer.Map && (isMap(s.live.Any) || !s.live.Set) && !s.node.IsPlaceholder():
 		c.compareMap(s, false)
 	case s.node.Shape == observer.Sequence && (isList(s.live.Any) || !s.live.Set):
-		c.compareList(s)
+		listComparer{c}.compareList(s)
 	case s.node.IsPlaceholder():
 		c.free(s)
 	default:
@@ -123,14 +123,14 @@ func (c *comparer) compareUnnamed(s cursor, name string, before, want map[string
 	case !at.live.Set:
 		c.free(at)
 	case isClosed && !c.claimed(at.path):
-		c.removeAbsent(at, Unwanted)
+		ruleComparer{c}.removeAbsent(at, Unwanted)
 	case slices.Contains(c.in.Conflicting, at.path.String()):
-		c.removeAbsent(at, Conflicting)
+		ruleComparer{c}.removeAbsent(at, Conflicting)
 	case !c.in.Prune || !was || still:
 		c.free(at)
 	default:
 		at.previous = before[name]
-		c.remove(at)
+		remover{c}.remove(at)
 	}
 }
 
@@ -180,11 +180,11 @@ func (c *comparer) changed(s cursor) {
 		c.inPlace(s, s.state())
 		return
 	}
-	if c.accepted(s.path, s.t, NewValue(value), s.live) || c.completed(s, value) {
+	if (formFinder{c}).accepted(s.path, s.t, NewValue(value), s.live) || (formFinder{c}).completed(s, value) {
 		c.inPlace(s, StateAccepted)
 		return
 	}
-	spelling := c.spelling(s, value)
+	spelling := formFinder{c}.spelling(s, value)
 	if c.in.CompareOnly && spelling == observer.Respelled {
 		c.inPlace(s, StateAccepted)
 		return
@@ -200,16 +200,16 @@ func (c *comparer) missing(s cursor) {
 	value, ok := observed(s)
 	switch {
 	case !ok && s.node.Shape == observer.Sequence:
-		c.compareList(s)
+		listComparer{c}.compareList(s)
 		return
 	case !ok:
 		c.compareMap(s, false)
 		return
-	case c.accepted(s.path, s.t, NewValue(value), Value{}):
+	case formFinder{c}.accepted(s.path, s.t, NewValue(value), Value{}):
 		c.inPlace(s, StateAccepted)
 		return
 	}
-	spelling := c.spelling(s, value)
+	spelling := formFinder{c}.spelling(s, value)
 	if c.in.CompareOnly && spelling == observer.Respelled {
 		c.inPlace(s, StateAccepted)
 		return
@@ -230,7 +230,7 @@ func Walk(in Input, visit func(Field)) Comparison {
 		node: in.Entry.Root, t: in.Type,
 		desired: NewValue(in.Desired), live: Value{in.Live != nil, in.Live}, written: NewValue(in.Manifest), previous: in.Previous,
 	}, true)
-	c.keepHidden()
+	formFinder{c}.keepHidden()
 	c.out.holdBackRest()
 	return c.out
 }

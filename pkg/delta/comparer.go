@@ -65,6 +65,7 @@ type Limits struct {
 	Foreign func(path *observer.Path) bool
 }
 
+// comparer walks the schema, the desired state and the live object together.
 type comparer struct {
 	in          Input
 	visit       func(Field) // nil for Compare
@@ -72,6 +73,16 @@ type comparer struct {
 	ruleContext *observer.RuleContext
 	out         Comparison
 }
+
+// The parts of the walk. Each has the methods for one kind of node or decision.
+type (
+	listComparer   struct{ *comparer } // a list
+	elementMatcher struct{ *comparer } // which live element a desired element is
+	lengthControl  struct{ *comparer } // how many elements a list may have
+	ruleComparer   struct{ *comparer } // a field with a rule
+	remover        struct{ *comparer } // what the manifest no longer has
+	formFinder     struct{ *comparer } // which live values are the accepted form of a desired value
+)
 
 // cursor is one position of the walk: the same path in the schema, the desired state, the manifest and the
 // live object.

@@ -18,7 +18,7 @@ import (
 //  4. with Prune, elements that the manifest no longer has, even if other clients added or removed elements
 //  5. until the maximum holds, elements that the schema does not name: first those with duplicate keys, then
 //     those that the previous manifest had and the manifest does not have, then from the end of the list
-func (c *comparer) excessElements(l *listCursor, absent []int) []removal {
+func (c lengthControl) excessElements(l *listCursor, absent []int) []removal {
 	var victims []removal
 	chosen := map[int]bool{}
 	choose := func(reason Reason, indices ...int) {
@@ -61,7 +61,7 @@ func (c *comparer) excessElements(l *listCursor, absent []int) []removal {
 }
 
 // unwanted returns the elements of other clients that a closed list does not allow.
-func (c *comparer) unwanted(l *listCursor) []int {
+func (c lengthControl) unwanted(l *listCursor) []int {
 	if l.node.Keys == nil {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (c *comparer) unwanted(l *listCursor) []int {
 }
 
 // dropped returns the elements that the manifest no longer has.
-func (c *comparer) dropped(l *listCursor) []int {
+func (c lengthControl) dropped(l *listCursor) []int {
 	switch {
 	case c.in.Prune:
 		return c.prunable(l)
@@ -83,11 +83,11 @@ func (c *comparer) dropped(l *listCursor) []int {
 
 // replaced returns the live elements that the manifest replaced. It omits elements whose keys another client
 // wrote.
-func (c *comparer) replaced(l *listCursor) []int {
+func (c lengthControl) replaced(l *listCursor) []int {
 	return slices.DeleteFunc(l.replaced, func(k int) bool {
 		path := l.path.Element(l.pairing.LiveLabel(k), k)
 		for _, key := range l.pairing.Keys {
-			if c.wroteAt(path.Field(key)) {
+			if (remover{c.comparer}).wroteAt(path.Field(key)) {
 				return true
 			}
 		}
@@ -96,7 +96,7 @@ func (c *comparer) replaced(l *listCursor) []int {
 }
 
 // removeVictims adds a difference for each element to remove.
-func (c *comparer) removeVictims(l *listCursor, victims []removal) {
+func (c lengthControl) removeVictims(l *listCursor, victims []removal) {
 	for _, v := range victims {
 		k := v.live
 		var was *previous // what the last-applied state keeps if the removal is deferred
@@ -122,7 +122,7 @@ func (c *comparer) removeVictims(l *listCursor, victims []removal) {
 
 // prunable returns the free live elements that the previous manifest had and the manifest does not have, the
 // most certain first. An element can be listed more than once.
-func (c *comparer) prunable(l *listCursor) []int {
+func (c lengthControl) prunable(l *listCursor) []int {
 	if !l.pairing.ByPosition && !l.pairing.Aligned {
 		liveIn := l.list.Origins(l.t, l.beforeList, l.liveList)
 		wantIn := l.list.Identities(l.t, l.beforeList, l.wantList)
@@ -156,7 +156,7 @@ func (l *listCursor) freeIf(is func(k int) bool) []int {
 
 // tooShort adds known elements that only the minimum length requires: learned elements, and elements of the
 // manifest that are not observed.
-func (c *comparer) tooShort(l *listCursor, absent []int) {
+func (c lengthControl) tooShort(l *listCursor, absent []int) {
 	length := l.length - len(l.claimed)
 	if length >= l.list.Min {
 		return
@@ -169,13 +169,13 @@ func (c *comparer) tooShort(l *listCursor, absent []int) {
 		if present {
 			continue
 		}
-		if c.accepted(l.path.Element(l.pairing.Label(i), -1), l.t.Elem(), NewValue(l.wantList[i]), Value{}) {
+		if (formFinder{c.comparer}).accepted(l.path.Element(l.pairing.Label(i), -1), l.t.Elem(), NewValue(l.wantList[i]), Value{}) {
 			length++ // it counts, because the API server would drop it again
 			continue
 		}
 		more = append(more, i)
 	}
-	c.addElements(l, more, ListLength)
+	listComparer{c.comparer}.addElements(l, more, ListLength)
 	if length+len(more) < l.list.Min {
 		c.out.TooShort = append(c.out.TooShort,
 			fmt.Sprintf("%s has a length of %d, less than the minimum of %d in the observer schema", l.path, length+len(more), l.list.Min))

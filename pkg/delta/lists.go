@@ -9,7 +9,7 @@ import (
 
 // compareList compares the elements that the schema names, and then the length of the list.
 // Source: docs/semantics.md, "Lists".
-func (c *comparer) compareList(s cursor) {
+func (c listComparer) compareList(s cursor) {
 	l := c.listCursor(s)
 	if l.pairing.Warning != "" {
 		c.out.Warnings = append(c.out.Warnings, fmt.Sprintf("%s: %s", s.path, l.pairing.Warning))
@@ -19,7 +19,7 @@ func (c *comparer) compareList(s cursor) {
 			"%s: hooks add elements, so the maximum of the observer schema, %d, is raised to %d", s.path, l.list.Max-l.list.Raised, l.list.Max))
 	}
 	if c.in.Prune && s.desired.Set && len(l.wantList) == 0 && l.list.Max == 0 && !l.list.ByValue {
-		c.emptied(s, l.beforeList, l.liveList)
+		remover{c.comparer}.emptied(s, l.beforeList, l.liveList)
 		return
 	}
 	absent := c.compareElements(l)
@@ -27,18 +27,18 @@ func (c *comparer) compareList(s cursor) {
 		c.visitFree(l, nil)
 		return
 	}
-	victims := c.excessElements(l, absent)
+	victims := lengthControl{c.comparer}.excessElements(l, absent)
 	c.compareSurplus(l, victims)
 	c.findAdditions(l, victims)
 	c.visitFree(l, victims)
-	c.removeVictims(l, victims)
+	lengthControl{c.comparer}.removeVictims(l, victims)
 	l.length = len(l.liveList) - len(victims)
 	c.addElements(l, absent, Missing)
-	c.tooShort(l, absent)
+	lengthControl{c.comparer}.tooShort(l, absent)
 	c.visitMissing(l)
 }
 
-func (c *comparer) listCursor(s cursor) *listCursor {
+func (c listComparer) listCursor(s cursor) *listCursor {
 	l := &listCursor{cursor: s, list: s.node.List}
 	l.wantList, _ = s.desired.Any.([]any)
 	l.liveList, _ = s.live.Any.([]any)
@@ -54,14 +54,14 @@ func (c *comparer) listCursor(s cursor) *listCursor {
 		l.free = append(l.free, k)
 	}
 	if !l.pairing.ByPosition && !l.pairing.Aligned {
-		c.matchRenamed(l)
+		elementMatcher{c.comparer}.matchRenamed(l)
 	}
 	return l
 }
 
 // compareElements compares the elements, and returns the indices of required elements that are missing.
 // Learned elements are not required.
-func (c *comparer) compareElements(l *listCursor) []int {
+func (c listComparer) compareElements(l *listCursor) []int {
 	var absent []int
 	before := l.list.Identities(l.t, l.wantList, l.beforeList)
 	for i, node := range l.list.Elements {
@@ -91,7 +91,7 @@ func (c *comparer) compareElements(l *listCursor) []int {
 
 // inPlaceWhole visits an element that is found by its value. It is held in its accepted form if the API server added
 // fields.
-func (c *comparer) inPlaceWhole(s cursor) {
+func (c listComparer) inPlaceWhole(s cursor) {
 	state := s.state()
 	if !observer.Same(s.t, s.desired.Any, s.live.Any) && !s.inStatus {
 		state = StateAccepted
@@ -102,7 +102,7 @@ func (c *comparer) inPlaceWhole(s cursor) {
 // compareSurplus corrects the duplicates of desired elements, as long as they exist. In some lists, such as
 // environment variables, the last duplicate prevails, so that only this correction enforces the desired
 // value.
-func (c *comparer) compareSurplus(l *listCursor, victims []removal) {
+func (c listComparer) compareSurplus(l *listCursor, victims []removal) {
 	for _, s := range l.pairing.Surplus {
 		if c.in.Shared || isVictim(victims, s.Live) {
 			continue
@@ -117,7 +117,7 @@ func (c *comparer) compareSurplus(l *listCursor, victims []removal) {
 }
 
 // findAdditions finds the elements that other clients added to an open list.
-func (c *comparer) findAdditions(l *listCursor, victims []removal) {
+func (c listComparer) findAdditions(l *listCursor, victims []removal) {
 	if !l.list.Open || c.in.Shared || len(l.free) == 0 {
 		return
 	}
@@ -131,7 +131,7 @@ func (c *comparer) findAdditions(l *listCursor, victims []removal) {
 }
 
 // visitFree visits the live elements that match no schema element and are not removed.
-func (c *comparer) visitFree(l *listCursor, victims []removal) {
+func (c listComparer) visitFree(l *listCursor, victims []removal) {
 	if c.visit == nil {
 		return
 	}
@@ -156,7 +156,7 @@ func (c *comparer) visitFree(l *listCursor, victims []removal) {
 }
 
 // visitMissing visits the manifest's elements that are neither observed nor live.
-func (c *comparer) visitMissing(l *listCursor) {
+func (c listComparer) visitMissing(l *listCursor) {
 	if c.visit == nil {
 		return
 	}

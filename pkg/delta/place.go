@@ -63,7 +63,7 @@ func (l *listCursor) indexAmong(i int) int {
 
 // addElements adds elements of the desired list with all their fields, at the indices where they belong. In a
 // list without identities, it adds an element at its position, together with the missing elements before it.
-func (c *comparer) addElements(l *listCursor, indices []int, reason Reason) {
+func (c listComparer) addElements(l *listCursor, indices []int, reason Reason) {
 	for _, i := range indices {
 		path := l.path.Element(l.pairing.Label(i), -1).Desired(i)
 		d := Difference{Reason: reason, Desired: NewValue(l.wantList[i]), guards: l.guards, structural: true, versioned: true}
@@ -87,7 +87,7 @@ func (c *comparer) addElements(l *listCursor, indices []int, reason Reason) {
 }
 
 // visitAdded visits an element that is added.
-func (c *comparer) visitAdded(l *listCursor, i int, d *Difference) {
+func (c listComparer) visitAdded(l *listCursor, i int, d *Difference) {
 	if c.visit == nil {
 		return
 	}

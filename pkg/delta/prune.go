@@ -9,7 +9,7 @@ import (
 
 // remove removes the value that the Application wrote at a path. If another client wrote inside the value, it
 // removes only the parts that the Application wrote. It keeps claimed fields.
-func (c *comparer) remove(s cursor) {
+func (c remover) remove(s cursor) {
 	claimed := c.claimed(s.path)
 	before, wasMap := s.previous.(map[string]any)
 	live, isMap := s.live.Any.(map[string]any)
@@ -47,7 +47,7 @@ func (c *comparer) remove(s cursor) {
 // emptied removes the Application's elements from a list for which the manifest has no elements any more. If
 // no other client wrote in the list, it removes all elements. If the list was empty before, its elements are
 // free.
-func (c *comparer) emptied(s cursor, before, live []any) {
+func (c remover) emptied(s cursor, before, live []any) {
 	switch {
 	case len(before) == 0 || len(live) == 0:
 		c.freeElements(s, live)
@@ -64,7 +64,7 @@ func (c *comparer) emptied(s cursor, before, live []any) {
 	}
 }
 
-func (c *comparer) removeElements(s cursor, before, live []any) {
+func (c remover) removeElements(s cursor, before, live []any) {
 	mine, labels := findOwn(s, before, live), new(observer.List).Labels(s.t, live)
 	for k, element := range slices.Backward(live) { // the last one first, so that indices remain valid
 		at := cursor{t: s.t.Elem(), path: s.path.Element(labels[k], k), live: NewValue(element)}
@@ -82,7 +82,7 @@ func (c *comparer) removeElements(s cursor, before, live []any) {
 }
 
 // freeElements visits the elements of a free list.
-func (c *comparer) freeElements(s cursor, live []any) {
+func (c remover) freeElements(s cursor, live []any) {
 	if len(live) > 0 {
 		c.free(cursor{t: s.t, path: s.path, live: NewValue(live)})
 	}
@@ -102,7 +102,7 @@ func findOwn(s cursor, before, live []any) []bool {
 
 // hasOtherWriters reports whether the live value has parts that another client wrote and the Application did
 // not.
-func (c *comparer) hasOtherWriters(s cursor) bool {
+func (c remover) hasOtherWriters(s cursor) bool {
 	switch live := s.live.Any.(type) {
 	case map[string]any:
 		before, _ := s.previous.(map[string]any)
@@ -131,7 +131,7 @@ func (c *comparer) hasOtherWriters(s cursor) bool {
 	return false
 }
 
-func (c *comparer) wroteAt(path *observer.Path) bool {
+func (c remover) wroteAt(path *observer.Path) bool {
 	if c.in.Foreign == nil {
 		c.out.NeedsManagedFields = true
 		return true

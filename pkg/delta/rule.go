@@ -18,17 +18,17 @@ import (
 //
 // If the value is out of bounds and the value to write is unknown, it is only reported.
 // Source: docs/semantics.md, "Rules for values".
-func (c *comparer) compareRule(s cursor) {
+func (c ruleComparer) compareRule(s cursor) {
 	rule := s.node.Rule
 	if c.out.Rules == nil {
 		c.out.Rules = map[string]*observer.Rule{}
 	}
 	c.out.Rules[s.path.String()] = rule
 	if s.desired.Set {
-		c.acceptedForm(s.path, s.desired)
+		formFinder{c.comparer}.acceptedForm(s.path, s.desired)
 	}
 	for _, bound := range rule.Bounds() {
-		c.acceptedForm(s.path, NewValue(bound))
+		formFinder{c.comparer}.acceptedForm(s.path, NewValue(bound))
 	}
 	switch rule.Mode {
 	case observer.ModeSeed:
@@ -49,7 +49,7 @@ func (c *comparer) compareRule(s cursor) {
 }
 
 // compareAllowed compares a leaf whose rule limits the allowed values.
-func (c *comparer) compareAllowed(s cursor) {
+func (c ruleComparer) compareAllowed(s cursor) {
 	rule := s.node.Rule
 	if s.live.Set && rule.Allows(s.live.Any, c.ruleContext) {
 		c.inPlace(s, StateAllowed)
@@ -57,7 +57,7 @@ func (c *comparer) compareAllowed(s cursor) {
 	}
 	value, known := rule.Correction(s.live.Any, s.live.Set, s.desired.Any, s.desired.Set)
 	switch {
-	case known && c.accepted(s.path, s.t, NewValue(value), s.live):
+	case known && formFinder{c.comparer}.accepted(s.path, s.t, NewValue(value), s.live):
 		c.inPlace(s, StateAccepted)
 	case known && !s.orphan && !NewValue(value).Equal(s.live):
 		c.correct(s, value, Difference{RuleResult: RuleResult{Bound: !NewValue(value).Equal(s.desired)}})
@@ -67,7 +67,7 @@ func (c *comparer) compareAllowed(s cursor) {
 }
 
 // outside reports a value that is out of bounds, if the value to write is unknown.
-func (c *comparer) outside(s cursor) {
+func (c ruleComparer) outside(s cursor) {
 	d := Difference{Reason: Changed, Live: s.live, RuleResult: RuleResult{Rule: s.node.Rule, ReportOnly: true}, Path: s.path.String(), livePath: s.path}
 	is := "is"
 	if !s.live.Set {
@@ -78,11 +78,11 @@ func (c *comparer) outside(s cursor) {
 }
 
 // push writes the manifest's value if it differs from the value that was written last.
-func (c *comparer) push(s cursor) {
+func (c ruleComparer) push(s cursor) {
 	switch {
 	case !s.restored(), s.orphan, s.live.Set && observer.Same(s.t, s.desired.Any, s.live.Any):
 		c.visitField(s, StatePushed, nil)
-	case c.accepted(s.path, s.t, s.desired, s.live):
+	case formFinder{c.comparer}.accepted(s.path, s.t, s.desired, s.live):
 		c.visitField(s, StateAccepted, nil)
 	default:
 		c.correct(s, s.desired.Any, Difference{was: wasOf(s), pushed: true})
@@ -90,10 +90,10 @@ func (c *comparer) push(s cursor) {
 }
 
 // watch reports the drift of a report-only field.
-func (c *comparer) watch(s cursor) {
+func (c ruleComparer) watch(s cursor) {
 	isSame := s.live.Set && observer.Same(s.t, s.desired.Any, s.live.Any)
-	isSame = isSame || c.in.CompareOnly && s.desired.Set && c.spelling(s, s.desired.Any) == observer.Respelled
-	if !s.desired.Set || isSame || c.accepted(s.path, s.t, s.desired, s.live) {
+	isSame = isSame || c.in.CompareOnly && s.desired.Set && formFinder{c.comparer}.spelling(s, s.desired.Any) == observer.Respelled
+	if !s.desired.Set || isSame || (formFinder{c.comparer}).accepted(s.path, s.t, s.desired, s.live) {
 		c.visitField(s, StateReported, nil)
 		return
 	}
@@ -106,7 +106,7 @@ func (c *comparer) watch(s cursor) {
 }
 
 // removeAbsent removes a field that is not allowed.
-func (c *comparer) removeAbsent(s cursor, why Reason) {
+func (c ruleComparer) removeAbsent(s cursor, why Reason) {
 	pointer := s.path.Pointer()
 	d := Difference{
 		Reason: why, Live: s.live,
