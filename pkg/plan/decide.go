@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"slices"
+	"sync"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
@@ -44,6 +45,7 @@ func Decide(in Input) *Plan {
 	if p.mayHaveCreated(r.objects) {
 		addCreated(records, in)
 	}
+	p.awaited = sync.OnceValue(func() awaitedObject { return p.firstAwaited(resources) })
 	desired := make(map[manifest.ID]bool, len(r.objects))
 	for _, res := range resources {
 		id := res.object.ID

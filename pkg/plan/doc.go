@@ -30,8 +30,9 @@
 //	             conclusion.go has its types. shutdown.go returns a status without a plan
 //	the plan     decide.go decides an Application, retire.go one that is deleted:
 //	             desired.go one resource, gone.go one whose object is gone, prune.go one that is
-//	             no longer desired, deletions.go whether it can be deleted, own.go which
-//	             claim.Policy applies to an object, rejection.go a rejected change; newelement.go finds elements that a shared object lacks;
+//	             no longer desired, deletions.go whether it can be deleted, stages.go whether
+//	             it can be created, own.go which claim.Policy applies to an object,
+//	             rejection.go a rejected change; newelement.go finds elements that a shared object lacks;
 //	             compareonly.go compares the objects of observe-only Applications; again.go
 //	             decides a resource again; ahead.go and creating.go return the write-ahead
 //	             records; restored.go renders from the status if a template is not available
@@ -46,10 +47,12 @@
 //	             user of a change; misspelt.go finds unknown fields, faults.go invalid parts;
 //	             size.go checks whether the status will fit, incomplete.go whether parts of the
 //	             Application are still in slices
+//	health       health.go decides it by kstatus or by the expressions of healthcheck.go;
+//	             healthkinds.go has the built-in ones
 //	contests     refusal.go has the rejected leaves, unit.go the fields that are written together,
 //	             sibling.go the fields that may cause a rejection, kept.go the fields that the
 //	             API server does not remove
 //	types        plan.go, problem.go, source.go, memory.go, identity.go
 //
-// mask.go masks values of Secrets. health.go, json.go, text.go and offline.go have small helpers.
+// mask.go masks values of Secrets. json.go, text.go and offline.go have small helpers.
 package plan

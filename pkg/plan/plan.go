@@ -179,6 +179,7 @@ type Plan struct {
 	pruned    []*pruneCandidate
 	gone      []*pruneCandidate
 	deletions deletions
+	awaited   func() awaitedObject
 	statuses  map[manifest.ID]*v1alpha1.ResourceStatus
 	unknown   []manifest.ID // Secrets whose values only the template source has
 	retiring  bool          // the Application is being deleted

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,7 +31,7 @@ type renderedInput struct {
 // nothing by mistake.
 func (p *Plan) render() (renderedInput, *Problem) {
 	app := p.in.Application
-	if problem := nullsDropped(app); problem != nil {
+	if problem := cmp.Or(nullsDropped(app), healthCheckProblem(app)); problem != nil {
 		return renderedInput{}, problem
 	}
 	objects, warnings, err := objectsOf(p.in)
