@@ -8,7 +8,6 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -91,11 +90,7 @@ func TestMessageOfUnhealthyObject(t *testing.T) {
 		},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			text, err := yaml.YAMLToJSON([]byte(row.object))
-			require.NoError(t, err)
-			live, err := manifest.DecodeJSON(text)
-			require.NoError(t, err)
-			health, message := plan.Health(&v1alpha1.Application{}, live)
+			health, message := plan.Health(&v1alpha1.Application{}, liveObject(t, row.object))
 			assert.Equal(t, row.health, health)
 			assert.Equal(t, row.message, message)
 		})
