@@ -145,7 +145,7 @@ func healthCheckFaults(app *v1alpha1.Application) (faults []error) {
 				continue
 			}
 			if err := expression.CheckPredicate(e[1]); err != nil {
-				fault(e[0], "%w: write a CEL expression that is true or false, for example status.phase == 'Ready'", err)
+				fault(e[0], "%w. Write a CEL expression that is true or false, for example status.phase == 'Ready'", err)
 			}
 		}
 	}
