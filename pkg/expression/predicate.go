@@ -14,7 +14,7 @@ import (
 )
 
 // CheckPredicate returns an error unless the text is a boolean CEL expression within the cost limit. Its
-// variables are the top-level fields of an object, whatever their names.
+// variables are the top-level fields of an object, with any names.
 func CheckPredicate(text string) error { return predicates.get(text, compilePredicate).err }
 
 // Holds evaluates a predicate. The error is the reason why the predicate has no result, for example a field

@@ -55,7 +55,7 @@ func groupIn(apiVersion string) string {
 func (c *healthCheck) evaluate(live map[string]any) (health status.Status, message string) {
 	generation, _, _ := unstructured.NestedInt64(live, "metadata", "generation")
 	if seen, ok, err := unstructured.NestedInt64(live, "status", "observedGeneration"); ok && err == nil && generation != 0 && seen != generation {
-		return status.InProgressStatus, fmt.Sprintf("its status is that of generation %d, not of %d", seen, generation)
+		return status.InProgressStatus, fmt.Sprintf("its status describes generation %d, but the object has generation %d", seen, generation)
 	}
 	for _, e := range []struct {
 		name, text string

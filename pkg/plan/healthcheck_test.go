@@ -76,7 +76,7 @@ healthCheckExprs:
 		},
 		{
 			"of a former generation", `{apiVersion: example.com/v1, kind: Song, metadata: {generation: 3}, status: {phase: Lost, observedGeneration: 2}}`, "InProgress",
-			"its status is that of generation 2, not of 3",
+			"its status describes generation 2, but the object has generation 3",
 		},
 		{"with a generation that is a string", `{apiVersion: example.com/v1, kind: Song, metadata: {generation: 3}, status: {phase: Released, charts: 1, observedGeneration: "2"}}`, "Current", ""},
 		{"in deletion", `{apiVersion: example.com/v1, kind: Song, metadata: {deletionTimestamp: "2026-01-01T00:00:00Z"}, status: {phase: Released, charts: 1}}`, "Terminating", "Resource scheduled for deletion"},
@@ -101,7 +101,7 @@ healthCheckExprs:
 	}
 }
 
-// Flux checks expressions only when it evaluates them. These forms are those of its documentation.
+// Flux checks expressions only when it evaluates them. The forms are from its documentation.
 func TestExpressionsOfFluxAreAccepted(t *testing.T) {
 	for _, text := range []string{
 		"{apiVersion: a.io/v1beta1, failed: \"status.failed == true\", current: \"status.conditions.filter(e, e.type == 'Ready').all(e, e.status == 'True')\"}",

@@ -115,7 +115,7 @@ type kindsCheck struct {
 	inProgress, failed, current string
 }
 
-// isTrue returns an expression that is true if a condition is True, for this generation if it says for which.
+// isTrue returns an expression that is true if a condition is True, for this generation if it has one.
 func isTrue(condition string) string {
 	return fmt.Sprintf("status.conditions.exists(c, c.type == '%s' && c.status == 'True' && (!has(c.observedGeneration) || c.observedGeneration == metadata.generation))", condition)
 }

@@ -300,6 +300,12 @@ type pruneCandidate struct {
 	letting  fieldRelease // the decision about its fields
 }
 
+// awaitedObject is an object that later stages wait for.
+type awaitedObject struct {
+	id    manifest.ID
+	stage int
+}
+
 // deletions is the decision whether the objects that are no longer desired can be deleted.
 type deletions struct {
 	// due has the objects to delete, and the shared ones to restore. begun has those of which the deletion has

@@ -7,12 +7,6 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// awaitedObject is an object that later stages wait for.
-type awaitedObject struct {
-	id    manifest.ID
-	stage int
-}
-
 // firstAwaited returns the object of the earliest stage that has health expressions and is not current. Without
 // expressions it may never become current: an object can need one of a later stage.
 func (p *Plan) firstAwaited(resources []*resource) awaitedObject {
