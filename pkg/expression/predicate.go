@@ -45,14 +45,14 @@ func compilePredicate(text string) compiledRule {
 			return nil, err
 		}
 		parsed, issues := env.Parse(text)
-		if issues.Err() != nil {
-			return env, nil // compile finds the same issues
+		if issues.Err() == nil { // otherwise compile finds the issues again
+			variables, call := namesOf(env, parsed)
+			if call != "" {
+				return nil, fmt.Errorf("calls %s, which may cost too much: use matches, contains, startsWith or endsWith", call)
+			}
+			return env.Extend(variables...)
 		}
-		variables, call := namesOf(env, parsed)
-		if call != "" {
-			return nil, fmt.Errorf("calls %s, which may cost too much: use matches, contains, startsWith or endsWith", call)
-		}
-		return env.Extend(variables...)
+		return env, nil
 	})
 }
 

@@ -45,6 +45,11 @@ func Evaluate(text string, self any, object map[string]any, budget *int64) (bool
 	return holds, err
 }
 
+type compiledRule struct {
+	program cel.Program
+	err     error
+}
+
 // evaluate returns the result and its cost. The error is the reason why there is no result.
 func (rule compiledRule) evaluate(variables map[string]any) (holds bool, cost int64, err error) {
 	if rule.err != nil {
@@ -63,11 +68,6 @@ func (rule compiledRule) evaluate(variables map[string]any) (holds bool, cost in
 		return false, cost, errors.New("the result is neither true nor false")
 	}
 	return holds, cost, nil
-}
-
-type compiledRule struct {
-	program cel.Program
-	err     error
 }
 
 var rules cache[compiledRule]

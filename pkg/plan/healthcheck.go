@@ -99,7 +99,7 @@ func (c *healthCheck) describe(live map[string]any, result, text string, isExpec
 // status has none of them.
 func reportedMessage(live map[string]any, text string, isExpected bool) string {
 	tells := func(condition map[string]any) bool {
-		return condition["reason"] != nil && !(isExpected && condition["status"] == "True")
+		return condition["reason"] != nil && (!isExpected || condition["status"] != "True")
 	}
 	condition := conditionOf(live, "Ready")
 	for _, named := range manifest.NestedMaps(live, "status", "conditions") {
