@@ -1,4 +1,4 @@
-// Package expression evaluates expressions that users write: regular expressions, and rules in CEL, the
+// Package expression evaluates expressions that users write: regular expressions, and rules and predicates in CEL, the
 // language of Kubernetes' validation rules. Each expression is checked against limits before it is
 // compiled, compiled once, and limited while it runs.
 //

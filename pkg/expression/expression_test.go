@@ -22,8 +22,8 @@ func Example() {
 func TestCheckRuleRejectsExpensiveRules(t *testing.T) {
 	list := "[" + strings.Repeat("1,", 99) + "1]"
 	for _, row := range []struct{ name, rule, message string }{
-		{"of a megabyte", strings.Repeat("self || ", 1<<17) + "self", "has 1048580 bytes, but a rule may have 4096"},
-		{"of parentheses", strings.Repeat("(", 2000) + "true" + strings.Repeat(")", 2000), "is not a valid CEL rule"},
+		{"of a megabyte", strings.Repeat("self || ", 1<<17) + "self", "has 1048580 bytes, but an expression may have 4096"},
+		{"of parentheses", strings.Repeat("(", 2000) + "true" + strings.Repeat(")", 2000), "is not a valid CEL expression"},
 		{"that look at elements of elements of elements", "self.all(a, self.all(b, self.all(c, self.all(d, a + b + c + d > 0))))", "may cost too much"},
 		{"with lists of their own", fmt.Sprintf("%[1]s.all(a, %[1]s.all(b, %[1]s.all(c, %[1]s.all(d, a == d))))", list), "may cost too much"},
 		{"with a large pattern", `self.matches('(\\pL[a-z]abcdef){1000}')`, "compiles to more than 5000 steps"},
@@ -98,6 +98,58 @@ func TestRejectedPatternMatchesNothing(t *testing.T) {
 	}
 }
 
+func TestHolds(t *testing.T) {
+	object := map[string]any{
+		"metadata": map[string]any{"generation": int64(2)},
+		"data":     map[string]any{"mode": "on"},
+		"status": map[string]any{
+			"phase": "Running", "observedGeneration": "2", "big": strings.Repeat("a", 1<<20),
+			"conditions": []any{map[string]any{"type": "Ready", "status": "True"}, map[string]any{"type": "Stalled", "status": "False"}},
+		},
+	}
+	for _, row := range []struct {
+		text  string
+		holds bool
+		err   string
+	}{
+		{"status.phase == 'Running'", true, ""},
+		{"status.conditions.filter(e, e.type == 'Ready').all(e, e.status == 'True')", true, ""},
+		{"status.conditions.exists(status, status.type == 'Ready') && status.phase != ''", true, ""},
+		{"status.?conditions.orValue([]).exists(c, c.type == 'Ready' && c.status == 'False')", false, ""},
+		{"status.?message.hasValue() || has(status.message)", false, ""},
+		{"status.observedGeneration == string(metadata.generation)", true, ""},
+		{"status.phase.lowerAscii() in ['running'] && sets.contains(['on'], [data.mode])", true, ""},
+		{"type(status.phase) == string", true, ""},
+		{"status.message == ''", false, "no such key: message"},
+		{"spec.replicas == 1", false, "no such attribute(s): spec"},
+		{"status.phase", false, "neither true nor false"},
+		{"status.phase > 1", false, "no such overload"},
+		{"status.big.split('').all(a, status.big.lowerAscii() != a)", false, "cost limit exceeded"},
+	} {
+		require.NoError(t, expression.CheckPredicate(row.text), row.text)
+		holds, err := expression.Holds(row.text, object)
+		assert.Equal(t, row.holds, holds, "%s: %v", row.text, err)
+		if row.err != "" {
+			assert.ErrorContains(t, err, row.err, row.text)
+		}
+	}
+}
+
+func TestCheckPredicateRejects(t *testing.T) {
+	for _, row := range []struct{ text, message string }{
+		{"status.phase ==", "is not a valid CEL expression: Syntax error"},
+		{"status.ready()", "is not a valid CEL expression: undeclared reference to 'ready'"},
+		{"'ready'", "must return true or false, not the type string"},
+		{"status.a.replace('a', status.b) == ''", "calls replace, which may cost too much"},
+		{"status.a.exists(a, a.indexOf('x') > 0)", "calls indexOf, which may cost too much"},
+		{strings.Repeat("a", 5000), "has 5000 bytes, but an expression may have 4096"},
+	} {
+		require.ErrorContains(t, expression.CheckPredicate(row.text), row.message, row.text)
+		_, err := expression.Holds(row.text, map[string]any{"status": map[string]any{}})
+		assert.Error(t, err, row.text)
+	}
+}
+
 func FuzzRule(f *testing.F) {
 	for _, seed := range []string{"self > 1", "object.a.b == self", "self.matches('a{3}')", "[1,2].all(x, x < self)", "self == {'a': [1]}"} {
 		f.Add(seed)
@@ -106,6 +158,9 @@ func FuzzRule(f *testing.F) {
 		budget := int64(expression.Budget)
 		if expression.CheckRule(rule) == nil {
 			_, _ = expression.Evaluate(rule, int64(3), map[string]any{"a": []any{"b"}}, &budget)
+		}
+		if expression.CheckPredicate(rule) == nil {
+			_, _ = expression.Holds(rule, map[string]any{"self": "b", "object": map[string]any{"a": []any{"b"}}})
 		}
 	})
 }

@@ -40,19 +40,9 @@ func Evaluate(text string, self any, object map[string]any, budget *int64) (bool
 	case *budget <= 0:
 		return false, errors.New("the rules of this object have too high a total cost")
 	}
-	value, details, err := rule.program.Eval(map[string]any{"self": self, "object": object})
-	*budget -= maxCall
-	if details != nil && details.ActualCost() != nil {
-		*budget += maxCall - min(int64(*details.ActualCost()), maxCall) //nolint:gosec // it is below maxCall
-	}
-	if err != nil {
-		return false, err
-	}
-	holds, ok := value.Value().(bool)
-	if !ok {
-		return false, errors.New("the result is neither true nor false")
-	}
-	return holds, nil
+	holds, cost, err := rule.evaluate(map[string]any{"self": self, "object": object})
+	*budget -= cost
+	return holds, err
 }
 
 type compiledRule struct {
@@ -60,31 +50,63 @@ type compiledRule struct {
 	err     error
 }
 
+// evaluate returns the result and its cost. The error is the reason why there is no result.
+func (rule compiledRule) evaluate(variables map[string]any) (holds bool, cost int64, err error) {
+	if rule.err != nil {
+		return false, 0, rule.err
+	}
+	value, details, err := rule.program.Eval(variables)
+	cost = maxCall
+	if details != nil && details.ActualCost() != nil {
+		cost = min(int64(*details.ActualCost()), maxCall) //nolint:gosec // it is below maxCall
+	}
+	if err != nil {
+		return false, cost, err
+	}
+	holds, ok := value.Value().(bool)
+	if !ok {
+		return false, cost, errors.New("the result is neither true nor false")
+	}
+	return holds, cost, nil
+}
+
 var rules cache[compiledRule]
 
 // language is created on first use: most processes never evaluate a rule.
 var language = sync.OnceValues(func() (*cel.Env, error) {
 	return cel.NewEnv(
-		cel.Variable("self", cel.DynType), cel.Variable("object", cel.DynType),
 		cel.CrossTypeNumericComparisons(true), cel.DefaultUTCTimeZone(true), cel.HomogeneousAggregateLiterals(),
 		cel.ASTValidators(cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals()),
 		cel.ParserRecursionLimit(maxNesting), cel.ParserExpressionSizeLimit(maxText),
 	)
 })
 
-func compileRule(text string) (rule compiledRule) {
+var ruleLanguage = sync.OnceValues(func() (*cel.Env, error) {
+	env, err := language()
+	if err != nil {
+		return nil, err
+	}
+	return env.Extend(cel.Variable("self", cel.DynType), cel.Variable("object", cel.DynType))
+})
+
+func compileRule(text string) compiledRule {
+	return compile(text, func() (*cel.Env, error) { return ruleLanguage() })
+}
+
+// compile compiles a boolean expression in a language, which it asks for only if the text is not too long.
+func compile(text string, of func() (*cel.Env, error)) (rule compiledRule) {
 	if len(text) > maxText {
-		rule.err = fmt.Errorf("has %d bytes, but a rule may have %d", len(text), maxText)
+		rule.err = fmt.Errorf("has %d bytes, but an expression may have %d", len(text), maxText)
 		return rule
 	}
-	env, err := language()
+	env, err := of()
 	if err != nil {
 		rule.err = err
 		return rule
 	}
 	checked, issues := env.Compile(text)
 	if issues.Err() != nil {
-		rule.err = fmt.Errorf("is not a valid CEL rule: %s", firstIssue(issues))
+		rule.err = fmt.Errorf("is not a valid CEL expression: %s", firstIssue(issues))
 		return rule
 	}
 	if t := checked.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
@@ -96,10 +118,10 @@ func compileRule(text string) (rule compiledRule) {
 	}
 	cost, err := env.EstimateCost(checked, sizes{})
 	if err != nil || cost.Max > maxEstimate {
-		rule.err = fmt.Errorf("may cost too much: up to %d steps, but a rule may take %d. Use fewer elements", cost.Max, maxEstimate)
+		rule.err = fmt.Errorf("may cost too much: up to %d steps, but an expression may take %d. Use fewer elements", cost.Max, maxEstimate)
 		return rule
 	}
-	rule.program, rule.err = env.Program(checked, cel.EvalOptions(cel.OptTrackCost), cel.CostLimit(maxCall))
+	rule.program, rule.err = env.Program(checked, cel.CostTracking(costs{}), cel.CostLimit(maxCall))
 	return rule
 }
 

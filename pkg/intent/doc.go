@@ -9,7 +9,7 @@
 //	spec.fields                           fields.go; edit.go edits them for hold and free
 //	hooks                                 render.go
 //
-// faults.go returns the validation errors, unknown.go the unknown fields, and incomplete.go the Problem of an
+// faults.go returns the validation errors (healthcheck.go those of spec.healthCheckExprs), unknown.go the unknown fields, and incomplete.go the Problem of an
 // Application that this version cannot read completely. problem.go has the Problem of an Application or an object.
 // The package depends on live objects only through selections and rules, and has no client and no clock.
 package intent

@@ -21,6 +21,9 @@ func Faults(in Input) []error {
 	if nullsDropped(in.Application) != nil {
 		return nil
 	}
+	if faults := healthCheckFaults(in.Application); len(faults) > 0 {
+		return faults
+	}
 	objects, _, err := objectsOf(in)
 	var problem *Problem
 	if errors.As(err, &problem) {

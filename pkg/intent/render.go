@@ -1,6 +1,7 @@
 package intent
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -30,7 +31,7 @@ type Rendering struct {
 // nothing by mistake.
 func Render(in Input) (Rendering, *Problem) {
 	app := in.Application
-	if problem := nullsDropped(app); problem != nil {
+	if problem := cmp.Or(nullsDropped(app), healthCheckProblem(app)); problem != nil {
 		return Rendering{}, problem
 	}
 	objects, warnings, err := objectsOf(in)

@@ -293,7 +293,7 @@ func (c *summarizer) keepInInventory(old *pruneCandidate, live map[string]any, p
 	if v1alpha1.InfoForReason(problem.Reason).Pruned {
 		status.Reason = problem.Reason
 	}
-	status.Health, _ = healthOf(live)
+	status.Health, _ = healthOf(c.plan.in.Application, live)
 	if claim.IsTrackedBy(c.plan.in.Application, old.id, live) {
 		status.UID = types.UID(manifest.NestedString(live, "metadata", "uid"))
 	}

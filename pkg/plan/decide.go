@@ -45,6 +45,7 @@ func Decide(in Input) *Plan {
 	if p.mayHaveCreated(r.Objects) {
 		addCreated(records, in)
 	}
+	p.awaited = decider{&p.facts}.firstAwaited(resources)
 	desired := make(map[manifest.ID]bool, len(r.Objects))
 	for _, res := range resources {
 		id := res.object.ID

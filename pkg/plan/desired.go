@@ -50,6 +50,8 @@ func (p decider) decideAbsent(res *resource) {
 		res.problem = absentProblem(id)
 	case p.isDone(res):
 		res.done, res.change.Done = true, true
+	case p.awaitsObject(manifest.Stage(id.GroupKind())):
+		res.problem = p.stageProblem(id)
 	case p.in.Memory.HeldBack(res.leaf(), p.in.Now):
 		res.problem = p.recreationProblem(res)
 	default:

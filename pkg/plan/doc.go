@@ -31,7 +31,7 @@
 //	             resource (gone.go one whose object is gone, own.go which claim.Policy applies,
 //	             rejection.go a rejected change, newelement.go elements that a shared object
 //	             lacks), prune.go one that is no longer desired, deletions.go whether it can be
-//	             deleted; again.go decides a resource again; ahead.go and creating.go return
+//	             deleted, stages.go whether it waits for an earlier stage; again.go decides a resource again; ahead.go and creating.go return
 //	             the write-ahead records; restored.go renders from the status if a template is
 //	             not available; compareonly.go has what an observe-only Application shows
 //	passes       claims.go assigns the fields of shared objects, recordedclaims.go has the claims
@@ -42,10 +42,12 @@
 //	the input    Package intent makes the objects and schemas of the spec. listeners.go has the
 //	             engine's own steps among the hooks; record.go reads the last-applied state,
 //	             users.go the user of a change; size.go checks whether the status will fit
+//	health       health.go decides it by kstatus or by the expressions of healthcheck.go;
+//	             healthkinds.go has the built-in ones
 //	contests     refusal.go has the rejected leaves, unit.go the fields that are written together,
 //	             sibling.go the fields that may cause a rejection, kept.go the fields that the
 //	             API server does not remove
 //	types        plan.go, problem.go, memory.go, identity.go
 //
-// mask.go masks values of Secrets. health.go and text.go have small helpers.
+// mask.go masks values of Secrets, and text.go has small helpers.
 package plan

@@ -16,8 +16,9 @@ type facts struct {
 	in       Input // ContestPolicy and Memory are set
 	hooks    *hooks.Hooks
 	statuses map[manifest.ID]*v1alpha1.ResourceStatus
-	unknown  []manifest.ID // Secrets whose values only the template source has
-	retiring bool          // the Application is being deleted
+	unknown  []manifest.ID  // Secrets whose values only the template source has
+	retiring bool           // the Application is being deleted
+	awaited  *awaitedObject // later stages wait for it; nil if there is none
 }
 
 // intent returns the input of the manifests and schemas, with the engine's own steps among the hooks.

@@ -19,10 +19,16 @@ const (
 	healthUnknown  = string(status.UnknownStatus)
 )
 
-// Health returns the kstatus of a live object with a message. The message is from the object itself if it
-// has one, and from kstatus otherwise, which may count replicas.
-func Health(live map[string]any) (health, message string) {
-	result, err := compute(live)
+// Health returns the health of a live object, in the terms of kstatus, with a message. Expressions decide it if
+// the Application or the built-in table has some for the kind, and kstatus otherwise. An object in deletion is
+// always Terminating.
+func Health(app *v1alpha1.Application, live map[string]any) (health, message string) {
+	object := &unstructured.Unstructured{Object: live}
+	if check := checkFor(app, object.GroupVersionKind().GroupKind(), live); check != nil && !isTerminating(live) {
+		state, message := check.evaluate(live)
+		return string(state), shorten(message, 1024)
+	}
+	result, err := status.Compute(object)
 	if err != nil {
 		return healthUnknown, "its health is not known: " + err.Error()
 	}
@@ -33,26 +39,11 @@ func Health(live map[string]any) (health, message string) {
 	return string(result.Status), shorten(message, 1024)
 }
 
-// compute returns the result of kstatus, and adds what kstatus does not know: an APIService is current only
-// when it is Available.
-func compute(live map[string]any) (*status.Result, error) {
-	object := &unstructured.Unstructured{Object: live}
-	result, err := status.Compute(object)
-	if err != nil || result.Status != status.CurrentStatus || object.GroupVersionKind().GroupKind() != apiService {
-		return result, err
-	}
-	if _, _, err := unstructured.NestedSlice(live, "status", "conditions"); err != nil {
-		return nil, err
-	}
-	if available := conditionOf(live, "Available"); manifest.NestedString(available, "status") != "True" {
-		reason := cmp.Or(manifest.NestedString(available, "reason"), "it has not been checked yet")
-		return &status.Result{Status: status.InProgressStatus, Message: "its API is not available: " + reason}, nil
-	}
-	return result, nil
+func isTerminating(live map[string]any) bool {
+	return manifest.NestedString(live, "metadata", "deletionTimestamp") != ""
 }
 
 var (
-	apiService = schema.GroupKind{Group: "apiregistration.k8s.io", Kind: "APIService"}
 	deployment = schema.GroupKind{Group: "apps", Kind: "Deployment"}
 	replicaSet = schema.GroupKind{Group: "apps", Kind: "ReplicaSet"}
 	pod        = schema.GroupKind{Kind: "Pod"}
@@ -101,11 +92,11 @@ func conditionOf(live map[string]any, kind string) map[string]any {
 }
 
 // healthOf returns the health of a live object, and a Problem if it is not Current.
-func healthOf(live map[string]any) (string, *Problem) {
+func healthOf(app *v1alpha1.Application, live map[string]any) (string, *Problem) {
 	if live == nil {
 		return healthNotFound, nil // another Problem reports that it is missing
 	}
-	health, message := Health(live)
+	health, message := Health(app, live)
 	switch health {
 	case healthCurrent:
 		return health, nil

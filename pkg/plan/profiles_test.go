@@ -193,7 +193,7 @@ func TestProfilesThatAreNone(t *testing.T) {
 		{`{kinds: [{kind: A}], hold: [metadata.name]}`, "spec.rules[0].hold[0]: metadata.name identifies a resource"},
 		{`{kinds: [{kind: A}], hold: [kind]}`, "kind identifies a resource"},
 		{`{kinds: [{kind: A}], hold: [status.phase]}`, "status is report-only"},
-		{`{kinds: [{kind: A}], free: [spec], match: "object."}`, "spec.rules[0].match: is not a valid CEL rule"},
+		{`{kinds: [{kind: A}], free: [spec], match: "object."}`, "spec.rules[0].match: is not a valid CEL expression"},
 		{`{kinds: [{kind: A}], free: [spec], match: "size(object)"}`, "spec.rules[0].match: must return true or false"},
 		{`{kinds: [{kind: A}], free: [spec], match: "object.all(a, object.all(b, object.all(c, object.all(d, a + b + c + d != '')))) "}`, "may cost too much"},
 		{`{kinds: [{kind: A}]}`, "a rule needs kinds, and fields"},

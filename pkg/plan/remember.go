@@ -130,12 +130,12 @@ func (c statusWriter) ownership(res *resource, before *v1alpha1.ResourceStatus, 
 
 // report sets the health of a resource, and the reason why it is not in sync or not healthy.
 func (c statusWriter) report(res *resource, before *v1alpha1.ResourceStatus, o resourceResult, status *v1alpha1.ResourceStatus) {
-	health, unhealthy := healthOf(o.live)
+	health, unhealthy := healthOf(c.plan.in.Application, o.live)
 	if c.plan.IsObserveOnly() {
-		health, unhealthy = healthOf(res.live) // regardless of its owner
+		health, unhealthy = healthOf(c.plan.in.Application, res.live) // regardless of its owner
 	}
 	if res.done {
-		health, unhealthy = healthOfDone(before, c.plan.in.FinishedJobs[res.object.ID])
+		health, unhealthy = healthOfDone(c.plan.in.Application, before, c.plan.in.FinishedJobs[res.object.ID])
 	}
 	status.Health, status.Job = health, res.run(before, o)
 	if unhealthy != nil {

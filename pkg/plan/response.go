@@ -362,11 +362,11 @@ func (res *resource) run(before *v1alpha1.ResourceStatus, o resourceResult) *v1a
 
 // healthOfDone returns the last health of a Job that is gone. The object in the deletion event has a
 // deletionTimestamp, with which it would be terminating forever.
-func healthOfDone(before *v1alpha1.ResourceStatus, ended map[string]any) (string, *Problem) {
+func healthOfDone(app *v1alpha1.Application, before *v1alpha1.ResourceStatus, ended map[string]any) (string, *Problem) {
 	if ended != nil {
 		ended = observer.CopyMap(ended)
 		unstructured.RemoveNestedField(ended, "metadata", "deletionTimestamp")
-		return healthOf(ended)
+		return healthOf(app, ended)
 	}
 	if m := v1alpha1.InfoForReason(before.Reason); m.Health && !m.Progressing() {
 		return before.Health, &Problem{Reason: before.Reason, Message: before.Message}

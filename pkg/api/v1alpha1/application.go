@@ -152,6 +152,14 @@ type ApplicationSpec struct {
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 0",message="must be at least 0"
 	MaxDeletions *intstr.IntOrString `json:"maxDeletions,omitempty"`
 
+	// HealthCheckExprs decides the health of objects by expressions, in the format of Flux. They replace the
+	// built-in expressions for their kinds, and kstatus. A new object waits for those in earlier stages
+	// that have expressions here.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=100
+	HealthCheckExprs []HealthCheck `json:"healthCheckExprs,omitempty"`
+
 	// Mode specifies whether the controller writes to the objects. Hold, the default: it creates, corrects
 	// and deletes them. Observe: it writes nothing to them, not even tracking metadata. It reports drift,
 	// and the changes that it would make. To start holding the objects, change only this field.

@@ -43,6 +43,8 @@ var releases = []release{{
 		fields[].hold[].mode=report fields[].hold[].mode=watch fields[].hold[].mode=absent
 		fields[].hold[].type fields[].hold[].type=set fields[].hold[].type=quantity
 		fields[].hold[].keys fields[].hold[].keys.hold fields[].hold[].keys.free
+		healthCheckExprs healthCheckExprs[].apiVersion healthCheckExprs[].kind
+		healthCheckExprs[].inProgress healthCheckExprs[].failed healthCheckExprs[].current
 		hooks hooks.reconcile
 		hooks.complete hooks.complete.action hooks.complete.action=Delete hooks.complete.action=Keep
 		hooks.complete.urlVariable hooks.complete.tokenVariable

@@ -19,6 +19,7 @@ const (
 	ReasonManifestTooLarge           = "ManifestTooLarge"
 	ReasonTooManyObjects             = "TooManyObjects"
 	ReasonObserverSchemaInvalid      = "ObserverSchemaInvalid"
+	ReasonHealthCheckInvalid         = "HealthCheckInvalid"
 	ReasonObserverSchemaNullsDropped = "ObserverSchemaNullsDropped"
 	ReasonSourceNotSupported         = "SourceNotSupported"
 	ReasonSpecNotSupported           = "SpecNotSupported"
@@ -115,6 +116,7 @@ var meanings = map[string]ReasonInfo{
 	ReasonManifestTooLarge:           {Disposition: DispositionEdit},
 	ReasonTooManyObjects:             {Disposition: DispositionEdit},
 	ReasonObserverSchemaInvalid:      {Disposition: DispositionEdit},
+	ReasonHealthCheckInvalid:         {Disposition: DispositionEdit},
 	ReasonObserverSchemaNullsDropped: {Disposition: DispositionEdit},
 	ReasonSourceNotSupported:         {Disposition: DispositionStall},
 	ReasonSpecNotSupported:           {Disposition: DispositionStall},

@@ -147,7 +147,7 @@ func healthOf(d files.Decision, id manifest.ID) Badge {
 	if d.Live[id] == nil {
 		return healthBadge("NotFound", true)
 	}
-	health, _ := plan.Health(d.Live[id])
+	health, _ := plan.Health(d.Application, d.Live[id])
 	return healthBadge(health, isCorrected(d.Application))
 }
 

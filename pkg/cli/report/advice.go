@@ -72,6 +72,7 @@ func (a advisor) forReason() []Advice {
 	advice, known := map[string]Advice{
 		v1alpha1.ReasonManifestInvalid:            a.mistakes(),
 		v1alpha1.ReasonObserverSchemaInvalid:      a.mistakes(),
+		v1alpha1.ReasonHealthCheckInvalid:         {"Correct the expressions in spec.healthCheckExprs, and submit it again", ""},
 		v1alpha1.ReasonManifestTooLarge:           a.smaller(),
 		v1alpha1.ReasonTooManyObjects:             {"Select fewer objects, or raise spec.maxObjects, and submit it again. To list the selected objects, run:", a.command("diff")},
 		v1alpha1.ReasonObserverSchemaNullsDropped: {"Write observed for each null, or submit it with a client that does this", a.program + " submit -f FILE --force-conflicts"},

@@ -126,14 +126,14 @@ func StatusOf(d files.Decision) StatusView {
 		if v.Application.Mode == v1alpha1.ModeObserve { // this mode writes no tracking metadata, so none has drifted
 			explained.Fields = slices.DeleteFunc(explained.Fields, isOwnMark)
 		}
-		r := resourceView(explained, recorded[change.ID], d.Live[change.ID])
+		r := resourceView(d.Application, explained, recorded[change.ID], d.Live[change.ID])
 		r.selected = selected[change.ID]
 		v.Resources = append(v.Resources, r)
 	}
 	for _, r := range d.Status.Resources { // an invalid Application has no changes
 		if id := manifest.IDFromReference(r.ResourceReference); !seen[id] {
 			e := plan.Explanation{ID: id, Change: plan.Change{APIVersion: r.APIVersion}}
-			view := resourceView(e, r, d.Live[id])
+			view := resourceView(d.Application, e, r, d.Live[id])
 			view.selected = len(d.Spec.Select) > 0 && claim.RecordedPolicy(d.Application, &r).Claims
 			v.Resources = append(v.Resources, view)
 		}
@@ -163,7 +163,7 @@ func trouble(r ResourceView) int {
 	return 1
 }
 
-func resourceView(e plan.Explanation, recorded v1alpha1.ResourceStatus, live map[string]any) ResourceView {
+func resourceView(app *v1alpha1.Application, e plan.Explanation, recorded v1alpha1.ResourceStatus, live map[string]any) ResourceView {
 	r := ResourceView{
 		Resource: plan.ViewResource{APIVersion: e.Change.APIVersion, Kind: e.ID.Kind, Namespace: e.ID.Namespace, Name: e.ID.Name},
 		Health:   recorded.Health, Reason: recorded.Reason, Message: recorded.Message,
@@ -172,18 +172,18 @@ func resourceView(e plan.Explanation, recorded v1alpha1.ResourceStatus, live map
 	if recorded.LastCorrection != nil {
 		r.LastCorrection = timeText(*recorded.LastCorrection)
 	}
-	r.addLive(e, live)
+	r.addLive(app, e, live)
 	r.count(e)
 	return r
 }
 
 // addLive adds the state of the live object to the recorded status.
-func (r *ResourceView) addLive(e plan.Explanation, live map[string]any) {
+func (r *ResourceView) addLive(app *v1alpha1.Application, e plan.Explanation, live map[string]any) {
 	switch {
 	case live != nil:
 		u := unstructured.Unstructured{Object: live}
 		r.Created = timeText(u.GetCreationTimestamp())
-		health, message := plan.Health(live)
+		health, message := plan.Health(app, live)
 		if r.Health = health; health != "Current" && (r.Message == "" || v1alpha1.InfoForReason(r.Reason).Progressing()) {
 			r.Message = message
 		}

@@ -90,7 +90,7 @@ func TreeOf(ctx context.Context, c *connection.Cluster, d files.Decision) (*Bran
 	for _, namespace := range sortedKeysOf(namespaces) {
 		objects, problems := owned(ctx, c, namespace)
 		warnings = append(warnings, problems...)
-		grow(ctx, c, byUID, objects, d.Namespace)
+		grow(ctx, c, d.Application, byUID, objects)
 	}
 	return root, warnings
 }
@@ -111,7 +111,7 @@ type ownedObject struct {
 }
 
 // grow adds objects below their owners, generation by generation.
-func grow(ctx context.Context, c *connection.Cluster, byUID map[types.UID]*Branch, objects []ownedObject, home string) {
+func grow(ctx context.Context, c *connection.Cluster, app *v1alpha1.Application, byUID map[types.UID]*Branch, objects []ownedObject) {
 	for grown := true; grown; {
 		grown = false
 		for _, o := range objects {
@@ -120,7 +120,7 @@ func grow(ctx context.Context, c *connection.Cluster, byUID map[types.UID]*Branc
 			}
 			for _, owner := range o.OwnerReferences {
 				if parent := byUID[owner.UID]; parent != nil {
-					b := branchOf(ctx, c, o, home)
+					b := branchOf(ctx, c, app, o)
 					byUID[o.UID], grown = b, true
 					parent.Children = append(parent.Children, b)
 					break
@@ -131,14 +131,14 @@ func grow(ctx context.Context, c *connection.Cluster, byUID map[types.UID]*Branc
 }
 
 // branchOf reads an object, and returns a branch with its health.
-func branchOf(ctx context.Context, c *connection.Cluster, o ownedObject, home string) *Branch {
-	b := newBranch(plan.ViewResource{APIVersion: o.resource.GroupVersion().String(), Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}, home, o.CreationTimestamp)
+func branchOf(ctx context.Context, c *connection.Cluster, app *v1alpha1.Application, o ownedObject) *Branch {
+	b := newBranch(plan.ViewResource{APIVersion: o.resource.GroupVersion().String(), Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}, app.Namespace, o.CreationTimestamp)
 	live, err := c.Own.Resource(o.resource).Namespace(o.Namespace).Get(ctx, o.Name, metav1.GetOptions{})
 	if err != nil {
 		b.Message = c.Explained(err, "get", b.name).Error()
 		return b
 	}
-	if b.Health, b.Message = plan.Health(live.Object); b.Health == "Current" {
+	if b.Health, b.Message = plan.Health(app, live.Object); b.Health == "Current" {
 		b.Message = ""
 	}
 	return b

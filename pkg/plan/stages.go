@@ -1,0 +1,44 @@
+package plan
+
+import (
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/intent"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// awaitedObject is an object that later stages wait for.
+type awaitedObject struct {
+	id    manifest.ID
+	stage int
+}
+
+// firstAwaited returns the object of the earliest stage that is not current, among those for which
+// spec.healthCheckExprs has expressions; nil if there is none. No other object stops later stages, not even one with built-in
+// expressions: it may need an object of a later stage to become current.
+func (p decider) firstAwaited(resources []*resource) (first *awaitedObject) {
+	if len(p.in.Application.Spec.HealthCheckExprs) == 0 {
+		return nil
+	}
+	for _, res := range resources {
+		id, live := res.object.ID, p.in.Live[res.object.ID]
+		stage := manifest.Stage(id.GroupKind())
+		if first != nil && stage >= first.stage || writtenCheck(p.in.Application, id.GroupKind()) == nil || live == nil && p.isDone(res) {
+			continue
+		}
+		if health, _ := healthOf(p.in.Application, live); health != healthCurrent {
+			first = &awaitedObject{id, stage}
+		}
+	}
+	return first
+}
+
+// awaitsObject reports whether new objects of a stage wait for one of an earlier stage. An observe-only Application
+// creates none.
+func (p decider) awaitsObject(stage int) bool {
+	return !p.IsObserveOnly() && p.awaited != nil && p.awaited.stage < stage
+}
+
+// stageProblem returns the Problem of an object that waits for one of an earlier stage.
+func (p decider) stageProblem(id manifest.ID) *Problem {
+	return intent.Problemf(v1alpha1.ReasonWaiting, "%s is created when %s is current", id, p.awaited.id)
+}
