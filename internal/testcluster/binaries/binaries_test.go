@@ -44,7 +44,7 @@ func TestBinaryIsCurrentUntilSourceChanges(t *testing.T) {
 func TestVersionFlagsMatchModuleFile(t *testing.T) {
 	root, err := Root()
 	require.NoError(t, err)
-	flags, err := versionFlags(module(root))
+	flags, err := versionFlags(filepath.Join(module(root), "go.mod"))
 	require.NoError(t, err)
 	require.Regexp(t, `gitVersion=v1\.\d+\.\d+ .*gitMajor=1 .*gitMinor=\d+$`, flags)
 }
