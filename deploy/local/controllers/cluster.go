@@ -62,9 +62,9 @@ func claimsInUse(ctx context.Context, m *manager) (run, error) {
 
 // volumesInUse removes the finalizer from volumes that are not bound.
 func volumesInUse(ctx context.Context, m *manager) (run, error) {
-	c := pvprotection.NewPVProtectionController(klog.FromContext(ctx), m.informers.Core().V1().PersistentVolumes(),
-		m.client("pv-protection-controller"))
-	return func(ctx context.Context) { c.Run(ctx, 1) }, nil
+	c, err := constructed[*pvprotection.Controller](pvprotection.NewPVProtectionController(klog.FromContext(ctx),
+		m.informers.Core().V1().PersistentVolumes(), m.client("pv-protection-controller")))
+	return func(ctx context.Context) { c.Run(ctx, 1) }, err
 }
 
 // namespaces deletes the content of terminating namespaces.

@@ -66,7 +66,7 @@ func disruptionBudgets(ctx context.Context, m *manager) (run, error) {
 	apps, core := m.informers.Apps().V1(), m.informers.Core().V1()
 	c := disruption.NewDisruptionController(ctx, core.Pods(), m.informers.Policy().V1().PodDisruptionBudgets(), core.ReplicationControllers(),
 		apps.ReplicaSets(), apps.Deployments(), apps.StatefulSets(), client, m.mapper, scales, client.Discovery())
-	return c.Run, nil
+	return runnable(c.Run)
 }
 
 // nodes removes the taint from a ready node. The rates are meant for clusters with more than one node.
