@@ -1,26 +1,31 @@
 package controllers
 
 import (
-	"context"
-	"fmt"
+	"reflect"
+	"slices"
 )
 
-// The functions below accept what several versions of Kubernetes declare, because `make test-versions` compiles
-// this package with each of them.
+// The functions below call what has other parameters or results in another version of Kubernetes, because
+// `make test-versions` compiles this package with several versions.
 
-// constructed returns a controller, and the error if its constructor returns one, as all do in Kubernetes 1.37.
-func constructed[C any](results ...any) (C, error) {
-	err, _ := results[len(results)-1].(error)
-	return results[0].(C), err
+// construct calls the constructor of a C, and returns its error if it has one.
+func construct[C any](constructor any, arguments ...any) (C, error) {
+	results := call(constructor, arguments...)
+	err, _ := results[len(results)-1].Interface().(error)
+	c, _ := results[0].Interface().(C)
+	return c, err
 }
 
-// runnable returns the method Run of a controller, which has a number of workers in Kubernetes 1.37.
-func runnable(method any) (run, error) {
-	switch method := method.(type) {
-	case func(context.Context):
-		return method, nil
-	case func(context.Context, int):
-		return func(ctx context.Context) { method(ctx, workers) }, nil
+// call calls a function. Each parameter is the first argument of its type, or zero if there is none.
+func call(function any, arguments ...any) []reflect.Value {
+	f := reflect.ValueOf(function)
+	parameters := make([]reflect.Value, f.Type().NumIn())
+	for i := range parameters {
+		parameter := f.Type().In(i)
+		parameters[i] = reflect.Zero(parameter)
+		if at := slices.IndexFunc(arguments, func(a any) bool { return reflect.TypeOf(a).AssignableTo(parameter) }); at >= 0 {
+			parameters[i] = reflect.ValueOf(arguments[at])
+		}
 	}
-	return nil, fmt.Errorf("the method Run is a %T", method)
+	return f.Call(parameters)
 }
