@@ -96,7 +96,7 @@ func (o reconcileOptions) acknowledged(ctx context.Context, c *connection.Cluste
 // checkConfirmation returns an error if deletions still wait for a confirmation, so the digest is not theirs.
 func (o reconcileOptions) checkConfirmation(app *v1alpha1.Application) error {
 	for _, r := range app.Status.Resources {
-		if o.confirm != "" && r.Reason == v1alpha1.ReasonDeletionUnconfirmed && r.Remedy != nil {
+		if o.confirm != "" && v1alpha1.InfoForReason(r.Reason).Unconfirmed && r.Remedy != nil {
 			return fmt.Errorf("--confirm %s confirms no deletion. %s", o.confirm, *r.Remedy)
 		}
 	}
