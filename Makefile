@@ -114,7 +114,7 @@ clean: ## Remove what was built (the control plane too)
 
 # Without paths in what is compiled, a clone finds in the build cache what another has
 # put there, and tests find what `make build` and `make controlplane` have.
-test test-product test-modules test-long test-pure test-faults test-storm test-ui golden mutants: export GOFLAGS := -trimpath
+test test-product test-modules test-long test-pure test-faults test-storm test-ui test-versions golden mutants: export GOFLAGS := -trimpath
 
 # What takes longest begins first, and is not what all wait for in the end. `make verify`
 # runs go vet.
@@ -206,6 +206,12 @@ test-storm: controlplane ## Storms of ten minutes each, and how the controller r
 	@for seed in $(STORM_SEEDS); do \
 		HOLDFAST_LONG=1 FAULT_SEED=$$seed go test -v -count=1 -timeout 60m -run '^TestStorm$$' -artifacts -outputdir .holdfast/faults ./internal/faults || exit 1; \
 	done
+
+KUBERNETES ?= 1.34.4 1.35.4 1.36.3 1.37.2
+
+.PHONY: test-versions
+test-versions: ## Test with other versions of Kubernetes: docs/install.md (KUBERNETES="1.34.4")
+	@deploy/local/versions/test $(KUBERNETES)
 
 .PHONY: golden
 golden: ## Write the golden files anew; read the diff before you believe it

@@ -150,3 +150,31 @@ func TestDocumentsStayShort(t *testing.T) {
 		assert.LessOrEqual(t, strings.Count(read(t, document), "\n"), limit, document)
 	}
 }
+
+// make test-versions writes the table. The versions come from the module files.
+func TestEachVersionOfKubernetesHasARow(t *testing.T) {
+	table := facts.Table(t, read(t, "docs/install.md"), "| Kubernetes |")
+	files, err := filepath.Glob("../deploy/local/versions/*.mod")
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	version := func(text, module string) string {
+		found := regexp.MustCompile(`\s` + module + ` v(\S+)\n`).FindStringSubmatch(text)
+		require.NotEmpty(t, found, module)
+		return found[1]
+	}
+	var versions []string
+	for _, file := range append(files, "../deploy/local/go.mod") {
+		text := read(t, "docs/"+file)
+		kubernetes, etcd := version(text, "k8s.io/kubernetes"), version(text, "go.etcd.io/etcd/server/v3")
+		own := "0." + strings.TrimPrefix(kubernetes, "1.")
+		for _, match := range regexp.MustCompile(`=> (k8s\.io/\S+) v(\S+)`).FindAllStringSubmatch(text, -1) {
+			assert.Equal(t, own, match[2], "%s: %s", file, match[1])
+		}
+		assert.Contains(t, table, "\n| "+kubernetes+" | v"+own+", "+etcd+" | ", "make test-versions")
+		versions = append(versions, kubernetes)
+	}
+	assert.Equal(t, len(versions)+1, strings.Count(table, "\n"), "rows")
+	list := regexp.MustCompile(`(?m)^KUBERNETES \?= (.*)$`).FindStringSubmatch(read(t, "Makefile"))
+	require.NotEmpty(t, list)
+	assert.ElementsMatch(t, versions, strings.Fields(list[1]))
+}

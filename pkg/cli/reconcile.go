@@ -28,7 +28,7 @@ these objects only. In Git, write it to the annotation holdfast.dev/confirm-dele
 Exit status:
   0  the controller has reconciled it; with --wait=false: requested
   1  not reconciled in time: does the controller run?
-  2  an error, also one in the flags`
+  2  an error, also one in the flags, or --confirm with the digest of other objects`
 
 type reconcileOptions struct {
 	change
@@ -81,6 +81,9 @@ func (o reconcileOptions) acknowledged(ctx context.Context, c *connection.Cluste
 		case app.Status.ReconcileRequest != request:
 			return false, nil
 		}
+		if err := o.checkConfirmation(app); err != nil {
+			return true, err
+		}
 		ready := connection.ReadyIn(app)
 		state := "ready"
 		if ready.Status != "True" {
@@ -88,4 +91,14 @@ func (o reconcileOptions) acknowledged(ctx context.Context, c *connection.Cluste
 		}
 		return true, o.write.printApplication(o.streams, app, "reconciled, "+state)
 	})
+}
+
+// checkConfirmation returns an error if deletions still wait for a confirmation, so the digest is not theirs.
+func (o reconcileOptions) checkConfirmation(app *v1alpha1.Application) error {
+	for _, r := range app.Status.Resources {
+		if o.confirm != "" && v1alpha1.InfoForReason(r.Reason).Unconfirmed && r.Remedy != nil {
+			return fmt.Errorf("--confirm %s confirms no deletion. %s", o.confirm, *r.Remedy)
+		}
+	}
+	return nil
 }

@@ -62,9 +62,9 @@ func claimsInUse(ctx context.Context, m *manager) (run, error) {
 
 // volumesInUse removes the finalizer from volumes that are not bound.
 func volumesInUse(ctx context.Context, m *manager) (run, error) {
-	c := pvprotection.NewPVProtectionController(klog.FromContext(ctx), m.informers.Core().V1().PersistentVolumes(),
-		m.client("pv-protection-controller"))
-	return func(ctx context.Context) { c.Run(ctx, 1) }, nil
+	c, err := construct[*pvprotection.Controller](pvprotection.NewPVProtectionController, klog.FromContext(ctx),
+		m.informers.Core().V1().PersistentVolumes(), m.client("pv-protection-controller"))
+	return func(ctx context.Context) { c.Run(ctx, 1) }, err
 }
 
 // namespaces deletes the content of terminating namespaces.
@@ -83,8 +83,8 @@ func namespaces(ctx context.Context, m *manager) (run, error) {
 // serviceAccounts creates the ServiceAccount default of each namespace.
 func serviceAccounts(ctx context.Context, m *manager) (run, error) {
 	core := m.informers.Core().V1()
-	c, err := serviceaccount.NewServiceAccountsController(klog.FromContext(ctx), core.ServiceAccounts(), core.Namespaces(),
-		m.client("service-account-controller"), serviceaccount.DefaultServiceAccountsControllerOptions())
+	c, err := construct[*serviceaccount.ServiceAccountsController](serviceaccount.NewServiceAccountsController, klog.FromContext(ctx),
+		core.ServiceAccounts(), core.Namespaces(), m.client("service-account-controller"), serviceaccount.DefaultServiceAccountsControllerOptions())
 	return func(ctx context.Context) { c.Run(ctx, 1) }, err
 }
 

@@ -7,6 +7,7 @@ import (
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/client/clientset/clientset/scheme"
 	"k8s.io/apiserver/pkg/admission/plugin/policy/validating"
 	"k8s.io/apiserver/pkg/cel/openapi/resolver"
+	quota "k8s.io/apiserver/pkg/quota/v1"
 	"k8s.io/apiserver/pkg/quota/v1/generic"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/metadata"
@@ -20,7 +21,8 @@ import (
 
 // quotas counts the resources that ResourceQuotas limit.
 func quotas(ctx context.Context, m *manager) (run, error) {
-	configuration, err := install.NewQuotaConfigurationForControllers(generic.ListerFuncForResourceFunc(m.informers.ForResource), m.informers)
+	configuration, err := construct[quota.Configuration](install.NewQuotaConfigurationForControllers,
+		generic.ListerFuncForResourceFunc(m.informers.ForResource), m.informers)
 	if err != nil {
 		return nil, err
 	}

@@ -46,7 +46,8 @@ func daemonSets(ctx context.Context, m *manager) (run, error) {
 
 func jobs(ctx context.Context, m *manager) (run, error) {
 	// Omits the informers of a disabled feature.
-	c, err := job.NewController(ctx, m.client("job-controller"), m.informers.Core().V1().Pods(), m.informers.Batch().V1().Jobs(), nil, nil)
+	c, err := construct[*job.Controller](job.NewController, ctx, m.client("job-controller"), m.informers.Core().V1().Pods(),
+		m.informers.Batch().V1().Jobs())
 	return func(ctx context.Context) { c.Run(ctx, workers) }, err
 }
 
@@ -66,7 +67,7 @@ func disruptionBudgets(ctx context.Context, m *manager) (run, error) {
 	apps, core := m.informers.Apps().V1(), m.informers.Core().V1()
 	c := disruption.NewDisruptionController(ctx, core.Pods(), m.informers.Policy().V1().PodDisruptionBudgets(), core.ReplicationControllers(),
 		apps.ReplicaSets(), apps.Deployments(), apps.StatefulSets(), client, m.mapper, scales, client.Discovery())
-	return c.Run, nil
+	return func(ctx context.Context) { call(c.Run, ctx, workers) }, nil
 }
 
 // nodes removes the taint from a ready node. The rates are meant for clusters with more than one node.

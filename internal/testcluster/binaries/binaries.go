@@ -11,6 +11,10 @@ import (
 	"time"
 )
 
+// Variable is the environment variable with the minor version of Kubernetes, such as 1.34, whose control plane
+// Ensure builds from deploy/local/versions/1.34.mod. Unset: the version in deploy/local/go.mod.
+const Variable = "HOLDFAST_KUBERNETES"
+
 // Ensure builds the local control plane if it is missing or out of date, and logs its progress. Usually
 // there is nothing to do, which takes a millisecond. It returns the path of the program.
 func Ensure(ctx context.Context, log io.Writer) (string, error) {
@@ -18,7 +22,11 @@ func Ensure(ctx context.Context, log io.Writer) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	binary := filepath.Join(root, "bin", "controlplane")
+	name, modules := "controlplane", "go.mod"
+	if version := os.Getenv(Variable); version != "" {
+		name, modules = name+"-"+version, filepath.Join("versions", version+".mod")
+	}
+	binary := filepath.Join(root, "bin", name)
 	if current, err := isCurrent(binary, module(root)); current || err != nil {
 		return binary, err
 	}
@@ -31,8 +39,8 @@ func Ensure(ctx context.Context, log io.Writer) (string, error) {
 	if current, err := isCurrent(binary, module(root)); current || err != nil {
 		return binary, err
 	}
-	if err := buildControlPlane(ctx, root, binary, log); err != nil {
-		return "", fmt.Errorf("building bin/controlplane: %w", err)
+	if err := buildControlPlane(ctx, module(root), modules, binary, log); err != nil {
+		return "", fmt.Errorf("building bin/%s: %w", name, err)
 	}
 	return binary, nil
 }
@@ -58,14 +66,14 @@ func lock(dir string, log io.Writer) (func(), error) {
 	return func() { _ = file.Close() }, nil
 }
 
-func buildControlPlane(ctx context.Context, root, binary string, log io.Writer) error {
-	versions, err := versionFlags(module(root))
+func buildControlPlane(ctx context.Context, module, modules, binary string, log io.Writer) error {
+	versions, err := versionFlags(filepath.Join(module, modules))
 	if err != nil {
 		return err
 	}
 	started := time.Now()
 	next := binary + ".new"
-	if err := compile(ctx, log, "bin/controlplane", module(root), "-ldflags=-s -w"+versions, "-o", next, "."); err != nil {
+	if err := compile(ctx, log, "bin/"+filepath.Base(binary), module, "-modfile="+modules, "-ldflags=-s -w"+versions, "-o", next, "."); err != nil {
 		return err
 	}
 	// The binary gets the time at which the build started, because sources may have changed since then.

@@ -44,9 +44,17 @@ func TestBinaryIsCurrentUntilSourceChanges(t *testing.T) {
 func TestVersionFlagsMatchModuleFile(t *testing.T) {
 	root, err := Root()
 	require.NoError(t, err)
-	flags, err := versionFlags(module(root))
+	files, err := filepath.Glob(filepath.Join(module(root), "versions", "*.mod"))
 	require.NoError(t, err)
-	require.Regexp(t, `gitVersion=v1\.\d+\.\d+ .*gitMajor=1 .*gitMinor=\d+$`, flags)
+	require.NotEmpty(t, files)
+	for _, file := range append(files, filepath.Join(module(root), "go.mod")) {
+		flags, err := versionFlags(file)
+		require.NoError(t, err)
+		require.Regexp(t, `gitVersion=v1\.\d+\.\d+ .*gitMajor=1 .*gitMinor=\d+$`, flags)
+		if minor, found := strings.CutPrefix(strings.TrimSuffix(filepath.Base(file), ".mod"), "1."); found {
+			require.Regexp(t, `gitVersion=v1\.`+minor+`\.\d+ .*gitMinor=`+minor+`$`, flags)
+		}
+	}
 }
 
 func TestProgressReportsRemainingTime(t *testing.T) {

@@ -36,14 +36,14 @@ const atLeast = 5000
 
 // toCompile returns the packages of a build that are not in the build cache. It downloads missing modules.
 func toCompile(ctx context.Context, module string, args []string) (work, error) {
-	var packages []string
+	var selected []string // the packages, and the versions of their modules
 	for _, arg := range args {
-		if strings.HasPrefix(arg, ".") {
-			packages = append(packages, arg)
+		if strings.HasPrefix(arg, ".") || strings.HasPrefix(arg, "-modfile=") {
+			selected = append(selected, arg)
 		}
 	}
 	const each = `{{if .Stale}}{{.ImportPath}} {{.Dir}}{{range .GoFiles}} {{.}}{{end}}{{end}}`
-	cmd := command(ctx, module, append([]string{"list", "-deps", "-trimpath", "-f", each}, packages...)...)
+	cmd := command(ctx, module, append([]string{"list", "-deps", "-trimpath", "-f", each}, selected...)...)
 	var problems bytes.Buffer
 	cmd.Stderr = &problems
 	list, err := cmd.Output()

@@ -32,16 +32,16 @@ func Root() (string, error) {
 
 var kubernetesVersion = regexp.MustCompile(`k8s\.io/kubernetes v(\d+)\.(\d+)\.\d+`)
 
-// versionFlags returns linker flags that make the servers report the version in go.mod. Without them they
-// report v0.0.0, which clients treat as very old.
-func versionFlags(module string) (string, error) {
-	text, err := os.ReadFile(filepath.Join(module, "go.mod"))
+// versionFlags returns linker flags that make the servers report the version in a file such as go.mod.
+// Without them they report v0.0.0, which clients treat as very old.
+func versionFlags(modules string) (string, error) {
+	text, err := os.ReadFile(modules)
 	if err != nil {
 		return "", err
 	}
 	found := kubernetesVersion.FindStringSubmatch(string(text))
 	if found == nil {
-		return "", fmt.Errorf("%s/go.mod does not require a version of Kubernetes", module)
+		return "", fmt.Errorf("%s does not require a version of Kubernetes", modules)
 	}
 	version := strings.Fields(found[0])[1]
 	const set = " -X k8s.io/component-base/version."
@@ -88,6 +88,6 @@ func newestSource(module string) (time.Time, error) {
 }
 
 func isSource(name string) bool {
-	return name == "go.mod" || name == "go.sum" ||
+	return strings.HasSuffix(name, ".mod") || strings.HasSuffix(name, ".sum") ||
 		strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go")
 }
