@@ -32,7 +32,7 @@ func (c elementMatcher) matchRenamed(l *listCursor) {
 		return // an element with another value belongs to another client
 	}
 	path := func(i int) *observer.Path { return l.path.Element(l.pairing.Label(i), -1).Desired(i) }
-	missing = slices.DeleteFunc(missing, func(i int) bool { return !listComparer{c.comparer}.mustBeThere(l, i, path(i)) })
+	missing = slices.DeleteFunc(missing, func(i int) bool { return !listComparer(c).mustBeThere(l, i, path(i)) })
 	candidates := unclaimed
 	if l.list.Open {
 		candidates = c.candidates(l, unclaimed)
@@ -212,7 +212,7 @@ func (c elementMatcher) inForm(l *listCursor, i int, unclaimed map[int]bool) int
 		if v, has := want[key]; has {
 			formed[key] = v
 		}
-		if form, ok := (formFinder{c.comparer}).acceptedForm(path.Field(key), Member(want, key)); ok && form.Accepted.Set {
+		if form, ok := formFinder(c).acceptedForm(path.Field(key), Member(want, key)); ok && form.Accepted.Set {
 			formed[key], known = form.Accepted.Any, true
 		}
 	}

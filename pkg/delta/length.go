@@ -87,7 +87,7 @@ func (c lengthControl) replaced(l *listCursor) []int {
 	return slices.DeleteFunc(l.replaced, func(k int) bool {
 		path := l.path.Element(l.pairing.LiveLabel(k), k)
 		for _, key := range l.pairing.Keys {
-			if (remover{c.comparer}).wroteAt(path.Field(key)) {
+			if remover(c).wroteAt(path.Field(key)) {
 				return true
 			}
 		}
@@ -169,13 +169,13 @@ func (c lengthControl) tooShort(l *listCursor, absent []int) {
 		if present {
 			continue
 		}
-		if (formFinder{c.comparer}).accepted(l.path.Element(l.pairing.Label(i), -1), l.t.Elem(), NewValue(l.wantList[i]), Value{}) {
+		if formFinder(c).accepted(l.path.Element(l.pairing.Label(i), -1), l.t.Elem(), NewValue(l.wantList[i]), Value{}) {
 			length++ // it counts, because the API server would drop it again
 			continue
 		}
 		more = append(more, i)
 	}
-	listComparer{c.comparer}.addElements(l, more, ListLength)
+	listComparer(c).addElements(l, more, ListLength)
 	if length+len(more) < l.list.Min {
 		c.out.TooShort = append(c.out.TooShort,
 			fmt.Sprintf("%s has a length of %d, less than the minimum of %d in the observer schema", l.path, length+len(more), l.list.Min))

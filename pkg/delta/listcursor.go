@@ -28,7 +28,7 @@ type listCursor struct {
 
 // mustBeThere reports whether element i must exist: it is required, and the API server does not drop it.
 func (c listComparer) mustBeThere(l *listCursor, i int, path *observer.Path) bool {
-	return required(l.list, i, l.writtenList) && !formFinder{c.comparer}.accepted(path, l.t.Elem(), item(l.wantList, i), Value{})
+	return required(l.list, i, l.writtenList) && !formFinder(c).accepted(path, l.t.Elem(), item(l.wantList, i), Value{})
 }
 
 // required reports whether an element of the desired list must exist: the schema observes part of it, and it

@@ -19,7 +19,7 @@ func (c listComparer) compareList(s cursor) {
 			"%s: hooks add elements, so the maximum of the observer schema, %d, is raised to %d", s.path, l.list.Max-l.list.Raised, l.list.Max))
 	}
 	if c.in.Prune && s.desired.Set && len(l.wantList) == 0 && l.list.Max == 0 && !l.list.ByValue {
-		remover{c.comparer}.emptied(s, l.beforeList, l.liveList)
+		remover(c).emptied(s, l.beforeList, l.liveList)
 		return
 	}
 	absent := c.compareElements(l)
@@ -27,14 +27,14 @@ func (c listComparer) compareList(s cursor) {
 		c.visitFree(l, nil)
 		return
 	}
-	victims := lengthControl{c.comparer}.excessElements(l, absent)
+	victims := lengthControl(c).excessElements(l, absent)
 	c.compareSurplus(l, victims)
 	c.findAdditions(l, victims)
 	c.visitFree(l, victims)
-	lengthControl{c.comparer}.removeVictims(l, victims)
+	lengthControl(c).removeVictims(l, victims)
 	l.length = len(l.liveList) - len(victims)
 	c.addElements(l, absent, Missing)
-	lengthControl{c.comparer}.tooShort(l, absent)
+	lengthControl(c).tooShort(l, absent)
 	c.visitMissing(l)
 }
 
@@ -54,7 +54,7 @@ func (c listComparer) listCursor(s cursor) *listCursor {
 		l.free = append(l.free, k)
 	}
 	if !l.pairing.ByPosition && !l.pairing.Aligned {
-		elementMatcher{c.comparer}.matchRenamed(l)
+		elementMatcher(c).matchRenamed(l)
 	}
 	return l
 }

@@ -25,10 +25,10 @@ func (c ruleComparer) compareRule(s cursor) {
 	}
 	c.out.Rules[s.path.String()] = rule
 	if s.desired.Set {
-		formFinder{c.comparer}.acceptedForm(s.path, s.desired)
+		formFinder(c).acceptedForm(s.path, s.desired)
 	}
 	for _, bound := range rule.Bounds() {
-		formFinder{c.comparer}.acceptedForm(s.path, NewValue(bound))
+		formFinder(c).acceptedForm(s.path, NewValue(bound))
 	}
 	switch rule.Mode {
 	case observer.ModeSeed:
@@ -57,7 +57,7 @@ func (c ruleComparer) compareAllowed(s cursor) {
 	}
 	value, known := rule.Correction(s.live.Any, s.live.Set, s.desired.Any, s.desired.Set)
 	switch {
-	case known && formFinder{c.comparer}.accepted(s.path, s.t, NewValue(value), s.live):
+	case known && formFinder(c).accepted(s.path, s.t, NewValue(value), s.live):
 		c.inPlace(s, StateAccepted)
 	case known && !s.orphan && !NewValue(value).Equal(s.live):
 		c.correct(s, value, Difference{RuleResult: RuleResult{Bound: !NewValue(value).Equal(s.desired)}})
@@ -82,7 +82,7 @@ func (c ruleComparer) push(s cursor) {
 	switch {
 	case !s.restored(), s.orphan, s.live.Set && observer.Same(s.t, s.desired.Any, s.live.Any):
 		c.visitField(s, StatePushed, nil)
-	case formFinder{c.comparer}.accepted(s.path, s.t, s.desired, s.live):
+	case formFinder(c).accepted(s.path, s.t, s.desired, s.live):
 		c.visitField(s, StateAccepted, nil)
 	default:
 		c.correct(s, s.desired.Any, Difference{was: wasOf(s), pushed: true})
@@ -92,8 +92,8 @@ func (c ruleComparer) push(s cursor) {
 // watch reports the drift of a report-only field.
 func (c ruleComparer) watch(s cursor) {
 	isSame := s.live.Set && observer.Same(s.t, s.desired.Any, s.live.Any)
-	isSame = isSame || c.in.CompareOnly && s.desired.Set && formFinder{c.comparer}.spelling(s, s.desired.Any) == observer.Respelled
-	if !s.desired.Set || isSame || (formFinder{c.comparer}).accepted(s.path, s.t, s.desired, s.live) {
+	isSame = isSame || c.in.CompareOnly && s.desired.Set && formFinder(c).spelling(s, s.desired.Any) == observer.Respelled
+	if !s.desired.Set || isSame || formFinder(c).accepted(s.path, s.t, s.desired, s.live) {
 		c.visitField(s, StateReported, nil)
 		return
 	}

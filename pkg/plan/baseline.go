@@ -318,7 +318,7 @@ func unrestorableWarnings(resources []*resource) (warnings []string) {
 // the next holder has no baseline, the previous copy is kept.
 func (p baselinePass) copyBaselines(res *resource) {
 	for _, holder := range res.waitsFor {
-		status := claimPass{p.facts}.holderStatus(holder.Application, holder.UID, res.object.ID)
+		status := claimPass(p).holderStatus(holder.Application, holder.UID, res.object.ID)
 		if status == nil {
 			continue
 		}
@@ -347,7 +347,7 @@ func (p baselinePass) createdByHolders(res *resource) (roots []string) {
 		return nil
 	}
 	for name, uid := range claim.OtherHolders(p.in.Application, res.live) {
-		for _, b := range recordedBaseline(claimPass{p.facts}.holderStatus(name, uid, res.object.ID), res.live) {
+		for _, b := range recordedBaseline(claimPass(p).holderStatus(name, uid, res.object.ID), res.live) {
 			if b.Value == nil && b.From != "" && !claim.IsMetadataMap(b.From) {
 				roots = append(roots, b.From)
 			}

@@ -85,7 +85,7 @@ func (p comparer) addPrevious(in *delta.Input, res *resource) {
 	if r.status != nil {
 		in.Additions = r.status.Additions
 	}
-	removes := res.policy.Removes && !releasePass{p.facts}.restoresRemovedFields(res) && r.entry != nil && p.wasApplied(res)
+	removes := res.policy.Removes && !releasePass(p).restoresRemovedFields(res) && r.entry != nil && p.wasApplied(res)
 	switch {
 	case !removes:
 	case res.entry.Default && r.entry.Default:
@@ -158,7 +158,7 @@ func (p comparer) marked(res *resource) (*observer.Schema, map[string]any) {
 		if app.UID == "" || res.holdsNothing() || len(res.leaves)+len(res.pendingClaims) == 0 && res.awaitedOwner == "" && !claim.IsHolder(app, res.live) {
 			return res.entry, res.desired // the object waits for an older Application, or no field is held
 		}
-		marks := claimPass{p.facts}.sharedMarks(res)
+		marks := claimPass(p).sharedMarks(res)
 		return res.entry.WithMetadata(marks), observer.MarkedObject(res.desired, marks)
 	}
 	entry, desired := claim.WithTracking(app, res.entry, res.desired)
@@ -170,7 +170,7 @@ func (p comparer) marked(res *resource) (*observer.Schema, map[string]any) {
 		more[v1alpha1.AnnotationAdopted] = "true"
 	}
 	if claim.IsHeldByOthers(app, res.live) {
-		more[v1alpha1.AnnotationHolders] = claimPass{p.facts}.holdersOf(res.object.ID, res.live).WithApplication(app, res.leaves, res.pendingClaims)
+		more[v1alpha1.AnnotationHolders] = claimPass(p).holdersOf(res.object.ID, res.live).WithApplication(app, res.leaves, res.pendingClaims)
 	}
 	if len(more) == 0 {
 		return entry, desired

@@ -36,7 +36,7 @@ func (p decider) decide(res *resource, live map[string]any) {
 		res.live = live
 		p.decideLive(res)
 	}
-	comparer{p.facts}.compareOnly(res, live)
+	comparer(p).compareOnly(res, live)
 	res.change.Problem = res.problem
 }
 
@@ -92,7 +92,7 @@ func (p decider) findServerElements(res *resource) {
 		res.entry.FindSurplus(res.kind, res.desired, res.live)
 	case p.unrecorded(status), res.previous == nil && !res.policy.Adopts() && p.in.Application.UID != "":
 		res.recordServerElements(res.live)
-	case releasePass{p.facts}.releasesFields(res):
+	case releasePass(p).releasesFields(res):
 		res.entry.FindSurplus(res.kind, res.desired, res.live)
 	}
 }
@@ -153,14 +153,14 @@ func (p decider) correct(res *resource) {
 	app, id := p.in.Application, res.object.ID
 	p.assignFields(res)
 	withdrawn := delta.Comparison{Differences: p.withdrawn(res)}
-	released := delta.Comparison{Differences: releasePass{p.facts}.release(res, withdrawn.Correctable())}
-	res.compared = comparer{p.facts}.compare(res, res.live)
+	released := delta.Comparison{Differences: releasePass(p).release(res, withdrawn.Correctable())}
+	res.compared = comparer(p).compare(res, res.live)
 	res.drift = res.compared.Differences
 	if withdrawn.Correctable() || released.Correctable() && !res.prunes() {
 		res.compared.Differences = nil // the next patch corrects the others
 	}
-	if (baselinePass{p.facts}).recordsBaselines(res) {
-		baselinePass{p.facts}.recordBaselines(res)
+	if baselinePass(p).recordsBaselines(res) {
+		baselinePass(p).recordBaselines(res)
 		for _, left := range res.letting.baseline {
 			res.keepParentBaseline(left, res.entry.Released(left.Path) == observer.ReleasedLeave)
 		}
@@ -187,7 +187,7 @@ func (p decider) decidePatch(res *resource) {
 	if !res.compared.Correctable() {
 		return
 	}
-	if holder := (claimPass{p.facts}).unknownHolder(res.live); holder != "" && res.policy.Claims {
+	if holder := claimPass(p).unknownHolder(res.live); holder != "" && res.policy.Claims {
 		res.problem = &Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("%s: Application %s now holds fields of it", id, holder)}
 		return
 	}
@@ -216,10 +216,10 @@ func (p decider) assignFields(res *resource) {
 	switch {
 	case res.policy.Claims:
 		res.deferredTo = claim.FirstUnnamed(p.in.Precedence[id], res.live)
-		claimPass{p.facts}.excludeClaimed(res, res.entry.Leaves(res.kind, res.desired))
-		res.policy.Begins = !claim.Holds(app, res.live) && !slices.ContainsFunc(res.leaves, func(path string) bool { return baselinePass{p.facts}.wasHeld(res, path) })
+		claimPass(p).excludeClaimed(res, res.entry.Leaves(res.kind, res.desired))
+		res.policy.Begins = !claim.Holds(app, res.live) && !slices.ContainsFunc(res.leaves, func(path string) bool { return baselinePass(p).wasHeld(res, path) })
 	case claim.IsHeldByOthers(app, res.live), p.statuses[id] != nil && len(p.statuses[id].WaitsFor) > 0:
-		claimPass{p.facts}.excludeClaimed(res, res.entry.Leaves(res.kind, res.desired))
+		claimPass(p).excludeClaimed(res, res.entry.Leaves(res.kind, res.desired))
 	}
 }
 

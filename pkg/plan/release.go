@@ -58,7 +58,7 @@ type addition struct {
 func (p releasePass) releaseFields(res fieldReleaser, baseline []v1alpha1.BaselineField) fieldRelease {
 	r := &res
 	r.app = p.in.Application
-	all := claimPass{p.facts}.holdersOf(r.id, r.live)
+	all := claimPass(p).holdersOf(r.id, r.live)
 	r.others = claim.ListWithKeys(r.app, all)
 	var marks []delta.Location
 	if r.removesTracking {
@@ -310,7 +310,7 @@ func keysOf(element *observer.Path, live map[string]any) []string {
 // restoresRemovedFields reports whether the original values of fields that were removed from the manifest are
 // restored, instead of removing the fields. This requires that the object existed before the Application.
 func (p releasePass) restoresRemovedFields(res *resource) bool {
-	return res.policy.Existed && baselinePass{p.facts}.recordsBaselines(res)
+	return res.policy.Existed && baselinePass(p).recordsBaselines(res)
 }
 
 // releasesFields reports whether fields are released whose original values are restored.
@@ -342,7 +342,7 @@ func (res *resource) releasedPointers(live map[string]any) (pointers []string) {
 func (p releasePass) release(res *resource, waits bool) []delta.Difference {
 	id, status := res.object.ID, p.statuses[res.object.ID]
 	was, lost := recordedBaseline(status, res.live), unrecordedPaths(status, res.live)
-	if !(baselinePass{p.facts}).recordsBaselines(res) && len(was)+len(lost) == 0 {
+	if !baselinePass(p).recordsBaselines(res) && len(was)+len(lost) == 0 {
 		return nil
 	}
 	if !res.policy.Claims {
@@ -351,7 +351,7 @@ func (p releasePass) release(res *resource, waits bool) []delta.Difference {
 		}
 		res.empty = res.entry.Empty(res.kind, res.desired)
 	}
-	if res.isFirstAdoption() && !(baselinePass{p.facts}).recordedPolicy(res).Claims {
+	if res.isFirstAdoption() && !baselinePass(p).recordedPolicy(res).Claims {
 		return nil // there is nothing to release
 	}
 	letting := p.releaseFields(fieldReleaser{
@@ -424,7 +424,7 @@ func (p releasePass) waitsFor(r *fieldReleaser, path string, all claim.Holders) 
 		return true
 	}
 	res := &resource{resourceInput: resourceInput{object: manifest.Object{ID: r.id}, kind: r.kind, policy: r.policy}, liveState: liveState{live: r.live}}
-	return claimPass{p.facts}.recordedClaims(res, all, p.statuses[r.id]).holderOf(path) != ""
+	return claimPass(p).recordedClaims(res, all, p.statuses[r.id]).holderOf(path) != ""
 }
 
 // isCopied reports whether all Applications that wait for a field have copied its baseline and can hold the field.
@@ -443,7 +443,7 @@ func (p releasePass) isCopied(r *fieldReleaser, b v1alpha1.BaselineField, all cl
 		if !ok || !slices.ContainsFunc(entry.PendingClaims, func(leaf string) bool { return claim.Overlap(leaf, b.Path) }) {
 			continue
 		}
-		copied := recordedBaseline(claimPass{p.facts}.holderStatus(name, types.UID(entry.UID), r.id), r.live)
+		copied := recordedBaseline(claimPass(p).holderStatus(name, types.UID(entry.UID), r.id), r.live)
 		if !slices.ContainsFunc(copied, isCopy) || other.DeletionTimestamp != nil || other.Spec.Suspend || other.Spec.Mode == v1alpha1.ModeObserve {
 			return false
 		}

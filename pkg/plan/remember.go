@@ -143,7 +143,7 @@ func (c statusWriter) report(res *resource, before *v1alpha1.ResourceStatus, o r
 		c.unhealthy = append(c.unhealthy, resourceProblem{res.object.ID, unhealthy})
 	}
 	if drift := c.pendingWork(res); drift != "" {
-		status.Reason, status.Message = conditionWriter{c.summarizer}.idleReason(), drift
+		status.Reason, status.Message = conditionWriter(c).idleReason(), drift
 		c.waits = append(c.waits, res.object.ID.String()+" "+drift)
 	} else if doubt := res.doubt(); doubt != "" && !c.preview {
 		status.Reason, status.Message = v1alpha1.ReasonObserving, doubt

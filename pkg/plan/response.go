@@ -168,8 +168,8 @@ func (c responseReader) accept(res *resource, live map[string]any, action Action
 			// A client between the controller and the API server, such as a webhook, adds it to every write.
 			leaf := Leaf{res.object.ID, d.Path}
 			if c.plan.in.Memory.markContested(leaf, d, c.now.Time, c.plan.in.ContestPolicy) {
-				eventWriter{c.summarizer}.warnContested(leaf)
-				historyWriter{c.summarizer}.addHistory(res, v1alpha1.OutcomeContested, drift{Difference: d})
+				eventWriter(c).warnContested(leaf)
+				historyWriter(c).addHistory(res, v1alpha1.OutcomeContested, drift{Difference: d})
 			}
 		}
 	}
@@ -251,7 +251,7 @@ func (c responseReader) corrected(res *resource, before *v1alpha1.ResourceStatus
 		c.created(res, before)
 	}
 	if res.policy.Adopts() {
-		historyWriter{c.summarizer}.addHistory(res, v1alpha1.OutcomeAdopted, drift{})
+		historyWriter(c).addHistory(res, v1alpha1.OutcomeAdopted, drift{})
 	}
 	by := sync.OnceValue(func() *writer.Index { return c.plan.in.writersOf(res.object.ID, res.live) })
 	for _, d := range res.change.Fields {
@@ -262,12 +262,12 @@ func (c responseReader) corrected(res *resource, before *v1alpha1.ResourceStatus
 		if d.HeldBack || !res.corrects(d) {
 			continue
 		}
-		leaf, of := Leaf{res.object.ID, d.Path}, historyWriter{c.summarizer}.drift(res, d, by)
+		leaf, of := Leaf{res.object.ID, d.Path}, historyWriter(c).drift(res, d, by)
 		if c.plan.in.Memory.recordCorrection(leaf, d, of.writer.Manager, c.now.Time, c.plan.in.ContestPolicy) {
-			eventWriter{c.summarizer}.warnContested(leaf)
+			eventWriter(c).warnContested(leaf)
 		}
 		if tells && drifted[d.Path] {
-			done.told[len(done.told)-1] = describe(historyWriter{c.summarizer}.addHistory(res, historyWriter{c.summarizer}.correctionResult(leaf, &of), of))
+			done.told[len(done.told)-1] = describe(historyWriter(c).addHistory(res, historyWriter(c).correctionResult(leaf, &of), of))
 		}
 	}
 	if len(done.paths) > 0 || done.action != Update {
@@ -278,12 +278,12 @@ func (c responseReader) corrected(res *resource, before *v1alpha1.ResourceStatus
 // created records that an object was created, or created again.
 func (c responseReader) created(res *resource, before *v1alpha1.ResourceStatus) {
 	if before == nil || before.UID == "" {
-		historyWriter{c.summarizer}.addHistory(res, v1alpha1.OutcomeCreated, drift{})
+		historyWriter(c).addHistory(res, v1alpha1.OutcomeCreated, drift{})
 		return
 	}
 	outcome := v1alpha1.OutcomeRestored
 	if c.plan.in.Memory.recordCorrection(res.leaf(), delta.Difference{}, "", c.now.Time, c.plan.in.ContestPolicy) {
-		eventWriter{c.summarizer}.warnContested(res.leaf())
+		eventWriter(c).warnContested(res.leaf())
 	}
 	if c.plan.in.Memory.Contests[res.leaf()].Contested() {
 		outcome = v1alpha1.OutcomeContested
@@ -292,7 +292,7 @@ func (c responseReader) created(res *resource, before *v1alpha1.ResourceStatus) 
 	if standing, stood := c.plan.in.Memory.PendingDrift[res.leaf()]; stood {
 		since = standing.Since
 	}
-	historyWriter{c.summarizer}.addHistory(res, outcome, drift{since: since, WriteOrigin: originPass{&c.plan.facts}.deleter(res, before)})
+	historyWriter(c).addHistory(res, outcome, drift{since: since, WriteOrigin: originPass{&c.plan.facts}.deleter(res, before)})
 }
 
 // kept adds the fields that the API server keeps although they were removed from the manifest to the
