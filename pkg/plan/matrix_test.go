@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -276,6 +277,8 @@ func (c *cellWorld) fieldsOf(held ...string) string {
 const byFields = "spec.fields applies to objects of the manifests and of spec.select; a hook adds a schema for its own objects"
 
 var noFieldsOfHooks = map[relation]string{hookMade: byFields}
+
+const onlySharers = "only Applications that share an object claim its fields"
 
 var nothingBefore = map[relation]string{
 	created: "nothing was there before", hookMade: "nothing was there before", observed: "nothing was written",
@@ -540,6 +543,23 @@ var features = []feature{
 			`"received":[{"path":"spec.replicas","value":666}]}}`, "metadata", "annotations", v1alpha1.AnnotationHolders)
 		c.hold("spec: {minReadySeconds: 1}", "onRelease: Restore")
 		return c.is(int64(5), "spec", "replicas")
+	}},
+	{name: "more claims than the annotation can list", none: map[relation]string{
+		created: onlySharers, adopted: onlySharers, hookMade: onlySharers, observed: "nothing is claimed",
+	}, run: func(c *cellWorld) string {
+		c.given(foreign)
+		leaves := make([]string, 1000)
+		for i := range leaves {
+			leaves[i] = fmt.Sprintf("metadata.labels.key%04d", i)
+		}
+		other := manifest.EncodeJSON(map[string]any{"default/other": map[string]any{"uid": "u-7", "leaves": leaves}})
+		set(c.live[c.id], map[string]any{v1alpha1.AnnotationHolders: string(other)}, "metadata", "annotations")
+		c.hold(replicas, "")
+		if own, _ := claim.ReadHolders(c.live[c.id]).Get(c.app); len(own.Leaves) == 0 {
+			return "the annotation does not list what this Application holds"
+		}
+		c.drift(int64(9), "spec", "replicas")
+		return c.is(int64(2), "spec", "replicas")
 	}},
 	{name: "malformed claims on the object", run: func(c *cellWorld) string {
 		for _, claims := range []string{
