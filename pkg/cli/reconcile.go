@@ -28,7 +28,7 @@ these objects only. In Git, write it to the annotation holdfast.dev/confirm-dele
 Exit status:
   0  the controller has reconciled it; with --wait=false: requested
   1  not reconciled in time: does the controller run?
-  2  an error, also one in the flags, or --confirm with the digest of other objects`
+  2  an error, for example in the flags or the digest of --confirm`
 
 type reconcileOptions struct {
 	change
