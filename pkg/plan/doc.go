@@ -36,7 +36,8 @@
 //	             not available; compareonly.go has what an observe-only Application shows
 //	passes       claims.go assigns the fields of shared objects, recordedclaims.go has the claims
 //	             in statuses; compare.go compares a resource with its object; release.go
-//	             (branch.go, merge.go) restores the values of released fields; baseline.go
+//	             (branch.go, merge.go) restores the values of released fields, unless they are lent
+//	             to an Application that waits (lent.go); baseline.go
 //	             records original values, heldvalue.go the values while fields are held.
 //	             facts.go has what all of them depend on
 //	the input    Package intent makes the objects and schemas of the spec. listeners.go has the

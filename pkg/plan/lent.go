@@ -1,0 +1,46 @@
+package plan
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// waitsFor reports whether a field is one that the Application waits for, or waited for when it was last desired, and
+// that another Application holds.
+func (p releasePass) waitsFor(r *fieldReleaser, path string, all claim.Holders) bool {
+	if slices.ContainsFunc(r.claimed, func(c claim.Claim) bool { return c.Path == path }) {
+		return true
+	}
+	res := &resource{resourceInput: resourceInput{object: manifest.Object{ID: r.id}, kind: r.kind, policy: r.policy}, liveState: liveState{live: r.live}}
+	return claimPass(p).recordedClaims(res, all, p.statuses[r.id]).holderOf(path) != ""
+}
+
+// isCopied reports whether all Applications that wait for a field have copied its baseline and can hold the field.
+// The patch that releases the field tests the annotation that lists them. So it fails if one of them stops waiting.
+func (p releasePass) isCopied(r *fieldReleaser, b v1alpha1.BaselineField, all claim.Holders) bool {
+	own, _ := all.Get(r.app)
+	if !r.policy.Claims || !slices.Contains(own.Leaves, b.Path) || !isAsHeld(r.kind, r.live, b) {
+		return false
+	}
+	isCopy := func(c v1alpha1.BaselineField) bool {
+		return c.Path == b.Path && c.Holder == claim.HolderName(r.app) && baselineValue(c).Equal(baselineValue(b)) && isAsHeld(r.kind, r.live, c)
+	}
+	copies := 0
+	for name, other := range p.in.Holders {
+		entry, ok := all.Entry(name)
+		if !ok || !slices.ContainsFunc(entry.PendingClaims, func(leaf string) bool { return claim.Overlap(leaf, b.Path) }) {
+			continue
+		}
+		copied := recordedBaseline(claimPass(p).holderStatus(name, types.UID(entry.UID), r.id), r.live)
+		if !slices.ContainsFunc(copied, isCopy) || other.DeletionTimestamp != nil || other.Spec.Suspend || other.Spec.Mode == v1alpha1.ModeObserve {
+			return false
+		}
+		copies++
+	}
+	return copies > 0
+}
