@@ -146,7 +146,7 @@ LONG_CHECKS ?= 2000
 
 .PHONY: test-long
 test-long: export HOLDFAST_LONG := 1
-test-long: controlplane ## Run all tests with whole samples: an hour or so (LONG_TIMEOUT=90m)
+test-long: controlplane bin/cosign ## Run all tests with whole samples: an hour or so (LONG_TIMEOUT=90m)
 	go test -count=1 -timeout $(LONG_TIMEOUT) ./...
 	go test -count=1 -timeout $(LONG_TIMEOUT) $(RAPID) -rapid.seed 0 -rapid.checks $(LONG_CHECKS)
 	go -C deploy/local test -count=1 ./internal/...

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"holdfast.dev/holdfast/internal/samples"
 )
 
 // cosign runs bin/cosign without a network: all requests but those to this machine go to a closed port.
@@ -49,7 +50,8 @@ func newCosign(t *testing.T) cosign {
 	program, err := filepath.Abs(filepath.Join(checkout, "bin", "cosign"))
 	require.NoError(t, err)
 	if _, err := os.Stat(program); err != nil {
-		t.Skip("there is no bin/cosign, which takes minutes to build: make bin/cosign")
+		require.True(t, samples.Of(true, false), "there is no bin/cosign: run `make bin/cosign`")
+		t.Skip("there is no bin/cosign, which takes minutes to build: `make test-long` builds it")
 	}
 	prefix := filepath.Join(t.TempDir(), "cosign")
 	c := cosign{t, program, prefix + ".key", prefix + ".pub"}
