@@ -11,7 +11,7 @@ import (
 
 // packAbove is the number of bytes of manifests and schemas above which a status contains them compressed.
 // They repeat the spec and each other, so they compress well.
-const packAbove = 64 << 10
+const packAbove = 2 << 10
 
 // MaxApplicationBytes limits the size of an Application with its status, as JSON. A larger Application has
 // a part in slices.
