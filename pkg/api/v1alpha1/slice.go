@@ -40,7 +40,7 @@ type ApplicationSlice struct {
 
 	// Data is a part of compressed JSON (zstd) in base64, at most 512 KiB.
 	// +kubebuilder:validation:MaxLength=699052
-	// +kubebuilder:validation:Format=base64
+	// +kubebuilder:validation:Format=""
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a slice is never changed: make another one"
 	Data []byte `json:"data"`
 }
