@@ -238,8 +238,8 @@ engine-report: ## Print the measures of the architecture
 	go run ./internal/architecture/report
 
 .PHONY: bench
-bench: build controlplane ## Measure the controller beside a bare client
-	@go run ./internal/bench
+bench: build controlplane ## Measure the controller beside a bare client (ROWS=P5,P6 OBJECTS=100000)
+	@go run ./internal/bench $(if $(ROWS),-rows '$(ROWS)') $(if $(OBJECTS),-objects '$(OBJECTS)')
 
 PEERS := $(patsubst tools/peers/%/go.mod,bin/peers/%,$(wildcard tools/peers/*/go.mod))
 SIZES ?= 200 1000
