@@ -77,7 +77,7 @@ func (e *evaluator) inputValue(in *input) (value, fileNode) {
 }
 
 // givenInputs returns the given values whose types are known.
-func (e *evaluator) givenInputs() map[string]any {
+func (e *model) givenInputs() map[string]any {
 	given := map[string]any{}
 	for name, in := range e.inputs {
 		if in.given != nil && (e.baseOf(in.schema) != "" || !in.at.get("type").exists()) {
@@ -87,7 +87,7 @@ func (e *evaluator) givenInputs() map[string]any {
 	return given
 }
 
-func (e *evaluator) givenValue(in *input) value {
+func (e *model) givenValue(in *input) value {
 	base, text := e.baseOf(in.schema), in.given.Text
 	if written, isText := in.given.Value.(string); isText && text == nil && base != "" && base != "any" {
 		text = &written
