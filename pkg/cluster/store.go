@@ -43,7 +43,7 @@ type Store struct {
 	ready   bool
 }
 
-// objectIndex has the objects of a Store, and those that have left it. The Store has its lock.
+// objectIndex has the objects of a Store, and objects that have left it. The Store has its lock.
 type objectIndex struct {
 	objects map[types.NamespacedName]*Object
 	// byApp indexes the objects by Application, sorted.

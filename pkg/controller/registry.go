@@ -60,8 +60,8 @@ func (r *registry) add(object *cluster.Object) {
 	r.queue.Add(object.Key)
 }
 
-// addLater queues Applications after a definition has changed: the users of its group, and those that waited
-// for it.
+// addLater queues Applications after a definition has changed: the users of its group, and the
+// Applications that waited for it.
 func (r *registry) addLater(users []types.UID, waiting map[types.NamespacedName]struct{}) {
 	keys := map[types.NamespacedName]struct{}{}
 	maps.Copy(keys, waiting)
@@ -195,7 +195,7 @@ func (r *registry) noteOrphan(o *cluster.Object) {
 	r.orphans[o.UID] = struct{}{}
 }
 
-// forgetOrphan drops what noteOrphan has recorded.
+// forgetOrphan drops the record of noteOrphan.
 func (r *registry) forgetOrphan(uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

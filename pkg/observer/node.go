@@ -209,7 +209,7 @@ type schemaTree struct {
 	Root *Node
 }
 
-// schemaSource is what a schema was made from.
+// schemaSource has the sources of a schema.
 type schemaSource struct {
 	freed []*Path
 	// fields and kind are the sources of a schema that was made from spec.fields. overWritten is true if the

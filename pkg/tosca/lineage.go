@@ -13,7 +13,7 @@ type library struct {
 	schemas map[*definition]map[string]*schema // with the inherited ones
 }
 
-// typeIndex finds types by their names, with those that they are derived from.
+// typeIndex finds types by their names, and the types that they are derived from.
 type typeIndex struct {
 	*session
 

@@ -60,7 +60,7 @@ func (f WaitFlags) Follow(ctx context.Context, c *Cluster, namespace, name strin
 	}
 	w := applicationWatch{c.Client, namespace, name, visit}
 	for {
-		done, err := w.once(ctx)
+		done, err := w.follow(ctx)
 		switch {
 		case done:
 			return err
@@ -84,8 +84,8 @@ type applicationWatch struct {
 	visitor         Visitor
 }
 
-// once lists and watches until the stream ends.
-func (w applicationWatch) once(ctx context.Context) (done bool, err error) {
+// follow lists and watches until the stream ends.
+func (w applicationWatch) follow(ctx context.Context) (done bool, err error) {
 	client := w.Own.Resource(Applications).Namespace(w.namespace)
 	what := "Application " + w.namespace + "/" + w.name
 	one := metav1.ListOptions{FieldSelector: "metadata.name=" + w.name}
