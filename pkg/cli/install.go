@@ -243,11 +243,11 @@ func (o installOptions) install(ctx context.Context, c *connection.Cluster, obje
 // apply applies one object, and prints the result.
 func (o installOptions) apply(ctx context.Context, c *connection.Cluster, object *unstructured.Unstructured) error {
 	name := object.GetKind() + " " + object.GetName()
-	client, err := c.ClientFor(ctx, object)
+	client, err := c.Kinds.ClientFor(ctx, object)
 	if err != nil {
 		return c.Explained(err, "find", name)
 	}
-	applied, err := c.ApplyOne(ctx, client, object.GetName(), object.Object, o.write.isDry(), true)
+	applied, err := connection.ApplyOne(ctx, client, object.GetName(), object.Object, o.write.isDry(), true)
 	switch {
 	case apierrors.IsNotFound(err) && o.write.isDry():
 		fmt.Fprintf(o.streams.Err, "note: %s was not validated: its namespace does not exist yet\n", name)

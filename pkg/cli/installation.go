@@ -174,7 +174,7 @@ func (o installOptions) replaced(ctx context.Context, c *connection.Cluster, fou
 		return "deploy/" + found.variant + " is installed in the namespace " + found.namespace, nil
 	}
 	for _, object := range objects {
-		client, err := c.ClientFor(ctx, object)
+		client, err := c.Kinds.ClientFor(ctx, object)
 		if err != nil {
 			return "", c.Explained(err, "find", object.GetKind()+" "+object.GetName())
 		}
@@ -202,7 +202,7 @@ func conflict(ctx context.Context, c *connection.Cluster, client dynamic.Resourc
 	case object.GetKind() == "CustomResourceDefinition" && !sameSchemas(object, live):
 		return "the " + name + " has another version than this program", nil
 	}
-	_, err = c.ApplyOne(ctx, client, object.GetName(), object.Object, true, false)
+	_, err = connection.ApplyOne(ctx, client, object.GetName(), object.Object, true, false)
 	if apierrors.IsConflict(err) {
 		return "other clients have changed the " + name + ": " + strings.Join(conflicts(err), ", "), nil
 	}

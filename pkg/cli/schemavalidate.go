@@ -115,7 +115,7 @@ func (o *schemaValidateOptions) kinds(ctx context.Context, objects []manifest.Ob
 	if err != nil {
 		return nil, err
 	}
-	return c.KindsOf(ctx, objects)
+	return c.Kinds.KindsOf(ctx, objects)
 }
 
 func entriesText(n int) string {

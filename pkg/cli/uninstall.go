@@ -244,7 +244,7 @@ func (o uninstallOptions) remove(ctx context.Context, c *connection.Cluster, at 
 
 func (o uninstallOptions) removeOne(ctx context.Context, c *connection.Cluster, object *unstructured.Unstructured) error {
 	name := object.GetKind() + " " + object.GetName()
-	client, err := c.ClientFor(ctx, object)
+	client, err := c.Kinds.ClientFor(ctx, object)
 	if err != nil {
 		return c.Explained(err, "find", name)
 	}

@@ -29,7 +29,22 @@ type Store struct {
 	// synced is called once, when the first list is complete.
 	synced func()
 
-	mu      sync.RWMutex
+	mu sync.RWMutex
+	objectIndex
+	// keeps selects the objects that are stored, by name. If nil, all are.
+	keeps nameFilter
+	// manifests returns the manifests of the Application with that UID. It can be nil.
+	manifests func(types.UID) *Manifests
+	// watchers returns the Applications that watch an object regardless of its owner. It is nil if each
+	// Application watches only its own objects. It is called without the lock.
+	watchers watcherLookup
+	// written tracks the recent writers of objects.
+	written writeTracker
+	ready   bool
+}
+
+// objectIndex has the objects of a Store, and objects that have left it. The Store has its lock.
+type objectIndex struct {
 	objects map[types.NamespacedName]*Object
 	// byApp indexes the objects by Application, sorted.
 	byApp map[types.UID][]*Object
@@ -41,21 +56,6 @@ type Store struct {
 	// endedJobs contains the last states of Jobs that recently left the watch: whether they had finished
 	// matters after their deletion.
 	endedJobs *recentCache[types.NamespacedName, *Object]
-	// keeps reports by name whether an object is stored. If nil, all are.
-	keeps func(types.NamespacedName) bool
-	// manifests returns the manifests of the Application with that UID. It can be nil.
-	manifests func(types.UID) *Manifests
-	// watchers returns the Applications that watch an object regardless of its owner. It is nil if each
-	// Application watches only its own objects. It is called without the lock.
-	watchers func(types.NamespacedName) []types.UID
-	// written tracks the recent writers of objects.
-	written writeTracker
-	ready   bool
-	pendingList
-}
-
-// pendingList is the state of a Store when a list was requested.
-type pendingList struct {
 	// asked and askedGone are the objects and the deleted UIDs at the time when the pending list was
 	// requested.
 	asked     map[types.NamespacedName]*Object
@@ -74,11 +74,13 @@ const maxEndedJobs = 256
 func NewStore(now func() time.Time, changed func(before, after *Object), synced func()) *Store {
 	return &Store{
 		now: now, changed: changed, synced: synced,
-		objects:   map[types.NamespacedName]*Object{},
-		byApp:     map[types.UID][]*Object{},
-		gone:      map[types.UID]struct{}{},
-		left:      newRing[types.UID, *Object](maxLeftObjects),
-		endedJobs: newRing[types.NamespacedName, *Object](maxEndedJobs),
+		objectIndex: objectIndex{
+			objects:   map[types.NamespacedName]*Object{},
+			byApp:     map[types.UID][]*Object{},
+			gone:      map[types.UID]struct{}{},
+			left:      newRing[types.UID, *Object](maxLeftObjects),
+			endedJobs: newRing[types.NamespacedName, *Object](maxEndedJobs),
+		},
 	}
 }
 
@@ -164,13 +166,13 @@ func (s *Store) ApplyWrite(application types.UID, content map[string]any) bool {
 	if err != nil {
 		return false
 	}
-	watchers := s.sharing(o.Key)
+	watchers := s.watchers.sharing(o.Key)
 	s.mu.Lock()
 	before, replaced := s.put(o)
 	if replaced {
 		s.written.forget(application, o.Key)
 		if before != nil {
-			others := slices.DeleteFunc(s.watching(watchers, before), func(uid types.UID) bool { return uid == application })
+			others := slices.DeleteFunc(s.watchers.watching(watchers, before), func(uid types.UID) bool { return uid == application })
 			s.written.recordEvent(others, before, o, managed, s.now())
 		}
 	}
@@ -192,24 +194,26 @@ func (s *Store) Deleted(key types.NamespacedName, uid types.UID) {
 	}
 }
 
-// sharing returns the Applications that watch an object regardless of its owner.
-func (s *Store) sharing(key types.NamespacedName) []types.UID {
-	if s.watchers == nil {
+// watcherLookup returns the Applications that watch an object regardless of its owner.
+type watcherLookup func(types.NamespacedName) []types.UID
+
+func (w watcherLookup) sharing(key types.NamespacedName) []types.UID {
+	if w == nil {
 		return nil
 	}
-	return s.watchers(key)
+	return w(key)
 }
 
 // watching returns the Applications that watch an object: those that share it, or its owner.
-func (s *Store) watching(sharing []types.UID, o *Object) []types.UID {
-	if s.watchers == nil {
+func (w watcherLookup) watching(sharing []types.UID, o *Object) []types.UID {
+	if w == nil {
 		return []types.UID{o.Application}
 	}
 	return sharing
 }
 
 // put stores an object unless it is stale. It returns the previous state, and whether it was replaced.
-func (s *Store) put(o *Object) (before *Object, replaced bool) {
+func (s *objectIndex) put(o *Object) (before *Object, replaced bool) {
 	before = s.objects[o.Key]
 	if _, dead := s.gone[o.UID]; dead {
 		return before, false
@@ -225,7 +229,7 @@ func (s *Store) put(o *Object) (before *Object, replaced bool) {
 }
 
 // set replaces an object, or adds it if before is nil.
-func (s *Store) set(before, o *Object) {
+func (s *objectIndex) set(before, o *Object) {
 	if before != nil && before.Application != o.Application {
 		s.drop(before)
 	}
@@ -258,7 +262,7 @@ func byKey(o *Object, key types.NamespacedName) int {
 	return cmp.Or(strings.Compare(o.Key.Namespace, key.Namespace), strings.Compare(o.Key.Name, key.Name))
 }
 
-func (s *Store) drop(o *Object) {
+func (s *objectIndex) drop(o *Object) {
 	delete(s.objects, o.Key)
 	all := s.byApp[o.Application]
 	if i, found := slices.BinarySearchFunc(all, o.Key, byKey); found {
@@ -274,7 +278,7 @@ func (s *Store) Add(item any) error { return s.Update(item) }
 
 // Update handles a watch event.
 func (s *Store) Update(item any) error {
-	if u, ok := item.(*unstructured.Unstructured); ok && (s.isCurrent(u) || s.ignores(u)) {
+	if u, ok := item.(*unstructured.Unstructured); ok && (s.Get(keyOf(u)).isVersion(u) || s.keeps.ignores(keyOf(u))) {
 		return nil // most often the watch event of the controller's own write
 	}
 	var managed []any
@@ -285,11 +289,11 @@ func (s *Store) Update(item any) error {
 	if err != nil {
 		return err
 	}
-	sharing := s.sharing(o.Key)
+	sharing := s.watchers.sharing(o.Key)
 	s.mu.Lock()
 	before, replaced := s.put(o)
 	if replaced && before != nil {
-		s.written.recordEvent(s.watching(sharing, before), before, o, managed, s.now())
+		s.written.recordEvent(s.watchers.watching(sharing, before), before, o, managed, s.now())
 	}
 	s.mu.Unlock()
 	if replaced {
@@ -298,27 +302,30 @@ func (s *Store) Update(item any) error {
 	return nil
 }
 
-// isCurrent reports whether the store contains this version of an object.
-func (s *Store) isCurrent(u *unstructured.Unstructured) bool {
-	o := s.Get(types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()})
+// isVersion reports whether an object is in the given version. It accepts nil.
+func (o *Object) isVersion(u *unstructured.Unstructured) bool {
 	return o != nil && o.UID == u.GetUID() && o.ResourceVersion == u.GetResourceVersion()
 }
 
-// ignores reports whether the store does not keep an object of that name.
-func (s *Store) ignores(u *unstructured.Unstructured) bool {
-	return s.keeps != nil && !s.keeps(types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()})
+// nameFilter reports by name whether an object is stored.
+type nameFilter func(types.NamespacedName) bool
+
+func (f nameFilter) ignores(key types.NamespacedName) bool { return f != nil && !f(key) }
+
+func keyOf(u *unstructured.Unstructured) types.NamespacedName {
+	return types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
 }
 
 // Delete handles a watch event: the object was deleted, or no longer matches the selector.
 func (s *Store) Delete(item any) error {
-	if u, ok := item.(*unstructured.Unstructured); ok && s.ignores(u) {
+	if u, ok := item.(*unstructured.Unstructured); ok && s.keeps.ignores(keyOf(u)) {
 		return nil
 	}
 	o, err := s.objectOf(item)
 	if err != nil {
 		return err
 	}
-	sharing := s.sharing(o.Key)
+	sharing := s.watchers.sharing(o.Key)
 	s.mu.Lock()
 	delete(s.gone, o.UID)
 	s.left.put(o.UID, &Object{ResourceVersion: o.ResourceVersion})
@@ -327,7 +334,7 @@ func (s *Store) Delete(item any) error {
 	if dropped {
 		s.drop(before)
 		s.recordEnded(o)
-		s.written.recordEvent(s.watching(sharing, before), before, o, nil, s.now())
+		s.written.recordEvent(s.watchers.watching(sharing, before), before, o, nil, s.now())
 	}
 	s.mu.Unlock()
 	if dropped {
@@ -337,7 +344,7 @@ func (s *Store) Delete(item any) error {
 }
 
 // recordEnded records the last state of a Job.
-func (s *Store) recordEnded(o *Object) {
+func (s *objectIndex) recordEnded(o *Object) {
 	if content := o.Content(); content["apiVersion"] == "batch/v1" && content["kind"] == "Job" {
 		s.endedJobs.put(o.Key, o)
 	}
@@ -372,7 +379,7 @@ func (s *Store) Replace(items []any, version string) error {
 	}
 	for _, o := range all {
 		if before, replaced := s.applyListed(o.Object); replaced {
-			s.written.recordListed(s.watching(sharing[o.Key], o.Object), o)
+			s.written.recordListed(s.watchers.watching(sharing[o.Key], o.Object), o)
 			changes = append(changes, change{before, o.Object})
 		}
 	}
@@ -394,18 +401,18 @@ func (s *Store) Replace(items []any, version string) error {
 func (s *Store) listed(items []any) (all map[types.NamespacedName]listedObject, sharing map[types.NamespacedName][]types.UID, err error) {
 	all, sharing = make(map[types.NamespacedName]listedObject, len(items)), map[types.NamespacedName][]types.UID{}
 	for _, item := range items {
-		if u, ok := item.(*unstructured.Unstructured); ok && s.ignores(u) {
+		if u, ok := item.(*unstructured.Unstructured); ok && s.keeps.ignores(keyOf(u)) {
 			continue
 		}
 		o, err := s.listedOf(item)
 		if err != nil {
 			return nil, nil, err
 		}
-		if s.keeps != nil && !s.keeps(o.Key) {
+		if s.keeps.ignores(o.Key) {
 			continue
 		}
 		all[o.Key] = o
-		if watchers := s.sharing(o.Key); len(watchers) > 0 && len(o.managed) > 0 {
+		if watchers := s.watchers.sharing(o.Key); len(watchers) > 0 && len(o.managed) > 0 {
 			sharing[o.Key] = watchers
 		}
 	}
@@ -413,7 +420,7 @@ func (s *Store) listed(items []any) (all map[types.NamespacedName]listedObject, 
 }
 
 // applyListed stores an object from a list. It returns the previous state, and whether it was replaced.
-func (s *Store) applyListed(o *Object) (before *Object, replaced bool) {
+func (s *objectIndex) applyListed(o *Object) (before *Object, replaced bool) {
 	if _, dead := s.askedGone[o.UID]; dead {
 		delete(s.gone, o.UID)
 	}
@@ -432,7 +439,7 @@ func (s *Store) applyListed(o *Object) (before *Object, replaced bool) {
 }
 
 // forgetGone drops the UIDs of deleted objects that a list no longer contains.
-func (s *Store) forgetGone(all map[types.NamespacedName]listedObject) {
+func (s *objectIndex) forgetGone(all map[types.NamespacedName]listedObject) {
 	still := map[types.UID]struct{}{}
 	for _, o := range all {
 		if _, dead := s.gone[o.UID]; dead {
@@ -459,7 +466,7 @@ func (s *Store) Transformer() cache.TransformFunc {
 		switch {
 		case !ok:
 			return item, nil
-		case s.ignores(u):
+		case s.keeps.ignores(keyOf(u)):
 			return &Object{Key: types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}}, nil
 		}
 		return s.listedOf(u)

@@ -23,21 +23,14 @@ func (c *Controller) Begin(number int, held func() error) {
 		close(s.begun)
 	}
 	s.mu.Unlock()
-	for _, object := range c.applications.All() {
-		if shard.SlotForUID(string(object.UID), s.n) != number {
-			continue
+	for _, object := range c.applications.store.All() {
+		if shard.SlotForUID(string(object.UID), s.n) == number {
+			c.registry.add(object)
 		}
-		c.mu.Lock()
-		c.names[object.UID] = object.Key
-		c.changed[object.UID] = struct{}{}
-		c.mu.Unlock()
-		c.queue.Add(object.Key)
 	}
-	c.mu.Lock()
-	for key := range c.slicesOf { // mainly for the slices of deleted Applications
-		c.queue.Add(key)
+	for _, key := range c.slices.applications() { // mainly for the slices of deleted Applications
+		c.registry.queue.Add(key)
 	}
-	c.mu.Unlock()
 	c.templates.Again()
 }
 
@@ -61,7 +54,7 @@ func (c *Controller) End(number int, lost bool) {
 	late := time.AfterFunc(c.options.Drain, func() { h.abandon(nil) })
 	h.turns.Wait()
 	late.Stop()
-	applications := c.remembered(func(uid types.UID) bool { return shard.SlotForUID(string(uid), s.n) == number })
+	applications := c.registry.remembered(func(uid types.UID) bool { return shard.SlotForUID(string(uid), s.n) == number })
 	if h.ctx.Err() == nil {
 		ctx, cancel := context.WithTimeout(cluster.WithFence(h.ctx, h.held), flushTime)
 		c.flush(ctx, applications)
@@ -76,17 +69,4 @@ func (c *Controller) End(number int, lost bool) {
 	if s.held[number] == h {
 		delete(s.held, number)
 	}
-}
-
-// remembered returns the memory of the Applications that which selects.
-func (c *Controller) remembered(which func(types.UID) bool) map[types.UID]*memory {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	found := map[types.UID]*memory{}
-	for uid := range c.names {
-		if which(uid) {
-			found[uid] = c.memories[uid]
-		}
-	}
-	return found
 }

@@ -4,17 +4,13 @@ import (
 	"context"
 	"errors"
 	"net"
-	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/audit"
 	"holdfast.dev/holdfast/pkg/cluster"
-	"holdfast.dev/holdfast/pkg/controller/profiles"
 	"holdfast.dev/holdfast/pkg/controller/templates"
 	"holdfast.dev/holdfast/pkg/fetch"
 	"holdfast.dev/holdfast/pkg/hooks"
@@ -80,67 +76,23 @@ type Options struct {
 // reconciles are then abandoned immediately.
 var ErrNotLeading = errors.New("this process is no longer the leader")
 
-// recorder is the part of an event recorder that the controller uses.
-type recorder interface {
-	Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any)
-}
-
 // Controller holds the Applications of one API server.
 type Controller struct {
-	options Options
-	client  *cluster.Client
-	target  targetCluster
-	turns   *turn.Reconciler
-	queue   workqueue.TypedRateLimitingInterface[types.NamespacedName]
-	slots   *slots
-	sharers *sharers
-	calls   *shutdownCaller
-	called  callbackCache
-	reports reports
-	stores
-	eventWriters
-	registry
-}
-
-// stores has the objects of Holdfast's own kinds.
-type stores struct {
-	applications *cluster.ApplicationStore
-	slices       *cluster.ApplicationStore
+	options      Options
+	client       *cluster.Client
+	target       *targetCluster
+	turns        *turn.Reconciler
+	registry     *registry
+	applications *applicationClient
+	slices       *sliceClient
 	templates    *templates.Templates
-	profiles     *profiles.Profiles
 	synced       chan struct{}
-	slicesSynced chan struct{}
-}
-
-// eventWriters writes events.
-type eventWriters struct {
-	events recorder
-	// notes are the texts of recent events.
-	notes        *eventLimiter
+	slots        *slots
+	sharers      *sharers
+	calls        *shutdownCaller
+	called       callbackCache
+	events       *eventSender
 	objectEvents *objectEvents
-}
-
-// registry has what the controller knows of the Applications between reconciles. It may be lost.
-type registry struct {
-	mu sync.Mutex
-	// slicesOf are the slices of each Application. sliceOwners maps each slice to its Application.
-	slicesOf    map[types.NamespacedName]map[types.NamespacedName]turn.Slice
-	sliceOwners map[types.NamespacedName]types.NamespacedName
-	// selection is the current selection.
-	selection cluster.Selection
-	// names has the Applications by UID, which is the value of the tracking label of their objects.
-	names map[types.UID]types.NamespacedName
-	// memories has the state of each Application between reconciles.
-	memories map[types.UID]*memory
-	// waiting has the Applications that wait for kinds of an API group.
-	waiting map[string]map[types.NamespacedName]struct{}
-	// changed has the Applications that have changed, or whose objects have changed, since the last
-	// reconcile. The next one retries operations that were given up.
-	changed map[types.UID]struct{}
-	// arrived has the Applications that waited for a namespace which exists now.
-	arrived map[types.UID]struct{}
-	// orphans has the Applications of which a version showed that their deletion must orphan their objects.
-	orphans map[types.UID]struct{}
 }
 
 func (o Options) withDefaults() Options {
@@ -162,6 +114,9 @@ func (o Options) withDefaults() Options {
 	if o.Fetcher == nil {
 		o.Fetcher, _ = fetch.New(fetch.Options{}) // no error is possible without prefixes
 	}
+	if o.Callback == nil {
+		o.Callback = func() hooks.Callback { return hooks.Callback{} }
+	}
 	if o.Metrics == nil {
 		o.Metrics = NewMetrics()
 	}
@@ -179,7 +134,7 @@ func (o Options) withDefaults() Options {
 
 // Ready reports whether the first lists of Applications and their slices are complete.
 func (c *Controller) Ready() bool {
-	for _, synced := range []chan struct{}{c.synced, c.slicesSynced} {
+	for _, synced := range []chan struct{}{c.synced, c.slices.synced} {
 		select {
 		case <-synced:
 		default:
@@ -189,31 +144,14 @@ func (c *Controller) Ready() bool {
 	return true
 }
 
-func (c *Controller) selected() cluster.Selection {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.selection
-}
-
-// application returns an Application from the store, or nil if it does not exist.
-func (c *Controller) application(key types.NamespacedName) (*v1alpha1.Application, error) {
-	object := c.applications.Get(key)
-	if object == nil {
-		return nil, nil
-	}
-	return cluster.DecodeApplication(object.JSON())
-}
-
 // manifests returns the manifests of an Application from its store, or nil if the store does not contain
 // it.
 func (c *Controller) manifests(uid types.UID) *cluster.Manifests {
-	c.mu.Lock()
-	key, known := c.names[uid]
-	c.mu.Unlock()
+	key, known := c.registry.key(uid)
 	if !known {
 		return nil
 	}
-	if object := c.applications.Get(key); object != nil && object.UID == uid {
+	if object := c.applications.store.Get(key); object != nil && object.UID == uid {
 		return object.Manifests()
 	}
 	return nil
@@ -221,51 +159,4 @@ func (c *Controller) manifests(uid types.UID) *cluster.Manifests {
 
 func keyOf(app *v1alpha1.Application) types.NamespacedName {
 	return types.NamespacedName{Namespace: app.Namespace, Name: app.Name}
-}
-
-// mayReport permits a reconcile to write a report that can wait. The caller must call done after the write.
-// A nil done means that the report must wait; mayReport queues the Application later.
-func (c *Controller) mayReport(key types.NamespacedName) (done func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r := &c.reports
-	_, waits := r.waiting[key]
-	if len(c.changed) > 0 && r.writing > 0 {
-		if !waits {
-			if r.waiting == nil {
-				r.waiting = map[types.NamespacedName]struct{}{}
-			}
-			r.waiting[key] = struct{}{}
-			r.order = append(r.order, key)
-		}
-		return nil
-	}
-	delete(r.waiting, key)
-	r.writing++
-	return func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		r.writing--
-		if next, ok := r.next(); ok {
-			c.queue.Add(next)
-		}
-	}
-}
-
-// taken records that the change of an Application is being handled, or no longer needs to be. After the
-// last such change, it queues all Applications whose reports wait. The caller holds the lock.
-func (c *Controller) taken(uid types.UID) {
-	delete(c.changed, uid)
-	for len(c.changed) == 0 {
-		next, ok := c.reports.next()
-		if !ok {
-			return
-		}
-		c.queue.Add(next)
-	}
-}
-
-// Notifier sends notifications to another system. It must not block. data is a JSON value without secrets.
-type Notifier interface {
-	Send(kind, source, subject string, data any)
 }

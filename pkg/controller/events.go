@@ -8,16 +8,31 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	eventsv1 "k8s.io/client-go/kubernetes/typed/events/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// startEvents starts to send events. A separate goroutine sends them, and combines repeated events into a
+// recorder is the part of an event recorder that the controller uses.
+type recorder interface {
+	Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any)
+}
+
+// eventSender emits events about Applications and custom resources.
+type eventSender struct {
+	recorder recorder
+	// notes are the texts of recent events.
+	notes *eventLimiter
+	// templated reports whether a template creates Applications from a kind.
+	templated func(apiVersion, kind string) bool
+}
+
+// start starts to send events. A separate goroutine sends them, and combines repeated events into a
 // series.
-func (c *Controller) startEvents(ctx context.Context) (stop func(), err error) {
-	client, err := eventsv1.NewForConfig(c.client.Config)
+func (s *eventSender) start(ctx context.Context, config *rest.Config) (stop func(), err error) {
+	client, err := eventsv1.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("connecting for events: %w", err)
 	}
@@ -29,44 +44,44 @@ func (c *Controller) startEvents(ctx context.Context) (stop func(), err error) {
 	if err := v1alpha1.AddToScheme(scheme); err != nil {
 		return nil, err
 	}
-	c.events = broadcaster.NewRecorder(scheme, "holdfast")
+	s.recorder = broadcaster.NewRecorder(scheme, "holdfast")
 	return broadcaster.Shutdown, nil
 }
 
 // announce emits an event about an Application, and about the custom resource from which the Application
 // was created.
-func (c *Controller) announce(app *v1alpha1.Application, event *plan.Event) {
+func (s *eventSender) announce(app *v1alpha1.Application, event *plan.Event) {
 	if event == nil {
 		return
 	}
-	c.sendEvent(app, event)
-	if owner := metav1.GetControllerOf(app); owner != nil && c.templates.Make(owner.APIVersion, owner.Kind) {
-		c.sendEvent(&corev1.ObjectReference{
+	s.send(app, event)
+	if owner := metav1.GetControllerOf(app); owner != nil && s.templated(owner.APIVersion, owner.Kind) {
+		s.send(&corev1.ObjectReference{
 			APIVersion: owner.APIVersion, Kind: owner.Kind, Namespace: app.Namespace, Name: owner.Name, UID: owner.UID,
 		}, event)
 	}
 }
 
-// sendEvent emits an event. A series has the text of its first event, so an event with another text starts
+// send emits an event. A series has the text of its first event, so an event with another text starts
 // its own series as long as there are not too many.
-func (c *Controller) sendEvent(regarding runtime.Object, event *plan.Event) {
+func (s *eventSender) send(regarding runtime.Object, event *plan.Event) {
 	kind := corev1.EventTypeNormal
 	if event.Warning {
 		kind = corev1.EventTypeWarning
 	}
 	action, note := "Reconcile", event.Note
 	if event.Redacted != "" && event.Redacted != event.Note {
-		if digest := digestOf(event.Note); c.notes.admit(digest) {
+		if digest := digestOf(event.Note); s.notes.admit(digest) {
 			action = "Reconcile/" + digest
 		} else {
 			note = event.Redacted
 		}
 	}
-	c.events.Eventf(regarding, nil, kind, event.Reason, action, "%s", note)
+	s.recorder.Eventf(regarding, nil, kind, event.Reason, action, "%s", note)
 }
 
-// eventsRefused emits an event which reports that there are no events on the objects of an Application.
-func (c *Controller) eventsRefused(app *v1alpha1.Application, user string) {
-	c.sendEvent(app, &plan.Event{Reason: "EventsRefused", Note: user + " may not create events, so corrected objects get no events; " +
+// reportRefused emits an event which reports that there are no events on the objects of an Application.
+func (s *eventSender) reportRefused(app *v1alpha1.Application, user string) {
+	s.send(app, &plan.Event{Reason: "EventsRefused", Note: user + " may not create events, so corrected objects get no events; " +
 		"the status contains their history. The ClusterRole edit grants this right"})
 }

@@ -21,13 +21,13 @@ func TestUnknownFieldsStayInTheStore(t *testing.T) {
 	c := New(client, Options{})
 	ended, end := context.WithCancel(t.Context())
 	end()
-	c.applications.Run(ended)
+	c.applications.store.Run(ended)
 	app := &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "app", UID: "1", ResourceVersion: "1"}}
-	require.NoError(t, c.wroteApplication(app))
+	require.NoError(t, c.applications.wrote(app))
 	app.ResourceVersion, app.Unknown = "2", []string{"spec.news"}
-	require.NoError(t, c.wroteApplication(app))
-	assert.Equal(t, "1", c.applications.Get(keyOf(app)).ResourceVersion)
+	require.NoError(t, c.applications.wrote(app))
+	assert.Equal(t, "1", c.applications.store.Get(keyOf(app)).ResourceVersion)
 	app.ResourceVersion, app.Unknown = "3", nil
-	require.NoError(t, c.wroteApplication(app))
-	assert.Equal(t, "3", c.applications.Get(keyOf(app)).ResourceVersion)
+	require.NoError(t, c.applications.wrote(app))
+	assert.Equal(t, "3", c.applications.store.Get(keyOf(app)).ResourceVersion)
 }

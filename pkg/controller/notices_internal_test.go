@@ -54,25 +54,25 @@ func TestWaitsForKindsEndWithTheirApplication(t *testing.T) {
 	a, b := app("a", 1), app("b", 1)
 	c.applicationChanged(nil, a)
 	c.applicationChanged(nil, b)
-	c.awaitKind("x.example.com", a.Key)
-	c.awaitKind("x.example.com", b.Key)
-	c.awaitKind("y.example.com", a.Key)
-	c.awaitKind(strings.Repeat("z", 1<<20), a.Key)
-	c.awaitKind("../metrics", a.Key)
-	assert.Len(t, c.waiting, 2, "there are no such groups")
+	c.target.waits.add("x.example.com", a.Key)
+	c.target.waits.add("x.example.com", b.Key)
+	c.target.waits.add("y.example.com", a.Key)
+	c.target.waits.add(strings.Repeat("z", 1<<20), a.Key)
+	c.target.waits.add("../metrics", a.Key)
+	assert.Len(t, c.target.waits.waiting, 2, "there are no such groups")
 
 	// When its author repeatedly writes other groups into it,
 	for i := range 60 {
 		next := app("a", int64(i+2))
 		c.applicationChanged(a, next)
 		a = next
-		c.awaitKind(fmt.Sprintf("g%d.example.com", i), a.Key)
+		c.target.waits.add(fmt.Sprintf("g%d.example.com", i), a.Key)
 	}
-	assert.Len(t, c.waiting, 2, "then it waits for the last ones only.")
-	assert.Len(t, c.waiting["x.example.com"], 1)
+	assert.Len(t, c.target.waits.waiting, 2, "then it waits for the last ones only.")
+	assert.Len(t, c.target.waits.waiting["x.example.com"], 1)
 
 	// And when both Applications are deleted, no state is left.
 	c.applicationChanged(a, nil)
 	c.applicationChanged(b, nil)
-	assert.Empty(t, c.waiting)
+	assert.Empty(t, c.target.waits.waiting)
 }

@@ -18,6 +18,11 @@ const (
 	noteReady     = "dev.holdfast.ready"
 )
 
+// Notifier sends notifications to another system. It must not block. data is a JSON value without secrets.
+type Notifier interface {
+	Send(kind, source, subject string, data any)
+}
+
 // conditionNote is the data of a notification about a condition of an Application.
 type conditionNote struct {
 	Reason  string `json:"reason"`
@@ -26,8 +31,7 @@ type conditionNote struct {
 
 // notify sends a notification for each correction, contest and release in a result, and for each change of
 // a condition. before is the previous state.
-func (c *Controller) notify(app *v1alpha1.Application, before metricsState, result plan.Result) {
-	to := c.options.Notify
+func notify(to Notifier, app *v1alpha1.Application, before metricsState, result plan.Result) {
 	if to == nil || app.DeletionTimestamp != nil {
 		return
 	}

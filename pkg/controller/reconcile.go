@@ -8,20 +8,19 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/turn"
 )
 
 // reconcile reconciles an Application once. It returns the time until the next reconcile; 0 means when
 // something changes.
 func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
-	app, err := c.application(key)
+	app, err := c.applications.application(key)
 	if err != nil {
 		return 0, err
 	}
 	if app == nil {
 		return c.turns.Collect(ctx, key, nil)
 	}
-	m, news := c.memoryOf(app)
+	m, news := c.registry.memoryOf(app)
 	after, err := c.turns.Reconcile(ctx, app, m.turns, news)
 	if err != nil {
 		return 0, err
@@ -32,33 +31,11 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (t
 	return after, c.finishCompleted(ctx, key)
 }
 
-// memoryOf returns the memory of an Application, and its changes since the last call.
-func (c *Controller) memoryOf(app *v1alpha1.Application) (m *memory, news turn.News) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m = c.memories[app.UID]
-	if m == nil {
-		m = &memory{turns: turn.NewMemory(app, c.options.Now())}
-		c.memories[app.UID] = m
-	}
-	m.interval = 0
-	if app.Spec.Interval != nil {
-		m.interval = app.Spec.Interval.Duration
-	}
-	_, news.Changed = c.changed[app.UID]
-	c.taken(app.UID)
-	_, news.Namespace = c.arrived[app.UID]
-	delete(c.arrived, app.UID)
-	_, news.Orphan = c.orphans[app.UID]
-	c.names[app.UID] = keyOf(app)
-	return m, news
-}
-
 // finishCompleted deletes an Application whose workload has reported completion, if the hook requests the
 // deletion and the Application is not observe-only. It waits until the status reports the completion,
 // because by then an event has been emitted.
 func (c *Controller) finishCompleted(ctx context.Context, key types.NamespacedName) error {
-	app, err := c.application(key)
+	app, err := c.applications.application(key)
 	if app == nil || app.DeletionTimestamp != nil || len(app.Unknown) > 0 || app.Spec.Mode == v1alpha1.ModeObserve {
 		return err
 	}

@@ -13,6 +13,18 @@ type reports struct {
 	order   []types.NamespacedName
 }
 
+// wait adds an Application whose report waits.
+func (r *reports) wait(key types.NamespacedName) {
+	if _, waits := r.waiting[key]; waits {
+		return
+	}
+	if r.waiting == nil {
+		r.waiting = map[types.NamespacedName]struct{}{}
+	}
+	r.waiting[key] = struct{}{}
+	r.order = append(r.order, key)
+}
+
 // next removes the Application whose report has waited longest, and returns it.
 func (r *reports) next() (key types.NamespacedName, ok bool) {
 	for len(r.order) > 0 && !ok {

@@ -15,82 +15,87 @@ import (
 	"holdfast.dev/holdfast/pkg/controller/templates"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/turn"
-	"holdfast.dev/holdfast/pkg/worker"
 )
 
 // New returns a controller; Run starts it.
 func New(client *cluster.Client, options Options) *Controller {
 	options = options.withDefaults()
+	options.Hooks = standardHooks(options.Callback, options.Hooks)
 	c := &Controller{
 		options: options, client: client,
-		queue:        worker.NewQueue[types.NamespacedName]("applications"),
-		calls:        newCalls(options.Dial),
-		sharers:      newSharers(),
-		stores:       stores{synced: make(chan struct{}), slicesSynced: make(chan struct{})},
-		eventWriters: eventWriters{notes: newNotes(options.Now)},
-		registry: registry{
-			selection: options.Selection,
-			slicesOf:  map[types.NamespacedName]map[types.NamespacedName]turn.Slice{}, sliceOwners: map[types.NamespacedName]types.NamespacedName{},
-			names:    map[types.UID]types.NamespacedName{},
-			memories: map[types.UID]*memory{},
-			waiting:  map[string]map[types.NamespacedName]struct{}{},
-			changed:  map[types.UID]struct{}{},
-			arrived:  map[types.UID]struct{}{},
-			orphans:  map[types.UID]struct{}{},
-		},
+		registry: newRegistry(options.Now),
+		synced:   make(chan struct{}),
+		calls:    newCalls(options.Dial),
+		sharers:  newSharers(),
 	}
-	c.options.Hooks = c.standardHooks(options.Hooks)
-	c.target = targetCluster{
-		client, cluster.NewMapper(client), cluster.NewWatches(client.Own, c, options.Patience),
-		cluster.NewNamespaces(client.Metadata, options.Now, c.onNamespaceCreated),
+	mapper := cluster.NewMapper(client)
+	c.target = &targetCluster{
+		client: client, mapper: mapper, now: options.Now, account: options.DefaultServiceAccount,
+		watches:    cluster.NewWatches(client.Own, watchHandler{c.registry, mapper}, options.Patience),
+		namespaces: cluster.NewNamespaces(client.Metadata, options.Now, c.registry.namespaceCreated),
+		waits:      newKindWaits(mapper),
+		profiles:   profiles.New(client, mapper, options.Now, c.registry.enqueue),
 	}
 	c.target.watches.Manifests = c.manifests
-	c.turns = &turn.Reconciler{
-		Home: home{c}, Slices: slicesHome{c}, Target: c.targetOf, Source: c.source, BeforeDeletes: c.shutDown,
-		Hooks: c.options.Hooks, Callback: c.callback, Rules: options.Rules, Now: options.Now,
+	c.target.narrow(options.Selection)
+	c.target.profiles.Select(options.Selection)
+	store := cluster.NewApplicationStore(client, v1alpha1.GroupVersionResource, options.Selection, c.applicationChanged, func() { close(c.synced) })
+	c.applications = &applicationClient{client, store, c.target.profiles.ApplicationChanged}
+	c.slots = newSlots(store, options.Slots)
+	c.slices = newSliceClient(client, options.Selection, options.Now, func(application types.NamespacedName) {
+		c.registry.queue.Add(application)
+		c.target.profiles.ApplicationChanged()
+	})
+	c.target.profiles.Count(store, c.slices.store)
+	c.events = &eventSender{notes: newNotes(options.Now)}
+	c.objectEvents = newObjectEvents(client.WriterFor, options.Now, c.events.reportRefused)
+	c.templates = templates.New(templateHome{c.applications, c.target, c.registry, c.events, c.slots}, client, mapper, options.Now, options.Templates, options.Selection)
+	c.events.templated = c.templates.Make
+	c.turns = c.newReconciler()
+	options.Metrics.registry.MustRegister(state{c.registry, c.slots, c.target.watches, []*cluster.ApplicationStore{store, c.slices.store}, options.Now})
+	return c
+}
+
+func (c *Controller) newReconciler() *turn.Reconciler {
+	options := c.options
+	sources := &sourceRenewer{c.registry, options.Fetcher, options.Hooks, options.SourceInterval, options.Now}
+	reports := &conclusions{c.registry, options.Metrics, options.Notify, c.sharers, c.objectEvents, c.target.accountOf}
+	r := &turn.Reconciler{
+		Home: home{c.applications, reports, c.registry, c.events, c.forget}, Slices: c.slices, Target: c.target.targetOf, Source: sources.source,
+		Hooks: options.Hooks, Callback: options.Callback, Rules: options.Rules, Now: options.Now, Older: c.sharers.older,
 	}
-	c.turns.Older = c.sharers.older
+	r.BeforeDeletes = (&shutdown{c.calls, r, c.registry, c.events, options.Now}).advance
 	if users := options.Users; users != nil {
-		users.SetNotify(c.onUserResolved)
-		c.turns.Users = func(app *v1alpha1.Application, wanted []v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User {
+		users.SetNotify(func(application types.UID) { c.registry.enqueue([]types.UID{application}) })
+		r.Users = func(app *v1alpha1.Application, wanted []v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User {
 			return users.Lookup(app.UID, wanted)
 		}
 	}
-	c.objectEvents = newObjectEvents(c.target.client.WriterFor, options.Now, c.eventsRefused)
-	c.target.narrow(options.Selection)
-	c.templates = templates.New(templateHome{c}, client, c.target.mapper, options.Now, options.Templates)
-	c.profiles = profiles.New(client, c.target.mapper, options.Now, c.profilesChanged)
-	c.profiles.Select(options.Selection)
-	c.applications = cluster.NewApplicationStore(client, v1alpha1.GroupVersionResource, options.Selection, c.applicationChanged, func() { close(c.synced) })
-	c.slots = newSlots(c.applications, options.Slots)
-	c.slices = cluster.NewApplicationStore(client, v1alpha1.SliceGroupVersionResource, slicesIn(options.Selection), c.sliceChanged, func() { close(c.slicesSynced) })
-	c.profiles.Count(c.applications, c.slices)
-	options.Metrics.register(c)
-	return c
+	return r
 }
 
 // Run starts the watches, and reconciles Applications as soon as this process leads, until the context
 // ends. It returns after the running reconciles have ended. It fails if the first list of Applications is
 // not complete within a minute.
 func (c *Controller) Run(ctx context.Context) error {
-	defer c.queue.ShutDown()
+	defer c.registry.queue.ShutDown()
 	ctx = cluster.WithFence(ctx, c.options.Held)
-	stopEvents, err := c.startEvents(ctx)
+	stopEvents, err := c.events.start(ctx, c.client.Config)
 	if err != nil {
 		return err
 	}
 	defer stopEvents()
 	c.target.run(ctx)
-	c.slices.Run(ctx)
-	c.applications.Run(ctx)
+	c.slices.store.Run(ctx)
+	c.applications.store.Run(ctx)
 	cluster.WatchDefinitions(ctx, c.client.Metadata, c.definitionChanged)
 	if ended, err := c.sync(ctx); ended {
 		return err
 	}
-	klog.FromContext(ctx).Info("Holding Applications", "applications", c.applications.Len())
+	klog.FromContext(ctx).Info("Holding Applications", "applications", c.applications.store.Len())
 	var others sync.WaitGroup
 	others.Go(func() { c.templates.Run(ctx) })
-	others.Go(func() { c.profiles.Run(ctx) })
+	others.Go(func() { c.target.profiles.Run(ctx) })
 	others.Go(func() { c.objectEvents.run(ctx) })
 	c.work(ctx)
 	others.Wait()
@@ -98,7 +103,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		//nolint:forbidigo // the context of the work has ended already
 		last, cancel := context.WithTimeout(context.Background(), flushTime)
 		defer cancel()
-		c.flush(cluster.WithFence(last, c.options.Held), c.remembered(func(types.UID) bool { return true }))
+		c.flush(cluster.WithFence(last, c.options.Held), c.registry.remembered(func(types.UID) bool { return true }))
 	}
 	c.target.wait()
 	return nil
@@ -108,7 +113,7 @@ func (c *Controller) Run(ctx context.Context) error {
 // instead of starting to work.
 func (c *Controller) sync(ctx context.Context) (ended bool, err error) {
 	late := time.After(time.Minute)
-	for _, synced := range []chan struct{}{c.synced, c.slicesSynced} {
+	for _, synced := range []chan struct{}{c.synced, c.slices.synced} {
 		select {
 		case <-synced:
 		case <-ctx.Done():
@@ -124,7 +129,7 @@ func (c *Controller) sync(ctx context.Context) (ended bool, err error) {
 	if leading == nil {
 		return false, nil
 	}
-	klog.FromContext(ctx).Info("Ready to become the leader", "applications", c.applications.Len())
+	klog.FromContext(ctx).Info("Ready to become the leader", "applications", c.applications.store.Len())
 	select {
 	case <-leading:
 		return false, nil
@@ -136,18 +141,9 @@ func (c *Controller) sync(ctx context.Context) (ended bool, err error) {
 // Select changes which Applications the controller handles. It does not delete or release anything of
 // Applications that are no longer selected.
 func (c *Controller) Select(selection cluster.Selection) {
-	c.mu.Lock()
-	c.selection = selection
-	c.mu.Unlock()
 	c.target.narrow(selection)
-	c.slices.Select(slicesIn(selection))
-	c.applications.Select(selection)
+	c.slices.store.Select(slicesIn(selection))
+	c.applications.store.Select(selection)
 	c.templates.Select(selection)
-	c.profiles.Select(selection)
-}
-
-// slicesIn returns a selection of all slices in the same namespaces. Slices have no labels to select them
-// by.
-func slicesIn(selection cluster.Selection) cluster.Selection {
-	return cluster.Selection{Namespaces: selection.Namespaces}
+	c.target.profiles.Select(selection)
 }

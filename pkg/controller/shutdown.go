@@ -13,16 +13,25 @@ import (
 	"holdfast.dev/holdfast/pkg/turn"
 )
 
-// shutDown calls the workload of an Application, so that it can finish before the resources are deleted.
+// shutdown is the phase of a deletion in which the workload can finish.
+type shutdown struct {
+	calls    *shutdownCaller
+	turns    *turn.Reconciler
+	registry *registry
+	events   *eventSender
+	now      func() time.Time
+}
+
+// advance calls the workload of an Application, so that it can finish before the resources are deleted.
 // over reports whether the resources can be deleted now. If not, after is the time until the next check; 0
 // means when something changes. Each attempt is recorded in the status before the workload is called, so
 // that a restart never repeats an attempt.
-func (c *Controller) shutDown(ctx context.Context, app *v1alpha1.Application, target turn.Target, live map[manifest.ID]map[string]any) (over bool, after time.Duration, err error) {
+func (s *shutdown) advance(ctx context.Context, app *v1alpha1.Application, target turn.Target, live map[manifest.ID]map[string]any) (over bool, after time.Duration, err error) {
 	if app.Spec.Hooks == nil || app.Spec.Hooks.Shutdown == nil || len(app.Status.Resources) == 0 ||
 		plan.Orphans(app) { // no workload ends with the Application
 		return true, 0, nil
 	}
-	hook, now := *app.Spec.Hooks.Shutdown, c.options.Now()
+	hook, now := *app.Spec.Hooks.Shutdown, s.now()
 	service := serviceOf(live, app, hook)
 	if service == nil && target.NamespaceEnds(ctx, app.Namespace) {
 		return true, 0, nil // the namespace and everything in it is being deleted, and there is no Service to call
@@ -37,14 +46,14 @@ func (c *Controller) shutDown(ctx context.Context, app *v1alpha1.Application, ta
 	if step == hooks.ShutdownDone || step == hooks.ShutdownFailed {
 		return true, 0, nil
 	}
-	result := plan.ShuttingDown(app, step, c.calls.messageOf(app.UID, state), now)
-	if err := c.turns.WriteStatus(ctx, app, result.Status); err != nil {
+	result := plan.ShuttingDown(app, step, s.calls.messageOf(app.UID, state), now)
+	if err := s.turns.WriteStatus(ctx, app, result.Status); err != nil {
 		after, err = turn.Again(err)
 		return false, after, err
 	}
-	c.announce(app, result.Event)
+	s.events.announce(app, result.Event)
 	if step == hooks.ShutdownCall {
-		c.call(ctx, app, hook, service)
+		s.call(ctx, app, hook, service)
 		wait = hooks.Grace(hook)
 	}
 	return false, wait, nil
@@ -68,13 +77,13 @@ func serviceOf(live map[manifest.ID]map[string]any, app *v1alpha1.Application, h
 }
 
 // call calls a workload in a separate goroutine, and queues its Application after the response.
-func (c *Controller) call(ctx context.Context, app *v1alpha1.Application, hook v1alpha1.ShutdownHook, service map[string]any) {
+func (s *shutdown) call(ctx context.Context, app *v1alpha1.Application, hook v1alpha1.ShutdownHook, service map[string]any) {
 	key := types.NamespacedName{Namespace: app.Namespace, Name: app.Name}
-	c.calls.begin(app.UID)
-	c.calls.running.Go(func() {
+	s.calls.begin(app.UID)
+	s.calls.running.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)
 		defer cancel()
-		c.calls.note(app.UID, c.calls.send(ctx, app, hook, service))
-		c.queue.Add(key)
+		s.calls.note(app.UID, s.calls.send(ctx, app, hook, service))
+		s.registry.queue.Add(key)
 	})
 }

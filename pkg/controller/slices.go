@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,17 +18,45 @@ import (
 	"holdfast.dev/holdfast/pkg/turn"
 )
 
-// slicesHome is a client of the API server for the slices. It implements turn.Slices.
-type slicesHome struct{ *Controller }
+// sliceClient is a client of the API server for the slices, with a cache. It implements turn.Slices.
+type sliceClient struct {
+	client *cluster.Client
+	store  *cluster.ApplicationStore
+	synced chan struct{}
+	now    func() time.Time
+	// onChanged receives the Application of each slice that another client has changed.
+	onChanged func(application types.NamespacedName)
 
-func (h slicesHome) Of(application types.NamespacedName) []turn.Slice {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return slices.SortedFunc(maps.Values(h.slicesOf[application]), func(a, b turn.Slice) int { return strings.Compare(a.Name, b.Name) })
+	mu sync.Mutex
+	// known are the slices of each Application. owners maps each slice to its Application.
+	known  map[types.NamespacedName]map[types.NamespacedName]turn.Slice
+	owners map[types.NamespacedName]types.NamespacedName
 }
 
-func (h slicesHome) Read(ctx context.Context, at types.NamespacedName) ([]byte, error) {
-	if object := h.slices.Get(at); object != nil {
+func newSliceClient(client *cluster.Client, selection cluster.Selection, now func() time.Time, onChanged func(application types.NamespacedName)) *sliceClient {
+	h := &sliceClient{
+		client: client, synced: make(chan struct{}), now: now, onChanged: onChanged,
+		known: map[types.NamespacedName]map[types.NamespacedName]turn.Slice{}, owners: map[types.NamespacedName]types.NamespacedName{},
+	}
+	h.store = cluster.NewApplicationStore(client, v1alpha1.SliceGroupVersionResource, slicesIn(selection), h.changed, func() { close(h.synced) })
+	return h
+}
+
+// applications returns the Applications with slices. Some may be deleted.
+func (h *sliceClient) applications() []types.NamespacedName {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Collect(maps.Keys(h.known))
+}
+
+func (h *sliceClient) Of(application types.NamespacedName) []turn.Slice {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.SortedFunc(maps.Values(h.known[application]), func(a, b turn.Slice) int { return strings.Compare(a.Name, b.Name) })
+}
+
+func (h *sliceClient) Read(ctx context.Context, at types.NamespacedName) ([]byte, error) {
+	if object := h.store.Get(at); object != nil {
 		s, err := cluster.DecodeSlice(object.JSON())
 		if err != nil {
 			return nil, err
@@ -40,7 +70,7 @@ func (h slicesHome) Read(ctx context.Context, at types.NamespacedName) ([]byte, 
 	return s.Data, h.wrote(s)
 }
 
-func (h slicesHome) Create(ctx context.Context, s *v1alpha1.ApplicationSlice) error {
+func (h *sliceClient) Create(ctx context.Context, s *v1alpha1.ApplicationSlice) error {
 	written, err := h.client.CreateSlice(ctx, s, v1alpha1.FieldManager)
 	if err != nil {
 		return err
@@ -51,11 +81,11 @@ func (h slicesHome) Create(ctx context.Context, s *v1alpha1.ApplicationSlice) er
 	return h.wrote(written)
 }
 
-func (h slicesHome) Delete(ctx context.Context, s turn.Slice) error {
+func (h *sliceClient) Delete(ctx context.Context, s turn.Slice) error {
 	if err := h.client.DeleteSlice(ctx, s.NamespacedName, s.UID, s.ResourceVersion); err != nil {
 		return err
 	}
-	h.slices.Deleted(s.NamespacedName, s.UID)
+	h.store.Deleted(s.NamespacedName, s.UID)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.forgetSlice(s.NamespacedName)
@@ -64,7 +94,7 @@ func (h slicesHome) Delete(ctx context.Context, s turn.Slice) error {
 
 // wrote adds a written slice to the store before the watch delivers it, so that the watch event starts no
 // reconcile.
-func (h slicesHome) wrote(s *v1alpha1.ApplicationSlice) error {
+func (h *sliceClient) wrote(s *v1alpha1.ApplicationSlice) error {
 	raw, err := json.Marshal(s)
 	if err != nil {
 		return err
@@ -73,32 +103,31 @@ func (h slicesHome) wrote(s *v1alpha1.ApplicationSlice) error {
 	if err != nil {
 		return err
 	}
-	h.slices.Wrote(content)
+	h.store.Wrote(content)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.noteSlice(s)
 	return nil
 }
 
-// sliceChanged handles an event of the watch of slices. It queues the Application, because it may have
+// changed handles an event of the watch of slices. It reports the Application, because it may have
 // waited for the slice, or may no longer name it.
-func (c *Controller) sliceChanged(before, after *cluster.Object) {
+func (h *sliceClient) changed(before, after *cluster.Object) {
 	var s *v1alpha1.ApplicationSlice
 	if after != nil {
 		s, _ = cluster.DecodeSlice(after.JSON()) // the store encoded it, so it can be decoded
 	}
-	c.mu.Lock()
-	application, known := c.sliceOwners[keyOfSlice(before, after)]
+	h.mu.Lock()
+	application, known := h.owners[keyOfSlice(before, after)]
 	if known {
-		c.forgetSlice(keyOfSlice(before, after))
+		h.forgetSlice(keyOfSlice(before, after))
 	}
 	if s != nil {
-		application = c.noteSlice(s)
+		application = h.noteSlice(s)
 	}
-	c.mu.Unlock()
+	h.mu.Unlock()
 	if known || s != nil {
-		c.queue.Add(application)
-		c.profiles.ApplicationChanged()
+		h.onChanged(application)
 	}
 }
 
@@ -110,28 +139,34 @@ func keyOfSlice(before, after *cluster.Object) types.NamespacedName {
 }
 
 // noteSlice records a slice, and when this version of it was first seen. The caller holds the lock.
-func (c *Controller) noteSlice(s *v1alpha1.ApplicationSlice) (application types.NamespacedName) {
+func (h *sliceClient) noteSlice(s *v1alpha1.ApplicationSlice) (application types.NamespacedName) {
 	key := types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
 	application = types.NamespacedName{Namespace: s.Namespace, Name: s.Application}
 	known := turn.Slice{
 		NamespacedName: key, UID: s.UID, ResourceVersion: s.ResourceVersion,
-		Deleting: s.DeletionTimestamp != nil, Since: c.options.Now(),
+		Deleting: s.DeletionTimestamp != nil, Since: h.now(),
 	}
-	if c.slicesOf[application] == nil {
-		c.slicesOf[application] = map[types.NamespacedName]turn.Slice{}
+	if h.known[application] == nil {
+		h.known[application] = map[types.NamespacedName]turn.Slice{}
 	}
-	if was, had := c.slicesOf[application][key]; had && was.UID == known.UID && was.ResourceVersion == known.ResourceVersion {
+	if was, had := h.known[application][key]; had && was.UID == known.UID && was.ResourceVersion == known.ResourceVersion {
 		known.Since = was.Since
 	}
-	c.slicesOf[application][key], c.sliceOwners[key] = known, application
+	h.known[application][key], h.owners[key] = known, application
 	return application
 }
 
 // forgetSlice removes a deleted slice. The caller holds the lock.
-func (c *Controller) forgetSlice(key types.NamespacedName) {
-	application := c.sliceOwners[key]
-	delete(c.sliceOwners, key)
-	if delete(c.slicesOf[application], key); len(c.slicesOf[application]) == 0 {
-		delete(c.slicesOf, application)
+func (h *sliceClient) forgetSlice(key types.NamespacedName) {
+	application := h.owners[key]
+	delete(h.owners, key)
+	if delete(h.known[application], key); len(h.known[application]) == 0 {
+		delete(h.known, application)
 	}
+}
+
+// slicesIn returns a selection of all slices in the same namespaces. Slices have no labels to select them
+// by.
+func slicesIn(selection cluster.Selection) cluster.Selection {
+	return cluster.Selection{Namespaces: selection.Namespaces}
 }

@@ -75,20 +75,20 @@ func TestNothingIsRememberedBeyondASlot(t *testing.T) {
 	c.Begin(1, heldFor(nil))
 	for i := range 20 {
 		uid := types.UID([]string{"ab", "cd", "ef", "01"}[i%4] + string(rune('a'+i)))
-		c.names[uid], c.memories[uid] = types.NamespacedName{Namespace: "shop", Name: string(uid)}, &memory{}
-		c.changed[uid], c.arrived[uid] = struct{}{}, struct{}{}
-		c.orphans[uid] = struct{}{}
+		c.registry.names[uid], c.registry.memories[uid] = types.NamespacedName{Namespace: "shop", Name: string(uid)}, &memory{}
+		c.registry.changed[uid], c.registry.arrived[uid] = struct{}{}, struct{}{}
+		c.registry.orphans[uid] = struct{}{}
 	}
 	c.End(0, true)
-	assert.NotEmpty(t, c.names)
-	for _, known := range []int{len(c.names), len(c.memories), len(c.changed), len(c.arrived)} {
-		assert.Equal(t, len(c.names), known)
+	assert.NotEmpty(t, c.registry.names)
+	for _, known := range []int{len(c.registry.names), len(c.registry.memories), len(c.registry.changed), len(c.registry.arrived)} {
+		assert.Equal(t, len(c.registry.names), known)
 		assert.Less(t, known, 20)
 	}
-	for uid := range c.names {
+	for uid := range c.registry.names {
 		assert.Equal(t, 1, shard.SlotForUID(string(uid), 2))
 	}
-	assert.Len(t, c.orphans, 20, "what a version has shown is not seen again")
+	assert.Len(t, c.registry.orphans, 20, "what a version has shown is not seen again")
 }
 
 func TestATurnIsFencedByItsSlot(t *testing.T) {

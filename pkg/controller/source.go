@@ -11,6 +11,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -26,12 +27,20 @@ const firstFetchRetry = 5 * time.Second
 // renewals limits how many sources are fetched and translated at the same time.
 var renewals = source.NewSlots(16, 4)
 
+// sourceRenewer keeps the translations of templates and archives up to date.
+type sourceRenewer struct {
+	registry *registry
+	fetcher  source.Fetcher
+	hooks    *hooks.Hooks
+	// interval is the time between two polls without spec.interval.
+	interval time.Duration
+	now      func() time.Time
+}
+
 // source returns the translation of an Application's template or archive. It returns none for
 // spec.manifest, or as long as there is no translation that the controller may act on.
-func (c *Controller) source(ctx context.Context, app *v1alpha1.Application, target turn.Target) turn.Source {
-	c.mu.Lock()
-	m := c.memories[app.UID]
-	c.mu.Unlock()
+func (s *sourceRenewer) source(ctx context.Context, app *v1alpha1.Application, target turn.Target) turn.Source {
+	m := s.registry.memory(app.UID)
 	if m == nil {
 		return turn.Source{Waiting: true} // the Application was deleted
 	}
@@ -41,7 +50,7 @@ func (c *Controller) source(ctx context.Context, app *v1alpha1.Application, targ
 	}
 	deleting := app.DeletionTimestamp != nil
 	if !deleting {
-		m.translated = c.renewed(ctx, app, m.translated, target)
+		m.translated = s.renewed(ctx, app, m.translated, target)
 	}
 	t := m.translated
 	if !deleting && !t.usable(app) {
@@ -58,7 +67,7 @@ func (c *Controller) source(ctx context.Context, app *v1alpha1.Application, targ
 }
 
 // renewed returns the newest translation, and starts to renew it in another goroutine if that is due.
-func (c *Controller) renewed(ctx context.Context, app *v1alpha1.Application, t *translation, target turn.Target) *translation {
+func (s *sourceRenewer) renewed(ctx context.Context, app *v1alpha1.Application, t *translation, target turn.Target) *translation {
 	if t != nil && t.coming != nil {
 		select {
 		case t = <-t.coming:
@@ -66,7 +75,7 @@ func (c *Controller) renewed(ctx context.Context, app *v1alpha1.Application, t *
 			return t
 		}
 	}
-	if t.fresh(app, c.options.Now()) {
+	if t.fresh(app, s.now()) {
 		return t
 	}
 	meanwhile := translation{coming: make(chan *translation, 1)}
@@ -75,8 +84,8 @@ func (c *Controller) renewed(ctx context.Context, app *v1alpha1.Application, t *
 		meanwhile.coming = make(chan *translation, 1)
 	}
 	go func() {
-		meanwhile.coming <- c.renew(ctx, app, target, t)
-		c.queue.Add(keyOf(app))
+		meanwhile.coming <- s.renew(ctx, app, target, t)
+		s.registry.queue.Add(keyOf(app))
 	}()
 	return &meanwhile
 }
@@ -101,26 +110,26 @@ func (t *translation) lasts(app *v1alpha1.Application) bool {
 }
 
 // renew waits for a free slot, and then reads and translates the source.
-func (c *Controller) renew(ctx context.Context, app *v1alpha1.Application, target turn.Target, before *translation) (t *translation) {
+func (s *sourceRenewer) renew(ctx context.Context, app *v1alpha1.Application, target turn.Target, before *translation) (t *translation) {
 	t = &translation{app: app, request: app.Annotations[v1alpha1.AnnotationReconcile]}
 	if before != nil {
 		t.material = before.material
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			c.settle(t, before, &intent.Source{Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: worker.PanicError(ctx, r).Error()}})
+			s.settle(t, before, &intent.Source{Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: worker.PanicError(ctx, r).Error()}})
 		}
 	}()
 	if release, err := renewals.Acquire(ctx, app.Namespace); err == nil {
 		defer release()
 	}
-	c.settle(t, before, c.translate(ctx, app, target, t, before))
+	s.settle(t, before, s.translate(ctx, app, target, t, before))
 	return t
 }
 
 // translate gathers the source, and translates it unless it is unchanged.
-func (c *Controller) translate(ctx context.Context, app *v1alpha1.Application, target turn.Target, t, before *translation) *intent.Source {
-	material, problem := source.Gather(ctx, app, reader{target, app.Namespace}, c.options.Fetcher, t.material)
+func (s *sourceRenewer) translate(ctx context.Context, app *v1alpha1.Application, target turn.Target, t, before *translation) *intent.Source {
+	material, problem := source.Gather(ctx, app, reader{target, app.Namespace}, s.fetcher, t.material)
 	if problem != nil {
 		return &intent.Source{Problem: problem}
 	}
@@ -129,17 +138,17 @@ func (c *Controller) translate(ctx context.Context, app *v1alpha1.Application, t
 	if unchanged {
 		return before.translation
 	}
-	return source.Translate(ctx, material, c.options.Fetcher, c.options.Hooks)
+	return source.Translate(ctx, material, s.fetcher, s.hooks)
 }
 
 // settle sets the translation that is in effect from now on, and the time of the next poll. While a source
 // cannot be fetched or translated, its last good translation stays in effect: the cached one, or else the
 // one in the status.
-func (c *Controller) settle(t, before *translation, translation *intent.Source) {
+func (s *sourceRenewer) settle(t, before *translation, translation *intent.Source) {
 	t.translation = translation
 	if translation.Problem == nil {
 		if !t.material.IsStatic() {
-			t.next = c.nextPoll(t.app, 0)
+			t.next = s.nextPoll(t.app, 0)
 		}
 		return
 	}
@@ -160,13 +169,13 @@ func (c *Controller) settle(t, before *translation, translation *intent.Source) 
 	if problem.Disposition() == v1alpha1.DispositionEdit && t.material != nil && t.material.IsStatic() {
 		return // another attempt would fail, too
 	}
-	t.next = c.nextPoll(t.app, t.failures)
+	t.next = s.nextPoll(t.app, t.failures)
 }
 
 // nextPoll returns the time of the next poll of a source: after the interval, or earlier after a failure.
 // The time is up to 10% earlier at random, so that not all sources are polled at the same moment.
-func (c *Controller) nextPoll(app *v1alpha1.Application, failures int) time.Time {
-	wait := c.options.SourceInterval
+func (s *sourceRenewer) nextPoll(app *v1alpha1.Application, failures int) time.Time {
+	wait := s.interval
 	if app.Spec.Interval != nil {
 		wait = app.Spec.Interval.Duration
 	}
@@ -174,7 +183,7 @@ func (c *Controller) nextPoll(app *v1alpha1.Application, failures int) time.Time
 		wait = min(firstFetchRetry<<min(failures-1, 10), wait)
 	}
 	wait -= time.Duration(rand.Int64N(int64(wait)/10 + 1))
-	return c.options.Now().Add(wait)
+	return s.now().Add(wait)
 }
 
 // reader reads with the permissions of an Application's ServiceAccount.

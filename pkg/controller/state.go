@@ -1,55 +1,22 @@
 package controller
 
 import (
-	"cmp"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/manifest"
-	"holdfast.dev/holdfast/pkg/plan"
-	"holdfast.dev/holdfast/pkg/writer"
+	"holdfast.dev/holdfast/pkg/cluster"
 )
 
-// register registers the metrics of the state of a controller.
-func (m *Metrics) register(c *Controller) { m.registry.MustRegister(state{c}) }
-
-// observe counts the corrections of a plan, updates the state of the Application that the metrics report,
-// and sends notifications.
-func (c *Controller) observe(app *v1alpha1.Application, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome, result plan.Result) {
-	now := seenIn(result.Status)
-	now.suspended = p.Suspended() && app.DeletionTimestamp == nil
-	now.observing = p.IsObserveOnly() && !p.Suspended() && app.DeletionTimestamp == nil
-	before, metrics := seenIn(app.Status), c.options.Metrics
-	c.mu.Lock()
-	if m := c.memories[app.UID]; m != nil {
-		if m.seen.ready != "" {
-			before = m.seen
-		}
-		m.seen = now
-	}
-	c.mu.Unlock()
-	metrics.happened(result.NewHistory)
-	metrics.contested(before.contestedFields, now.contestedFields)
-	c.notify(app, before, result)
-	writers := map[manifest.ID]string{}
-	for _, h := range result.NewHistory {
-		if _, known := writers[h.ID]; !known {
-			writers[h.ID] = writer.Class(h.Manager, h.Operation)
-		}
-	}
-	for _, change := range p.Changes {
-		outcome := outcomes[change.ID]
-		// An update without fields only restored the tracking metadata.
-		if outcome.Action == plan.Update && outcome.Object != nil && outcome.Problem == nil && len(change.Fields) > 0 && app.DeletionTimestamp == nil {
-			metrics.corrected(change.ID.GroupKind(), cmp.Or(writers[change.ID], "spec"))
-		}
-	}
-}
-
 // state is a collector of the metrics that are states and not counters.
-type state struct{ *Controller }
+type state struct {
+	registry *registry
+	slots    *slots
+	watches  *cluster.Watches
+	stores   []*cluster.ApplicationStore
+	now      func() time.Time
+}
 
 var (
 	applicationsDesc = prometheus.NewDesc("holdfast_applications", "Applications that this process has reconciled, by the status of their condition Ready.", []string{"ready"}, nil)
@@ -81,8 +48,8 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 			*n++
 		}
 	}
-	s.mu.Lock()
-	for _, m := range s.memories {
+	s.registry.mu.Lock()
+	for _, m := range s.registry.memories {
 		if m.seen.ready == "" {
 			continue // its first reconcile has not finished
 		}
@@ -93,7 +60,7 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 		count(&observing, m.seen.observing)
 		count(&drifted, m.seen.drifted)
 	}
-	s.mu.Unlock()
+	s.registry.mu.Unlock()
 	gauge := func(desc *prometheus.Desc, n int, labels ...string) {
 		to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(n), labels...)
 	}
@@ -105,12 +72,16 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 	gauge(observingDesc, observing)
 	gauge(driftedDesc, drifted)
 	gauge(contestedDesc, contested)
-	gauge(objectsDesc, s.target.watches.Objects())
-	gauge(watchesDesc, s.target.watches.Len())
+	gauge(objectsDesc, s.watches.Objects())
+	gauge(watchesDesc, s.watches.Len())
 	if s.slots.n > 1 {
 		gauge(slotsDesc, s.slots.n)
 		gauge(slotsHeldDesc, s.slots.number())
 	}
-	now := s.options.Now()
-	gauge(deadDesc, s.target.watches.Stalled(now)+s.applications.Stalled(now)+s.slices.Stalled(now))
+	now := s.now()
+	dead := s.watches.Stalled(now)
+	for _, store := range s.stores {
+		dead += store.Stalled(now)
+	}
+	gauge(deadDesc, dead)
 }

@@ -2,14 +2,11 @@ package controller
 
 import (
 	"context"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
-	"holdfast.dev/holdfast/pkg/controller/profiles"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -23,32 +20,7 @@ type target struct {
 	*targetCluster
 	*cluster.Writer
 	app   types.UID
-	now   func() time.Time
 	await func(group string)
-	of    *profiles.Profiles
-}
-
-// targetOf returns the cluster with an Application's objects.
-func (c *Controller) targetOf(app *v1alpha1.Application) (turn.Target, error) {
-	writer, err := c.target.client.WriterFor(app.Namespace, c.accountOf(app))
-	if err != nil {
-		return nil, err
-	}
-	writer = writer.WithFieldManager(v1alpha1.FieldManagerOf(app.Namespace, app.Name))
-	return target{&c.target, writer, app.UID, c.options.Now, func(group string) { c.awaitKind(group, keyOf(app)) }, c.profiles}, nil
-}
-
-// viewOf returns the same cluster for reading from the stores, without a writer.
-func (c *Controller) viewOf(app *v1alpha1.Application) target {
-	return target{targetCluster: &c.target, app: app.UID, await: func(string) {}}
-}
-
-// accountOf returns the ServiceAccount that acts for an Application.
-func (c *Controller) accountOf(app *v1alpha1.Application) string {
-	if account := app.Spec.ServiceAccountName; account != "" {
-		return account
-	}
-	return c.options.DefaultServiceAccount
 }
 
 func (target) Kinds() intent.Kinds { return intent.Offline() }
@@ -162,7 +134,7 @@ func (t target) Silent(mapping cluster.Mapping) error {
 }
 
 func (t target) Profiles(_ context.Context, objects []manifest.ID) (intent.Profiles, error) {
-	return t.of.For(t.app, objects)
+	return t.profiles.For(t.app, objects)
 }
 
 func idOf(gk schema.GroupKind, key types.NamespacedName) manifest.ID {

@@ -2,20 +2,29 @@ package controller
 
 import (
 	"context"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/controller/profiles"
+	"holdfast.dev/holdfast/pkg/turn"
 )
 
 // targetCluster is a cluster with held objects. There is only one, which also has the Applications.
-// Controller.targetOf returns the cluster with an Application's objects.
+// targetOf returns the cluster with an Application's objects.
 type targetCluster struct {
 	client  *cluster.Client
 	mapper  *cluster.Mapper
 	watches *cluster.Watches
 	// namespaces notifies Applications of namespaces that they wait for.
 	namespaces *cluster.Namespaces
+	waits      *kindWaits
+	profiles   *profiles.Profiles
+	now        func() time.Time
+	// account is the ServiceAccount for Applications without spec.serviceAccountName.
+	account string
 }
 
 // run starts the watches. They run until the context ends.
@@ -36,10 +45,35 @@ func (t *targetCluster) narrow(s cluster.Selection) {
 func (t *targetCluster) drop(app types.UID) {
 	t.watches.SetInterest(app, nil, nil, nil, nil)
 	t.namespaces.SetWaiting(app, nil)
+	t.profiles.Forget(app)
 }
 
-// changed drops the cached kinds of a group, and returns the Applications that use them.
-func (t *targetCluster) changed(group string) []types.UID {
+// changed drops the cached kinds of a group, and returns the Applications that use them or waited for them.
+func (t *targetCluster) changed(group string) (users []types.UID, waiting map[types.NamespacedName]struct{}) {
 	t.mapper.Forget(group)
-	return t.watches.Users(group)
+	t.profiles.DefinitionChanged(group)
+	return t.watches.Users(group), t.waits.take(group)
+}
+
+// targetOf returns the cluster with an Application's objects.
+func (t *targetCluster) targetOf(app *v1alpha1.Application) (turn.Target, error) {
+	writer, err := t.client.WriterFor(app.Namespace, t.accountOf(app))
+	if err != nil {
+		return nil, err
+	}
+	writer = writer.WithFieldManager(v1alpha1.FieldManagerOf(app.Namespace, app.Name))
+	return target{t, writer, app.UID, func(group string) { t.waits.add(group, keyOf(app)) }}, nil
+}
+
+// viewOf returns the same cluster for reading from the stores, without a writer.
+func (t *targetCluster) viewOf(app *v1alpha1.Application) target {
+	return target{targetCluster: t, app: app.UID, await: func(string) {}}
+}
+
+// accountOf returns the ServiceAccount that acts for an Application.
+func (t *targetCluster) accountOf(app *v1alpha1.Application) string {
+	if account := app.Spec.ServiceAccountName; account != "" {
+		return account
+	}
+	return t.account
 }

@@ -30,7 +30,7 @@ func (c *Controller) work(ctx context.Context) {
 	busy, stop := rests(c.options.AtRest)
 	defer stop()
 	loop := worker.Loop[types.NamespacedName]{
-		Queue: c.queue, Workers: c.options.Concurrency, Handle: c.handle, Logger: c.loggerFor,
+		Queue: c.registry.queue, Workers: c.options.Concurrency, Handle: c.handle, Logger: c.applications.loggerFor,
 		OnHandled: func(key types.NamespacedName, err error, took time.Duration) {
 			c.options.Metrics.reconciled(err, took)
 			c.forgetMissing(key)
@@ -48,7 +48,9 @@ func (c *Controller) work(ctx context.Context) {
 func (c *Controller) handle(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 	ctx, leave, mine := c.slots.enter(ctx, key)
 	if !mine {
-		c.unchanged(key)
+		if object := c.applications.store.Get(key); object != nil {
+			c.registry.unchanged(object.UID)
+		}
 		return 0, nil
 	}
 	defer leave()
@@ -59,24 +61,15 @@ func (c *Controller) handle(ctx context.Context, key types.NamespacedName) (time
 	return after, err
 }
 
-// unchanged drops the recorded change of an Application that another process handles.
-func (c *Controller) unchanged(key types.NamespacedName) {
-	if object := c.applications.Get(key); object != nil {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.taken(object.UID)
-	}
-}
-
 // loggerFor returns the logger of one reconcile. Each of its lines identifies the reconcile, and the
 // version of the Application.
-func (c *Controller) loggerFor(ctx context.Context, key types.NamespacedName) klog.Logger {
+func (a *applicationClient) loggerFor(ctx context.Context, key types.NamespacedName) klog.Logger {
 	values := []any{
 		"reconcileID", string(uuid.NewUUID()),
 		"resource.apiVersion", v1alpha1.GroupVersion.String(), "resource.kind", "Application",
 		"resource.name", key.Name, "resource.namespace", key.Namespace,
 	}
-	if object := c.applications.Get(key); object != nil {
+	if object := a.store.Get(key); object != nil {
 		values = append(values, "resource.resourceVersion", object.ResourceVersion,
 			"resource.generation", object.Generation, "resource.uid", string(object.UID))
 	}
@@ -86,16 +79,14 @@ func (c *Controller) loggerFor(ctx context.Context, key types.NamespacedName) kl
 // resync returns the time until the next reconcile if nothing changes, or 0 for never. It is up to 10%
 // shorter than the interval, so that not all Applications are reconciled at the same moment.
 func (c *Controller) resync(key types.NamespacedName) time.Duration {
-	object := c.applications.Get(key)
+	object := c.applications.store.Get(key)
 	if object == nil {
 		return 0
 	}
 	interval := c.options.ResyncInterval
-	c.mu.Lock()
-	if m := c.memories[object.UID]; m != nil && m.interval > 0 {
-		interval = m.interval
+	if own := c.registry.interval(object.UID); own > 0 {
+		interval = own
 	}
-	c.mu.Unlock()
 	if interval <= 0 {
 		return 0
 	}

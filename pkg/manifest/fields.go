@@ -150,10 +150,10 @@ func (d *draft) refuseLeaves(manifest map[string]any) {
 	refuse(spec["observerSchema"], Path{"spec", "observerSchema"})
 }
 
-func (d *draft) applicationID() ID {
+func (o Options) applicationID() ID {
 	return ID{
 		Group: v1alpha1.GroupVersion.Group, Kind: v1alpha1.Kind,
-		Namespace: d.Application.Namespace, Name: d.Application.Name,
+		Namespace: o.Application.Namespace, Name: o.Application.Name,
 	}
 }
 

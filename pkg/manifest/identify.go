@@ -109,7 +109,7 @@ func (d *draft) readNamespace() string {
 }
 
 // text returns the string value of a required field. If it is missing, text adds an error and returns "".
-func (d *draft) text(value any, at ...string) string {
+func (f *findings) text(value any, at ...string) string {
 	text, isText := value.(string)
 	if text != "" {
 		return text
@@ -120,11 +120,11 @@ func (d *draft) text(value any, at ...string) string {
 	}
 	switch {
 	case value == nil:
-		d.fault(path, "is missing")
+		f.fault(path, "is missing")
 	case !isText:
-		d.fault(path, mustBeText(value))
+		f.fault(path, mustBeText(value))
 	default:
-		d.fault(path, "is empty")
+		f.fault(path, "is empty")
 	}
 	return ""
 }

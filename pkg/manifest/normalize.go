@@ -62,7 +62,7 @@ func Normalize(manifests []map[string]any, opts Options) (objects []Object, warn
 	objects = make([]Object, 0, len(manifests))
 	var faults []error
 	for position, manifest := range manifests {
-		d := &draft{Options: opts, position: position}
+		d := &draft{Options: opts, findings: findings{field: opts.Field, position: position}}
 		d.normalize(manifest)
 		switch {
 		case IsUnusedHook(d.content):
@@ -82,15 +82,21 @@ func Normalize(manifests []map[string]any, opts Options) (objects []Object, warn
 // draft is a manifest that is being normalized.
 type draft struct {
 	Options
+	findings
 
-	position int
-	content  map[string]any
-	// kind and id are zero until their fields have been validated.
+	content map[string]any
+	// kind is zero until its fields have been validated.
 	kind schema.GroupKind
-	id   ID
 	// ownership is the value of the annotation.
 	ownership v1alpha1.Ownership
+}
 
+// findings are the warnings and errors about one manifest.
+type findings struct {
+	field    Path
+	position int
+	// id is zero until its fields have been validated.
+	id       ID
 	warnings []*ValidationError
 	faults   []*ValidationError
 }
@@ -120,23 +126,23 @@ func (d *draft) object() Object {
 	return Object{ID: d.id, APIVersion: apiVersion, Ownership: d.ownership, Position: d.position, Field: d.Field, Content: d.content}
 }
 
-func (d *draft) fault(path Path, message string) {
-	d.faults = append(d.faults, &ValidationError{Field: d.Field, Position: d.position, ID: d.id, Path: path, Message: message})
+func (f *findings) fault(path Path, message string) {
+	f.faults = append(f.faults, &ValidationError{Field: f.field, Position: f.position, ID: f.id, Path: path, Message: message})
 }
 
-func (d *draft) warn(path Path, message string) {
-	d.warnings = append(d.warnings, &ValidationError{Field: d.Field, Position: d.position, ID: d.id, Path: path, Message: message})
+func (f *findings) warn(path Path, message string) {
+	f.warnings = append(f.warnings, &ValidationError{Field: f.field, Position: f.position, ID: f.id, Path: path, Message: message})
 }
 
 // sortedFaults returns the errors in a stable order, because some were found by iterating over maps. It
 // adds the identity of the object to errors that were found before it was known.
-func (d *draft) sortedFaults() []error {
-	slices.SortStableFunc(d.faults, func(a, b *ValidationError) int {
+func (f *findings) sortedFaults() []error {
+	slices.SortStableFunc(f.faults, func(a, b *ValidationError) int {
 		return cmp.Compare(a.Path.String(), b.Path.String())
 	})
-	faults := make([]error, len(d.faults))
-	for i, fault := range d.faults {
-		fault.ID = d.id
+	faults := make([]error, len(f.faults))
+	for i, fault := range f.faults {
+		fault.ID = f.id
 		faults[i] = fault
 	}
 	return faults

@@ -27,7 +27,8 @@ const maxNameLength = 52
 
 // database is a Mysql with a valid spec.
 type database struct {
-	name, namespace      string
+	identity
+
 	spec                 v1.MysqlSpec
 	cpu, memory, storage resource.Quantity
 }
@@ -36,7 +37,7 @@ type database struct {
 // also made without an API server, and rules that the definition cannot express. The error joins all
 // validation errors.
 func newDatabase(object *v1.Mysql) (*database, error) {
-	d := &database{name: object.Name, namespace: object.Namespace, spec: object.Spec}
+	d := &database{identity: identity{object.Name, object.Namespace}, spec: object.Spec}
 	var faults []error
 	for _, check := range []*template.ValidationError{
 		checkName(d.name),

@@ -11,22 +11,25 @@ const port = 3306
 // User is the MySQL user for clients. It has all privileges on the database of the spec.
 const user = "app"
 
+// identity is the name of a Mysql. It determines the names of its objects.
+type identity struct{ name, namespace string }
+
 // The StatefulSet, the client Service and the Secret have the name of the Mysql.
-func (d *database) headlessName() string { return d.name + "-headless" }
-func (d *database) configName() string   { return d.name + "-config" }
-func (d *database) volumeName() string   { return d.name + "-data" }
+func (i identity) headlessName() string { return i.name + "-headless" }
+func (i identity) configName() string   { return i.name + "-config" }
+func (i identity) volumeName() string   { return i.name + "-data" }
 
 // host returns the name by which clients in any namespace reach the server.
-func (d *database) host() string {
-	if d.namespace == "" {
-		return d.name // only in a file without a namespace
+func (i identity) host() string {
+	if i.namespace == "" {
+		return i.name // only in a file without a namespace
 	}
-	return fmt.Sprintf("%s.%s.svc", d.name, d.namespace)
+	return fmt.Sprintf("%s.%s.svc", i.name, i.namespace)
 }
 
 // selector selects the Pod regardless of its version.
-func (d *database) selector() values {
-	return values{"app.kubernetes.io/name": "mysql", "app.kubernetes.io/instance": d.name}
+func (i identity) selector() values {
+	return values{"app.kubernetes.io/name": "mysql", "app.kubernetes.io/instance": i.name}
 }
 
 // versionLabel is the label with the version in the spec.

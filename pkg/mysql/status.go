@@ -23,7 +23,7 @@ func (Template) Status(seen template.Seen) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &database{name: object.Name, namespace: object.Namespace}
+	d := identity{object.Name, object.Namespace}
 	status := v1.MysqlStatus{
 		ObservedGeneration: object.Generation,
 		Connection:         &v1.Connection{Host: d.host(), Port: port, SecretName: d.name},
@@ -40,11 +40,11 @@ func (Template) Status(seen template.Seen) (map[string]any, error) {
 }
 
 // conditions returns the three conditions about objects.
-func (d *database) conditions(live template.Live) []v1.Condition {
+func (i identity) conditions(live template.Live) []v1.Condition {
 	return []v1.Condition{
-		availableCondition(live[manifest.ID{Group: "apps", Kind: "StatefulSet", Namespace: d.namespace, Name: d.name}]),
-		existsCondition(v1.ConditionService, live[manifest.ID{Kind: "Service", Namespace: d.namespace, Name: d.name}]),
-		existsCondition(v1.ConditionSecret, live[manifest.ID{Kind: "Secret", Namespace: d.namespace, Name: d.name}]),
+		availableCondition(live[manifest.ID{Group: "apps", Kind: "StatefulSet", Namespace: i.namespace, Name: i.name}]),
+		existsCondition(v1.ConditionService, live[manifest.ID{Kind: "Service", Namespace: i.namespace, Name: i.name}]),
+		existsCondition(v1.ConditionSecret, live[manifest.ID{Kind: "Secret", Namespace: i.namespace, Name: i.name}]),
 	}
 }
 
@@ -85,8 +85,8 @@ func usable(conditions []v1.Condition) bool {
 
 // acceptingVersion returns the version of the server that accepts connections, or "" if it is unknown. While
 // the Pod of an earlier version still runs, it is unknown.
-func (d *database) acceptingVersion(usable bool, live template.Live) string {
-	set := live[manifest.ID{Group: "apps", Kind: "StatefulSet", Namespace: d.namespace, Name: d.name}]
+func (i identity) acceptingVersion(usable bool, live template.Live) string {
+	set := live[manifest.ID{Group: "apps", Kind: "StatefulSet", Namespace: i.namespace, Name: i.name}]
 	if !usable || integerAt(set, "status", "updatedReplicas") != 1 {
 		return ""
 	}
@@ -117,15 +117,15 @@ func readyConditions(verdict template.Verdict, usable bool, waiting string) []v1
 }
 
 // waitingFor describes the first object that is not ready, or the obstacle that it waits for.
-func (d *database) waitingFor(objects []v1.Condition, live template.Live) string {
-	claim := live[manifest.ID{Kind: "PersistentVolumeClaim", Namespace: d.namespace, Name: d.volumeName()}]
+func (i identity) waitingFor(objects []v1.Condition, live template.Live) string {
+	claim := live[manifest.ID{Kind: "PersistentVolumeClaim", Namespace: i.namespace, Name: i.volumeName()}]
 	for _, condition := range objects {
 		switch condition.Status {
 		case v1.Missing:
 			return fmt.Sprintf("waiting for the %s to be created", condition.Type)
 		case v1.Creating:
 			if manifest.NestedString(claim, "status", "phase") == "Pending" {
-				return fmt.Sprintf("waiting for the PersistentVolumeClaim %s to be bound to a volume", d.volumeName())
+				return fmt.Sprintf("waiting for the PersistentVolumeClaim %s to be bound to a volume", i.volumeName())
 			}
 			return fmt.Sprintf("waiting for the Pod of the %s to be ready", condition.Type)
 		}

@@ -7,7 +7,7 @@ import (
 )
 
 // closeOver observes the keys of the manifest that its closed maps hold.
-func (n *Node) closeOver(value any) {
+func closeOver(n *Node, value any) {
 	switch n.Shape {
 	case Leaf:
 	case Map:
@@ -18,12 +18,12 @@ func (n *Node) closeOver(value any) {
 			}
 		}
 		for _, f := range n.Fields {
-			f.Node.closeOver(m[f.Name])
+			closeOver(f.Node, m[f.Name])
 		}
 	case Sequence:
 		l, _ := value.([]any)
 		for i, element := range n.List.Elements {
-			element.closeOver(elementAt(l, i))
+			closeOver(element, elementAt(l, i))
 		}
 	}
 }
@@ -31,7 +31,7 @@ func (n *Node) closeOver(value any) {
 // KeepServerKeys adds the keys that appeared in the response to the controller's own write to the kept keys
 // of closed maps and lists. added reports whether the response added the value at a path. KeepServerKeys reports
 // whether it added any key.
-func (e *Schema) KeepServerKeys(t *kinds.Node, desired, answer map[string]any, added func(*Path) bool) bool {
+func (e *schemaTree) KeepServerKeys(t *kinds.Node, desired, answer map[string]any, added func(*Path) bool) bool {
 	return keepAnswer(e.Root, t, nil, desired, answer, added)
 }
 
@@ -54,7 +54,7 @@ func keepAnswer(n *Node, t *kinds.Node, path *Path, desired, answer any, added f
 		d, _ := desired.([]any)
 		a, _ := answer.([]any)
 		pairing := n.List.Pair(t, d, a, len(d))
-		kept = n.keepElements(&pairing, path, added)
+		kept = keepElements(n, &pairing, path, added)
 		for i, k := range pairing.Live {
 			if k >= 0 {
 				kept = keepAnswer(n.List.Elements[i], t.Elem(), path.Element(pairing.Label(i), k), elementAt(d, i), a[k], added) || kept
@@ -65,7 +65,7 @@ func keepAnswer(n *Node, t *kinds.Node, path *Path, desired, answer any, added f
 }
 
 // keepElements adds the keys of elements that appeared in a response to the kept keys of a closed list.
-func (n *Node) keepElements(pairing *Pairing, path *Path, added func(*Path) bool) (kept bool) {
+func keepElements(n *Node, pairing *Pairing, path *Path, added func(*Path) bool) (kept bool) {
 	if n.Keys == nil {
 		return false
 	}
@@ -79,7 +79,7 @@ func (n *Node) keepElements(pairing *Pairing, path *Path, added func(*Path) bool
 
 // KeepKeys copies the kept keys of a recorded schema. desired and previous are the states that the two
 // schemas belong to.
-func (e *Schema) KeepKeys(t *kinds.Node, desired map[string]any, before *Schema, previous map[string]any) {
+func (e *schemaTree) KeepKeys(t *kinds.Node, desired map[string]any, before *Schema, previous map[string]any) {
 	if before != nil {
 		keepKeys(e.Root, before.Root, t, desired, previous)
 	}
@@ -118,7 +118,7 @@ func keepKeys(n, before *Node, t *kinds.Node, desired, previous any) {
 // can add elements, is closed, except for metadata.
 func (e *Schema) Closed(t *kinds.Node) *Schema {
 	closed := e.Copy()
-	closed.Root.closeFree(t)
+	closeFree(closed.Root, t)
 	return closed
 }
 
@@ -126,25 +126,26 @@ func (e *Schema) Closed(t *kinds.Node) *Schema {
 // lists above it. It returns false if there is no such map or list.
 func (e *Schema) ClosedAt(path *Path) (*Schema, bool) {
 	closed := e.Copy()
-	found := closed.Root.closeAt(nil, withoutElements(path))
+	found := closeAt(closed.Root, nil, withoutElements(path))
 	return closed, found
 }
 
-// closeAt closes the maps and lists at a path, in all elements of the lists above them.
-func (n *Node) closeAt(path *Path, at string) bool {
+// closeAt closes the maps, and the lists to which other clients can add elements, at a path, in all elements of
+// the lists above them.
+func closeAt(n *Node, path *Path, at string) bool {
 	found := false
-	if path != nil && n.closes() && withoutElements(path) == at && (n.Shape == Sequence || !path.IsElement()) {
+	if path != nil && (n.Shape == Map || n.Shape == Sequence && n.List.Open) && withoutElements(path) == at && (n.Shape == Sequence || !path.IsElement()) {
 		n.Keys, found = &Keys{Hold: []string{"*"}}, true
 	}
 	switch n.Shape {
 	case Leaf:
 	case Map:
 		for _, f := range n.Fields {
-			found = f.Node.closeAt(path.Field(f.Name), at) || found
+			found = closeAt(f.Node, path.Field(f.Name), at) || found
 		}
 	case Sequence:
 		for i, element := range n.List.Elements {
-			found = element.closeAt(path.Element(positionLabel(i), -1), at) || found
+			found = closeAt(element, path.Element(positionLabel(i), -1), at) || found
 		}
 	}
 	return found
@@ -161,11 +162,8 @@ func withoutElements(path *Path) string {
 	return through.String()
 }
 
-// closes reports whether a node can be closed: it is a map, or a list to which other clients can add elements.
-func (n *Node) closes() bool { return n.Shape == Map || n.Shape == Sequence && n.List.Open }
-
 // closeFree closes the maps that can have any keys, and the lists that can have any elements.
-func (n *Node) closeFree(t *kinds.Node) {
+func closeFree(n *Node, t *kinds.Node) {
 	switch n.Shape {
 	case Leaf:
 	case Map:
@@ -176,11 +174,11 @@ func (n *Node) closeFree(t *kinds.Node) {
 			if f.Node.Shape == Map && t.HasFreeKeys(f.Name) || f.Node.Shape == Sequence && f.Node.List.Open {
 				f.Node.Keys = &Keys{Hold: []string{"*"}}
 			}
-			f.Node.closeFree(t.Field(f.Name))
+			closeFree(f.Node, t.Field(f.Name))
 		}
 	case Sequence:
 		for _, element := range n.List.Elements {
-			element.closeFree(t.Elem())
+			closeFree(element, t.Elem())
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 // LoadBalancer, the schema also records the address in the status.
 func DefaultEntry(object manifest.Object) *Schema {
 	root := &Node{Shape: Map, Fields: make([]Field, 0, len(object.Content))}
-	entry := &Schema{ID: object.ID, APIVersion: object.APIVersion, Root: root, Default: true}
+	entry := &Schema{ID: object.ID, APIVersion: object.APIVersion, schemaTree: schemaTree{root}, Default: true}
 	for _, name := range sortedKeys(object.Content) {
 		switch name {
 		case "apiVersion", "kind":
@@ -37,7 +37,7 @@ func (e *Schema) Typed(t *kinds.Node) *Schema {
 	if !e.Default || e.fields != nil {
 		return e
 	}
-	root := e.Root.typedBelow(t, true)
+	root := typedBelow(e.Root, t, true)
 	if root == e.Root {
 		return e
 	}
@@ -46,17 +46,17 @@ func (e *Schema) Typed(t *kinds.Node) *Schema {
 	return &typed
 }
 
-// typed returns the node with a leaf for everything that is one value by its type.
-func (n *Node) typed(t *kinds.Node) *Node {
+// typedNode returns the node with a leaf for everything that is one value by its type.
+func typedNode(n *Node, t *kinds.Node) *Node {
 	if n.Shape == Map && t.IsOneValue() || n.Shape == Sequence && len(n.List.Elements) > 0 && !n.List.ByIdentity(t) {
 		return plainLeaf
 	}
-	return n.typedBelow(t, false)
+	return typedBelow(n, t, false)
 }
 
 // typedBelow applies typed below the node, which itself does not become a leaf. It skips the metadata of an
 // object of an unknown kind, because the types of metadata are missing then.
-func (n *Node) typedBelow(t *kinds.Node, root bool) *Node {
+func typedBelow(n *Node, t *kinds.Node, root bool) *Node {
 	switch n.Shape {
 	case Map:
 		node := n // until a child changes
@@ -64,7 +64,7 @@ func (n *Node) typedBelow(t *kinds.Node, root bool) *Node {
 			if root && t == nil && f.Name == "metadata" {
 				continue
 			}
-			child := f.Node.typed(t.Field(f.Name))
+			child := typedNode(f.Node, t.Field(f.Name))
 			if child == f.Node {
 				continue
 			}
@@ -80,7 +80,7 @@ func (n *Node) typedBelow(t *kinds.Node, root bool) *Node {
 			node = n.open()
 		}
 		for i, element := range n.List.Elements {
-			child := element.typed(t.Elem())
+			child := typedNode(element, t.Elem())
 			if child == element {
 				continue
 			}
@@ -103,35 +103,35 @@ func (n *Node) open() *Node {
 	return &Node{Shape: Sequence, List: &list}
 }
 
-// unbound removes the bounds of all lists.
-func (n *Node) unbound() {
+// unbind removes the bounds of all lists.
+func unbind(n *Node) {
 	for _, f := range n.Fields {
-		f.Node.unbound()
+		unbind(f.Node)
 	}
 	if n.List != nil {
 		n.List.Min, n.List.Max = 0, 0
 		for _, element := range n.List.Elements {
-			element.unbound()
+			unbind(element)
 		}
 	}
 }
 
 // Align makes the elements of lists without keys match as in a default schema: see List.Aligned.
-func (e *Schema) Align() { e.Root = e.Root.aligned() }
+func (e *schemaTree) Align() { e.Root = alignedNode(e.Root) }
 
-func (n *Node) aligned() *Node {
+func alignedNode(n *Node) *Node {
 	c := *n
 	if n.List != nil {
 		list := *n.List
 		list.Aligned, list.Elements = true, slices.Clone(n.List.Elements)
 		for i, element := range list.Elements {
-			list.Elements[i] = element.aligned()
+			list.Elements[i] = alignedNode(element)
 		}
 		c.List = &list
 	}
 	c.Fields = slices.Clone(n.Fields)
 	for i, f := range c.Fields {
-		c.Fields[i].Node = f.Node.aligned()
+		c.Fields[i].Node = alignedNode(f.Node)
 	}
 	return &c
 }

@@ -8,10 +8,10 @@ import (
 )
 
 // FromFields reports whether the schema was made from spec.fields, without a schema that the user wrote.
-func (e *Schema) FromFields() bool { return e.fields != nil && !e.overWritten }
+func (e *schemaSource) FromFields() bool { return e.fields != nil && !e.overWritten }
 
 // FieldsPosition returns the index of the item in spec.fields that was applied, or NoEntry.
-func (e *Schema) FieldsPosition() int {
+func (e *schemaSource) FieldsPosition() int {
 	if e.fields == nil {
 		return NoEntry
 	}
@@ -19,7 +19,7 @@ func (e *Schema) FieldsPosition() int {
 }
 
 // NamesInFields reports whether the hold list of the spec.fields item contains a path, or a path below it.
-func (e *Schema) NamesInFields(path string) bool {
+func (e *schemaSource) NamesInFields(path string) bool {
 	if e.fields == nil {
 		return false
 	}
@@ -60,7 +60,7 @@ func (e *Schema) Recorded(t *kinds.Node, before *Schema, previous map[string]any
 
 // observesAll reports whether a node observes all of a value, except for fields that identify an object.
 func (n *Node) observesAll(value any) bool {
-	if n.releases() {
+	if n.Rule.releases() {
 		return false
 	}
 	switch v := value.(type) {
@@ -80,8 +80,8 @@ func (n *Node) observesAll(value any) bool {
 	return true
 }
 
-// releases reports whether a node has a rule that keeps the live value when the manifest drops the field.
-func (n *Node) releases() bool { return n.Rule != nil && n.Rule.Mode != ModePush }
+// releases reports whether a rule keeps the live value when the manifest drops the field. It accepts nil.
+func (r *Rule) releases() bool { return r != nil && r.Mode != ModePush }
 
 // identity reports whether a field of that name identifies an object, at any depth.
 func identity(name string) bool {
@@ -108,7 +108,7 @@ func (n *Node) element(i int) *Node {
 
 // observedByBoth returns the part of a value that two nodes observe. It returns false if there is none.
 func observedByBoth(a, b *Node, t *kinds.Node, value any) (any, bool) {
-	if a == nil || b == nil || a.releases() || b.releases() {
+	if a == nil || b == nil || a.Rule.releases() || b.Rule.releases() {
 		return nil, false
 	}
 	switch v := value.(type) {

@@ -132,7 +132,7 @@ func (c *fieldCompiler) close(node **Node, p cursor) {
 		return
 	}
 	if p.set && (*node == nil && closed.Shape == Sequence || *node != nil && (*node).Shape == Leaf) {
-		*node = defaultNode(p.value).typedBelow(p.t, false)
+		*node = typedBelow(defaultNode(p.value), p.t, false)
 	}
 	if *node != nil && (*node).Shape == closed.Shape {
 		closed.Fields, closed.List = (*node).Fields, (*node).List
@@ -229,7 +229,7 @@ func (c *fieldCompiler) judgeRules(entry *Schema) {
 }
 
 // has reports whether the schema has a rule at a path. A longer path may have released the field.
-func (e *Schema) has(path *Path, rule *Rule) bool {
+func (e *schemaTree) has(path *Path, rule *Rule) bool {
 	node := e.Root
 	for _, step := range path.Chain() {
 		switch {
@@ -245,4 +245,4 @@ func (e *Schema) has(path *Path, rule *Rule) bool {
 }
 
 // HasRules reports whether any leaf of the schema has a rule.
-func (e *Schema) HasRules() bool { return e.Root.hasRules() }
+func (e *schemaTree) HasRules() bool { return e.Root.hasRules() }

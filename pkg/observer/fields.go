@@ -128,11 +128,12 @@ func (f *Fields) Compile(object manifest.Object, in Context) CompileResult {
 		return c.out
 	}
 	if !f.FollowsManifest() || !in.Shared { // lists of a shared object have no bounds
-		root.closeOver(object.Content)
+		closeOver(root, object.Content)
 	}
 	c.out.Entry = &Schema{
-		ID: object.ID, APIVersion: object.APIVersion, Root: root, fields: f, kind: in.Type, profiled: c.profiled, released: c.released,
+		ID: object.ID, APIVersion: object.APIVersion, schemaTree: schemaTree{root},
 		Default: f.FollowsManifest() && !c.more, Follows: f.FollowsManifest(),
+		schemaSource: schemaSource{fields: f, kind: in.Type, profiled: c.profiled, released: c.released},
 	}
 	c.judgeRules(c.out.Entry)
 	return c.out
@@ -282,7 +283,7 @@ func (c *fieldCompiler) applyAt(node **Node, p cursor, steps []pathStep) {
 				c.why = wrongPath{fmt.Errorf("lies within %s, which the manifest does not set and which is held as one value", p.path)}
 				return
 			}
-			below = defaultNode(p.value).typedBelow(p.t, false)
+			below = typedBelow(defaultNode(p.value), p.t, false)
 			defer func(whole **Node) { *whole = below }(node)
 		}
 		node = &below
@@ -324,10 +325,10 @@ func (c *fieldCompiler) applyField(node **Node, p cursor) {
 	case p.path.Parent() == nil && p.path.Name() == "metadata":
 		*node = defaultMetadata(p.value)
 	default:
-		*node = defaultNode(p.value).typed(p.t)
+		*node = typedNode(defaultNode(p.value), p.t)
 	}
 	if c.isShared && *node != nil {
-		(*node).unbound()
+		unbind((*node))
 	}
 }
 

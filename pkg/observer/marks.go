@@ -25,7 +25,7 @@ func (e *Schema) WithMetadata(marks map[string]map[string]string) *Schema {
 
 // HasRoomForMarks reports whether WithMetadata only adds leaves to the schema, without replacing any node
 // of it.
-func (e *Schema) HasRoomForMarks() bool {
+func (e *schemaTree) HasRoomForMarks() bool {
 	metadata := e.Root.Field("metadata")
 	if metadata == nil || metadata.Shape != Map {
 		return metadata == nil
@@ -67,7 +67,7 @@ func MarkedObject(object map[string]any, marks map[string]map[string]string) map
 }
 
 // SameFields reports whether two schemas observe the same fields, regardless of list lengths.
-func (e *Schema) SameFields(other *Schema) bool { return sameFields(e.Root, other.Root) }
+func (e *schemaTree) SameFields(other *Schema) bool { return sameFields(e.Root, other.Root) }
 
 func sameFields(a, b *Node) bool {
 	if a.Shape != b.Shape || len(a.Fields) != len(b.Fields) || !a.Rule.same(b.Rule) || (a.Keys == nil) != (b.Keys == nil) {

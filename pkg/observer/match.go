@@ -37,7 +37,7 @@ func Assign(entries []*Schema, objects []manifest.Object) ([]*Schema, error) {
 				own.namespace = ""
 			}
 			assigned[k], from[k] = own, i
-			own.Root.closeOver(objects[k].Content)
+			closeOver(own.Root, objects[k].Content)
 			c.manifest = NewRuleContext(func() map[string]any { return own.Object(nil, objects[k].Content, objects[k].Content) })
 			c.fields(nil, own.Root, objects[k].Content)
 		}

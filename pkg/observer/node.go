@@ -192,8 +192,7 @@ type Schema struct {
 	APIVersion string
 	// Position is the index in spec.observerSchema, for a schema that the user wrote there.
 	Position int
-	// Root observes the fields, without apiVersion, kind and metadata.name, which identify the object.
-	Root *Node
+	schemaTree
 	// Default is true for a schema that was derived from the manifest and holds nothing else.
 	Default bool
 	// Follows is true for a schema that holds all fields that the manifest sets, except for those that
@@ -201,7 +200,18 @@ type Schema struct {
 	Follows bool
 	// namespace is the namespace that the schema itself sets, or "".
 	namespace string
-	freed     []*Path
+	schemaSource
+}
+
+// schemaTree has the nodes of a schema.
+type schemaTree struct {
+	// Root observes the fields, without apiVersion, kind and metadata.name, which identify the object.
+	Root *Node
+}
+
+// schemaSource has the sources of a schema.
+type schemaSource struct {
+	freed []*Path
 	// fields and kind are the sources of a schema that was made from spec.fields. overWritten is true if the
 	// paths were applied to a schema that the user wrote.
 	fields      *Fields

@@ -55,7 +55,7 @@ func ParseAll(raw []map[string]any) ([]*Schema, error) {
 }
 
 // Freed returns the paths of the fields that are released by name.
-func (e *Schema) Freed() []string { return texts(e.freed) }
+func (e *schemaSource) Freed() []string { return texts(e.freed) }
 
 func parseEntry(position int, raw map[string]any) (*Schema, []error) {
 	p := &parser{position: position, name: nameOf(raw), secret: raw["kind"] == "Secret"}

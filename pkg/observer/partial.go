@@ -15,7 +15,7 @@ import (
 // list has no effect.
 // Source: docs/semantics.md, "Shared objects".
 func PartialEntry(object manifest.Object, t *kinds.Node) *Schema {
-	entry := &Schema{ID: object.ID, APIVersion: object.APIVersion, Root: &Node{Shape: Map}, Default: true}
+	entry := &Schema{ID: object.ID, APIVersion: object.APIVersion, schemaTree: schemaTree{&Node{Shape: Map}}, Default: true}
 	for _, name := range sortedKeys(object.Content) {
 		if name == "apiVersion" || name == "kind" {
 			continue
@@ -72,7 +72,7 @@ func partialNode(t *kinds.Node, v any) *Node {
 
 // FindByAllKeys makes the elements of all lists match by all their keys, as in a shared object. An element
 // that differs in one key belongs to another client.
-func (e *Schema) FindByAllKeys() { e.Root.findByAllKeys() }
+func (e *schemaTree) FindByAllKeys() { e.Root.findByAllKeys() }
 
 func (n *Node) findByAllKeys() {
 	for _, f := range n.Fields {
@@ -97,7 +97,7 @@ type Nameless struct {
 }
 
 // UnkeyedLists returns the lists in which the schema observes elements that only their position identifies.
-func (e *Schema) UnkeyedLists(t *kinds.Node, content map[string]any) []Nameless {
+func (e *schemaTree) UnkeyedLists(t *kinds.Node, content map[string]any) []Nameless {
 	return e.Root.nameless(nil, t, content)
 }
 
@@ -148,7 +148,7 @@ func (l *List) nameless(path *Path, t *kinds.Node, elements []any) (found []Name
 
 // TruncatedLists returns the paths at which a schema would remove elements or keys of other clients from a
 // shared object: lists with bounds, and leaves over all labels, all annotations or all metadata.
-func (e *Schema) TruncatedLists() []string { return texts(e.Root.cuts(nil)) }
+func (e *schemaTree) TruncatedLists() []string { return texts(e.Root.cuts(nil)) }
 
 func (n *Node) cuts(path *Path) (found []*Path) {
 	switch n.Shape {
@@ -253,7 +253,7 @@ func (n elementName) names(id *elementKeys, element any) bool {
 }
 
 // Leaves returns the paths of all fields that a schema holds in a desired state.
-func (e *Schema) Leaves(t *kinds.Node, desired map[string]any) []string {
+func (e *schemaTree) Leaves(t *kinds.Node, desired map[string]any) []string {
 	var leaves []*Path
 	for _, f := range e.Root.Fields {
 		if v, set := desired[f.Name]; (set || f.Node.claims()) && !isStatus(f.Name) {
@@ -265,7 +265,7 @@ func (e *Schema) Leaves(t *kinds.Node, desired map[string]any) []string {
 
 // Empty returns the paths of the maps and lists in a desired state whose existence a schema observes, and
 // that contain only empty maps and lists.
-func (e *Schema) Empty(t *kinds.Node, desired map[string]any) []string {
+func (e *schemaTree) Empty(t *kinds.Node, desired map[string]any) []string {
 	var found []*Path
 	for _, f := range e.Root.Fields {
 		if v, set := desired[f.Name]; set && !isStatus(f.Name) {

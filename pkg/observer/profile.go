@@ -59,7 +59,7 @@ func (c *fieldCompiler) warnOf(by *ProfilePath, text string) {
 
 // ProfileOf returns the profile's path that decides about a field. It returns nil if the manifest or the
 // user decides.
-func (e *Schema) ProfileOf(path string) *ProfilePath {
+func (e *schemaSource) ProfileOf(path string) *ProfilePath {
 	for _, p := range slices.Backward(e.profiled) {
 		if IsUnder(path, p.path) {
 			return p.by
@@ -69,7 +69,7 @@ func (e *Schema) ProfileOf(path string) *ProfilePath {
 }
 
 // Profiles returns the names of the profiles that decide about any field, in order.
-func (e *Schema) Profiles() (names []string) {
+func (e *schemaSource) Profiles() (names []string) {
 	for _, p := range e.profiled {
 		if by := e.ProfileOf(p.path); by != nil && by == p.by {
 			names = append(names, by.Profile)

@@ -13,61 +13,61 @@ func (e *Schema) ReadBack(raw []byte) *Schema {
 	}
 	w, i := manifest.NewRawText(raw), 0
 	is := w.SkipObject(len(e.Root.Fields)+len([]string{"apiVersion", "kind"}), func(name []byte) bool {
-		switch child := e.Root.next(&i, name); {
+		switch child := nextField(e.Root, &i, name); {
 		case string(name) == "apiVersion":
 			return w.SkipString(e.APIVersion)
 		case string(name) == "kind":
 			return w.SkipString(e.ID.Kind)
 		case child == metadata:
-			return metadata.areWritten(w, 1, func(name []byte) bool { return string(name) == "name" && w.SkipString(e.ID.Name) })
+			return skipMap(metadata, w, 1, func(name []byte) bool { return string(name) == "name" && w.SkipString(e.ID.Name) })
 		default:
-			return child != nil && child.isWritten(w)
+			return child != nil && skipNode(child, w)
 		}
 	})
 	if !is || !w.IsDone() {
 		return nil
 	}
 	id := manifest.ID{Group: e.ID.Group, Kind: e.ID.Kind, Name: e.ID.Name}
-	return &Schema{ID: id, APIVersion: e.APIVersion, Root: e.Root}
+	return &Schema{ID: id, APIVersion: e.APIVersion, schemaTree: schemaTree{e.Root}}
 }
 
 // isOpenMap reports whether a node is a map to which other clients can add keys.
 func (n *Node) isOpenMap() bool { return n.Shape == Map && n.Keys == nil }
 
-// isWritten reports whether the JSON of a node follows.
-func (n *Node) isWritten(w *manifest.RawText) bool {
+// skipNode reports whether the JSON of a node follows.
+func skipNode(n *Node, w *manifest.RawText) bool {
 	switch {
 	case n.IsHeld() && !n.Quantity:
 		return w.SkipString(LeafText)
 	case n.isOpenMap():
-		return n.areWritten(w, 0, nil)
+		return skipMap(n, w, 0, nil)
 	case n.Shape == Sequence && n.Keys == nil && len(n.List.Keys) == 0 && !n.List.ByValue && n.List.Known == 0 && n.List.Raised == 0:
 		elements := n.List.Elements
 		return w.SkipList(len(elements)+1, func(i int) bool {
 			if i == len(elements) {
 				return n.List.isWritten(w)
 			}
-			return elements[i].isWritten(w)
+			return skipNode(elements[i], w)
 		})
 	}
 	return false
 }
 
-// areWritten reports whether the JSON of a map follows, with a number of additional fields that the node
+// skipMap reports whether the JSON of a map follows, with a number of additional fields that the node
 // does not have.
-func (n *Node) areWritten(w *manifest.RawText, more int, other func(name []byte) bool) bool {
+func skipMap(n *Node, w *manifest.RawText, more int, other func(name []byte) bool) bool {
 	i := 0
 	return w.SkipObject(len(n.Fields)+more, func(name []byte) bool {
-		if child := n.next(&i, name); child != nil {
-			return child.isWritten(w)
+		if child := nextField(n, &i, name); child != nil {
+			return skipNode(child, w)
 		}
 		return other != nil && other(name)
 	})
 }
 
-// next returns the child at an index, if it has that name, and increments the index. The JSON and the
+// nextField returns the child at an index, if it has that name, and increments the index. The JSON and the
 // children have the same order.
-func (n *Node) next(i *int, name []byte) *Node {
+func nextField(n *Node, i *int, name []byte) *Node {
 	if *i == len(n.Fields) || n.Fields[*i].Name != string(name) {
 		return nil
 	}

@@ -4,7 +4,7 @@ import "holdfast.dev/holdfast/pkg/kinds"
 
 // RuleItems returns the rules of a schema as items of hold in spec.fields. The keys of elements are those of the
 // manifest.
-func (e *Schema) RuleItems(t *kinds.Node, content map[string]any) (items []map[string]any) {
+func (e *schemaTree) RuleItems(t *kinds.Node, content map[string]any) (items []map[string]any) {
 	e.Root.ruleItems(t, nil, content, func(path *Path, parts map[string]any) {
 		parts["path"] = path.String()
 		items = append(items, parts)

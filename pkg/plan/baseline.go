@@ -148,7 +148,7 @@ func (p *Plan) HasRecord(id manifest.ID) bool {
 
 // prunes reports whether a field that is removed from the manifest is removed from the object: the
 // Application created the object, so there are no original values.
-func (res *resource) prunes() bool { return !res.policy.Existed && res.entry.Default }
+func (res *objectState) prunes() bool { return !res.policy.Existed && res.entry.Default }
 
 // isFirstAdoption reports whether an object is about to be adopted that never belonged to this Application,
 // so that all its values are original.
@@ -171,7 +171,7 @@ func (res *resourceInput) isFirstWrite(path string) bool {
 
 // matchesLocation reports whether the path of a difference leads to the same location in the live object.
 // In a list where only some elements have keys, an index may lead to another element.
-func (res *resource) matchesLocation(d delta.Difference) bool {
+func (res *objectState) matchesLocation(d delta.Difference) bool {
 	at, ok := delta.Locate(res.kind, res.live, d.Path)
 	return !ok || !at.Value.Set || d.Live.Set && at.Path.Pointer() == d.LivePath().Pointer()
 }

@@ -116,7 +116,7 @@ func (p comparer) normal(res *resource, desired map[string]any) func() map[strin
 // desired list. beginsAt returns nil if the record has that form. The record does not have it if the object
 // does not belong to the Application yet, if an earlier schema opened the list, or if no controller
 // received the response to the create, which has all elements that admission added.
-func (res *resource) beginsAt(path *observer.Path) func(live, want any) bool {
+func (res *objectState) beginsAt(path *observer.Path) func(live, want any) bool {
 	r := res.previous
 	switch {
 	case res.policy.Adopts(), !res.policy.Writes, r == nil && res.policy.Existed && res.policy.Removes:

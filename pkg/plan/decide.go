@@ -72,10 +72,10 @@ func Decide(in Input) *Plan {
 func (f *facts) desired(r intent.Rendering) []*resource {
 	resources := make([]*resource, len(r.Objects))
 	for i, object := range r.Objects {
-		res := &resource{resourceInput: resourceInput{
+		res := &resource{objectState: objectState{resourceInput: resourceInput{
 			object: object, written: r.Written[i], rendered: r.Entries[i], kind: f.in.Kinds.Type(object.GVK()),
 			policy: claim.DesiredPolicy(f.in.Application, object.Ownership),
-		}}
+		}}}
 		if res.policy.Creates { // fields of shared objects are held by key, so Typed does not apply to them
 			res.rendered = res.rendered.Typed(res.kind)
 		}

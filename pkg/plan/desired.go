@@ -101,7 +101,7 @@ func (p decider) findServerElements(res *resource) {
 // Application created it. It compares the live object with the state that was sent, if that is known. Keys
 // that were added to closed maps are not recorded, because a live object does not show who added them. The
 // response to their removal does.
-func (res *resource) recordServerElements(live map[string]any) {
+func (res *objectState) recordServerElements(live map[string]any) {
 	r := res.previous
 	res.unanswered = true
 	if r == nil || !r.created {
@@ -125,7 +125,7 @@ func (res *resource) keepServerKeys(app *v1alpha1.Application, answer map[string
 
 // computeDesired computes the desired state from the manifest and the record. A record from before the
 // create only counts if the object exists.
-func (res *resource) computeDesired(exists bool) {
+func (res *objectState) computeDesired(exists bool) {
 	var previous map[string]any
 	res.entry = res.rendered.Raisable()
 	if r := res.previous; r != nil && (exists || !r.created) {

@@ -16,7 +16,7 @@ func (p releasePass) waitsFor(r *fieldReleaser, path string, all claim.Holders) 
 	if slices.ContainsFunc(r.claimed, func(c claim.Claim) bool { return c.Path == path }) {
 		return true
 	}
-	res := &resource{resourceInput: resourceInput{object: manifest.Object{ID: r.id}, kind: r.kind, policy: r.policy}, liveState: liveState{live: r.live}}
+	res := &resource{objectState: objectState{resourceInput: resourceInput{object: manifest.Object{ID: r.id}, kind: r.kind, policy: r.policy}, liveState: liveState{live: r.live}}}
 	return claimPass(p).recordedClaims(res, all, p.statuses[r.id]).holderOf(path) != ""
 }
 

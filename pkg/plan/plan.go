@@ -193,9 +193,7 @@ func (c Change) Writes() bool { return c.Action != Unchanged }
 // resource is a desired resource, decided with one live object. It is not modified after it is part of a plan:
 // see fresh.
 type resource struct {
-	resourceInput
-	desiredState
-	liveState
+	objectState
 	comparisons
 	sharing
 	originals
@@ -207,6 +205,13 @@ type resource struct {
 	problem  *Problem
 	warnings []string
 	change   Change
+}
+
+// objectState is an object as it is desired and as it is in the cluster.
+type objectState struct {
+	resourceInput
+	desiredState
+	liveState
 }
 
 // resourceInput is a desired object with the facts that are known before the comparison.
@@ -272,7 +277,7 @@ func (res *resource) fresh() *resource {
 	if res.aside != nil {
 		res = res.aside
 	}
-	return &resource{resourceInput: res.resourceInput, desiredState: desiredState{accepted: res.accepted}}
+	return &resource{objectState: objectState{resourceInput: res.resourceInput, desiredState: desiredState{accepted: res.accepted}}}
 }
 
 // pruneCandidate is a resource in the inventory, or with the tracking metadata, that is no longer desired.

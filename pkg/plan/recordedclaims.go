@@ -109,12 +109,12 @@ func (c *recordedClaims) leavesOf(other *v1alpha1.Application) map[string]bool {
 	if previous == nil || previous.entry == nil {
 		return nil
 	}
-	return (&resource{resourceInput: resourceInput{kind: c.res.kind, previous: previous}, liveState: liveState{live: c.res.live}}).leavesInStatus(status)
+	return (&objectState{resourceInput: resourceInput{kind: c.res.kind, previous: previous}, liveState: liveState{live: c.res.live}}).leavesInStatus(status)
 }
 
 // leavesInStatus returns the leaves that the Application holds according to its status: those on the record
 // that it does not wait for.
-func (res *resource) leavesInStatus(status *v1alpha1.ResourceStatus) map[string]bool {
+func (res *objectState) leavesInStatus(status *v1alpha1.ResourceStatus) map[string]bool {
 	held := map[string]bool{}
 	if !isStatusOf(status, res.live) {
 		return held

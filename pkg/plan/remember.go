@@ -70,7 +70,7 @@ func (res *resource) isUnwritten() bool {
 
 // isPending reports whether the previous record is still needed. It is needed if the live object still has
 // written values that must be removed, or if the live object is unknown.
-func (res *resource) isPending(o resourceResult) bool {
+func (res *objectState) isPending(o resourceResult) bool {
 	r := res.previous
 	if r == nil || r.entry == nil || r.entry.Default != res.entry.Default {
 		return false

@@ -90,7 +90,7 @@ func (c responseReader) responded(res *resource, outcome Outcome, o *resourceRes
 		if outcome.Action == Create {
 			point = &c.plan.hooks.ResourcePostCreate
 		}
-		if !res.leftExtra() {
+		if !res.change.leftExtra() {
 			res.entry.RaiseSurplus(res.kind, res.desired, live)
 		}
 		res.keepServerKeys(c.plan.in.Application, live)
@@ -135,8 +135,8 @@ func (res *resource) keepRefused(app *v1alpha1.Application, live map[string]any)
 
 // leftExtra reports whether the patch left elements in a list that is too long, because their removal is
 // deferred. The API server did not add those elements.
-func (res *resource) leftExtra() bool {
-	for _, d := range res.change.Fields {
+func (c *Change) leftExtra() bool {
+	for _, d := range c.Fields {
 		if d.Reason == delta.Extra && d.HeldBack {
 			return true
 		}
@@ -148,7 +148,7 @@ func (res *resource) leftExtra() bool {
 // and marks lists as contested that another client extends at each write.
 func (c responseReader) accept(res *resource, live map[string]any, action Action) {
 	after := comparer{&c.plan.facts}.compare(res, live)
-	forms := delta.Accept(after, func(d delta.Difference) bool { return res.wroteValue(d, action) })
+	forms := delta.Accept(after, func(d delta.Difference) bool { return res.change.wroteValue(d, action) })
 	maps.DeleteFunc(forms, losesTracking)
 	for _, path := range sortedPaths(forms) {
 		if res.accepted == nil {
@@ -161,10 +161,10 @@ func (c responseReader) accept(res *resource, live map[string]any, action Action
 		}
 	}
 	for _, d := range after.Differences {
-		if d.Reason == delta.Unwanted && !d.HeldBack && action == Update && res.wrote(d.Path, action) {
+		if d.Reason == delta.Unwanted && !d.HeldBack && action == Update && res.change.wrote(d.Path, action) {
 			c.plan.in.Memory = c.plan.in.Memory.with([]RejectedLeaf{c.plan.RecordRejection(Leaf{res.object.ID, d.Path}, filledIn(res.object.ID, d.Path))})
 		}
-		if d.Reason == delta.Extra && !d.HeldBack && res.wrote(d.Path, action) {
+		if d.Reason == delta.Extra && !d.HeldBack && res.change.wrote(d.Path, action) {
 			// A client between the controller and the API server, such as a webhook, adds it to every write.
 			leaf := Leaf{res.object.ID, d.Path}
 			if c.plan.in.Memory.markContested(leaf, d, c.now.Time, c.plan.in.ContestPolicy) {
@@ -184,21 +184,21 @@ func filledIn(id manifest.ID, path string) *Problem {
 
 // wroteValue reports whether the controller sent the desired value of a difference. If that value is a bound
 // of a rule, it checks the value as well as the path, because another value may have been sent.
-func (res *resource) wroteValue(d delta.Difference, action Action) bool {
+func (c *Change) wroteValue(d delta.Difference, action Action) bool {
 	if !d.Bound {
-		return res.wrote(d.Path, action)
+		return c.wrote(d.Path, action)
 	}
-	return slices.ContainsFunc(res.change.Fields, func(sent delta.Difference) bool {
+	return slices.ContainsFunc(c.Fields, func(sent delta.Difference) bool {
 		return !sent.HeldBack && sent.Path == d.Path && sent.Desired.Equal(d.Desired)
 	})
 }
 
 // wrote reports whether the controller's request wrote a path.
-func (res *resource) wrote(path string, action Action) bool {
+func (c *Change) wrote(path string, action Action) bool {
 	if action == Create {
 		return true
 	}
-	for _, d := range res.change.Fields {
+	for _, d := range c.Fields {
 		if !d.HeldBack && observer.IsUnder(path, d.Path) {
 			return true
 		}
@@ -345,7 +345,7 @@ func (c responseReader) rejected(res *resource, o resourceResult) {
 }
 
 // run returns the JobRun of a resource for the inventory; nil if it is not a Job.
-func (res *resource) run(before *v1alpha1.ResourceStatus, o resourceResult) *v1alpha1.JobRun {
+func (res *objectState) run(before *v1alpha1.ResourceStatus, o resourceResult) *v1alpha1.JobRun {
 	var known *v1alpha1.JobRun
 	if before != nil {
 		known = before.Job

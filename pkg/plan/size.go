@@ -106,7 +106,7 @@ func fieldsSize(app *v1alpha1.Application) int {
 }
 
 // projected returns the approximate lastObservedManifest item of a resource.
-func (res *resource) projected() any {
+func (res *objectState) projected() any {
 	if res.live != nil {
 		return res.entry.Project(res.kind, res.desired, res.live)
 	}

@@ -14,7 +14,7 @@ type artifact struct {
 }
 
 // artifactsOf returns the artifacts of a node template and its types, own ones first.
-func (e *evaluator) artifactsOf(n *template) []artifact {
+func (e *navigator) artifactsOf(n *template) []artifact {
 	var all []artifact
 	seen := map[string]bool{}
 	sources := []fileNode{n.get("artifacts")}
@@ -37,7 +37,7 @@ func (e *evaluator) artifactsOf(n *template) []artifact {
 }
 
 // readArtifact understands `name: path` and `name: {file: path, type: …}`.
-func (e *evaluator) readArtifact(p fileNode) (artifact, bool) {
+func (e *navigator) readArtifact(p fileNode) (artifact, bool) {
 	a := artifact{at: p, file: p, from: p.file}
 	if p.isMap() {
 		e.known(p, artifactKey)

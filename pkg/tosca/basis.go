@@ -9,7 +9,7 @@ import (
 // primitive returns the type that the values of a schema have at last, with the types on
 // the way, which may add constraints. A data type that is made of properties is its
 // own.
-func (t *library) primitive(s *schema) (base basis, line []*definition) {
+func (t *typeIndex) primitive(s *schema) (base basis, line []*definition) {
 	if s == nil {
 		return basis{}, nil
 	}
@@ -35,13 +35,13 @@ func (t *library) primitive(s *schema) (base basis, line []*definition) {
 }
 
 // baseOf returns the name of the type that the values of a schema have at last.
-func (t *library) baseOf(s *schema) string {
+func (t *typeIndex) baseOf(s *schema) string {
 	base, _ := t.primitive(s)
 	return base.name
 }
 
 // scaleOf returns the scale of a type that is derived from scalar.
-func (t *library) scaleOf(line []*definition) *scale {
+func (t *typeIndex) scaleOf(line []*definition) *scale {
 	if known := line[0].scale; known != nil {
 		return known
 	}

@@ -68,7 +68,7 @@ func (t *library) shortSchema(p fileNode) *schema {
 	return s
 }
 
-func (t *library) fullName(p fileNode, name string) string {
+func (t *typeIndex) fullName(p fileNode, name string) string {
 	if d := t.dataType(p.file, name); d != nil {
 		return d.name
 	}

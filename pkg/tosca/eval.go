@@ -11,12 +11,15 @@ import (
 // evaluator evaluates expressions. Its recursion is bounded by the nesting of the
 // files times the stack of properties.
 type evaluator struct {
-	*model
+	*navigator
 
 	sources *loader
 	values  map[property]value // of properties that have been evaluated
 	stack   []property         // of those that are being evaluated
 }
+
+// navigator finds the values, entities and artifacts that functions name.
+type navigator struct{ *model }
 
 // property is a property of a node template.
 type property struct {
@@ -209,7 +212,7 @@ func (of operation) countText() string {
 }
 
 // walk follows keys of maps and indexes of lists into a value.
-func (e *evaluator) walk(v value, steps []fileNode) value {
+func (e *navigator) walk(v value, steps []fileNode) value {
 	for _, step := range steps {
 		e.step(e.ctx)
 		if v.unknown {

@@ -27,7 +27,7 @@ func getInput(e *evaluator, args fileNode, _ scope) value {
 	}
 	in := e.inputs[name.text()]
 	if in == nil {
-		e.faults.add(e.pointed(args), UnknownInput, "unknown input %s%s", shown(name.text()), e.declared(name.text()))
+		e.faults.add(pointed(args), UnknownInput, "unknown input %s%s", shown(name.text()), e.declared(name.text()))
 		return unknown
 	}
 	v := e.input(in, args)
@@ -36,7 +36,7 @@ func getInput(e *evaluator, args fileNode, _ scope) value {
 }
 
 // pointed returns the call that has the arguments.
-func (e *evaluator) pointed(args fileNode) fileNode {
+func pointed(args fileNode) fileNode {
 	if args.path != nil && args.path.up != nil {
 		args.path = args.path.up
 	}

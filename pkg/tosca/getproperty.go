@@ -31,7 +31,7 @@ func getProperty(e *evaluator, args fileNode, s scope) value {
 }
 
 // entity returns the node template that the first argument names.
-func (e *evaluator) entity(p fileNode, s scope) *template {
+func (e *navigator) entity(p fileNode, s scope) *template {
 	switch name := p.text(); name {
 	case "SELF", "HOST", "SOURCE", "TARGET":
 		return e.relative(p, name, s)
@@ -44,7 +44,7 @@ func (e *evaluator) entity(p fileNode, s scope) *template {
 	}
 }
 
-func (e *evaluator) relative(p fileNode, name string, s scope) *template {
+func (e *navigator) relative(p fileNode, name string, s scope) *template {
 	switch {
 	case name == "SOURCE" || name == "TARGET":
 		e.faults.add(p, InvalidFunction, "%s is known only in relationships", name)
@@ -67,7 +67,7 @@ func (e *evaluator) relative(p fileNode, name string, s scope) *template {
 func (e *evaluator) propertyAt(n *template, steps []fileNode) value {
 	for {
 		name := steps[0].text()
-		if e.hasProperty(n, name) {
+		if hasProperty(n, name) {
 			return e.walk(e.property(n, name, steps[0]), steps[1:])
 		}
 		if len(steps) < 2 {
@@ -105,7 +105,7 @@ func (e *evaluator) propertyAt(n *template, steps []fileNode) value {
 }
 
 // ofCapability returns a property of a capability, or its default; absent if it has neither.
-func (e *evaluator) ofCapability(n *template, capability string, property fileNode) fileNode {
+func (e *navigator) ofCapability(n *template, capability string, property fileNode) fileNode {
 	name := property.text()
 	if assigned := n.get("capabilities").get(capability).get("properties").get(name); assigned.exists() {
 		return assigned
@@ -120,7 +120,7 @@ func (e *evaluator) ofCapability(n *template, capability string, property fileNo
 
 // ofRequired returns a property of the capability that a requirement leads to: the one that
 // it names, or that has its own name.
-func (e *evaluator) ofRequired(r requirement, property fileNode) fileNode {
+func (e *navigator) ofRequired(r requirement, property fileNode) fileNode {
 	if named := e.ofCapability(r.to, r.at.get("capability").text(), property); named.exists() {
 		return named
 	}
@@ -129,7 +129,7 @@ func (e *evaluator) ofRequired(r requirement, property fileNode) fileNode {
 
 // hasProperty reports whether a property can have a value: it is assigned, or its
 // type declares it.
-func (e *evaluator) hasProperty(n *template, name string) bool {
+func hasProperty(n *template, name string) bool {
 	return n.get("properties").get(name).exists() || n.schemas[name] != nil
 }
 
@@ -139,7 +139,7 @@ func (n *template) hasValue(name string) bool {
 	return n.get("properties").get(name).exists() || s != nil && s.initial.exists()
 }
 
-func (e *evaluator) noProperty(n *template, p fileNode) value {
+func (e *navigator) noProperty(n *template, p fileNode) value {
 	names := func() []string { return append(n.get("properties").names(), keysOf(n.schemas)...) }
 	e.faults.add(p, UnknownProperty, "the node %s has no property %s%s", n.name, shown(p.text()), e.near(p.text(), names))
 	return unknown
@@ -147,7 +147,7 @@ func (e *evaluator) noProperty(n *template, p fileNode) value {
 
 // alongRelationship follows requirement, [index,] TARGET. TARGET may be left out
 // before CAPABILITY.
-func (e *evaluator) alongRelationship(n *template, steps []fileNode) (requirement, []fileNode) {
+func (e *navigator) alongRelationship(n *template, steps []fileNode) (requirement, []fileNode) {
 	requirements, index := n.requirementsNamed(steps[0].text()), int64(0)
 	at := steps[0]
 	if steps = steps[1:]; len(steps) > 1 {

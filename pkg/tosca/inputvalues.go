@@ -77,18 +77,18 @@ func (e *evaluator) inputValue(in *input) (value, fileNode) {
 }
 
 // givenInputs returns the given values whose types are known.
-func (e *evaluator) givenInputs() map[string]any {
+func (t *model) givenInputs() map[string]any {
 	given := map[string]any{}
-	for name, in := range e.inputs {
-		if in.given != nil && (e.baseOf(in.schema) != "" || !in.at.get("type").exists()) {
-			given[name] = e.givenValue(in).any
+	for name, in := range t.inputs {
+		if in.given != nil && (t.baseOf(in.schema) != "" || !in.at.get("type").exists()) {
+			given[name] = t.givenValue(in).any
 		}
 	}
 	return given
 }
 
-func (e *evaluator) givenValue(in *input) value {
-	base, text := e.baseOf(in.schema), in.given.Text
+func (t *model) givenValue(in *input) value {
+	base, text := t.baseOf(in.schema), in.given.Text
 	if written, isText := in.given.Value.(string); isText && text == nil && base != "" && base != "any" {
 		text = &written
 	}
@@ -97,15 +97,15 @@ func (e *evaluator) givenValue(in *input) value {
 	if text != nil {
 		content, problem = fromText(*text, base)
 	} else {
-		content, problem = normal(in.given.Value, e.limits.Nesting)
+		content, problem = normal(in.given.Value, t.limits.Nesting)
 	}
 	if problem != "" {
-		e.faults.add(in.at, ValueTypeMismatch, "the given value %s", problem)
+		t.faults.add(in.at, ValueTypeMismatch, "the given value %s", problem)
 		return unknown
 	}
 	size := sizeOf(content)
-	if size > e.limits.Manifest {
-		e.faults.add(in.at, LimitExceeded, "the given value is larger than %d bytes", e.limits.Manifest)
+	if size > t.limits.Manifest {
+		t.faults.add(in.at, LimitExceeded, "the given value is larger than %d bytes", t.limits.Manifest)
 		return unknown
 	}
 	return value{any: content, size: size, unset: content == nil}

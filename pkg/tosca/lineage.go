@@ -7,22 +7,29 @@ import (
 
 // library has the types of all files.
 type library struct {
-	*session
+	*typeIndex
 
-	files   []*file
-	entry   *file
 	needed  map[*definition]bool               // by a manifest
 	schemas map[*definition]map[string]*schema // with the inherited ones
-	lines   map[*definition][]*definition      // that lineage returned
+}
+
+// typeIndex finds types by their names, and the types that they are derived from.
+type typeIndex struct {
+	*session
+
+	files []*file
+	entry *file
+	lines map[*definition][]*definition // that lineage returned
 }
 
 func newLibrary(s *session, files []*file, entry *file) *library {
-	return &library{session: s, files: files, entry: entry, needed: map[*definition]bool{}, schemas: map[*definition]map[string]*schema{}, lines: map[*definition][]*definition{}}
+	index := &typeIndex{s, files, entry, map[*definition][]*definition{}}
+	return &library{typeIndex: index, needed: map[*definition]bool{}, schemas: map[*definition]map[string]*schema{}}
 }
 
 // lineage returns a type and those it is derived from, nearest first. It ends where a
 // name is not known or a loop begins, which it reports if tell is set.
-func (t *library) lineage(d *definition, tell bool) []*definition {
+func (t *typeIndex) lineage(d *definition, tell bool) []*definition {
 	if known := t.lines[d]; known != nil && !tell {
 		return known
 	}
@@ -59,7 +66,7 @@ func (t *library) lineage(d *definition, tell bool) []*definition {
 
 // parentOf finds the type that d is derived from. A declared type may have the
 // name of a built-in one and be derived from it.
-func (t *library) parentOf(d *definition) *definition {
+func (t *typeIndex) parentOf(d *definition) *definition {
 	found := d.at.file.lookup(d.kind, d.parent)
 	if found == nil {
 		return t.opaqueType(d.at.file, d.kind, d.parent)
@@ -77,7 +84,7 @@ func loopOf(line []*definition, to *definition) string {
 
 // opaqueType returns a type of a well-known import that is not built in: it exists, and
 // is no Kubernetes object. The types of network functions need no import.
-func (t *library) opaqueType(f *file, kind kind, name string) *definition {
+func (t *typeIndex) opaqueType(f *file, kind kind, name string) *definition {
 	full := name[strings.LastIndex(name, ":")+1:] // without the prefix of the import
 	isNFV := strings.Contains(full, ".nfv.") || strings.HasPrefix(f.version.name, "tosca_simple_profile_for_")
 	if !strings.HasPrefix(full, "tosca.") || !isNFV && !f.minimalAnywhere(map[*file]bool{}) {
@@ -87,14 +94,14 @@ func (t *library) opaqueType(f *file, kind kind, name string) *definition {
 }
 
 // nodeType finds the type of a node template; nil if it is not known.
-func (t *library) nodeType(f *file, name string) *definition {
+func (t *typeIndex) nodeType(f *file, name string) *definition {
 	if found := f.lookup(nodeTypes, name); found != nil {
 		return found
 	}
 	return t.opaqueType(f, nodeTypes, name)
 }
 
-func (t *library) notImported(f *file, kind kind, name string) string {
+func (t *typeIndex) notImported(f *file, kind kind, name string) string {
 	if near := t.near(name, func() []string { return f.typeNames(kind) }); near != "" {
 		return near
 	}
@@ -132,7 +139,7 @@ func isScalarType(line []*definition) bool { return line[len(line)-1].parent == 
 
 // dataType finds a data type; nil if it is not known. Types of entities are taken
 // too: old templates write them for properties that hold names.
-func (t *library) dataType(f *file, name string) *definition {
+func (t *typeIndex) dataType(f *file, name string) *definition {
 	if found := f.lookup(dataTypes, name); found != nil {
 		return found
 	}
@@ -140,13 +147,13 @@ func (t *library) dataType(f *file, name string) *definition {
 }
 
 // isDeclared reports whether a function is one of the template's own.
-func (t *library) isDeclared(name string) bool {
+func (t *typeIndex) isDeclared(name string) bool {
 	name = name[strings.LastIndex(name, ":")+1:] // without the namespace of an import
 	return slices.ContainsFunc(t.files, func(f *file) bool { return f.root.get("functions").get(name).exists() })
 }
 
 // lineOf returns a type with those it is derived from; nil if the type is not known.
-func (t *library) lineOf(d *definition) []*definition {
+func (t *typeIndex) lineOf(d *definition) []*definition {
 	if d == nil {
 		return nil
 	}
@@ -155,7 +162,7 @@ func (t *library) lineOf(d *definition) []*definition {
 
 // capabilityLine returns the type of a capability that a node type declares, or the
 // capability type of that name; nil if it is not known.
-func (t *library) capabilityLine(line []*definition, name string) []*definition {
+func (t *typeIndex) capabilityLine(line []*definition, name string) []*definition {
 	declared := declaredIn(line, "capabilities", name)
 	if declared.isMap() {
 		declared = declared.get("type")

@@ -39,7 +39,7 @@ func (t *library) literalOf(p fileNode, want *schema) value {
 	}
 }
 
-func (t *library) scalarValue(p fileNode, want *schema, manifested bool) value {
+func (t *typeIndex) scalarValue(p fileNode, want *schema, manifested bool) value {
 	base := t.baseOf(want)
 	if base == "version" && !manifested && !p.isNull() {
 		return value{any: p.text(), size: sizeOf(p.text())}

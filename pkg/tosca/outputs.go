@@ -15,19 +15,19 @@ func (e *evaluator) outputs() []Output {
 		e.known(entry, outputKeys)
 		output := Output{Name: entry.name(), Description: entry.get("description").text(), State: Unavailable}
 		if content := entry.get("value"); content.exists() {
-			e.output(&output, e.eval(content, scope{output: true}))
+			output.set(e.eval(content, scope{output: true}))
 		}
 		all = append(all, output)
 	}
 	return all
 }
 
-func (e *evaluator) output(to *Output, v value) {
+func (o *Output) set(v value) {
 	switch {
 	case v.unknown || v.unset:
-	case v.secret || IsSensitive(to.Name):
-		to.State = Hidden
+	case v.secret || IsSensitive(o.Name):
+		o.State = Hidden
 	default:
-		to.State, to.Value = Available, copied(v.any)
+		o.State, o.Value = Available, copied(v.any)
 	}
 }

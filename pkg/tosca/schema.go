@@ -66,7 +66,7 @@ func (t *library) readEntrySchema(p fileNode) *schema {
 }
 
 // checkTypeName rejects the names of unknown data types.
-func (t *library) checkTypeName(p fileNode, name string) {
+func (t *typeIndex) checkTypeName(p fileNode, name string) {
 	switch {
 	case name == "scalar":
 		t.faults.add(p, InvalidType, "scalar is abstract: derive a data type with units from it")

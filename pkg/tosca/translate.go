@@ -47,11 +47,11 @@ func ReadInputs(ctx context.Context, source Source, given map[string]Input) (rea
 		}
 		types := newLibrary(s, sources.files, entry)
 		types.readAllTypes()
-		e := &evaluator{model: newModel(types)}
-		e.readInputs()
+		m := newModel(types)
+		m.readInputs()
 		s.faults.list = nil
-		e.giveInputs(given)
-		read = e.givenInputs()
+		m.giveInputs(given)
+		read = m.givenInputs()
 		return s.faults.err()
 	})
 	return read, err
@@ -72,7 +72,7 @@ func run(s *session, source Source, inputs map[string]Input) (Result, error) {
 	m.readTopology()
 	m.readInputs()
 	m.giveInputs(inputs)
-	e := &evaluator{model: m, sources: sources, values: map[property]value{}}
+	e := &evaluator{navigator: &navigator{m}, sources: sources, values: map[property]value{}}
 	m.checkTopology()
 	e.resolveInputs()
 	if !s.faults.empty() && !s.lenient {

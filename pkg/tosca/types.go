@@ -20,7 +20,7 @@ func (t *library) readAllTypes() {
 }
 
 // declared iterates over the types of every file.
-func (t *library) declared() iter.Seq[*definition] {
+func (t *typeIndex) declared() iter.Seq[*definition] {
 	return func(yield func(*definition) bool) {
 		for _, f := range t.files {
 			for kind := range f.types {

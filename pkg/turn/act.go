@@ -19,7 +19,8 @@ import (
 // manifest order. Deletes are last, and run only if everything else succeeded. A failing resource does not
 // stop the others.
 func (t *Reconciler) act(ctx context.Context, target Target, s *Snapshot, p *plan.Plan) *executor {
-	a := &executor{turns: t, target: target, s: s, plan: p, now: t.currentTime(), result: map[manifest.ID]plan.Outcome{}, refused: map[manifest.ID][]plan.RejectedLeaf{}, doors: map[string]*namespaceGate{}}
+	outcomes := &outcomeRecorder{target: target, s: s, plan: p, now: t.Now(), result: map[manifest.ID]plan.Outcome{}, refused: map[manifest.ID][]plan.RejectedLeaf{}}
+	a := &executor{turns: t, sender: &sender{outcomeRecorder: outcomes, hooks: t.Hooks, sleep: t.sleep, doors: map[string]*namespaceGate{}}}
 	var stage, deletes []plan.Change
 	for _, change := range p.Changes {
 		if change.Prune && change.Action != plan.Update {
@@ -166,7 +167,7 @@ func (a *executor) recovered(ctx context.Context, id manifest.ID) {
 }
 
 // readFirst reads the object, including managedFields.
-func (a *executor) readFirst(ctx context.Context, at cluster.Location) (map[string]any, *plan.Problem) {
+func (a *sender) readFirst(ctx context.Context, at cluster.Location) (map[string]any, *plan.Problem) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	object, err := a.target.Get(ctx, at)

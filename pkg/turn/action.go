@@ -1,6 +1,7 @@
 package turn
 
 import (
+	"context"
 	"sync"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -16,29 +18,43 @@ import (
 
 // executor executes the changes of one plan.
 type executor struct {
-	turns  *Reconciler
-	target Target
-	s      *Snapshot
-	plan   *plan.Plan
-	now    time.Time
+	*sender
+
+	turns *Reconciler
 	// tokensRecorded is true if the status was written during the execution of the plan. tokensErr is the
 	// error of this write.
 	tokensRecorded bool
 	tokensErr      error
+}
+
+// sender sends the requests of single changes.
+type sender struct {
+	*outcomeRecorder
+
+	hooks *hooks.Hooks
+	sleep func(ctx context.Context, d time.Duration) error
 	// ending caches, for each namespace that is being deleted, the message about its deletion.
 	ending sync.Map
-	mu     sync.Mutex // guards the fields below, and the State
-	result map[manifest.ID]plan.Outcome
-	// refused has the leaves that the API server rejected.
-	refused map[manifest.ID][]plan.RejectedLeaf
 	// searched has the progress of the search for each object whose patch was rejected.
 	searched map[manifest.ID]*progress
 	// doors has the gates of the namespaces in which objects are created.
 	doors map[string]*namespaceGate
 }
 
+// outcomeRecorder records the outcomes of changes, also in the State and in the store.
+type outcomeRecorder struct {
+	target Target
+	s      *Snapshot
+	plan   *plan.Plan
+	now    time.Time
+	mu     sync.Mutex // guards the fields below, the maps of the sender, and the State
+	result map[manifest.ID]plan.Outcome
+	// refused has the leaves that the API server rejected.
+	refused map[manifest.ID][]plan.RejectedLeaf
+}
+
 // decideAgain decides the change of a resource again, for its current object.
-func (a *executor) decideAgain(id manifest.ID, object map[string]any) plan.Change {
+func (a *outcomeRecorder) decideAgain(id manifest.ID, object map[string]any) plan.Change {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	change := a.plan.Replan(id, object, a.refused[id]...)
@@ -51,13 +67,13 @@ func (a *executor) decideAgain(id manifest.ID, object map[string]any) plan.Chang
 }
 
 // known returns the number of rejected leaves that are known for an object.
-func (a *executor) known(id manifest.ID) int {
+func (a *outcomeRecorder) known(id manifest.ID) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return len(a.refused[id])
 }
 
-func (a *executor) record(change plan.Change, outcome plan.Outcome) {
+func (a *outcomeRecorder) record(change plan.Change, outcome plan.Outcome) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	id := change.ID
@@ -88,7 +104,7 @@ func (a *executor) record(change plan.Change, outcome plan.Outcome) {
 }
 
 // recordWrite adds the response of a write to the store, before the watch delivers it.
-func (a *executor) recordWrite(at cluster.Location, object map[string]any) {
+func (a *outcomeRecorder) recordWrite(at cluster.Location, object map[string]any) {
 	a.target.Wrote(at, object)
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -98,7 +114,7 @@ func (a *executor) recordWrite(at cluster.Location, object map[string]any) {
 }
 
 // recordRead adds an object of the Application that was read to the store, before the watch delivers it.
-func (a *executor) recordRead(at cluster.Location, object map[string]any) {
+func (a *outcomeRecorder) recordRead(at cluster.Location, object map[string]any) {
 	u := unstructured.Unstructured{Object: object}
 	if u.GetLabels()[v1alpha1.LabelApplicationUID] == string(a.s.Input.Application.UID) || a.s.shared[at.ID] {
 		a.target.Wrote(at, observer.CopyMap(object)) // a copy, because the store drops managedFields and the caller needs them
@@ -110,7 +126,7 @@ func (a *executor) recordRead(at cluster.Location, object map[string]any) {
 
 // hasUnansweredPatch reports whether the last patch of an object had no response, and was for another
 // generation of the spec.
-func (a *executor) hasUnansweredPatch(id manifest.ID) bool {
+func (a *outcomeRecorder) hasUnansweredPatch(id manifest.ID) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	generation, unsure := a.s.memory.unsure[id]
@@ -118,7 +134,7 @@ func (a *executor) hasUnansweredPatch(id manifest.ID) bool {
 }
 
 // recordDeletion removes a deleted object from the store.
-func (a *executor) recordDeletion(at cluster.Location, uid string) {
+func (a *outcomeRecorder) recordDeletion(at cluster.Location, uid string) {
 	if uid == "" {
 		return
 	}

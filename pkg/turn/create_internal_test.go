@@ -59,9 +59,9 @@ func TestASecondCreate(t *testing.T) {
 			})
 			id := manifest.ID{Kind: "Service", Name: "web"}
 			target := &refusing{errs: slices.Concat(slices.Repeat([]error{refused}, 1+len(freeing)), row.last)}
-			a := &executor{
-				turns:  &Reconciler{Hooks: h, Sleep: func(context.Context, time.Duration) error { return nil }},
-				target: target, s: &Snapshot{memory: &State{}},
+			a := &sender{
+				hooks: h, sleep: func(context.Context, time.Duration) error { return nil },
+				outcomeRecorder: &outcomeRecorder{target: target, s: &Snapshot{memory: &State{}}},
 			}
 			outcome, again := a.create(t.Context(), cluster.Location{ID: id}, plan.Change{
 				Action: plan.Create, ID: id, Body: plan.Body{Manifest: map[string]any{"spec": "10.0.0.1"}, Fallback: map[string]any{}},

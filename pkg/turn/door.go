@@ -25,7 +25,7 @@ type namespaceGate struct {
 
 // createIn creates an object in a namespace, or a cluster-scoped object if namespace is empty. It returns an
 // error if no object can be created in the namespace.
-func (a *executor) createIn(namespace string, send func() (map[string]any, error)) (map[string]any, error) {
+func (a *sender) createIn(namespace string, send func() (map[string]any, error)) (map[string]any, error) {
 	if namespace == "" {
 		return send()
 	}
@@ -60,7 +60,7 @@ func (d *namespaceGate) record(namespace string, err error) {
 	}
 }
 
-func (a *executor) namespaceGate(namespace string) *namespaceGate {
+func (a *sender) namespaceGate(namespace string) *namespaceGate {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	d := a.doors[namespace]
@@ -73,7 +73,7 @@ func (a *executor) namespaceGate(namespace string) *namespaceGate {
 
 // knowsNamespace reports whether a namespace existed a moment ago: it is the Application's namespace, it has objects,
 // or it is itself a held object. The caller must hold the lock.
-func (a *executor) knowsNamespace(namespace string) bool {
+func (a *outcomeRecorder) knowsNamespace(namespace string) bool {
 	if namespace == a.s.Input.Application.Namespace {
 		return true
 	}

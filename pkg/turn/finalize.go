@@ -54,7 +54,7 @@ func (t *Reconciler) finalize(ctx context.Context, app *v1alpha1.Application, m 
 	if err != nil {
 		return Again(err)
 	}
-	t.home().Announce(app, p.Summarize(a.result, t.currentTime()).Event)
+	t.home().Announce(app, p.Summarize(a.result, t.Now()).Event)
 	t.deleted(ctx, app)
 	return 0, t.home().Forget(written)
 }

@@ -88,8 +88,8 @@ func (m *State) historyIn(now time.Time) (wait time.Duration, waits bool) {
 // fails, it returns the status unchanged and the entries wait, because the history is not worth a failure.
 // done drops the entries that were written.
 func (t *Reconciler) withHistory(ctx context.Context, app *v1alpha1.Application, m *State, status v1alpha1.ApplicationStatus) (named v1alpha1.ApplicationStatus, done func()) {
-	m.olderWritten = t.currentTime()
-	names, err := t.writeHistory(ctx, app, m.plan.Older)
+	m.olderWritten = t.Now()
+	names, err := sliceStore{t.Slices}.writeHistory(ctx, app, m.plan.Older)
 	if err != nil {
 		klog.FromContext(ctx).V(1).Info("Deferring the older history", "reason", err.Error())
 		return status, func() {}
@@ -100,8 +100,8 @@ func (t *Reconciler) withHistory(ctx context.Context, app *v1alpha1.Application,
 
 // writeHistory writes slices with more entries than those that the Application names. It omits the entries of
 // slices that are no longer available.
-func (t *Reconciler) writeHistory(ctx context.Context, app *v1alpha1.Application, more []v1alpha1.HistoryEntry) (names []string, err error) {
-	older, err := slice.OlderHistory(app, t.getSlice(ctx, app.Namespace))
+func (s sliceStore) writeHistory(ctx context.Context, app *v1alpha1.Application, more []v1alpha1.HistoryEntry) (names []string, err error) {
+	older, err := slice.OlderHistory(app, s.getSlice(ctx, app.Namespace))
 	var unavailable *slice.Unavailable
 	if err != nil && !errors.As(err, &unavailable) {
 		return nil, err
@@ -114,7 +114,7 @@ func (t *Reconciler) writeHistory(ctx context.Context, app *v1alpha1.Application
 		if slices.Contains(app.Status.HistorySlices, parts[i].Name) {
 			continue
 		}
-		if err := t.Slices.Create(ctx, &parts[i]); err != nil {
+		if err := s.Create(ctx, &parts[i]); err != nil {
 			return nil, err
 		}
 	}

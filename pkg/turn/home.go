@@ -16,7 +16,7 @@ func (t *Reconciler) home() ApplicationClient {
 	if t.Slices == nil {
 		return t.Home
 	}
-	return wholeHome{t.Home, t}
+	return wholeHome{t.Home, sliceStore{t.Slices}, cmp.Or(t.MaxBytes, v1alpha1.MaxApplicationBytes)}
 }
 
 // wholeHome is a client for complete Applications. It stores the parts that are too large for an Application
@@ -24,12 +24,13 @@ func (t *Reconciler) home() ApplicationClient {
 type wholeHome struct {
 	ApplicationClient
 
-	t *Reconciler
+	slices   sliceStore
+	maxBytes int
 }
 
 // Latest returns the given Application if a later version cannot be joined.
 func (h wholeHome) Latest(app *v1alpha1.Application) *v1alpha1.Application {
-	whole, err := h.t.join(context.Background(), h.ApplicationClient.Latest(app)) //nolint:forbidigo // what it names we wrote, or have read
+	whole, err := h.slices.join(context.Background(), h.ApplicationClient.Latest(app)) //nolint:forbidigo // what it names we wrote, or have read
 	if err != nil {
 		return app
 	}
@@ -41,7 +42,7 @@ func (h wholeHome) Read(ctx context.Context, app *v1alpha1.Application) (*v1alph
 	if err != nil {
 		return nil, err
 	}
-	return h.t.join(ctx, read)
+	return h.slices.join(ctx, read)
 }
 
 func (h wholeHome) WriteMetadata(ctx context.Context, app *v1alpha1.Application, finalizers []string, annotations map[string]string) (*v1alpha1.Application, error) {
@@ -59,7 +60,7 @@ func (h wholeHome) WriteStatus(ctx context.Context, app *v1alpha1.Application, s
 		return h.ApplicationClient.WriteStatus(ctx, app, status)
 	}
 	named := slices.Concat(app.RecordedIn, app.Status.RecordSlices, app.Status.HistorySlices)
-	stored, parts, err := slice.SplitStatus(app, status, cmp.Or(h.t.MaxBytes, v1alpha1.MaxApplicationBytes))
+	stored, parts, err := slice.SplitStatus(app, status, h.maxBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +68,7 @@ func (h wholeHome) WriteStatus(ctx context.Context, app *v1alpha1.Application, s
 		if slices.Contains(named, parts[i].Name) {
 			continue
 		}
-		if err := h.t.Slices.Create(ctx, &parts[i]); err != nil {
+		if err := h.slices.Create(ctx, &parts[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -79,9 +80,9 @@ func (h wholeHome) WriteStatus(ctx context.Context, app *v1alpha1.Application, s
 	named = slices.DeleteFunc(named, func(name string) bool {
 		return slices.Contains(stored.RecordSlices, name) || slices.Contains(stored.HistorySlices, name)
 	})
-	for _, s := range h.t.Slices.Of(nameOf(app)) {
+	for _, s := range h.slices.Of(nameOf(app)) {
 		if slices.Contains(named, s.Name) {
-			h.t.drop(ctx, s)
+			h.slices.drop(ctx, s)
 		}
 	}
 	return written, nil
@@ -93,9 +94,9 @@ func (h wholeHome) Forget(app *v1alpha1.Application) error {
 	if err := h.ApplicationClient.Forget(app); err != nil || len(app.Finalizers) > 0 {
 		return err
 	}
-	for _, s := range h.t.Slices.Of(nameOf(app)) {
+	for _, s := range h.slices.Of(nameOf(app)) {
 		if slices.Contains(named, s.Name) {
-			h.t.drop(context.Background(), s) //nolint:forbidigo // the Application is gone, whatever ends meanwhile
+			h.slices.drop(context.Background(), s) //nolint:forbidigo // the Application is gone, whatever ends meanwhile
 		}
 	}
 	return nil

@@ -15,12 +15,12 @@ import (
 
 // preCreate returns the body of a create: a copy of the manifest with the namespace of the URL, as hooks
 // changed it.
-func (a *executor) preCreate(at cluster.Location, manifest map[string]any) (map[string]any, error) {
+func (a *sender) preCreate(at cluster.Location, manifest map[string]any) (map[string]any, error) {
 	body := observer.CopyMap(manifest)
 	if metadata, ok := body["metadata"].(map[string]any); ok && at.Mapping.Namespaced {
 		metadata["namespace"] = at.ID.Namespace
 	}
-	err := a.turns.Hooks.ResourcePreCreate.Run(&hooks.CreateEvent{
+	err := a.hooks.ResourcePreCreate.Run(&hooks.CreateEvent{
 		Application: a.s.Input.Application, ID: at.ID, Object: body, Random: rand.Reader,
 	})
 	return body, err
@@ -70,13 +70,13 @@ func (a *executor) tokens() (digests []string) {
 
 // postDelete runs the hooks of a resource that is gone. If one fails, the resource remains in the inventory,
 // and they run again.
-func (a *executor) postDelete(id manifest.ID) *plan.Problem {
-	if err := a.turns.Hooks.ResourcePostDelete.Run(a.changing(id)); err != nil {
+func (a *sender) postDelete(id manifest.ID) *plan.Problem {
+	if err := a.hooks.ResourcePostDelete.Run(a.changing(id)); err != nil {
 		return plan.HookProblem(err)
 	}
 	return nil
 }
 
-func (a *executor) changing(id manifest.ID) *hooks.ChangeEvent {
+func (a *sender) changing(id manifest.ID) *hooks.ChangeEvent {
 	return &hooks.ChangeEvent{Application: a.s.Input.Application, ID: id}
 }

@@ -27,7 +27,7 @@ const mostNear = 2
 
 // search finds out why an API server rejects a patch.
 type search struct {
-	*executor
+	*sender
 
 	at     cluster.Location
 	change plan.Change
@@ -55,9 +55,9 @@ var errElsewhere = errors.New("the object has changed")
 // refuse finds out which fields of a patch the API server rejects, and records them for the next decision. It
 // reports whether another request must be sent. If not, the outcome has the problem.
 // Source: docs/semantics.md, "What the API server refuses".
-func (a *executor) refuse(ctx context.Context, at cluster.Location, change plan.Change, err error, problem *plan.Problem) (plan.Outcome, bool) {
+func (a *sender) refuse(ctx context.Context, at cluster.Location, change plan.Change, err error, problem *plan.Problem) (plan.Outcome, bool) {
 	outcome := plan.Outcome{Action: plan.Update, Problem: problem}
-	s := &search{executor: a, at: at, change: change, units: change.Units(), causes: causesOf(err), problem: problem, invalid: code(err) == http.StatusUnprocessableEntity}
+	s := &search{sender: a, at: at, change: change, units: change.Units(), causes: causesOf(err), problem: problem, invalid: code(err) == http.StatusUnprocessableEntity}
 	if change.Live() == nil || len(s.units) == 0 {
 		return outcome, false
 	}
@@ -275,7 +275,7 @@ func (s *search) accepts(ctx context.Context, units []plan.Unit, siblings []plan
 	return false, errElsewhere
 }
 
-func (a *executor) progressOf(id manifest.ID) *progress {
+func (a *sender) progressOf(id manifest.ID) *progress {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.searched[id] == nil {
@@ -370,7 +370,7 @@ func deniedByAdmission(err error) bool {
 
 // clear records the aliases of written fields that the API server left unchanged, so that the next patch
 // removes them. It reports whether there are any.
-func (a *executor) clear(change plan.Change, answer map[string]any) bool {
+func (a *sender) clear(change plan.Change, answer map[string]any) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	aliases := change.Aliases(answer)

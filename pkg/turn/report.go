@@ -18,7 +18,7 @@ import (
 // report writes the status if it changed, and emits one event if something was done. It is the only function
 // that converts outcomes to a status or an event.
 func (t *Reconciler) report(ctx context.Context, app *v1alpha1.Application, m *State, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome) (time.Duration, error) {
-	now := t.currentTime()
+	now := t.Now()
 	result := p.Summarize(outcomes, now)
 	m.plan = result.Memory
 	logHistory(ctx, result.NewHistory)

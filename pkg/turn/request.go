@@ -25,7 +25,7 @@ var freeing = []time.Duration{50 * time.Millisecond, 150 * time.Millisecond, 450
 
 // send sends the request of a change. If again is true, the caller must decide again with the object of the
 // outcome, which is the current object; nil if it does not exist.
-func (a *executor) send(ctx context.Context, at cluster.Location, change plan.Change) (outcome plan.Outcome, again bool) {
+func (a *sender) send(ctx context.Context, at cluster.Location, change plan.Change) (outcome plan.Outcome, again bool) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	if change.Shared { // for every action
@@ -41,7 +41,7 @@ func (a *executor) send(ctx context.Context, at cluster.Location, change plan.Ch
 	}
 }
 
-func (a *executor) create(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
+func (a *sender) create(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
 	outcome := plan.Outcome{Action: plan.Create}
 	body, err := a.preCreate(at, change.Manifest)
 	if err != nil {
@@ -51,7 +51,7 @@ func (a *executor) create(ctx context.Context, at cluster.Location, change plan.
 	object, err := a.createIn(at.ID.Namespace, func() (map[string]any, error) { return a.target.Create(ctx, at, body) })
 	refusesLearned := func() bool { return change.Fallback != nil && code(err) == http.StatusUnprocessableEntity }
 	for i := 0; i < len(freeing) && refusesLearned(); i++ {
-		if err := a.turns.sleep(ctx, freeing[i]); err != nil {
+		if err := a.sleep(ctx, freeing[i]); err != nil {
 			break
 		}
 		object, err = a.target.Create(ctx, at, body)
@@ -90,7 +90,7 @@ func (a *executor) create(ctx context.Context, at cluster.Location, change plan.
 
 // namespaceRemains returns why a namespace is still being deleted, or "" if the ServiceAccount may not read
 // it. It reads the namespace only once per plan.
-func (a *executor) namespaceRemains(ctx context.Context, name string) string {
+func (a *sender) namespaceRemains(ctx context.Context, name string) string {
 	read, _ := a.ending.LoadOrStore(name, sync.OnceValue(func() string {
 		namespaces := cluster.Mapping{Resource: corev1.SchemeGroupVersion.WithResource("namespaces")}
 		live, err := a.target.Get(ctx, cluster.Location{ID: manifest.ID{Kind: "Namespace", Name: name}, Mapping: namespaces})
@@ -120,7 +120,7 @@ func logWrite(ctx context.Context, verb string, change plan.Change) {
 
 // noteUnanswered records an object that may have been created despite an error, and reports whether that is
 // possible: the response was lost, or the server failed.
-func (a *executor) noteUnanswered(id manifest.ID, err error) bool {
+func (a *outcomeRecorder) noteUnanswered(id manifest.ID, err error) bool {
 	if !isLost(err) {
 		return false
 	}
@@ -136,9 +136,9 @@ func isLost(err error) bool {
 	return status == 0 || status >= http.StatusInternalServerError
 }
 
-func (a *executor) update(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
+func (a *sender) update(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
 	outcome := plan.Outcome{Action: plan.Update}
-	if err := a.turns.Hooks.ResourcePreUpdate.Run(a.changing(at.ID)); err != nil {
+	if err := a.hooks.ResourcePreUpdate.Run(a.changing(at.ID)); err != nil {
 		outcome.Problem = plan.HookProblem(err)
 		return outcome, false
 	}
@@ -171,9 +171,9 @@ func (a *executor) update(ctx context.Context, at cluster.Location, change plan.
 	return a.refuse(ctx, at, change, err, outcome.Problem)
 }
 
-func (a *executor) delete(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
+func (a *sender) delete(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
 	outcome := plan.Outcome{Action: plan.Delete}
-	if err := a.turns.Hooks.ResourcePreDelete.Run(a.changing(at.ID)); err != nil {
+	if err := a.hooks.ResourcePreDelete.Run(a.changing(at.ID)); err != nil {
 		outcome.Problem = plan.HookProblem(err)
 		return outcome, false
 	}
@@ -203,7 +203,7 @@ func (a *executor) delete(ctx context.Context, at cluster.Location, change plan.
 }
 
 // reread reads the current object from the cluster.
-func (a *executor) reread(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
+func (a *sender) reread(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
 	object, err := a.target.Get(ctx, at)
 	switch {
 	case err == nil:

@@ -17,14 +17,14 @@ import (
 )
 
 // ranges returns the ranges of objects to watch for spec.select.
-func (s *Snapshot) ranges() cluster.Ranges {
+func (g *gatherer) ranges() cluster.Ranges {
 	ranges := cluster.Ranges{}
-	for _, entry := range s.selections {
-		kind := s.kinds.find(entry.GroupVersionKind)
+	for _, entry := range g.selections {
+		kind := g.kinds.find(entry.GroupVersionKind)
 		if kind == nil || kind.cause() != nil {
 			continue
 		}
-		for _, r := range s.rangesOf(entry) {
+		for _, r := range g.rangesOf(entry) {
 			if !slices.Contains(ranges[kind.Resource], r) {
 				ranges[kind.Resource] = append(ranges[kind.Resource], r)
 			}
@@ -35,12 +35,12 @@ func (s *Snapshot) ranges() cluster.Ranges {
 
 // rangesOf returns one range for each namespace that a spec.select item names, or one range for all
 // namespaces. The ranges contain all conditions that the API server can evaluate.
-func (s *Snapshot) rangesOf(entry intent.Selection) []cluster.ObjectRange {
+func (g *gatherer) rangesOf(entry intent.Selection) []cluster.ObjectRange {
 	r := cluster.ObjectRange{Labels: entry.Labels.String(), Name: entry.Name()}
 	if r.Name == "" {
 		r.Names = strings.Join(entry.Names, ",")
 	}
-	if namespaced, known := s.kinds.Namespaced(entry.GroupKind()); known && !namespaced {
+	if namespaced, known := g.kinds.Namespaced(entry.GroupKind()); known && !namespaced {
 		return []cluster.ObjectRange{r}
 	}
 	if entry.AllNamespaces() {
@@ -59,48 +59,48 @@ func (s *Snapshot) rangesOf(entry intent.Selection) []cluster.ObjectRange {
 
 // addSelected adds the objects that spec.select may match. If the objects of an item cannot be read, its
 // matches are unknown, and its objects in the inventory are kept.
-func (s *Snapshot) addSelected(ctx context.Context, r Request) error {
-	if len(s.selections) == 0 {
+func (g *gatherer) addSelected(ctx context.Context) error {
+	if len(g.selections) == 0 {
 		return nil
 	}
 	var waiting error
-	s.Input.UnresolvedSelections = map[int]*plan.Problem{}
-	for _, entry := range s.selections {
-		found, problem, err := s.matchingObjects(ctx, r, entry)
+	g.Input.UnresolvedSelections = map[int]*plan.Problem{}
+	for _, entry := range g.selections {
+		found, problem, err := g.matchingObjects(ctx, entry)
 		if err != nil {
 			waiting = err
 		}
 		if problem != nil {
-			s.Input.UnresolvedSelections[entry.Position] = problem
+			g.Input.UnresolvedSelections[entry.Position] = problem
 			continue
 		}
 		for id, object := range found {
-			if entry.Covers(id) && !s.shared[id] { // a shared object is watched by its name
-				s.Input.Live[id] = object
+			if entry.Covers(id) && !g.shared[id] { // a shared object is watched by its name
+				g.Input.Live[id] = object
 			}
 		}
 	}
 	if waiting != nil {
 		return waiting
 	}
-	if s.Input.Application.DeletionTimestamp != nil {
+	if g.Input.Application.DeletionTimestamp != nil {
 		return nil
 	}
-	selected := intent.Selected(s.Input.Intent(), s.selections)
+	selected := intent.Selected(g.Input.Intent(), g.selections)
 	for id, by := range selected {
-		s.desired[id] = by[0].GroupVersionKind
+		g.desired[id] = by[0].GroupVersionKind
 	}
-	s.retainUnresolved(selected)
-	if len(s.Input.UnresolvedSelections) == 0 {
-		s.delayChurn(selected)
+	g.retainUnresolved(selected)
+	if len(g.Input.UnresolvedSelections) == 0 {
+		g.delayChurn(selected)
 	}
 	return nil
 }
 
 // matchingObjects returns the objects that an item may match, or why they are unknown. The error is
 // ErrNotSeen.
-func (s *Snapshot) matchingObjects(ctx context.Context, r Request, entry intent.Selection) (found map[manifest.ID]map[string]any, problem *plan.Problem, waiting error) {
-	kind := s.kinds.find(entry.GroupVersionKind)
+func (g *gatherer) matchingObjects(ctx context.Context, entry intent.Selection) (found map[manifest.ID]map[string]any, problem *plan.Problem, waiting error) {
+	kind := g.kinds.find(entry.GroupVersionKind)
 	if kind == nil {
 		return nil, nil, nil
 	}
@@ -108,18 +108,18 @@ func (s *Snapshot) matchingObjects(ctx context.Context, r Request, entry intent.
 		return nil, problem, nil
 	}
 	found = map[manifest.ID]map[string]any{}
-	for _, part := range s.rangesOf(entry) {
-		objects, err := s.view.Range(ctx, kind.GroupKind(), kind.Mapping, part)
+	for _, part := range g.rangesOf(entry) {
+		objects, err := g.view.Range(ctx, kind.GroupKind(), kind.Mapping, part)
 		switch {
 		case errors.Is(err, ErrNotSeen):
 			waiting = err
 			continue
-		case err != nil && r.MayList == nil: // reads use the user's rights
-			return nil, s.view.Problem(err, listOf(kind, part), "list"), nil
+		case err != nil && g.request.MayList == nil: // reads use the user's rights
+			return nil, g.view.Problem(err, listOf(kind, part), "list"), nil
 		case err != nil:
 			return nil, watchProblem(kind.GroupKind(), kind.Resource, err), nil
 		}
-		if problem := s.listProblem(ctx, r, kind, part, objects); problem != nil {
+		if problem := g.listProblem(ctx, kind, part, objects); problem != nil {
 			return nil, problem, nil
 		}
 		for id, object := range objects {
@@ -139,9 +139,9 @@ const listedFor = time.Minute
 // listProblem returns why the objects of a range may not be used; nil if the ServiceAccount may read all of
 // them. It is necessary because a watch has the rights of the controller. It checks the right once for each
 // generation of the spec. It checks again, at most once a minute, if new objects appeared.
-func (s *Snapshot) listProblem(ctx context.Context, r Request, kind *knownKind, part cluster.ObjectRange, objects map[manifest.ID]map[string]any) *plan.Problem {
-	app, m := s.Input.Application, s.memory
-	if r.MayList == nil || app.DeletionTimestamp != nil {
+func (g *gatherer) listProblem(ctx context.Context, kind *knownKind, part cluster.ObjectRange, objects map[manifest.ID]map[string]any) *plan.Problem {
+	app, m := g.Input.Application, g.memory
+	if g.request.MayList == nil || app.DeletionTimestamp != nil {
 		return nil
 	}
 	key := listKey{kind.GroupKind(), part.Namespace, part.Name}
@@ -153,36 +153,36 @@ func (s *Snapshot) listProblem(ctx context.Context, r Request, kind *knownKind, 
 		uids[uid], news = struct{}{}, news || !shown
 	}
 	now := listPermission{generation: app.Generation, account: app.Spec.ServiceAccountName, at: known.at, uids: uids}
-	if !has || known.generation != now.generation || known.account != now.account || news && s.Input.Now.Sub(known.at) > listedFor {
+	if !has || known.generation != now.generation || known.account != now.account || news && g.Input.Now.Sub(known.at) > listedFor {
 		at := listOf(kind, part)
-		if blocked := s.Input.Blocked[at.ID]; blocked != nil {
+		if blocked := g.Input.Blocked[at.ID]; blocked != nil {
 			return blocked
 		}
 		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
-		if err := r.MayList(ctx, kind.Mapping, part); err != nil {
+		if err := g.request.MayList(ctx, kind.Mapping, part); err != nil {
 			delete(m.lists, key)
-			return m.failed(at.ID, s.view.Problem(err, at, "list"), s.Input.Now)
+			return m.failed(at.ID, g.view.Problem(err, at, "list"), g.Input.Now)
 		}
 		delete(m.failures, at.ID)
-		now.at = s.Input.Now
+		now.at = g.Input.Now
 	}
 	put(&m.lists, key, now)
 	return nil
 }
 
 // retainUnresolved keeps the objects in the inventory that a spec.select item with unknown matches may cover.
-func (s *Snapshot) retainUnresolved(selected map[manifest.ID][]intent.Selection) {
-	for _, entry := range s.selections {
-		problem := s.Input.UnresolvedSelections[entry.Position]
+func (g *gatherer) retainUnresolved(selected map[manifest.ID][]intent.Selection) {
+	for _, entry := range g.selections {
+		problem := g.Input.UnresolvedSelections[entry.Position]
 		if problem == nil {
 			continue
 		}
-		for _, status := range s.Input.Application.Status.Resources {
+		for _, status := range g.Input.Application.Status.Resources {
 			id := manifest.IDFromReference(status.ResourceReference)
-			_, desired := s.desired[id]
-			if claim.RecordedPolicy(s.Input.Application, &status).Claims && !desired && selected[id] == nil && entry.Covers(id) {
-				s.Input.Blocked[id] = problem
+			_, desired := g.desired[id]
+			if claim.RecordedPolicy(g.Input.Application, &status).Claims && !desired && selected[id] == nil && entry.Covers(id) {
+				g.Input.Blocked[id] = problem
 			}
 		}
 	}
@@ -207,8 +207,8 @@ func (c selectionChurn) wait() time.Duration {
 // delayChurn defers objects that repeatedly enter and leave the selection, each time for longer. Holdfast may
 // be the cause: one Application selects objects by a label that another Application holds on the objects that
 // the label selects.
-func (s *Snapshot) delayChurn(selected map[manifest.ID][]intent.Selection) {
-	m, now := s.memory, s.Input.Now
+func (g *gatherer) delayChurn(selected map[manifest.ID][]intent.Selection) {
+	m, now := g.memory, g.Input.Now
 	for id := range m.selected {
 		if selected[id] == nil {
 			put(&m.churn, id, selectionChurn{m.churn[id].times + 1, now})
@@ -224,7 +224,7 @@ func (s *Snapshot) delayChurn(selected map[manifest.ID][]intent.Selection) {
 			continue
 		}
 		if wait := c.left.Add(c.wait()).Sub(now); wait > 0 && selected[id] != nil {
-			s.Input.Blocked[id] = &plan.Problem{
+			g.Input.Blocked[id] = &plan.Problem{
 				Reason: v1alpha1.ReasonWaiting, RetryAfter: wait,
 				Message: fmt.Sprintf("%s repeatedly starts and stops to match spec.select, so it is held with increasing backoff: check which client changes its labels", id),
 			}

@@ -24,36 +24,36 @@ func observes(app *v1alpha1.Application) bool {
 
 // findUnmarked finds the objects of an observe-only Application that no watch of tracking labels shows, and
 // reports whether they have changed.
-func (s *Snapshot) findUnmarked(r Request) bool {
-	s.unmarked = nil
-	if observes(r.Application) && r.Shared != nil {
-		s.unmarked = map[manifest.ID]bool{}
-		for id := range s.desired {
-			if !s.shared[id] && !claim.IsTrackedBy(r.Application, id, s.Input.Live[id]) {
-				s.unmarked[id] = true
+func (g *gatherer) findUnmarked() bool {
+	g.unmarked = nil
+	if observes(g.request.Application) && g.request.Shared != nil {
+		g.unmarked = map[manifest.ID]bool{}
+		for id := range g.desired {
+			if !g.shared[id] && !claim.IsTrackedBy(g.request.Application, id, g.Input.Live[id]) {
+				g.unmarked[id] = true
 			}
 		}
 	}
-	changed := !maps.Equal(r.Memory.unmarked, s.unmarked)
-	r.Memory.unmarked = s.unmarked
+	changed := !maps.Equal(g.request.Memory.unmarked, g.unmarked)
+	g.request.Memory.unmarked = g.unmarked
 	return changed
 }
 
 // byName returns the objects that are watched by name, sorted.
-func (s *Snapshot) byName() []manifest.ID {
-	ids := maps.Clone(s.unmarked)
+func (g *gatherer) byName() []manifest.ID {
+	ids := maps.Clone(g.unmarked)
 	if ids == nil {
 		ids = map[manifest.ID]bool{}
 	}
-	maps.Copy(ids, s.shared)
+	maps.Copy(ids, g.shared)
 	return sortedIDs(ids)
 }
 
 // named returns the shared and observe-only objects to watch by name.
-func (s *Snapshot) named() cluster.Named {
+func (g *gatherer) named() cluster.Named {
 	named := cluster.Named{}
-	for _, id := range s.byName() {
-		if kind := s.kinds.find(s.desired[id]); kind != nil && kind.cause() == nil {
+	for _, id := range g.byName() {
+		if kind := g.kinds.find(g.desired[id]); kind != nil && kind.cause() == nil {
 			named[kind.Resource] = append(named[kind.Resource], types.NamespacedName{Namespace: id.Namespace, Name: id.Name})
 		}
 	}
@@ -63,27 +63,27 @@ func (s *Snapshot) named() cluster.Named {
 // addNamed adds the objects that are watched by name. A watch has the rights of the controller. So an object
 // is added only after the Application's ServiceAccount has read it, once for each generation of the spec and
 // each UID.
-func (s *Snapshot) addNamed(ctx context.Context, r Request) error {
-	if r.Shared == nil {
+func (g *gatherer) addNamed(ctx context.Context) error {
+	if g.request.Shared == nil {
 		return nil
 	}
 	var waiting error
 	shown := map[manifest.ID]map[string]any{}
-	ids := s.byName()
+	ids := g.byName()
 	for _, id := range ids {
-		kind := s.kinds.find(s.desired[id])
-		delete(s.memory.unwatched, id)
-		delete(s.Input.Live, id)
+		kind := g.kinds.find(g.desired[id])
+		delete(g.memory.unwatched, id)
+		delete(g.Input.Live, id)
 		if kind == nil || kind.cause() != nil {
 			continue
 		}
-		object, err := r.Shared(s.locationOf(r, id))
+		object, err := g.request.Shared(g.locationOf(id))
 		switch {
 		case errors.Is(err, ErrNotSeen):
 			waiting = err
 			continue
-		case err != nil && s.Input.Blocked[id] == nil:
-			s.Input.Blocked[id] = watchProblem(id.GroupKind(), kind.Resource, err)
+		case err != nil && g.Input.Blocked[id] == nil:
+			g.Input.Blocked[id] = watchProblem(id.GroupKind(), kind.Resource, err)
 			continue
 		}
 		shown[id] = object
@@ -96,68 +96,68 @@ func (s *Snapshot) addNamed(ctx context.Context, r Request) error {
 		if !ok {
 			continue
 		}
-		if object = s.permitted(ctx, s.locationOf(r, id), object); object != nil {
-			s.Input.Live[id] = object
+		if object = g.permitted(ctx, g.locationOf(id), object); object != nil {
+			g.Input.Live[id] = object
 		}
 	}
 	return nil
 }
 
 // locationOf returns the location of an object that is watched by name and whose kind is known.
-func (s *Snapshot) locationOf(r Request, id manifest.ID) cluster.Location {
-	return cluster.Location{ID: id, Mapping: s.kinds.find(s.desired[id]).Mapping, Shared: s.shared[id], ReadOnly: observes(r.Application)}
+func (g *gatherer) locationOf(id manifest.ID) cluster.Location {
+	return cluster.Location{ID: id, Mapping: g.kinds.find(g.desired[id]).Mapping, Shared: g.shared[id], ReadOnly: observes(g.request.Application)}
 }
 
 // permitted returns the object if the ServiceAccount may read it; nil if it does not exist or may not be
 // read.
-func (s *Snapshot) permitted(ctx context.Context, at cluster.Location, object map[string]any) map[string]any {
-	app := s.Input.Application
+func (g *gatherer) permitted(ctx context.Context, at cluster.Location, object map[string]any) map[string]any {
+	app := g.Input.Application
 	asked := readPermission{generation: app.Generation, account: app.Spec.ServiceAccountName, uid: uidOf(object)}
-	known, has := s.memory.permits[at.ID]
+	known, has := g.memory.permits[at.ID]
 	sameSpec := has && known.generation == asked.generation && known.account == asked.account
 	if sameSpec && (object == nil || known.uid == asked.uid) {
 		return object // otherwise it was created again, or the watch is behind the last read
 	}
-	if s.Input.Blocked[at.ID] != nil {
+	if g.Input.Blocked[at.ID] != nil {
 		return nil // it is read at the next retry
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	read, err := s.view.Get(ctx, at)
+	read, err := g.view.Get(ctx, at)
 	switch {
 	case apierrors.IsNotFound(err):
 		read = nil
 	case err != nil:
-		delete(s.memory.permits, at.ID)
-		s.Input.Blocked[at.ID] = s.memory.failed(at.ID, s.view.Problem(err, at, "get"), s.Input.Now)
+		delete(g.memory.permits, at.ID)
+		g.Input.Blocked[at.ID] = g.memory.failed(at.ID, g.view.Problem(err, at, "get"), g.Input.Now)
 		return nil
 	}
-	delete(s.memory.failures, at.ID)
+	delete(g.memory.failures, at.ID)
 	asked.uid = uidOf(read)
-	put(&s.memory.permits, at.ID, asked)
+	put(&g.memory.permits, at.ID, asked)
 	return read
 }
 
 // addHolders adds the other Applications that objects name as holders or that the status waits for. The cache may
 // lack an Application that was just created or that this controller does not select. So they are read from the API
 // server when this Application begins to hold fields, and before a claim is ignored.
-func (s *Snapshot) addHolders(ctx context.Context, r Request) {
-	app := s.Input.Application
-	if r.Holder == nil {
+func (g *gatherer) addHolders(ctx context.Context) {
+	app := g.Input.Application
+	if g.request.Holder == nil {
 		return
 	}
-	s.Input.Holders = map[string]*v1alpha1.Application{}
+	g.Input.Holders = map[string]*v1alpha1.Application{}
 	unsure := map[string]bool{}
 	add := func(id manifest.ID, name string, uid types.UID, begins bool) {
-		holder, known := s.Input.Holders[name]
+		holder, known := g.Input.Holders[name]
 		if !known {
-			holder, _ = r.Holder(ctx, name, false)
-			s.Input.Holders[name] = holder
+			holder, _ = g.request.Holder(ctx, name, false)
+			g.Input.Holders[name] = holder
 		}
 		unsure[name] = unsure[name] || begins || plan.HoldsNothing(holder, uid, id)
 	}
 	isNew := app.Generation != app.Status.ObservedGeneration && app.DeletionTimestamp == nil
-	for id, live := range s.Input.Live {
+	for id, live := range g.Input.Live {
 		for name, uid := range claim.OtherHolders(app, live) {
 			add(id, name, uid, isNew || !isHeld(app, id, uidOf(live)))
 		}
@@ -167,28 +167,28 @@ func (s *Snapshot) addHolders(ctx context.Context, r Request) {
 			add(manifest.IDFromReference(status.ResourceReference), holder.Application, holder.UID, false)
 		}
 	}
-	for name, holder := range s.Input.Holders {
+	for name, holder := range g.Input.Holders {
 		if unsure[name] {
-			s.readHolder(ctx, r, name, holder)
+			g.readHolder(ctx, name, holder)
 		}
 	}
 }
 
 // readHolder reads a holder from the API server, if it is in the same namespace. It removes a holder that it cannot
 // read, because the holder may exist.
-func (s *Snapshot) readHolder(ctx context.Context, r Request, name string, cached *v1alpha1.Application) {
-	if !claim.IsInNamespaceOf(s.Input.Application, name) {
+func (g *gatherer) readHolder(ctx context.Context, name string, cached *v1alpha1.Application) {
+	if !claim.IsInNamespaceOf(g.Input.Application, name) {
 		if cached == nil {
-			delete(s.Input.Holders, name)
+			delete(g.Input.Holders, name)
 		}
 		return
 	}
-	read, err := r.Holder(ctx, name, true)
+	read, err := g.request.Holder(ctx, name, true)
 	if err != nil {
-		delete(s.Input.Holders, name)
+		delete(g.Input.Holders, name)
 		return
 	}
-	s.Input.Holders[name] = read
+	g.Input.Holders[name] = read
 }
 
 // longestYield is the maximum time for which unclaimed fields are left to an older Application. That
@@ -196,38 +196,38 @@ func (s *Snapshot) readHolder(ctx context.Context, r Request, name string, cache
 const longestYield = 5 * time.Second
 
 // addOlder adds the older Applications that may claim fields of shared objects.
-func (s *Snapshot) addOlder(r Request) {
-	before := s.memory.yields
-	s.memory.yields = nil
-	if r.Older == nil || s.Input.Application.DeletionTimestamp != nil {
+func (g *gatherer) addOlder() {
+	before := g.memory.yields
+	g.memory.yields = nil
+	if g.request.Older == nil || g.Input.Application.DeletionTimestamp != nil {
 		return
 	}
-	ids := maps.Clone(s.memory.selected)
+	ids := maps.Clone(g.memory.selected)
 	if ids == nil {
 		ids = map[manifest.ID]struct{}{}
 	}
-	for id := range s.shared {
+	for id := range g.shared {
 		ids[id] = struct{}{}
 	}
 	for id := range ids {
-		metadata, _ := s.Input.Live[id]["metadata"].(map[string]any)
+		metadata, _ := g.Input.Live[id]["metadata"].(map[string]any)
 		version, _ := metadata["resourceVersion"].(string)
 		if version == "" {
 			continue
 		}
-		older := r.Older(id, version)
+		older := g.request.Older(id, version)
 		if len(older) == 0 {
 			continue
 		}
-		now := precedenceWait{s.Input.Application.Generation, uidOf(s.Input.Live[id]), s.Input.Now}
+		now := precedenceWait{g.Input.Application.Generation, uidOf(g.Input.Live[id]), g.Input.Now}
 		if was, did := before[id]; did && was.generation == now.generation && was.uid == now.uid {
 			now.since = was.since
 		}
-		if s.memory.yields == nil {
-			s.memory.yields, s.Input.Precedence = map[manifest.ID]precedenceWait{}, map[manifest.ID][]string{}
+		if g.memory.yields == nil {
+			g.memory.yields, g.Input.Precedence = map[manifest.ID]precedenceWait{}, map[manifest.ID][]string{}
 		}
-		if s.memory.yields[id] = now; s.Input.Now.Sub(now.since) < longestYield {
-			s.Input.Precedence[id] = older
+		if g.memory.yields[id] = now; g.Input.Now.Sub(now.since) < longestYield {
+			g.Input.Precedence[id] = older
 		}
 	}
 }

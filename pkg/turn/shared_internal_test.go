@@ -23,11 +23,12 @@ func TestToYieldHasAnEnd(t *testing.T) {
 		s := &Snapshot{memory: m, shared: map[manifest.ID]bool{id: true}}
 		s.Input.Application, s.Input.Now = app, now
 		s.Input.Live = map[manifest.ID]map[string]any{id: {"metadata": map[string]any{"uid": uid, "resourceVersion": "7"}}}
-		s.addOlder(Request{Older: func(asked manifest.ID, version string) []string {
+		g := &gatherer{Snapshot: s, request: Request{Older: func(asked manifest.ID, version string) []string {
 			assert.Equal(t, id, asked)
 			assert.Equal(t, "7", version)
 			return others
-		}})
+		}}}
+		g.addOlder()
 		return len(s.Input.Precedence[id]) > 0
 	}
 	assert.True(t, yields(0, "u-1"))
@@ -69,14 +70,15 @@ func TestHoldersAreReadBeforeTheyAreIgnored(t *testing.T) {
 			s.Input.Application = &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: test.namespace, Name: "younger"}}
 			s.Input.Application.Status.Resources = []v1alpha1.ResourceStatus{row}
 			reads := 0
-			s.addHolders(t.Context(), Request{Application: s.Input.Application, Holder: func(_ context.Context, asked string, read bool) (*v1alpha1.Application, error) {
+			g := &gatherer{Snapshot: s, request: Request{Application: s.Input.Application, Holder: func(_ context.Context, asked string, read bool) (*v1alpha1.Application, error) {
 				assert.Equal(t, "default/older", asked)
 				if !read {
 					return test.cached, nil
 				}
 				reads++
 				return test.stored, test.err
-			}})
+			}}}
+			g.addHolders(t.Context())
 			found, known := s.Input.Holders["default/older"]
 			assert.Equal(t, test.known, known)
 			assert.Equal(t, test.reads, reads)

@@ -30,13 +30,16 @@ import (
 // to write the Application.
 const SliceGrace = 10 * time.Minute
 
+// sliceStore stores parts of Applications in slices. Without Slices, it joins nothing.
+type sliceStore struct{ Slices }
+
 // join joins an Application with its slices, as far as possible. The error is a *plan.Problem if the
 // Application is too incomplete to continue.
-func (t *Reconciler) join(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error) {
-	if t.Slices == nil {
+func (s sliceStore) join(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error) {
+	if s.Slices == nil {
 		return app, nil
 	}
-	whole, err := slice.Join(app, t.getSlice(ctx, app.Namespace))
+	whole, err := slice.Join(app, s.getSlice(ctx, app.Namespace))
 	var unavailable *slice.Unavailable
 	switch {
 	case err == nil, app.DeletionTimestamp != nil && len(whole.Status.RecordSlices) == 0:
@@ -49,9 +52,9 @@ func (t *Reconciler) join(ctx context.Context, app *v1alpha1.Application) (*v1al
 }
 
 // getSlice returns a function that reads the slices of a namespace.
-func (t *Reconciler) getSlice(ctx context.Context, namespace string) slice.Get {
+func (s sliceStore) getSlice(ctx context.Context, namespace string) slice.Get {
 	return func(name string) ([]byte, error) {
-		data, err := t.Slices.Read(ctx, types.NamespacedName{Namespace: namespace, Name: name})
+		data, err := s.Read(ctx, types.NamespacedName{Namespace: namespace, Name: name})
 		if apierrors.IsNotFound(err) {
 			return nil, &slice.Unavailable{Name: name}
 		}
@@ -60,9 +63,9 @@ func (t *Reconciler) getSlice(ctx context.Context, namespace string) slice.Get {
 }
 
 // drop deletes a slice. Collect retries it after an error.
-func (t *Reconciler) drop(ctx context.Context, s Slice) {
-	if err := t.Slices.Delete(ctx, s); err != nil {
-		klog.FromContext(ctx).V(1).Info("Deferring the deletion of a slice", "slice", s.NamespacedName, "reason", err.Error())
+func (s sliceStore) drop(ctx context.Context, dropped Slice) {
+	if err := s.Delete(ctx, dropped); err != nil {
+		klog.FromContext(ctx).V(1).Info("Deferring the deletion of a slice", "slice", dropped.NamespacedName, "reason", err.Error())
 	}
 }
 
@@ -89,7 +92,7 @@ func (t *Reconciler) Collect(ctx context.Context, application types.NamespacedNa
 	seen = slices.DeleteFunc(seen, func(s Slice) bool { return slices.Contains(named, s.Name) })
 	var after time.Duration
 	seen = slices.DeleteFunc(seen, func(s Slice) bool {
-		left := s.Since.Add(SliceGrace).Sub(t.currentTime())
+		left := s.Since.Add(SliceGrace).Sub(t.Now())
 		if s.Deleting || left <= 0 || slices.Contains(formerly, s.Name) {
 			return false
 		}

@@ -55,19 +55,10 @@ type Request struct {
 // Snapshot is the gathered input of a decision.
 type Snapshot struct {
 	Input  plan.Input
-	view   Reader
 	memory *State
 	kinds  *knownKinds
-	// manifests has the manifests of the Application that can be decoded.
-	manifests []map[string]any
-	// desired has the desired objects, and the version of each. It is empty if the Application is being
-	// deleted.
-	desired map[manifest.ID]schema.GroupVersionKind
-	// shared has the desired objects that are shared. unmarked has the desired objects without tracking
-	// metadata of an observe-only Application.
-	shared, unmarked map[manifest.ID]bool
-	// selections has the spec.select items that can be parsed.
-	selections []intent.Selection
+	// shared has the desired objects that are shared.
+	shared map[manifest.ID]bool
 	// reads has the objects that are processed: see Target.Processed.
 	reads []read
 	// users is Request.Users.
@@ -140,42 +131,59 @@ func (s *Snapshot) addHookKinds(p *plan.Plan) bool {
 	return learned
 }
 
+// gatherer collects the input of a decision from a cluster.
+type gatherer struct {
+	*Snapshot
+
+	request Request
+	view    Reader
+	// desired has the desired objects, and the version of each. It is empty if the Application is being
+	// deleted.
+	desired map[manifest.ID]schema.GroupVersionKind
+	// unmarked has the desired objects without tracking metadata of an observe-only Application.
+	unmarked map[manifest.ID]bool
+	// selections has the spec.select items that can be parsed.
+	selections []intent.Selection
+}
+
 // Gather resolves the kinds of an Application, sets the watches, and collects the live objects. It sends no
 // request for kinds that are known and watched.
 func Gather(ctx context.Context, v Reader, r Request) (*Snapshot, error) {
 	app := r.Application
-	s := &Snapshot{view: v, memory: r.Memory, manifests: manifestsOf(app, r.Source), users: r.Users}
-	s.kinds = lookUp(ctx, v, app, s.manifests, slices.Concat(r.Memory.kinds, r.Kinds))
-	s.selections, _ = intent.Selections(app) // the plan reports their errors
+	manifests := manifestsOf(app, r.Source)
+	s := &Snapshot{memory: r.Memory, users: r.Users}
+	g := &gatherer{Snapshot: s, request: r, view: v}
+	s.kinds = lookUp(ctx, v, app, manifests, slices.Concat(r.Memory.kinds, r.Kinds))
+	g.selections, _ = intent.Selections(app) // the plan reports their errors
 	if app.DeletionTimestamp == nil {
-		s.desired = desiredIDs(s.manifests, app.Namespace, manifest.WithDefined(s.kinds, s.manifests))
+		g.desired = desiredIDs(manifests, app.Namespace, manifest.WithDefined(s.kinds, manifests))
 		s.shared = intent.Shared((&plan.Input{Application: app, Source: r.Source, Kinds: s.kinds}).Intent())
 	}
 	if observes(app) {
-		s.unmarked = r.Memory.unmarked
+		g.unmarked = r.Memory.unmarked
 	}
-	v.Need(s.kinds.resources(), namespacesOf(app, s.manifests), s.named(), s.ranges())
+	v.Need(s.kinds.resources(), namespacesOf(app, manifests), g.named(), g.ranges())
 	s.Input = plan.Input{
 		Application: app, Kinds: s.kinds, Memory: &r.Memory.plan, ContestPolicy: r.Rules, Now: r.Now,
 		Live: map[manifest.ID]map[string]any{}, Observations: plan.Observations{ObservedWrites: map[manifest.ID]writer.Activity{}, FinishedJobs: map[manifest.ID]map[string]any{}}, Blocked: r.Memory.blocked(r.Now),
 		Source: r.Source, Hooks: r.Hooks, Callback: r.Callback, Normalize: cluster.Normalize,
 	}
-	waiting := s.addMarked(ctx)
-	if waiting == nil && s.findUnmarked(r) {
-		v.Need(s.kinds.resources(), namespacesOf(app, s.manifests), s.named(), s.ranges())
+	waiting := g.addMarked(ctx)
+	if waiting == nil && g.findUnmarked() {
+		v.Need(s.kinds.resources(), namespacesOf(app, manifests), g.named(), g.ranges())
 	}
-	if err := cmp.Or(waiting, s.addNamed(ctx, r), s.addSelected(ctx, r), s.addProfiles(ctx)); err != nil {
+	if err := cmp.Or(waiting, g.addNamed(ctx), g.addSelected(ctx), g.addProfiles(ctx)); err != nil {
 		return nil, err
 	}
-	s.addWritten()
-	s.addOlder(r)
-	s.addUnwatchedCache()
-	s.addKindProblems()
+	g.addWritten()
+	g.addOlder()
+	g.addUnwatchedCache()
+	g.addKindProblems()
 	if r.ReadDesired {
-		s.addDesired(ctx)
+		g.addDesired(ctx)
 	}
-	err := s.addUnwatched(ctx)
-	s.addHolders(ctx, r)
+	err := g.addUnwatched(ctx)
+	g.addHolders(ctx)
 	return s, err
 }
 
@@ -207,27 +215,27 @@ func desiredIDs(manifests []map[string]any, namespace string, scopes manifest.Sc
 
 // addMarked adds the objects that have the Application's tracking label. It requests all kinds before it
 // returns ErrNotSeen, so that all watches start together.
-func (s *Snapshot) addMarked(ctx context.Context) error {
+func (g *gatherer) addMarked(ctx context.Context) error {
 	var waiting error
-	for _, kind := range s.kinds.all() {
+	for _, kind := range g.kinds.all() {
 		if kind.problem != nil {
 			continue // it is not watched
 		}
-		marked, err := s.view.Marked(ctx, kind.GroupKind(), kind.Mapping)
+		marked, err := g.view.Marked(ctx, kind.GroupKind(), kind.Mapping)
 		switch {
 		case errors.Is(err, ErrNotSeen):
 			waiting = err
 		case err != nil:
 			kind.problem = watchProblem(kind.GroupKind(), kind.Resource, err)
 		default:
-			if err := s.view.Silent(kind.Mapping); err != nil {
-				s.Input.StaleKinds = append(s.Input.StaleKinds, watchProblem(kind.GroupKind(), kind.Resource, err))
+			if err := g.view.Silent(kind.Mapping); err != nil {
+				g.Input.StaleKinds = append(g.Input.StaleKinds, watchProblem(kind.GroupKind(), kind.Resource, err))
 			}
 		}
-		maps.Copy(s.Input.FinishedJobs, s.view.Ended(kind.GroupKind(), kind.Mapping))
+		maps.Copy(g.Input.FinishedJobs, g.view.Ended(kind.GroupKind(), kind.Mapping))
 		for id, object := range marked {
-			if version := s.desired[id]; s.Input.Live[id] == nil || version == kind.gvk {
-				s.Input.Live[id] = object
+			if version := g.desired[id]; g.Input.Live[id] == nil || version == kind.gvk {
+				g.Input.Live[id] = object
 			}
 		}
 	}
@@ -236,55 +244,55 @@ func (s *Snapshot) addMarked(ctx context.Context) error {
 
 // addWritten adds the observed writes to the objects that are watched. It leaves out writes to newer versions than
 // those in Live, which the watch has delivered since.
-func (s *Snapshot) addWritten() {
-	for _, kind := range s.kinds.all() {
+func (g *gatherer) addWritten() {
+	for _, kind := range g.kinds.all() {
 		if kind.problem != nil {
 			continue
 		}
-		for id, written := range s.view.Written(kind.GroupKind(), kind.Mapping) {
-			metadata, _ := s.Input.Live[id]["metadata"].(map[string]any)
-			isGone := s.Input.Live[id] == nil && written.ManagedFields == nil
+		for id, written := range g.view.Written(kind.GroupKind(), kind.Mapping) {
+			metadata, _ := g.Input.Live[id]["metadata"].(map[string]any)
+			isGone := g.Input.Live[id] == nil && written.ManagedFields == nil
 			if version, _ := metadata["resourceVersion"].(string); version != written.ResourceVersion && !isGone {
 				continue
 			}
-			s.Input.ObservedWrites[id] = written
-			s.reads = append(s.reads, read{cluster.Location{ID: id, Mapping: kind.Mapping}, written})
+			g.Input.ObservedWrites[id] = written
+			g.reads = append(g.reads, read{cluster.Location{ID: id, Mapping: kind.Mapping}, written})
 		}
 	}
 }
 
 // addProfiles adds the HoldProfiles that apply to the Application. It skips Applications that are being
 // deleted.
-func (s *Snapshot) addProfiles(ctx context.Context) (err error) {
-	if s.Input.Application.DeletionTimestamp != nil {
+func (g *gatherer) addProfiles(ctx context.Context) (err error) {
+	if g.Input.Application.DeletionTimestamp != nil {
 		return nil
 	}
-	s.Input.Profiles, err = s.view.Profiles(ctx, sortedIDs(s.desired))
+	g.Input.Profiles, err = g.view.Profiles(ctx, sortedIDs(g.desired))
 	return err
 }
 
 // addUnwatchedCache adds the objects that were read and are in no watch.
-func (s *Snapshot) addUnwatchedCache() {
-	for id, f := range s.memory.unwatched {
-		if _, watched := s.Input.Live[id]; watched || !s.Input.Now.Before(f.until) {
-			delete(s.memory.unwatched, id)
+func (g *gatherer) addUnwatchedCache() {
+	for id, f := range g.memory.unwatched {
+		if _, watched := g.Input.Live[id]; watched || !g.Input.Now.Before(f.until) {
+			delete(g.memory.unwatched, id)
 			continue
 		}
-		s.Input.Live[id] = f.object
+		g.Input.Live[id] = f.object
 	}
 }
 
 // addKindProblems adds the problems of kinds to all objects of these kinds.
-func (s *Snapshot) addKindProblems() {
-	for id, gvk := range s.desired {
-		if kind := s.kinds.find(gvk); kind != nil && kind.cause() != nil {
-			s.Input.Blocked[id] = kind.cause()
+func (g *gatherer) addKindProblems() {
+	for id, gvk := range g.desired {
+		if kind := g.kinds.find(gvk); kind != nil && kind.cause() != nil {
+			g.Input.Blocked[id] = kind.cause()
 		}
 	}
-	for _, status := range s.Input.Application.Status.Resources {
+	for _, status := range g.Input.Application.Status.Resources {
 		id := manifest.IDFromReference(status.ResourceReference)
-		if kind := s.kinds.first[id.GroupKind()]; kind != nil && kind.problem != nil {
-			s.Input.Blocked[id] = kind.problem
+		if kind := g.kinds.first[id.GroupKind()]; kind != nil && kind.problem != nil {
+			g.Input.Blocked[id] = kind.problem
 		}
 	}
 }
@@ -293,52 +301,52 @@ func (s *Snapshot) addKindProblems() {
 const ReadsAtOnce = 16
 
 // addDesired reads the desired objects that are in no watch.
-func (s *Snapshot) addDesired(ctx context.Context) {
+func (g *gatherer) addDesired(ctx context.Context) {
 	var mu sync.Mutex
 	var reads errgroup.Group
 	reads.SetLimit(ReadsAtOnce)
-	for id, gvk := range s.desired {
-		kind := s.kinds.find(gvk)
-		if s.Input.Live[id] != nil || s.Input.Blocked[id] != nil || kind == nil || kind.cause() != nil {
+	for id, gvk := range g.desired {
+		kind := g.kinds.find(gvk)
+		if g.Input.Live[id] != nil || g.Input.Blocked[id] != nil || kind == nil || kind.cause() != nil {
 			continue
 		}
 		reads.Go(func() error {
 			at := cluster.Location{ID: id, Mapping: kind.Mapping}
-			object, err := s.view.Get(ctx, at)
+			object, err := g.view.Get(ctx, at)
 			mu.Lock()
 			defer mu.Unlock()
 			switch {
 			case err == nil:
-				s.Input.Live[id] = object
+				g.Input.Live[id] = object
 			case !apierrors.IsNotFound(err):
-				s.Input.Blocked[id] = s.view.Problem(err, at, "get")
+				g.Input.Blocked[id] = g.view.Problem(err, at, "get")
 			}
 			return nil
 		})
 	}
-	_ = reads.Wait() // the errors are in s.Input.Blocked
+	_ = reads.Wait() // the errors are in g.Input.Blocked
 }
 
 // addUnwatched reads objects that may exist, are no longer desired, and are in no store. An object that lost
 // the tracking label is not gone until a read returns that. An object whose create had no response may not be
 // in the watch yet.
-func (s *Snapshot) addUnwatched(ctx context.Context) error {
+func (g *gatherer) addUnwatched(ctx context.Context) error {
 	recorded := map[manifest.ID]bool{}
-	for _, status := range s.Input.Application.Status.Resources {
+	for _, status := range g.Input.Application.Status.Resources {
 		id := manifest.IDFromReference(status.ResourceReference)
 		recorded[id] = true
-		if plan.MayExist(status) && !s.memory.gone[status.UID] && !s.memory.unanswered[id] {
-			if problem := s.addLeft(ctx, id); problem != nil {
-				s.Input.Blocked[id] = problem
+		if plan.MayExist(status) && !g.memory.gone[status.UID] && !g.memory.unanswered[id] {
+			if problem := g.addLeft(ctx, id); problem != nil {
+				g.Input.Blocked[id] = problem
 			}
 		}
 	}
-	for _, id := range sortedIDs(s.memory.unanswered) {
-		problem := s.addLeft(ctx, id)
+	for _, id := range sortedIDs(g.memory.unanswered) {
+		problem := g.addLeft(ctx, id)
 		switch {
 		case problem == nil:
 		case recorded[id]:
-			s.Input.Blocked[id] = problem
+			g.Input.Blocked[id] = problem
 		default:
 			return problem
 		}
@@ -348,28 +356,28 @@ func (s *Snapshot) addUnwatched(ctx context.Context) error {
 
 // addLeft reads an object unless it is desired, already known, or of a kind that cannot be read. It returns
 // the problem that prevents the read now.
-func (s *Snapshot) addLeft(ctx context.Context, id manifest.ID) *plan.Problem {
-	if s.Input.Live[id] != nil {
-		delete(s.memory.unanswered, id)
+func (g *gatherer) addLeft(ctx context.Context, id manifest.ID) *plan.Problem {
+	if g.Input.Live[id] != nil {
+		delete(g.memory.unanswered, id)
 		return nil
 	}
-	kind := s.kinds.first[id.GroupKind()]
-	_, desired := s.desired[id]
+	kind := g.kinds.first[id.GroupKind()]
+	_, desired := g.desired[id]
 	if readable := kind != nil && kind.problem == nil; !readable || desired {
 		return nil
 	}
-	if blocked := s.Input.Blocked[id]; blocked != nil {
+	if blocked := g.Input.Blocked[id]; blocked != nil {
 		return blocked
 	}
 	at := cluster.Location{ID: id, Mapping: kind.Mapping}
-	object, err := s.view.Get(ctx, at)
+	object, err := g.view.Get(ctx, at)
 	switch {
 	case err == nil:
-		s.Input.Live[id] = object
+		g.Input.Live[id] = object
 	case apierrors.IsNotFound(err):
-		delete(s.memory.unanswered, id)
+		delete(g.memory.unanswered, id)
 	default:
-		return s.memory.failed(id, s.view.Problem(err, at, "get"), s.Input.Now)
+		return g.memory.failed(id, g.view.Problem(err, at, "get"), g.Input.Now)
 	}
 	return nil
 }
@@ -387,7 +395,7 @@ func (s *Snapshot) unannounced() *plan.Problem {
 }
 
 func (t *Reconciler) request(app *v1alpha1.Application, m *State, target Target, source *intent.Source) Request {
-	r := Request{Application: app, Source: source, Memory: m, Hooks: t.Hooks, Rules: t.Rules, Now: t.currentTime(), Shared: target.Shared, MayList: target.MayList}
+	r := Request{Application: app, Source: source, Memory: m, Hooks: t.Hooks, Rules: t.Rules, Now: t.Now(), Shared: target.Shared, MayList: target.MayList}
 	if t.Callback != nil {
 		r.Callback = t.Callback()
 	}

@@ -47,7 +47,7 @@ func (t *Reconciler) takeSafely(ctx context.Context, app *v1alpha1.Application, 
 }
 
 func (t *Reconciler) take(ctx context.Context, app *v1alpha1.Application, m *State, news News) (time.Duration, error) {
-	m.startReconcile(app, news, t.currentTime())
+	m.startReconcile(app, news, t.Now())
 	app, err := t.rememberOrphan(ctx, app, news)
 	if err != nil {
 		return Again(err)
@@ -55,7 +55,7 @@ func (t *Reconciler) take(ctx context.Context, app *v1alpha1.Application, m *Sta
 	if unsupported := intent.UnsupportedProblem(app); unsupported != nil { // also of an Application that is being deleted
 		return t.report(ctx, app, m, plan.NewInvalid(plan.Input{Application: app, Memory: &m.plan}, unsupported), nil)
 	}
-	app, err = t.join(ctx, app)
+	app, err = sliceStore{t.Slices}.join(ctx, app)
 	var incomplete *plan.Problem
 	if errors.As(err, &incomplete) {
 		return t.report(ctx, app, m, plan.NewInvalid(plan.Input{Application: app, Memory: &m.plan}, incomplete), nil)
@@ -92,7 +92,7 @@ func (t *Reconciler) take(ctx context.Context, app *v1alpha1.Application, m *Sta
 		return 0, err
 	}
 	if !source.Poll.IsZero() {
-		after = MinWait(after, max(source.Poll.Sub(t.currentTime()), time.Millisecond))
+		after = MinWait(after, max(source.Poll.Sub(t.Now()), time.Millisecond))
 	}
 	if problem := s.unannounced(); problem != nil && problem.RetryAfter > 0 {
 		after = MinWait(after, problem.RetryAfter)
@@ -144,7 +144,7 @@ func (t *Reconciler) protect(ctx context.Context, app *v1alpha1.Application, p *
 	if !p.HasWork() {
 		return app, nil
 	}
-	early := t.currentTime().Before(s.memory.since.Add(longestUnseen)) || s.unannounced() != nil
+	early := t.Now().Before(s.memory.since.Add(longestUnseen)) || s.unannounced() != nil
 	marks := ahead(app, p, early, early || s.memory.postponed != nil)
 	finalizers := app.Finalizers
 	if !slices.Contains(finalizers, v1alpha1.Finalizer) {

@@ -64,8 +64,6 @@ func (t *Reconciler) source(ctx context.Context, app *v1alpha1.Application, targ
 	return t.Source(ctx, app, target)
 }
 
-func (t *Reconciler) currentTime() time.Time { return t.Now() }
-
 // inFlight returns the number of parallel requests for one Application.
 func (t *Reconciler) inFlight() int {
 	if t.InFlight > 0 {

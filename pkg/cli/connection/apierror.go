@@ -10,18 +10,15 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"holdfast.dev/holdfast/internal/suggest"
-	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // Explained returns an error that explains the error of an API server, and what to do. The arguments verb and
 // what name the action and its object.
-func (c *Cluster) Explained(err error, verb, what string) error {
+func (c *Client) Explained(err error, verb, what string) error {
 	var network net.Error
 	var sent *url.Error
 	switch {
@@ -74,7 +71,7 @@ func refusalText(err error) error {
 }
 
 // NoSuchApplication returns an error for an Application that does not exist, with a suggestion.
-func (c *Cluster) NoSuchApplication(ctx context.Context, namespace, name string, err error) error {
+func (c *Client) NoSuchApplication(ctx context.Context, namespace, name string, err error) error {
 	if !apierrors.IsNotFound(err) {
 		return c.Explained(err, "get", "Application "+namespace+"/"+name)
 	}
@@ -95,12 +92,6 @@ func (c *Cluster) NoSuchApplication(ctx context.Context, namespace, name string,
 	return fmt.Errorf("there is no Application %q in the namespace %s%s", name, namespace, hint)
 }
 
-// NoSuchObject returns an error for an object that does not exist, with a suggestion.
-func (c *Cluster) NoSuchObject(ctx context.Context, id manifest.ID, resource schema.GroupVersionResource) error {
-	names := c.namesOf(ctx, c.Metadata.Resource(resource).Namespace(id.Namespace))
-	return fmt.Errorf("there is no %s%s", id, suggest.DidYouMean(id.Name, names))
-}
-
 // ErrNotInstalled is the error if the API server does not serve Applications.
 var ErrNotInstalled = errors.New("the API server does not serve Applications: is Holdfast installed? See `holdfast install --help`")
 
@@ -108,19 +99,4 @@ var ErrNotInstalled = errors.New("the API server does not serve Applications: is
 func sortedErrors(errs []error) []error {
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errs
-}
-
-// Unresolved returns an error for a kind that is not served, with a suggestion.
-func (c *Cluster) Unresolved(err error, kind string) error {
-	if !apimeta.IsNoMatchError(err) {
-		return c.Explained(err, "get", "the kinds")
-	}
-	var names []string
-	lists, _ := c.Discovery.ServerPreferredResources()
-	for _, list := range lists {
-		for i := range list.APIResources {
-			names = append(append(names, strings.ToLower(list.APIResources[i].Kind)), list.APIResources[i].ShortNames...)
-		}
-	}
-	return fmt.Errorf("the API server serves no kind %q%s", kind, suggest.DidYouMean(strings.ToLower(kind), names))
 }

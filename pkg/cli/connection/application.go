@@ -53,7 +53,7 @@ func storedDocument(app *v1alpha1.Application) manifest.Document {
 
 // GetApplication reads an Application, and joins its slices. A missing slice is no error here; a decision
 // about the Application reports it.
-func (c *Cluster) GetApplication(ctx context.Context, at types.NamespacedName) (*v1alpha1.Application, error) {
+func (c *Client) GetApplication(ctx context.Context, at types.NamespacedName) (*v1alpha1.Application, error) {
 	app, err := c.Client.GetApplication(ctx, at)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (c *Cluster) GetApplication(ctx context.Context, at types.NamespacedName) (
 	return c.join(ctx, app)
 }
 
-func (c *Cluster) join(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error) {
+func (c *Client) join(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error) {
 	whole, err := slice.Join(app, c.slicesIn(ctx, app.Namespace))
 	var unavailable *slice.Unavailable
 	if errors.As(err, &unavailable) {

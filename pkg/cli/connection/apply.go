@@ -28,63 +28,73 @@ type ApplyResult struct {
 }
 
 // Apply sends a submission. It first sends the ConfigMap with the archive, if there is one.
-func (c *Cluster) Apply(ctx context.Context, s *files.Submission, dryRun, force bool) (ApplyResult, error) {
-	if err := c.applyArchive(ctx, s, dryRun, nil); err != nil {
+func (c *Client) Apply(ctx context.Context, s *files.Submission, dryRun, force bool) (ApplyResult, error) {
+	return (&submitter{c, c.Own.Resource(Applications).Namespace(s.Namespace), s, dryRun, force}).submit(ctx)
+}
+
+// submitter sends one submission.
+type submitter struct {
+	*Client
+
+	applications  dynamic.ResourceInterface
+	submission    *files.Submission
+	dryRun, force bool
+}
+
+func (c *submitter) submit(ctx context.Context) (ApplyResult, error) {
+	s := c.submission
+	if err := c.applyArchive(ctx, nil); err != nil {
 		return ApplyResult{}, err
 	}
-	client := c.Own.Resource(Applications).Namespace(s.Namespace)
-	before, err := client.Get(ctx, s.Name, metav1.GetOptions{})
+	before, err := c.applications.Get(ctx, s.Name, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return ApplyResult{}, c.Explained(err, "get", "Application "+s.Namespace+"/"+s.Name)
 	}
 	created := err != nil
 	content, parts, err := s.Cut()
-	if err == nil && !dryRun {
+	if err == nil && !c.dryRun {
 		err = c.putSlices(ctx, parts, before)
 	}
 	if err != nil {
 		return ApplyResult{}, err
 	}
-	result, err := c.store(ctx, client, s, content, before, storePlan{created, dryRun, force})
-	if err != nil || dryRun || s.Archive == nil {
+	result, err := c.store(ctx, content, before, created)
+	if err != nil || c.dryRun || s.Archive == nil {
 		return result, err
 	}
-	if err := c.applyArchive(ctx, s, false, result.Stored); err != nil {
+	if err := c.applyArchive(ctx, result.Stored); err != nil {
 		return result, err
 	}
-	return result, c.dropArchive(ctx, s, before)
+	return result, c.dropArchive(ctx, before)
 }
 
-// storePlan has the options for storing an Application.
-type storePlan struct{ create, dryRun, force bool }
-
 // store creates an Application, or applies it if it exists.
-func (c *Cluster) store(ctx context.Context, client dynamic.ResourceInterface, s *files.Submission, content map[string]any, before *unstructured.Unstructured, how storePlan) (result ApplyResult, err error) {
+func (c *submitter) store(ctx context.Context, content map[string]any, before *unstructured.Unstructured, create bool) (result ApplyResult, err error) {
 	result.Done = "created"
-	if how.create && !how.dryRun {
-		result.Stored, err = c.create(ctx, client, s, content)
+	if create && !c.dryRun {
+		result.Stored, err = c.create(ctx, content)
 		if !apierrors.IsAlreadyExists(err) {
-			return result, c.notApplied(ctx, err, "create", s)
+			return result, c.notApplied(ctx, err, "create")
 		}
-		if before, err = client.Get(ctx, s.Name, metav1.GetOptions{}); err != nil {
-			return result, c.notApplied(ctx, err, "get", s)
+		if before, err = c.applications.Get(ctx, c.submission.Name, metav1.GetOptions{}); err != nil {
+			return result, c.notApplied(ctx, err, "get")
 		}
-		how.create = false
+		create = false
 	}
-	if !how.create && !how.dryRun {
-		if before, err = c.takeOver(ctx, client, before); err != nil {
-			return result, c.notApplied(ctx, err, "patch", s)
+	if !create && !c.dryRun {
+		if before, err = takeOver(ctx, c.applications, before); err != nil {
+			return result, c.notApplied(ctx, err, "patch")
 		}
 	}
-	result.Stored, err = c.ApplyOne(ctx, client, s.Name, content, how.dryRun, how.force)
-	if how.dryRun && onlyOurs(err) {
-		result.Stored, err = c.ApplyOne(ctx, client, s.Name, content, true, true)
+	result.Stored, err = ApplyOne(ctx, c.applications, c.submission.Name, content, c.dryRun, c.force)
+	if c.dryRun && onlyOurs(err) {
+		result.Stored, err = ApplyOne(ctx, c.applications, c.submission.Name, content, true, true)
 	}
 	if err != nil {
-		return result, c.notApplied(ctx, err, "patch", s)
+		return result, c.notApplied(ctx, err, "patch")
 	}
 	switch {
-	case how.create:
+	case create:
 	case isSame(before, result.Stored):
 		result.Done = "unchanged"
 	default:
@@ -106,7 +116,7 @@ func isSame(before, after *unstructured.Unstructured) bool {
 
 // ApplyOne sends one object by server-side apply, and returns the stored object. It does not wrap the error
 // of the API server.
-func (c *Cluster) ApplyOne(ctx context.Context, client dynamic.ResourceInterface, name string, content any, dryRun, force bool) (*unstructured.Unstructured, error) {
+func ApplyOne(ctx context.Context, client dynamic.ResourceInterface, name string, content any, dryRun, force bool) (*unstructured.Unstructured, error) {
 	body, err := json.Marshal(content)
 	if err != nil {
 		return nil, fmt.Errorf("writing %s: %w", name, err)
@@ -126,7 +136,8 @@ func Wrote(object *unstructured.Unstructured) bool {
 }
 
 // notApplied returns an error for an Application that was not stored, with a remedy.
-func (c *Cluster) notApplied(ctx context.Context, err error, verb string, s *files.Submission) error {
+func (c *submitter) notApplied(ctx context.Context, err error, verb string) error {
+	s := c.submission
 	name := "Application " + s.Namespace + "/" + s.Name
 	switch {
 	case err == nil:
@@ -145,14 +156,15 @@ func (c *Cluster) notApplied(ctx context.Context, err error, verb string, s *fil
 
 // isInstalled reports whether the API server serves Applications. It returns true if the user may not list
 // them.
-func (c *Cluster) isInstalled(ctx context.Context) bool {
+func (c *Client) isInstalled(ctx context.Context) bool {
 	_, err := c.Own.Resource(Applications).List(ctx, metav1.ListOptions{Limit: 1})
 	return !apierrors.IsNotFound(err)
 }
 
 // applyArchive writes the archive to its ConfigMap. If owner is not nil, the API server deletes the ConfigMap
 // together with the owner.
-func (c *Cluster) applyArchive(ctx context.Context, s *files.Submission, dryRun bool, owner *unstructured.Unstructured) error {
+func (c *submitter) applyArchive(ctx context.Context, owner *unstructured.Unstructured) error {
+	s := c.submission
 	if s.Archive == nil {
 		return nil
 	}
@@ -167,12 +179,13 @@ func (c *Cluster) applyArchive(ctx context.Context, s *files.Submission, dryRun 
 		"binaryData": map[string]any{files.ArchiveKey: base64.StdEncoding.EncodeToString(s.Archive)},
 	}
 	name := metadata["name"].(string)
-	_, err := c.ApplyOne(ctx, c.Own.Resource(configMaps).Namespace(s.Namespace), name, content, dryRun, true)
+	_, err := ApplyOne(ctx, c.Own.Resource(configMaps).Namespace(s.Namespace), name, content, c.dryRun, true)
 	return c.Explained(err, "patch", "ConfigMap "+s.Namespace+"/"+name)
 }
 
 // dropArchive deletes the ConfigMap with the archive of the previous submission.
-func (c *Cluster) dropArchive(ctx context.Context, s *files.Submission, before *unstructured.Unstructured) error {
+func (c *submitter) dropArchive(ctx context.Context, before *unstructured.Unstructured) error {
+	s := c.submission
 	if before == nil {
 		return nil
 	}

@@ -57,7 +57,7 @@ func (f Flags) Objects(ctx context.Context, args []string, typed string) []strin
 	defer cancel()
 	kind, _, both := strings.Cut(typed, "/")
 	if !both {
-		return c.listedKinds()
+		return c.Kinds.listedKinds()
 	}
 	gvk, err := f.KindFor(kind)
 	if err != nil {
@@ -71,26 +71,11 @@ func (f Flags) Objects(ctx context.Context, args []string, typed string) []strin
 	if mapping.Namespaced {
 		namespace = c.Namespace
 	}
-	names := c.namesOf(ctx, c.Metadata.Resource(mapping.Resource).Namespace(namespace))
+	names := namesOf(ctx, c.Metadata.Resource(mapping.Resource).Namespace(namespace))
 	for i, name := range names {
 		names[i] = kind + "/" + name
 	}
 	return names
-}
-
-// listedKinds returns the kinds whose objects can be held, each with the slash before the name.
-func (c *Cluster) listedKinds() []string {
-	lists, _ := c.Discovery.ServerPreferredResources() // without the groups that cannot be read
-	var kinds []string
-	for _, list := range lists {
-		for i := range list.APIResources {
-			if r := &list.APIResources[i]; slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "patch") {
-				kinds = append(kinds, strings.ToLower(r.Kind)+"/")
-			}
-		}
-	}
-	slices.Sort(kinds)
-	return slices.Compact(kinds)
 }
 
 var namespacesResource = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
@@ -103,5 +88,5 @@ func (f Flags) Namespaces(ctx context.Context, _ []string, _ string) []string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, CompletionTimeout)
 	defer cancel()
-	return c.namesOf(ctx, c.Metadata.Resource(namespacesResource))
+	return namesOf(ctx, c.Metadata.Resource(namespacesResource))
 }

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -67,14 +66,15 @@ func IsConnection(flag *pflag.Flag) bool {
 	return is
 }
 
+// Client is a client of an API server that explains its errors.
+type Client struct{ *cluster.Client }
+
 // Cluster is a connection to a cluster.
 type Cluster struct {
-	*cluster.Client
-	Kinds *cluster.Mapper
+	*Client
+	Kinds *Mapper
 	// Namespace is the namespace of the flag or of the context.
 	Namespace string
-
-	documents *documents
 }
 
 // Connect returns a connection. It sends no request: the first request finds out whether the API server can
@@ -97,7 +97,12 @@ func (f Flags) Connect() (*Cluster, error) {
 		return nil, err
 	}
 	client.Config.WarningHandler = rest.NoWarnings{}
-	return &Cluster{Client: client, Kinds: cluster.NewMapper(client), Namespace: namespace, documents: &documents{all: map[schema.GroupVersion][]byte{}}}, nil
+	return newCluster(client, namespace), nil
+}
+
+func newCluster(client *cluster.Client, namespace string) *Cluster {
+	c := &Client{client}
+	return &Cluster{c, &Mapper{Mapper: cluster.NewMapper(client), client: c, documents: map[schema.GroupVersion][]byte{}}, namespace}
 }
 
 // notConfigured returns an error that explains why a kubeconfig cannot be used.
@@ -147,7 +152,7 @@ var Applications = v1alpha1.GroupVersionResource
 const CompletionTimeout = 3 * time.Second
 
 // namesOf returns the names of objects, or none if they cannot be listed.
-func (c *Cluster) namesOf(ctx context.Context, client metadata.ResourceInterface) []string {
+func namesOf(ctx context.Context, client metadata.ResourceInterface) []string {
 	list, err := client.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil
@@ -157,13 +162,6 @@ func (c *Cluster) namesOf(ctx context.Context, client metadata.ResourceInterface
 		names[i] = list.Items[i].Name
 	}
 	return names
-}
-
-// documents is a cache of the OpenAPI documents of an API server, by group and version. A document has the
-// fields of all kinds in it, which may be newer or older than the built-in types.
-type documents struct {
-	mu  sync.Mutex
-	all map[schema.GroupVersion][]byte
 }
 
 // fieldManager is the field manager of the command line.

@@ -35,7 +35,8 @@ var serviceAccounts = schema.GroupVersionResource{Version: "v1", Resource: "serv
 //
 // The request is a create and not an apply, because the next apply would remove this metadata, or write it to
 // an Application that is being deleted.
-func (c *Cluster) create(ctx context.Context, client dynamic.ResourceInterface, s *files.Submission, content map[string]any) (*unstructured.Unstructured, error) {
+func (c *submitter) create(ctx context.Context, content map[string]any) (*unstructured.Unstructured, error) {
+	s := c.submission
 	account := s.App.Spec.ServiceAccountName
 	if account == "" {
 		account = ApplierName
@@ -43,14 +44,14 @@ func (c *Cluster) create(ctx context.Context, client dynamic.ResourceInterface, 
 	if _, err := c.Own.Resource(serviceAccounts).Namespace(s.Namespace).Get(ctx, account, metav1.GetOptions{}); err == nil {
 		content = s.WithAhead(content)
 	}
-	return client.Create(ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{
+	return c.applications.Create(ctx, &unstructured.Unstructured{Object: content}, metav1.CreateOptions{
 		FieldManager: creator, FieldValidation: metav1.FieldValidationStrict,
 	})
 }
 
 // takeOver changes the managedFields of a created Application as if it had been applied, and returns it. To
 // apply it again instead would cause a conflict, and would not remove any fields.
-func (c *Cluster) takeOver(ctx context.Context, client dynamic.ResourceInterface, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func takeOver(ctx context.Context, client dynamic.ResourceInterface, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	for attempt := 1; ; attempt++ {
 		managers, err := takenOver(live.GetManagedFields())
 		if managers == nil || err != nil {

@@ -34,7 +34,7 @@ func (c *Cluster) Edit(ctx context.Context, name string, edit ListEdit) (*unstru
 		if err != nil {
 			return nil, c.Explained(err, "get", "Application "+c.Namespace+"/"+name)
 		}
-		if live, err = c.takeOver(ctx, client, live); err != nil {
+		if live, err = takeOver(ctx, client, live); err != nil {
 			return nil, c.Explained(err, "patch", "Application "+c.Namespace+"/"+name)
 		}
 		applied := submitted(live, key)
@@ -51,7 +51,7 @@ func (c *Cluster) Edit(ctx context.Context, name string, edit ListEdit) (*unstru
 		if len(edit.After) == 0 {
 			delete(applied["spec"].(map[string]any), key)
 		}
-		changed, err := c.ApplyOne(ctx, client, name, applied, false, true)
+		changed, err := ApplyOne(ctx, client, name, applied, false, true)
 		if !apierrors.IsConflict(err) || attempt == mostEdits {
 			return changed, c.Explained(err, "patch", "Application "+c.Namespace+"/"+name)
 		}

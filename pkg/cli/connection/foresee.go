@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/files"
@@ -44,10 +45,21 @@ type DryRunResults struct {
 	Refused error
 }
 
+// dryRunner sends dry runs with the rights of the user. The API server stores nothing.
+type dryRunner struct {
+	own     dynamic.Interface
+	kinds   *Mapper
+	manager string
+}
+
+func (c *Cluster) dryRunner(d *files.Decision) dryRunner {
+	return dryRunner{c.Own, c.Kinds, v1alpha1.FieldManagerOf(d.Application.Namespace, d.Application.Name)}
+}
+
 // DryRun sends a dry run for each object that would be created or changed, with all its fields and the rights
-// of the user. The API server stores nothing.
+// of the user.
 func (c *Cluster) DryRun(ctx context.Context, d *files.Decision) DryRunResults {
-	manager := v1alpha1.FieldManagerOf(d.Application.Namespace, d.Application.Name)
+	dryRuns := c.dryRunner(d)
 	problems := make([]*plan.Problem, len(d.Changes))
 	asked := make([]bool, len(d.Changes))
 	var requests errgroup.Group
@@ -58,7 +70,7 @@ func (c *Cluster) DryRun(ctx context.Context, d *files.Decision) DryRunResults {
 		}
 		asked[i] = true
 		requests.Go(func() error {
-			_, problems[i] = c.askOne(ctx, manager, change)
+			_, problems[i] = dryRuns.send(ctx, change)
 			return nil
 		})
 	}
@@ -90,7 +102,7 @@ func (c *Cluster) DryRun(ctx context.Context, d *files.Decision) DryRunResults {
 // settle sends one dry run for each object with doubtful values, with the rights of the user, to find the
 // values that differ only in their spelling. If a dry run fails, the values remain doubtful.
 func (c *Cluster) settle(ctx context.Context, d *files.Decision) {
-	manager := v1alpha1.FieldManagerOf(d.Application.Namespace, d.Application.Name)
+	dryRuns := c.dryRunner(d)
 	var requests errgroup.Group
 	requests.SetLimit(turn.ReadsAtOnce)
 	for _, change := range d.Changes {
@@ -100,7 +112,7 @@ func (c *Cluster) settle(ctx context.Context, d *files.Decision) {
 		}
 		asked.Action = plan.Update
 		requests.Go(func() error {
-			if answer, problem := c.askOne(ctx, manager, asked); problem == nil {
+			if answer, problem := dryRuns.send(ctx, asked); problem == nil {
 				change.Settle(answer)
 			}
 			return nil
@@ -109,22 +121,22 @@ func (c *Cluster) settle(ctx context.Context, d *files.Decision) {
 	_ = requests.Wait() // no request returns an error
 }
 
-// askOne sends one object as a dry run, and returns the object that would be stored.
-func (c *Cluster) askOne(ctx context.Context, manager string, change plan.Change) (map[string]any, *plan.Problem) {
-	mapping, err := c.Kinds.Mapping(ctx, change.GVK())
+// send sends one object as a dry run, and returns the object that would be stored.
+func (r dryRunner) send(ctx context.Context, change plan.Change) (map[string]any, *plan.Problem) {
+	mapping, err := r.kinds.Mapping(ctx, change.GVK())
 	if err != nil {
 		return nil, &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: err.Error()}
 	}
 	answer := &unstructured.Unstructured{}
-	verb, client := "create", c.Own.Resource(mapping.Resource).Namespace(change.ID.Namespace)
+	verb, client := "create", r.own.Resource(mapping.Resource).Namespace(change.ID.Namespace)
 	dryRun := []string{metav1.DryRunAll}
 	if change.Action == plan.Create {
 		answer, err = client.Create(ctx, &unstructured.Unstructured{Object: change.Manifest},
-			metav1.CreateOptions{DryRun: dryRun, FieldManager: manager, FieldValidation: metav1.FieldValidationStrict})
+			metav1.CreateOptions{DryRun: dryRun, FieldManager: r.manager, FieldValidation: metav1.FieldValidationStrict})
 	} else if patch, encodeErr := json.Marshal(change.Patch); encodeErr == nil {
 		verb = "patch"
 		answer, err = client.Patch(ctx, change.ID.Name, types.JSONPatchType, patch,
-			metav1.PatchOptions{DryRun: dryRun, FieldManager: manager, FieldValidation: metav1.FieldValidationStrict})
+			metav1.PatchOptions{DryRun: dryRun, FieldManager: r.manager, FieldValidation: metav1.FieldValidationStrict})
 	}
 	switch {
 	case err == nil:

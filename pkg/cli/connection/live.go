@@ -9,10 +9,12 @@ import (
 
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"holdfast.dev/holdfast/internal/suggest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/cli/files"
@@ -60,10 +62,18 @@ type LiveObject struct {
 // Suggestion returns which fields of the object to hold.
 func (o LiveObject) Suggestion() plan.Suggestion { return plan.Suggest(o.Object, o.Mapping.Type) }
 
+// liveReader finds live objects by their names and labels.
+type liveReader struct {
+	*Cluster
+
+	flags Flags
+}
+
 // Live reads the objects that flags and the manifests of files name, and the objects with the labels. notes
 // list the objects with the labels that are left out.
 func (c *Cluster) Live(ctx context.Context, connection Flags, what LiveFlags, documents []manifest.Document) (found []LiveObject, notes []string, err error) {
-	named, err := c.named(ctx, connection, what.Names, documents)
+	r := liveReader{c, connection}
+	named, err := r.named(ctx, what.Names, documents)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -76,7 +86,7 @@ func (c *Cluster) Live(ctx context.Context, connection Flags, what LiveFlags, do
 	for _, at := range named {
 		object, err := c.Get(ctx, at)
 		if apierrors.IsNotFound(err) {
-			return nil, nil, c.NoSuchObject(ctx, at.ID, at.Mapping.Resource)
+			return nil, nil, r.noSuchObject(ctx, at.ID, at.Mapping.Resource)
 		}
 		if err != nil {
 			return nil, nil, c.Explained(err, "get", at.ID.String())
@@ -86,7 +96,7 @@ func (c *Cluster) Live(ctx context.Context, connection Flags, what LiveFlags, do
 	if what.Selector == "" {
 		return found, nil, nil
 	}
-	selected, notes, err := c.selected(ctx, what.Selector)
+	selected, notes, err := r.selected(ctx, what.Selector)
 	for _, o := range selected {
 		add(o)
 	}
@@ -100,51 +110,51 @@ func uidOf(object map[string]any) string {
 }
 
 // named returns the locations of objects by their names.
-func (c *Cluster) named(ctx context.Context, connection Flags, names [][2]string, documents []manifest.Document) ([]cluster.Location, error) {
+func (r liveReader) named(ctx context.Context, names [][2]string, documents []manifest.Document) ([]cluster.Location, error) {
 	var all []cluster.Location
 	for _, object := range names {
 		kind, name := object[0], object[1]
-		gvk, err := connection.KindFor(kind)
+		gvk, err := r.flags.KindFor(kind)
 		if err != nil {
-			return nil, c.Unresolved(err, kind)
+			return nil, r.unresolved(err, kind)
 		}
-		mapping, err := c.Kinds.Mapping(ctx, gvk)
+		mapping, err := r.Kinds.Mapping(ctx, gvk)
 		if err != nil {
-			return nil, c.Explained(err, "get", kind)
+			return nil, r.Explained(err, "get", kind)
 		}
-		all = append(all, c.located(manifest.ID{Group: gvk.Group, Kind: gvk.Kind, Name: name}, mapping))
+		all = append(all, r.located(manifest.ID{Group: gvk.Group, Kind: gvk.Kind, Name: name}, mapping))
 	}
 	objects, err := files.Normalized(documents)
 	if err != nil {
 		return nil, err
 	}
 	for _, object := range objects {
-		mapping, err := c.Kinds.Mapping(ctx, object.GVK())
+		mapping, err := r.Kinds.Mapping(ctx, object.GVK())
 		if err != nil {
-			return nil, c.Explained(err, "get", object.ID.String())
+			return nil, r.Explained(err, "get", object.ID.String())
 		}
-		all = append(all, c.located(object.ID, mapping))
+		all = append(all, r.located(object.ID, mapping))
 	}
 	return all, nil
 }
 
 // located returns the location of an object. Its default namespace is the namespace of the flag or of the
 // context.
-func (c *Cluster) located(id manifest.ID, mapping cluster.Mapping) cluster.Location {
+func (r liveReader) located(id manifest.ID, mapping cluster.Mapping) cluster.Location {
 	switch {
 	case !mapping.Namespaced:
 		id.Namespace = ""
 	case id.Namespace == "":
-		id.Namespace = c.Namespace
+		id.Namespace = r.Namespace
 	}
 	return cluster.Location{ID: id, Mapping: mapping}
 }
 
 // selected returns the objects of the namespace with the labels, of all kinds.
-func (c *Cluster) selected(ctx context.Context, selector string) (found []LiveObject, notes []string, err error) {
-	lists, err := c.Discovery.ServerPreferredNamespacedResources()
+func (r liveReader) selected(ctx context.Context, selector string) (found []LiveObject, notes []string, err error) {
+	lists, err := r.Discovery.ServerPreferredNamespacedResources()
 	if err != nil && len(lists) == 0 {
-		return nil, nil, c.Explained(err, "list", "the kinds")
+		return nil, nil, r.Explained(err, "list", "the kinds")
 	}
 	for _, list := range lists {
 		gv, err := schema.ParseGroupVersion(list.GroupVersion)
@@ -152,11 +162,11 @@ func (c *Cluster) selected(ctx context.Context, selector string) (found []LiveOb
 			continue
 		}
 		for i := range list.APIResources {
-			r := &list.APIResources[i]
-			if !slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "patch") || r.Kind == "Event" {
+			resource := &list.APIResources[i]
+			if !slices.Contains(resource.Verbs, "list") || !slices.Contains(resource.Verbs, "patch") || resource.Kind == "Event" {
 				continue
 			}
-			objects, note, err := c.selectedOf(ctx, gv.WithKind(r.Kind), selector)
+			objects, note, err := r.selectedOf(ctx, gv.WithKind(resource.Kind), selector)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -168,22 +178,22 @@ func (c *Cluster) selected(ctx context.Context, selector string) (found []LiveOb
 
 // selectedOf returns the objects of one kind. It leaves out objects that are being deleted, that have a
 // controller, or that only controllers write.
-func (c *Cluster) selectedOf(ctx context.Context, gvk schema.GroupVersionKind, selector string) (found []LiveObject, notes []string, err error) {
-	mapping, err := c.Kinds.Mapping(ctx, gvk)
+func (r liveReader) selectedOf(ctx context.Context, gvk schema.GroupVersionKind, selector string) (found []LiveObject, notes []string, err error) {
+	mapping, err := r.Kinds.Mapping(ctx, gvk)
 	if err != nil {
-		return nil, nil, c.Explained(err, "list", gvk.Kind)
+		return nil, nil, r.Explained(err, "list", gvk.Kind)
 	}
-	list, err := c.Own.Resource(mapping.Resource).Namespace(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	list, err := r.Own.Resource(mapping.Resource).Namespace(r.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	switch {
 	case apierrors.IsForbidden(err):
 		return nil, []string{"you may not list " + mapping.Resource.GroupResource().String() + ": they are skipped"}, nil
 	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
 		return nil, nil, nil
 	case err != nil:
-		return nil, nil, c.Explained(err, "list", mapping.Resource.GroupResource().String())
+		return nil, nil, r.Explained(err, "list", mapping.Resource.GroupResource().String())
 	}
 	for i := range list.Items {
-		o := LiveObject{c.located(manifest.ID{Group: gvk.Group, Kind: gvk.Kind, Name: list.Items[i].GetName()}, mapping), list.Items[i].Object}
+		o := LiveObject{r.located(manifest.ID{Group: gvk.Group, Kind: gvk.Kind, Name: list.Items[i].GetName()}, mapping), list.Items[i].Object}
 		if why := o.leftOut(); why != "" {
 			notes = append(notes, o.ID.String()+" is skipped: "+why)
 			continue
@@ -191,6 +201,27 @@ func (c *Cluster) selectedOf(ctx context.Context, gvk schema.GroupVersionKind, s
 		found = append(found, o)
 	}
 	return found, notes, nil
+}
+
+// noSuchObject returns an error for an object that does not exist, with a suggestion.
+func (r liveReader) noSuchObject(ctx context.Context, id manifest.ID, resource schema.GroupVersionResource) error {
+	names := namesOf(ctx, r.Metadata.Resource(resource).Namespace(id.Namespace))
+	return fmt.Errorf("there is no %s%s", id, suggest.DidYouMean(id.Name, names))
+}
+
+// unresolved returns an error for a kind that is not served, with a suggestion.
+func (r liveReader) unresolved(err error, kind string) error {
+	if !apimeta.IsNoMatchError(err) {
+		return r.Explained(err, "get", "the kinds")
+	}
+	var names []string
+	lists, _ := r.Discovery.ServerPreferredResources()
+	for _, list := range lists {
+		for i := range list.APIResources {
+			names = append(append(names, strings.ToLower(list.APIResources[i].Kind)), list.APIResources[i].ShortNames...)
+		}
+	}
+	return fmt.Errorf("the API server serves no kind %q%s", kind, suggest.DidYouMean(strings.ToLower(kind), names))
 }
 
 // leftOut returns why an object is not maintained by users; "" if it is.

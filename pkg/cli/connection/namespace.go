@@ -18,7 +18,7 @@ func Namespace(name string) *unstructured.Unstructured {
 
 // CreateNamespace creates a namespace if it does not exist, and reports whether it has created it. A user who
 // may not read the namespace may still create it.
-func (c *Cluster) CreateNamespace(ctx context.Context, name string, dryRun bool) (created bool, err error) {
+func (c *Client) CreateNamespace(ctx context.Context, name string, dryRun bool) (created bool, err error) {
 	client, options := c.Own.Resource(namespaces), metav1.CreateOptions{FieldManager: fieldManager}
 	if dryRun {
 		options.DryRun = []string{metav1.DryRunAll}

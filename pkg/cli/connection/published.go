@@ -2,9 +2,15 @@ package connection
 
 import (
 	"context"
+	"slices"
+	"strings"
+	"sync"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 
+	"holdfast.dev/holdfast/internal/suggest"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/intent"
@@ -12,18 +18,29 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
+// Mapper resolves kinds, and has the types that the API server publishes for them.
+type Mapper struct {
+	*cluster.Mapper
+
+	client *Client
+	mu     sync.Mutex
+	// documents is a cache of the OpenAPI documents, by group and version. A document has the fields of all
+	// kinds in it, which may be newer or older than the built-in types.
+	documents map[schema.GroupVersion][]byte
+}
+
 // published returns the type that the API server publishes for a kind. It returns nil if there is none: then
 // the built-in type applies. The type of a mapping is already the published one if there is no built-in type.
-func (c *Cluster) published(ctx context.Context, gvk schema.GroupVersionKind, mapping cluster.Mapping) *kinds.Node {
+func (m *Mapper) published(ctx context.Context, gvk schema.GroupVersionKind, mapping cluster.Mapping) *kinds.Node {
 	if mapping.Type != nil && kinds.Builtin(gvk) == nil {
 		return mapping.Type
 	}
-	c.documents.mu.Lock()
-	defer c.documents.mu.Unlock()
-	document, known := c.documents.all[gvk.GroupVersion()]
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	document, known := m.documents[gvk.GroupVersion()]
 	if !known {
-		document, _ = c.OpenAPI(ctx, gvk.GroupVersion())
-		c.documents.all[gvk.GroupVersion()] = document
+		document, _ = m.client.OpenAPI(ctx, gvk.GroupVersion())
+		m.documents[gvk.GroupVersion()] = document
 	}
 	node, err := kinds.FromOpenAPI(document, gvk)
 	if err != nil {
@@ -43,21 +60,65 @@ func (k publishedKinds) Published(gvk schema.GroupVersionKind) *kinds.Node { ret
 
 // KindsOf returns the kinds of objects: those that the objects define, and others from the API server. It
 // leaves out kinds that the API server does not serve.
-func (c *Cluster) KindsOf(ctx context.Context, objects []manifest.Object) (intent.Kinds, error) {
+func (m *Mapper) KindsOf(ctx context.Context, objects []manifest.Object) (intent.Kinds, error) {
 	known := files.KindsIn(objects)
 	all := publishedKinds{known, map[schema.GroupVersionKind]*kinds.Node{}}
 	for _, o := range objects {
 		if _, asked := all.types[o.GVK()]; asked || known.Defined(o.GVK()) != nil {
 			continue
 		}
-		mapping, unserved, err := c.Kinds.Resolve(ctx, o.GVK())
+		mapping, unserved, err := m.Resolve(ctx, o.GVK())
 		if err != nil {
-			return nil, c.Explained(err, "get", "the kinds")
+			return nil, m.client.Explained(err, "get", "the kinds")
 		}
 		if unserved != nil {
 			continue
 		}
-		all.types[o.GVK()] = c.published(ctx, o.GVK(), mapping)
+		all.types[o.GVK()] = m.published(ctx, o.GVK(), mapping)
 	}
 	return all, nil
+}
+
+// nearestVersion returns a suggestion for a group and version that is not served.
+func (m *Mapper) nearestVersion(gvk schema.GroupVersionKind) string {
+	groups, err := m.client.Discovery.ServerGroups()
+	if err != nil {
+		return ""
+	}
+	var versions []string
+	for i := range groups.Groups {
+		for _, version := range groups.Groups[i].Versions {
+			versions = append(versions, version.GroupVersion)
+		}
+	}
+	return suggest.DidYouMean(gvk.GroupVersion().String(), versions)
+}
+
+// listedKinds returns the kinds whose objects can be held, each with the slash before the name.
+func (m *Mapper) listedKinds() []string {
+	lists, _ := m.client.Discovery.ServerPreferredResources() // without the groups that cannot be read
+	var kinds []string
+	for _, list := range lists {
+		for i := range list.APIResources {
+			if r := &list.APIResources[i]; slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "patch") {
+				kinds = append(kinds, strings.ToLower(r.Kind)+"/")
+			}
+		}
+	}
+	slices.Sort(kinds)
+	return slices.Compact(kinds)
+}
+
+// ClientFor returns the client for the kind of an object, in the namespace of the object if the kind is
+// namespaced.
+func (m *Mapper) ClientFor(ctx context.Context, u *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+	mapping, err := m.Mapping(ctx, u.GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	client := m.client.Own.Resource(mapping.Resource)
+	if mapping.Namespaced {
+		return client.Namespace(u.GetNamespace()), nil
+	}
+	return client, nil
 }

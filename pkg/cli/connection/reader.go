@@ -16,18 +16,21 @@ import (
 
 // clusterReader is a reader with the rights of the user.
 type clusterReader struct {
-	*Cluster
+	*Client
 
+	kinds     *Mapper
 	namespace string
 }
 
 // Reader returns a reader of the ConfigMaps and Secrets of a namespace, with the rights of the user.
-func (c *Cluster) Reader(namespace string) source.Reader { return clusterReader{c, namespace} }
+func (c *Cluster) Reader(namespace string) source.Reader {
+	return clusterReader{c.Client, c.Kinds, namespace}
+}
 
 // Read implements source.Reader.
 func (r clusterReader) Read(ctx context.Context, kind, name string) (map[string]any, *plan.Problem) {
 	id := manifest.ID{Kind: kind, Namespace: r.namespace, Name: name}
-	mapping, err := r.Kinds.Mapping(ctx, schema.GroupVersionKind{Version: "v1", Kind: kind})
+	mapping, err := r.kinds.Mapping(ctx, schema.GroupVersionKind{Version: "v1", Kind: kind})
 	if err != nil {
 		return nil, &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: err.Error()}
 	}

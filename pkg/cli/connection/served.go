@@ -7,26 +7,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic"
 )
 
-// ClientFor returns the client for the kind of an object, in the namespace of the object if the kind is
-// namespaced.
-func (c *Cluster) ClientFor(ctx context.Context, u *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
-	mapping, err := c.Kinds.Mapping(ctx, u.GroupVersionKind())
-	if err != nil {
-		return nil, err
-	}
-	client := c.Own.Resource(mapping.Resource)
-	if mapping.Namespaced {
-		return client.Namespace(u.GetNamespace()), nil
-	}
-	return client, nil
-}
-
 // AwaitServed waits until the API server serves Applications, so that the next command can use them.
-func (c *Cluster) AwaitServed(ctx context.Context) error {
+func (c *Client) AwaitServed(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, servedTimeout)
 	defer cancel()
 	tick := time.NewTicker(200 * time.Millisecond)

@@ -60,7 +60,7 @@ func TestADryRunSettlesTheSpelling(t *testing.T) {
 			defer server.Close()
 			client, err := cluster.NewClient(&rest.Config{Host: server.URL})
 			require.NoError(t, err)
-			c := &Cluster{Client: client, Kinds: cluster.NewMapper(client)}
+			c := newCluster(client, "")
 
 			app := &v1alpha1.Application{}
 			app.Namespace, app.Name, app.UID = "default", "web", "app-1"

@@ -18,7 +18,7 @@ import (
 )
 
 // slicesIn returns a function that reads slices of a namespace with the rights of the user.
-func (c *Cluster) slicesIn(ctx context.Context, namespace string) slice.Get {
+func (c *Client) slicesIn(ctx context.Context, namespace string) slice.Get {
 	return func(name string) ([]byte, error) {
 		s, err := c.GetSlice(ctx, types.NamespacedName{Namespace: namespace, Name: name})
 		if apierrors.IsNotFound(err) {
@@ -32,7 +32,7 @@ func (c *Cluster) slicesIn(ctx context.Context, namespace string) slice.Get {
 }
 
 // OlderHistory returns the history entries of an Application that are in slices.
-func (c *Cluster) OlderHistory(ctx context.Context, app *v1alpha1.Application) ([]v1alpha1.HistoryEntry, error) {
+func (c *Client) OlderHistory(ctx context.Context, app *v1alpha1.Application) ([]v1alpha1.HistoryEntry, error) {
 	older, err := slice.OlderHistory(app, c.slicesIn(ctx, app.Namespace))
 	if err != nil {
 		return nil, fmt.Errorf("the older history of the Application %s/%s is not shown: %w", app.Namespace, app.Name, err)
@@ -41,13 +41,13 @@ func (c *Cluster) OlderHistory(ctx context.Context, app *v1alpha1.Application) (
 }
 
 // JoinObject joins the slices of a stored Application.
-func (c *Cluster) JoinObject(ctx context.Context, u *unstructured.Unstructured) error {
+func (c *Client) JoinObject(ctx context.Context, u *unstructured.Unstructured) error {
 	return files.JoinObject(u.Object, c.slicesIn(ctx, u.GetNamespace()))
 }
 
 // putSlices writes slices before the Application that names them. If a slice is being deleted, it waits for
 // the end of that, unless the stored Application names the slice, which keeps it.
-func (c *Cluster) putSlices(ctx context.Context, parts []v1alpha1.ApplicationSlice, stored *unstructured.Unstructured) error {
+func (c *submitter) putSlices(ctx context.Context, parts []v1alpha1.ApplicationSlice, stored *unstructured.Unstructured) error {
 	var named []string
 	if stored != nil && len(parts) > 0 {
 		raw, err := stored.MarshalJSON()
@@ -68,7 +68,7 @@ func (c *Cluster) putSlices(ctx context.Context, parts []v1alpha1.ApplicationSli
 	return nil
 }
 
-func (c *Cluster) putSlice(ctx context.Context, part *v1alpha1.ApplicationSlice, stays bool) error {
+func (c *submitter) putSlice(ctx context.Context, part *v1alpha1.ApplicationSlice, stays bool) error {
 	err := wait.PollUntilContextTimeout(ctx, 250*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
 		written, err := c.CreateSlice(ctx, part, fieldManager)
 		return err == nil && (written.DeletionTimestamp == nil || stays), err

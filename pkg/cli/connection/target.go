@@ -228,5 +228,5 @@ func (f Flags) names(ctx context.Context) []string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, CompletionTimeout)
 	defer cancel()
-	return c.namesOf(ctx, c.Metadata.Resource(Applications).Namespace(c.Namespace))
+	return namesOf(ctx, c.Metadata.Resource(Applications).Namespace(c.Namespace))
 }

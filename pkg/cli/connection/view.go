@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
-	"holdfast.dev/holdfast/internal/suggest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cluster"
@@ -24,7 +23,8 @@ import (
 // view is a reader of the cluster with the rights of the user, for one reconcile of an Application. It
 // implements turn.View.
 type view struct {
-	*Cluster
+	*Client
+	kinds *Mapper
 	app   *v1alpha1.Application
 	known *files.KnownKinds // the kinds that the Application defines
 
@@ -41,44 +41,29 @@ type view struct {
 func (c *Cluster) View(app *v1alpha1.Application) files.View { return c.view(app) }
 
 func (c *Cluster) view(app *v1alpha1.Application) *view {
-	return &view{Cluster: c, app: app, known: files.KindsOf(app)}
+	return &view{Client: c.Client, kinds: c.Kinds, app: app, known: files.KindsOf(app)}
 }
 
 func (v *view) Kinds() intent.Kinds { return v.known }
 
 func (v *view) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (cluster.Mapping, error) {
-	mapping, err := v.Cluster.Kinds.Mapping(ctx, gvk)
+	mapping, err := v.kinds.Mapping(ctx, gvk)
 	if err == nil {
 		if mapping.Published = v.known.Defined(gvk); mapping.Published == nil { // the Application will define the kind like this
-			mapping.Published = v.published(ctx, gvk, mapping)
+			mapping.Published = v.kinds.published(ctx, gvk, mapping)
 		}
 	}
 	var unknown *cluster.KindUnknownError
 	if errors.As(err, &unknown) && unknown.Suggestion == "" {
 		suggested := *unknown
-		suggested.Suggestion = v.nearestVersion(gvk)
+		suggested.Suggestion = v.kinds.nearestVersion(gvk)
 		return mapping, &suggested
 	}
 	return mapping, err
 }
 
-// nearestVersion returns a suggestion for a group and version that is not served.
-func (c *Cluster) nearestVersion(gvk schema.GroupVersionKind) string {
-	groups, err := c.Discovery.ServerGroups()
-	if err != nil {
-		return ""
-	}
-	var versions []string
-	for i := range groups.Groups {
-		for _, version := range groups.Groups[i].Versions {
-			versions = append(versions, version.GroupVersion)
-		}
-	}
-	return suggest.DidYouMean(gvk.GroupVersion().String(), versions)
-}
-
 func (v *view) AnyVersion(ctx context.Context, gk schema.GroupKind) (cluster.Mapping, error) {
-	return v.Cluster.Kinds.AnyVersion(ctx, gk)
+	return v.kinds.AnyVersion(ctx, gk)
 }
 
 // Ended returns nil, because a command does not watch.
@@ -172,7 +157,7 @@ func (v *view) Unreadable() (unlisted []string, err error) {
 }
 
 // Get reads one object with the user's own rights, managedFields included.
-func (c *Cluster) Get(ctx context.Context, at cluster.Location) (map[string]any, error) {
+func (c *Client) Get(ctx context.Context, at cluster.Location) (map[string]any, error) {
 	client := c.Own.Resource(at.Mapping.Resource)
 	resource := dynamic.ResourceInterface(client)
 	if at.Mapping.Namespaced {

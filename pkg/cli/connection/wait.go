@@ -58,8 +58,9 @@ func (f WaitFlags) Follow(ctx context.Context, c *Cluster, namespace, name strin
 		ctx, cancel = context.WithTimeoutCause(ctx, f.timeout, errTimeIsOver)
 		defer cancel()
 	}
+	w := applicationWatch{c.Client, namespace, name, visit}
 	for {
-		done, err := c.followOnce(ctx, namespace, name, visit)
+		done, err := w.follow(ctx)
 		switch {
 		case done:
 			return err
@@ -75,55 +76,63 @@ func (f WaitFlags) Follow(ctx context.Context, c *Cluster, namespace, name strin
 
 var errTimeIsOver = errors.New("the timeout has expired")
 
-// followOnce lists and watches until the stream ends.
-func (c *Cluster) followOnce(ctx context.Context, namespace, name string, visit Visitor) (done bool, err error) {
-	client := c.Own.Resource(Applications).Namespace(namespace)
-	what := "Application " + namespace + "/" + name
-	one := metav1.ListOptions{FieldSelector: "metadata.name=" + name}
+// applicationWatch watches one Application.
+type applicationWatch struct {
+	*Client
+
+	namespace, name string
+	visitor         Visitor
+}
+
+// follow lists and watches until the stream ends.
+func (w applicationWatch) follow(ctx context.Context) (done bool, err error) {
+	client := w.Own.Resource(Applications).Namespace(w.namespace)
+	what := "Application " + w.namespace + "/" + w.name
+	one := metav1.ListOptions{FieldSelector: "metadata.name=" + w.name}
 	list, err := client.List(ctx, one)
 	if err != nil {
-		return false, c.Explained(err, "list", what)
+		return false, w.Explained(err, "list", what)
 	}
 	var app *v1alpha1.Application
 	if len(list.Items) > 0 {
-		if app, err = c.decodeObject(ctx, &list.Items[0]); err != nil {
+		if app, err = w.decode(ctx, &list.Items[0]); err != nil {
 			return false, err
 		}
 	}
-	if done, err = visit(app); done || err != nil {
+	if done, err = w.visitor(app); done || err != nil {
 		return done, err
 	}
 	one.ResourceVersion = list.GetResourceVersion()
 	stream, err := client.Watch(ctx, one)
 	if err != nil {
-		return false, c.Explained(err, "watch", what)
+		return false, w.Explained(err, "watch", what)
 	}
 	defer stream.Stop()
 	for event := range stream.ResultChan() {
-		if done, err := c.visitEvent(ctx, event, visit); done || err != nil {
+		if done, err := w.visit(ctx, event); done || err != nil {
 			return done, err
 		}
 	}
 	if ctx.Err() != nil {
-		return false, c.Explained(context.Cause(ctx), "watch", what)
+		return false, w.Explained(context.Cause(ctx), "watch", what)
 	}
 	return false, nil
 }
 
-func (c *Cluster) visitEvent(ctx context.Context, event watch.Event, visit Visitor) (done bool, err error) {
+func (w applicationWatch) visit(ctx context.Context, event watch.Event) (done bool, err error) {
 	switch event.Type {
 	case watch.Deleted:
-		return visit(nil)
+		return w.visitor(nil)
 	case watch.Added, watch.Modified:
 		u, ok := event.Object.(*unstructured.Unstructured)
 		if !ok {
 			return false, nil
 		}
-		app, err := c.decodeObject(ctx, u)
+		app, err := w.decode(ctx, u)
 		if err != nil {
 			return false, err
 		}
-		return visit(app)
+		return w.visitor(app)
 	case watch.Error:
 		if err := apierrors.FromObject(event.Object); !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 			return false, fmt.Errorf("watching: %w", err)
@@ -133,7 +142,7 @@ func (c *Cluster) visitEvent(ctx context.Context, event watch.Event, visit Visit
 	return false, nil
 }
 
-func (c *Cluster) decodeObject(ctx context.Context, u *unstructured.Unstructured) (*v1alpha1.Application, error) {
+func (w applicationWatch) decode(ctx context.Context, u *unstructured.Unstructured) (*v1alpha1.Application, error) {
 	raw, err := u.MarshalJSON()
 	if err != nil {
 		return nil, fmt.Errorf("reading an Application: %w", err)
@@ -142,7 +151,7 @@ func (c *Cluster) decodeObject(ctx context.Context, u *unstructured.Unstructured
 	if err != nil {
 		return nil, err
 	}
-	return c.join(ctx, app)
+	return w.join(ctx, app)
 }
 
 // Ready waits until an Application is ready, or only a user can help.

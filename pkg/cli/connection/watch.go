@@ -13,7 +13,7 @@ import (
 
 // Watch calls visit with each current Application, and after each change, until the user interrupts. gone is
 // true for a deleted Application.
-func (c *Cluster) Watch(ctx context.Context, namespace string, options metav1.ListOptions, visit func(u *unstructured.Unstructured, gone bool) error) error {
+func (c *Client) Watch(ctx context.Context, namespace string, options metav1.ListOptions, visit func(u *unstructured.Unstructured, gone bool) error) error {
 	seen := map[types.UID]string{}
 	once := func(u *unstructured.Unstructured, gone bool) error {
 		if version := u.GetResourceVersion(); !gone && seen[u.GetUID()] == version {
@@ -31,7 +31,7 @@ func (c *Cluster) Watch(ctx context.Context, namespace string, options metav1.Li
 	return nil // only the end of the context ends the loop
 }
 
-func (c *Cluster) watchOnce(ctx context.Context, namespace string, options metav1.ListOptions, visit func(u *unstructured.Unstructured, gone bool) error) error {
+func (c *Client) watchOnce(ctx context.Context, namespace string, options metav1.ListOptions, visit func(u *unstructured.Unstructured, gone bool) error) error {
 	client := c.Own.Resource(Applications).Namespace(namespace)
 	list, err := client.List(ctx, options)
 	if apierrors.IsNotFound(err) {

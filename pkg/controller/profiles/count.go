@@ -64,7 +64,7 @@ func (p *Profiles) count() {
 	for _, application := range all {
 		counted, known := p.counts.of[application.UID]
 		if !known || counted.version != application.ResourceVersion {
-			counted = p.objectsOf(application)
+			counted = p.counts.objectsOf(application)
 		}
 		of[application.UID] = counted
 		for name, n := range counted.objects {
@@ -85,7 +85,7 @@ func (p *Profiles) count() {
 
 // objectsOf counts the objects of an Application by the profiles that decide about their fields. Most
 // Applications have none, and are not decoded.
-func (p *Profiles) objectsOf(application *cluster.Object) versionCount {
+func (c *objectCounts) objectsOf(application *cluster.Object) versionCount {
 	counted, raw := versionCount{version: application.ResourceVersion, objects: map[string]int32{}}, application.JSON()
 	if !bytes.Contains(raw, []byte(`"profiles":[`)) && !bytes.Contains(raw, []byte(`"recordSlices":[`)) {
 		return counted
@@ -96,7 +96,7 @@ func (p *Profiles) objectsOf(application *cluster.Object) versionCount {
 	}
 	app.Spec = v1alpha1.ApplicationSpec{}
 	app, err = slice.Join(app, func(name string) ([]byte, error) {
-		object := p.counts.slices.Get(types.NamespacedName{Namespace: app.Namespace, Name: name})
+		object := c.slices.Get(types.NamespacedName{Namespace: app.Namespace, Name: name})
 		if object == nil {
 			return nil, &slice.Unavailable{Name: name}
 		}

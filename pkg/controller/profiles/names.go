@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/kinds"
 )
@@ -54,7 +55,7 @@ func (p *Profiles) checkNames(ctx context.Context) (time.Duration, error) {
 	served.Kinds, served.Unavailable, err = p.client.ServedKinds(ctx)
 	unknown := make([]error, len(profiles))
 	if len(served.Kinds) > 0 {
-		typeOf := p.publishedTypes(ctx)
+		typeOf := publishedTypes(ctx, p.client)
 		for i, profile := range profiles {
 			unknown[i] = errors.Join(profile.CheckNames(served, typeOf)...)
 		}
@@ -93,7 +94,7 @@ func (p *Profiles) checked(profiles []*intent.Profile, unknown []error, read boo
 
 // publishedTypes returns a function that reads schemas from the API server, each document once. It returns nil for
 // those that cannot be read.
-func (p *Profiles) publishedTypes(ctx context.Context) func(schema.GroupVersionKind) *kinds.Node {
+func publishedTypes(ctx context.Context, client *cluster.Client) func(schema.GroupVersionKind) *kinds.Node {
 	documents, types := map[schema.GroupVersion][]byte{}, map[schema.GroupVersionKind]*kinds.Node{}
 	return func(gvk schema.GroupVersionKind) *kinds.Node {
 		if node, read := types[gvk]; read {
@@ -101,7 +102,7 @@ func (p *Profiles) publishedTypes(ctx context.Context) func(schema.GroupVersionK
 		}
 		document, read := documents[gvk.GroupVersion()]
 		if !read {
-			document, _ = p.client.OpenAPI(ctx, gvk.GroupVersion())
+			document, _ = client.OpenAPI(ctx, gvk.GroupVersion())
 			documents[gvk.GroupVersion()] = document
 		}
 		types[gvk], _ = kinds.FromOpenAPI(document, gvk)

@@ -257,8 +257,8 @@ func (p *Profiles) changed(before, after *cluster.Object) {
 
 // concerned returns the Applications with objects of kinds that profiles may affect. The caller holds the
 // lock.
-func (p *Profiles) concerned(profiles ...*intent.Profile) (applications []types.UID) {
-	for application, of := range p.wanted {
+func (r *registry) concerned(profiles ...*intent.Profile) (applications []types.UID) {
+	for application, of := range r.wanted {
 		if slices.ContainsFunc(of.kinds, func(kind schema.GroupKind) bool {
 			return slices.ContainsFunc(profiles, func(one *intent.Profile) bool { return one != nil && one.Concerns(kind) })
 		}) {
@@ -269,8 +269,8 @@ func (p *Profiles) concerned(profiles ...*intent.Profile) (applications []types.
 }
 
 // all returns the valid profiles, sorted by name. The caller holds the lock.
-func (p *Profiles) all() (all []*intent.Profile) {
-	for _, one := range p.known {
+func (r *registry) all() (all []*intent.Profile) {
+	for _, one := range r.known {
 		if one.profile != nil {
 			all = append(all, one.profile)
 		}
@@ -284,7 +284,7 @@ func (p *Profiles) all() (all []*intent.Profile) {
 func (p *Profiles) For(application types.UID, objects []manifest.ID) (of intent.Profiles, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.wanted[application] = p.interestIn(objects)
+	p.wanted[application] = p.autoscalers.interestIn(objects)
 	if !p.settled {
 		return of, turn.ErrNotSeen
 	}
@@ -309,14 +309,14 @@ func (p *Profiles) For(application types.UID, objects []manifest.ID) (of intent.
 	return of, nil
 }
 
-// interestIn returns the interest of an Application with these objects. The caller holds the lock.
-func (p *Profiles) interestIn(objects []manifest.ID) (of interest) {
+// interestIn returns the interest of an Application with these objects. It accepts nil. The caller holds the lock.
+func (a *autoscalers) interestIn(objects []manifest.ID) (of interest) {
 	for _, id := range objects {
 		if kind := id.GroupKind(); !slices.Contains(of.kinds, kind) {
 			of.kinds = append(of.kinds, kind)
 		}
 	}
-	if p.autoscalers != nil {
+	if a != nil {
 		of.objects = objects
 	}
 	return of

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -38,8 +39,6 @@ type Controller interface {
 	Announce(object map[string]any, event *plan.Event)
 	// IsAssigned reports whether this process handles the Application.
 	IsAssigned(key types.NamespacedName) bool
-	// Selected returns which Applications the controller handles.
-	Selected() cluster.Selection
 }
 
 // Templates is the loop of the custom resources of all templates.
@@ -50,6 +49,8 @@ type Templates struct {
 	now    func() time.Time
 	kinds  []*kind
 	queue  workqueue.TypedRateLimitingInterface[key]
+	// selection is which custom resources are handled.
+	selection atomic.Pointer[cluster.Selection]
 }
 
 // kind is a custom kind, with a watch while the kind is served.
@@ -75,8 +76,9 @@ type key struct {
 const workers = 4
 
 // New returns the loop; Run starts it.
-func New(c Controller, client *cluster.Client, mapper *cluster.Mapper, now func() time.Time, all []template.Template) *Templates {
+func New(c Controller, client *cluster.Client, mapper *cluster.Mapper, now func() time.Time, all []template.Template, selection cluster.Selection) *Templates {
 	t := &Templates{c: c, client: client, mapper: mapper, now: now, queue: worker.NewQueue[key]("templates")}
+	t.selection.Store(&selection)
 	for _, one := range all {
 		t.kinds = append(t.kinds, &kind{Template: one})
 	}
@@ -147,6 +149,7 @@ func (t *Templates) Make(apiVersion, of string) bool {
 // Select changes which custom resources are handled. The selection applies to them as it applies to
 // Applications.
 func (t *Templates) Select(selection cluster.Selection) {
+	t.selection.Store(&selection)
 	for _, kind := range t.kinds {
 		if store := kind.current(); store != nil {
 			store.Select(selection)
@@ -181,7 +184,7 @@ func (k *kind) start(ctx context.Context, t *Templates) {
 	}
 	watching, stop := context.WithCancel(ctx)
 	k.stop = stop
-	k.store = cluster.NewApplicationStore(t.client, k.Kind().GroupVersionResource(), t.c.Selected(), func(before, after *cluster.Object) {
+	k.store = cluster.NewApplicationStore(t.client, k.Kind().GroupVersionResource(), *t.selection.Load(), func(before, after *cluster.Object) {
 		if after != nil {
 			before = after
 		}

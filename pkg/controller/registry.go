@@ -1,0 +1,282 @@
+package controller
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/turn"
+	"holdfast.dev/holdfast/pkg/worker"
+)
+
+// registry has what the controller knows of the Applications between reconciles, and queues them. It may be
+// lost.
+type registry struct {
+	queue workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	now   func() time.Time
+
+	mu sync.Mutex
+	// names has the Applications by UID, which is the value of the tracking label of their objects.
+	names map[types.UID]types.NamespacedName
+	// memories has the state of each Application between reconciles.
+	memories map[types.UID]*memory
+	// changed has the Applications that have changed, or whose objects have changed, since the last
+	// reconcile. The next one retries operations that were given up.
+	changed map[types.UID]struct{}
+	// arrived has the Applications that waited for a namespace which exists now.
+	arrived map[types.UID]struct{}
+	// orphans has the Applications of which a version showed that their deletion must orphan their objects.
+	orphans map[types.UID]struct{}
+	reports reports
+}
+
+func newRegistry(now func() time.Time) *registry {
+	return &registry{
+		queue:    worker.NewQueue[types.NamespacedName]("applications"),
+		now:      now,
+		names:    map[types.UID]types.NamespacedName{},
+		memories: map[types.UID]*memory{},
+		changed:  map[types.UID]struct{}{},
+		arrived:  map[types.UID]struct{}{},
+		orphans:  map[types.UID]struct{}{},
+	}
+}
+
+// add queues an Application that has changed, or that this process handles from now on.
+func (r *registry) add(object *cluster.Object) {
+	r.mu.Lock()
+	r.names[object.UID] = object.Key
+	r.changed[object.UID] = struct{}{}
+	r.mu.Unlock()
+	r.queue.Add(object.Key)
+}
+
+// addLater queues Applications after a definition has changed: the users of its group, and the
+// Applications that waited for it.
+func (r *registry) addLater(users []types.UID, waiting map[types.NamespacedName]struct{}) {
+	keys := map[types.NamespacedName]struct{}{}
+	maps.Copy(keys, waiting)
+	r.mu.Lock()
+	for _, uid := range users {
+		if key, known := r.names[uid]; known {
+			keys[key] = struct{}{}
+			r.changed[uid] = struct{}{}
+		}
+	}
+	r.mu.Unlock()
+	for key := range keys {
+		// The API server starts or stops serving the kind a moment after the definition has changed.
+		r.queue.AddAfter(key, 100*time.Millisecond)
+	}
+}
+
+// key returns the name of a known Application.
+func (r *registry) key(uid types.UID) (key types.NamespacedName, known bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key, known = r.names[uid]
+	return key, known
+}
+
+// keys returns the names of all known Applications.
+func (r *registry) keys() []types.NamespacedName {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Values(r.names))
+}
+
+// uids returns the known Applications with a name.
+func (r *registry) uids(key types.NamespacedName) (uids []types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for uid, of := range r.names {
+		if of == key {
+			uids = append(uids, uid)
+		}
+	}
+	return uids
+}
+
+// memoryOf returns the memory of an Application, and its changes since the last call.
+func (r *registry) memoryOf(app *v1alpha1.Application) (m *memory, news turn.News) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m = r.memories[app.UID]
+	if m == nil {
+		m = &memory{turns: turn.NewMemory(app, r.now())}
+		r.memories[app.UID] = m
+	}
+	m.interval = 0
+	if app.Spec.Interval != nil {
+		m.interval = app.Spec.Interval.Duration
+	}
+	_, news.Changed = r.changed[app.UID]
+	r.taken(app.UID)
+	_, news.Namespace = r.arrived[app.UID]
+	delete(r.arrived, app.UID)
+	_, news.Orphan = r.orphans[app.UID]
+	r.names[app.UID] = keyOf(app)
+	return m, news
+}
+
+// memory returns the memory of an Application, or nil if it was deleted.
+func (r *registry) memory(uid types.UID) *memory {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.memories[uid]
+}
+
+// interval returns spec.interval of an Application, or 0 for the interval of all Applications.
+func (r *registry) interval(uid types.UID) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if m := r.memories[uid]; m != nil {
+		return m.interval
+	}
+	return 0
+}
+
+// see records the state that the metrics report. It returns the previous one, with ready "" if there is
+// none.
+func (r *registry) see(uid types.UID, now metricsState) (before metricsState) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if m := r.memories[uid]; m != nil {
+		before, m.seen = m.seen, now
+	}
+	return before
+}
+
+// remembered returns the memory of the Applications that which selects.
+func (r *registry) remembered(which func(types.UID) bool) map[types.UID]*memory {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	found := map[types.UID]*memory{}
+	for uid := range r.names {
+		if which(uid) {
+			found[uid] = r.memories[uid]
+		}
+	}
+	return found
+}
+
+// drop drops the state that is needed to reconcile an Application, and returns its name.
+func (r *registry) drop(uid types.UID) types.NamespacedName {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	key := r.names[uid]
+	delete(r.names, uid)
+	delete(r.memories, uid)
+	r.taken(uid)
+	delete(r.arrived, uid)
+	return key
+}
+
+// noteOrphan records an Application whose deletion must orphan its objects, because the garbage collector
+// may remove its finalizer before the next reconcile.
+func (r *registry) noteOrphan(o *cluster.Object) {
+	if !bytes.Contains(o.JSON(), []byte(`"`+metav1.FinalizerOrphanDependents+`"`)) {
+		return // the usual case, without decoding
+	}
+	if app, err := cluster.DecodeApplication(o.JSON()); err != nil || !plan.RequestsOrphan(app) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.orphans[o.UID] = struct{}{}
+}
+
+// forgetOrphan drops the record of noteOrphan.
+func (r *registry) forgetOrphan(uid types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.orphans, uid)
+}
+
+// ObjectChanged queues an Application after another client has changed one of its objects.
+func (r *registry) ObjectChanged(application types.UID) {
+	r.mu.Lock()
+	key, known := r.names[application]
+	if known {
+		r.changed[application] = struct{}{}
+	}
+	r.mu.Unlock()
+	if known {
+		r.queue.Add(key)
+	}
+}
+
+// enqueue queues Applications without a change, for example because the name of a user is known now.
+func (r *registry) enqueue(applications []types.UID) {
+	for _, application := range applications {
+		if key, known := r.key(application); known {
+			r.queue.Add(key)
+		}
+	}
+}
+
+// namespaceCreated queues an Application that waited for a namespace which exists now.
+func (r *registry) namespaceCreated(application types.UID) {
+	r.mu.Lock()
+	r.arrived[application] = struct{}{}
+	r.mu.Unlock()
+	r.ObjectChanged(application)
+}
+
+// WatchChanged queues Applications after the watch of a kind has received its first list, failed or
+// recovered.
+func (r *registry) WatchChanged(applications []types.UID) {
+	for _, uid := range applications {
+		r.ObjectChanged(uid)
+	}
+}
+
+// mayReport permits a reconcile to write a report that can wait. The caller must call done after the write.
+// A nil done means that the report must wait; mayReport queues the Application later.
+func (r *registry) mayReport(key types.NamespacedName) (done func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.changed) > 0 && r.reports.writing > 0 {
+		r.reports.wait(key)
+		return nil
+	}
+	delete(r.reports.waiting, key)
+	r.reports.writing++
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.reports.writing--
+		if next, ok := r.reports.next(); ok {
+			r.queue.Add(next)
+		}
+	}
+}
+
+// taken records that the change of an Application is being handled, or no longer needs to be. After the
+// last such change, it queues all Applications whose reports wait. The caller holds the lock.
+func (r *registry) taken(uid types.UID) {
+	delete(r.changed, uid)
+	for len(r.changed) == 0 {
+		next, ok := r.reports.next()
+		if !ok {
+			return
+		}
+		r.queue.Add(next)
+	}
+}
+
+// unchanged drops the recorded change of an Application that another process handles.
+func (r *registry) unchanged(uid types.UID) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.taken(uid)
+}

@@ -1,0 +1,90 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/template"
+	"holdfast.dev/holdfast/pkg/turn"
+)
+
+// templateHome implements templates.Controller.
+type templateHome struct {
+	applications *applicationClient
+	target       *targetCluster
+	registry     *registry
+	events       *eventSender
+	slots        *slots
+}
+
+func (h templateHome) Application(key types.NamespacedName) (*v1alpha1.Application, error) {
+	return h.applications.application(key)
+}
+
+// Live returns the live objects of an Application. It omits kinds that are not served or not watchable,
+// because no object of them is held.
+func (h templateHome) Live(ctx context.Context, app *v1alpha1.Application) (live template.Live, ready bool) {
+	live = template.Live{}
+	view := h.target.viewOf(app)
+	for _, gvk := range turn.KindsOf(app) {
+		mapping, err := view.Mapping(ctx, gvk)
+		if err != nil || !mapping.Watchable {
+			continue
+		}
+		marked, err := view.Marked(ctx, gvk.GroupKind(), mapping)
+		if err != nil {
+			return nil, false
+		}
+		maps.Copy(live, marked)
+	}
+	return live, true
+}
+
+// Kept omits objects that the ServiceAccount must not read: the Application reports the missing permission.
+func (h templateHome) Kept(ctx context.Context, app *v1alpha1.Application, manifests []map[string]any) (template.Live, error) {
+	writer, err := h.target.client.WriterFor(app.Namespace, h.target.accountOf(app))
+	if err != nil {
+		return nil, nil //nolint:nilerr // the Application reports that the name is invalid
+	}
+	kept := template.Live{}
+	for _, one := range manifests {
+		object := unstructured.Unstructured{Object: one}
+		mapping, err := h.target.mapper.Mapping(ctx, object.GroupVersionKind())
+		if err != nil {
+			return nil, err
+		}
+		id := manifest.ID{Group: mapping.Resource.Group, Kind: object.GetKind(), Namespace: app.Namespace, Name: object.GetName()}
+		live, err := writer.Get(ctx, cluster.Location{ID: id, Mapping: mapping})
+		switch {
+		case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
+		case err != nil:
+			return nil, fmt.Errorf("reading %s before Application %s/%s is created: %w", id, app.Namespace, app.Name, err)
+		default:
+			kept[id] = live
+		}
+	}
+	return kept, nil
+}
+
+func (h templateHome) Wrote(app *v1alpha1.Application) error {
+	if err := h.applications.wrote(app); err != nil {
+		return err
+	}
+	h.registry.queue.Add(keyOf(app))
+	return nil
+}
+
+func (h templateHome) Announce(object map[string]any, event *plan.Event) {
+	h.events.send(&unstructured.Unstructured{Object: object}, event)
+}
+
+func (h templateHome) IsAssigned(key types.NamespacedName) bool { return h.slots.isAssigned(key) }
