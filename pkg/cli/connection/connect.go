@@ -24,6 +24,7 @@ import (
 	"holdfast.dev/holdfast/internal/version"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/kinds"
 )
 
 // Flags has kubectl's flags for the cluster, the user and the namespace.
@@ -97,7 +98,8 @@ func (f Flags) Connect() (*Cluster, error) {
 		return nil, err
 	}
 	client.Config.WarningHandler = rest.NoWarnings{}
-	return &Cluster{Client: client, Kinds: cluster.NewMapper(client), Namespace: namespace, documents: &documents{all: map[schema.GroupVersion][]byte{}}}, nil
+	unread := &documents{all: map[schema.GroupVersion][]byte{}, types: map[schema.GroupVersionKind]*kinds.Node{}}
+	return &Cluster{Client: client, Kinds: cluster.NewMapper(client), Namespace: namespace, documents: unread}, nil
 }
 
 // notConfigured returns an error that explains why a kubeconfig cannot be used.
@@ -159,11 +161,13 @@ func (c *Cluster) namesOf(ctx context.Context, client metadata.ResourceInterface
 	return names
 }
 
-// documents is a cache of the OpenAPI documents of an API server, by group and version. A document has the
-// fields of all kinds in it, which may be newer or older than the built-in types.
+// documents is a cache of the OpenAPI documents of an API server, by group and version, and of the types that
+// were read from them. A document has the fields of all kinds in it, which may be newer or older than the
+// built-in types.
 type documents struct {
-	mu  sync.Mutex
-	all map[schema.GroupVersion][]byte
+	mu    sync.Mutex
+	all   map[schema.GroupVersion][]byte
+	types map[schema.GroupVersionKind]*kinds.Node
 }
 
 // fieldManager is the field manager of the command line.

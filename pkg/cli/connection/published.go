@@ -20,6 +20,9 @@ func (c *Cluster) published(ctx context.Context, gvk schema.GroupVersionKind, ma
 	}
 	c.documents.mu.Lock()
 	defer c.documents.mu.Unlock()
+	if node, known := c.documents.types[gvk]; known {
+		return node
+	}
 	document, known := c.documents.all[gvk.GroupVersion()]
 	if !known {
 		document, _ = c.OpenAPI(ctx, gvk.GroupVersion())
@@ -27,8 +30,9 @@ func (c *Cluster) published(ctx context.Context, gvk schema.GroupVersionKind, ma
 	}
 	node, err := kinds.FromOpenAPI(document, gvk)
 	if err != nil {
-		return nil
+		node = nil
 	}
+	c.documents.types[gvk] = node
 	return node
 }
 
