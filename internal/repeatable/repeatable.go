@@ -1,5 +1,5 @@
 // Package repeatable makes the tests with random input that import it draw the same input in each run. So a change
-// fails for a reason of its own, and a failure can be repeated. "make test-long" draws other input, and more.
+// fails for a reason of its own, and a failure can be repeated. "make test-long" draws other input.
 package repeatable
 
 import (
@@ -12,14 +12,22 @@ import (
 )
 
 func init() {
-	// The planted bugs of internal/mutants are found with this number of checks.
-	checks := samples.Of(50, 100)
+	set("rapid.seed", 1)
 	if underRace { // finds races of goroutines, which hardly depend on the input, and takes ten times as long
-		checks = 10
+		set("rapid.checks", 10)
 	}
-	for name, value := range map[string]int{"rapid.seed": 1, "rapid.checks": checks} {
-		if err := flag.Set(name, strconv.Itoa(value)); err != nil {
-			panic(err)
-		}
+}
+
+// Fewer sets the number of cases in a short run, for a package whose cases take long. Its planted bugs of
+// internal/mutants must be found with them.
+func Fewer(checks int) {
+	if !underRace {
+		set("rapid.checks", samples.Of(checks, 100))
+	}
+}
+
+func set(name string, value int) {
+	if err := flag.Set(name, strconv.Itoa(value)); err != nil {
+		panic(err)
 	}
 }
