@@ -29,7 +29,7 @@ func newDownloads(log io.Writer, module string, args []string) *downloads {
 			sums = strings.TrimSuffix(modules, ".mod") + ".sum"
 		}
 	}
-	text, _ := os.ReadFile(filepath.Join(module, sums)) // without the file, go list fails and says why
+	text, _ := os.ReadFile(filepath.Join(module, sums)) // without the file, go list returns an error
 	most := bytes.Count(text, []byte("\n")) - bytes.Count(text, []byte("/go.mod "))
 	return &downloads{log: log, most: most, said: time.Now()}
 }
