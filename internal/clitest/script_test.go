@@ -148,6 +148,7 @@ func setup(env *testscript.Env, url string) error {
 	env.Setenv("URL", url)
 	env.Setenv("HOME", env.WorkDir)
 	env.Setenv("KUBECTL_KUBERC", "false")
+	env.Setenv("GOGC", "400") // the commands end before they need the memory
 	return clientcmd.WriteToFile(*config, file)
 }
 
@@ -188,7 +189,7 @@ func await(ts *testscript.TestScript, neg bool, args []string) {
 		select {
 		case <-deadline:
 			ts.Fatalf("after two minutes there is no match for %s in:\n%s", args[0], ts.ReadFile("stdout"))
-		case <-time.After(50 * time.Millisecond):
+		case <-time.After(200 * time.Millisecond): // a run takes half of that on a whole processor
 		}
 	}
 }

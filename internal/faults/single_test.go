@@ -176,7 +176,7 @@ spec: {policyName: keep, validationActions: [Deny]}`, "apply", "--server-side", 
 
 // Kinds that are created and deleted repeatedly leak neither goroutines nor memory.
 func TestRepeatedKindChangesLeakNothing(t *testing.T) {
-	kinds, rounds := samples.Of(60, 200), 5
+	kinds, rounds := samples.Of(20, 200), 5
 	if os.Getenv("FAULT_DURATION") != "" {
 		rounds = 50 // in long runs
 	}

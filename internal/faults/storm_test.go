@@ -18,11 +18,11 @@ import (
 	"holdfast.dev/holdfast/internal/testcluster"
 )
 
-// wanted returns FAULT_SEED, FAULT_DURATION and FAULT_STEPS. The defaults are a random seed, half a minute
-// (ten minutes in long runs), and as many steps as fit into that time.
+// wanted returns FAULT_SEED, FAULT_DURATION and FAULT_STEPS. The defaults are a random seed, a quarter of a
+// minute (ten minutes in long runs), and as many steps as fit into that time.
 func wanted(t *testing.T) (seed uint64, duration time.Duration, steps int) {
 	t.Helper()
-	seed, duration, steps = uint64(time.Now().UnixNano()), samples.Of(30*time.Second, 10*time.Minute), math.MaxInt
+	seed, duration, steps = uint64(time.Now().UnixNano()), samples.Of(15*time.Second, 10*time.Minute), math.MaxInt
 	var err error
 	if text := os.Getenv("FAULT_SEED"); text != "" {
 		seed, err = strconv.ParseUint(text, 10, 64)

@@ -4,12 +4,30 @@ package repeatable
 
 import (
 	"flag"
+	"strconv"
 
-	_ "pgregory.net/rapid" // defines the flag
+	_ "pgregory.net/rapid" // defines the flags
+
+	"holdfast.dev/holdfast/internal/samples"
 )
 
 func init() {
-	if err := flag.Set("rapid.seed", "1"); err != nil {
+	set("rapid.seed", 1)
+	if underRace { // finds races of goroutines, which hardly depend on the input, and takes ten times as long
+		set("rapid.checks", 10)
+	}
+}
+
+// Fewer sets the number of cases in a short run, for a package whose cases take long. Its planted bugs of
+// internal/mutants must be found with them.
+func Fewer(checks int) {
+	if !underRace {
+		set("rapid.checks", samples.Of(checks, 100))
+	}
+}
+
+func set(name string, value int) {
+	if err := flag.Set(name, strconv.Itoa(value)); err != nil {
 		panic(err)
 	}
 }

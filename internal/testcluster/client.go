@@ -32,12 +32,12 @@ func (c *Cluster) Kubectl(ctx context.Context, stdin string, args ...string) (st
 }
 
 // KubectlWith runs Kubectl with additional environment variables, for example an editor.
-func (c *Cluster) KubectlWith(ctx context.Context, environment []string, stdin string, args ...string) (stdout string, err error) {
+func (c *Cluster) KubectlWith(ctx context.Context, variables []string, stdin string, args ...string) (stdout string, err error) {
 	all := append([]string{"kubectl", "--cache-dir=" + c.kubectlCache()}, args...)
 	cmd := exec.CommandContext(ctx, c.binary, all...)
 	// Preferences of the user must not affect tests.
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+c.Kubeconfig(), "KUBECTL_KUBERC=false")
-	cmd.Env = append(cmd.Env, environment...)
+	cmd.Env = append(environment(), "KUBECONFIG="+c.Kubeconfig(), "KUBECTL_KUBERC=false")
+	cmd.Env = append(cmd.Env, variables...)
 	var output, problems bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &output, &problems
 	if err := cmd.Run(); err != nil {

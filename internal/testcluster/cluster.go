@@ -94,13 +94,16 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 	return c, nil
 }
 
-// environment returns the environment with a higher GOGC for the components: by default, garbage collection
-// takes a sixth of their CPU time. Variables that are already set have precedence.
+// gcPercent is the GOGC of processes in tests: by default, garbage collection takes a sixth of their CPU time.
+const gcPercent = 200
+
+// environment returns the environment with a higher GOGC for the components and kubectl. Variables that are
+// already set have precedence.
 func environment() []string {
 	if !testing.Testing() { // a benchmark
 		return os.Environ()
 	}
-	return append([]string{"GOGC=200"}, os.Environ()...)
+	return append([]string{"GOGC=" + strconv.Itoa(gcPercent)}, os.Environ()...)
 }
 
 func arguments(dir string, options Options) []string {

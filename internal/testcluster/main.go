@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"runtime/debug"
 	"sync"
 	"testing"
 )
@@ -20,6 +21,9 @@ var shared struct {
 // Main implements TestMain: it runs the tests, stops the control plane of Shared, if any, removes the Scratch
 // directory, and exits.
 func Main(m *testing.M, options Options) {
+	if os.Getenv("GOGC") == "" { // as for the components: see environment
+		debug.SetGCPercent(gcPercent)
+	}
 	shared.options = &options
 	code := m.Run()
 	shared.Lock()

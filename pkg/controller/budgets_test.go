@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"holdfast.dev/holdfast/internal/samples"
 	"holdfast.dev/holdfast/internal/testcluster"
 	"holdfast.dev/holdfast/pkg/controller"
 )
@@ -219,7 +220,7 @@ func (f *fixture) streams(resource string) testcluster.Requests {
 func TestAtRestNothingIsAsked(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	f.Run(controller.Options{})
-	const n = 200
+	n := samples.Of(50, 200)
 	for i := range n {
 		f.Submit(fmt.Sprintf("app-%d", i),
 			fmt.Sprintf(`{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config-%d}, data: {key: held}}]}`, i))

@@ -119,7 +119,7 @@ func (f *fixture) Whole(name string) (whole *v1alpha1.Application) {
 func TestALargeApplication(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	first := f.Run(controller.Options{})
-	const n = 250
+	const n = 130
 	manifests := noisy(n, 1)
 	parts := f.SubmitCut("app", manifests, all)
 	require.Greater(t, len(parts), 2)
@@ -166,7 +166,7 @@ func TestALargeApplication(t *testing.T) {
 
 	// When the spec changes, the objects and slices that it no longer names are deleted.
 	f.SubmitCut("app", noisy(n-10, 2), all)
-	f.AwaitGone(configMaps, "config-245")
+	f.AwaitGone(configMaps, fmt.Sprint("config-", n-5))
 	f.AwaitReady("app")
 	f.awaitCollected("app")
 
@@ -209,7 +209,7 @@ func TestASliceThatCannotBeUsed(t *testing.T) {
 func TestARecordThatCannotBeUsed(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	f.Run(controller.Options{})
-	f.SubmitCut("app", noisy(200, 1), all)
+	f.SubmitCut("app", noisy(120, 1), all)
 	record := f.AwaitReady("app").Status.RecordSlices
 	require.NotEmpty(t, record)
 

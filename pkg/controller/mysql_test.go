@@ -20,6 +20,7 @@ import (
 
 	"holdfast.dev/holdfast/deploy"
 	"holdfast.dev/holdfast/deploy/crd"
+	"holdfast.dev/holdfast/internal/samples"
 	"holdfast.dev/holdfast/internal/testcluster"
 	v1 "holdfast.dev/holdfast/pkg/api/mysql/v1"
 	"holdfast.dev/holdfast/pkg/builtin"
@@ -71,7 +72,7 @@ func TestMysql(t *testing.T) {
 		{"a version of an earlier series is rejected", (*fixture).testVersions},
 		{"the volume is deleted", (*fixture).testDelete},
 		{"quantities in other forms", (*fixture).testQuantities},
-		{"fifty at once", (*fixture).testFifty},
+		{"many at once", (*fixture).testMany},
 	} {
 		t.Run(row.name, func(t *testing.T) { row.test(f.Elsewhere(t)) })
 	}
@@ -690,8 +691,8 @@ func (f *fixture) testDelete() {
 	f.Quiet(quiet)
 }
 
-func (f *fixture) testFifty() {
-	const n = 50
+func (f *fixture) testMany() {
+	n := samples.Of(15, 50)
 	history := f.statuses(f.t.Context())
 	for i := range n {
 		f.Database(fmt.Sprintf("db-%d", i), "")
@@ -703,8 +704,8 @@ func (f *fixture) testFifty() {
 		})
 	}
 	f.Quiet(quiet)
-	n50 := counts(f.written())
-	assert.Equal(f.t, n, n50["create applications"])
-	assert.Equal(f.t, n, n50["create statefulsets"])
-	assert.Equal(f.t, len(history())-n, n50["patch mysqls/status"], "a write of a status was no news")
+	written := counts(f.written())
+	assert.Equal(f.t, n, written["create applications"])
+	assert.Equal(f.t, n, written["create statefulsets"])
+	assert.Equal(f.t, len(history())-n, written["patch mysqls/status"], "a write of a status was no news")
 }

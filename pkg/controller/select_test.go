@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"holdfast.dev/holdfast/internal/samples"
 	"holdfast.dev/holdfast/internal/testcluster"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
@@ -41,16 +42,17 @@ func (f *fixture) awaitSelected(objects int) *v1alpha1.Application {
 	})
 }
 
-// A thousand objects cost one patch each, and one list to check the right to read them. At rest they
-// cost nothing.
+// As many objects as the limit allows cost one patch each, and one list to check the right to read them. At
+// rest they cost nothing.
 func TestSelecting(t *testing.T) {
 	f := given(t)
-	const n = 1000
+	n := samples.Of(100, v1alpha1.DefaultMaxObjects)
 	f.many(0, n)
 	f.Create("helm", `{apiVersion: v1, kind: ConfigMap, metadata: {name: other, labels: {tier: back}}, data: {level: info}}`)
 	before := bare(f.Get(configMaps, "many-7"))
 	f.Mark()
-	f.Submit("app", `select: [{apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {tier: front}}, hold: {data: {level: debug, of: $(metadata.name)}}}]`)
+	limit := samples.Of(fmt.Sprintf("maxObjects: %d\n", n), "")
+	f.Submit("app", limit+`select: [{apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {tier: front}}, hold: {data: {level: debug, of: $(metadata.name)}}}]`)
 	f.AwaitHeld("app")
 	f.Quiet(quiet)
 	asked := counts(f.Requests())
@@ -72,7 +74,7 @@ func TestSelecting(t *testing.T) {
 		f.Mark()
 		f.many(n, n+1)
 		_, message := f.AwaitReason("app", v1alpha1.ReasonTooManyObjects)
-		assert.Contains(t, message, "matches 1001 objects, but spec.maxObjects allows 1000")
+		assert.Contains(t, message, fmt.Sprintf("matches %d objects, but spec.maxObjects allows %d", n+1, n))
 		f.Patch("mallory", configMaps, "many-8", `{data: {level: error}}`)
 		f.Quiet(quiet)
 		assert.Empty(t, counts(f.touched()))

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"holdfast.dev/holdfast/internal/samples"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
@@ -237,7 +238,7 @@ func TestSharingOfOneFieldByTwo(t *testing.T) {
 // field, with at most one stray write per pair. The same holds when the object is created again.
 func TestOfTwoThatWantAFieldTheOlderHolds(t *testing.T) {
 	f := given(t)
-	const pairs = 20
+	pairs := samples.Of(8, 20)
 	for i := range pairs {
 		names := []string{"a", "b"}
 		if i%2 == 1 {
@@ -309,7 +310,7 @@ func (f *fixture) noStrays() {
 // If two Applications claim the same field at the same moment, one gets it.
 func TestSharingInPairs(t *testing.T) {
 	f := given(t)
-	const pairs = 20
+	pairs := samples.Of(8, 20)
 	for i := range pairs {
 		f.Create("helm", fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs-%d}, data: {mode: theirs}}`, i))
 	}

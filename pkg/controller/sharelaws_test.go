@@ -150,7 +150,7 @@ func TestManyHoldersOfOneObject(t *testing.T) {
 	t.Logf("the seed is %d", seed)
 	d := drawn{rand.New(rand.NewPCG(seed, 0))}
 	replicas, applied, edited := int64(1), "", ""
-	for i := range samples.Of(60, 1000) {
+	for i := range samples.Of(20, 1000) {
 		switch d.IntN(3) {
 		case 0:
 			replicas = 1 + d.Int64N(9)

@@ -4,12 +4,14 @@ import (
 	"pgregory.net/rapid"
 
 	"holdfast.dev/holdfast/internal/observertest"
-	_ "holdfast.dev/holdfast/internal/repeatable"
+	"holdfast.dev/holdfast/internal/repeatable"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/slice"
 	"holdfast.dev/holdfast/pkg/turn"
 )
+
+func init() { repeatable.Fewer(50) }
 
 // arrive creates the Application with the annotations that are otherwise written before the first create.
 // They are correct, or belong to an older spec, or another client has forged them.

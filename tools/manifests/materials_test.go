@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"holdfast.dev/holdfast/internal/testcluster/installed"
 )
 
 const root = "../.."
@@ -18,10 +19,7 @@ const root = "../.."
 func TestBillOfMaterialsIsComplete(t *testing.T) {
 	checkout, err := filepath.Abs(root)
 	require.NoError(t, err)
-	program := filepath.Join(t.TempDir(), "holdfast-controller")
-	output, err := exec.CommandContext(t.Context(), "go", "-C", checkout, "build", "-trimpath", "-ldflags=-s -w", "-o", program, "./cmd/holdfast-controller").CombinedOutput()
-	require.NoError(t, err, "%s", output)
-	output, err = exec.CommandContext(t.Context(), "go", "tool", "cyclonedx-gomod", "bin", "-json", "-std", "-version", "v1.2.3", program).Output()
+	output, err := exec.CommandContext(t.Context(), "go", "tool", "cyclonedx-gomod", "bin", "-json", "-std", "-version", "v1.2.3", installed.Program(t, "holdfast-controller")).Output()
 	require.NoError(t, err)
 	var bill struct {
 		BOMFormat  string

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -85,15 +84,16 @@ func ways() []way {
 }
 
 // Each way to install: `check` and `install` name its command, nothing is lost by an upgrade, and nothing is
-// left by `uninstall`. `make test` tries two of the ways.
+// left by `uninstall`.
 func TestEveryWayToInstall(t *testing.T) {
+	if samples.Of(true, false) {
+		t.Skip("every way to install is only part of `make test-long`")
+	}
 	h := newHelm(t)
 	t.Setenv("KUBECONFIG", h.cluster.Kubeconfig())
 	h.kubectl("", "create", "namespace", "shop")
 	before := h.clusterWide()
-	all := ways()
-	short := slices.DeleteFunc(slices.Clone(all), func(w way) bool { return w.name != "shards" && w.name != "Helm" })
-	for _, w := range samples.Of(short, all) {
+	for _, w := range ways() {
 		t.Run(w.name, func(t *testing.T) {
 			h.t = t
 			w.apply(h)

@@ -12,6 +12,7 @@ import (
 	"helm.sh/helm/v3/pkg/action"
 	"helm.sh/helm/v3/pkg/chart"
 	"helm.sh/helm/v3/pkg/chart/loader"
+	"holdfast.dev/holdfast/internal/samples"
 	"holdfast.dev/holdfast/internal/testcluster"
 	"holdfast.dev/holdfast/internal/testcluster/installed"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -214,6 +215,9 @@ func (h *helm) left(manifest string) (found []string) {
 
 // The lifecycle of a release: an Application that is created at its start survives until its end.
 func TestHelmReleaseLifecycle(t *testing.T) {
+	if samples.Of(true, false) {
+		t.Skip("upgrades of a release are only part of `make test-long`")
+	}
 	h := newHelm(t)
 	for _, namespace := range []string{"shop", "blog"} {
 		h.kubectl("", "create", "namespace", namespace)

@@ -84,6 +84,28 @@ func TestProgressCountsUncachedPackages(t *testing.T) {
 	require.Contains(t, p.String(), "90 %")
 }
 
+func TestDownloadsAreCounted(t *testing.T) {
+	root, err := Root()
+	require.NoError(t, err)
+	for _, args := range [][]string{nil, {"-modfile=versions/1.35.mod"}} {
+		var log strings.Builder
+		d := newDownloads(&log, module(root), args)
+		require.Greater(t, d.most, 100)
+		d.most = 183
+		for _, output := range []string{"go: downloading a v1", ".0.0\ngo: finding b\n"} {
+			_, err := d.Write([]byte(output))
+			require.NoError(t, err)
+		}
+		require.Empty(t, log.String(), "it does not take long")
+		d.said = d.said.Add(-2 * patience)
+		for _, output := range []string{"go: downloading b v1.0.0\n", "go: downloading c v1.0.0\n"} {
+			_, err := d.Write([]byte(output))
+			require.NoError(t, err)
+		}
+		require.Equal(t, "downloading modules: 2 of at most 183\n", log.String())
+	}
+}
+
 // The build cache shares compiled packages between the product and the control plane only if both use the
 // same module versions. That is half of the control plane.
 func TestModulesShareDependencies(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 
 // compile runs `go build` in a module, and reports the progress if it takes long.
 func compile(ctx context.Context, log io.Writer, what, module string, args ...string) error {
-	work, err := toCompile(ctx, module, args)
+	work, err := toCompile(ctx, log, module, args)
 	if err != nil {
 		return err
 	}
@@ -34,8 +34,9 @@ type work map[string]int64
 // atLeast is the amount of work of an almost empty package.
 const atLeast = 5000
 
-// toCompile returns the packages of a build that are not in the build cache. It downloads missing modules.
-func toCompile(ctx context.Context, module string, args []string) (work, error) {
+// toCompile returns the packages of a build that are not in the build cache. It downloads missing modules, and
+// reports the progress if that takes long.
+func toCompile(ctx context.Context, log io.Writer, module string, args []string) (work, error) {
 	var selected []string // the packages, and the versions of their modules
 	for _, arg := range args {
 		if strings.HasPrefix(arg, ".") || strings.HasPrefix(arg, "-modfile=") {
@@ -45,7 +46,7 @@ func toCompile(ctx context.Context, module string, args []string) (work, error) 
 	const each = `{{if .Stale}}{{.ImportPath}} {{.Dir}}{{range .GoFiles}} {{.}}{{end}}{{end}}`
 	cmd := command(ctx, module, append([]string{"list", "-deps", "-trimpath", "-f", each}, selected...)...)
 	var problems bytes.Buffer
-	cmd.Stderr = &problems
+	cmd.Stderr = io.MultiWriter(&problems, newDownloads(log, module, args))
 	list, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w\n%s", err, lastLines(problems.String(), 20))

@@ -106,7 +106,6 @@ func (p *Controller) start(cmd *exec.Cmd) *Controller {
 
 // follow prints a log, and finds the addresses of the metrics and then of the callbacks. Every line is
 // JSON, as configured in the Deployment.
-// line is JSON, as the Deployment asks.
 func follow(t testing.TB, log io.Reader, addresses chan<- string) {
 	t.Helper()
 	defer close(addresses)

@@ -23,6 +23,7 @@ import (
 	"holdfast.dev/holdfast/internal/version"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/kinds"
 )
 
 // Flags has kubectl's flags for the cluster, the user and the namespace.
@@ -102,7 +103,7 @@ func (f Flags) Connect() (*Cluster, error) {
 
 func newCluster(client *cluster.Client, namespace string) *Cluster {
 	c := &Client{client}
-	return &Cluster{c, &Mapper{Mapper: cluster.NewMapper(client), client: c, documents: map[schema.GroupVersion][]byte{}}, namespace}
+	return &Cluster{c, &Mapper{Mapper: cluster.NewMapper(client), client: c, documents: map[schema.GroupVersion][]byte{}, types: map[schema.GroupVersionKind]*kinds.Node{}}, namespace}
 }
 
 // notConfigured returns an error that explains why a kubeconfig cannot be used.

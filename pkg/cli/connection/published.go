@@ -27,6 +27,8 @@ type Mapper struct {
 	// documents is a cache of the OpenAPI documents, by group and version. A document has the fields of all
 	// kinds in it, which may be newer or older than the built-in types.
 	documents map[schema.GroupVersion][]byte
+	// types has what was read from the documents.
+	types map[schema.GroupVersionKind]*kinds.Node
 }
 
 // published returns the type that the API server publishes for a kind. It returns nil if there is none: then
@@ -37,6 +39,9 @@ func (m *Mapper) published(ctx context.Context, gvk schema.GroupVersionKind, map
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if node, known := m.types[gvk]; known {
+		return node
+	}
 	document, known := m.documents[gvk.GroupVersion()]
 	if !known {
 		document, _ = m.client.OpenAPI(ctx, gvk.GroupVersion())
@@ -44,8 +49,9 @@ func (m *Mapper) published(ctx context.Context, gvk schema.GroupVersionKind, map
 	}
 	node, err := kinds.FromOpenAPI(document, gvk)
 	if err != nil {
-		return nil
+		node = nil
 	}
+	m.types[gvk] = node
 	return node
 }
 

@@ -36,18 +36,23 @@ const (
 	version  = "v1.2.3"
 )
 
-// archive returns the output of `make image`, which is built once.
-var archive = sync.OnceValues(func() ([]byte, error) { return archived(checkout) })
+// archive returns the output of `make image`, which is built once and pushed to a registry, too.
+var archive = sync.OnceValues(func() ([]byte, error) { return archived(checkout, reference()) })
 
-// archived builds the image from a directory of sources.
-func archived(source string) ([]byte, error) {
+// reference returns where archive pushes the image to: a registry that ends with this process.
+var reference = sync.OnceValue(func() string {
+	return strings.TrimPrefix(httptest.NewServer(registry.New()).URL, "http://") + "/holdfast-controller:" + version
+})
+
+// archived builds the image from a directory of sources, and pushes it if push is not empty.
+func archived(source, push string) ([]byte, error) {
 	directory, err := os.MkdirTemp("", "holdfast-image-test-")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(directory)
 	path := filepath.Join(directory, "image.tar")
-	if err := (flags{source: source, version: version, revision: "c0ffee", name: deploy.Image(), archive: path}).run(context.Background()); err != nil {
+	if err := (flags{source: source, version: version, revision: "c0ffee", name: deploy.Image(), archive: path, push: push}).run(context.Background()); err != nil {
 		return nil, err
 	}
 	return os.ReadFile(path)
@@ -151,7 +156,7 @@ func TestImageBuildIsReproducible(t *testing.T) {
 	}
 	first, err := archive()
 	require.NoError(t, err)
-	second, err := archived(source)
+	second, err := archived(source, "")
 	require.NoError(t, err)
 	assert.True(t, bytes.Equal(first, second), "not the same bytes")
 }
@@ -189,17 +194,15 @@ func TestImageRuns(t *testing.T) {
 }
 
 func TestImageIsPushed(t *testing.T) {
-	server := httptest.NewServer(registry.New())
-	t.Cleanup(server.Close)
-	to, err := name.ParseReference(strings.TrimPrefix(server.URL, "http://") + "/holdfast-controller:" + version)
+	images := loaded(t)
+	to, err := name.ParseReference(reference())
 	require.NoError(t, err)
-	require.NoError(t, flags{source: checkout, version: version, revision: "c0ffee", name: deploy.Image(), push: to.String()}.run(t.Context()))
 	pushed, err := remote.Index(to)
 	require.NoError(t, err)
 	manifest, err := pushed.IndexManifest()
 	require.NoError(t, err)
 	for _, descriptor := range manifest.Manifests {
-		image, err := loaded(t)[descriptor.Platform.Architecture].Digest()
+		image, err := images[descriptor.Platform.Architecture].Digest()
 		require.NoError(t, err)
 		assert.Equal(t, image, descriptor.Digest, "another image than in the archive")
 	}

@@ -22,11 +22,16 @@ type Texts struct {
 
 // Collect returns the license of the project, and the texts of all modules that the program is linked from.
 func Collect(ctx context.Context, source string, p product.Program) (Texts, error) {
-	own, err := os.ReadFile(filepath.Join(source, "LICENSE"))
+	modules, err := linked(ctx, source, p)
 	if err != nil {
 		return Texts{}, err
 	}
-	modules, err := linked(ctx, source, p)
+	return collect(source, p, modules)
+}
+
+// collect returns the license of the project, and the texts of the modules.
+func collect(source string, p product.Program, modules []module) (Texts, error) {
+	own, err := os.ReadFile(filepath.Join(source, "LICENSE"))
 	if err != nil {
 		return Texts{}, err
 	}

@@ -41,7 +41,7 @@ func TestLicensesAreAllowed(t *testing.T) {
 			modules, err := linked(t.Context(), checkout, p)
 			require.NoError(t, err)
 			require.Greater(t, len(modules), 20)
-			all, err := Collect(t.Context(), checkout, p)
+			all, err := collect(checkout, p, modules)
 			require.NoError(t, err)
 			assert.Contains(t, string(all.License), "Apache License")
 			for _, m := range modules {

@@ -1,0 +1,5 @@
+//go:build race
+
+package repeatable
+
+const underRace = true
