@@ -56,6 +56,22 @@ func TestValuesInValuesOut(t *testing.T) {
 	})
 }
 
+// TestAResponseDoesNotChangeThePlan checks that a closed map keeps the keys that the API server adds in the
+// status only.
+func TestAResponseDoesNotChangeThePlan(t *testing.T) {
+	w := newWorld(t, `
+manifest: [{apiVersion: example.com/v1, kind: Song, metadata: {name: top50}, spec: {parts: {one: "1"}}}]
+fields: [{resource: {kind: Song, name: top50}, hold: [{path: spec.parts, keys: {hold: ["*"]}}]}]`)
+	p := w.decide()
+	require.Len(t, p.Changes, 1)
+	before, change := p.Summarize(nil, w.now).Status, p.Changes[0]
+	object := observer.CopyMap(change.Manifest)
+	set(object, "2", "spec", "parts", "two")
+	status := p.Summarize(map[manifest.ID]plan.Outcome{change.ID: {Change: change, Action: plan.Create, Object: object}}, w.now).Status
+	require.Contains(t, string(status.MangledObserverSchema[0].Raw), `"two"`)
+	require.Equal(t, observertest.JSON(before), observertest.JSON(p.Summarize(nil, w.now).Status))
+}
+
 // edit changes the spec and the object. Another client may own the object afterwards.
 func edit(r *rapid.T, w *world) {
 	w.app.Generation++
