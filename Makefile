@@ -114,27 +114,28 @@ clean: ## Remove what was built (the control plane too)
 
 # Without paths in what is compiled, a clone finds in the build cache what another has
 # put there, and tests find what `make build` and `make controlplane` have.
-test test-product test-modules test-long test-pure test-faults test-storm test-ui test-versions golden mutants: export GOFLAGS := -trimpath
+test test-longest test-modules test-long test-pure test-faults test-storm test-ui test-versions golden mutants: export GOFLAGS := -trimpath
 
-# What takes longest begins first, and is not what all wait for in the end. `make verify`
-# runs go vet.
-LONGEST := ./pkg/controller ./pkg/program ./internal/faults ./deploy ./internal/clitest ./pkg/cluster
+# What takes longest begins first, beside the tests of the other modules, and then the other
+# packages with a control plane. Two processors are busy with two of them: more at once are
+# late together, and time out. All of them are compiled first. `make verify` runs go vet.
+LONGEST := ./pkg/controller
+LONG := ./pkg/program ./internal/faults ./internal/clitest ./deploy/demo ./deploy ./internal/testcluster ./pkg/cluster
 
-# Tests with a control plane use what two processors have: more of them at once are late
-# together, and time out.
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 4)
+AT_ONCE := $(shell echo $$(($(CORES) < 4 ? 2 : $(CORES) / 2)))
 
 .PHONY: test
 test: controlplane ## Run all tests, on a real control plane where they need one
-	@$(MAKE) -j 2 test-product test-modules
-
-.PHONY: test-product test-modules
-test-product:
-	@go test -vet=off -exec true $(LONGEST) >/dev/null # compiles side by side
 	@status=0; \
-	go test -vet=off -p $$(($(CORES) < 4 ? 1 : $(CORES) / 2)) -timeout $(TIMEOUT) $(LONGEST) || status=1; \
-	go test -vet=off -p $(CORES) -timeout $(TIMEOUT) $$(go list ./... | grep -vxF "$$(go list $(LONGEST))") || status=1; \
+	go test -vet=off -exec true $(LONGEST) $(LONG) >/dev/null || status=1; \
+	$(MAKE) -k -j 2 test-longest test-modules || status=1; \
+	go test -vet=off -p $(AT_ONCE) -timeout $(TIMEOUT) $(LONG) $$(go list ./... | grep -vxF "$$(go list $(LONGEST) $(LONG))") || status=1; \
 	exit $$status
+
+.PHONY: test-longest test-modules
+test-longest:
+	@go test -vet=off -timeout $(TIMEOUT) $(LONGEST)
 test-modules:
 	go -C deploy/local test ./internal/...
 	go -C tools/manifests test -count=1 -timeout $(TIMEOUT) ./... # the cache knows nothing of files outside of the module
