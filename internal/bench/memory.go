@@ -79,13 +79,13 @@ func largeApplication(name string, seed uint64, text func(*rand.Rand) string) *u
 			key := fmt.Sprintf("key-%d", k)
 			data[key] = text(r)
 			if k < heldKeys {
-				held[key] = nil
+				held[key] = "observed"
 			}
 		}
 		object := object("v1", "ConfigMap", fmt.Sprintf("%s-%d", name, i), map[string]any{"data": data})
 		manifest = append(manifest, object.Object)
 		schema = append(schema, map[string]any{
-			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": object.GetName(), "namespace": nil}, "data": held,
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": object.GetName(), "namespace": "observed"}, "data": held,
 		})
 	}
 	return object("holdfast.dev/v1alpha1", "Application", name, map[string]any{"spec": map[string]any{"manifest": manifest, "observerSchema": schema}})

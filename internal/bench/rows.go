@@ -41,6 +41,9 @@ func (b *bench) settled(ctx context.Context, since testcluster.Mark) (testcluste
 
 // empty measures P12.
 func (b *bench) empty(ctx context.Context) error {
+	if b.process != nil {
+		b.process.stop() // two controllers without leader election would both work
+	}
 	var err error
 	if b.process, err = b.start(ctx); err != nil {
 		return err
