@@ -51,20 +51,6 @@ func TestARecordIsShort(t *testing.T) {
 	assert.Less(t, len(record)*80, len(observertest.JSON(v1alpha1.WholeStatus(status))))
 }
 
-// TestAStoredStatusIsShort counts the bytes of a stored status. In plain JSON, these have 1.5, 8.6 and 70 KB
-// with ConfigMaps, and 3.9, 32 and 293 KB with Deployments.
-func TestAStoredStatusIsShort(t *testing.T) {
-	for _, c := range []struct {
-		name, item string
-		n, most    int
-	}{
-		{"ConfigMap", configMap, 1, 1500}, {"ConfigMap", configMap, 10, 3900}, {"ConfigMap", configMap, 100, 19600},
-		{"Deployment", deployment, 1, 2000}, {"Deployment", deployment, 10, 5900}, {"Deployment", deployment, 100, 27200},
-	} {
-		assert.LessOrEqual(t, len(observertest.JSON(atRest(t, c.item, c.n).Application.Status)), c.most, "%d × %s", c.n, c.name)
-	}
-}
-
 func previewOf(t *testing.T, p *plan.Plan) (status v1alpha1.ApplicationStatus) {
 	t.Helper()
 	require.NoError(t, json.Unmarshal([]byte(observertest.JSON(p.View().Status)), &status))

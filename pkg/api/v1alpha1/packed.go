@@ -10,8 +10,9 @@ import (
 )
 
 // packAbove is the number of bytes of manifests and schemas above which a status contains them compressed.
-// They repeat the spec and each other, so they compress well.
-const packAbove = 2 << 10
+// They repeat the spec and each other, so they compress well. The controller's stores compress a smaller status
+// better together with the spec: with 2 KiB, a held object of 3.5 KB takes 1 KiB more memory.
+const packAbove = 64 << 10
 
 // MaxApplicationBytes limits the size of an Application with its status, as JSON. A larger Application has
 // a part in slices.

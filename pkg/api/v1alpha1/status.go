@@ -123,7 +123,7 @@ type ApplicationStatus struct {
 	// +listType=atomic
 	LastObservedManifest []runtime.RawExtension `json:"lastObservedManifest,omitempty"`
 
-	// Record replaces mangledObserverSchema, lastAppliedManifest and lastObservedManifest if they exceed 2
+	// Record replaces mangledObserverSchema, lastAppliedManifest and lastObservedManifest if they exceed 64
 	// KiB together. It contains them as compressed JSON (zstd). `holdfast get NAME -o yaml --full` prints all of them.
 	// +optional
 	Record []byte `json:"record,omitempty"`
