@@ -130,7 +130,8 @@ func (b *bench) everyReplicaHasASlot(ctx context.Context, prefix string, n int) 
 		holders := map[string]bool{}
 		for _, lease := range list.Items {
 			holder, _, _ := unstructured.NestedString(lease.Object, "spec", "holderIdentity")
-			if holder != "" && strings.HasPrefix(lease.GetName(), prefix+"-slot-") {
+			isLeader := lease.GetName() == prefix // without shards
+			if holder != "" && (isLeader || strings.HasPrefix(lease.GetName(), prefix+"-slot-")) {
 				holders[holder] = true
 			}
 		}
