@@ -36,9 +36,9 @@ func (c *Client) GetApplication(ctx context.Context, at types.NamespacedName) (*
 	return decodeApplication(c.applications.Get().Namespace(at.Namespace).Resource(v1alpha1.Resource).Name(at.Name).Do(ctx))
 }
 
-// WriteMetadata replaces the finalizers and merges annotations of an Application. It returns a conflict if
-// the Application has another version.
-func (c *Client) WriteMetadata(ctx context.Context, app *v1alpha1.Application, finalizers []string, annotations map[string]string) (*v1alpha1.Application, error) {
+// WriteMetadata replaces the finalizers and merges annotations of an Application. It returns the JSON of the
+// written Application, or a conflict if the Application has another version.
+func (c *Client) WriteMetadata(ctx context.Context, app *v1alpha1.Application, finalizers []string, annotations map[string]string) ([]byte, error) {
 	metadata := map[string]any{
 		"uid": app.UID, "resourceVersion": app.ResourceVersion, "finalizers": finalizers,
 	}
@@ -49,7 +49,7 @@ func (c *Client) WriteMetadata(ctx context.Context, app *v1alpha1.Application, f
 	if err != nil {
 		return nil, err
 	}
-	return decodeApplication(c.patchApplication(app, types.MergePatchType, body).Do(ctx))
+	return rawJSON(c.patchApplication(app, types.MergePatchType, body).Do(ctx))
 }
 
 // Annotate sets an annotation of the Application with that UID.
@@ -74,9 +74,10 @@ func (c *Client) DeleteApplication(ctx context.Context, app *v1alpha1.Applicatio
 	return err
 }
 
-// WriteStatus replaces the status of an Application. It returns a conflict if the Application has another
-// version. It uses a JSON Patch, because a merge patch would remove the nulls of the observer schema.
-func (c *Client) WriteStatus(ctx context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) (*v1alpha1.Application, error) {
+// WriteStatus replaces the status of an Application. It returns the JSON of the written Application, or a
+// conflict if the Application has another version. It uses a JSON Patch, because a merge patch would remove
+// the nulls of the observer schema.
+func (c *Client) WriteStatus(ctx context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) ([]byte, error) {
 	body, err := json.Marshal(append([]delta.Op{
 		{Op: "test", Path: "/metadata/uid", Value: app.UID},
 		// Not a test operation: with replace, another version is a conflict instead of an invalid patch.
@@ -85,7 +86,7 @@ func (c *Client) WriteStatus(ctx context.Context, app *v1alpha1.Application, sta
 	if err != nil {
 		return nil, err
 	}
-	return decodeApplication(c.patchApplication(app, types.JSONPatchType, body).SubResource("status").Do(ctx))
+	return rawJSON(c.patchApplication(app, types.JSONPatchType, body).SubResource("status").Do(ctx))
 }
 
 // statusOps returns the operations that replace the status. A newer version wrote the status of an Application
@@ -113,14 +114,19 @@ func (c *Client) NamespaceEnds(ctx context.Context, name string) bool {
 }
 
 func decodeApplication(result rest.Result) (*v1alpha1.Application, error) {
-	if err := result.Error(); err != nil {
-		return nil, err
-	}
-	raw, err := result.Raw()
+	raw, err := rawJSON(result)
 	if err != nil {
 		return nil, err
 	}
 	return DecodeApplication(raw)
+}
+
+// rawJSON returns the body of a response. Unlike Raw, Error reads the API server's message from the body.
+func rawJSON(result rest.Result) ([]byte, error) {
+	if err := result.Error(); err != nil {
+		return nil, err
+	}
+	return result.Raw()
 }
 
 // DecodeApplication decodes an Application from JSON.

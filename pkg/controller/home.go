@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -44,31 +43,28 @@ func (a *applicationClient) Read(ctx context.Context, app *v1alpha1.Application)
 }
 
 func (a *applicationClient) WriteMetadata(ctx context.Context, app *v1alpha1.Application, finalizers []string, annotations map[string]string) (*v1alpha1.Application, error) {
-	written, err := a.client.WriteMetadata(ctx, app, finalizers, annotations)
-	if err != nil {
-		return nil, err
-	}
-	return written, a.wrote(written)
+	return a.written(a.client.WriteMetadata(ctx, app, finalizers, annotations))
 }
 
 func (a *applicationClient) WriteStatus(ctx context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) (*v1alpha1.Application, error) {
-	written, err := a.client.WriteStatus(ctx, app, status)
+	return a.written(a.client.WriteStatus(ctx, app, status))
+}
+
+// written decodes the JSON of a written Application, and adds it to the store.
+func (a *applicationClient) written(raw []byte, err error) (*v1alpha1.Application, error) {
 	if err != nil {
 		return nil, err
 	}
-	return written, a.wrote(written)
+	app, err := cluster.DecodeApplication(raw)
+	if err != nil {
+		return nil, err
+	}
+	return app, a.wrote(raw)
 }
 
-// wrote adds a written Application to the store before the watch delivers it, so that the watch
-// event starts no reconcile.
-func (a *applicationClient) wrote(app *v1alpha1.Application) error {
-	if len(app.Unknown) > 0 {
-		return nil // encoded again, it would lack what this version does not know
-	}
-	raw, err := json.Marshal(app)
-	if err != nil {
-		return err
-	}
+// wrote adds the JSON of a written Application to the store before the watch delivers it, so that the watch
+// event starts no reconcile, and no other reconcile before the event writes the same again.
+func (a *applicationClient) wrote(raw []byte) error {
 	content, err := manifest.DecodeJSON(raw)
 	if err != nil {
 		return err

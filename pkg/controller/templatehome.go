@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 
@@ -76,8 +77,14 @@ func (h templateHome) Kept(ctx context.Context, app *v1alpha1.Application, manif
 }
 
 func (h templateHome) Wrote(app *v1alpha1.Application) error {
-	if err := h.applications.wrote(app); err != nil {
-		return err
+	if len(app.Unknown) == 0 { // encoded again, it would lack what this version does not know
+		raw, err := json.Marshal(app)
+		if err != nil {
+			return err
+		}
+		if err := h.applications.wrote(raw); err != nil {
+			return err
+		}
 	}
 	h.registry.queue.Add(keyOf(app))
 	return nil
