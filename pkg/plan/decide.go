@@ -8,6 +8,7 @@ import (
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
 )
 
 // Decide returns the plan for an Application. For each desired resource:
@@ -39,11 +40,16 @@ func Decide(in Input) *Plan {
 	}
 	p.given, p.Warnings = r.Warnings, slices.Clip(r.Warnings)
 	resources := p.desired(r)
-	records, inventory := recordsOf(in, resources)
+	records := readRecords(in.Application, in.Kinds, func(i int) (map[string]any, *observer.Schema) {
+		if i >= len(resources) {
+			return nil, nil
+		}
+		return resources[i].object.Content, resources[i].rendered
+	})
 	accepted := acceptedOf(in)
-	p.statuses = statusByID(inventory)
+	p.statuses = statusByID(in.Application.Status.Resources)
 	if p.mayHaveCreated(r.Objects) {
-		addCreated(records, in)
+		addCreated(records, in.Application, in.Kinds)
 	}
 	p.awaited = decider{&p.facts}.firstAwaited(resources)
 	desired := make(map[manifest.ID]bool, len(r.Objects))
@@ -62,7 +68,7 @@ func Decide(in Input) *Plan {
 		return p
 	}
 	if !p.restored() { // a restored spec may not have all resources
-		p.prune(inventory, desired, records)
+		p.prune(desired, records)
 	}
 	p.Changes = orderedChanges(p.resources, p.pruned)
 	return p

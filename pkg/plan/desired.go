@@ -271,3 +271,23 @@ func lengthProblem(id manifest.ID, compared delta.Comparison) *Problem {
 	problem.FromComparison = true
 	return problem
 }
+
+// previousLeaves returns the leaves that the record holds. known is false if there is no record.
+func (res *resourceInput) previousLeaves() (leaves []string, known bool) {
+	r := res.previous
+	if r == nil || r.entry == nil {
+		return nil, false
+	}
+	return slices.Concat(r.entry.Leaves(res.kind, r.desired), r.entry.Empty(res.kind, r.desired)), true
+}
+
+// acceptedOf returns the accepted forms in the status, and those of Secrets in the memory.
+func acceptedOf(in Input) map[manifest.ID]delta.Accepted {
+	accepted := acceptedForms(&in.Application.Status)
+	if in.Memory != nil {
+		for id, forms := range in.Memory.Secrets {
+			accepted[id] = withForms(accepted[id], forms)
+		}
+	}
+	return accepted
+}

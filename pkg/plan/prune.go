@@ -12,9 +12,9 @@ import (
 )
 
 // prune decides about the resources that are no longer desired.
-func (p *Plan) prune(inventory []v1alpha1.ResourceStatus, desired map[manifest.ID]bool, records map[manifest.ID]*record) {
+func (p *Plan) prune(desired map[manifest.ID]bool, records map[manifest.ID]*record) {
 	pruner := &pruner{facts: &p.facts}
-	pruner.prune(inventory, desired, records)
+	pruner.prune(desired, records)
 	if !p.retiring {
 		pruner.limitDeletions()
 	}
@@ -26,9 +26,9 @@ func (p *Plan) prune(inventory []v1alpha1.ResourceStatus, desired map[manifest.I
 
 // prune decides the resources that are no longer desired: those in the inventory, and those with the tracking
 // metadata of the Application.
-func (p *pruner) prune(inventory []v1alpha1.ResourceStatus, desired map[manifest.ID]bool, records map[manifest.ID]*record) {
+func (p *pruner) prune(desired map[manifest.ID]bool, records map[manifest.ID]*record) {
 	seen := map[manifest.ID]bool{}
-	for _, status := range inventory {
+	for _, status := range p.in.Application.Status.Resources {
 		id := manifest.IDFromReference(status.ResourceReference)
 		if !desired[id] && !seen[id] {
 			seen[id] = true
@@ -193,4 +193,15 @@ func (p *pruner) releaseObject(old *pruneCandidate) {
 	old.change.ReadFirst = old.letting.needsManagedFields && writer.ForeignTo(app, live) == nil
 	old.change.UID, old.change.ResourceVersion = manifest.NestedString(live, "metadata", "uid"), manifest.NestedString(live, "metadata", "resourceVersion")
 	old.change.Guards, old.change.Patch = delta.Comparison{Differences: fields}.Patch(old.change.UID, old.change.ResourceVersion)
+}
+
+// isNamed reports whether the annotation holdfast.dev/creating names an object that is not in the inventory.
+// Earlier versions wrote only the states, without the names.
+func (p *pruner) isNamed(id manifest.ID) bool {
+	says := unpack(p.in.Application.Annotations[v1alpha1.AnnotationCreating])
+	return slices.Contains(says.Objects, nameOf(id)) || slices.ContainsFunc(says.States, func(state any) bool {
+		desired, _ := state.(map[string]any)
+		of, ok := manifest.Identify(desired, p.in.Application.Namespace, p.in.Kinds)
+		return ok && of == id
+	})
 }

@@ -18,28 +18,28 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// recordsOf returns the records in the status, and the inventory. It skips records that cannot be decoded:
-// learned values are lost, but no write is wrong. known has the desired resources, which usually have the same
-// state and need no decoding.
-func recordsOf(in Input, known []*resource) (records map[manifest.ID]*record, inventory []v1alpha1.ResourceStatus) {
-	app := in.Application
-	records = make(map[manifest.ID]*record, len(app.Status.LastAppliedManifest))
+// readRecords returns the records in a status. It skips records that cannot be decoded: learned values are lost,
+// but no write is wrong. known returns the manifest and the schema of the resource at a position, which its record
+// usually repeats and then need not be decoded. It may be nil.
+func readRecords(app *v1alpha1.Application, types intent.Kinds, known func(i int) (map[string]any, *observer.Schema)) map[manifest.ID]*record {
+	records := make(map[manifest.ID]*record, len(app.Status.LastAppliedManifest))
 	for i, item := range app.Status.LastAppliedManifest {
-		var res *resource
-		if i < len(known) {
-			res = known[i]
+		var content map[string]any
+		var rendered *observer.Schema
+		if known != nil {
+			content, rendered = known(i)
 		}
-		desired, err := res.stateIn(item)
+		desired, err := decodeState(item, content)
 		if err != nil {
 			continue
 		}
-		id, ok := manifest.Identify(desired, app.Namespace, in.Kinds)
+		id, ok := manifest.Identify(desired, app.Namespace, types)
 		if !ok {
 			continue
 		}
 		r := &record{id: id, desired: desired}
 		if i < len(app.Status.MangledObserverSchema) {
-			r.entry = res.entryIn(app.Status.MangledObserverSchema[i], id)
+			r.entry = decodeEntry(app.Status.MangledObserverSchema[i], id, rendered)
 		}
 		records[id] = r
 	}
@@ -50,25 +50,25 @@ func recordsOf(in Input, known []*resource) (records map[manifest.ID]*record, in
 		}
 	}
 	for _, r := range records {
-		r.settleOrigin(in.Kinds)
+		r.settleOrigin(types)
 	}
-	return records, app.Status.Resources
+	return records
 }
 
-// stateIn returns a last-applied state. It does not decode the state if it is the same as the manifest of the
-// resource. res may be nil.
-func (res *resource) stateIn(item runtime.RawExtension) (map[string]any, error) {
-	if res != nil && manifest.IsTextOf(item.Raw, res.object.Content) {
-		return res.object.Content, nil
+// decodeState returns a last-applied state. It does not decode the state if it is the text of known, which may
+// be nil.
+func decodeState(item runtime.RawExtension, known map[string]any) (map[string]any, error) {
+	if known != nil && manifest.IsTextOf(item.Raw, known) {
+		return known, nil
 	}
 	return manifest.DecodeRaw(item)
 }
 
-// entryIn returns a schema in the status, or nil if it is not a valid schema of the object. It does not parse
-// the schema if it is the same as the schema of the resource. res may be nil.
-func (res *resource) entryIn(item runtime.RawExtension, id manifest.ID) (entry *observer.Schema) {
-	if res != nil {
-		entry = res.rendered.ReadBack(item.Raw)
+// decodeEntry returns a schema in the status, or nil if it is not a valid schema of the object. It does not parse
+// the schema if it is the text of known, which may be nil.
+func decodeEntry(item runtime.RawExtension, id manifest.ID, known *observer.Schema) (entry *observer.Schema) {
+	if known != nil {
+		entry = known.ReadBack(item.Raw)
 	}
 	if entry == nil {
 		raw, err := manifest.DecodeRaw(item)
@@ -103,10 +103,10 @@ func (r *record) settleOrigin(types intent.Kinds) {
 	r.entry.Default = plain.SameFields(r.entry) || plain.Typed(types.Type(object.GVK())).SameFields(r.entry)
 }
 
-// acceptedOf returns the accepted forms in the status, and those of Secrets in the memory.
-func acceptedOf(in Input) map[manifest.ID]delta.Accepted {
+// acceptedForms returns the accepted forms in a status.
+func acceptedForms(status *v1alpha1.ApplicationStatus) map[manifest.ID]delta.Accepted {
 	accepted := map[manifest.ID]delta.Accepted{}
-	for _, a := range in.Application.Status.Accepted {
+	for _, a := range status.Accepted {
 		desired, ok := manifest.DecodeRawValue(&a.Desired)
 		if !ok || a.Kept {
 			continue
@@ -123,25 +123,15 @@ func acceptedOf(in Input) map[manifest.ID]delta.Accepted {
 		}
 		accepted[id][a.Path] = form
 	}
-	if in.Memory != nil {
-		for id, forms := range in.Memory.Secrets {
-			if accepted[id] == nil {
-				accepted[id] = delta.Accepted{}
-			}
-			for path, form := range forms {
-				accepted[id][path] = form
-			}
-		}
-	}
 	return accepted
 }
 
 // addCreated adds the states in the annotation holdfast.dev/creating to the records. It adds only those of
 // resources that the status does not have, or that could not be created.
-func addCreated(records map[manifest.ID]*record, in Input) {
-	for _, state := range unpack(in.Application.Annotations[v1alpha1.AnnotationCreating]).States {
+func addCreated(records map[manifest.ID]*record, app *v1alpha1.Application, types intent.Kinds) {
+	for _, state := range unpack(app.Annotations[v1alpha1.AnnotationCreating]).States {
 		desired, _ := state.(map[string]any)
-		id, ok := manifest.Identify(desired, in.Application.Namespace, in.Kinds)
+		id, ok := manifest.Identify(desired, app.Namespace, types)
 		if !ok {
 			continue
 		}
@@ -151,7 +141,7 @@ func addCreated(records map[manifest.ID]*record, in Input) {
 		}
 		created := &record{id: id, desired: desired, created: true}
 		object := manifest.Object{ID: id, APIVersion: manifest.NestedString(desired, "apiVersion"), Content: desired}
-		created.entry = observer.DefaultEntry(object).Typed(in.Kinds.Type(object.GVK()))
+		created.entry = observer.DefaultEntry(object).Typed(types.Type(object.GVK()))
 		if r != nil {
 			created.status = r.status
 		}
@@ -165,17 +155,6 @@ type pendingCreates struct {
 	Objects []string `json:"objects"`
 	// States are the desired states of some of these objects.
 	States []any `json:"states"`
-}
-
-// isNamed reports whether the annotation holdfast.dev/creating names an object that is not in the inventory.
-// Earlier versions wrote only the states, without the names.
-func (p *pruner) isNamed(id manifest.ID) bool {
-	says := unpack(p.in.Application.Annotations[v1alpha1.AnnotationCreating])
-	return slices.Contains(says.Objects, nameOf(id)) || slices.ContainsFunc(says.States, func(state any) bool {
-		desired, _ := state.(map[string]any)
-		of, ok := manifest.Identify(desired, p.in.Application.Namespace, p.in.Kinds)
-		return ok && of == id
-	})
 }
 
 // unpack decodes the value of the annotation holdfast.dev/creating. It returns an empty value if it cannot be
@@ -259,15 +238,6 @@ func baselineValue(b v1alpha1.BaselineField) delta.Value {
 	}
 	value, ok := manifest.DecodeRawValue(b.Value)
 	return delta.Value{Set: ok, Any: value}
-}
-
-// previousLeaves returns the leaves that the record holds. known is false if there is no record.
-func (res *resourceInput) previousLeaves() (leaves []string, known bool) {
-	r := res.previous
-	if r == nil || r.entry == nil {
-		return nil, false
-	}
-	return slices.Concat(r.entry.Leaves(res.kind, r.desired), r.entry.Empty(res.kind, r.desired)), true
 }
 
 // isAsHeld reports whether the live value of a field is one that its holder wrote, or the original value.

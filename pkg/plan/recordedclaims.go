@@ -104,7 +104,7 @@ func (c *recordedClaims) leavesOf(other *v1alpha1.Application) map[string]bool {
 	if status == nil || !claim.RecordedPolicy(other, status).Claims || !isStatusOf(status, c.res.live) {
 		return map[string]bool{}
 	}
-	records, _ := recordsOf(Input{Application: other, Kinds: c.pass.in.Kinds}, nil)
+	records := readRecords(other, c.pass.in.Kinds, nil)
 	previous := records[c.res.object.ID]
 	if previous == nil || previous.entry == nil {
 		return nil

@@ -19,10 +19,10 @@ func DecideDeletion(in Input) *Plan {
 	}
 	p := newPlan(in)
 	p.retiring = true
-	records, inventory := recordsOf(in, nil)
-	p.statuses = statusByID(inventory)
-	addCreated(records, in)
-	p.prune(inventory, nil, records)
+	p.statuses = statusByID(in.Application.Status.Resources)
+	records := readRecords(in.Application, in.Kinds, nil)
+	addCreated(records, in.Application, in.Kinds)
+	p.prune(nil, records)
 	p.Changes = orderedChanges(p.resources, p.pruned)
 	return p
 }
@@ -39,9 +39,9 @@ func Orphans(app *v1alpha1.Application) bool {
 func RetainedObjects(app *v1alpha1.Application) map[manifest.ID]bool {
 	in := Input{Application: app, Kinds: intent.Offline()}
 	p := pruner{facts: &facts{in: in, retiring: true}}
-	records, inventory := recordsOf(in, nil)
+	records := readRecords(app, in.Kinds, nil)
 	stays := map[manifest.ID]bool{}
-	for _, status := range inventory {
+	for _, status := range app.Status.Resources {
 		id := manifest.IDFromReference(status.ResourceReference)
 		live := map[string]any{"metadata": map[string]any{"uid": string(status.UID)}}
 		if p.orphaned(&pruneCandidate{id: id, status: status, previous: records[id], live: live}) {
