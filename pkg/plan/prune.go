@@ -196,12 +196,7 @@ func (p *pruner) releaseObject(old *pruneCandidate) {
 }
 
 // isNamed reports whether the annotation holdfast.dev/creating names an object that is not in the inventory.
-// Earlier versions wrote only the states, without the names.
 func (p *pruner) isNamed(id manifest.ID) bool {
-	says := unpack(p.in.Application.Annotations[v1alpha1.AnnotationCreating])
-	return slices.Contains(says.Objects, nameOf(id)) || slices.ContainsFunc(says.States, func(state any) bool {
-		desired, _ := state.(map[string]any)
-		of, ok := manifest.Identify(desired, p.in.Application.Namespace, p.in.Kinds)
-		return ok && of == id
-	})
+	app := p.in.Application
+	return unpack(app.Annotations[v1alpha1.AnnotationCreating]).has(id, app.Namespace, p.in.Kinds)
 }

@@ -55,6 +55,12 @@ func readRecords(app *v1alpha1.Application, types intent.Kinds, known func(i int
 	return records
 }
 
+// appendRecord adds the schema and the last-applied state of a resource to a status.
+func appendRecord(status *v1alpha1.ApplicationStatus, entry *observer.Schema, desired map[string]any) {
+	status.MangledObserverSchema = append(status.MangledObserverSchema, manifest.EncodeRaw(entry.Raw()))
+	status.LastAppliedManifest = append(status.LastAppliedManifest, manifest.EncodeRaw(desired))
+}
+
 // decodeState returns a last-applied state. It does not decode the state if it is the text of known, which may
 // be nil.
 func decodeState(item runtime.RawExtension, known map[string]any) (map[string]any, error) {
@@ -126,6 +132,16 @@ func acceptedForms(status *v1alpha1.ApplicationStatus) map[manifest.ID]delta.Acc
 	return accepted
 }
 
+// acceptedField returns an accepted form as the status has it.
+func acceptedField(of v1alpha1.ResourceReference, path string, form delta.Form) v1alpha1.AcceptedField {
+	a := v1alpha1.AcceptedField{Resource: of, Path: path, Desired: manifest.EncodeRaw(form.Desired.Any), Dropped: form.Dropped()}
+	if form.Accepted.Set {
+		value := manifest.EncodeRaw(form.Accepted.Any)
+		a.Accepted = &value
+	}
+	return a
+}
+
 // addCreated adds the states in the annotation holdfast.dev/creating to the records. It adds only those of
 // resources that the status does not have, or that could not be created.
 func addCreated(records map[manifest.ID]*record, app *v1alpha1.Application, types intent.Kinds) {
@@ -157,6 +173,15 @@ type pendingCreates struct {
 	States []any `json:"states"`
 }
 
+// has reports whether the annotation names an object. Earlier versions wrote only the states, without the names.
+func (a pendingCreates) has(id manifest.ID, namespace string, types intent.Kinds) bool {
+	return slices.Contains(a.Objects, nameOf(id)) || slices.ContainsFunc(a.States, func(state any) bool {
+		desired, _ := state.(map[string]any)
+		of, ok := manifest.Identify(desired, namespace, types)
+		return ok && of == id
+	})
+}
+
 // unpack decodes the value of the annotation holdfast.dev/creating. It returns an empty value if it cannot be
 // decoded.
 func unpack(text string) (says pendingCreates) {
@@ -164,7 +189,7 @@ func unpack(text string) (says pendingCreates) {
 	if err != nil || len(compressed) == 0 {
 		return pendingCreates{}
 	}
-	raw, err := compress.Decode(compressed, 2*maxApplicationBytes)
+	raw, err := compress.Decode(compressed, 2*v1alpha1.MaxApplicationBytes)
 	if err != nil {
 		return pendingCreates{}
 	}

@@ -20,23 +20,22 @@ import (
 // while the changes they require are not complete.
 func (c statusWriter) record(res *resource, o resourceResult) {
 	s := &c.result.Status
-	entry, desired := res.entry.Raw(), res.stored()
+	entry, desired := res.entry, res.stored()
 	if !c.preview && (!res.entry.Default || res.entry.HasRules()) {
 		_, attempted := c.outcomes[res.object.ID]
 		desired = o.compared.Unmade(desired, attempted)
 	}
 	if res.rejected != nil {
-		entry, desired = res.aside.previous.entry.Raw(), res.aside.previous.desired
+		entry, desired = res.aside.previous.entry, res.aside.previous.desired
 	} else if c.isStillOnRecord(res, o) {
-		entry, desired = res.previous.entry.Raw(), res.previous.desired
+		entry, desired = res.previous.entry, res.previous.desired
 		if _, attempted := c.outcomes[res.object.ID]; attempted {
 			if r := res.writeAheadRecord(); r != nil {
 				c.extra = append(c.extra, extra{len(s.LastAppliedManifest), r})
 			}
 		}
 	}
-	s.MangledObserverSchema = append(s.MangledObserverSchema, manifest.EncodeRaw(entry))
-	s.LastAppliedManifest = append(s.LastAppliedManifest, manifest.EncodeRaw(desired))
+	appendRecord(s, entry, desired)
 }
 
 // remember writes the additional records that fit into the status: fields that a failed request may have
@@ -280,15 +279,7 @@ func (c statusWriter) accepted(res *resource, compared delta.Comparison) {
 			c.plan.in.Memory.acceptSecret(id, path, form)
 			continue
 		}
-		a := v1alpha1.AcceptedField{
-			Resource: reference(id, res.object.APIVersion), Path: path,
-			Desired: manifest.EncodeRaw(form.Desired.Any), Dropped: form.Dropped(),
-		}
-		if form.Accepted.Set {
-			value := manifest.EncodeRaw(form.Accepted.Any)
-			a.Accepted = &value
-		}
-		c.result.Status.Accepted = append(c.result.Status.Accepted, a)
+		c.result.Status.Accepted = append(c.result.Status.Accepted, acceptedField(reference(id, res.object.APIVersion), path, form))
 	}
 }
 

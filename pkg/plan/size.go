@@ -14,11 +14,6 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// maxApplicationBytes limits the size of an Application with its status. etcd rejects requests of more than
-// 1.5 MiB. The difference is reserved for managedFields and for values that are learned later. The excess is
-// moved to slices if possible.
-const maxApplicationBytes = v1alpha1.MaxApplicationBytes
-
 // schemaFactor limits how many times longer than a manifest its default schema can be. The worst case is an
 // empty list, whose schema is its two lengths.
 const schemaFactor = 40
@@ -31,7 +26,7 @@ func sizeProblem(p *Plan) *Problem {
 	for key, value := range app.Annotations {
 		fixed += textSize(key) + textSize(value)
 	}
-	if fixed <= maxApplicationBytes && isSmall(p.in.Application, p.resources) {
+	if fixed <= v1alpha1.MaxApplicationBytes && isSmall(p.in.Application, p.resources) {
 		return nil
 	}
 	written := rawSize(app.Spec.Manifest) + rawSize(app.Spec.ObserverSchema)
@@ -48,23 +43,23 @@ func sizeProblem(p *Plan) *Problem {
 		}
 		atMost += size(res.desired)*(1+schemaFactor) + size(res.live)
 	}
-	if fixed <= maxApplicationBytes && atMost <= v1alpha1.MaxUnpacked {
+	if fixed <= v1alpha1.MaxApplicationBytes && atMost <= v1alpha1.MaxUnpacked {
 		return nil
 	}
 	for _, res := range p.resources {
 		records += size(res.entry.Raw()) + size(res.stored()) + size(res.projected())
 	}
-	if fixed <= maxApplicationBytes && records <= v1alpha1.MaxUnpacked {
+	if fixed <= v1alpha1.MaxApplicationBytes && records <= v1alpha1.MaxUnpacked {
 		return nil
 	}
 	remedy := "split it into several Applications"
 	if len(p.resources) == 1 {
 		remedy = p.resources[0].object.ID.String() + " is too large, because the status repeats its held fields: make it smaller, or observe fewer fields"
 	}
-	if fixed > maxApplicationBytes {
+	if fixed > v1alpha1.MaxApplicationBytes {
 		return intent.Problemf(v1alpha1.ReasonManifestTooLarge,
 			"the Application has %d KiB of annotations, templates and Secrets, more than the limit of %d KiB per object: %s",
-			fixed/1024, maxApplicationBytes/1024, remedy)
+			fixed/1024, v1alpha1.MaxApplicationBytes/1024, remedy)
 	}
 	return intent.Problemf(v1alpha1.ReasonManifestTooLarge,
 		"the Application and its record need %d MiB, more than the limit of %d MiB: %s", records>>20, v1alpha1.MaxUnpacked>>20, remedy)
