@@ -14,6 +14,7 @@ var layers = [][]string{
 	{"pkg/template", "pkg/writer", "pkg/claim"},
 	{"pkg/hooks", "pkg/tosca", "pkg/mysql"},
 	{"pkg/intent", "pkg/builtin"},
+	{"pkg/record"},
 	{"pkg/plan"},
 	{"pkg/cluster", "pkg/fetch", "pkg/notify", "pkg/shard", "pkg/worker"},
 	{"pkg/audit", "pkg/turn", "pkg/source"},
@@ -25,7 +26,7 @@ var layers = [][]string{
 // pure are the packages that decide and never act.
 var pure = []string{
 	"internal/compress", "pkg/api", "pkg/kinds", "pkg/manifest", "pkg/expression", "pkg/observer", "pkg/slice", "pkg/delta",
-	"pkg/template", "pkg/writer", "pkg/claim", "pkg/builtin", "pkg/hooks", "pkg/tosca", "pkg/mysql", "pkg/intent", "pkg/plan",
+	"pkg/template", "pkg/writer", "pkg/claim", "pkg/builtin", "pkg/hooks", "pkg/tosca", "pkg/mysql", "pkg/intent", "pkg/record", "pkg/plan",
 }
 
 // notInPure lists packages that pure packages must not depend on, not even indirectly. It does not contain
@@ -44,7 +45,7 @@ var notInPure = []string{
 // (pkg/plan depends on such types through the kstatus library.)
 var dataOnly = []string{
 	"internal/compress", "pkg/api", "pkg/kinds", "pkg/manifest", "pkg/expression", "pkg/observer", "pkg/slice", "pkg/delta",
-	"pkg/template", "pkg/writer", "pkg/claim", "pkg/builtin", "pkg/hooks", "pkg/tosca", "pkg/mysql", "pkg/intent",
+	"pkg/template", "pkg/writer", "pkg/claim", "pkg/builtin", "pkg/hooks", "pkg/tosca", "pkg/mysql", "pkg/intent", "pkg/record",
 }
 
 // notImportedByPure lists packages that pure packages must not import directly.

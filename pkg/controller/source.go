@@ -15,6 +15,7 @@ import (
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/record"
 	"holdfast.dev/holdfast/pkg/source"
 	"holdfast.dev/holdfast/pkg/turn"
 	"holdfast.dev/holdfast/pkg/worker"
@@ -159,7 +160,7 @@ func (s *sourceRenewer) settle(t, before *translation, translation *intent.Sourc
 		kept := *before.translation
 		kept.Problem = &problem
 		t.translation, t.failures = &kept, before.failures+1
-	} else if restored := plan.Restored(t.app); restored != nil {
+	} else if restored := record.Translation(t.app); restored != nil {
 		restored.Problem = &problem
 		t.translation = restored
 	}

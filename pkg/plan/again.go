@@ -5,6 +5,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/record"
 )
 
 // Replan decides one resource again, given the live object that was found while the plan was executed: a
@@ -39,7 +40,7 @@ func (p *Plan) Replan(id manifest.ID, live map[string]any, refused ...RejectedLe
 // recordFirst defers the change of an object if it needs baselines that the status did not record before
 // this plan was executed, because baselines are recorded before the first write.
 func (res *resource) recordFirst(planned *resource, status *v1alpha1.ResourceStatus) {
-	known := recordedBaseline(status, res.live)
+	known := record.Baseline(status, res.live)
 	if planned.change.UID == res.change.UID {
 		known = slices.Concat(known, planned.baseline, planned.letting.baseline)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/record"
 )
 
 // writeAhead finds what to record before a plan is executed.
@@ -19,9 +20,9 @@ type writeAhead struct{ *Plan }
 // PendingCreates, except for objects that do not fit into that annotation: the write-ahead status names
 // them.
 func (p *Plan) WriteAheadStatus() *v1alpha1.ApplicationStatus {
-	ahead := map[manifest.ID]*record{}
+	ahead := map[manifest.ID]*record.Record{}
 	for _, res := range p.resources {
-		if r := res.writeAheadRecord(); r != nil && !p.unrecorded(r.status) {
+		if r := res.writeAheadRecord(); r != nil && !p.unrecorded(r.Status) {
 			ahead[res.object.ID] = r
 		}
 	}
@@ -38,7 +39,7 @@ func (p *Plan) WriteAheadStatus() *v1alpha1.ApplicationStatus {
 			Reason: v1alpha1.ReasonRetrying, Message: res.object.ID.String() + " is about to be created",
 		})
 	}
-	more := spareIn(status)
+	more := record.NewSpare(status)
 	for i, item := range status.LastAppliedManifest {
 		content, err := manifest.DecodeRaw(item)
 		if err != nil {
@@ -46,7 +47,7 @@ func (p *Plan) WriteAheadStatus() *v1alpha1.ApplicationStatus {
 		}
 		id, ok := manifest.Identify(content, app.Namespace, p.in.Kinds)
 		if r := ahead[id]; ok && r != nil && i < len(status.MangledObserverSchema) {
-			more.put(i, r)
+			more.Put(i, r)
 			for k := range status.Resources {
 				if manifest.IDFromReference(status.Resources[k].ResourceReference) == id {
 					status.Resources[k].Schema = v1alpha1.SchemaDefault
@@ -59,22 +60,22 @@ func (p *Plan) WriteAheadStatus() *v1alpha1.ApplicationStatus {
 
 // writeAheadRecord returns the record of a resource with the fields that it is about to get. It returns nil
 // if all of them are recorded, or if the controller never removes fields of the resource.
-func (res *resource) writeAheadRecord() *record {
+func (res *resource) writeAheadRecord() *record.Record {
 	r := res.previous
-	if !res.change.Writes() || !res.policy.MayRemove() || !res.entry.Default || r == nil || r.entry == nil {
+	if !res.change.Writes() || !res.policy.MayRemove() || !res.entry.Default || r == nil || r.Entry == nil {
 		return nil
 	}
-	if !r.entry.Default { // the user's schema was removed: the Application may remove all fields that it holds from now on
-		return &record{id: r.id, desired: res.stored(), entry: res.entry, status: r.status}
+	if !r.Entry.Default { // the user's schema was removed: the Application may remove all fields that it holds from now on
+		return &record.Record{ID: r.ID, Desired: res.stored(), Entry: res.entry, Status: r.Status}
 	}
-	desired, more := mergeStates(res.kind, r.desired, res.stored())
+	desired, more := mergeStates(res.kind, r.Desired, res.stored())
 	if !more {
 		return nil
 	}
 	grown := *r
-	grown.desired = desired.(map[string]any)
-	grown.entry = res.entry.ForManifest(manifest.Object{ID: r.id, APIVersion: manifest.NestedString(grown.desired, "apiVersion"), Content: grown.desired}).Typed(res.kind)
-	grown.entry.KeepSurplus(res.kind, grown.desired, r.entry, r.desired)
+	grown.Desired = desired.(map[string]any)
+	grown.Entry = res.entry.ForManifest(manifest.Object{ID: r.ID, APIVersion: manifest.NestedString(grown.Desired, "apiVersion"), Content: grown.Desired}).Typed(res.kind)
+	grown.Entry.KeepSurplus(res.kind, grown.Desired, r.Entry, r.Desired)
 	return &grown
 }
 
@@ -119,7 +120,7 @@ func isSubset(some, all []string) bool {
 func isKnown(before, now []v1alpha1.BaselineField) bool {
 	return !slices.ContainsFunc(now, func(b v1alpha1.BaselineField) bool {
 		return !slices.ContainsFunc(before, func(was v1alpha1.BaselineField) bool {
-			return was.Path == b.Path && was.From == b.From && baselineValue(was).Equal(baselineValue(b)) &&
+			return was.Path == b.Path && was.From == b.From && record.Original(was).Equal(record.Original(b)) &&
 				!slices.ContainsFunc(b.Held, func(held string) bool { return !slices.Contains(was.Held, held) })
 		})
 	})

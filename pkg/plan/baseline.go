@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/record"
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
@@ -37,12 +38,12 @@ const baselineBytesPerSelectedObject = 512
 // recordsBaselines and isFirstWrite.
 func (p baselinePass) recordBaselines(res *resource) {
 	before := p.statuses[res.object.ID]
-	for _, b := range recordedBaseline(before, res.live) {
+	for _, b := range record.Baseline(before, res.live) {
 		if p.keepsBaseline(res, b) {
 			res.baseline = append(res.baseline, res.withHeldDigests(b))
 		}
 	}
-	for _, path := range unrecordedPaths(before, res.live) {
+	for _, path := range record.Unrecorded(before, res.live) {
 		if p.keepsBaseline(res, v1alpha1.BaselineField{Path: path}) {
 			res.unrecorded = append(res.unrecorded, path)
 		}
@@ -75,7 +76,7 @@ func (p baselinePass) keepsBaseline(res *resource, b v1alpha1.BaselineField) boo
 		return false
 	case !res.policy.Claims:
 		return !res.isFirstAdoption() || p.recordedPolicy(res).Claims && !res.writes(path)
-	case !res.writes(path) && b.Holder == "", b.Holder != "" && isAsHeld(res.kind, res.live, b):
+	case !res.writes(path) && b.Holder == "", b.Holder != "" && record.IsAsHeld(res.kind, res.live, b):
 		return true
 	}
 	mine, isHolder := claim.ReadHolders(res.live).Get(p.in.Application)
@@ -100,7 +101,7 @@ func needsBaseline(res *resource, b v1alpha1.BaselineField) bool {
 // is trusted, because any client may write the tracking metadata of the object.
 func (p baselinePass) wasHeld(res *resource, path string) bool {
 	status := p.statuses[res.object.ID]
-	if !p.recordedPolicy(res).Claims || !isStatusOf(status, res.live) {
+	if !p.recordedPolicy(res).Claims || !record.Describes(status, res.live) {
 		return false
 	}
 	same := func(other string) bool { return claim.Overlap(other, path) }
@@ -116,7 +117,7 @@ func (p baselinePass) hadHeld(res *resource, b *v1alpha1.BaselineField) bool {
 	if !res.policy.Claims || !p.wasHeld(res, b.Path) {
 		return true
 	}
-	before, _ := delta.Locate(res.kind, res.previous.desired, b.Path)
+	before, _ := delta.Locate(res.kind, res.previous.Desired, b.Path)
 	desired, _ := delta.Locate(res.kind, res.desired, b.Path)
 	live, _ := delta.Locate(res.kind, res.live, b.Path)
 	switch {
@@ -138,7 +139,7 @@ func (res *resource) isNewlyAdopted(status *v1alpha1.ResourceStatus) bool {
 
 // recordsBaselines reports whether the status records the original values of held fields.
 func (p baselinePass) recordsBaselines(res *resource) bool {
-	return res.policy.Claims || res.policy.Restores || len(recordedBaseline(p.statuses[res.object.ID], res.live)) > 0
+	return res.policy.Claims || res.policy.Restores || len(record.Baseline(p.statuses[res.object.ID], res.live)) > 0
 }
 
 // HasRecord reports whether the status has baselines of an object.
@@ -253,7 +254,7 @@ func (p *Plan) limitBaselines() {
 	}
 	for _, res := range p.resources {
 		known := map[string]bool{}
-		for _, b := range recordedBaseline(p.statuses[res.object.ID], res.live) {
+		for _, b := range record.Baseline(p.statuses[res.object.ID], res.live) {
 			known[b.Path] = true
 		}
 		isTooLarge := func(b v1alpha1.BaselineField) bool {
@@ -325,13 +326,13 @@ func (p baselinePass) copyBaselines(res *resource) {
 		if policy := claim.RecordedPolicy(p.in.Holders[holder.Application], status); !policy.Claims || !policy.Restores {
 			continue
 		}
-		for _, b := range recordedBaseline(status, res.live) {
+		for _, b := range record.Baseline(status, res.live) {
 			if b.Holder = holder.Application; slices.Contains(res.claimed, claim.Claim{Path: b.Path, Holder: b.Holder}) {
 				res.copies = append(res.copies, b)
 			}
 		}
 	}
-	for _, b := range recordedBaseline(p.statuses[res.object.ID], res.live) {
+	for _, b := range record.Baseline(p.statuses[res.object.ID], res.live) {
 		isStill := func(c claim.Claim) bool { return c.Path == b.Path && c.Holder != b.Holder }
 		isNew := func(c v1alpha1.BaselineField) bool { return c.Path == b.Path }
 		if b.Holder != "" && slices.ContainsFunc(res.claimed, isStill) && !slices.ContainsFunc(res.copies, isNew) {
@@ -347,7 +348,7 @@ func (p baselinePass) createdByHolders(res *resource) (roots []string) {
 		return nil
 	}
 	for name, uid := range claim.OtherHolders(p.in.Application, res.live) {
-		for _, b := range recordedBaseline(claimPass(p).holderStatus(name, uid, res.object.ID), res.live) {
+		for _, b := range record.Baseline(claimPass(p).holderStatus(name, uid, res.object.ID), res.live) {
 			if b.Value == nil && b.From != "" && !claim.IsMetadataMap(b.From) {
 				roots = append(roots, b.From)
 			}

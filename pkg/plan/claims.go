@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/record"
 )
 
 // excludeClaimed removes the leaves that other Applications hold from the leaves of a resource:
@@ -34,7 +35,7 @@ func (p claimPass) excludeClaimed(res *resource, leaves []string) {
 	all := p.holdersOf(res.object.ID, res.live)
 	own, isHolder := all.Get(app)
 	named := func(leaf string) bool { return isHolder && slices.Contains(own.Leaves, leaf) }
-	held, baselines := res.leavesInStatus(status), baselinePaths(status, res.live)
+	held, baselines := res.leavesInStatus(status), record.BaselinePaths(status, res.live)
 	claims, owner := claim.ListWithKeys(app, all), claim.OwnerWithoutClaims(app, res.object.ID, res.live, all)
 	recorded := p.recordedClaims(res, all, status)
 	res.leaves, res.claimed, res.pendingClaims, res.awaitedOwner, res.waitsFor = nil, nil, nil, owner, nil

@@ -81,18 +81,18 @@ func (p comparer) addPrevious(in *delta.Input, res *resource) {
 	if r == nil {
 		return
 	}
-	in.Previous = r.desired
-	if r.status != nil {
-		in.Additions = r.status.Additions
+	in.Previous = r.Desired
+	if r.Status != nil {
+		in.Additions = r.Status.Additions
 	}
-	removes := res.policy.Removes && !releasePass(p).restoresRemovedFields(res) && r.entry != nil && p.wasApplied(res)
+	removes := res.policy.Removes && !releasePass(p).restoresRemovedFields(res) && r.Entry != nil && p.wasApplied(res)
 	switch {
 	case !removes:
-	case res.entry.Default && r.entry.Default:
-		in.Prune, in.Previous = true, res.entry.Recorded(res.kind, r.entry, r.desired)
+	case res.entry.Default && r.Entry.Default:
+		in.Prune, in.Previous = true, res.entry.Recorded(res.kind, r.Entry, r.Desired)
 	case res.entry.FromFields():
 		in.Dropped = func(path *observer.Path) bool {
-			node, _ := r.entry.At(res.kind, r.desired, path)
+			node, _ := r.Entry.At(res.kind, r.Desired, path)
 			return node != nil && !node.IsPlaceholder()
 		}
 	}
@@ -123,10 +123,10 @@ func (res *objectState) beginsAt(path *observer.Path) func(live, want any) bool 
 		return observer.Completes
 	case r == nil && res.unanswered:
 		return observer.Covers
-	case r == nil, r.entry == nil:
+	case r == nil, r.Entry == nil:
 		return nil
 	}
-	node, wrote := r.entry.At(res.kind, r.desired, path)
+	node, wrote := r.Entry.At(res.kind, r.Desired, path)
 	switch {
 	case node == nil:
 		return nil
@@ -148,7 +148,7 @@ func (p comparer) wasApplied(res *resource) bool {
 		return true
 	}
 	r := res.previous
-	return (!res.policy.Adopts() || res.policy.Reclaimed) && (r.created || r.status != nil && r.status.UID != "")
+	return (!res.policy.Adopts() || res.policy.Reclaimed) && (r.Created || r.Status != nil && r.Status.UID != "")
 }
 
 // marked returns the schema and the desired state with the tracking metadata.

@@ -15,6 +15,7 @@ import (
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/record"
 )
 
 // Summarize returns the status after the changes of a plan were executed. outcomes has an Outcome for each
@@ -62,7 +63,7 @@ func (c *summarizer) status() {
 	s.Resources, s.Accepted, s.Contested, s.Reported, s.Services = nil, nil, nil, nil, nil
 	s.MangledObserverSchema, s.LastAppliedManifest, s.LastObservedManifest = nil, nil, nil
 	c.drifted = map[Leaf]bool{}
-	before := statusByID(c.plan.in.Application.Status.Resources)
+	before := record.ByID(c.plan.in.Application.Status.Resources)
 	for _, res := range c.plan.resources {
 		c.resource(c.mutableCopy(res), before[res.object.ID])
 	}
@@ -285,7 +286,7 @@ func (c *summarizer) pruned(old *pruneCandidate) {
 // not begun, it also keeps the record: if the resource becomes desired again, fields that were dropped
 // since then are removed.
 func (c *summarizer) keepInInventory(old *pruneCandidate, live map[string]any, problem *Problem) {
-	if r := old.previous; r != nil && r.entry != nil && manifest.NestedString(live, "metadata", "deletionTimestamp") == "" {
+	if r := old.previous; r != nil && r.Entry != nil && manifest.NestedString(live, "metadata", "deletionTimestamp") == "" {
 		c.extra = append(c.extra, extra{math.MaxInt, r})
 	}
 	status := old.status

@@ -8,6 +8,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/record"
 )
 
 // Outcome is the result of executing one change.
@@ -122,8 +123,8 @@ type resourceResult struct {
 
 // extra is a record that is added to the status if it fits.
 type extra struct {
-	index int
-	*record
+	index  int
+	record *record.Record
 }
 
 // Actions that only events have: an updated object can be released, be adopted, or have its first fields

@@ -2,15 +2,14 @@ package plan
 
 import (
 	"encoding/base64"
-	"encoding/json"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"holdfast.dev/holdfast/internal/compress"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/record"
 )
 
 // PendingCreates returns the value that the annotation holdfast.dev/creating of the Application needs
@@ -27,72 +26,72 @@ import (
 // annotation already names. An earlier process may have been about to create them when it stopped, and no
 // watch may have delivered them yet; or the status that would have them could not be stored.
 func (p *Plan) PendingCreates(keep bool) (value string, changed bool) {
-	before := p.in.Application.Annotations[v1alpha1.AnnotationCreating]
-	said := unpack(before)
-	says, needed := writeAhead{p}.newPendingCreates()
+	text := p.in.Application.Annotations[v1alpha1.AnnotationCreating]
+	before := record.ReadPendingCreates(text)
+	pending, needed := writeAhead{p}.newPendingCreates()
 	if keep {
-		says = writeAhead{p}.mergePendingCreates(said, says)
+		pending = writeAhead{p}.mergePendingCreates(before, pending)
 	}
-	if !needed || slices.Equal(says.Objects, said.Objects) && observer.Equal(says.States, said.States) {
-		return before, false
+	if !needed || slices.Equal(pending.Objects, before.Objects) && observer.Equal(pending.States, before.States) {
+		return text, false
 	}
-	value = says.pack(writeAhead{p}.room())
-	return value, value != before
+	value = pending.Pack(writeAhead{p}.room())
+	return value, value != text
 }
 
 // mergePendingCreates returns the new value of the annotation with the objects that only the earlier value
 // names. It keeps their states, because an object that appears later has the state with which it was about
 // to be created.
-func (p writeAhead) mergePendingCreates(said, says pendingCreates) pendingCreates {
-	there := sets.New(says.Objects...)
-	for _, name := range said.Objects {
+func (p writeAhead) mergePendingCreates(before, pending record.PendingCreates) record.PendingCreates {
+	there := sets.New(pending.Objects...)
+	for _, name := range before.Objects {
 		if !there.Has(name) {
-			says.Objects = append(says.Objects, name)
+			pending.Objects = append(pending.Objects, name)
 		}
 	}
-	for _, state := range said.States {
+	for _, state := range before.States {
 		desired, _ := state.(map[string]any)
 		id, ok := manifest.Identify(desired, p.in.Application.Namespace, p.in.Kinds)
-		if name := nameOf(id); ok && !there.Has(name) && slices.Contains(said.Objects, name) {
-			says.States = append(says.States, state)
+		if name := record.Identity(id); ok && !there.Has(name) && slices.Contains(before.Objects, name) {
+			pending.States = append(pending.States, state)
 		}
 	}
-	return says
+	return pending
 }
 
 // newPendingCreates returns the value of the annotation for this plan, and whether any object in it is
 // about to be written.
-func (p writeAhead) newPendingCreates() (says pendingCreates, needed bool) {
+func (p writeAhead) newPendingCreates() (pending record.PendingCreates, needed bool) {
 	for _, res := range p.resources {
 		if !res.policy.Creates || !p.unrecorded(p.statuses[res.object.ID]) {
 			continue
 		}
 		needed = needed || res.change.Writes()
-		says.Objects = append(says.Objects, nameOf(res.object.ID))
+		pending.Objects = append(pending.Objects, record.Identity(res.object.ID))
 		if state := res.creating(); state != nil {
-			says.States = append(says.States, state)
+			pending.States = append(pending.States, state)
 		}
 	}
 	for _, old := range p.pruned {
 		if old.status.UID == "" && old.policy.Creates {
-			says.Objects = append(says.Objects, nameOf(old.id))
+			pending.Objects = append(pending.Objects, record.Identity(old.id))
 		}
-		if r := old.previous; r != nil && r.created {
-			says.States = append(says.States, r.desired) // the object may appear again before it is deleted
+		if r := old.previous; r != nil && r.Created {
+			pending.States = append(pending.States, r.Desired) // the object may appear again before it is deleted
 		}
 	}
-	return says, needed
+	return pending, needed
 }
 
 // unnamed returns the resources that are about to be written, are not in the inventory, and do not fit into
 // the annotation.
 func (p writeAhead) unnamed() (unnamed []*resource) {
-	says, needed := p.newPendingCreates()
+	pending, needed := p.newPendingCreates()
 	length := 0
-	for _, name := range says.Objects {
+	for _, name := range pending.Objects {
 		length += len(name) + len(`"",`)
 	}
-	if !needed || base64.StdEncoding.EncodedLen(length+1024) <= p.room() || (pendingCreates{Objects: says.Objects}).pack(p.room()) != "" {
+	if !needed || base64.StdEncoding.EncodedLen(length+1024) <= p.room() || (record.PendingCreates{Objects: pending.Objects}).Pack(p.room()) != "" {
 		return nil
 	}
 	for _, res := range p.resources {
@@ -128,29 +127,11 @@ func (res *resource) creating() map[string]any {
 	switch {
 	case !res.entry.Default || res.policy.Adopts():
 		return nil
-	case res.previous != nil && res.previous.created:
-		union, _ := mergeFields(res.kind, res.previous.desired, res.stored()) // the object may exist although no watch has delivered it yet
+	case res.previous != nil && res.previous.Created:
+		union, _ := mergeFields(res.kind, res.previous.Desired, res.stored()) // the object may exist although no watch has delivered it yet
 		return union
 	case res.change.Action == Create, res.live != nil:
 		return res.stored()
 	}
 	return nil
-}
-
-// pack encodes the value as compressed JSON in base64. It drops the last states until the value fits into
-// room. If the value without states does not fit, pack returns "".
-func (a pendingCreates) pack(room int) string {
-	for {
-		raw, err := json.Marshal(a)
-		if err != nil {
-			return ""
-		}
-		if frame := compress.Encode(raw); base64.StdEncoding.EncodedLen(len(frame)) <= room {
-			return base64.StdEncoding.EncodeToString(frame)
-		}
-		if len(a.States) == 0 {
-			return ""
-		}
-		a.States = a.States[:len(a.States)/2]
-	}
 }

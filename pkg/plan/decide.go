@@ -9,6 +9,7 @@ import (
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/record"
 )
 
 // Decide returns the plan for an Application. For each desired resource:
@@ -40,16 +41,16 @@ func Decide(in Input) *Plan {
 	}
 	p.given, p.Warnings = r.Warnings, slices.Clip(r.Warnings)
 	resources := p.desired(r)
-	records := readRecords(in.Application, in.Kinds, func(i int) (map[string]any, *observer.Schema) {
+	records := record.Read(in.Application, in.Kinds, func(i int) (map[string]any, *observer.Schema) {
 		if i >= len(resources) {
 			return nil, nil
 		}
 		return resources[i].object.Content, resources[i].rendered
 	})
 	accepted := acceptedOf(in)
-	p.statuses = statusByID(in.Application.Status.Resources)
+	p.statuses = record.ByID(in.Application.Status.Resources)
 	if p.mayHaveCreated(r.Objects) {
-		addCreated(records, in.Application, in.Kinds)
+		record.AddCreated(records, in.Application, in.Kinds)
 	}
 	p.awaited = decider{&p.facts}.firstAwaited(resources)
 	desired := make(map[manifest.ID]bool, len(r.Objects))

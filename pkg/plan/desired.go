@@ -104,13 +104,13 @@ func (p decider) findServerElements(res *resource) {
 func (res *objectState) recordServerElements(live map[string]any) {
 	r := res.previous
 	res.unanswered = true
-	if r == nil || !r.created {
+	if r == nil || !r.Created {
 		res.entry.RaiseSurplus(res.kind, res.desired, live)
 		return
 	}
-	before := r.entry.Copy()
-	before.FindSurplus(res.kind, r.desired, live)
-	res.entry.KeepSurplus(res.kind, res.desired, before, r.desired)
+	before := r.Entry.Copy()
+	before.FindSurplus(res.kind, r.Desired, live)
+	res.entry.KeepSurplus(res.kind, res.desired, before, r.Desired)
 }
 
 // keepServerKeys keeps the keys that the API server added to closed maps in its response to a write. It
@@ -128,11 +128,11 @@ func (res *resource) keepServerKeys(app *v1alpha1.Application, answer map[string
 func (res *objectState) computeDesired(exists bool) {
 	var previous map[string]any
 	res.entry = res.rendered.Raisable()
-	if r := res.previous; r != nil && (exists || !r.created) {
-		previous = r.desired
+	if r := res.previous; r != nil && (exists || !r.Created) {
+		previous = r.Desired
 		if res.policy.Creates {
-			res.entry.KeepSurplus(res.kind, res.object.Content, r.entry, previous)
-			res.entry.KeepKeys(res.kind, res.object.Content, r.entry, previous)
+			res.entry.KeepSurplus(res.kind, res.object.Content, r.Entry, previous)
+			res.entry.KeepKeys(res.kind, res.object.Content, r.Entry, previous)
 		}
 	}
 	res.desired = res.entry.Desired(res.kind, res.object.Content, visibleOf(res.object.ID, previous))
@@ -270,24 +270,4 @@ func lengthProblem(id manifest.ID, compared delta.Comparison) *Problem {
 	problem := intent.Problemf(v1alpha1.ReasonListTooShort, "%s: %s", id, strings.Join(compared.TooShort, "; "))
 	problem.FromComparison = true
 	return problem
-}
-
-// previousLeaves returns the leaves that the record holds. known is false if there is no record.
-func (res *resourceInput) previousLeaves() (leaves []string, known bool) {
-	r := res.previous
-	if r == nil || r.entry == nil {
-		return nil, false
-	}
-	return slices.Concat(r.entry.Leaves(res.kind, r.desired), r.entry.Empty(res.kind, r.desired)), true
-}
-
-// acceptedOf returns the accepted forms in the status, and those of Secrets in the memory.
-func acceptedOf(in Input) map[manifest.ID]delta.Accepted {
-	accepted := acceptedForms(&in.Application.Status)
-	if in.Memory != nil {
-		for id, forms := range in.Memory.Secrets {
-			accepted[id] = withForms(accepted[id], forms)
-		}
-	}
-	return accepted
 }

@@ -40,9 +40,10 @@
 //	             to an Application that waits (lent.go); baseline.go
 //	             records original values, heldvalue.go the values while fields are held.
 //	             facts.go has what all of them depend on
-//	the input    Package intent makes the objects and schemas of the spec. listeners.go has the
-//	             engine's own steps among the hooks; record.go reads the last-applied state,
-//	             users.go the user of a change; size.go checks whether the status will fit
+//	the input    package intent makes the objects and schemas of the spec, and package
+//	             record reads the records of the status. listeners.go has the engine's own
+//	             steps among the hooks, users.go the user of a change; size.go checks whether
+//	             the status will fit
 //	health       health.go decides it by kstatus or by the expressions of healthcheck.go;
 //	             healthkinds.go has the built-in ones
 //	contests     refusal.go has the rejected leaves, unit.go the fields that are written together,

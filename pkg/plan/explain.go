@@ -8,6 +8,7 @@ import (
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/record"
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
@@ -159,7 +160,7 @@ func (p *Plan) ExplainChange(change Change, showSecrets bool) Explanation {
 		explained.Written = !res.entry.Default && !res.entry.FromFields()
 		explained.Profiles = res.entry.Profiles()
 		e.res, e.removals, e.claims = res, decider{&p.facts}.withdrawn(res), claimsAt(p.in.Application, res.kind, e.live)
-		e.baseline, e.unrecorded = recordedBaseline(p.statuses[id], e.live), unrecordedPaths(p.statuses[id], e.live)
+		e.baseline, e.unrecorded = record.Baseline(p.statuses[id], e.live), record.Unrecorded(p.statuses[id], e.live)
 		if res.policy.Claims && res.holdsNothing() { // removed together with the last held field
 			e.removals = append(e.removals, slices.DeleteFunc(slices.Clone(change.Fields), func(d delta.Difference) bool { return d.Desired.Set })...)
 		}

@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/record"
 )
 
 // claimsAt returns the other Applications that hold fields of a live object, by the JSON pointer of the
@@ -69,7 +70,7 @@ func (e *explainer) onRelease(f Field) (text, unrestorable string) {
 	case e.baseline[i].Value == nil:
 		return "on release, it is removed: it had no original value", ""
 	default:
-		return "on release, it becomes " + valueText(baselineValue(e.baseline[i]).Any) + " again" + writtenBy(e.baseline[i].Manager), ""
+		return "on release, it becomes " + valueText(record.Original(e.baseline[i]).Any) + " again" + writtenBy(e.baseline[i].Manager), ""
 	}
 	return stays + unrestorable, unrestorable
 }

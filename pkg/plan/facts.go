@@ -91,3 +91,12 @@ type pruner struct {
 
 // originPass finds the users who made writes.
 type originPass struct{ *facts }
+
+// previousLeaves returns the leaves that the record holds. known is false if there is no record.
+func (res *resourceInput) previousLeaves() (leaves []string, known bool) {
+	r := res.previous
+	if r == nil || r.Entry == nil {
+		return nil, false
+	}
+	return slices.Concat(r.Entry.Leaves(res.kind, r.Desired), r.Entry.Empty(res.kind, r.Desired)), true
+}

@@ -18,6 +18,7 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/record"
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
@@ -82,7 +83,7 @@ func (c historyWriter) recordPendingDrift(res *resource, before *v1alpha1.Resour
 // because the spec is new: the live value is not the one that was desired before. Fields with mode push are
 // not included, because other clients may write them, and only a new manifest overwrites them.
 func (f *facts) drifted(res *resource) map[string]bool {
-	if res.policy.Adopts() || res.previous == nil || res.previous.created {
+	if res.policy.Adopts() || res.previous == nil || res.previous.Created {
 		return nil
 	}
 	drifted := map[string]bool{}
@@ -99,9 +100,9 @@ func (f *facts) drifted(res *resource) map[string]bool {
 
 // learned adds to the history the values that were learned from an object that the status already had.
 // Values that are learned from a new object are defaults of the API server.
-func (c historyWriter) learned(res *resource, known *record, o resourceResult) {
-	if known == nil || known.created || known.status == nil || known.status.UID == "" || known.entry == nil ||
-		o.live == nil || o.action == Create || !c.plan.isSameSpec() || observer.Equal(known.desired, res.stored()) {
+func (c historyWriter) learned(res *resource, known *record.Record, o resourceResult) {
+	if known == nil || known.Created || known.Status == nil || known.Status.UID == "" || known.Entry == nil ||
+		o.live == nil || o.action == Create || !c.plan.isSameSpec() || observer.Equal(known.Desired, res.stored()) {
 		return
 	}
 	before := map[string]bool{}
@@ -113,7 +114,7 @@ func (c historyWriter) learned(res *resource, known *record, o resourceResult) {
 			}
 		}
 	}
-	in.Desired = known.desired
+	in.Desired = known.Desired
 	delta.Walk(in, visit(func(f delta.Field) { before[f.Path.String()] = true }))
 	by, author := c.plan.in.writersOf(res.object.ID, o.live), originPass{&c.plan.facts}.author(c.plan.in.versionOf(res.object.ID, o.live))
 	delta.Walk(comparer{&c.plan.facts}.comparison(res, o.live), visit(func(f delta.Field) {

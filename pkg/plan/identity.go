@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"strings"
-
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -17,11 +15,6 @@ func gvkOf(id manifest.ID, apiVersion string) schema.GroupVersionKind {
 // reference returns the reference to an object. It is the inverse of IDOf.
 func reference(id manifest.ID, apiVersion string) v1alpha1.ResourceReference {
 	return v1alpha1.ResourceReference{APIVersion: apiVersion, Kind: id.Kind, Namespace: id.Namespace, Name: id.Name}
-}
-
-// nameOf returns the identity of an object in the form of the annotation.
-func nameOf(id manifest.ID) string {
-	return strings.Join([]string{id.Group, id.Kind, id.Namespace, id.Name}, "/")
 }
 
 func isJob(id manifest.ID) bool { return id.Group == "batch" && id.Kind == "Job" }

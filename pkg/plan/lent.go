@@ -8,6 +8,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/record"
 )
 
 // waitsFor reports whether a field is one that the Application waits for, or waited for when it was last desired, and
@@ -24,11 +25,11 @@ func (p releasePass) waitsFor(r *fieldReleaser, path string, all claim.Holders) 
 // The patch that releases the field tests the annotation that lists them. So it fails if one of them stops waiting.
 func (p releasePass) isCopied(r *fieldReleaser, b v1alpha1.BaselineField, all claim.Holders) bool {
 	own, _ := all.Get(r.app)
-	if !r.policy.Claims || !slices.Contains(own.Leaves, b.Path) || !isAsHeld(r.kind, r.live, b) {
+	if !r.policy.Claims || !slices.Contains(own.Leaves, b.Path) || !record.IsAsHeld(r.kind, r.live, b) {
 		return false
 	}
 	isCopy := func(c v1alpha1.BaselineField) bool {
-		return c.Path == b.Path && c.Holder == claim.HolderName(r.app) && baselineValue(c).Equal(baselineValue(b)) && isAsHeld(r.kind, r.live, c)
+		return c.Path == b.Path && c.Holder == claim.HolderName(r.app) && record.Original(c).Equal(record.Original(b)) && record.IsAsHeld(r.kind, r.live, c)
 	}
 	copies := 0
 	for name, other := range p.in.Holders {
@@ -36,7 +37,7 @@ func (p releasePass) isCopied(r *fieldReleaser, b v1alpha1.BaselineField, all cl
 		if !ok || !slices.ContainsFunc(entry.PendingClaims, func(leaf string) bool { return claim.Overlap(leaf, b.Path) }) {
 			continue
 		}
-		copied := recordedBaseline(claimPass(p).holderStatus(name, types.UID(entry.UID), r.id), r.live)
+		copied := record.Baseline(claimPass(p).holderStatus(name, types.UID(entry.UID), r.id), r.live)
 		if !slices.ContainsFunc(copied, isCopy) || other.DeletionTimestamp != nil || other.Spec.Suspend || other.Spec.Mode == v1alpha1.ModeObserve {
 			return false
 		}

@@ -106,7 +106,7 @@ func (p decider) withdrawn(res *resource) (fields []delta.Difference) {
 	if res.entry.Default || res.previous == nil {
 		return nil
 	}
-	for _, w := range hooks.Withdrawn(p.in.Application, res.object.ID, res.previous.desired, res.desired, res.live) {
+	for _, w := range hooks.Withdrawn(p.in.Application, res.object.ID, res.previous.Desired, res.desired, res.live) {
 		d := delta.Remove(w.Path, w.Value)
 		d.HeldBack = p.in.Memory.refused(Leaf{res.object.ID, d.Path}, p.in.Now)
 		fields = append(fields, d)

@@ -8,6 +8,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/record"
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
@@ -263,4 +264,26 @@ func within(times []time.Time, now time.Time, window time.Duration) []time.Time 
 		}
 	}
 	return kept
+}
+
+// acceptedOf returns the accepted forms in the status, and those of Secrets in the memory.
+func acceptedOf(in Input) map[manifest.ID]delta.Accepted {
+	accepted := record.AcceptedForms(&in.Application.Status)
+	if in.Memory != nil {
+		for id, forms := range in.Memory.Secrets {
+			accepted[id] = withForms(accepted[id], forms)
+		}
+	}
+	return accepted
+}
+
+// withForms merges two sets of accepted forms. Forms in more take precedence. It changes neither argument.
+func withForms(forms, more delta.Accepted) delta.Accepted {
+	if len(more) == 0 {
+		return forms
+	}
+	all := delta.Accepted{}
+	maps.Copy(all, forms)
+	maps.Copy(all, more)
+	return all
 }

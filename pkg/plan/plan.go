@@ -15,6 +15,7 @@ import (
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/record"
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
@@ -220,7 +221,7 @@ type resourceInput struct {
 	written  map[string]any   // the manifest before hooks; nil if a hook has added the object
 	rendered *observer.Schema // the schema of the spec
 	kind     *kinds.Node
-	previous *record
+	previous *record.Record
 	policy   claim.Policy
 }
 
@@ -285,7 +286,7 @@ type pruneCandidate struct {
 	id     manifest.ID
 	status v1alpha1.ResourceStatus
 	// previous is the record of the resource; nil if there is none.
-	previous *record
+	previous *record.Record
 	live     map[string]any
 	change   Change
 	policy   claim.Policy
@@ -310,17 +311,6 @@ type deletions struct {
 	count v1alpha1.DeletionCount
 	// confirmed is true if a user has confirmed to delete due, and stopped if a user has to.
 	confirmed, stopped bool
-}
-
-// record is the last-applied state of one resource, with its schema and its inventory entry.
-type record struct {
-	id      manifest.ID
-	desired map[string]any
-	entry   *observer.Schema
-	status  *v1alpha1.ResourceStatus // nil if it was never created
-	// created is true if the record is not from the status but from the annotation that was written before
-	// the object was created.
-	created bool
 }
 
 // stored returns the desired state as the status has it, with redacted values.

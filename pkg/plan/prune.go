@@ -8,11 +8,12 @@ import (
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/record"
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // prune decides about the resources that are no longer desired.
-func (p *Plan) prune(desired map[manifest.ID]bool, records map[manifest.ID]*record) {
+func (p *Plan) prune(desired map[manifest.ID]bool, records map[manifest.ID]*record.Record) {
 	pruner := &pruner{facts: &p.facts}
 	pruner.prune(desired, records)
 	if !p.retiring {
@@ -26,7 +27,7 @@ func (p *Plan) prune(desired map[manifest.ID]bool, records map[manifest.ID]*reco
 
 // prune decides the resources that are no longer desired: those in the inventory, and those with the tracking
 // metadata of the Application.
-func (p *pruner) prune(desired map[manifest.ID]bool, records map[manifest.ID]*record) {
+func (p *pruner) prune(desired map[manifest.ID]bool, records map[manifest.ID]*record.Record) {
 	seen := map[manifest.ID]bool{}
 	for _, status := range p.in.Application.Status.Resources {
 		id := manifest.IDFromReference(status.ResourceReference)
@@ -54,7 +55,7 @@ func (p *pruner) prune(desired map[manifest.ID]bool, records map[manifest.ID]*re
 	}
 }
 
-func (p *pruner) pruneOne(id manifest.ID, status v1alpha1.ResourceStatus, r *record) {
+func (p *pruner) pruneOne(id manifest.ID, status v1alpha1.ResourceStatus, r *record.Record) {
 	old := &pruneCandidate{id: id, status: status, previous: r, policy: p.policyOnRecord(id, status)}
 	p.decideCandidate(old, p.in.Live[id])
 	if !p.retiring {
@@ -157,7 +158,7 @@ func (p *pruner) orphaned(old *pruneCandidate) bool {
 	}
 	policy := manifest.NestedString(old.live, "metadata", "annotations", v1alpha1.AnnotationDeletionPolicy)
 	if old.previous != nil {
-		policy = manifest.NestedString(old.previous.desired, "metadata", "annotations", v1alpha1.AnnotationDeletionPolicy)
+		policy = manifest.NestedString(old.previous.Desired, "metadata", "annotations", v1alpha1.AnnotationDeletionPolicy)
 	}
 	spec := p.in.Application.Spec
 	switch {
@@ -179,8 +180,8 @@ func (p *pruner) releaseObject(old *pruneCandidate) {
 	}
 	old.letting = releasePass{p.facts}.releaseFields(fieldReleaser{
 		policy: old.policy, removesTracking: old.policy.Claims || claim.IsHeldByOthers(app, live),
-		id: old.id, kind: p.in.Kinds.Type(gvkOf(old.id, old.status.APIVersion)), live: live, unrecordedLeaves: unrecordedPaths(&old.status, live),
-	}, recordedBaseline(&old.status, live))
+		id: old.id, kind: p.in.Kinds.Type(gvkOf(old.id, old.status.APIVersion)), live: live, unrecordedLeaves: record.Unrecorded(&old.status, live),
+	}, record.Baseline(&old.status, live))
 	tracking := claim.Removals(live, claim.TrackingKeys)
 	if old.policy.Claims {
 		tracking = formerTracking(app, old.policy, live)
@@ -198,5 +199,5 @@ func (p *pruner) releaseObject(old *pruneCandidate) {
 // isNamed reports whether the annotation holdfast.dev/creating names an object that is not in the inventory.
 func (p *pruner) isNamed(id manifest.ID) bool {
 	app := p.in.Application
-	return unpack(app.Annotations[v1alpha1.AnnotationCreating]).has(id, app.Namespace, p.in.Kinds)
+	return record.ReadPendingCreates(app.Annotations[v1alpha1.AnnotationCreating]).Has(id, app.Namespace, p.in.Kinds)
 }

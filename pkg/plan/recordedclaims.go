@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/record"
 )
 
 // recordedClaims are the claims of other Applications on one object according to their statuses, which other
@@ -39,7 +40,7 @@ func (p claimPass) recordedClaims(res *resource, all claim.Holders, status *v1al
 			c.uids[name], c.annotated[name] = types.UID(entry.UID), true
 		}
 	}
-	if isStatusOf(status, res.live) {
+	if record.Describes(status, res.live) {
 		for _, holder := range status.WaitsFor {
 			c.uids[holder.Application], c.awaited[holder.Application] = holder.UID, true // the annotation may be wrong
 		}
@@ -66,13 +67,7 @@ func HoldsNothing(other *v1alpha1.Application, uid types.UID, id manifest.ID) bo
 		return true
 	}
 	isComplete := other.Status.ObservedGeneration == other.Generation && len(other.Status.RecordSlices) == 0
-	return isComplete && statusByID(other.Status.Resources)[id] == nil
-}
-
-// isStatusOf reports whether an inventory entry is about a live object, and not about another one of the same
-// name.
-func isStatusOf(status *v1alpha1.ResourceStatus, live map[string]any) bool {
-	return status != nil && status.UID != "" && string(status.UID) == manifest.NestedString(live, "metadata", "uid")
+	return isComplete && record.ByID(other.Status.Resources)[id] == nil
 }
 
 // heldLeaves returns the leaves that an Application holds according to its status. known is false if the Application
@@ -100,13 +95,13 @@ func (c *recordedClaims) leavesOf(other *v1alpha1.Application) map[string]bool {
 	if len(other.Status.RecordSlices) > 0 {
 		return nil
 	}
-	status := statusByID(other.Status.Resources)[c.res.object.ID]
-	if status == nil || !claim.RecordedPolicy(other, status).Claims || !isStatusOf(status, c.res.live) {
+	status := record.ByID(other.Status.Resources)[c.res.object.ID]
+	if status == nil || !claim.RecordedPolicy(other, status).Claims || !record.Describes(status, c.res.live) {
 		return map[string]bool{}
 	}
-	records := readRecords(other, c.pass.in.Kinds, nil)
+	records := record.Read(other, c.pass.in.Kinds, nil)
 	previous := records[c.res.object.ID]
-	if previous == nil || previous.entry == nil {
+	if previous == nil || previous.Entry == nil {
 		return nil
 	}
 	return (&objectState{resourceInput: resourceInput{kind: c.res.kind, previous: previous}, liveState: liveState{live: c.res.live}}).leavesInStatus(status)
@@ -116,7 +111,7 @@ func (c *recordedClaims) leavesOf(other *v1alpha1.Application) map[string]bool {
 // that it does not wait for.
 func (res *objectState) leavesInStatus(status *v1alpha1.ResourceStatus) map[string]bool {
 	held := map[string]bool{}
-	if !isStatusOf(status, res.live) {
+	if !record.Describes(status, res.live) {
 		return held
 	}
 	leaves, _ := res.previousLeaves()
@@ -206,7 +201,7 @@ func (p claimPass) holderStatus(name string, uid types.UID, id manifest.ID) *v1a
 	if other == nil || other.UID != uid || !claim.IsInNamespaceOf(p.in.Application, name) {
 		return nil
 	}
-	return statusByID(other.Status.Resources)[id]
+	return record.ByID(other.Status.Resources)[id]
 }
 
 // precedenceRecheckInterval is the delay before the next check whether an older Application has processed

@@ -34,9 +34,9 @@ func (p decider) keepLast(res *resource, live map[string]any) {
 	}
 	last := res.previous
 	res.rejected, res.aside = r, res.fresh()
-	res.object.Content = visibleOf(res.object.ID, last.desired)
+	res.object.Content = visibleOf(res.object.ID, last.Desired)
 	res.written = res.object.Content
-	entry := last.entry.Copy()
+	entry := last.Entry.Copy()
 	entry.ID = res.rendered.ID // a record may omit the namespace
 	entry.Align()
 	res.rendered = entry
@@ -47,10 +47,10 @@ func (p decider) keepLast(res *resource, live map[string]any) {
 // of the user may be recorded before the write, unless its change is already deferred.
 func (res *resourceInput) hasLast(waits bool) bool {
 	r := res.previous
-	if r == nil || r.status == nil || !waits && r.entry != nil && !r.entry.Default && r.status.Reason != "" {
+	if r == nil || r.Status == nil || !waits && r.Entry != nil && !r.Entry.Default && r.Status.Reason != "" {
 		return false
 	}
-	return !manifest.HasManifests(res.object.ID.GroupKind()) && r.entry != nil && !r.created && res.policy.Creates && r.entry.APIVersion == res.object.APIVersion && r.status.UID != ""
+	return !manifest.HasManifests(res.object.ID.GroupKind()) && r.Entry != nil && !r.Created && res.policy.Creates && r.Entry.APIVersion == res.object.APIVersion && r.Status.UID != ""
 }
 
 // intent returns a hash of the manifest and the schema of a resource.

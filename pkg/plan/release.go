@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/record"
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
@@ -125,15 +126,15 @@ func (r *fieldReleaser) restores(path string) bool {
 
 // judgeField decides whether a leaf is restored, removed or left.
 func (r *fieldReleaser) judgeField(b v1alpha1.BaselineField) {
-	before := baselineValue(b)
+	before := record.Original(b)
 	at, ok := delta.Locate(r.kind, r.live, b.Path)
 	switch {
 	case at.Value.Equal(before):
-	case before.Set && !at.Value.Set && holdsAbsent(b):
+	case before.Set && !at.Value.Set && record.HoldsAbsent(b):
 		r.restoreRemoved(b, before)
 	case !ok || !at.Value.Set:
 		r.keep(b.Path, "it no longer exists")
-	case !slices.Contains(b.Held, digest(at.Value.Any)):
+	case !slices.Contains(b.Held, record.Digest(at.Value.Any)):
 		r.needsManagedFields = r.needsManagedFields || writer.ForeignTo(r.app, r.live) == nil
 		writer, _ := writer.NewIndex(r.app, r.live).OfValue(at.Path)
 		r.keep(b.Path, "it was changed"+bySuffix(writer.Manager)+" while it was held")
@@ -339,7 +340,7 @@ func (res *resource) releasedPointers(live map[string]any) (pointers []string) {
 // waits for the next patch, their baselines are kept.
 func (p releasePass) release(res *resource, waits bool) []delta.Difference {
 	id, status := res.object.ID, p.statuses[res.object.ID]
-	was, lost := recordedBaseline(status, res.live), unrecordedPaths(status, res.live)
+	was, lost := record.Baseline(status, res.live), record.Unrecorded(status, res.live)
 	if !baselinePass(p).recordsBaselines(res) && len(was)+len(lost) == 0 {
 		return nil
 	}

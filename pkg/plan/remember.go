@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/record"
 )
 
 // record writes the schema and the last-applied state of a resource to the status. It keeps the recorded ones
@@ -26,16 +27,16 @@ func (c statusWriter) record(res *resource, o resourceResult) {
 		desired = o.compared.Unmade(desired, attempted)
 	}
 	if res.rejected != nil {
-		entry, desired = res.aside.previous.entry, res.aside.previous.desired
+		entry, desired = res.aside.previous.Entry, res.aside.previous.Desired
 	} else if c.isStillOnRecord(res, o) {
-		entry, desired = res.previous.entry, res.previous.desired
+		entry, desired = res.previous.Entry, res.previous.Desired
 		if _, attempted := c.outcomes[res.object.ID]; attempted {
 			if r := res.writeAheadRecord(); r != nil {
 				c.extra = append(c.extra, extra{len(s.LastAppliedManifest), r})
 			}
 		}
 	}
-	appendRecord(s, entry, desired)
+	record.Append(s, entry, desired)
 }
 
 // remember writes the additional records that fit into the status: fields that a failed request may have
@@ -44,9 +45,9 @@ func (c statusWriter) remember() {
 	if len(c.extra) == 0 {
 		return
 	}
-	spare := spareIn(&c.result.Status)
+	more := record.NewSpare(&c.result.Status)
 	for _, e := range c.extra {
-		spare.put(e.index, e.record)
+		more.Put(e.index, e.record)
 	}
 }
 
@@ -64,14 +65,14 @@ func (c statusWriter) isStillOnRecord(res *resource, o resourceResult) bool {
 // object. If the change is rejected, the previous schema still applies.
 func (res *resource) isUnwritten() bool {
 	r := res.previous
-	return res.change.Writes() && res.entry.Default && r != nil && r.entry != nil
+	return res.change.Writes() && res.entry.Default && r != nil && r.Entry != nil
 }
 
 // isPending reports whether the previous record is still needed. It is needed if the live object still has
 // written values that must be removed, or if the live object is unknown.
 func (res *objectState) isPending(o resourceResult) bool {
 	r := res.previous
-	if r == nil || r.entry == nil || r.entry.Default != res.entry.Default {
+	if r == nil || r.Entry == nil || r.Entry.Default != res.entry.Default {
 		return false
 	}
 	if o.problem != nil && o.compared.AcceptedUsed == nil || o.compared.NeedsManagedFields {
@@ -169,8 +170,8 @@ func (c statusWriter) baselineStatus(res *resource, before *v1alpha1.ResourceSta
 	status.Waits, status.WaitsFor = c.waitsOf(res, o), res.waitsFor
 	status.Baseline, status.Unrecorded = res.baseline, res.unrecorded
 	if !attempted && !c.preview {
-		status.Baseline = res.onRecord(recordedBaseline(before, o.live))
-		known := unrecordedPaths(before, o.live)
+		status.Baseline = res.onRecord(record.Baseline(before, o.live))
+		known := record.Unrecorded(before, o.live)
 		status.Unrecorded = slices.DeleteFunc(slices.Clone(res.unrecorded), func(path string) bool { return !slices.Contains(known, path) })
 	}
 	status.Baseline = withoutHolders(slices.Concat(status.Baseline, res.copies), status.Waits)
@@ -279,19 +280,8 @@ func (c statusWriter) accepted(res *resource, compared delta.Comparison) {
 			c.plan.in.Memory.acceptSecret(id, path, form)
 			continue
 		}
-		c.result.Status.Accepted = append(c.result.Status.Accepted, acceptedField(reference(id, res.object.APIVersion), path, form))
+		c.result.Status.Accepted = append(c.result.Status.Accepted, record.AcceptedField(reference(id, res.object.APIVersion), path, form))
 	}
-}
-
-// withForms merges two sets of accepted forms. Forms in more take precedence. It changes neither argument.
-func withForms(forms, more delta.Accepted) delta.Accepted {
-	if len(more) == 0 {
-		return forms
-	}
-	all := delta.Accepted{}
-	maps.Copy(all, forms)
-	maps.Copy(all, more)
-	return all
 }
 
 // reported writes the drift of report-only fields.

@@ -125,10 +125,10 @@ func (res *resource) keepRefused(app *v1alpha1.Application, live map[string]any)
 		return
 	}
 	previous := *res.previous
-	previous.desired = kept
-	previous.entry = res.entry.ForManifest(manifest.Object{ID: res.object.ID, APIVersion: res.object.APIVersion, Content: kept}).Typed(res.kind)
-	if before := res.previous.entry; before != nil {
-		previous.entry.KeepSurplus(res.kind, kept, before, res.previous.desired)
+	previous.Desired = kept
+	previous.Entry = res.entry.ForManifest(manifest.Object{ID: res.object.ID, APIVersion: res.object.APIVersion, Content: kept}).Typed(res.kind)
+	if before := res.previous.Entry; before != nil {
+		previous.Entry.KeepSurplus(res.kind, kept, before, res.previous.Desired)
 	}
 	res.previous = &previous
 }

@@ -4,39 +4,11 @@ import (
 	"fmt"
 	"slices"
 
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
-
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
-	"holdfast.dev/holdfast/pkg/hooks"
-	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/record"
 )
-
-// Restored returns the last translation from the status, for a controller that starts while the source is not
-// available. It returns nil unless the status has the complete translation: the current spec was held, and no
-// change was pending. Objects of a later translation are not deleted because of it. Values of Secrets are
-// taken from the live objects.
-func Restored(app *v1alpha1.Application) *intent.Source {
-	held := apimeta.FindStatusCondition(app.Status.Conditions, v1alpha1.ConditionHeld)
-	if held == nil || held.Status != "True" || held.ObservedGeneration != app.Generation ||
-		app.Status.SourceDigest == "" || len(app.Status.LastAppliedManifest) != len(app.Status.Resources) {
-		return nil
-	}
-	source := &intent.Source{Restored: true, Objects: []map[string]any{}}
-	for i, item := range app.Status.LastAppliedManifest {
-		content, err := manifest.DecodeRaw(item)
-		of := app.Status.Resources[i].ResourceReference
-		if err != nil || content["apiVersion"] != of.APIVersion || content["kind"] != of.Kind || manifest.NestedString(content, "metadata", "name") != of.Name {
-			return nil
-		}
-		if of.Kind == "Secret" && of.Name == hooks.SecretName(app) && len(hooks.Purposes(app)) > 0 {
-			continue // the hooks add it again
-		}
-		source.Objects = append(source.Objects, content)
-	}
-	return source
-}
 
 // unmask replaces the masked values of Secrets in a restored translation, and in the manifests of its
 // Applications, by the live values. The status masks them. A Secret without live values cannot be applied
@@ -46,7 +18,7 @@ func (f *facts) unmask() {
 		return
 	}
 	app, source := f.in.Application, *f.in.Source
-	statuses := statusByID(app.Status.Resources)
+	statuses := record.ByID(app.Status.Resources)
 	source.Objects = slices.Clone(source.Objects)
 	f.in.Source = &source
 	for i, content := range source.Objects {

@@ -5,48 +5,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/record"
 )
-
-func records(texts ...string) (all []runtime.RawExtension) {
-	for _, text := range texts {
-		all = append(all, runtime.RawExtension{Raw: []byte(text)})
-	}
-	return all
-}
-
-func TestOnlyAStatusThatHasAllOfItIsRestored(t *testing.T) {
-	whole := func() *v1alpha1.Application {
-		app := &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Name: "app", Namespace: "default", Generation: 3}}
-		app.Status.SourceDigest = "digest"
-		app.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionHeld, Status: metav1.ConditionTrue, ObservedGeneration: 3}}
-		app.Status.Resources = []v1alpha1.ResourceStatus{{ResourceReference: v1alpha1.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "page"}}}
-		app.Status.LastAppliedManifest = records(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "page"}}`)
-		return app
-	}
-	require.NotNil(t, plan.Restored(whole()))
-	assert.Len(t, plan.Restored(whole()).Objects, 1)
-	for name, change := range map[string]func(*v1alpha1.Application){
-		"it was not held":               func(app *v1alpha1.Application) { app.Status.Conditions[0].Status = metav1.ConditionFalse },
-		"nothing is known of it":        func(app *v1alpha1.Application) { app.Status.Conditions = nil },
-		"it was another spec":           func(app *v1alpha1.Application) { app.Generation++ },
-		"it was no translation":         func(app *v1alpha1.Application) { app.Status.SourceDigest = "" },
-		"an object has no record":       func(app *v1alpha1.Application) { app.Status.LastAppliedManifest = nil },
-		"a record cannot be read":       func(app *v1alpha1.Application) { app.Status.LastAppliedManifest = records(`{`) },
-		"a record is of another object": func(app *v1alpha1.Application) { app.Status.Resources[0].Name = "other" },
-	} {
-		app := whole()
-		change(app)
-		assert.Nil(t, plan.Restored(app), name)
-	}
-}
 
 // Learned values stay held. A learned element may still be removed, but a learned value may not change.
 func TestARestoredTranslationHoldsWhatWasHeld(t *testing.T) {
@@ -86,7 +52,7 @@ observerSchema:
 	require.Empty(t, paths(round(translation)))
 	before := w.app.Status.DeepCopy()
 
-	restored := plan.Restored(w.app)
+	restored := record.Translation(w.app)
 	require.NotNil(t, restored)
 	restored.Problem = &plan.Problem{Reason: v1alpha1.ReasonFetchFailed, Message: "gone"}
 	require.Empty(t, paths(round(restored)))

@@ -9,6 +9,7 @@ import (
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/record"
 )
 
 // DecideDeletion plans the deletion of an Application: delete its objects in reverse order, or remove the
@@ -19,9 +20,9 @@ func DecideDeletion(in Input) *Plan {
 	}
 	p := newPlan(in)
 	p.retiring = true
-	p.statuses = statusByID(in.Application.Status.Resources)
-	records := readRecords(in.Application, in.Kinds, nil)
-	addCreated(records, in.Application, in.Kinds)
+	p.statuses = record.ByID(in.Application.Status.Resources)
+	records := record.Read(in.Application, in.Kinds, nil)
+	record.AddCreated(records, in.Application, in.Kinds)
 	p.prune(nil, records)
 	p.Changes = orderedChanges(p.resources, p.pruned)
 	return p
@@ -39,7 +40,7 @@ func Orphans(app *v1alpha1.Application) bool {
 func RetainedObjects(app *v1alpha1.Application) map[manifest.ID]bool {
 	in := Input{Application: app, Kinds: intent.Offline()}
 	p := pruner{facts: &facts{in: in, retiring: true}}
-	records := readRecords(app, in.Kinds, nil)
+	records := record.Read(app, in.Kinds, nil)
 	stays := map[manifest.ID]bool{}
 	for _, status := range app.Status.Resources {
 		id := manifest.IDFromReference(status.ResourceReference)

@@ -12,6 +12,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/record"
 )
 
 // schemaFactor limits how many times longer than a manifest its default schema can be. The worst case is an
@@ -29,7 +30,7 @@ func sizeProblem(p *Plan) *Problem {
 	if fixed <= v1alpha1.MaxApplicationBytes && isSmall(p.in.Application, p.resources) {
 		return nil
 	}
-	written := rawSize(app.Spec.Manifest) + rawSize(app.Spec.ObserverSchema)
+	written := record.RawSize(app.Spec.Manifest) + record.RawSize(app.Spec.ObserverSchema)
 	atMost, records := written*(1+schemaFactor), written
 	for _, res := range p.resources {
 		baseline := slices.Concat(res.baseline, res.copies)
@@ -108,39 +109,6 @@ func (res *objectState) projected() any {
 	return res.entry.Project(res.kind, res.desired, res.desired)
 }
 
-// spare adds records to a status while they fit. These records are only needed if the spec changes before its
-// changes are complete. Without its record, a dropped field or object is then not removed.
-type spare struct {
-	status *v1alpha1.ApplicationStatus
-	room   int
-}
-
-func spareIn(status *v1alpha1.ApplicationStatus) *spare {
-	taken := rawSize(status.MangledObserverSchema) + rawSize(status.LastAppliedManifest) + rawSize(status.LastObservedManifest)
-	return &spare{status: status, room: v1alpha1.MaxUnpacked - taken}
-}
-
-// put replaces record i of the status, or appends the record if i is out of range. It does nothing if the
-// record does not fit.
-func (s *spare) put(i int, r *record) {
-	entry, desired := manifest.EncodeRaw(r.entry.Raw()), manifest.EncodeRaw(r.desired)
-	atEnd := i >= len(s.status.LastAppliedManifest)
-	more := len(entry.Raw) + len(desired.Raw) + len(",,")
-	if !atEnd {
-		more -= len(s.status.MangledObserverSchema[i].Raw) + len(s.status.LastAppliedManifest[i].Raw)
-	}
-	switch {
-	case more > s.room:
-		return
-	case atEnd:
-		s.status.MangledObserverSchema = append(s.status.MangledObserverSchema, entry)
-		s.status.LastAppliedManifest = append(s.status.LastAppliedManifest, desired)
-	default:
-		s.status.MangledObserverSchema[i], s.status.LastAppliedManifest[i] = entry, desired
-	}
-	s.room -= more
-}
-
 // sourceSize returns the size of the template and of the inputs.
 func sourceSize(app *v1alpha1.Application) int {
 	n := 0
@@ -158,14 +126,6 @@ func inputsSize(t v1alpha1.Translation) int {
 		return 0
 	}
 	return len(t.Inputs.Raw)
-}
-
-func rawSize(items []runtime.RawExtension) int {
-	n := 0
-	for i := range items {
-		n += len(items[i].Raw) + len(",")
-	}
-	return n
 }
 
 // size returns the length of a value as JSON. It does not encode the value, because it can run for every resource

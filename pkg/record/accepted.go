@@ -1,0 +1,40 @@
+package record
+
+import (
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// AcceptedForms returns the accepted forms in a status.
+func AcceptedForms(status *v1alpha1.ApplicationStatus) map[manifest.ID]delta.Accepted {
+	accepted := map[manifest.ID]delta.Accepted{}
+	for _, a := range status.Accepted {
+		desired, ok := manifest.DecodeRawValue(&a.Desired)
+		if !ok || a.Kept {
+			continue
+		}
+		form := delta.Form{Desired: delta.NewValue(desired)}
+		if a.Accepted != nil {
+			if value, ok := manifest.DecodeRawValue(a.Accepted); ok {
+				form.Accepted = delta.NewValue(value)
+			}
+		}
+		id := manifest.IDFromReference(a.Resource)
+		if accepted[id] == nil {
+			accepted[id] = delta.Accepted{}
+		}
+		accepted[id][a.Path] = form
+	}
+	return accepted
+}
+
+// AcceptedField returns an accepted form as the status has it.
+func AcceptedField(of v1alpha1.ResourceReference, path string, form delta.Form) v1alpha1.AcceptedField {
+	a := v1alpha1.AcceptedField{Resource: of, Path: path, Desired: manifest.EncodeRaw(form.Desired.Any), Dropped: form.Dropped()}
+	if form.Accepted.Set {
+		value := manifest.EncodeRaw(form.Accepted.Any)
+		a.Accepted = &value
+	}
+	return a
+}

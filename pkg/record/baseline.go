@@ -1,0 +1,64 @@
+package record
+
+import (
+	"cmp"
+	"slices"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// Baseline returns the valid baselines in the status, if they belong to this live object.
+func Baseline(status *v1alpha1.ResourceStatus, live map[string]any) []v1alpha1.BaselineField {
+	if !isBaselineOf(status, live) {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(status.Baseline), func(b v1alpha1.BaselineField) bool {
+		return !claim.IsLeaf(b.Path) || b.From != "" && (!claim.IsLeaf(b.From) || !observer.IsUnder(b.Path, b.From))
+	})
+}
+
+// Unrecorded returns the fields of a live object whose baseline exceeded the size limit when they were
+// first written.
+func Unrecorded(status *v1alpha1.ResourceStatus, live map[string]any) []string {
+	if !isBaselineOf(status, live) {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(status.Unrecorded), func(path string) bool { return !claim.IsLeaf(path) })
+}
+
+// BaselinePaths returns the fields of a live object that were held, or are about to be: those with a
+// baseline, and those whose baseline exceeded the size limit.
+func BaselinePaths(status *v1alpha1.ResourceStatus, live map[string]any) []string {
+	paths := slices.Clone(Unrecorded(status, live))
+	for _, b := range Baseline(status, live) {
+		if b.Holder == "" {
+			paths = append(paths, b.Path)
+		}
+	}
+	return paths
+}
+
+// isBaselineOf reports whether the baselines in the status belong to this object, and not to another one of
+// the same name.
+func isBaselineOf(status *v1alpha1.ResourceStatus, live map[string]any) bool {
+	return status != nil && string(cmp.Or(status.BaselineUID, status.UID)) == manifest.NestedString(live, "metadata", "uid")
+}
+
+// Original returns the original value of a field. It is not set if the field did not exist.
+func Original(b v1alpha1.BaselineField) delta.Value {
+	if b.Value == nil {
+		return delta.Value{}
+	}
+	value, ok := manifest.DecodeRawValue(b.Value)
+	return delta.Value{Set: ok, Any: value}
+}
+
+// Describes reports whether an inventory entry is about a live object, and not about another one of the same
+// name.
+func Describes(status *v1alpha1.ResourceStatus, live map[string]any) bool {
+	return status != nil && status.UID != "" && string(status.UID) == manifest.NestedString(live, "metadata", "uid")
+}

@@ -1,0 +1,108 @@
+package record
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"holdfast.dev/holdfast/internal/compress"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/intent"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// PendingCreates is the decoded value of the annotation holdfast.dev/creating.
+type PendingCreates struct {
+	// Objects are the identities of objects: group/kind/namespace/name.
+	Objects []string `json:"objects"`
+	// States are the desired states of some of these objects.
+	States []any `json:"states"`
+}
+
+// ReadPendingCreates decodes the value of the annotation holdfast.dev/creating. It returns an empty value if it cannot be
+// decoded.
+func ReadPendingCreates(text string) (pending PendingCreates) {
+	compressed, err := base64.StdEncoding.DecodeString(text)
+	if err != nil || len(compressed) == 0 {
+		return PendingCreates{}
+	}
+	raw, err := compress.Decode(compressed, 2*v1alpha1.MaxApplicationBytes)
+	if err != nil {
+		return PendingCreates{}
+	}
+	if utiljson.Unmarshal(raw, &pending.States) == nil {
+		return pending // an earlier version wrote it, without names
+	}
+	var tree map[string]any // integers are int64 in it
+	if utiljson.Unmarshal(raw, &tree) != nil {
+		return PendingCreates{}
+	}
+	pending = PendingCreates{}
+	pending.States, _ = tree["states"].([]any)
+	objects, _ := tree["objects"].([]any)
+	for _, name := range objects {
+		if text, ok := name.(string); ok {
+			pending.Objects = append(pending.Objects, text)
+		}
+	}
+	return pending
+}
+
+// Has reports whether the annotation names an object. Earlier versions wrote only the states, without the names.
+func (a PendingCreates) Has(id manifest.ID, namespace string, types intent.Kinds) bool {
+	return slices.Contains(a.Objects, Identity(id)) || slices.ContainsFunc(a.States, func(state any) bool {
+		desired, _ := state.(map[string]any)
+		of, ok := manifest.Identify(desired, namespace, types)
+		return ok && of == id
+	})
+}
+
+// Pack encodes the value as compressed JSON in base64. It drops the last states until the value fits into
+// room. If the value without states does not fit, Pack returns "".
+func (a PendingCreates) Pack(room int) string {
+	for {
+		raw, err := json.Marshal(a)
+		if err != nil {
+			return ""
+		}
+		if frame := compress.Encode(raw); base64.StdEncoding.EncodedLen(len(frame)) <= room {
+			return base64.StdEncoding.EncodeToString(frame)
+		}
+		if len(a.States) == 0 {
+			return ""
+		}
+		a.States = a.States[:len(a.States)/2]
+	}
+}
+
+// Identity returns the identity of an object in the form of the annotation.
+func Identity(id manifest.ID) string {
+	return strings.Join([]string{id.Group, id.Kind, id.Namespace, id.Name}, "/")
+}
+
+// AddCreated adds the states in the annotation holdfast.dev/creating to the records. It adds only those of
+// resources that the status does not have, or that could not be created.
+func AddCreated(records map[manifest.ID]*Record, app *v1alpha1.Application, types intent.Kinds) {
+	for _, state := range ReadPendingCreates(app.Annotations[v1alpha1.AnnotationCreating]).States {
+		desired, _ := state.(map[string]any)
+		id, ok := manifest.Identify(desired, app.Namespace, types)
+		if !ok {
+			continue
+		}
+		r := records[id]
+		if r != nil && (r.Status != nil && r.Status.UID != "" || r.Entry != nil && !r.Entry.Default) {
+			continue
+		}
+		created := &Record{ID: id, Desired: desired, Created: true}
+		object := manifest.Object{ID: id, APIVersion: manifest.NestedString(desired, "apiVersion"), Content: desired}
+		created.Entry = observer.DefaultEntry(object).Typed(types.Type(object.GVK()))
+		if r != nil {
+			created.Status = r.Status
+		}
+		records[id] = created
+	}
+}

@@ -1,0 +1,68 @@
+package record
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"math"
+	"slices"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/kinds"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// HoldsAbsent reports whether a field is held as absent: its rule requires it, or the API server drops the
+// value, which is a zero value.
+func HoldsAbsent(b v1alpha1.BaselineField) bool {
+	for _, zero := range []any{false, int64(0), "", map[string]any{}, []any{}, nil} {
+		if slices.Contains(b.Held, Digest(zero)) {
+			return true
+		}
+	}
+	return slices.Contains(b.Held, AbsentDigest)
+}
+
+// AbsentDigest is the entry in the digests of a field for its absence.
+const AbsentDigest = "absent"
+
+// MaxDigests limits the digests of a field. The response to a write leaves two.
+const MaxDigests = 4
+
+// Digest returns a short hash of a value, which identifies the held value.
+func Digest(v any) string {
+	sum := sha256.Sum256(manifest.EncodeJSON(canonical(v)))
+	return hex.EncodeToString(sum[:8])
+}
+
+// canonical returns a value with one representation for equal numbers.
+func canonical(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		m := make(map[string]any, len(v))
+		for name, child := range v {
+			m[name] = canonical(child)
+		}
+		return m
+	case []any:
+		l := make([]any, len(v))
+		for i, child := range v {
+			l[i] = canonical(child)
+		}
+		return l
+	case float64:
+		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+			return int64(v)
+		}
+	}
+	return v
+}
+
+// IsAsHeld reports whether the live value of a field is one that its holder wrote, or the original value.
+func IsAsHeld(kind *kinds.Node, live map[string]any, b v1alpha1.BaselineField) bool {
+	at, _ := delta.Locate(kind, live, b.Path)
+	if !at.Value.Set {
+		return b.Value == nil || HoldsAbsent(b)
+	}
+	return slices.Contains(b.Held, Digest(at.Value.Any)) || at.Value.Equal(Original(b))
+}

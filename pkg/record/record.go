@@ -1,0 +1,121 @@
+package record
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/intent"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+)
+
+// Record is the last-applied state of one resource, with its schema and its inventory entry.
+type Record struct {
+	ID      manifest.ID
+	Desired map[string]any
+	Entry   *observer.Schema
+	Status  *v1alpha1.ResourceStatus // nil if it was never created
+	// Created is true if the record is not from the status but from the annotation that was written before
+	// the object was created.
+	Created bool
+}
+
+// Read returns the records in a status. It skips records that cannot be decoded: learned values are lost,
+// but no write is wrong. known returns the manifest and the schema of the resource at a position, which its record
+// usually repeats and then need not be decoded. It may be nil.
+func Read(app *v1alpha1.Application, types intent.Kinds, known func(i int) (map[string]any, *observer.Schema)) map[manifest.ID]*Record {
+	records := make(map[manifest.ID]*Record, len(app.Status.LastAppliedManifest))
+	for i, item := range app.Status.LastAppliedManifest {
+		var content map[string]any
+		var rendered *observer.Schema
+		if known != nil {
+			content, rendered = known(i)
+		}
+		desired, err := decodeState(item, content)
+		if err != nil {
+			continue
+		}
+		id, ok := manifest.Identify(desired, app.Namespace, types)
+		if !ok {
+			continue
+		}
+		r := &Record{ID: id, Desired: desired}
+		if i < len(app.Status.MangledObserverSchema) {
+			r.Entry = decodeEntry(app.Status.MangledObserverSchema[i], id, rendered)
+		}
+		records[id] = r
+	}
+	for i := range app.Status.Resources {
+		status := &app.Status.Resources[i]
+		if r := records[manifest.IDFromReference(status.ResourceReference)]; r != nil {
+			r.Status = status
+		}
+	}
+	for _, r := range records {
+		r.settleOrigin(types)
+	}
+	return records
+}
+
+// Append adds the schema and the last-applied state of a resource to a status.
+func Append(status *v1alpha1.ApplicationStatus, entry *observer.Schema, desired map[string]any) {
+	status.MangledObserverSchema = append(status.MangledObserverSchema, manifest.EncodeRaw(entry.Raw()))
+	status.LastAppliedManifest = append(status.LastAppliedManifest, manifest.EncodeRaw(desired))
+}
+
+// decodeState returns a last-applied state. It does not decode the state if it is the text of known, which may
+// be nil.
+func decodeState(item runtime.RawExtension, known map[string]any) (map[string]any, error) {
+	if known != nil && manifest.IsTextOf(item.Raw, known) {
+		return known, nil
+	}
+	return manifest.DecodeRaw(item)
+}
+
+// decodeEntry returns a schema in the status, or nil if it is not a valid schema of the object. It does not parse
+// the schema if it is the text of known, which may be nil.
+func decodeEntry(item runtime.RawExtension, id manifest.ID, known *observer.Schema) (entry *observer.Schema) {
+	if known != nil {
+		entry = known.ReadBack(item.Raw)
+	}
+	if entry == nil {
+		raw, err := manifest.DecodeRaw(item)
+		if err != nil {
+			return nil
+		}
+		entries, err := observer.ParseAll([]map[string]any{observer.ReplaceNulls(raw)}) // earlier versions wrote leaves as null
+		if err != nil {
+			return nil
+		}
+		entry = entries[0]
+	}
+	if entry.ID.GroupKind() != id.GroupKind() || entry.ID.Name != id.Name {
+		return nil
+	}
+	return entry
+}
+
+// settleOrigin sets whether the schema is a default one: the inventory reports it, or, if it does not, the
+// schema has exactly the fields of the desired state.
+func (r *Record) settleOrigin(types intent.Kinds) {
+	if r.Entry == nil {
+		return
+	}
+	if r.Status != nil && r.Status.Schema != "" {
+		r.Entry.Default = r.Status.Schema == v1alpha1.SchemaDefault
+		r.Entry.Follows = r.Status.Schema == v1alpha1.SchemaFields
+		return
+	}
+	object := manifest.Object{ID: r.ID, APIVersion: r.Entry.APIVersion, Content: r.Desired}
+	plain := observer.DefaultEntry(object)
+	r.Entry.Default = plain.SameFields(r.Entry) || plain.Typed(types.Type(object.GVK())).SameFields(r.Entry)
+}
+
+// ByID returns the inventory entries by object.
+func ByID(inventory []v1alpha1.ResourceStatus) map[manifest.ID]*v1alpha1.ResourceStatus {
+	byID := make(map[manifest.ID]*v1alpha1.ResourceStatus, len(inventory))
+	for i := range inventory {
+		byID[manifest.IDFromReference(inventory[i].ResourceReference)] = &inventory[i]
+	}
+	return byID
+}

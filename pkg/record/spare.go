@@ -1,0 +1,51 @@
+package record
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// Spare adds records to a status while they fit. These records are only needed if the spec changes before its
+// changes are complete. Without its record, a dropped field or object is then not removed.
+type Spare struct {
+	status *v1alpha1.ApplicationStatus
+	room   int
+}
+
+// NewSpare returns the room that a status has left for records.
+func NewSpare(status *v1alpha1.ApplicationStatus) *Spare {
+	taken := RawSize(status.MangledObserverSchema) + RawSize(status.LastAppliedManifest) + RawSize(status.LastObservedManifest)
+	return &Spare{status: status, room: v1alpha1.MaxUnpacked - taken}
+}
+
+// Put replaces record i of the status, or appends the record if i is out of range. It does nothing if the
+// record does not fit.
+func (s *Spare) Put(i int, r *Record) {
+	entry, desired := manifest.EncodeRaw(r.Entry.Raw()), manifest.EncodeRaw(r.Desired)
+	atEnd := i >= len(s.status.LastAppliedManifest)
+	more := len(entry.Raw) + len(desired.Raw) + len(",,")
+	if !atEnd {
+		more -= len(s.status.MangledObserverSchema[i].Raw) + len(s.status.LastAppliedManifest[i].Raw)
+	}
+	switch {
+	case more > s.room:
+		return
+	case atEnd:
+		s.status.MangledObserverSchema = append(s.status.MangledObserverSchema, entry)
+		s.status.LastAppliedManifest = append(s.status.LastAppliedManifest, desired)
+	default:
+		s.status.MangledObserverSchema[i], s.status.LastAppliedManifest[i] = entry, desired
+	}
+	s.room -= more
+}
+
+// RawSize returns the length of a list in JSON.
+func RawSize(items []runtime.RawExtension) int {
+	n := 0
+	for i := range items {
+		n += len(items[i].Raw) + len(",")
+	}
+	return n
+}
