@@ -95,7 +95,7 @@ func Start(ctx context.Context, options Options) (*Cluster, error) {
 }
 
 // gcPercent is the GOGC of processes in tests: by default, garbage collection takes a sixth of their CPU time.
-const gcPercent = 200
+const gcPercent = 400
 
 // environment returns the environment with a higher GOGC for the components and kubectl. Variables that are
 // already set have precedence.
