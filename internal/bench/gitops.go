@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
+	"os/exec"
 	"path/filepath"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -97,4 +99,100 @@ func serveArtifact(ctx context.Context, manifest *unstructured.Unstructured) (ma
 		"url": "http://" + listener.Addr().String() + "/held.tar.gz", "path": "held.tar.gz", "revision": "main@sha1:1",
 		"digest": fmt.Sprintf("sha256:%x", sha256.Sum256(archive.Bytes())), "lastUpdateTime": "2026-01-01T00:00:00Z",
 	}, nil
+}
+
+// argoCD returns a subject that reads its manifest from a Git repository on the disk.
+func argoCD(ctx context.Context, root, directory string) ([]subject, error) {
+	version, folder, err := module(ctx, root, "argo-cd", "github.com/argoproj/argo-cd/v3")
+	if err != nil {
+		return nil, err
+	}
+	repository, err := commitManifest(ctx, directory, configMap("bench"))
+	if err != nil {
+		return nil, err
+	}
+	verify, err := os.ReadFile(filepath.Join(folder, "hack", "git-verify-wrapper.sh"))
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(directory, "git-verify-wrapper.sh"), verify, 0o755); err != nil {
+		return nil, err
+	}
+	const group = "argoproj.io"
+	project := object(group+"/v1alpha1", "AppProject", "default", map[string]any{"spec": map[string]any{
+		"sourceRepos":  []any{"*"},
+		"destinations": []any{map[string]any{"server": "*", "namespace": "*"}},
+	}})
+	settings := object("v1", "ConfigMap", "argocd-cm", nil)
+	secret := object("v1", "Secret", "argocd-secret", map[string]any{"stringData": map[string]any{"server.secretkey": "bench"}})
+	for _, one := range []*unstructured.Unstructured{project, settings, secret} {
+		one.SetNamespace(namespace)
+		one.SetLabels(map[string]string{"app.kubernetes.io/part-of": "argocd"})
+	}
+	return []subject{{
+		name: "Argo CD " + version, program: "peers/argo-cd",
+		// No pause between corrections of the same object, and no limit on requests.
+		arguments: []string{"--namespace=" + namespace, "--self-heal-backoff-timeout-seconds=0"},
+		environment: []string{
+			"ARGOCD_FAKE_IN_CLUSTER=true", "ARGOCD_K8S_CLIENT_QPS=10000",
+			"ARGOCD_GPG_ENABLED=false", "PATH=" + directory + string(filepath.ListSeparator) + os.Getenv("PATH"),
+		},
+		definitions: filepath.Join(folder, "manifests", "crds", "*-crd.yaml"),
+		setup: func(string) []setupObject {
+			return []setupObject{
+				{schema.GroupVersionResource{Group: group, Version: "v1alpha1", Resource: "appprojects"}, project},
+				{configMaps, settings},
+				{schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, secret},
+			}
+		},
+		kind: schema.GroupVersionResource{Group: group, Version: "v1alpha1", Resource: "applications"},
+		resource: func(name string) *unstructured.Unstructured {
+			parameters := []any{map[string]any{"name": "name", "value": name}}
+			return object(group+"/v1alpha1", "Application", name, map[string]any{"spec": map[string]any{
+				"project": "default",
+				"source": map[string]any{
+					"repoURL": "file://" + repository, "path": ".", "targetRevision": "HEAD",
+					"directory": map[string]any{"jsonnet": map[string]any{"tlas": parameters}},
+				},
+				"destination": map[string]any{"server": "https://kubernetes.default.svc", "namespace": namespace},
+				"syncPolicy":  map[string]any{"automated": map[string]any{"selfHeal": true}},
+			}})
+		},
+		isReady: synced,
+	}}, nil
+}
+
+// commitManifest creates a Git repository with the manifest as a function of its name, and returns the directory.
+func commitManifest(ctx context.Context, directory string, manifest *unstructured.Unstructured) (string, error) {
+	raw, err := manifest.MarshalJSON()
+	if err != nil {
+		return "", err
+	}
+	repository := filepath.Join(directory, "repository")
+	if err := os.RemoveAll(repository); err != nil {
+		return "", err
+	}
+	if err := os.Mkdir(repository, 0o755); err != nil {
+		return "", err
+	}
+	text := fmt.Sprintf("function(name) %s + {metadata+: {name: name}}\n", raw)
+	if err := os.WriteFile(filepath.Join(repository, "held.jsonnet"), []byte(text), 0o644); err != nil {
+		return "", err
+	}
+	for _, arguments := range [][]string{
+		{"init", "--quiet"}, {"add", "."}, {"-c", "user.name=bench", "-c", "user.email=bench@localhost", "commit", "--quiet", "--message=bench"},
+	} {
+		output, err := exec.CommandContext(ctx, "git", append([]string{"-C", repository}, arguments...)...).CombinedOutput()
+		if err != nil {
+			return "", fmt.Errorf("git %s: %w: %s", arguments[0], err, output)
+		}
+	}
+	return repository, nil
+}
+
+// synced reports whether Argo CD reports success for an Application.
+func synced(u *unstructured.Unstructured) bool {
+	state, _, _ := unstructured.NestedString(u.Object, "status", "sync", "status")
+	health, _, _ := unstructured.NestedString(u.Object, "status", "health", "status")
+	return state == "Synced" && health == "Healthy"
 }
