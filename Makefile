@@ -250,6 +250,8 @@ bench-peers: build controlplane $(PEERS) ## Compare with kro and others: docs/be
 	@go run ./internal/bench -peers '$(SIZES)'
 	@go -C tools/plots run . '$(CURDIR)/docs/benchmarks'
 
+bin/peers/argo-cd: tools/peers/argo-cd/main.go
+
 # One of them has no flag for where it serves metrics: here it is no fixed port.
 bin/peers/%: tools/peers/%/go.mod tools/peers/%/go.sum
 	@echo 'building $@ (once, minutes)'

@@ -40,8 +40,8 @@ type report struct {
 	Results []result `json:"results"`
 }
 
-// result contains the figures of one subject with n resources. If a figure is missing, it was not measured,
-// and Problem is the reason.
+// result contains the figures of one subject with n resources. If a figure is missing or has fewer drifts,
+// Problem is the reason.
 type result struct {
 	Subject string             `json:"subject"`
 	N       int                `json:"n"`

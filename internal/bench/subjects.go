@@ -44,7 +44,7 @@ type setupObject struct {
 // subjects returns all programs to compare. directory is for files that they need.
 func subjects(ctx context.Context, root, directory string) ([]subject, error) {
 	all := holdfast(root)
-	for _, other := range []func(context.Context, string, string) ([]subject, error){kro, providerKubernetes, operatorUtils} {
+	for _, other := range []func(context.Context, string, string) ([]subject, error){kro, providerKubernetes, operatorUtils, kustomizeController, argoCD} {
 		more, err := other(ctx, root, directory)
 		if err != nil {
 			return nil, err

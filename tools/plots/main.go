@@ -118,6 +118,7 @@ func draw(results []result, figure, title string) (*plot.Plot, error) {
 		}
 		line.Color, points.Color = plotutil.Color(i), plotutil.Color(i)
 		line.Width, points.Shape, points.Radius = 2, plotutil.Shape(i), 4
+		line.Dashes = plotutil.Dashes(i / len(plotutil.DefaultColors)) // the colors repeat
 		p.Add(line, points)
 		p.Legend.Add(strings.ReplaceAll(subject, "`", ""), line, points)
 	}
