@@ -92,6 +92,10 @@ func Run(ctx context.Context, args []string, options Options) error {
 	return nil
 }
 
+// gcPercent is the default of GOGC. With Go's own, 100, a load peak needs twice the memory of the live objects. The
+// Applications created per second do not differ measurably.
+const gcPercent = 65
+
 // hold runs the controller and its servers until the context ends.
 func hold(ctx context.Context, f *flags) error {
 	ctx, end := context.WithCancel(ctx)
@@ -109,6 +113,9 @@ func hold(ctx context.Context, f *flags) error {
 		return err
 	}
 	f.options.Templates = builtin.Templates()
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
 	f.options.AtRest = debug.FreeOSMemory // otherwise the runtime keeps the memory of a load peak for the next one
 	f.options.Metrics = controller.NewMetrics()
 	if f.notify.sender != nil {
