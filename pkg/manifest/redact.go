@@ -32,12 +32,6 @@ func Redact(content map[string]any) map[string]any {
 	return redact(content, nil, Masked)
 }
 
-// RedactChange redacts two states of one object like kubectl diff: changed values become "*** (before)" and
-// "*** (after)", others "***". Either state can be nil.
-func RedactChange(before, after map[string]any) (redactedBefore, redactedAfter map[string]any) {
-	return redact(before, after, maskedBefore), redact(after, before, maskedAfter)
-}
-
 // redact masks values. Values that differ from those of the other state get the given mark.
 func redact(content, other map[string]any, mark string) map[string]any {
 	if !isSecret(content) {

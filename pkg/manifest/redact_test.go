@@ -79,7 +79,7 @@ func TestRedactChange(t *testing.T) {
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
-			before, after := RedactChange(one(t, row.before), one(t, row.after))
+			before, after := RedactNestedChange(one(t, row.before), one(t, row.after))
 			assert.Equal(t, one(t, row.wantBefore), before)
 			assert.Equal(t, one(t, row.wantAfter), after)
 		})

@@ -23,7 +23,8 @@ func RedactNested(content map[string]any) map[string]any {
 	return shown
 }
 
-// RedactNestedChange redacts two states of one object. See RedactChange.
+// RedactNestedChange redacts two states of one object like kubectl diff: changed values become "*** (before)" and
+// "*** (after)", others "***". Either state can be nil.
 func RedactNestedChange(before, after map[string]any) (shownBefore, shownAfter map[string]any) {
 	return shown(before, after, changeMark(after, maskedBefore)), shown(after, before, changeMark(before, maskedAfter))
 }
