@@ -17,8 +17,8 @@ func TestOnlyTurnGathersInput(t *testing.T) {
 	places := 0
 	for name, file := range productFiles(t) {
 		n := gatheredIn(file)
-		if places += n; path.Dir(name) != "pkg/turn" {
-			assert.Zero(t, n, "%s: have it gathered by turn.Decide", name)
+		if places += n; path.Dir(name) != "pkg/reconcile" {
+			assert.Zero(t, n, "%s: have it gathered by reconcile.Decide", name)
 		}
 	}
 	assert.Equal(t, 1, places)

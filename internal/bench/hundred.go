@@ -171,12 +171,12 @@ func hundredApplication(i int) *unstructured.Unstructured {
 func turnsEnd(ctx context.Context, url string) (time.Time, error) {
 	last, since := 0.0, time.Now()
 	for last == 0 || time.Since(since) < 3*time.Second {
-		turns, err := turns(ctx, url)
+		n, err := reconciles(ctx, url)
 		if err != nil {
 			return since, err
 		}
-		if turns != last {
-			last, since = turns, time.Now()
+		if n != last {
+			last, since = n, time.Now()
 		}
 		select {
 		case <-ctx.Done():
@@ -187,8 +187,8 @@ func turnsEnd(ctx context.Context, url string) (time.Time, error) {
 	return since, nil
 }
 
-// turns returns the number of reconciles of the controller.
-func turns(ctx context.Context, url string) (all float64, err error) {
+// reconciles returns the number of reconciles of the controller.
+func reconciles(ctx context.Context, url string) (all float64, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return 0, err

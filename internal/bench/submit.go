@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
-	"holdfast.dev/holdfast/pkg/turn"
+	"holdfast.dev/holdfast/pkg/reconcile"
 )
 
 var events = schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}
@@ -57,7 +57,7 @@ func ahead(u *unstructured.Unstructured) (map[string]string, error) {
 		return nil, err
 	}
 	app.Namespace, app.UID = namespace, "not known yet"
-	return turn.Ahead(plan.Decide(plan.Input{Application: app, Kinds: intent.Offline()}), app), nil
+	return reconcile.Ahead(plan.Decide(plan.Input{Application: app, Kinds: intent.Offline()}), app), nil
 }
 
 // bare does all writes of a user and of the controller for an Application of one ConfigMap.

@@ -98,9 +98,9 @@ func (s *storm) settled() usage {
 // because a short one ends before either settles.
 func (s *storm) rests(before usage) {
 	s.t.Helper()
-	const mostTurns, mostOfACore, mostGrowth = 4, 0.005, 0.1
+	const mostReconciles, mostOfACore, mostGrowth = 4, 0.005, 0.1
 	period := samples.Of(3*time.Second, time.Minute)
-	mark, turns, begin := s.mark(), s.running.Turns(), time.Now()
+	mark, reconciles, begin := s.mark(), s.running.Reconciles(), time.Now()
 	from := s.usage().cpu
 	select {
 	case <-time.After(period):
@@ -108,16 +108,16 @@ func (s *storm) rests(before usage) {
 	}
 	took := time.Since(begin)
 	to := s.usage()
-	turns = s.running.Turns() - turns
+	reconciles = s.running.Reconciles() - reconciles
 	requests, err := s.cluster.Requests(mark)
 	require.NoError(s.t, err)
 	asked := requests.By(agent).Where(func(r testcluster.Request) bool { return r.Verb != "watch" })
 	core, growth := (to.cpu-from).Seconds()/took.Seconds(), grown(before.memory, to.memory)
-	s.t.Logf("at rest for %v: %d requests, %d turns, %.2f %% of a core, %d KiB in use, %+.0f %% of those before the storm, %d KiB resident, %+.0f %%",
-		took.Round(time.Second), len(asked), turns, 100*core, to.memory>>10, 100*growth, to.resident>>10, 100*grown(before.resident, to.resident))
+	s.t.Logf("at rest for %v: %d requests, %d reconciles, %.2f %% of a core, %d KiB in use, %+.0f %% of those before the storm, %d KiB resident, %+.0f %%",
+		took.Round(time.Second), len(asked), reconciles, 100*core, to.memory>>10, 100*growth, to.resident>>10, 100*grown(before.resident, to.resident))
 
 	assert.Empty(s.t, asked, "requests at rest")
-	assert.LessOrEqual(s.t, turns, mostTurns, "turns at rest")
+	assert.LessOrEqual(s.t, reconciles, mostReconciles, "reconciles at rest")
 	if samples.Of(false, true) {
 		assert.Less(s.t, core, mostOfACore, "of a core at rest")
 		assert.Less(s.t, growth, mostGrowth, "growth of the memory in use")

@@ -133,8 +133,8 @@ type instance struct {
 // Watching returns the number of watched kinds.
 func (i *instance) Watching() int { return i.metric("holdfast_watches") }
 
-// Turns returns the number of reconciles of the controller.
-func (i *instance) Turns() int { return i.metric("holdfast_reconciles_total") }
+// Reconciles returns the number of reconciles of the controller.
+func (i *instance) Reconciles() int { return i.metric("holdfast_reconciles_total") }
 
 // metric returns the sum of a metric over its labels, or -1 if it cannot be read.
 func (i *instance) metric(name string) int {

@@ -5,8 +5,8 @@
 //
 //	A delete without the version that was decided on deletes what another client has
 //	adopted meanwhile.
-//	test: ./pkg/turn -run TestWhatever
-//	-- pkg/turn/request.go --
+//	test: ./pkg/reconcile -run TestWhatever
+//	-- pkg/reconcile/request.go --
 //	-	remaining, err := a.target.Delete(ctx, at, change.UID, change.ResourceVersion)
 //	+	remaining, err := a.target.Delete(ctx, at, change.UID, "")
 //

@@ -52,7 +52,7 @@ func (c *Controller) End(number int, lost bool) {
 		h.abandon(ErrNotLeading)
 	}
 	late := time.AfterFunc(c.options.Drain, func() { h.abandon(nil) })
-	h.turns.Wait()
+	h.reconciles.Wait()
 	late.Stop()
 	applications := c.registry.remembered(func(uid types.UID) bool { return shard.SlotForUID(string(uid), s.n) == number })
 	if h.ctx.Err() == nil {

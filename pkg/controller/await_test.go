@@ -249,10 +249,10 @@ func (f *fixture) requestsSince(mark testcluster.Mark) testcluster.Requests {
 	})
 }
 
-// mostTurns limits the reconciles per second while nothing is requested. Requeued Applications and
+// mostReconciles limits the reconciles per second while nothing is requested. Requeued Applications and
 // events that a busy machine delivers late cause a few: at most two for each of 40 Applications. A loop
 // causes hundreds.
-const mostTurns = 50
+const mostReconciles = 50
 
 // Quiet waits until the controller has had no open request for a while. The controller must become
 // quiet soon and may reconcile only a few times meanwhile. This cannot measure CPU time, because all
@@ -260,7 +260,7 @@ const mostTurns = 50
 func (f *fixture) Quiet(while time.Duration) {
 	f.t.Helper()
 	const restless = time.Minute
-	begin, mark, taken := time.Now(), f.now(), f.turnsTaken()
+	begin, mark, taken := time.Now(), f.now(), f.reconciles()
 	for last := begin; time.Since(begin) < while+restless; {
 		before := last
 		if f.asking() {
@@ -272,11 +272,11 @@ func (f *fixture) Quiet(while time.Duration) {
 			}
 		}
 		if last != before {
-			taken = f.turnsTaken()
+			taken = f.reconciles()
 		}
 		rest := while - time.Since(last)
 		if rest <= 0 {
-			assert.LessOrEqual(f.t, f.turnsTaken()-taken, int64(mostTurns*max(while.Seconds(), 1)), "turns in %v without a request", while)
+			assert.LessOrEqual(f.t, f.reconciles()-taken, int64(mostReconciles*max(while.Seconds(), 1)), "reconciles in %v without a request", while)
 			return
 		}
 		select {

@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/turn"
+	"holdfast.dev/holdfast/pkg/reconcile"
 )
 
 const (
@@ -104,7 +104,7 @@ func (s *shutdownCaller) messageOf(application types.UID, state *v1alpha1.Shutdo
 	err, known := s.last[application]
 	switch {
 	case err != nil:
-		return turn.Trimmed(err.Error())
+		return reconcile.Trimmed(err.Error())
 	case known || state == nil:
 		return ""
 	}

@@ -19,7 +19,7 @@ type conclusions struct {
 	accountOf    func(app *v1alpha1.Application) string
 }
 
-// Concluded implements turn.ApplicationClient.
+// Concluded implements reconcile.ApplicationClient.
 func (c *conclusions) Concluded(app *v1alpha1.Application, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome, result plan.Result) {
 	c.observe(app, p, outcomes, result)
 	c.sharers.concluded(app, p)

@@ -15,9 +15,9 @@ import (
 	"holdfast.dev/holdfast/pkg/fetch"
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/reconcile"
 	"holdfast.dev/holdfast/pkg/source"
 	"holdfast.dev/holdfast/pkg/template"
-	"holdfast.dev/holdfast/pkg/turn"
 )
 
 // Options of the controller.
@@ -81,7 +81,7 @@ type Controller struct {
 	options      Options
 	client       *cluster.Client
 	target       *targetCluster
-	turns        *turn.Reconciler
+	reconciler   *reconcile.Reconciler
 	registry     *registry
 	applications *applicationClient
 	slices       *sliceClient

@@ -187,7 +187,7 @@ func start(c *testcluster.Cluster, agent string, wrap func(http.RoundTripper) ht
 		return nil, err
 	}
 	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(log)))
-	options.Hooks = countingTurns().And(options.Hooks)
+	options.Hooks = countReconciles().And(options.Hooks)
 	ctx, cancel := context.WithCancel(klog.NewContext(context.Background(), logger))
 	i := &instance{Controller: controller.New(client, options), agent: agent, Kill: cancel}
 	ended := make(chan error, 1)
@@ -208,15 +208,15 @@ func start(c *testcluster.Cluster, agent string, wrap func(http.RoundTripper) ht
 	return i, nil
 }
 
-// turns counts the reconciles of the Applications in each namespace.
-var turns sync.Map
+// reconcileCounts has the number of the reconciles of the Applications in each namespace.
+var reconcileCounts sync.Map
 
-// countingTurns returns hooks that count the reconciles. A loop that sends no requests is visible only
+// countReconciles returns hooks that count the reconciles. A loop that sends no requests is visible only
 // there.
-func countingTurns() *hooks.Hooks {
+func countReconciles() *hooks.Hooks {
 	h := hooks.New()
 	count := func(l *hooks.Lifecycle) error {
-		n, _ := turns.LoadOrStore(l.Application.Namespace, &atomic.Int64{})
+		n, _ := reconcileCounts.LoadOrStore(l.Application.Namespace, &atomic.Int64{})
 		n.(*atomic.Int64).Add(1)
 		return nil
 	}
@@ -225,9 +225,9 @@ func countingTurns() *hooks.Hooks {
 	return h
 }
 
-// turnsTaken returns the number of reconciles of the Applications in the test's namespace.
-func (f *fixture) turnsTaken() int64 {
-	if n, ok := turns.Load(f.namespace); ok {
+// reconciles returns the number of reconciles of the Applications in the test's namespace.
+func (f *fixture) reconciles() int64 {
+	if n, ok := reconcileCounts.Load(f.namespace); ok {
 		return n.(*atomic.Int64).Load()
 	}
 	return 0

@@ -29,7 +29,7 @@ func (a *applicationClient) application(key types.NamespacedName) (*v1alpha1.App
 	return cluster.DecodeApplication(object.JSON())
 }
 
-// Latest implements turn.ApplicationClient, as do Read, WriteMetadata and WriteStatus.
+// Latest implements reconcile.ApplicationClient, as do Read, WriteMetadata and WriteStatus.
 func (a *applicationClient) Latest(app *v1alpha1.Application) *v1alpha1.Application {
 	latest, err := a.application(keyOf(app))
 	if err != nil || latest == nil || (app.UID != "" && latest.UID != app.UID) {
@@ -74,7 +74,7 @@ func (a *applicationClient) wrote(raw []byte) error {
 	return nil
 }
 
-// home implements turn.ApplicationClient.
+// home implements reconcile.ApplicationClient.
 type home struct {
 	*applicationClient
 	*conclusions
@@ -119,7 +119,7 @@ func (c *Controller) flush(ctx context.Context, memories map[types.UID]*memory) 
 			continue
 		}
 		if app, err := c.applications.application(key); err == nil && app != nil && app.UID == uid {
-			_ = c.turns.Flush(ctx, app, m.turns)
+			_ = c.reconciler.Flush(ctx, app, m.state)
 		}
 	}
 }

@@ -7,14 +7,14 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/intent"
+	"holdfast.dev/holdfast/pkg/reconcile"
 	"holdfast.dev/holdfast/pkg/source"
-	"holdfast.dev/holdfast/pkg/turn"
 )
 
 // memory is the state of one Application that is kept between two reconciles, in addition to its
-// turn.State. It may be lost.
+// reconcile.State. It may be lost.
 type memory struct {
-	turns *turn.State
+	state *reconcile.State
 	// interval is spec.interval, or 0 for the interval of all Applications.
 	interval time.Duration
 	// translated is the translation of the template or archive; nil if there is none.

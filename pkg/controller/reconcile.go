@@ -18,10 +18,10 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (t
 		return 0, err
 	}
 	if app == nil {
-		return c.turns.Collect(ctx, key, nil)
+		return c.reconciler.Collect(ctx, key, nil)
 	}
 	m, news := c.registry.memoryOf(app)
-	after, err := c.turns.Reconcile(ctx, app, m.turns, news)
+	after, err := c.reconciler.Reconcile(ctx, app, m.state, news)
 	if err != nil {
 		return 0, err
 	}

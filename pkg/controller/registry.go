@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/plan"
-	"holdfast.dev/holdfast/pkg/turn"
+	"holdfast.dev/holdfast/pkg/reconcile"
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
@@ -107,12 +107,12 @@ func (r *registry) uids(key types.NamespacedName) (uids []types.UID) {
 }
 
 // memoryOf returns the memory of an Application, and its changes since the last call.
-func (r *registry) memoryOf(app *v1alpha1.Application) (m *memory, news turn.News) {
+func (r *registry) memoryOf(app *v1alpha1.Application) (m *memory, news reconcile.News) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	m = r.memories[app.UID]
 	if m == nil {
-		m = &memory{turns: turn.NewMemory(app, r.now())}
+		m = &memory{state: reconcile.NewMemory(app, r.now())}
 		r.memories[app.UID] = m
 	}
 	m.interval = 0

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/controller/profiles"
 	"holdfast.dev/holdfast/pkg/controller/templates"
 	"holdfast.dev/holdfast/pkg/plan"
-	"holdfast.dev/holdfast/pkg/turn"
+	"holdfast.dev/holdfast/pkg/reconcile"
 )
 
 // New returns a controller; Run starts it.
@@ -51,16 +51,16 @@ func New(client *cluster.Client, options Options) *Controller {
 	c.objectEvents = newObjectEvents(client.WriterFor, options.Now, c.events.reportRefused)
 	c.templates = templates.New(templateHome{c.applications, c.target, c.registry, c.events, c.slots}, client, mapper, options.Now, options.Templates, options.Selection)
 	c.events.templated = c.templates.Make
-	c.turns = c.newReconciler()
+	c.reconciler = c.newReconciler()
 	options.Metrics.registry.MustRegister(state{c.registry, c.slots, c.target.watches, []*cluster.ApplicationStore{store, c.slices.store}, options.Now})
 	return c
 }
 
-func (c *Controller) newReconciler() *turn.Reconciler {
+func (c *Controller) newReconciler() *reconcile.Reconciler {
 	options := c.options
 	sources := &sourceRenewer{c.registry, options.Fetcher, options.Hooks, options.SourceInterval, options.Now}
 	reports := &conclusions{c.registry, options.Metrics, options.Notify, c.sharers, c.objectEvents, c.target.accountOf}
-	r := &turn.Reconciler{
+	r := &reconcile.Reconciler{
 		Home: home{c.applications, reports, c.registry, c.events, c.forget}, Slices: c.slices, Target: c.target.targetOf, Source: sources.source,
 		Hooks: options.Hooks, Callback: options.Callback, Rules: options.Rules, Now: options.Now, Older: c.sharers.older,
 	}

@@ -52,7 +52,7 @@ func TestTheIndexOfSharers(t *testing.T) {
 	for _, row := range []struct {
 		name, uid, spec string
 		id              manifest.ID
-		turn            *plan.Change
+		decision        *plan.Change
 		want            bool
 	}{
 		{"an older one", "a", sharesOne, theirs, nil, true},
@@ -72,8 +72,8 @@ func TestTheIndexOfSharers(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			s := newSharers()
 			s.sees(nil, storedSharer(t, row.uid, row.spec, 1))
-			if row.turn != nil {
-				s.concluded(decided(*row.turn, types.UID(row.uid)))
+			if row.decision != nil {
+				s.concluded(decided(*row.decision, types.UID(row.uid)))
 			}
 			assert.Equal(t, row.want, len(s.older(asking, row.id, "7")) > 0)
 		})
@@ -96,7 +96,7 @@ func TestTheIndexOfSharers(t *testing.T) {
 		s.sees(before, storedSharer(t, "a", sharesOne, 2))
 		assert.Equal(t, []string{"ns/a"}, s.older(asking, theirs, "7"))
 		s.concluded(decided(plan.Change{ResourceVersion: "7"}, "a"))
-		assert.Equal(t, []string{"ns/a"}, s.older(asking, theirs, "7"), "that turn was for the spec before")
+		assert.Equal(t, []string{"ns/a"}, s.older(asking, theirs, "7"), "that decision was for the spec before")
 		s.forget("a")
 		assert.Empty(t, s.older(asking, theirs, "7"))
 		assert.Equal(t, newSharers(), s, "nothing is left")

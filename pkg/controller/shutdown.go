@@ -10,23 +10,23 @@ import (
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
-	"holdfast.dev/holdfast/pkg/turn"
+	"holdfast.dev/holdfast/pkg/reconcile"
 )
 
 // shutdown is the phase of a deletion in which the workload can finish.
 type shutdown struct {
-	calls    *shutdownCaller
-	turns    *turn.Reconciler
-	registry *registry
-	events   *eventSender
-	now      func() time.Time
+	calls      *shutdownCaller
+	reconciler *reconcile.Reconciler
+	registry   *registry
+	events     *eventSender
+	now        func() time.Time
 }
 
 // advance calls the workload of an Application, so that it can finish before the resources are deleted.
 // over reports whether the resources can be deleted now. If not, after is the time until the next check; 0
 // means when something changes. Each attempt is recorded in the status before the workload is called, so
 // that a restart never repeats an attempt.
-func (s *shutdown) advance(ctx context.Context, app *v1alpha1.Application, target turn.Target, live map[manifest.ID]map[string]any) (over bool, after time.Duration, err error) {
+func (s *shutdown) advance(ctx context.Context, app *v1alpha1.Application, target reconcile.Target, live map[manifest.ID]map[string]any) (over bool, after time.Duration, err error) {
 	if app.Spec.Hooks == nil || app.Spec.Hooks.Shutdown == nil || len(app.Status.Resources) == 0 ||
 		plan.Orphans(app) { // no workload ends with the Application
 		return true, 0, nil
@@ -47,8 +47,8 @@ func (s *shutdown) advance(ctx context.Context, app *v1alpha1.Application, targe
 		return true, 0, nil
 	}
 	result := plan.ShuttingDown(app, step, s.calls.messageOf(app.UID, state), now)
-	if err := s.turns.WriteStatus(ctx, app, result.Status); err != nil {
-		after, err = turn.Again(err)
+	if err := s.reconciler.WriteStatus(ctx, app, result.Status); err != nil {
+		after, err = reconcile.Again(err)
 		return false, after, err
 	}
 	s.events.announce(app, result.Event)

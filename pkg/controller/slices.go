@@ -15,10 +15,10 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/manifest"
-	"holdfast.dev/holdfast/pkg/turn"
+	"holdfast.dev/holdfast/pkg/reconcile"
 )
 
-// sliceClient is a client of the API server for the slices, with a cache. It implements turn.Slices.
+// sliceClient is a client of the API server for the slices, with a cache. It implements reconcile.Slices.
 type sliceClient struct {
 	client *cluster.Client
 	store  *cluster.ApplicationStore
@@ -29,14 +29,14 @@ type sliceClient struct {
 
 	mu sync.Mutex
 	// known are the slices of each Application. owners maps each slice to its Application.
-	known  map[types.NamespacedName]map[types.NamespacedName]turn.Slice
+	known  map[types.NamespacedName]map[types.NamespacedName]reconcile.Slice
 	owners map[types.NamespacedName]types.NamespacedName
 }
 
 func newSliceClient(client *cluster.Client, selection cluster.Selection, now func() time.Time, onChanged func(application types.NamespacedName)) *sliceClient {
 	h := &sliceClient{
 		client: client, synced: make(chan struct{}), now: now, onChanged: onChanged,
-		known: map[types.NamespacedName]map[types.NamespacedName]turn.Slice{}, owners: map[types.NamespacedName]types.NamespacedName{},
+		known: map[types.NamespacedName]map[types.NamespacedName]reconcile.Slice{}, owners: map[types.NamespacedName]types.NamespacedName{},
 	}
 	h.store = cluster.NewApplicationStore(client, v1alpha1.SliceGroupVersionResource, slicesIn(selection), h.changed, func() { close(h.synced) })
 	return h
@@ -49,10 +49,10 @@ func (h *sliceClient) applications() []types.NamespacedName {
 	return slices.Collect(maps.Keys(h.known))
 }
 
-func (h *sliceClient) Of(application types.NamespacedName) []turn.Slice {
+func (h *sliceClient) Of(application types.NamespacedName) []reconcile.Slice {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return slices.SortedFunc(maps.Values(h.known[application]), func(a, b turn.Slice) int { return strings.Compare(a.Name, b.Name) })
+	return slices.SortedFunc(maps.Values(h.known[application]), func(a, b reconcile.Slice) int { return strings.Compare(a.Name, b.Name) })
 }
 
 func (h *sliceClient) Read(ctx context.Context, at types.NamespacedName) ([]byte, error) {
@@ -81,7 +81,7 @@ func (h *sliceClient) Create(ctx context.Context, s *v1alpha1.ApplicationSlice) 
 	return h.wrote(written)
 }
 
-func (h *sliceClient) Delete(ctx context.Context, s turn.Slice) error {
+func (h *sliceClient) Delete(ctx context.Context, s reconcile.Slice) error {
 	if err := h.client.DeleteSlice(ctx, s.NamespacedName, s.UID, s.ResourceVersion); err != nil {
 		return err
 	}
@@ -142,12 +142,12 @@ func keyOfSlice(before, after *cluster.Object) types.NamespacedName {
 func (h *sliceClient) noteSlice(s *v1alpha1.ApplicationSlice) (application types.NamespacedName) {
 	key := types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
 	application = types.NamespacedName{Namespace: s.Namespace, Name: s.Application}
-	known := turn.Slice{
+	known := reconcile.Slice{
 		NamespacedName: key, UID: s.UID, ResourceVersion: s.ResourceVersion,
 		Deleting: s.DeletionTimestamp != nil, Since: h.now(),
 	}
 	if h.known[application] == nil {
-		h.known[application] = map[types.NamespacedName]turn.Slice{}
+		h.known[application] = map[types.NamespacedName]reconcile.Slice{}
 	}
 	if was, had := h.known[application][key]; had && was.UID == known.UID && was.ResourceVersion == known.ResourceVersion {
 		known.Since = was.Since

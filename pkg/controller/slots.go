@@ -29,10 +29,10 @@ type slot struct {
 	// held returns an error as soon as another process may hold the slot.
 	held func() error
 	// ctx ends with the slot; abandon cancels it.
-	ctx     context.Context //nolint:containedctx // the life of the slot, not of a call
-	abandon context.CancelCauseFunc
-	ending  bool
-	turns   sync.WaitGroup
+	ctx        context.Context //nolint:containedctx // the life of the slot, not of a call
+	abandon    context.CancelCauseFunc
+	ending     bool
+	reconciles sync.WaitGroup
 }
 
 func newSlots(applications *cluster.ApplicationStore, n int) *slots {
@@ -64,7 +64,7 @@ func (s *slots) holds(number int) bool {
 
 // enter begins a reconcile of an Application, if this process handles it. The returned context ends with
 // the slot, not with the reconcile, because some of the work continues afterwards.
-func (s *slots) enter(ctx context.Context, key types.NamespacedName) (turn context.Context, leave func(), mine bool) {
+func (s *slots) enter(ctx context.Context, key types.NamespacedName) (inside context.Context, leave func(), mine bool) {
 	if s.n <= 1 {
 		return ctx, func() {}, true
 	}
@@ -75,20 +75,20 @@ func (s *slots) enter(ctx context.Context, key types.NamespacedName) (turn conte
 	if h == nil || h.ending {
 		return ctx, nil, false
 	}
-	h.turns.Add(1)
-	return cluster.WithFence(turnContext{ctx, h.ctx}, h.held), h.turns.Done, true
+	h.reconciles.Add(1)
+	return cluster.WithFence(reconcileContext{ctx, h.ctx}, h.held), h.reconciles.Done, true
 }
 
-// turnContext is a context with the values of a reconcile and the lifetime of its slot.
-type turnContext struct {
+// reconcileContext is a context with the values of a reconcile and the lifetime of its slot.
+type reconcileContext struct {
 	context.Context //nolint:containedctx // this is one
 
 	slot context.Context //nolint:containedctx // this is one
 }
 
-func (t turnContext) Deadline() (time.Time, bool) { return t.slot.Deadline() }
-func (t turnContext) Done() <-chan struct{}       { return t.slot.Done() }
-func (t turnContext) Err() error                  { return t.slot.Err() }
+func (t reconcileContext) Deadline() (time.Time, bool) { return t.slot.Deadline() }
+func (t reconcileContext) Done() <-chan struct{}       { return t.slot.Done() }
+func (t reconcileContext) Err() error                  { return t.slot.Err() }
 
 // abandonAll cancels the running reconciles of all slots.
 func (s *slots) abandonAll() {

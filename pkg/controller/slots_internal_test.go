@@ -37,7 +37,7 @@ func TestASlotEndsWhenItsTurnsHave(t *testing.T) {
 		c.Begin(1, heldFor(nil))
 		require.False(t, c.slots.isAssigned(key), "another has")
 		c.Begin(0, heldFor(nil))
-		turn, leave, mine := c.slots.enter(t.Context(), key)
+		inside, leave, mine := c.slots.enter(t.Context(), key)
 		require.True(t, mine)
 
 		ended := make(chan struct{})
@@ -47,20 +47,20 @@ func TestASlotEndsWhenItsTurnsHave(t *testing.T) {
 		}()
 		require.Eventually(t, func() bool { return !c.slots.isAssigned(key) }, time.Minute, time.Millisecond)
 		_, _, mine = c.slots.enter(t.Context(), key)
-		assert.False(t, mine, "no turn begins any more")
+		assert.False(t, mine, "no reconcile begins any more")
 		if lost {
-			<-turn.Done() // the reconcile in progress is canceled
+			<-inside.Done() // the reconcile in progress is canceled
 		} else {
-			require.NoError(t, turn.Err(), "what was begun is finished")
+			require.NoError(t, inside.Err(), "what was begun is finished")
 		}
 		select {
 		case <-ended:
-			t.Fatal("the slot has ended before its turn")
+			t.Fatal("the slot has ended before its reconcile")
 		default:
 		}
 		leave()
 		<-ended
-		<-turn.Done()
+		<-inside.Done()
 		assert.Equal(t, 1, c.slots.number())
 		c.Begin(0, heldFor(nil))
 		assert.True(t, c.slots.isAssigned(key))
@@ -95,11 +95,11 @@ func TestATurnIsFencedByItsSlot(t *testing.T) {
 	c, key := slotted(t)
 	lost := errors.New("lost")
 	c.Begin(0, heldFor(lost))
-	turn, leave, mine := c.slots.enter(t.Context(), key)
+	inside, leave, mine := c.slots.enter(t.Context(), key)
 	require.True(t, mine)
 	defer leave()
 	writer, err := c.client.WriterFor("shop", "applier")
 	require.NoError(t, err)
-	_, err = writer.Create(turn, cluster.Location{}, map[string]any{})
+	_, err = writer.Create(inside, cluster.Location{}, map[string]any{})
 	assert.ErrorIs(t, err, lost)
 }

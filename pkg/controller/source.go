@@ -15,9 +15,9 @@ import (
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/reconcile"
 	"holdfast.dev/holdfast/pkg/record"
 	"holdfast.dev/holdfast/pkg/source"
-	"holdfast.dev/holdfast/pkg/turn"
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
@@ -40,14 +40,14 @@ type sourceRenewer struct {
 
 // source returns the translation of an Application's template or archive. It returns none for
 // spec.manifest, or as long as there is no translation that the controller may act on.
-func (s *sourceRenewer) source(ctx context.Context, app *v1alpha1.Application, target turn.Target) turn.Source {
+func (s *sourceRenewer) source(ctx context.Context, app *v1alpha1.Application, target reconcile.Target) reconcile.Source {
 	m := s.registry.memory(app.UID)
 	if m == nil {
-		return turn.Source{Waiting: true} // the Application was deleted
+		return reconcile.Source{Waiting: true} // the Application was deleted
 	}
 	if !source.IsUsed(app) {
 		m.translated = nil
-		return turn.Source{}
+		return reconcile.Source{}
 	}
 	deleting := app.DeletionTimestamp != nil
 	if !deleting {
@@ -55,12 +55,12 @@ func (s *sourceRenewer) source(ctx context.Context, app *v1alpha1.Application, t
 	}
 	t := m.translated
 	if !deleting && !t.usable(app) {
-		return turn.Source{Waiting: true}
+		return reconcile.Source{Waiting: true}
 	}
 	if t == nil || t.translation == nil {
-		return turn.Source{}
+		return reconcile.Source{}
 	}
-	result := turn.Source{Translation: t.translation}
+	result := reconcile.Source{Translation: t.translation}
 	if t.coming == nil {
 		result.Poll = t.next
 	}
@@ -68,7 +68,7 @@ func (s *sourceRenewer) source(ctx context.Context, app *v1alpha1.Application, t
 }
 
 // renewed returns the newest translation, and starts to renew it in another goroutine if that is due.
-func (s *sourceRenewer) renewed(ctx context.Context, app *v1alpha1.Application, t *translation, target turn.Target) *translation {
+func (s *sourceRenewer) renewed(ctx context.Context, app *v1alpha1.Application, t *translation, target reconcile.Target) *translation {
 	if t != nil && t.coming != nil {
 		select {
 		case t = <-t.coming:
@@ -111,7 +111,7 @@ func (t *translation) lasts(app *v1alpha1.Application) bool {
 }
 
 // renew waits for a free slot, and then reads and translates the source.
-func (s *sourceRenewer) renew(ctx context.Context, app *v1alpha1.Application, target turn.Target, before *translation) (t *translation) {
+func (s *sourceRenewer) renew(ctx context.Context, app *v1alpha1.Application, target reconcile.Target, before *translation) (t *translation) {
 	t = &translation{app: app, request: app.Annotations[v1alpha1.AnnotationReconcile]}
 	if before != nil {
 		t.material = before.material
@@ -129,7 +129,7 @@ func (s *sourceRenewer) renew(ctx context.Context, app *v1alpha1.Application, ta
 }
 
 // translate gathers the source, and translates it unless it is unchanged.
-func (s *sourceRenewer) translate(ctx context.Context, app *v1alpha1.Application, target turn.Target, t, before *translation) *intent.Source {
+func (s *sourceRenewer) translate(ctx context.Context, app *v1alpha1.Application, target reconcile.Target, t, before *translation) *intent.Source {
 	material, problem := source.Gather(ctx, app, reader{target, app.Namespace}, s.fetcher, t.material)
 	if problem != nil {
 		return &intent.Source{Problem: problem}
@@ -189,7 +189,7 @@ func (s *sourceRenewer) nextPoll(app *v1alpha1.Application, failures int) time.T
 
 // reader reads with the permissions of an Application's ServiceAccount.
 type reader struct {
-	target    turn.Target
+	target    reconcile.Target
 	namespace string
 }
 

@@ -10,12 +10,12 @@ import (
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
-	"holdfast.dev/holdfast/pkg/turn"
+	"holdfast.dev/holdfast/pkg/reconcile"
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // target is the cluster as the reconciles of one Application use it. It reads from the stores of watches,
-// and writes with the permissions of the Application's ServiceAccount. It implements turn.Target.
+// and writes with the permissions of the Application's ServiceAccount. It implements reconcile.Target.
 type target struct {
 	*targetCluster
 	*cluster.Writer
@@ -46,14 +46,14 @@ func (t target) Need(resources map[schema.GroupVersionResource]bool, namespaces 
 func (t target) Range(_ context.Context, gk schema.GroupKind, mapping cluster.Mapping, r cluster.ObjectRange) (map[manifest.ID]map[string]any, error) {
 	store, _ := t.watches.Store(t.app, mapping.Resource)
 	if store == nil {
-		return nil, turn.ErrNotSeen
+		return nil, reconcile.ErrNotSeen
 	}
 	objects, ready, err := store.Range(r)
 	switch {
 	case !ready && err != nil:
 		return nil, err
 	case !ready:
-		return nil, turn.ErrNotSeen
+		return nil, reconcile.ErrNotSeen
 	}
 	found := make(map[manifest.ID]map[string]any, len(objects))
 	for _, o := range objects {
@@ -65,14 +65,14 @@ func (t target) Range(_ context.Context, gk schema.GroupKind, mapping cluster.Ma
 func (t target) Shared(at cluster.Location) (map[string]any, error) {
 	store, _ := t.watches.Store(t.app, at.Mapping.Resource)
 	if store == nil {
-		return nil, turn.ErrNotSeen
+		return nil, reconcile.ErrNotSeen
 	}
 	object, ready, err := store.Shared(types.NamespacedName{Namespace: at.ID.Namespace, Name: at.ID.Name})
 	switch {
 	case !ready && err != nil:
 		return nil, err
 	case !ready:
-		return nil, turn.ErrNotSeen
+		return nil, reconcile.ErrNotSeen
 	case object == nil:
 		return nil, nil
 	}
@@ -83,7 +83,7 @@ func (t target) Marked(_ context.Context, gk schema.GroupKind, mapping cluster.M
 	store, err := t.watches.Store(t.app, mapping.Resource)
 	if store == nil || !store.Ready() {
 		if err == nil {
-			err = turn.ErrNotSeen
+			err = reconcile.ErrNotSeen
 		}
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func idOf(gk schema.GroupKind, key types.NamespacedName) manifest.ID {
 }
 
 func (t target) Problem(err error, at cluster.Location, verb string) *plan.Problem {
-	return turn.ProblemOf(err, at, verb, t.User())
+	return reconcile.ProblemOf(err, at, verb, t.User())
 }
 
 func (t target) Wrote(at cluster.Location, object map[string]any) {

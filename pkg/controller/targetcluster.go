@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/controller/profiles"
-	"holdfast.dev/holdfast/pkg/turn"
+	"holdfast.dev/holdfast/pkg/reconcile"
 )
 
 // targetCluster is a cluster with held objects. There is only one, which also has the Applications.
@@ -56,7 +56,7 @@ func (t *targetCluster) changed(group string) (users []types.UID, waiting map[ty
 }
 
 // targetOf returns the cluster with an Application's objects.
-func (t *targetCluster) targetOf(app *v1alpha1.Application) (turn.Target, error) {
+func (t *targetCluster) targetOf(app *v1alpha1.Application) (reconcile.Target, error) {
 	writer, err := t.client.WriterFor(app.Namespace, t.accountOf(app))
 	if err != nil {
 		return nil, err

@@ -14,8 +14,8 @@ import (
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/reconcile"
 	"holdfast.dev/holdfast/pkg/template"
-	"holdfast.dev/holdfast/pkg/turn"
 )
 
 // templateHome implements templates.Controller.
@@ -36,7 +36,7 @@ func (h templateHome) Application(key types.NamespacedName) (*v1alpha1.Applicati
 func (h templateHome) Live(ctx context.Context, app *v1alpha1.Application) (live template.Live, ready bool) {
 	live = template.Live{}
 	view := h.target.viewOf(app)
-	for _, gvk := range turn.KindsOf(app) {
+	for _, gvk := range reconcile.KindsOf(app) {
 		mapping, err := view.Mapping(ctx, gvk)
 		if err != nil || !mapping.Watchable {
 			continue

@@ -10,7 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/turn"
+	"holdfast.dev/holdfast/pkg/reconcile"
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
@@ -56,7 +56,7 @@ func (c *Controller) handle(ctx context.Context, key types.NamespacedName) (time
 	defer leave()
 	after, err := c.reconcile(ctx, key)
 	if interval := c.resync(key); interval > 0 {
-		after = turn.MinWait(after, interval)
+		after = reconcile.MinWait(after, interval)
 	}
 	return after, err
 }

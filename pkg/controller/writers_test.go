@@ -386,7 +386,7 @@ func (f *fixture) toldTheSame(name string) {
 	}
 }
 
-var ofTurn = regexp.MustCompile(`reconcileID=.* resource\.uid="[^"]*" `)
+var reconcileOf = regexp.MustCompile(`reconcileID=.* resource\.uid="[^"]*" `)
 
 // logged returns the log lines about an Application, without reconcile IDs and UIDs.
 func (f *fixture) logged(name string) string {
@@ -396,7 +396,7 @@ func (f *fixture) logged(name string) string {
 	var lines strings.Builder
 	for line := range strings.Lines(string(raw)) {
 		if strings.Contains(line, fmt.Sprintf("resource.name=%q resource.namespace=%q", name, f.namespace)) {
-			lines.WriteString(ofTurn.ReplaceAllString(line, ""))
+			lines.WriteString(reconcileOf.ReplaceAllString(line, ""))
 		}
 	}
 	return lines.String()

@@ -53,13 +53,13 @@ func newClaimants(t *testing.T, names ...string) *claimants {
 	return c
 }
 
-// turn reconciles one Application against the shared object.
-func (c *claimants) turn(w *world) (*plan.Plan, plan.Result) {
+// reconcile decides for one Application against the shared object.
+func (c *claimants) reconcile(w *world) (*plan.Plan, plan.Result) {
 	c.t.Helper()
 	w.live[config] = observer.CopyMap(c.live)
 	p, result := w.round()
 	if c.log != nil {
-		c.log("turn of %s: %v | %v\n   %v\n  base %+v", w.app.Name, p.Changes, p.Warnings, jsonText(w.live[config]), jsonText(w.app.Status.Resources))
+		c.log("reconcile of %s: %v | %v\n   %v\n  base %+v", w.app.Name, p.Changes, p.Warnings, jsonText(w.live[config]), jsonText(w.app.Status.Resources))
 	}
 	c.written(w)
 	return p, result
@@ -114,9 +114,9 @@ func TestHoldersKeepTheirFields(t *testing.T) {
 	c := newClaimants(t, "one", "two")
 	one, two := c.worlds[0], c.worlds[1]
 	two.edit(part(map[string]string{"a": "two", "b": "two"}))
-	c.turn(two)
+	c.reconcile(two)
 	one.edit(part(map[string]string{"a": "one", "c": "one"})) // older, but reconciled later
-	_, result := c.turn(one)
+	_, result := c.reconcile(one)
 	assert.Equal(t, map[string]any{"a": "two", "b": "two", "c": "one", "free": "theirs"}, c.live["data"])
 	status, reason, message := one.condition(v1alpha1.ConditionStalled)
 	assert.Equal(t, "True", status)
@@ -124,19 +124,19 @@ func TestHoldersKeepTheirFields(t *testing.T) {
 	assert.Contains(t, message, "ConfigMap default/config: data.a is held by Application default/two")
 	assert.Equal(t, "kubectl annotate configmap -n default config holdfast.dev/holders-", result.Status.Resources[0].Remedy.Command)
 	for _, w := range c.worlds {
-		p, _ := c.turn(w)
+		p, _ := c.reconcile(w)
 		require.False(t, p.Changes[0].Writes())
 	}
 
 	two.edit("ownership: Share\nmanifest: []")
-	c.turn(two)
-	c.turn(one)
+	c.reconcile(two)
+	c.reconcile(one)
 	assert.Equal(t, map[string]any{"a": "one", "b": "theirs", "c": "one", "free": "theirs"}, c.live["data"])
 	_, reason, _ = one.condition(v1alpha1.ConditionStalled)
 	assert.Empty(t, reason)
 
 	one.edit("ownership: Share\nmanifest: []")
-	c.turn(one)
+	c.reconcile(one)
 	set(c.live, "1", "metadata", "resourceVersion")
 	assert.Equal(t, c.before, c.live, "the object has its original value")
 }
@@ -148,7 +148,7 @@ func TestOfTwoThatAreNamedTheOlderHolds(t *testing.T) {
 		`"default/two":{"uid":"uid-two","created":"2026-01-01T00:00:01Z","leaves":["data.a"]}}`}, "metadata", "annotations")
 	for i := range 2 {
 		c.worlds[1-i].edit(part(map[string]string{"a": c.worlds[1-i].app.Name}))
-		c.turn(c.worlds[1-i])
+		c.reconcile(c.worlds[1-i])
 	}
 	assert.Equal(t, "one", get(c.live, "data", "a"))
 	assert.Equal(t, map[string]string{"data.a": "default/one"}, c.holders())
@@ -168,7 +168,7 @@ func TestTheOlderComesFirst(t *testing.T) {
 	t.Run("it has not looked", func(t *testing.T) {
 		c, one, two := given(t)
 		two.older = waits
-		p, result := c.turn(two)
+		p, result := c.reconcile(two)
 		assert.False(t, p.HasWork())
 		assert.Nil(t, p.WriteAheadStatus())
 		assert.Equal(t, c.before, c.live)
@@ -176,32 +176,32 @@ func TestTheOlderComesFirst(t *testing.T) {
 		_, reason, message := two.condition(v1alpha1.ConditionHeld)
 		assert.Equal(t, v1alpha1.ReasonWaiting, reason)
 		assert.Contains(t, message, "ConfigMap default/config is also claimed by Application default/one, which is older")
-		c.turn(one)
-		c.turn(two)
+		c.reconcile(one)
+		c.reconcile(two)
 		assert.Equal(t, map[string]string{"data.a": "default/one", "data.b": "default/two"}, c.holders())
 	})
 	t.Run("it wants nothing of it", func(t *testing.T) {
 		c, _, two := given(t)
-		c.turn(two)
+		c.reconcile(two)
 		assert.Equal(t, map[string]string{"data.a": "default/two", "data.b": "default/two"}, c.holders())
 	})
 	t.Run("the younger one holds a part", func(t *testing.T) {
 		c, _, two := given(t)
 		two.edit(part(map[string]string{"b": "two"}))
-		c.turn(two)
+		c.reconcile(two)
 		two.edit(part(map[string]string{"a": "two", "b": "two"}))
 		two.older = waits
-		c.turn(two)
+		c.reconcile(two)
 		set(c.live, "mallory", "data", "b")
-		c.turn(two)
+		c.reconcile(two)
 		assert.Equal(t, map[string]any{"a": "theirs", "b": "two", "free": "theirs"}, c.live["data"], "that is held on")
 	})
 	t.Run("the tracking metadata was removed", func(t *testing.T) {
 		c, _, two := given(t)
-		c.turn(two)
+		c.reconcile(two)
 		delete(get(c.live, "metadata").(map[string]any), "annotations")
 		two.older = waits
-		c.turn(two)
+		c.reconcile(two)
 		assert.Equal(t, map[string]string{"data.a": "default/two", "data.b": "default/two"}, c.holders(), "the annotation reports the holders, and does not decide")
 	})
 }
@@ -212,10 +212,10 @@ func TestNothingIsForgottenWhileSuspended(t *testing.T) {
 	c := newClaimants(t, "one", "two")
 	one, two := c.worlds[0], c.worlds[1]
 	one.edit(part(map[string]string{"a": "one"}))
-	c.turn(one)
+	c.reconcile(one)
 	spec := part(map[string]string{"b": "two", "c": "two"})
 	two.edit(spec)
-	c.turn(two)
+	c.reconcile(two)
 	recorded := two.app.Status.Resources[0].Baseline
 	require.Len(t, recorded, 2)
 	two.edit(spec + "\nsuspend: true\nfields: [{resource: {kind: ConfigMap, name: config}, leave: ['*']}]")
@@ -225,9 +225,9 @@ func TestNothingIsForgottenWhileSuspended(t *testing.T) {
 	two.store(p.Summarize(nil, two.now))
 	assert.Equal(t, recorded, two.app.Status.Resources[0].Baseline)
 	two.edit(spec)
-	c.turn(two)
+	c.reconcile(two)
 	two.edit("ownership: Share\nmanifest: []")
-	c.turn(two)
+	c.reconcile(two)
 	assert.Equal(t, map[string]any{"a": "one", "b": "theirs", "free": "theirs"}, c.live["data"])
 }
 
@@ -236,7 +236,7 @@ func TestAClaimOfAWholeObject(t *testing.T) {
 	c := newClaimants(t, "one")
 	set(c.live, map[string]any{v1alpha1.AnnotationHolders: `{"x/y":{"uid":"uid-y"}}`}, "metadata", "annotations")
 	c.worlds[0].edit(part(map[string]string{"a": "one"}))
-	c.turn(c.worlds[0])
+	c.reconcile(c.worlds[0])
 	assert.Equal(t, "theirs", get(c.live, "data", "a"))
 	_, _, message := c.worlds[0].condition(v1alpha1.ConditionStalled)
 	assert.Contains(t, message, "data.a is held by Application x/y")
@@ -262,7 +262,7 @@ func TestClaimsWhateverHappens(t *testing.T) {
 				}
 				c.worlds[i].edit(part(wants[i]))
 			},
-			"a turn": func(r *rapid.T) { c.turn(c.worlds[pick(r)]) },
+			"a reconcile": func(r *rapid.T) { c.reconcile(c.worlds[pick(r)]) },
 			"a death": func(r *rapid.T) {
 				w := c.worlds[pick(r)]
 				w.live[config] = observer.CopyMap(c.live)
@@ -273,7 +273,7 @@ func TestClaimsWhateverHappens(t *testing.T) {
 		})
 		for range 8 {
 			for _, w := range c.worlds {
-				c.turn(w)
+				c.reconcile(w)
 			}
 		}
 		by := c.holders()
@@ -293,8 +293,8 @@ func TestClaimsWhateverHappens(t *testing.T) {
 		}
 		for _, w := range c.worlds {
 			w.edit("ownership: Share\nmanifest: []")
-			c.turn(w)
-			c.turn(w)
+			c.reconcile(w)
+			c.reconcile(w)
 		}
 		set(c.live, "1", "metadata", "resourceVersion")
 		require.Equal(r, c.before, c.live)
@@ -318,11 +318,11 @@ func TestAnOwnerAndASharerFollowOneRule(t *testing.T) {
 		t.Helper()
 		for range 4 {
 			for _, w := range worlds {
-				c.turn(w)
+				c.reconcile(w)
 			}
 		}
 		for _, w := range worlds {
-			p, _ := c.turn(w)
+			p, _ := c.reconcile(w)
 			require.False(t, p.Changes[0].Writes(), "%s: %v", w.app.Name, p.Changes[0].Fields)
 			require.Empty(t, w.app.Status.Contested)
 		}
@@ -330,9 +330,9 @@ func TestAnOwnerAndASharerFollowOneRule(t *testing.T) {
 	t.Run("the owner was first", func(t *testing.T) {
 		c := newClaimants(t, "sharer")
 		owner, sharer := c.owner("owner", "{a: owner}"), c.worlds[0]
-		c.turn(owner)
+		c.reconcile(owner)
 		sharer.edit(part(map[string]string{"a": "sharer", "c": "sharer"}))
-		c.turn(sharer)
+		c.reconcile(sharer)
 		assert.Equal(t, "owner", get(c.live, "data", "a"), "not even for a moment")
 		assert.Nil(t, get(c.live, "data", "c"))
 		_, reason, message := sharer.condition(v1alpha1.ConditionHeld)
@@ -348,8 +348,8 @@ func TestAnOwnerAndASharerFollowOneRule(t *testing.T) {
 		assert.Empty(t, reason)
 
 		sharer.edit("ownership: Share\nmanifest: []")
-		c.turn(sharer)
-		c.turn(owner)
+		c.reconcile(sharer)
+		c.reconcile(owner)
 		assert.Nil(t, get(c.live, "metadata", "annotations", v1alpha1.AnnotationHolders), "the marks go with the last sharer")
 		assert.Equal(t, map[string]any{"a": "owner", "b": "theirs", "free": "theirs"}, c.live["data"])
 		owner.quiet()
@@ -358,7 +358,7 @@ func TestAnOwnerAndASharerFollowOneRule(t *testing.T) {
 		c := newClaimants(t, "sharer")
 		owner, sharer := c.owner("owner", "{a: owner, b: owner}"), c.worlds[0]
 		sharer.edit(part(map[string]string{"a": "sharer"}))
-		c.turn(sharer)
+		c.reconcile(sharer)
 		rest(t, c, owner, sharer)
 		assert.Equal(t, map[string]any{"a": "sharer", "b": "owner", "free": "theirs"}, c.live["data"])
 		_, reason, message := owner.condition(v1alpha1.ConditionStalled)
@@ -366,8 +366,8 @@ func TestAnOwnerAndASharerFollowOneRule(t *testing.T) {
 		assert.Contains(t, message, "data.a is held by Application default/sharer")
 
 		sharer.edit("ownership: Share\nmanifest: []")
-		c.turn(sharer)
-		c.turn(owner)
+		c.reconcile(sharer)
+		c.reconcile(owner)
 		assert.Equal(t, map[string]any{"a": "owner", "b": "owner", "free": "theirs"}, c.live["data"])
 		_, reason, _ = owner.condition(v1alpha1.ConditionStalled)
 		assert.Empty(t, reason)
@@ -380,7 +380,7 @@ adoption: Always
 manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {a: owner, b: owner}}]
 observerSchema: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: observed}]`)
 		sharer.edit(part(map[string]string{"c": "sharer"}))
-		c.turn(sharer)
+		c.reconcile(sharer)
 		rest(t, c, owner, sharer)
 		assert.Equal(t, map[string]any{"a": "owner", "b": "owner", "c": "sharer"}, c.live["data"])
 		set(c.live, "mallory", "data", "a")
@@ -395,19 +395,19 @@ observerSchema: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, dat
 	t.Run("the owner lets the object go", func(t *testing.T) {
 		c := newClaimants(t, "sharer")
 		owner, sharer := c.owner("owner", "{a: owner}"), c.worlds[0]
-		c.turn(owner)
+		c.reconcile(owner)
 		sharer.edit(part(map[string]string{"a": "sharer"}))
 		rest(t, c, owner, sharer)
 		owner.edit("manifest: []")
-		c.turn(owner)
-		c.turn(sharer)
+		c.reconcile(owner)
+		c.reconcile(sharer)
 		assert.Equal(t, map[string]string{"data.a": "default/sharer"}, c.holders())
 		assert.Equal(t, "sharer", get(c.live, "data", "a"))
 	})
 	t.Run("who shared it owns it", func(t *testing.T) {
 		c := newClaimants(t, "one")
 		c.worlds[0].edit(part(map[string]string{"a": "one"}))
-		c.turn(c.worlds[0])
+		c.reconcile(c.worlds[0])
 		c.worlds[0].edit("adoption: Always\nmanifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {a: one}}]")
 		rest(t, c, c.worlds[0])
 		assert.Nil(t, get(c.live, "metadata", "annotations", v1alpha1.AnnotationHolders))
@@ -463,7 +463,7 @@ func TestAFieldThatTwoHeldIsRestored(t *testing.T) {
 				one, two := c.worlds[0], c.worlds[1]
 				for _, w := range c.worlds {
 					w.edit(part(map[string]string{"a": w.app.Name, "new": w.app.Name})) // "new" is absent
-					c.turn(w)
+					c.reconcile(w)
 				}
 				require.Equal(t, "one", get(c.live, "data", "a"))
 				_, reason, _ := two.condition(v1alpha1.ConditionStalled)
@@ -471,17 +471,17 @@ func TestAFieldThatTwoHeldIsRestored(t *testing.T) {
 
 				one.edit("ownership: Share\nmanifest: []")
 				if first == "the claimant" {
-					c.turn(two)
+					c.reconcile(two)
 				}
 				if dies != "no" {
 					one.live[config] = observer.CopyMap(c.live)
 					one.die(dies == "after the patch")
 					c.written(one)
-					c.turn(two)
+					c.reconcile(two)
 				}
 				for range 2 {
-					c.turn(one)
-					c.turn(two)
+					c.reconcile(one)
+					c.reconcile(two)
 				}
 				require.Equal(t, map[string]any{"a": "two", "b": "theirs", "free": "theirs", "new": "two"}, c.live["data"])
 				require.Equal(t, map[string]string{"data.a": "default/two", "data.new": "default/two"}, c.holders())
@@ -497,8 +497,8 @@ func TestAFieldThatTwoHeldIsRestored(t *testing.T) {
 				}
 
 				two.edit("ownership: Share\nmanifest: []")
-				c.turn(two)
-				c.turn(two)
+				c.reconcile(two)
+				c.reconcile(two)
 				set(c.live, "1", "metadata", "resourceVersion")
 				require.Equal(t, c.before, c.live)
 			})
@@ -539,20 +539,20 @@ func TestDriftIsNothingFromBefore(t *testing.T) {
 				}
 				one.edit(part(map[string]string{"a": value}))
 				for range 3 {
-					c.turn(one)
+					c.reconcile(one)
 				}
 				require.Equal(t, value, get(c.live, "data", "a"))
 			}
 			if row.drift != "" {
 				change(row.drift)
 				for range 3 {
-					c.turn(one)
+					c.reconcile(one)
 				}
 				require.Equal(t, row.held[len(row.held)-1], get(c.live, "data", "a"))
 			}
 			one.edit("ownership: Share\nmanifest: []")
 			for range 2 {
-				c.turn(one)
+				c.reconcile(one)
 			}
 			require.Equal(t, row.is, get(c.live, "data", "a"))
 		})
@@ -594,17 +594,17 @@ func TestASharedParentIsRemovedByTheLastHolder(t *testing.T) {
 				one.app.Namespace = test.before
 			}
 			one.edit(fmt.Sprintf(object, "a"))
-			c.turn(one)
+			c.reconcile(one)
 			two.holders = test.lend(one.app.DeepCopy())
 			two.edit(fmt.Sprintf(object, "b"))
-			c.turn(two)
+			c.reconcile(two)
 			require.Equal(t, map[string]any{"a": "x", "b": "x"}, c.live["data"])
 
 			one.edit("ownership: Share\nmanifest: []")
-			c.turn(one)
+			c.reconcile(one)
 			require.Equal(t, map[string]any{"b": "x"}, c.live["data"])
 			two.edit("ownership: Share\nmanifest: []")
-			c.turn(two)
+			c.reconcile(two)
 			if test.stays {
 				assert.Equal(t, map[string]any{}, c.live["data"])
 			} else {

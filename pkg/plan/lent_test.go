@@ -27,8 +27,13 @@ func TestHolderLeavesFieldToWaiters(t *testing.T) {
 		"one of them only observes":   {left: "theirs", change: func(_ *claimants, _, two, _ *world) { two.app.Spec.Mode = v1alpha1.ModeObserve }},
 		"one of them is deleted":      {left: "theirs", change: func(_ *claimants, _, two, _ *world) { two.app.DeletionTimestamp = &metav1.Time{} }},
 		"one of them is another one":  {left: "one", change: func(_ *claimants, _, two, _ *world) { two.app.UID = "new" }},
-		"one of them waits no longer": {left: "one", change: func(c *claimants, _, two, _ *world) { two.edit(none); c.turn(two) }},
-		"none of them waits":          {left: "theirs", change: func(c *claimants, _, two, three *world) { two.edit(none); c.turn(two); three.edit(none); c.turn(three) }},
+		"one of them waits no longer": {left: "one", change: func(c *claimants, _, two, _ *world) { two.edit(none); c.reconcile(two) }},
+		"none of them waits": {left: "theirs", change: func(c *claimants, _, two, three *world) {
+			two.edit(none)
+			c.reconcile(two)
+			three.edit(none)
+			c.reconcile(three)
+		}},
 		"the annotation is removed": {left: "theirs", change: func(c *claimants, _, _, _ *world) {
 			set(c.live, nil, "metadata", "annotations", v1alpha1.AnnotationHolders)
 		}},
@@ -36,13 +41,13 @@ func TestHolderLeavesFieldToWaiters(t *testing.T) {
 		"the holder changed it first": {left: "new", change: func(c *claimants, one, two, three *world) {
 			one.edit(object + "new}}]")
 			for _, w := range []*world{one, two, three} {
-				c.turn(w)
+				c.reconcile(w)
 			}
 		}},
 		"the holder leaves its fields": {left: "one", after: "one", change: func(c *claimants, one, two, three *world) {
 			one.app.Spec.OnRelease = v1alpha1.ReleaseLeave
-			c.turn(two)
-			c.turn(three)
+			c.reconcile(two)
+			c.reconcile(three)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -52,10 +57,10 @@ func TestHolderLeavesFieldToWaiters(t *testing.T) {
 				w.holders = map[string]*v1alpha1.Application{"default/one": one.app, "default/two": two.app, "default/three": three.app}
 				delete(w.holders, "default/"+w.app.Name)
 				w.edit(object + w.app.Name + "}}]")
-				c.turn(w)
+				c.reconcile(w)
 			}
 			for _, w := range c.worlds {
-				c.turn(w)
+				c.reconcile(w)
 				require.Equal(t, "one", get(c.live, "data", "a"))
 			}
 			onRelease := v1alpha1.ReleasePolicy("")
@@ -65,18 +70,18 @@ func TestHolderLeavesFieldToWaiters(t *testing.T) {
 			}
 			one.edit(none)
 			one.app.Spec.OnRelease = onRelease
-			c.turn(one)
+			c.reconcile(one)
 			assert.Equal(t, test.left, get(c.live, "data", "a"))
 			assert.NotContains(t, c.holders(), "data.a")
 
 			two.app.Spec.Suspend, two.app.Spec.Mode, two.app.DeletionTimestamp, two.app.UID = false, "", nil, "uid-two"
-			c.turn(two)
-			c.turn(three)
+			c.reconcile(two)
+			c.reconcile(three)
 			two.edit(none)
-			c.turn(two)
-			c.turn(three)
+			c.reconcile(two)
+			c.reconcile(three)
 			three.edit(none)
-			c.turn(three)
+			c.reconcile(three)
 			if test.after == "" {
 				test.after = "theirs"
 			}

@@ -51,9 +51,9 @@ func TestAStatusDecidesAboutTheAnnotation(t *testing.T) {
 			one, two := c.worlds[0], c.worlds[1]
 			one.edit(fmt.Sprintf(object, "one"))
 			two.edit(fmt.Sprintf(object, "two"))
-			c.turn(one)
+			c.reconcile(one)
 			two.holders = map[string]*v1alpha1.Application{"default/one": one.app, "default/none": nil}
-			c.turn(two)
+			c.reconcile(two)
 			row := two.app.Status.Resources[0]
 			require.Equal(t, []string{"data.a"}, row.Waits)
 			require.Equal(t, []v1alpha1.HolderReference{{Application: "default/one", UID: "uid-one"}}, row.WaitsFor)
@@ -70,11 +70,11 @@ func TestAStatusDecidesAboutTheAnnotation(t *testing.T) {
 			one.holders = map[string]*v1alpha1.Application{"default/two": two.app, "default/none": nil}
 			if test.first {
 				set(c.live, "drifted", "data", "a")
-				c.turn(one)
+				c.reconcile(one)
 				assert.Equal(t, "one", get(c.live, "data", "a"))
 				return
 			}
-			p, result := c.turn(two)
+			p, result := c.reconcile(two)
 			if test.takes {
 				assert.Equal(t, "two", get(c.live, "data", "a"))
 				return
@@ -84,22 +84,22 @@ func TestAStatusDecidesAboutTheAnnotation(t *testing.T) {
 			assert.Equal(t, !test.isNamed, result.RetryAfter > 0, "no event tells when a status changes")
 
 			set(c.live, "drifted", "data", "a")
-			c.turn(one)
+			c.reconcile(one)
 			assert.Equal(t, "one", get(c.live, "data", "a"))
 			assert.NotContains(t, get(c.live, "metadata", "annotations", v1alpha1.AnnotationHolders), "default/none")
 
 			one.edit("ownership: Share\nmanifest: []")
-			c.turn(one)
+			c.reconcile(one)
 			two.holders["default/one"] = one.app
 			left := "one" // the other Application has copied the original value
 			if test.unread || test.status != nil {
 				left = "theirs"
 			}
 			assert.Equal(t, left, get(c.live, "data", "a"))
-			c.turn(two)
+			c.reconcile(two)
 			assert.Equal(t, "two", get(c.live, "data", "a"))
 			two.edit("ownership: Share\nmanifest: []")
-			c.turn(two)
+			c.reconcile(two)
 			assert.Equal(t, "theirs", get(c.live, "data", "a"))
 		})
 	}

@@ -40,10 +40,10 @@ func TestNoBusyLoops(t *testing.T) {
 		}
 		w.app.Spec.Suspend = rapid.Bool().Draw(r, "suspended")
 		refuses := rapid.Bool().Draw(r, "the API server refuses everything")
-		turns := 0
-		for end := w.now.Add(time.Hour); w.now.Before(end); turns++ {
-			require.Less(r, turns, 40, "%v of the hour are left", end.Sub(w.now))
-			wait := w.turn(refuses)
+		reconciles := 0
+		for end := w.now.Add(time.Hour); w.now.Before(end); reconciles++ {
+			require.Less(r, reconciles, 40, "%v of the hour are left", end.Sub(w.now))
+			wait := w.reconcile(refuses)
 			if wait == 0 {
 				return
 			}
@@ -52,8 +52,8 @@ func TestNoBusyLoops(t *testing.T) {
 	})
 }
 
-// turn decides, executes and summarizes, half a second later. It returns the delay until the next turn.
-func (w *world) turn(refuses bool) time.Duration {
+// reconcile decides, executes and summarizes, half a second later. It returns the delay until the next reconcile.
+func (w *world) reconcile(refuses bool) time.Duration {
 	p := w.decide()
 	outcomes := map[manifest.ID]plan.Outcome{}
 	for _, change := range p.Changes {

@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/plan"
-	"holdfast.dev/holdfast/pkg/turn"
+	"holdfast.dev/holdfast/pkg/reconcile"
 )
 
 // Preview decides as the controller would if an Application were submitted. before is the decision about the
@@ -63,7 +63,7 @@ func (c *Cluster) DryRun(ctx context.Context, d *files.Decision) DryRunResults {
 	problems := make([]*plan.Problem, len(d.Changes))
 	asked := make([]bool, len(d.Changes))
 	var requests errgroup.Group
-	requests.SetLimit(turn.ReadsAtOnce)
+	requests.SetLimit(reconcile.ReadsAtOnce)
 	for i, change := range d.Changes {
 		if problems[i] = change.Problem; change.Problem != nil || change.Action != plan.Create && change.Action != plan.Update {
 			continue
@@ -104,7 +104,7 @@ func (c *Cluster) DryRun(ctx context.Context, d *files.Decision) DryRunResults {
 func (c *Cluster) settle(ctx context.Context, d *files.Decision) {
 	dryRuns := c.dryRunner(d)
 	var requests errgroup.Group
-	requests.SetLimit(turn.ReadsAtOnce)
+	requests.SetLimit(reconcile.ReadsAtOnce)
 	for _, change := range d.Changes {
 		asked := change
 		if asked.Patch = d.Doubtful(change); asked.Patch == nil {
@@ -146,6 +146,6 @@ func (r dryRunner) send(ctx context.Context, change plan.Change) (map[string]any
 	case apierrors.IsAlreadyExists(err):
 		return nil, &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("%s already exists", change.ID)}
 	default:
-		return nil, turn.ProblemOf(err, cluster.Location{ID: change.ID, Mapping: mapping}, verb, "")
+		return nil, reconcile.ProblemOf(err, cluster.Location{ID: change.ID, Mapping: mapping}, verb, "")
 	}
 }

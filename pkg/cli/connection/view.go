@@ -21,7 +21,7 @@ import (
 )
 
 // view is a reader of the cluster with the rights of the user, for one reconcile of an Application. It
-// implements turn.View.
+// implements reconcile.View.
 type view struct {
 	*Client
 	kinds *Mapper

@@ -8,7 +8,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/plan"
-	"holdfast.dev/holdfast/pkg/turn"
+	"holdfast.dev/holdfast/pkg/reconcile"
 )
 
 // Ahead lists the annotations of the write-ahead record, which the controller writes before it creates the
@@ -26,7 +26,7 @@ func (s *Submission) WithAhead(content map[string]any) map[string]any {
 	app.UID = "not known yet"
 	input := *s.input
 	input.Application = app
-	annotations := turn.Ahead(plan.Decide(input), app)
+	annotations := reconcile.Ahead(plan.Decide(input), app)
 	if len(annotations) == 0 {
 		return content
 	}

@@ -16,8 +16,8 @@ import (
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/reconcile"
 	"holdfast.dev/holdfast/pkg/source"
-	"holdfast.dev/holdfast/pkg/turn"
 )
 
 // Decision is an Application, with the plan for it.
@@ -80,8 +80,8 @@ func (app Subject) decide(ctx context.Context, documents []manifest.Document, pr
 // translation is the result of translating the template, or nil if there is none. more are kinds to gather
 // in addition to those that the Application names.
 func (app Subject) DecideIn(ctx context.Context, view View, translation *intent.Source, now time.Time, more ...schema.GroupVersionKind) (Decision, error) {
-	s, p, err := turn.Decide(ctx, view, turn.Request{
-		Application: app.Application, Source: translation, Memory: turn.NewMemory(app.Application, now), Now: now, Kinds: more, ReadDesired: true,
+	s, p, err := reconcile.Decide(ctx, view, reconcile.Request{
+		Application: app.Application, Source: translation, Memory: reconcile.NewMemory(app.Application, now), Now: now, Kinds: more, ReadDesired: true,
 	})
 	if err != nil {
 		return Decision{Subject: app, Plan: plan.NewInvalid(plan.Input{Application: app.Application}, Unread(err))}, err

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
-	"holdfast.dev/holdfast/pkg/turn"
+	"holdfast.dev/holdfast/pkg/reconcile"
 )
 
 // KnownKinds are the kinds that are known without a cluster: the built-in kinds of Kubernetes, and those of
@@ -129,7 +129,7 @@ func (k *KnownKinds) Plural(gk schema.GroupKind) string {
 // groups are unknown without a cluster.
 func MistypedKinds(app *v1alpha1.Application) []string {
 	var messages []string
-	for _, gvk := range turn.KindsIn(app) {
+	for _, gvk := range reconcile.KindsIn(app) {
 		if !scheme.Scheme.IsGroupRegistered(gvk.Group) || gvk.Kind == "" || gvk.Version == "" || scheme.Scheme.Recognizes(gvk) {
 			continue
 		}

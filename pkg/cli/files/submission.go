@@ -20,9 +20,9 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/reconcile"
 	"holdfast.dev/holdfast/pkg/slice"
 	"holdfast.dev/holdfast/pkg/source"
-	"holdfast.dev/holdfast/pkg/turn"
 )
 
 // Submission is an Application to be sent, with the files that it is made from.
@@ -265,7 +265,7 @@ func (s *Submission) Check(ctx context.Context, view View) (warnings []string, e
 		app = app.DeepCopy()
 		app.Namespace = "default"
 	}
-	snapshot, p, err := turn.Decide(ctx, view, turn.Request{Application: app, Source: s.translation, Memory: turn.NewMemory(app, time.Time{})})
+	snapshot, p, err := reconcile.Decide(ctx, view, reconcile.Request{Application: app, Source: s.translation, Memory: reconcile.NewMemory(app, time.Time{})})
 	if err != nil {
 		return nil, err
 	}

@@ -14,14 +14,14 @@ import (
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
-	"holdfast.dev/holdfast/pkg/turn"
+	"holdfast.dev/holdfast/pkg/reconcile"
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // View is a cluster, or files in its place, for one reconciliation of an Application.
-type View = turn.Reader
+type View = reconcile.Reader
 
-// fileView is a View of the live objects in files. It implements turn.Reader.
+// fileView is a View of the live objects in files. It implements reconcile.Reader.
 type fileView struct {
 	kinds intent.Kinds
 	live  map[manifest.ID]map[string]any

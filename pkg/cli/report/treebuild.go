@@ -20,7 +20,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
-	"holdfast.dev/holdfast/pkg/turn"
+	"holdfast.dev/holdfast/pkg/reconcile"
 )
 
 // Branch is an object with the objects that it owns.
@@ -153,7 +153,7 @@ func owned(ctx context.Context, c *connection.Cluster, namespace string) (object
 	var mu sync.Mutex
 	var refused []string
 	var reads errgroup.Group
-	reads.SetLimit(turn.ReadsAtOnce)
+	reads.SetLimit(reconcile.ReadsAtOnce)
 	for _, served := range listable(lists) {
 		reads.Go(func() error {
 			list, err := c.Metadata.Resource(served.resource).Namespace(namespace).List(ctx, metav1.ListOptions{})

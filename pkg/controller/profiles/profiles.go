@@ -26,7 +26,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
-	"holdfast.dev/holdfast/pkg/turn"
+	"holdfast.dev/holdfast/pkg/reconcile"
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
@@ -122,7 +122,7 @@ func (p *Profiles) handle(ctx context.Context, name string) (time.Duration, erro
 		p.count()
 		return 0, nil
 	}
-	return turn.Again(p.report(ctx, name))
+	return reconcile.Again(p.report(ctx, name))
 }
 
 // Select changes which Applications the controller handles.
@@ -280,13 +280,13 @@ func (r *registry) all() (all []*intent.Profile) {
 }
 
 // For returns the profiles, and the autoscalers that target the objects of an Application. When they change
-// later, the Application is queued. For returns turn.ErrNotSeen while they are not known yet.
+// later, the Application is queued. For returns reconcile.ErrNotSeen while they are not known yet.
 func (p *Profiles) For(application types.UID, objects []manifest.ID) (of intent.Profiles, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.wanted[application] = p.autoscalers.interestIn(objects)
 	if !p.settled {
-		return of, turn.ErrNotSeen
+		return of, reconcile.ErrNotSeen
 	}
 	of.All = p.all()
 	if p.autoscalers == nil {
@@ -297,7 +297,7 @@ func (p *Profiles) For(application types.UID, objects []manifest.ID) (of intent.
 			continue
 		}
 		if !p.autoscalers.settled() {
-			return of, turn.ErrNotSeen
+			return of, reconcile.ErrNotSeen
 		}
 		if name, targeted := p.autoscalers.nameFor(id); targeted {
 			if of.Autoscaled == nil {

@@ -17,8 +17,8 @@ import (
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/reconcile"
 	"holdfast.dev/holdfast/pkg/template"
-	"holdfast.dev/holdfast/pkg/turn"
 )
 
 // reconcile writes the Application of a custom resource, or else the status of the custom resource. After a
@@ -44,9 +44,9 @@ func (t *Templates) reconcile(ctx context.Context, k key) (time.Duration, error)
 	}
 	wrote, err := t.hold(ctx, k.kind, app, &seen)
 	if err != nil || wrote {
-		return turn.Again(err)
+		return reconcile.Again(err)
 	}
-	wait, err := turn.Again(t.report(ctx, k.kind, store, object, seen))
+	wait, err := reconcile.Again(t.report(ctx, k.kind, store, object, seen))
 	if err == nil && app == nil && seen.Refusal != nil {
 		wait = keptInterval
 	}

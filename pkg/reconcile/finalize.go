@@ -1,0 +1,109 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// finalize deletes the objects of an Application in reverse order, and removes the finalizer when all of them
+// are gone. With deletionPolicy Orphan, it removes the tracking metadata instead.
+func (r *Reconciler) finalize(ctx context.Context, app *v1alpha1.Application, m *State, target Target) (time.Duration, error) {
+	if !slices.Contains(app.Finalizers, v1alpha1.Finalizer) {
+		return 0, nil
+	}
+	if err := r.Hooks.ApplicationPreDelete.Run(&hooks.Lifecycle{Application: app}); err != nil {
+		return r.hookFailed(ctx, app, m, err)
+	}
+	source := r.source(ctx, app, target)
+	s, p, err := Decide(ctx, target, r.request(app, m, target, source.Translation))
+	if errors.Is(err, ErrNotSeen) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	if r.BeforeDeletes != nil {
+		if over, after, err := r.BeforeDeletes(ctx, app, target, s.Input.Live); !over {
+			return after, err
+		}
+	}
+	a := r.act(ctx, target, s, p)
+	if forbidden(p, a.result) && target.NamespaceEnds(ctx, app.Namespace) {
+		s.leaveToNamespace(app.Namespace)
+		p = plan.DecideDeletion(s.Input)
+		a = r.act(ctx, target, s, p)
+	}
+	if !released(p, a.result) {
+		return r.report(ctx, app, m, p, a.result)
+	}
+	if problem := s.unannounced(); problem != nil {
+		return 0, problem
+	}
+	finalizers := slices.DeleteFunc(slices.Clone(app.Finalizers), func(f string) bool { return f == v1alpha1.Finalizer })
+	written, err := r.home().WriteMetadata(ctx, app, finalizers, nil)
+	if err != nil {
+		return Again(err)
+	}
+	r.home().Announce(app, p.Summarize(a.result, r.Now()).Event)
+	r.deleted(ctx, app)
+	return 0, r.home().Forget(written)
+}
+
+// deleted runs the hooks after the deletion. It only logs their errors, because no status is left to report
+// them.
+func (r *Reconciler) deleted(ctx context.Context, app *v1alpha1.Application) {
+	if err := r.Hooks.ApplicationPostDelete.Run(&hooks.Lifecycle{Application: app}); err != nil {
+		klog.FromContext(ctx).Error(err, "A hook has failed after the deletion")
+	}
+}
+
+// forbidden reports whether a change has failed because rights are missing.
+func forbidden(p *plan.Plan, outcomes map[manifest.ID]plan.Outcome) bool {
+	for _, change := range p.Changes {
+		problem := change.Problem
+		if outcome, attempted := outcomes[change.ID]; attempted {
+			problem = outcome.Problem
+		}
+		if problem != nil && problem.Disposition() == v1alpha1.DispositionGrant {
+			return true
+		}
+	}
+	return false
+}
+
+// leaveToNamespace drops the objects in a namespace that is being deleted, because they are deleted with the
+// namespace. The controller's rights to delete them are often removed before the objects.
+func (s *Snapshot) leaveToNamespace(namespace string) {
+	there := func(id manifest.ID) bool { return id.Namespace == namespace }
+	maps.DeleteFunc(s.Input.Live, func(id manifest.ID, _ map[string]any) bool { return there(id) })
+	maps.DeleteFunc(s.Input.Blocked, func(id manifest.ID, _ *plan.Problem) bool { return there(id) })
+}
+
+// released reports whether all objects of the Application are deleted or released.
+func released(p *plan.Plan, outcomes map[manifest.ID]plan.Outcome) bool {
+	for _, id := range p.Removed() {
+		if outcomes[id].Problem != nil {
+			return false
+		}
+	}
+	for _, change := range p.Changes {
+		outcome, attempted := outcomes[change.ID]
+		switch {
+		case !attempted && !change.Writes() && change.Problem == nil:
+		case attempted && outcome.Problem == nil && (outcome.Gone || outcome.Action == plan.Update || outcome.Action == plan.Unchanged):
+		default:
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,132 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/slice"
+)
+
+// home returns the client for complete Applications, which joins and splits slices.
+func (r *Reconciler) home() ApplicationClient {
+	if r.Slices == nil {
+		return r.Home
+	}
+	return wholeHome{r.Home, sliceStore{r.Slices}, cmp.Or(r.MaxBytes, v1alpha1.MaxApplicationBytes)}
+}
+
+// wholeHome is a client for complete Applications. It stores the parts that are too large for an Application
+// in slices.
+type wholeHome struct {
+	ApplicationClient
+
+	slices   sliceStore
+	maxBytes int
+}
+
+// Latest returns the given Application if a later version cannot be joined.
+func (h wholeHome) Latest(app *v1alpha1.Application) *v1alpha1.Application {
+	whole, err := h.slices.join(context.Background(), h.ApplicationClient.Latest(app)) //nolint:forbidigo // what it names we wrote, or have read
+	if err != nil {
+		return app
+	}
+	return whole
+}
+
+func (h wholeHome) Read(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error) {
+	read, err := h.ApplicationClient.Read(ctx, app)
+	if err != nil {
+		return nil, err
+	}
+	return h.slices.join(ctx, read)
+}
+
+func (h wholeHome) WriteMetadata(ctx context.Context, app *v1alpha1.Application, finalizers []string, annotations map[string]string) (*v1alpha1.Application, error) {
+	written, err := h.ApplicationClient.WriteMetadata(ctx, app, finalizers, annotations)
+	if err == nil { // the rest is unchanged in that version
+		written.Spec, written.Status, written.RecordedIn = app.Spec, app.Status, app.RecordedIn
+	}
+	return written, err
+}
+
+// WriteStatus writes the slices of a status before the status, and then deletes the slices of the previous
+// status. A status that could not be joined still names slices, and is written unchanged.
+func (h wholeHome) WriteStatus(ctx context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) (*v1alpha1.Application, error) {
+	if len(status.RecordSlices) > 0 {
+		return h.ApplicationClient.WriteStatus(ctx, app, status)
+	}
+	named := slices.Concat(app.RecordedIn, app.Status.RecordSlices, app.Status.HistorySlices)
+	stored, parts, err := slice.SplitStatus(app, status, h.maxBytes)
+	if err != nil {
+		return nil, err
+	}
+	for i := range parts {
+		if slices.Contains(named, parts[i].Name) {
+			continue
+		}
+		if err := h.slices.Create(ctx, &parts[i]); err != nil {
+			return nil, err
+		}
+	}
+	written, err := h.ApplicationClient.WriteStatus(ctx, app, stored)
+	if err != nil {
+		return nil, err
+	}
+	written.Spec, written.Status, written.RecordedIn = app.Spec, status, stored.RecordSlices
+	named = slices.DeleteFunc(named, func(name string) bool {
+		return slices.Contains(stored.RecordSlices, name) || slices.Contains(stored.HistorySlices, name)
+	})
+	for _, s := range h.slices.Of(nameOf(app)) {
+		if slices.Contains(named, s.Name) {
+			h.slices.drop(ctx, s)
+		}
+	}
+	return written, nil
+}
+
+// Forget also deletes the slices of an Application when it is gone.
+func (h wholeHome) Forget(app *v1alpha1.Application) error {
+	named := slice.Names(h.ApplicationClient.Latest(app))
+	if err := h.ApplicationClient.Forget(app); err != nil || len(app.Finalizers) > 0 {
+		return err
+	}
+	for _, s := range h.slices.Of(nameOf(app)) {
+		if slices.Contains(named, s.Name) {
+			h.slices.drop(context.Background(), s) //nolint:forbidigo // the Application is gone, whatever ends meanwhile
+		}
+	}
+	return nil
+}
+
+// WriteStatus replaces the status unless it is unchanged. If another client has changed the Application but
+// not its status, the new status is still valid, because it names the generation that it describes.
+func (r *Reconciler) WriteStatus(ctx context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) error {
+	if statusEqual(app.Status, status) {
+		return nil
+	}
+	_, err := r.home().WriteStatus(ctx, app, status)
+	if !apierrors.IsConflict(err) {
+		return err
+	}
+	fresh, readErr := r.home().Read(ctx, app)
+	if readErr != nil {
+		return readErr
+	}
+	if fresh.UID != app.UID || !statusEqual(app.Status, fresh.Status) {
+		return err
+	}
+	_, err = r.home().WriteStatus(ctx, fresh, status)
+	// The response adds the other client's write to the store, which then drops the watch event as outdated.
+	// So only this call requeues the Application.
+	r.home().Again(app)
+	return err
+}
+
+// statusEqual compares statuses as the API server stores them: raw parts as JSON values with any order of
+// keys, and times in seconds. It is called three times for each report, mostly for different statuses, so it
+// encodes nothing.
+func statusEqual(a, b v1alpha1.ApplicationStatus) bool { return statuses.DeepEqual(a, b) }

@@ -1,0 +1,27 @@
+package reconcile
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+)
+
+// isHeld reports whether the status of an Application lists an object with this UID.
+func isHeld(app *v1alpha1.Application, id manifest.ID, uid string) bool {
+	return slices.ContainsFunc(app.Status.Resources, func(row v1alpha1.ResourceStatus) bool {
+		return manifest.IDFromReference(row.ResourceReference) == id && string(row.UID) == uid
+	})
+}
+
+func uidOf(object map[string]any) string {
+	metadata, _ := object["metadata"].(map[string]any)
+	uid, _ := metadata["uid"].(string)
+	return uid
+}
+
+func sortedIDs[V any](ids map[manifest.ID]V) []manifest.ID {
+	return slices.SortedFunc(maps.Keys(ids), func(a, b manifest.ID) int { return strings.Compare(a.String(), b.String()) })
+}

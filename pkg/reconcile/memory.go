@@ -1,0 +1,340 @@
+package reconcile
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/worker"
+)
+
+// State is the in-memory state of one Application between two reconciliations. Only the current
+// reconciliation of the Application accesses it. It may be lost.
+type State struct {
+	// since is when this process first reconciled the Application.
+	since      time.Time
+	plan       plan.State
+	generation int64
+	// request is the value of the annotation that requests a reconciliation.
+	request string
+	// recalled is true after the contests in the status were restored following a restart.
+	recalled bool
+	// kinds has the kinds of objects that hooks add.
+	kinds []schema.GroupVersionKind
+	// yields has the shared objects of which older Applications may claim fields.
+	yields map[manifest.ID]precedenceWait
+	retries
+	pendingResponses
+	outsideWatches
+	permissions
+	matches
+	reportState
+}
+
+// retries has the requests that are postponed.
+type retries struct {
+	retry  retry
+	jitter func(time.Duration) time.Duration
+	// failures has the resources that must not be retried yet.
+	failures map[manifest.ID]*failure
+	// missing maps missing namespaces to the time of their next retry, which is the same for all objects in
+	// the namespace.
+	missing map[string]time.Time
+}
+
+// pendingResponses has the objects whose last request had no response. The watch may not show its effect yet.
+type pendingResponses struct {
+	// unanswered has the objects that may have been created.
+	unanswered map[manifest.ID]bool
+	// unsure has the objects that may have been patched, and the generation of the Application that sent the
+	// patch.
+	unsure map[manifest.ID]int64
+}
+
+// outsideWatches has objects that no watch with the tracking label shows.
+type outsideWatches struct {
+	// unwatched has objects that exist and are in no watch.
+	unwatched map[manifest.ID]unwatchedObject
+	// unmarked has the objects that are watched by name because the Application is in observe-only mode and
+	// they do not have its tracking metadata.
+	unmarked map[manifest.ID]bool
+	// gone has the UIDs of objects that are known to be deleted.
+	gone map[types.UID]bool
+}
+
+// permissions has what the ServiceAccount may read of objects without tracking metadata.
+type permissions struct {
+	// permits has the objects watched by name that the user of the Application can read.
+	permits map[manifest.ID]readPermission
+	// lists has the ranges of spec.select that it may list.
+	lists map[listKey]listPermission
+}
+
+// matches has the objects that spec.select matched.
+type matches struct {
+	// selected has the objects that it matched at the last reconciliation. churn has the objects that it has
+	// stopped matching at least once.
+	selected map[manifest.ID]struct{}
+	churn    map[manifest.ID]selectionChurn
+}
+
+// reportState has what the status still lacks, and the slices with its parts.
+type reportState struct {
+	// slices has the existing slices that the Application names or has named.
+	slices []string
+	// postponed is the report that is not written yet, or nil.
+	postponed *pendingReport
+	// olderSince is since when older history entries wait to be written. olderWritten is the time of the last
+	// attempt to write them.
+	olderSince, olderWritten time.Time
+}
+
+// readPermission records that the Application's ServiceAccount may read an object, checked for one generation
+// of the spec.
+type readPermission struct {
+	generation int64
+	account    string
+	uid        string // of the object that was read; empty for none
+}
+
+// precedenceWait records since when fields of an object with this UID are left to older Applications.
+type precedenceWait struct {
+	generation int64
+	uid        string
+	since      time.Time
+}
+
+// listPermission records that the Application's ServiceAccount may list the objects in a range, checked for
+// one generation of the spec.
+type listPermission struct {
+	generation int64
+	account    string
+	at         time.Time
+	// uids has the objects that were last in the range.
+	uids map[string]struct{}
+}
+
+// listKey identifies a range that the ServiceAccount may list.
+type listKey struct {
+	schema.GroupKind
+
+	namespace, name string
+}
+
+// selectionChurn records how often, and when last, spec.select has stopped matching an object.
+type selectionChurn struct {
+	times int
+	left  time.Time
+}
+
+// failure is a resource whose desired state could not be applied.
+type failure struct {
+	problem  *plan.Problem
+	attempts int
+	until    time.Time
+	// exhausted is true after the last attempt, until something changes.
+	exhausted bool
+}
+
+// unwatchedObject is an object that was read and is in no watch. It is used until a given time.
+type unwatchedObject struct {
+	object map[string]any
+	until  time.Time
+}
+
+// NewMemory returns the state of an Application that this process has not reconciled yet.
+func NewMemory(app *v1alpha1.Application, now time.Time) *State {
+	return &State{
+		since: now, generation: app.Generation, request: app.Status.ReconcileRequest, plan: remembered(app),
+		recalled: len(app.Status.RecordSlices) == 0, retries: retries{jitter: worker.Jitter},
+	}
+}
+
+// put sets a key of a map, and creates the map if it is nil. Most Applications need none of the maps of a
+// State.
+func put[K comparable, V any](to *map[K]V, key K, value V) {
+	if *to == nil {
+		*to = map[K]V{}
+	}
+	(*to)[key] = value
+}
+
+// startReconcile prepares a reconciliation. A new generation of the Application, or a request to reconcile,
+// retries everything. Any change retries the resources that were given up. A new namespace retries the
+// resources that wait for namespaces.
+func (m *State) startReconcile(app *v1alpha1.Application, news News, now time.Time) {
+	m.retry = retryOf(app.Spec.Retry)
+	request := app.Annotations[v1alpha1.AnnotationReconcile]
+	if request != m.request {
+		m.plan.Retry()
+	}
+	if m.generation != app.Generation || m.request != request {
+		m.generation, m.request = app.Generation, request
+		m.failures, m.missing = map[manifest.ID]*failure{}, map[string]time.Time{}
+		m.plan.Rejections, m.plan.RejectedChanges = nil, nil
+		m.unwatched = map[manifest.ID]unwatchedObject{}
+		m.gone = map[types.UID]bool{}
+		m.selected, m.churn = nil, nil
+	}
+	if news.Namespace {
+		maps.DeleteFunc(m.failures, func(_ manifest.ID, f *failure) bool { return f.problem.Namespace != "" })
+		clear(m.missing)
+	}
+	if news.Changed {
+		m.tryAgain()
+	}
+	m.giveUpRefused(now)
+}
+
+// restoreContests restores, once, the contests in the status of an Application that is joined with its
+// slices.
+func (m *State) restoreContests(app *v1alpha1.Application) {
+	if m.recalled {
+		return
+	}
+	m.plan, m.recalled = remembered(app), true
+	if m.request != app.Status.ReconcileRequest {
+		m.plan.Retry()
+	}
+}
+
+// PendingStatus returns the status of the postponed report, or nil.
+func (m *State) PendingStatus() *v1alpha1.ApplicationStatus {
+	if m.postponed == nil {
+		return nil
+	}
+	return m.postponed.whole()
+}
+
+// knowsKind reports whether a kind that hooks add is already resolved.
+func (m *State) knowsKind(gvk schema.GroupVersionKind) bool { return slices.Contains(m.kinds, gvk) }
+
+// remembered returns the contests that the status preserved over a restart.
+func remembered(app *v1alpha1.Application) plan.State {
+	m := plan.State{Contests: map[plan.Leaf]*plan.Contest{}}
+	for _, f := range app.Status.Contested {
+		leaf := plan.Leaf{ID: manifest.IDFromReference(f.Resource), Path: f.Path}
+		m.Contests[leaf] = &plan.Contest{
+			Corrections: int(f.Corrections), Next: f.NextCorrection.Time, Manager: f.Manager,
+			Desired: valueOf(f.Desired), Observed: valueOf(f.Live),
+		}
+	}
+	return m
+}
+
+// valueOf decodes a value in the status, which may be absent.
+func valueOf(raw *runtime.RawExtension) delta.Value {
+	var value any
+	if raw == nil || utiljson.Unmarshal(raw.Raw, &value) != nil {
+		return delta.Value{}
+	}
+	return delta.NewValue(value)
+}
+
+// failed records that the desired state of a resource cannot be applied now. It returns the problem with the
+// time to the next retry, which increases. After the last attempt, it returns the problem without a retry.
+func (m *State) failed(id manifest.ID, problem *plan.Problem, now time.Time) *plan.Problem {
+	f := m.failures[id]
+	if f == nil {
+		f = &failure{}
+		put(&m.failures, id, f)
+	}
+	f.attempts++
+	until := now.Add(m.jitter(m.retry.wait(problem, f.attempts)))
+	if namespace := problem.Namespace; namespace != "" {
+		if shared := m.missing[namespace]; shared.After(now) {
+			until = shared
+		}
+		put(&m.missing, namespace, until)
+	}
+	if f.exhausted = m.retry.exhausted(f.attempts); f.exhausted {
+		f.attempts = m.retry.attempts // a retry because of a change does not count as an attempt
+		f.problem = givenUp(problem, f.attempts)
+		return f.problem
+	}
+	again := *problem
+	again.RetryAfter = until.Sub(now)
+	f.problem, f.until = problem, until
+	return &again
+}
+
+// blocked returns the problems of the resources that must not be retried yet.
+func (m *State) blocked(now time.Time) map[manifest.ID]*plan.Problem {
+	blocked := map[manifest.ID]*plan.Problem{}
+	for id, f := range m.failures {
+		if !f.exhausted && !now.Before(f.until) {
+			continue
+		}
+		problem := *f.problem
+		if !f.exhausted {
+			problem.RetryAfter = f.until.Sub(now)
+		}
+		blocked[id] = &problem
+	}
+	return blocked
+}
+
+// tryAgain allows one more attempt for the resources that were given up, because something has changed.
+func (m *State) tryAgain() {
+	for _, f := range m.failures {
+		if f.exhausted {
+			f.exhausted, f.until = false, time.Time{}
+		}
+	}
+	m.plan.EachRefusal(func(refusal *plan.Rejection) {
+		if m.retry.exhausted(refusal.Times) {
+			refusal.Until = time.Time{}
+		}
+	})
+}
+
+// forGood is a wait that ends only when something changes.
+const forGood = 10 * 365 * 24 * time.Hour
+
+// giveUpRefused defers changes that were rejected at the last attempt, until something changes.
+func (m *State) giveUpRefused(now time.Time) {
+	m.plan.EachRefusal(func(refusal *plan.Rejection) {
+		if m.retry.exhausted(refusal.Times) && refusal.Until.After(now) {
+			refusal.Until = now.Add(forGood)
+		}
+	})
+}
+
+// nextProbe returns the time until an object that is in no watch must be read again, 0 if there is no such
+// object. No watch reports its deletion.
+func (m *State) nextProbe(now time.Time) time.Duration {
+	var next time.Duration
+	for _, f := range m.unwatched {
+		next = MinWait(next, max(f.until.Sub(now), time.Second))
+	}
+	return next
+}
+
+// postpone adds a result to the postponed report.
+func (m *State) postpone(result plan.Result, now time.Time) {
+	if m.postponed == nil {
+		m.postponed = &pendingReport{since: now}
+	}
+	m.postponed.status, m.postponed.content = result.Status, nil
+	m.postponed.event = m.postponed.event.Merge(result.Event)
+}
+
+// News is the set of changes since the last reconciliation of an Application.
+type News struct {
+	// Changed: the Application or one of its objects has changed.
+	Changed bool
+	// Namespace: a namespace that the Application waits for was created.
+	Namespace bool
+	// Orphan: a version of the Application has requested to orphan its objects (kubectl delete
+	// --cascade=orphan), even if the current version no longer does.
+	Orphan bool
+}

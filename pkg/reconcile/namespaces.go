@@ -1,0 +1,58 @@
+package reconcile
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// namespacesOf returns the namespaces in which an Application may have objects: its own, those of its
+// manifests and its inventory, and those of the write-ahead annotation.
+func namespacesOf(app *v1alpha1.Application, manifests []map[string]any) []string {
+	namespaces := map[string]struct{}{app.Namespace: {}}
+	for _, content := range manifests {
+		metadata, _ := content["metadata"].(map[string]any)
+		if namespace, _ := metadata["namespace"].(string); namespace != "" {
+			namespaces[namespace] = struct{}{}
+		}
+	}
+	for _, r := range app.Status.Resources {
+		if r.Namespace != "" && !claim.RecordedPolicy(app, &r).Claims {
+			namespaces[r.Namespace] = struct{}{}
+		}
+	}
+	for namespace := range strings.SplitSeq(app.Annotations[v1alpha1.AnnotationNamespaces], ",") {
+		if namespace != "" {
+			namespaces[namespace] = struct{}{}
+		}
+	}
+	return slices.Sorted(maps.Keys(namespaces))
+}
+
+// namespacesAnnotation returns the write-ahead annotation for namespaces, without the Application's own;
+// empty if there are none. early keeps the namespaces that the annotation already names.
+func namespacesAnnotation(app *v1alpha1.Application, p *plan.Plan, early bool) string {
+	namespaces := map[string]struct{}{}
+	if early {
+		for namespace := range strings.SplitSeq(app.Annotations[v1alpha1.AnnotationNamespaces], ",") {
+			namespaces[namespace] = struct{}{}
+		}
+	}
+	for _, change := range p.Changes {
+		if !change.Shared {
+			namespaces[change.ID.Namespace] = struct{}{}
+		}
+	}
+	for _, r := range app.Status.Resources {
+		if !claim.RecordedPolicy(app, &r).Claims {
+			namespaces[r.Namespace] = struct{}{}
+		}
+	}
+	delete(namespaces, "")
+	delete(namespaces, app.Namespace)
+	return strings.Join(slices.Sorted(maps.Keys(namespaces)), ",")
+}

@@ -1,0 +1,235 @@
+package reconcile
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// ProblemOf converts an API server's error to the problem of a resource. It uses the status of the error,
+// never its text.
+//
+//	status                         meaning
+//	403, namespace terminating     wait
+//	403                            grant: rights, a quota or a policy
+//	404                            wait: the namespace is missing
+//	400, 405, 413, 422             stall: the API server rejects the object
+//	everything else                retry
+func ProblemOf(err error, at cluster.Location, verb, user string) *plan.Problem {
+	id, what := at.ID, whatOf(at)
+	message := errorText(err, id)
+	switch {
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return &plan.Problem{
+			Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("%s: its namespace is being deleted", id), RetryAfter: 10 * time.Second, Namespace: id.Namespace,
+		}
+	case apierrors.IsForbidden(err):
+		return &plan.Problem{
+			Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf("may not %s %s: %s", verb, what, message),
+			Remedy: v1alpha1.Remedy{Text: "If the ServiceAccount lacks the right, grant it", Command: grant(at, user)},
+		}
+	case apierrors.IsNotFound(err):
+		problem := &plan.Problem{Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("cannot %s %s: %s", verb, what, message), RetryAfter: time.Second}
+		if verb == "create" && isMissingNamespace(err, id.Namespace) {
+			problem.Namespace = id.Namespace
+			problem.Remedy = v1alpha1.Remedy{Text: "Create it", Command: "kubectl create namespace " + id.Namespace}
+		}
+		return problem
+	case refused(err):
+		problem := &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: fmt.Sprintf("the API server rejects the request to %s %s: %s", verb, what, message)}
+		if verb == "patch" {
+			problem.Remedy = immutableRemedy(at)
+		}
+		return problem
+	}
+	problem := &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("cannot %s %s now: %s", verb, what, message)}
+	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+		problem.RetryAfter = time.Duration(seconds) * time.Second
+	}
+	return problem
+}
+
+// whatOf returns the name of the object at a location, or, without a name, of all objects of its kind there.
+func whatOf(at cluster.Location) string {
+	switch {
+	case at.ID.Name != "":
+		return at.ID.String()
+	case at.ID.Namespace != "":
+		return at.Mapping.Resource.GroupResource().String() + " in namespace " + at.ID.Namespace
+	case at.Mapping.Namespaced:
+		return at.Mapping.Resource.GroupResource().String() + " in all namespaces"
+	}
+	return at.Mapping.Resource.GroupResource().String()
+}
+
+// isMissingNamespace reports whether an API server's error means that the namespace does not exist.
+func isMissingNamespace(err error, namespace string) bool {
+	var status apierrors.APIStatus
+	if namespace == "" || !errors.As(err, &status) || !apierrors.IsNotFound(err) {
+		return false
+	}
+	details := status.Status().Details
+	return details != nil && details.Group == "" && details.Kind == "namespaces" && details.Name == namespace
+}
+
+// refused reports whether the same request can never succeed.
+func refused(err error) bool {
+	switch code(err) {
+	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return true
+	}
+	return false
+}
+
+func code(err error) int32 {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		return status.Status().Code
+	}
+	return 0
+}
+
+// guardFailed reports whether a 422 may be the result of a test in the patch. The error then has no causes,
+// whereas a validation error always has causes.
+func guardFailed(err error) bool {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Code != http.StatusUnprocessableEntity {
+		return false
+	}
+	details := status.Status().Details
+	return details == nil || len(details.Causes) == 0
+}
+
+// errorText returns the text of an error. An API server repeats values in its messages, so the text for a
+// Secret has only the reason and the names of fields.
+func errorText(err error, id manifest.ID) string {
+	if !manifest.IsSecret(id.GroupKind()) {
+		return Trimmed(err.Error())
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return "the request did not succeed (details are withheld for Secrets)"
+	}
+	fields := causeFields(status.Status())
+	text := string(status.Status().Reason)
+	if len(fields) > 0 {
+		text += " (" + strings.Join(fields, ", ") + ")"
+	}
+	return text + "; details are withheld for Secrets"
+}
+
+func causeFields(status metav1.Status) []string {
+	var fields []string
+	if status.Details != nil {
+		for _, cause := range status.Details.Causes {
+			if cause.Field != "" {
+				fields = append(fields, cause.Field)
+			}
+		}
+	}
+	return fields
+}
+
+// immutableRemedy returns the remedy for a field that the API server never changes. It deletes only objects
+// that the controller creates again without loss, and never a shared object, because only its owner can
+// decide whether it may be deleted.
+func immutableRemedy(at cluster.Location) v1alpha1.Remedy {
+	kind := at.ID.GroupKind()
+	isStatefulSet := kind == schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
+	switch {
+	case at.Shared:
+		return v1alpha1.Remedy{Text: "If the field is immutable, stop holding it: another client owns the object"}
+	case kind.Group == "" && (kind.Kind == "ConfigMap" || kind.Kind == "Secret"):
+		return v1alpha1.Remedy{Text: "If the field is immutable, set its old value in the manifest, or give the object a new name in all manifests"}
+	case !isStatefulSet && !slices.Contains(recreatable[kind.Group], kind.Kind):
+		return v1alpha1.Remedy{Text: "If the field is immutable, set its old value in the manifest. To use a new object, give it another name; " +
+			"to keep the data of the old one, first annotate it with " + v1alpha1.AnnotationDeletionPolicy + ": " + string(v1alpha1.DeletionOrphan)}
+	}
+	command := fmt.Sprintf("kubectl delete %s %s", at.Mapping.Resource.GroupResource(), at.ID.Name)
+	if at.Mapping.Namespaced {
+		command += " -n " + at.ID.Namespace
+	}
+	if isStatefulSet {
+		return v1alpha1.Remedy{
+			Text:    "If the field is immutable, delete the StatefulSet, but not its Pods and claims: the controller creates it again from the manifest",
+			Command: command + " --cascade=orphan",
+		}
+	}
+	return v1alpha1.Remedy{Text: "If the field is immutable, delete the object: the controller creates it again from the manifest", Command: command}
+}
+
+// recreatable are the kinds, by group, that have immutable fields and hold no data.
+var recreatable = map[string][]string{
+	"":                          {"Pod", "ReplicationController", "Service"},
+	"apps":                      {"DaemonSet", "Deployment", "ReplicaSet"},
+	"batch":                     {"Job"},
+	"discovery.k8s.io":          {"EndpointSlice"},
+	"networking.k8s.io":         {"IngressClass"},
+	"node.k8s.io":               {"RuntimeClass"},
+	"policy":                    {"PodDisruptionBudget"},
+	"rbac.authorization.k8s.io": {"ClusterRoleBinding", "RoleBinding"},
+	"scheduling.k8s.io":         {"PriorityClass"},
+	"storage.k8s.io":            {"CSIDriver", "StorageClass", "VolumeAttributesClass"},
+}
+
+// grant returns the command that grants a ServiceAccount the missing rights, and as few others as possible.
+func grant(at cluster.Location, user string) string {
+	account := strings.TrimPrefix(user, "system:serviceaccount:")
+	_, name, _ := strings.Cut(account, ":")
+	verbs := "get,create,patch,delete"
+	switch {
+	case at.ReadOnly:
+		verbs = "get"
+	case at.Shared:
+		verbs = "get,list,watch,patch"
+	}
+	if !at.Shared && !at.ReadOnly && at.Mapping.Namespaced && slices.Contains(editable, at.ID.Group) {
+		return fmt.Sprintf("kubectl create rolebinding %s -n %s --clusterrole=edit --serviceaccount=%s", name, at.ID.Namespace, account)
+	}
+	role := name + "-" + at.Mapping.Resource.Resource
+	resource := at.Mapping.Resource.GroupResource().String()
+	kind, where := "clusterrole", ""
+	if at.ID.Namespace != "" {
+		kind, where = "role", " -n "+at.ID.Namespace
+	}
+	return fmt.Sprintf("kubectl create %[1]s %[2]s%[3]s --verb=%[6]s --resource=%[4]s && "+
+		"kubectl create %[1]sbinding %[2]s%[3]s --%[1]s=%[2]s --serviceaccount=%[5]s", kind, role, where, resource, account, verbs)
+}
+
+// editable has the groups whose namespaced kinds the ClusterRole edit covers.
+var editable = []string{"", "apps", "autoscaling", "batch", "networking.k8s.io", "policy"}
+
+// watchProblem returns why a kind cannot be watched.
+func watchProblem(gk schema.GroupKind, resource schema.GroupVersionResource, err error) *plan.Problem {
+	if apierrors.IsForbidden(err) {
+		return &plan.Problem{
+			Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf("the controller may not list and watch %s", resource.GroupResource()),
+			Remedy: v1alpha1.Remedy{Text: "Grant it", Command: fmt.Sprintf(
+				"kubectl create clusterrole holdfast-kinds-%[1]s --verb=list,watch --resource=%[2]s && "+
+					"kubectl label clusterrole holdfast-kinds-%[1]s holdfast.dev/aggregate-to-controller=true", resource.Resource, resource.GroupResource())},
+		}
+	}
+	return &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("cannot watch %s now: %s", gk, Trimmed(err.Error()))}
+}
+
+// Trimmed returns a message of an API server or of a workload, truncated to 1 KiB.
+func Trimmed(text string) string {
+	const limit = 1024
+	if len(text) > limit {
+		return strings.ToValidUTF8(text[:limit], "") + "…"
+	}
+	return text
+}

@@ -1,0 +1,77 @@
+package reconcile_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/internal/observertest"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	kubernetes "holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/reconcile"
+)
+
+// A bug in the processing of one resource must not affect the others, and the error must not reveal values.
+func TestAPanicIsTheFailureOfOneResource(t *testing.T) {
+	d := newDesk(t, `{manifest: [
+  {apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {key: a}},
+  {apiVersion: v1, kind: ConfigMap, metadata: {name: other}, data: {key: a}}]}`)
+	d.fails["create config"] = errPanics
+	assert.ElementsMatch(t, []string{"create config", "create other"}, d.take(t))
+	reasons := map[string]string{}
+	for _, r := range d.app.Status.Resources {
+		reasons[r.Name] = r.Reason
+	}
+	assert.Equal(t, map[string]string{"config": v1alpha1.ReasonRetrying, "other": ""}, reasons)
+	assert.NotContains(t, observertest.JSON(d.app.Status)+d.log.String(), "canary")
+}
+
+// An API server quotes the values that it rejects.
+func TestErrorsAboutSecretsAreNotRepeated(t *testing.T) {
+	err := apierrors.NewBadRequest(`the value "canary" is not valid`)
+	said := func(kind string) string {
+		return reconcile.ProblemOf(err, kubernetes.Location{ID: manifest.ID{Kind: kind, Name: "keys"}}, "patch", "user").Error()
+	}
+	assert.Contains(t, said("ConfigMap"), "canary")
+	assert.NotContains(t, said("Secret"), "canary")
+}
+
+// A remedy deletes only objects that the controller can recreate without data loss.
+func TestRemediesKeepWhatHoldsData(t *testing.T) {
+	const newName, oldValue, recreate, orphan = "a new name", "set its old value", "kubectl delete", "--cascade=orphan"
+	for kind, want := range map[string]string{
+		"PersistentVolumeClaim": oldValue, "PersistentVolume": oldValue, "Namespace": oldValue, "ServiceAccount": oldValue,
+		"CustomResourceDefinition.apiextensions.k8s.io": oldValue, "VolumeSnapshot.snapshot.storage.k8s.io": oldValue,
+		"Mysql.databases.holdfast.dev": oldValue, "Deployment.example.com": oldValue, "Service.serving.knative.dev": oldValue,
+		"ControllerRevision.apps": oldValue, "VolumeAttachment.storage.k8s.io": oldValue,
+		"Secret": newName, "ConfigMap": newName,
+		"StatefulSet.apps": orphan,
+		"Service":          recreate, "Pod": recreate, "ReplicationController": recreate,
+		"Deployment.apps": recreate, "DaemonSet.apps": recreate, "ReplicaSet.apps": recreate, "Job.batch": recreate,
+		"RoleBinding.rbac.authorization.k8s.io": recreate, "ClusterRoleBinding.rbac.authorization.k8s.io": recreate,
+		"RuntimeClass.node.k8s.io": recreate, "StorageClass.storage.k8s.io": recreate, "IngressClass.networking.k8s.io": recreate,
+		"PriorityClass.scheduling.k8s.io": recreate, "EndpointSlice.discovery.k8s.io": recreate, "PodDisruptionBudget.policy": recreate,
+		"CSIDriver.storage.k8s.io": recreate, "VolumeAttributesClass.storage.k8s.io": recreate,
+	} {
+		t.Run(kind, func(t *testing.T) {
+			gk := schema.ParseGroupKind(kind)
+			at := kubernetes.Location{
+				ID:      manifest.ID{Group: gk.Group, Kind: gk.Kind, Namespace: "shop", Name: "web"},
+				Mapping: kubernetes.Mapping{Resource: gk.WithVersion("v1").GroupVersion().WithResource(strings.ToLower(gk.Kind) + "s"), Namespaced: true},
+			}
+			err := apierrors.NewInvalid(gk, "web", nil)
+			remedy := reconcile.ProblemOf(err, at, "patch", "user").Remedy
+			assert.Contains(t, remedy.String(), want)
+			assert.Equal(t, want == recreate || want == orphan, remedy.Command != "", "a command is copied without reading")
+			if remedy.Command == "" {
+				assert.NotContains(t, strings.ToLower(remedy.Text), "delete ")
+			}
+			at.Shared = true
+			assert.Empty(t, reconcile.ProblemOf(err, at, "patch", "user").Remedy.Command, "its owner decides whether it may be deleted")
+		})
+	}
+}

@@ -1,0 +1,231 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/intent"
+	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/worker"
+)
+
+// Reconcile brings one Application's objects to their desired state: it gathers, decides, acts and reports.
+// It returns when to reconcile again, 0 for when something changes.
+func (r *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.Application, m *State, news News) (time.Duration, error) {
+	after, err := r.reconcileSafely(ctx, app, m, news)
+	if len(app.Unknown) > 0 {
+		return after, err // an unknown field may name slices
+	}
+	left, collectErr := r.Collect(ctx, nameOf(app), m) // a slice that is being deleted may be the cause of err
+	if err != nil {
+		return 0, err
+	}
+	return MinWait(after, left), collectErr
+}
+
+// reconcileSafely calls reconcile, and converts a panic to an error, so that the status does not continue to report
+// that all fields are held.
+func (r *Reconciler) reconcileSafely(ctx context.Context, app *v1alpha1.Application, m *State, news News) (after time.Duration, err error) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			err = worker.PanicError(ctx, panicked)
+			problem := &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: err.Error() + ": the Application is not reconciled until this bug is fixed. " +
+				"The log of the controller contains the stack trace: please report it"}
+			refused := plan.NewInvalid(plan.Input{Application: app, Memory: &m.plan, Observations: plan.Observations{StaleKinds: []*plan.Problem{problem}}}, problem)
+			if _, failed := r.report(ctx, app, m, refused, nil); failed != nil {
+				err = errors.Join(err, failed)
+			}
+		}
+	}()
+	return r.reconcile(ctx, app, m, news)
+}
+
+func (r *Reconciler) reconcile(ctx context.Context, app *v1alpha1.Application, m *State, news News) (time.Duration, error) {
+	m.startReconcile(app, news, r.Now())
+	app, err := r.rememberOrphan(ctx, app, news)
+	if err != nil {
+		return Again(err)
+	}
+	if unsupported := intent.UnsupportedProblem(app); unsupported != nil { // also of an Application that is being deleted
+		return r.report(ctx, app, m, plan.NewInvalid(plan.Input{Application: app, Memory: &m.plan}, unsupported), nil)
+	}
+	app, err = sliceStore{r.Slices}.join(ctx, app)
+	var incomplete *plan.Problem
+	if errors.As(err, &incomplete) {
+		return r.report(ctx, app, m, plan.NewInvalid(plan.Input{Application: app, Memory: &m.plan}, incomplete), nil)
+	}
+	if err != nil {
+		return Again(err)
+	}
+	m.restoreContests(app)
+	target, err := r.Target(app)
+	if err != nil { // the controller cannot act as that ServiceAccount
+		problem := &plan.Problem{Reason: v1alpha1.ReasonForbidden, Message: "spec.serviceAccountName: " + err.Error()}
+		return r.report(ctx, app, m, plan.NewInvalid(plan.Input{Application: app, Memory: &m.plan}, problem), nil)
+	}
+	if app.DeletionTimestamp != nil {
+		target.AwaitNamespaces(nil)
+		return r.finalize(ctx, app, m, target)
+	}
+	if err := r.Hooks.ApplicationPreReconcile.Run(&hooks.Lifecycle{Application: app}); err != nil {
+		return r.hookFailed(ctx, app, m, err)
+	}
+	source := r.source(ctx, app, target)
+	if source.Waiting {
+		return 0, nil
+	}
+	s, p, err := Decide(ctx, target, r.request(app, m, target, source.Translation))
+	if errors.Is(err, ErrNotSeen) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	after, err := r.execute(ctx, target, s, p)
+	if err != nil {
+		return 0, err
+	}
+	if !source.Poll.IsZero() {
+		after = MinWait(after, max(source.Poll.Sub(r.Now()), time.Millisecond))
+	}
+	if problem := s.unannounced(); problem != nil && problem.RetryAfter > 0 {
+		after = MinWait(after, problem.RetryAfter)
+	}
+	return after, nil
+}
+
+// execute executes a plan and reports the result.
+func (r *Reconciler) execute(ctx context.Context, target Target, s *Snapshot, p *plan.Plan) (time.Duration, error) {
+	app, m := s.Input.Application, s.memory
+	if p.IsNoOp() || p.Invalid != nil {
+		target.AwaitNamespaces(nil)
+		s.markProcessed(target)
+		return r.report(ctx, app, m, p, nil)
+	}
+	app, err := r.recordPostponed(ctx, app, m)
+	if err != nil {
+		return Again(err)
+	}
+	if app, err = r.protect(ctx, app, p, s); err != nil {
+		return Again(err)
+	}
+	if app, err = r.recordAhead(ctx, app, p); err != nil {
+		return Again(err)
+	}
+	a := r.act(ctx, target, s, p)
+	target.AwaitNamespaces(m.awaited(app.Namespace, p))
+	if a.tokensRecorded {
+		app = r.home().Latest(app)
+	}
+	s.markProcessed(target)
+	after, err := r.report(ctx, app, m, p, a.result)
+	if err == nil && a.tokensErr != nil {
+		return Again(a.tokensErr)
+	}
+	return after, err
+}
+
+// longestUnseen is how long a watch may not show an object that a process requested before it died. The API
+// server aborts a request after a minute (its --request-timeout), and a stalled watch is detected after at
+// most 80 seconds.
+const longestUnseen = time.Minute + 80*time.Second
+
+// protect writes the write-ahead record before the first write of a plan, unless the Application already has
+// it. With the finalizer, the Application cannot be deleted without the controller. With the annotations, its
+// kinds are known if the process dies before it writes the status. A kind that is already named is kept for
+// some time, because objects that a previous process was about to create when it died may not be visible yet.
+func (r *Reconciler) protect(ctx context.Context, app *v1alpha1.Application, p *plan.Plan, s *Snapshot) (*v1alpha1.Application, error) {
+	if !p.HasWork() {
+		return app, nil
+	}
+	early := r.Now().Before(s.memory.since.Add(longestUnseen)) || s.unannounced() != nil
+	marks := ahead(app, p, early, early || s.memory.postponed != nil)
+	finalizers := app.Finalizers
+	if !slices.Contains(finalizers, v1alpha1.Finalizer) {
+		finalizers = append(slices.Clone(finalizers), v1alpha1.Finalizer)
+	}
+	if len(marks) == 0 && len(finalizers) == len(app.Finalizers) {
+		return app, nil
+	}
+	return r.home().WriteMetadata(ctx, app, finalizers, marks)
+}
+
+// Ahead returns the annotations that an Application can be created with, in addition to the finalizer, so
+// that nothing must be written before its first objects are created. It returns none if the plan creates
+// nothing.
+func Ahead(p *plan.Plan, app *v1alpha1.Application) map[string]string {
+	if p.Invalid != nil || !p.HasWork() {
+		return nil
+	}
+	return ahead(app, p, true, true)
+}
+
+// ahead returns the annotations that must change before a plan is executed. early keeps the kinds and
+// namespaces that are already named, keep the objects.
+func ahead(app *v1alpha1.Application, p *plan.Plan, early, keep bool) map[string]string {
+	gvks := map[schema.GroupVersionKind]struct{}{}
+	for _, change := range p.Changes {
+		gvks[change.GVK()] = struct{}{}
+	}
+	for _, r := range app.Status.Resources {
+		gvks[schema.FromAPIVersionAndKind(r.APIVersion, r.Kind)] = struct{}{}
+	}
+	if early {
+		for _, gvk := range announced(app) {
+			gvks[gvk] = struct{}{}
+		}
+	}
+	marks := map[string]string{}
+	if kinds := kindsAnnotation(gvks); kinds != app.Annotations[v1alpha1.AnnotationKinds] {
+		marks[v1alpha1.AnnotationKinds] = kinds
+	}
+	if namespaces := namespacesAnnotation(app, p, early); namespaces != app.Annotations[v1alpha1.AnnotationNamespaces] {
+		marks[v1alpha1.AnnotationNamespaces] = namespaces
+	}
+	if creating, changed := p.PendingCreates(keep); changed {
+		marks[v1alpha1.AnnotationCreating] = creating
+	}
+	return marks
+}
+
+// recordPostponed writes a postponed status, unless it can wait. Only this process knows its content, and the
+// following work depends on it.
+func (r *Reconciler) recordPostponed(ctx context.Context, app *v1alpha1.Application, m *State) (*v1alpha1.Application, error) {
+	status := m.PendingStatus()
+	if status == nil || delayOf(app.Status, *status) > 0 {
+		return app, nil
+	}
+	if err := r.WriteStatus(ctx, app, *status); err != nil {
+		return nil, err
+	}
+	r.home().Announce(app, m.postponed.event)
+	m.postponed = nil
+	return r.home().Latest(app), nil
+}
+
+// recordAhead records the fields that are about to be written, if they would be unknown after a crash.
+func (r *Reconciler) recordAhead(ctx context.Context, app *v1alpha1.Application, p *plan.Plan) (*v1alpha1.Application, error) {
+	status := p.WriteAheadStatus()
+	if status == nil {
+		return app, nil
+	}
+	if err := r.WriteStatus(ctx, app, *status); err != nil {
+		return nil, err
+	}
+	return r.home().Latest(app), nil
+}
+
+// rememberOrphan records, before any other step, that the objects of an Application that is being deleted are
+// orphaned. The garbage collector removes the finalizer that requests this.
+func (r *Reconciler) rememberOrphan(ctx context.Context, app *v1alpha1.Application, news News) (*v1alpha1.Application, error) {
+	if _, known := app.Annotations[v1alpha1.AnnotationOrphan]; known || !news.Orphan && !plan.RequestsOrphan(app) || !slices.Contains(app.Finalizers, v1alpha1.Finalizer) {
+		return app, nil
+	}
+	return r.home().WriteMetadata(ctx, app, app.Finalizers, map[string]string{v1alpha1.AnnotationOrphan: "true"})
+}

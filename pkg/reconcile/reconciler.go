@@ -1,0 +1,109 @@
+package reconcile
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/intent"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/worker"
+)
+
+// Reconciler reconciles Applications.
+type Reconciler struct {
+	Home ApplicationClient
+	// Slices stores the parts that are too large for an Application; nil: nothing is stored in slices.
+	Slices Slices
+	// MaxBytes is the size of an Application above which its record is stored in slices; 0: the maximum that
+	// the API server stores.
+	MaxBytes int
+	// Target returns the cluster of an Application's objects, with the rights of its ServiceAccount.
+	Target func(app *v1alpha1.Application) (Target, error)
+	// Source returns the translation of an Application's template or archive; nil: there are none.
+	Source func(ctx context.Context, app *v1alpha1.Application, target Target) Source
+	// BeforeDeletes reports whether the resources of an Application that is being deleted may be deleted now;
+	// nil: they may. It is called repeatedly. after is when to call it again, 0 for when something changes.
+	BeforeDeletes func(ctx context.Context, app *v1alpha1.Application, target Target, live map[manifest.ID]map[string]any) (over bool, after time.Duration, err error)
+	Hooks         *hooks.Hooks
+	Callback      func() hooks.Callback
+	Rules         plan.ContestPolicy
+	// Users returns the users who wrote versions of objects, as far as audit events have identified them.
+	// When more audit events arrive, the Application must be reconciled again. nil: there are none.
+	Users func(app *v1alpha1.Application, wanted []v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User
+	// Older returns, by namespace/name, the older Applications that also share an object and have not decided
+	// about that version of it, or a later one. nil: there are none.
+	Older func(app *v1alpha1.Application, id manifest.ID, version string) []string
+	// Now is the clock.
+	Now func() time.Time
+	// Sleep waits; nil: the real clock is used.
+	Sleep func(ctx context.Context, d time.Duration) error
+	// InFlight is the number of parallel requests for one Application; 0: 16. With 1, all requests are sent
+	// on the caller's goroutine.
+	InFlight int
+}
+
+// Source is the translation of a template.
+type Source struct {
+	// Translation is nil for spec.manifest, and while there is no translation that can be used.
+	Translation *intent.Source
+	// Poll is when to check the source again; zero: never.
+	Poll time.Time
+	// Waiting is true while nothing can be decided.
+	Waiting bool
+}
+
+func (r *Reconciler) source(ctx context.Context, app *v1alpha1.Application, target Target) Source {
+	if r.Source == nil {
+		return Source{}
+	}
+	return r.Source(ctx, app, target)
+}
+
+// inFlight returns the number of parallel requests for one Application.
+func (r *Reconciler) inFlight() int {
+	if r.InFlight > 0 {
+		return r.InFlight
+	}
+	return 16
+}
+
+// sleep waits, or returns why it stopped waiting.
+func (r *Reconciler) sleep(ctx context.Context, d time.Duration) error {
+	if r.Sleep != nil {
+		return r.Sleep(ctx, d)
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Again returns worker.ErrOutdated for a conflict, which is then retried soon and does not count as a
+// failure, because the watch is about to deliver the newer version.
+func Again(err error) (time.Duration, error) {
+	if apierrors.IsConflict(err) {
+		return 0, worker.ErrOutdated
+	}
+	if apierrors.IsNotFound(err) {
+		return 0, nil // deleted; the watch will report it
+	}
+	return 0, err
+}
+
+const (
+	// attempts is how often a change is decided again immediately because another client was faster.
+	attempts = 4
+	// requestTimeout is the timeout of one request.
+	requestTimeout = 30 * time.Second
+	// recheckConflict is how long a conflicting object is used before it is read again.
+	recheckConflict = 5 * time.Minute
+)

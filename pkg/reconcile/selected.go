@@ -1,0 +1,233 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/intent"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+)
+
+// ranges returns the ranges of objects to watch for spec.select.
+func (g *gatherer) ranges() cluster.Ranges {
+	ranges := cluster.Ranges{}
+	for _, entry := range g.selections {
+		kind := g.kinds.find(entry.GroupVersionKind)
+		if kind == nil || kind.cause() != nil {
+			continue
+		}
+		for _, r := range g.rangesOf(entry) {
+			if !slices.Contains(ranges[kind.Resource], r) {
+				ranges[kind.Resource] = append(ranges[kind.Resource], r)
+			}
+		}
+	}
+	return ranges
+}
+
+// rangesOf returns one range for each namespace that a spec.select item names, or one range for all
+// namespaces. The ranges contain all conditions that the API server can evaluate.
+func (g *gatherer) rangesOf(entry intent.Selection) []cluster.ObjectRange {
+	r := cluster.ObjectRange{Labels: entry.Labels.String(), Name: entry.Name()}
+	if r.Name == "" {
+		r.Names = strings.Join(entry.Names, ",")
+	}
+	if namespaced, known := g.kinds.Namespaced(entry.GroupKind()); known && !namespaced {
+		return []cluster.ObjectRange{r}
+	}
+	if entry.AllNamespaces() {
+		if !slices.Contains(entry.Namespaces, "*") {
+			r.Namespaces = strings.Join(entry.Namespaces, ",")
+		}
+		return []cluster.ObjectRange{r}
+	}
+	all := make([]cluster.ObjectRange, len(entry.Namespaces))
+	for i, namespace := range entry.Namespaces {
+		all[i] = r
+		all[i].Namespace = namespace
+	}
+	return all
+}
+
+// addSelected adds the objects that spec.select may match. If the objects of an item cannot be read, its
+// matches are unknown, and its objects in the inventory are kept.
+func (g *gatherer) addSelected(ctx context.Context) error {
+	if len(g.selections) == 0 {
+		return nil
+	}
+	var waiting error
+	g.Input.UnresolvedSelections = map[int]*plan.Problem{}
+	for _, entry := range g.selections {
+		found, problem, err := g.matchingObjects(ctx, entry)
+		if err != nil {
+			waiting = err
+		}
+		if problem != nil {
+			g.Input.UnresolvedSelections[entry.Position] = problem
+			continue
+		}
+		for id, object := range found {
+			if entry.Covers(id) && !g.shared[id] { // a shared object is watched by its name
+				g.Input.Live[id] = object
+			}
+		}
+	}
+	if waiting != nil {
+		return waiting
+	}
+	if g.Input.Application.DeletionTimestamp != nil {
+		return nil
+	}
+	selected := intent.Selected(g.Input.Intent(), g.selections)
+	for id, by := range selected {
+		g.desired[id] = by[0].GroupVersionKind
+	}
+	g.retainUnresolved(selected)
+	if len(g.Input.UnresolvedSelections) == 0 {
+		g.delayChurn(selected)
+	}
+	return nil
+}
+
+// matchingObjects returns the objects that an item may match, or why they are unknown. The error is
+// ErrNotSeen.
+func (g *gatherer) matchingObjects(ctx context.Context, entry intent.Selection) (found map[manifest.ID]map[string]any, problem *plan.Problem, waiting error) {
+	kind := g.kinds.find(entry.GroupVersionKind)
+	if kind == nil {
+		return nil, nil, nil
+	}
+	if problem := kind.cause(); problem != nil {
+		return nil, problem, nil
+	}
+	found = map[manifest.ID]map[string]any{}
+	for _, part := range g.rangesOf(entry) {
+		objects, err := g.view.Range(ctx, kind.GroupKind(), kind.Mapping, part)
+		switch {
+		case errors.Is(err, ErrNotSeen):
+			waiting = err
+			continue
+		case err != nil && g.request.MayList == nil: // reads use the user's rights
+			return nil, g.view.Problem(err, listOf(kind, part), "list"), nil
+		case err != nil:
+			return nil, watchProblem(kind.GroupKind(), kind.Resource, err), nil
+		}
+		if problem := g.listProblem(ctx, kind, part, objects); problem != nil {
+			return nil, problem, nil
+		}
+		for id, object := range objects {
+			found[id] = object
+		}
+	}
+	return found, nil, waiting
+}
+
+func listOf(kind *knownKind, part cluster.ObjectRange) cluster.Location {
+	return cluster.Location{ID: manifest.ID{Group: kind.gvk.Group, Kind: kind.gvk.Kind, Namespace: part.Namespace}, Mapping: kind.Mapping, Shared: true}
+}
+
+// listedFor is how long a right to list is not checked again when new objects appear.
+const listedFor = time.Minute
+
+// listProblem returns why the objects of a range may not be used; nil if the ServiceAccount may read all of
+// them. It is necessary because a watch has the rights of the controller. It checks the right once for each
+// generation of the spec. It checks again, at most once a minute, if new objects appeared.
+func (g *gatherer) listProblem(ctx context.Context, kind *knownKind, part cluster.ObjectRange, objects map[manifest.ID]map[string]any) *plan.Problem {
+	app, m := g.Input.Application, g.memory
+	if g.request.MayList == nil || app.DeletionTimestamp != nil {
+		return nil
+	}
+	key := listKey{kind.GroupKind(), part.Namespace, part.Name}
+	known, has := m.lists[key]
+	uids, news := make(map[string]struct{}, len(objects)), false
+	for _, object := range objects {
+		uid := uidOf(object)
+		_, shown := known.uids[uid]
+		uids[uid], news = struct{}{}, news || !shown
+	}
+	now := listPermission{generation: app.Generation, account: app.Spec.ServiceAccountName, at: known.at, uids: uids}
+	if !has || known.generation != now.generation || known.account != now.account || news && g.Input.Now.Sub(known.at) > listedFor {
+		at := listOf(kind, part)
+		if blocked := g.Input.Blocked[at.ID]; blocked != nil {
+			return blocked
+		}
+		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+		defer cancel()
+		if err := g.request.MayList(ctx, kind.Mapping, part); err != nil {
+			delete(m.lists, key)
+			return m.failed(at.ID, g.view.Problem(err, at, "list"), g.Input.Now)
+		}
+		delete(m.failures, at.ID)
+		now.at = g.Input.Now
+	}
+	put(&m.lists, key, now)
+	return nil
+}
+
+// retainUnresolved keeps the objects in the inventory that a spec.select item with unknown matches may cover.
+func (g *gatherer) retainUnresolved(selected map[manifest.ID][]intent.Selection) {
+	for _, entry := range g.selections {
+		problem := g.Input.UnresolvedSelections[entry.Position]
+		if problem == nil {
+			continue
+		}
+		for _, status := range g.Input.Application.Status.Resources {
+			id := manifest.IDFromReference(status.ResourceReference)
+			_, desired := g.desired[id]
+			if claim.RecordedPolicy(g.Input.Application, &status).Claims && !desired && selected[id] == nil && entry.Covers(id) {
+				g.Input.Blocked[id] = problem
+			}
+		}
+	}
+}
+
+const (
+	// freeComings is how often an object can leave the selection before it is deferred when it matches again.
+	freeComings = 4
+	// longestComing is the maximum time for which the object is then deferred.
+	longestComing = 5 * time.Minute
+	// forgetComing is how long after an object last left the selection its churn is forgotten.
+	forgetComing = 2 * longestComing
+)
+
+func (c selectionChurn) wait() time.Duration {
+	if c.times <= freeComings {
+		return 0
+	}
+	return min(time.Second<<min(c.times-freeComings, 10), longestComing)
+}
+
+// delayChurn defers objects that repeatedly enter and leave the selection, each time for longer. Holdfast may
+// be the cause: one Application selects objects by a label that another Application holds on the objects that
+// the label selects.
+func (g *gatherer) delayChurn(selected map[manifest.ID][]intent.Selection) {
+	m, now := g.memory, g.Input.Now
+	for id := range m.selected {
+		if selected[id] == nil {
+			put(&m.churn, id, selectionChurn{m.churn[id].times + 1, now})
+		}
+	}
+	m.selected = nil
+	for id := range selected {
+		put(&m.selected, id, struct{}{})
+	}
+	for id, c := range m.churn {
+		if now.Sub(c.left) > forgetComing {
+			delete(m.churn, id)
+			continue
+		}
+		if wait := c.left.Add(c.wait()).Sub(now); wait > 0 && selected[id] != nil {
+			g.Input.Blocked[id] = &plan.Problem{
+				Reason: v1alpha1.ReasonWaiting, RetryAfter: wait,
+				Message: fmt.Sprintf("%s repeatedly starts and stops to match spec.select, so it is held with increasing backoff: check which client changes its labels", id),
+			}
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package reconcile_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/reconcile"
+)
+
+// theirs adds an object of another owner, with or without the label that spec.select matches.
+func (d *desk) theirs(front bool) {
+	tier := "back"
+	if front {
+		tier = "front"
+	}
+	d.live[config] = map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
+		"name": config.Name, "namespace": config.Namespace, "uid": "u-1", "resourceVersion": "1", "labels": map[string]any{"tier": tier},
+	}}
+}
+
+const frontTier = `select: [{apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {tier: front}}, hold: {data: {level: info}}}]`
+
+// If an object repeatedly starts and stops to match, perhaps because of the controller's writes, it is held
+// later each time. The delay is reset when the object has not changed for a while.
+func TestChangingObjectIsHeldLater(t *testing.T) {
+	d := newDesk(t, frontTier)
+	for round := range 5 {
+		d.theirs(true)
+		assert.NotEmpty(t, d.take(t), "round %d", round)
+		d.theirs(false)
+		d.take(t)
+	}
+	d.theirs(true)
+	assert.Empty(t, d.take(t), "it has gone five times")
+	held := apimeta.FindStatusCondition(d.app.Status.Conditions, v1alpha1.ConditionHeld)
+	assert.Equal(t, v1alpha1.ReasonWaiting, held.Reason)
+	assert.Contains(t, held.Message, "repeatedly starts and stops to match spec.select")
+
+	d.now = d.now.Add(3 * time.Second)
+	assert.NotEmpty(t, d.take(t), "it was waited for")
+	d.theirs(false)
+	d.take(t)
+	d.now = d.now.Add(time.Hour)
+	d.take(t)
+	d.theirs(true)
+	assert.NotEmpty(t, d.take(t), "long ago")
+}
+
+// If the objects of a selection cannot be listed, the reconciliation reports no change, and the inventory
+// is unchanged.
+func TestASelectionThatCannotBeListed(t *testing.T) {
+	d := newDesk(t, frontTier)
+	d.theirs(true)
+	assert.NotEmpty(t, d.take(t))
+	assert.Len(t, d.app.Status.Resources, 1)
+
+	d.theirs(false)
+	d.mayNot = fmt.Errorf("not now")
+	d.app.Generation++
+	assert.Empty(t, d.take(t), "nothing is released")
+	assert.Len(t, d.app.Status.Resources, 1)
+	held := apimeta.FindStatusCondition(d.app.Status.Conditions, v1alpha1.ConditionHeld)
+	assert.Equal(t, v1alpha1.ReasonRetrying, held.Reason)
+
+	d.mayNot = nil
+	d.now = d.now.Add(time.Minute)
+	d.take(t, reconcile.News{Changed: true})
+	assert.Empty(t, d.app.Status.Resources)
+}

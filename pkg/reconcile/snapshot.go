@@ -1,0 +1,429 @@
+package reconcile
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/intent"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/writer"
+)
+
+// Request is the input of one reconciliation.
+type Request struct {
+	Application *v1alpha1.Application
+	// Source is the translation of spec.tosca or spec.csar; nil for spec.manifest.
+	Source *intent.Source
+	// Memory is the state of the Application from previous reconciliations.
+	Memory   *State
+	Hooks    *hooks.Hooks
+	Callback hooks.Callback
+	Rules    plan.ContestPolicy
+	Now      time.Time
+	// Kinds are resolved in addition to the kinds that the Application names.
+	Kinds []schema.GroupVersionKind
+	// Users returns the users who wrote these versions, if they are known. If it is nil, no user is known.
+	Users func([]v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User
+	// Older is Reconciler.Older for this Application; nil: there are none.
+	Older func(id manifest.ID, version string) []string
+	// Holder returns another Application by its namespace/name, from the cache or read from the API server;
+	// nil if there is none. If it is nil, other Applications cannot be read.
+	Holder func(ctx context.Context, name string, read bool) (*v1alpha1.Application, error)
+	// ReadDesired reads desired objects that are in no watch. Without it, a create finds out whether they
+	// exist.
+	ReadDesired bool
+	// Shared returns a shared object from its watch (see Target); nil if ReadDesired reads it.
+	Shared func(at cluster.Location) (map[string]any, error)
+	// MayList is Target.MayList; nil if all reads use the rights of the caller.
+	MayList func(ctx context.Context, mapping cluster.Mapping, r cluster.ObjectRange) error
+}
+
+// Snapshot is the gathered input of a decision.
+type Snapshot struct {
+	Input  plan.Input
+	memory *State
+	kinds  *knownKinds
+	// shared has the desired objects that are shared.
+	shared map[manifest.ID]bool
+	// reads has the objects that are processed: see Target.Processed.
+	reads []read
+	// users is Request.Users.
+	users func([]v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User
+}
+
+// read is an object that is processed, and the writes to it that are known.
+type read struct {
+	at      cluster.Location
+	written writer.Activity
+}
+
+// markProcessed marks the writes to all objects as processed. The writes that are needed for longer are
+// recorded by then.
+func (s *Snapshot) markProcessed(target Target) {
+	for _, l := range s.reads {
+		target.Processed(l.at, l.written)
+	}
+}
+
+// Decide gathers and decides. It repeats both if hooks have added objects of kinds that are not resolved yet.
+// The error is ErrNotSeen while the first list of a watch is not complete.
+func Decide(ctx context.Context, v Reader, r Request) (*Snapshot, *plan.Plan, error) {
+	for {
+		s, err := Gather(ctx, v, r)
+		if err != nil {
+			return nil, nil, err
+		}
+		p := s.decide()
+		if !s.addHookKinds(p) {
+			return s, p, nil
+		}
+	}
+}
+
+func (s *Snapshot) decide() *plan.Plan {
+	if s.Input.Application.DeletionTimestamp != nil {
+		return plan.DecideDeletion(s.Input)
+	}
+	input := s.inputWithPendingStatus()
+	if s.users != nil {
+		input.Users = s.users(plan.UnattributedWrites(input))
+	}
+	return plan.Decide(input)
+}
+
+// inputWithPendingStatus returns the input with the pending status, if a report was postponed.
+func (s *Snapshot) inputWithPendingStatus() plan.Input {
+	status := s.memory.PendingStatus()
+	if status == nil {
+		return s.Input
+	}
+	input, app := s.Input, *s.Input.Application
+	app.Status = *status
+	input.Application = &app
+	return input
+}
+
+// addHookKinds adds the kinds of a plan's changes that are not resolved yet to the kinds to resolve. It
+// reports whether it added any.
+func (s *Snapshot) addHookKinds(p *plan.Plan) bool {
+	learned := false
+	for _, change := range p.Changes {
+		gvk := change.GVK()
+		if s.kinds.first[gvk.GroupKind()] == nil && !s.memory.knowsKind(gvk) {
+			s.memory.kinds = append(s.memory.kinds, gvk)
+			learned = true
+		}
+	}
+	return learned
+}
+
+// gatherer collects the input of a decision from a cluster.
+type gatherer struct {
+	*Snapshot
+
+	request Request
+	view    Reader
+	// desired has the desired objects, and the version of each. It is empty if the Application is being
+	// deleted.
+	desired map[manifest.ID]schema.GroupVersionKind
+	// unmarked has the desired objects without tracking metadata of an observe-only Application.
+	unmarked map[manifest.ID]bool
+	// selections has the spec.select items that can be parsed.
+	selections []intent.Selection
+}
+
+// Gather resolves the kinds of an Application, sets the watches, and collects the live objects. It sends no
+// request for kinds that are known and watched.
+func Gather(ctx context.Context, v Reader, r Request) (*Snapshot, error) {
+	app := r.Application
+	manifests := manifestsOf(app, r.Source)
+	s := &Snapshot{memory: r.Memory, users: r.Users}
+	g := &gatherer{Snapshot: s, request: r, view: v}
+	s.kinds = lookUp(ctx, v, app, manifests, slices.Concat(r.Memory.kinds, r.Kinds))
+	g.selections, _ = intent.Selections(app) // the plan reports their errors
+	if app.DeletionTimestamp == nil {
+		g.desired = desiredIDs(manifests, app.Namespace, manifest.WithDefined(s.kinds, manifests))
+		s.shared = intent.Shared((&plan.Input{Application: app, Source: r.Source, Kinds: s.kinds}).Intent())
+	}
+	if observes(app) {
+		g.unmarked = r.Memory.unmarked
+	}
+	v.Need(s.kinds.resources(), namespacesOf(app, manifests), g.named(), g.ranges())
+	s.Input = plan.Input{
+		Application: app, Kinds: s.kinds, Memory: &r.Memory.plan, ContestPolicy: r.Rules, Now: r.Now,
+		Live: map[manifest.ID]map[string]any{}, Observations: plan.Observations{ObservedWrites: map[manifest.ID]writer.Activity{}, FinishedJobs: map[manifest.ID]map[string]any{}}, Blocked: r.Memory.blocked(r.Now),
+		Source: r.Source, Hooks: r.Hooks, Callback: r.Callback, Normalize: cluster.Normalize,
+	}
+	waiting := g.addMarked(ctx)
+	if waiting == nil && g.findUnmarked() {
+		v.Need(s.kinds.resources(), namespacesOf(app, manifests), g.named(), g.ranges())
+	}
+	if err := cmp.Or(waiting, g.addNamed(ctx), g.addSelected(ctx), g.addProfiles(ctx)); err != nil {
+		return nil, err
+	}
+	g.addWritten()
+	g.addOlder()
+	g.addUnwatchedCache()
+	g.addKindProblems()
+	if r.ReadDesired {
+		g.addDesired(ctx)
+	}
+	err := g.addUnwatched(ctx)
+	g.addHolders(ctx)
+	return s, err
+}
+
+// manifestsOf returns the manifests of an Application that can be decoded, without unused Helm hooks.
+func manifestsOf(app *v1alpha1.Application, source *intent.Source) []map[string]any {
+	if source != nil {
+		return slices.DeleteFunc(slices.Clone(source.Objects), manifest.IsUnusedHook)
+	}
+	var manifests []map[string]any
+	for _, item := range app.Spec.Manifest {
+		if content, err := manifest.DecodeJSON(item.Raw); err == nil && !manifest.IsUnusedHook(content) {
+			manifests = append(manifests, content)
+		}
+	}
+	return manifests
+}
+
+// desiredIDs returns the objects that the manifests identify, with the version of each.
+func desiredIDs(manifests []map[string]any, namespace string, scopes manifest.Scopes) map[manifest.ID]schema.GroupVersionKind {
+	ids := map[manifest.ID]schema.GroupVersionKind{}
+	for _, content := range manifests {
+		if id, ok := manifest.Identify(content, namespace, scopes); ok {
+			apiVersion, _ := content["apiVersion"].(string)
+			ids[id] = schema.FromAPIVersionAndKind(apiVersion, id.Kind)
+		}
+	}
+	return ids
+}
+
+// addMarked adds the objects that have the Application's tracking label. It requests all kinds before it
+// returns ErrNotSeen, so that all watches start together.
+func (g *gatherer) addMarked(ctx context.Context) error {
+	var waiting error
+	for _, kind := range g.kinds.all() {
+		if kind.problem != nil {
+			continue // it is not watched
+		}
+		marked, err := g.view.Marked(ctx, kind.GroupKind(), kind.Mapping)
+		switch {
+		case errors.Is(err, ErrNotSeen):
+			waiting = err
+		case err != nil:
+			kind.problem = watchProblem(kind.GroupKind(), kind.Resource, err)
+		default:
+			if err := g.view.Silent(kind.Mapping); err != nil {
+				g.Input.StaleKinds = append(g.Input.StaleKinds, watchProblem(kind.GroupKind(), kind.Resource, err))
+			}
+		}
+		maps.Copy(g.Input.FinishedJobs, g.view.Ended(kind.GroupKind(), kind.Mapping))
+		for id, object := range marked {
+			if version := g.desired[id]; g.Input.Live[id] == nil || version == kind.gvk {
+				g.Input.Live[id] = object
+			}
+		}
+	}
+	return waiting
+}
+
+// addWritten adds the observed writes to the objects that are watched. It leaves out writes to newer versions than
+// those in Live, which the watch has delivered since.
+func (g *gatherer) addWritten() {
+	for _, kind := range g.kinds.all() {
+		if kind.problem != nil {
+			continue
+		}
+		for id, written := range g.view.Written(kind.GroupKind(), kind.Mapping) {
+			metadata, _ := g.Input.Live[id]["metadata"].(map[string]any)
+			isGone := g.Input.Live[id] == nil && written.ManagedFields == nil
+			if version, _ := metadata["resourceVersion"].(string); version != written.ResourceVersion && !isGone {
+				continue
+			}
+			g.Input.ObservedWrites[id] = written
+			g.reads = append(g.reads, read{cluster.Location{ID: id, Mapping: kind.Mapping}, written})
+		}
+	}
+}
+
+// addProfiles adds the HoldProfiles that apply to the Application. It skips Applications that are being
+// deleted.
+func (g *gatherer) addProfiles(ctx context.Context) (err error) {
+	if g.Input.Application.DeletionTimestamp != nil {
+		return nil
+	}
+	g.Input.Profiles, err = g.view.Profiles(ctx, sortedIDs(g.desired))
+	return err
+}
+
+// addUnwatchedCache adds the objects that were read and are in no watch.
+func (g *gatherer) addUnwatchedCache() {
+	for id, f := range g.memory.unwatched {
+		if _, watched := g.Input.Live[id]; watched || !g.Input.Now.Before(f.until) {
+			delete(g.memory.unwatched, id)
+			continue
+		}
+		g.Input.Live[id] = f.object
+	}
+}
+
+// addKindProblems adds the problems of kinds to all objects of these kinds.
+func (g *gatherer) addKindProblems() {
+	for id, gvk := range g.desired {
+		if kind := g.kinds.find(gvk); kind != nil && kind.cause() != nil {
+			g.Input.Blocked[id] = kind.cause()
+		}
+	}
+	for _, status := range g.Input.Application.Status.Resources {
+		id := manifest.IDFromReference(status.ResourceReference)
+		if kind := g.kinds.first[id.GroupKind()]; kind != nil && kind.problem != nil {
+			g.Input.Blocked[id] = kind.problem
+		}
+	}
+}
+
+// ReadsAtOnce is the maximum number of objects that are read in parallel.
+const ReadsAtOnce = 16
+
+// addDesired reads the desired objects that are in no watch.
+func (g *gatherer) addDesired(ctx context.Context) {
+	var mu sync.Mutex
+	var reads errgroup.Group
+	reads.SetLimit(ReadsAtOnce)
+	for id, gvk := range g.desired {
+		kind := g.kinds.find(gvk)
+		if g.Input.Live[id] != nil || g.Input.Blocked[id] != nil || kind == nil || kind.cause() != nil {
+			continue
+		}
+		reads.Go(func() error {
+			at := cluster.Location{ID: id, Mapping: kind.Mapping}
+			object, err := g.view.Get(ctx, at)
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err == nil:
+				g.Input.Live[id] = object
+			case !apierrors.IsNotFound(err):
+				g.Input.Blocked[id] = g.view.Problem(err, at, "get")
+			}
+			return nil
+		})
+	}
+	_ = reads.Wait() // the errors are in g.Input.Blocked
+}
+
+// addUnwatched reads objects that may exist, are no longer desired, and are in no store. An object that lost
+// the tracking label is not gone until a read returns that. An object whose create had no response may not be
+// in the watch yet.
+func (g *gatherer) addUnwatched(ctx context.Context) error {
+	recorded := map[manifest.ID]bool{}
+	for _, status := range g.Input.Application.Status.Resources {
+		id := manifest.IDFromReference(status.ResourceReference)
+		recorded[id] = true
+		if plan.MayExist(status) && !g.memory.gone[status.UID] && !g.memory.unanswered[id] {
+			if problem := g.addLeft(ctx, id); problem != nil {
+				g.Input.Blocked[id] = problem
+			}
+		}
+	}
+	for _, id := range sortedIDs(g.memory.unanswered) {
+		problem := g.addLeft(ctx, id)
+		switch {
+		case problem == nil:
+		case recorded[id]:
+			g.Input.Blocked[id] = problem
+		default:
+			return problem
+		}
+	}
+	return nil
+}
+
+// addLeft reads an object unless it is desired, already known, or of a kind that cannot be read. It returns
+// the problem that prevents the read now.
+func (g *gatherer) addLeft(ctx context.Context, id manifest.ID) *plan.Problem {
+	if g.Input.Live[id] != nil {
+		delete(g.memory.unanswered, id)
+		return nil
+	}
+	kind := g.kinds.first[id.GroupKind()]
+	_, desired := g.desired[id]
+	if readable := kind != nil && kind.problem == nil; !readable || desired {
+		return nil
+	}
+	if blocked := g.Input.Blocked[id]; blocked != nil {
+		return blocked
+	}
+	at := cluster.Location{ID: id, Mapping: kind.Mapping}
+	object, err := g.view.Get(ctx, at)
+	switch {
+	case err == nil:
+		g.Input.Live[id] = object
+	case apierrors.IsNotFound(err):
+		delete(g.memory.unanswered, id)
+	default:
+		return g.memory.failed(id, g.view.Problem(err, at, "get"), g.Input.Now)
+	}
+	return nil
+}
+
+// unannounced returns why objects of a kind in the write-ahead annotation cannot be read now; nil if there is
+// no such kind. A previous process may have created objects that are not in the inventory.
+func (s *Snapshot) unannounced() *plan.Problem {
+	for _, gvk := range announced(s.Input.Application) {
+		kind := s.kinds.first[gvk.GroupKind()]
+		if kind != nil && kind.problem != nil && kind.problem.Disposition() == v1alpha1.DispositionRetry {
+			return kind.problem
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) request(app *v1alpha1.Application, m *State, target Target, source *intent.Source) Request {
+	request := Request{Application: app, Source: source, Memory: m, Hooks: r.Hooks, Rules: r.Rules, Now: r.Now(), Shared: target.Shared, MayList: target.MayList}
+	if r.Callback != nil {
+		request.Callback = r.Callback()
+	}
+	if r.Older != nil {
+		request.Older = func(id manifest.ID, version string) []string { return r.Older(app, id, version) }
+	}
+	request.Holder = r.holder
+	if r.Users != nil {
+		request.Users = func(wanted []v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User {
+			return r.Users(app, wanted)
+		}
+	}
+	return request
+}
+
+// holder returns another Application by its namespace/name; nil if there is none.
+func (r *Reconciler) holder(ctx context.Context, name string, read bool) (*v1alpha1.Application, error) {
+	key := &v1alpha1.Application{}
+	key.Namespace, key.Name, _ = strings.Cut(name, "/")
+	if !read {
+		if latest := r.Home.Latest(key); latest.UID != "" {
+			return latest, nil
+		}
+		return nil, nil
+	}
+	holder, err := r.Home.Read(ctx, key)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return holder, err
+}
