@@ -143,7 +143,7 @@ func TestReinstallAfterUninstall(t *testing.T) {
 		// its next write can conflict with its own previous one.
 		kinds := []string{"applications.holdfast.dev", "applicationslices.holdfast.dev", "holdprofiles.holdfast.dev", "mysqls.fnjoin.com"}
 		installed.Eventually(t, c, "get", strings.Join(kinds, ","), "--all-namespaces")
-		kubectl(t, c, "", "delete", "--timeout=10m", "--filename=install.yaml")
+		kubectl(t, c, "", "delete", "--ignore-not-found", "--timeout=10m", "--filename=install.yaml") // the objects of the namespace may be deleted with it
 		left := kubectl(t, c, string(deploy.Install()), "get", "--ignore-not-found", "--output=name", "--filename=-")
 		assert.Empty(t, strings.ReplaceAll(left, "clusterrole.rbac.authorization.k8s.io/holdfast-kinds\n", ""))
 	}
