@@ -5,6 +5,6 @@
 // controller's last write, so that a lagging watch cannot cause a second write.
 //
 //	kinds := cluster.NewMapper(client)
-//	watches := cluster.NewWatches(client.Own, handler, cluster.StallTimeouts{})
+//	watches := cluster.NewWatches(client, handler, cluster.StallTimeouts{})
 //	writer, err := client.WriterFor("default", "holdfast-applier")
 package cluster

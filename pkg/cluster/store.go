@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
@@ -278,8 +279,12 @@ func (s *Store) Add(item any) error { return s.Update(item) }
 
 // Update handles a watch event.
 func (s *Store) Update(item any) error {
-	if u, ok := item.(*unstructured.Unstructured); ok && (s.Get(keyOf(u)).isVersion(u) || s.keeps.ignores(keyOf(u))) {
+	if u, ok := item.(metav1.Object); ok && (s.Get(keyOf(u)).isVersion(u) || s.keeps.ignores(keyOf(u))) {
 		return nil // most often the watch event of the controller's own write
+	}
+	item, err := decoded(item)
+	if err != nil {
+		return err
 	}
 	var managed []any
 	if u, ok := item.(*unstructured.Unstructured); ok {
@@ -303,7 +308,7 @@ func (s *Store) Update(item any) error {
 }
 
 // isVersion reports whether an object is in the given version. It accepts nil.
-func (o *Object) isVersion(u *unstructured.Unstructured) bool {
+func (o *Object) isVersion(u metav1.Object) bool {
 	return o != nil && o.UID == u.GetUID() && o.ResourceVersion == u.GetResourceVersion()
 }
 
@@ -312,13 +317,13 @@ type nameFilter func(types.NamespacedName) bool
 
 func (f nameFilter) ignores(key types.NamespacedName) bool { return f != nil && !f(key) }
 
-func keyOf(u *unstructured.Unstructured) types.NamespacedName {
+func keyOf(u metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
 }
 
 // Delete handles a watch event: the object was deleted, or no longer matches the selector.
 func (s *Store) Delete(item any) error {
-	if u, ok := item.(*unstructured.Unstructured); ok && s.keeps.ignores(keyOf(u)) {
+	if u, ok := item.(metav1.Object); ok && s.keeps.ignores(keyOf(u)) {
 		return nil
 	}
 	o, err := s.objectOf(item)
@@ -401,7 +406,7 @@ func (s *Store) Replace(items []any, version string) error {
 func (s *Store) listed(items []any) (all map[types.NamespacedName]listedObject, sharing map[types.NamespacedName][]types.UID, err error) {
 	all, sharing = make(map[types.NamespacedName]listedObject, len(items)), map[types.NamespacedName][]types.UID{}
 	for _, item := range items {
-		if u, ok := item.(*unstructured.Unstructured); ok && s.keeps.ignores(keyOf(u)) {
+		if u, ok := item.(metav1.Object); ok && s.keeps.ignores(keyOf(u)) {
 			continue
 		}
 		o, err := s.listedOf(item)
@@ -462,18 +467,22 @@ func (s *Store) Resync() error { return nil }
 // Transformer returns a function that compresses the initial objects of a stream as they arrive.
 func (s *Store) Transformer() cache.TransformFunc {
 	return func(item any) (any, error) {
-		u, ok := item.(*unstructured.Unstructured)
+		u, ok := item.(metav1.Object)
 		switch {
 		case !ok:
 			return item, nil
 		case s.keeps.ignores(keyOf(u)):
-			return &Object{Key: types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}}, nil
+			return &Object{Key: keyOf(u)}, nil
 		}
 		return s.listedOf(u)
 	}
 }
 
 func (s *Store) objectOf(item any) (*Object, error) {
+	item, err := decoded(item)
+	if err != nil {
+		return nil, err
+	}
 	switch item := item.(type) {
 	case *Object:
 		return item, nil
@@ -487,6 +496,10 @@ func (s *Store) objectOf(item any) (*Object, error) {
 
 // listedOf converts an object of a list.
 func (s *Store) listedOf(item any) (listedObject, error) {
+	item, err := decoded(item)
+	if err != nil {
+		return listedObject{}, err
+	}
 	switch item := item.(type) {
 	case listedObject:
 		return item, nil

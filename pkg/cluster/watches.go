@@ -9,7 +9,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -27,7 +26,7 @@ type Watches struct {
 	// before Run.
 	Manifests func(application types.UID) *Manifests
 
-	client   dynamic.Interface
+	client   *Client
 	handler  Handler
 	patience StallTimeouts
 	line     connectionHealth
@@ -73,7 +72,7 @@ type kindWatch struct {
 }
 
 // NewWatches returns a Watches without any watch.
-func NewWatches(client dynamic.Interface, handler Handler, patience StallTimeouts) *Watches {
+func NewWatches(client *Client, handler Handler, patience StallTimeouts) *Watches {
 	if patience == (StallTimeouts{}) {
 		patience = defaultStallTimeouts
 	}
@@ -230,15 +229,15 @@ func (w *Watches) start(resource watchScope) *kindWatch {
 		selector, k.store.changed = resource.Labels, w.sharedChanged(resource)
 		k.store.ShareWith(func(key types.NamespacedName) []types.UID { return w.sharers(resource, key) })
 	}
-	client := inNamespace(w.client.Resource(resource.GroupVersionResource), resource.Namespace)
+	client := inNamespace(w.client.Own.Resource(resource.GroupVersionResource), resource.Namespace)
 	f := &consistentListWatcher{
 		list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return client.List(ctx, options)
 		},
-		watch: client.Watch, selector: selector, name: resource.Name, asks: k.store.BeginList, pulse: k.pulse,
+		watch: w.client.watcher(resource.GroupVersionResource, resource.Namespace), selector: selector, name: resource.Name, asks: k.store.BeginList, pulse: k.pulse,
 		noted: func(err error) { w.report(resource, k, err, false) },
 	}
-	reflector := cache.NewReflectorWithOptions(f.listerWatcher(), &unstructured.Unstructured{}, k.store,
+	reflector := cache.NewReflectorWithOptions(f.listerWatcher(), nil, k.store,
 		cache.ReflectorOptions{Name: resource.String(), TypeDescription: resource.GroupVersionResource.String(), Backoff: w.patience.backoff()})
 	w.wait.Go(func() { reflector.RunWithContext(ctx) })
 	return k
