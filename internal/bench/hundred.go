@@ -87,7 +87,7 @@ func (b *bench) restarted(ctx context.Context) (rest int, err error) {
 	if b.process, err = b.startAs(ctx, b.controller, "--metrics-bind-address="+address); err != nil {
 		return 0, err
 	}
-	verified, err := turnsEnd(ctx, "http://"+address+"/metrics")
+	verified, err := verifiedAt(ctx, "http://"+address+"/metrics", b.objects/objectsEach)
 	if err != nil {
 		return 0, err
 	}
@@ -167,16 +167,20 @@ func hundredApplication(i int) *unstructured.Unstructured {
 	return app
 }
 
-// turnsEnd returns the time at which the last reconcile was seen to end, before three seconds without any.
-func turnsEnd(ctx context.Context, url string) (time.Time, error) {
+// verifiedAt returns the time of the last reconcile before three seconds without any, once the controller has
+// compared the objects of n Applications.
+func verifiedAt(ctx context.Context, url string, n int) (time.Time, error) {
 	last, since := 0.0, time.Now()
-	for last == 0 || time.Since(since) < 3*time.Second {
-		n, err := reconciles(ctx, url)
+	for {
+		ready, reconciles, err := counts(ctx, url)
 		if err != nil {
 			return since, err
 		}
-		if n != last {
-			last, since = n, time.Now()
+		if reconciles != last || ready < float64(n) {
+			last, since = reconciles, time.Now()
+		}
+		if time.Since(since) >= 3*time.Second {
+			return since, nil
 		}
 		select {
 		case <-ctx.Done():
@@ -184,33 +188,36 @@ func turnsEnd(ctx context.Context, url string) (time.Time, error) {
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
-	return since, nil
 }
 
-// reconciles returns the number of reconciles of the controller.
-func reconciles(ctx context.Context, url string) (all float64, err error) {
+// counts returns the number of Applications that are ready since the controller has started, and the number of
+// its reconciles. A reconcile before the first list of a kind ends without a result.
+func counts(ctx context.Context, url string) (ready, reconciles float64, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	defer func() { _ = response.Body.Close() }()
 	lines := bufio.NewScanner(response.Body)
 	for lines.Scan() {
-		if !strings.HasPrefix(lines.Text(), "holdfast_reconciles_total{") {
-			continue
+		name, text, _ := strings.Cut(lines.Text(), "} ")
+		switch {
+		case name == `holdfast_applications{ready="True"`:
+			ready, err = strconv.ParseFloat(text, 64)
+		case strings.HasPrefix(name, "holdfast_reconciles_total{"):
+			var some float64
+			some, err = strconv.ParseFloat(text, 64)
+			reconciles += some
 		}
-		_, text, _ := strings.Cut(lines.Text(), "} ")
-		of, err := strconv.ParseFloat(text, 64)
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
-		all += of
 	}
-	return all, lines.Err()
+	return ready, reconciles, lines.Err()
 }
 
 // freeAddress returns an address that is currently not in use.
