@@ -11,18 +11,20 @@ import (
 	"holdfast.dev/holdfast/pkg/reconcile"
 )
 
-// Ahead lists the annotations of the write-ahead record, which the controller writes before it creates the
-// first object. They are not part of the user's input.
+// Ahead lists the annotations of the write-ahead record. The controller writes them before it creates the first
+// object; see "Crashes" in docs/design.md. They are not part of the user's input.
 var Ahead = []string{v1alpha1.AnnotationKinds, v1alpha1.AnnotationNamespaces, v1alpha1.AnnotationCreating}
 
-// WithAhead returns the content of an Application that is about to be created, with the write-ahead record
-// of the controller. The controller then needs one request less before its first write. The content is
-// returned unchanged if it is unknown what the controller will create, or if it creates nothing.
+// WithAhead returns a copy of the content of an Application that is about to be created, with the write-ahead
+// record and the finalizer of the controller. The controller then needs one request less before its first write.
+// WithAhead returns the content itself if Check could not decide, or if the plan creates nothing. Call it after
+// Check.
 func (s *Submission) WithAhead(content map[string]any) map[string]any {
 	if s.input == nil {
 		return content
 	}
 	app := s.input.Application.DeepCopy()
+	// The API server assigns the UID. A placeholder makes the plan treat the Application as a stored one.
 	app.UID = "not known yet"
 	input := *s.input
 	input.Application = app

@@ -18,13 +18,17 @@ import (
 // Subject is an Application, with the document in which it is written.
 type Subject struct {
 	*v1alpha1.Application
+	// Document has a Value only if the Application was read from a file. Otherwise it only names the Application
+	// for messages.
 	Document manifest.Document
-	// NewSource is set if the status belongs to another template or archive.
+	// NewSource is true if the status belongs to another template or archive than the spec. The last-applied
+	// state then cannot replace a translation.
 	NewSource bool
 }
 
-// Applications returns the Applications in the files. The error joins the validation errors of all of them;
-// the result is then incomplete.
+// Applications returns the Applications in the files, with the content of their slices. It returns an error if
+// there is none, and for each document that is neither an Application nor an ApplicationSlice. The error joins
+// the validation errors of all documents; the result is then incomplete.
 func (s Sources) Applications(ctx context.Context) ([]Subject, error) {
 	documents, err := s.Input.Read(ctx, s.Files)
 	if err != nil {
@@ -33,6 +37,7 @@ func (s Sources) Applications(ctx context.Context) ([]Subject, error) {
 	return s.applicationsIn(documents)
 }
 
+// applicationsIn is Applications for documents that are already read and contain no HoldProfiles.
 func (s Sources) applicationsIn(documents []manifest.Document) ([]Subject, error) {
 	documents, get, err := takeSlices(documents)
 	if err != nil {
@@ -62,6 +67,7 @@ func (s Sources) applicationsIn(documents []manifest.Document) ([]Subject, error
 // Names returns the names of the files for messages.
 func (s Sources) Names() []string { return namesOf(s.Files) }
 
+// namesOf returns the names of files for messages, in the same order.
 func namesOf(files []string) []string {
 	names := make([]string, len(files))
 	for i, file := range files {
@@ -72,6 +78,7 @@ func namesOf(files []string) []string {
 	return names
 }
 
+// find returns the Application with the same namespace and name.
 func find(apps []Subject, like Subject) (Subject, bool) {
 	for _, app := range apps {
 		if app.Namespace == like.Namespace && app.Name == like.Name {
@@ -81,8 +88,8 @@ func find(apps []Subject, like Subject) (Subject, bool) {
 	return Subject{}, false
 }
 
-// readApplication decodes a document as an Application. A null leaf is only valid in a file: the API server
-// has none in an Application that the controller accepts.
+// readApplication decodes a document as an Application. namespace is used if the document has none. A null leaf
+// is only valid in a file. The API server has none in an Application that the controller accepts.
 func readApplication(document manifest.Document, namespace string) (Subject, error) {
 	if err := isApplication(document); err != nil {
 		return Subject{}, err
@@ -91,6 +98,8 @@ func readApplication(document manifest.Document, namespace string) (Subject, err
 		return Subject{}, err
 	}
 	content := document.Value
+	// Without a UID, a user wrote the file, so null leaves are valid. With a UID, the engine reports them as the
+	// controller would.
 	if spec, ok := content["spec"].(map[string]any); ok && manifest.NestedString(content, "metadata", "uid") == "" {
 		content, spec = maps.Clone(content), maps.Clone(spec)
 		replaceNulls(spec)
@@ -101,6 +110,7 @@ func readApplication(document manifest.Document, namespace string) (Subject, err
 		return Subject{}, FaultAt(document, nil, err.Error())
 	}
 	app := &v1alpha1.Application{}
+	// Integers beyond 2^53 would lose digits as floats.
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, app); err != nil {
 		return Subject{}, FaultAt(document, nil, "is not an Application: "+err.Error())
 	}
@@ -110,7 +120,7 @@ func readApplication(document manifest.Document, namespace string) (Subject, err
 	return Subject{Application: app, Document: document}, nil
 }
 
-// isApplication returns an error if the document is not an Application of this API version.
+// isApplication returns an error with the remedy if the document is not an Application of this API version.
 func isApplication(document manifest.Document) error {
 	apiVersion, _ := document.Value["apiVersion"].(string)
 	kind, _ := document.Value["kind"].(string)

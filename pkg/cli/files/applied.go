@@ -11,8 +11,9 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// asApplied returns the Application with its last-applied state as manifests, for a template that only the
-// controller can translate, or hooks that only the controller has. Values of Secrets are free, because no status contains them.
+// asApplied returns a copy of the Application with its last-applied state as manifests. It is for a template
+// that only the controller can translate, or for hooks that only the controller has. Values of Secrets are free,
+// because no status contains them.
 func (app Subject) asApplied() Subject {
 	status := app.Status
 	applied := app.DeepCopy()
@@ -29,6 +30,7 @@ func (app Subject) asApplied() Subject {
 			applied.Status.LastAppliedManifest[i] = rawOf(content)
 		}
 		applied.Spec.Manifest = append(applied.Spec.Manifest, rawOf(content))
+		// Both lists have the same order. A default schema is left out, because the plan computes it again.
 		if i < len(status.MangledObserverSchema) && !isDefault(status.Resources, content, app.Namespace) {
 			applied.Spec.ObserverSchema = append(applied.Spec.ObserverSchema, status.MangledObserverSchema[i])
 		}
@@ -47,8 +49,8 @@ func isDefault(resources []v1alpha1.ResourceStatus, content map[string]any, name
 	return true
 }
 
-// isPruned reports whether the last-applied state contains an object only until its deletion begins: the
-// inventory marks it as pruned, and the last observed state does not contain it.
+// isPruned reports whether the last-applied state contains an object only until its deletion begins. The
+// inventory marks such an object as pruned, and the last observed state does not contain it.
 func isPruned(status v1alpha1.ApplicationStatus, content map[string]any, namespace string) bool {
 	id, _ := manifest.Identify(content, namespace, intent.Offline())
 	if !slices.ContainsFunc(status.Resources, func(r v1alpha1.ResourceStatus) bool {
@@ -66,7 +68,8 @@ func isPruned(status v1alpha1.ApplicationStatus, content map[string]any, namespa
 // sameName compares IDs without namespaces, because it may be unknown here whether a kind is namespaced.
 func sameName(a, b manifest.ID) bool { return a.Name == b.Name && a.GroupKind() == b.GroupKind() }
 
-// rawOf returns an object in the form in which an Application contains objects.
+// rawOf returns an object in the form in which an Application contains objects. An object that cannot be encoded
+// becomes null.
 func rawOf(content map[string]any) runtime.RawExtension {
 	raw, err := json.Marshal(content)
 	if err != nil {

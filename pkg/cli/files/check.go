@@ -24,11 +24,13 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// checkApplication returns all validation errors in the document of an Application, with line and column.
-// The manifests and the observer schema are left to the engine.
+// checkApplication returns all validation errors in the document of an Application, with line and column. It
+// checks the types of all fields, then the rules of the kind. The engine validates the manifests and the
+// observer schema later.
 func checkApplication(document manifest.Document) error {
 	c := &checker{document: document}
 	c.value(nil, reflect.TypeFor[v1alpha1.Application](), document.Value)
+	// The rules assume the right types. With a wrong type, they would report consequences of that error.
 	if len(c.faults) == 0 {
 		c.rules()
 	}
@@ -40,16 +42,19 @@ func checkApplication(document manifest.Document) error {
 	return errors.Join(all...)
 }
 
+// checker collects the validation errors of one document.
 type checker struct {
 	document manifest.Document
 	faults   []*manifest.Error
 }
 
+// fault adds an error with the position of the field at path. The message begins with the path.
 func (c *checker) fault(path manifest.Path, format string, args ...any) {
 	c.faults = append(c.faults, FaultAt(c.document, path, path.String()+": "+fmt.Sprintf(format, args...)))
 }
 
-// rules checks the requirements of the kind that go beyond types.
+// rules checks the requirements of the kind that go beyond types: a name, exactly one source of manifests, and
+// the definition of the kind.
 func (c *checker) rules() {
 	metadata, _ := c.document.Value["metadata"].(map[string]any)
 	if name, _ := metadata["name"].(string); name == "" {
@@ -91,7 +96,8 @@ func (c *checker) schema(spec map[string]any) {
 	}
 }
 
-// withoutNulls returns a copy of a map without nulls, also in nested maps, because clients drop nulls.
+// withoutNulls returns a copy of a map without nulls, also in nested maps. The validator would reject a null
+// that the API server drops. Nulls inside lists are kept.
 func withoutNulls(value map[string]any) map[string]any {
 	present := map[string]any{}
 	for name, child := range value {
@@ -105,7 +111,8 @@ func withoutNulls(value map[string]any) map[string]any {
 	return present
 }
 
-// specSchema returns the OpenAPI schema of the spec of an Application.
+// specSchema returns the OpenAPI schema of the spec of an Application, from the definition that this program
+// installs. It is parsed once, and panics if that definition has no such schema.
 var specSchema = sync.OnceValue(func() *spec.Schema {
 	documents, err := manifest.Read("install.yaml", deploy.Install())
 	if err != nil {
@@ -132,14 +139,15 @@ var specSchema = sync.OnceValue(func() *spec.Schema {
 var (
 	rawType   = reflect.TypeFor[runtime.RawExtension]()
 	bytesType = reflect.TypeFor[[]byte]()
-	// statusType has its own decoder, but only to unpack its record. Its fields are checked like those of
-	// other types.
+	// statusType has its own decoder, which only unpacks its record. Its fields are checked like those of other
+	// types.
 	statusType = reflect.TypeFor[v1alpha1.ApplicationStatus]()
 	timeType   = reflect.TypeFor[metav1.Time]()
 	decoder    = reflect.TypeFor[json.Unmarshaler]()
 )
 
-// value checks that a value fits the Go type that it is decoded into.
+// value checks that a value fits the Go type that it is decoded into. path is the path of the value in the
+// document; it is empty only for the document itself.
 func (c *checker) value(path manifest.Path, t reflect.Type, value any) {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -178,6 +186,8 @@ func (c *checker) decodes(path manifest.Path, t reflect.Type, value any) {
 	c.fault(path, "is invalid: %v", err)
 }
 
+// plain checks a value against a type without a decoder of its own. It descends into structs, maps and lists. An
+// integer must fit the size of its type.
 func (c *checker) plain(path manifest.Path, t reflect.Type, value any) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -214,8 +224,8 @@ func (c *checker) plain(path manifest.Path, t reflect.Type, value any) {
 	c.fault(path, "must be %s, not %s", wanted(t), manifest.Describe(value))
 }
 
-// fields checks the fields of a map. It ignores unknown fields in the status, because another version may
-// have written them.
+// fields checks the fields of a map that is decoded into a struct. It ignores unknown fields in the status,
+// because another version may have written them.
 func (c *checker) fields(path manifest.Path, t reflect.Type, value map[string]any) {
 	known := fieldsOf(t)
 	for _, name := range slices.Sorted(maps.Keys(value)) {
@@ -230,7 +240,8 @@ func (c *checker) fields(path manifest.Path, t reflect.Type, value map[string]an
 	}
 }
 
-// fieldsOf returns the types of a struct's fields by JSON name.
+// fieldsOf returns the types of a struct's fields by JSON name. It includes the fields of embedded structs whose
+// tag has no name.
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	known := map[string]reflect.Type{}
 	for i := range t.NumField() {
@@ -246,10 +257,13 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	return known
 }
 
+// below returns a path that is one step longer. It never shares memory with the result of another call, so an
+// error can keep it.
 func below(path manifest.Path, step any) manifest.Path {
 	return append(slices.Clip(path), step)
 }
 
+// wanted returns the name of a type for users, with an article.
 func wanted(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Struct, reflect.Map:

@@ -20,26 +20,31 @@ import (
 	"holdfast.dev/holdfast/pkg/source"
 )
 
-// Decision is an Application, with the plan for it.
+// Decision is an Application with the plan for it; see NotDecided for an invalid plan. The plan is nil only in a
+// decision that Sources.Decide returns with an error.
 type Decision struct {
 	Subject
 	*plan.Plan
-	Live  map[manifest.ID]map[string]any
+	// Live contains the live objects in files, or those that were gathered from a cluster.
+	Live map[manifest.ID]map[string]any
+	// Kinds are the kinds that the plan was made with. It is nil if gathering failed.
 	Kinds intent.Kinds
 	// Faults are the validation errors that make the plan invalid.
 	Faults []error
-	// mistyped are messages about kinds that do not exist, if that is known without a cluster.
+	// mistyped contains messages about kinds that do not exist. It is set for files, where no cluster reports
+	// them.
 	mistyped []string
 	// Unlisted describes objects that may exist but could not be listed; empty if there are none.
 	Unlisted string
-	// Unprofiled is the same for HoldProfiles.
+	// Unprofiled describes why the HoldProfiles are unknown; empty if they are known.
 	Unprofiled string
-	// gathered is the input of the plan. Its Application is nil if nothing could be decided.
+	// gathered is the input of the plan. Its Application is nil if gathering failed.
 	gathered plan.Input
 }
 
 // Decide reads the files and decides about each Application in them. The error joins the errors of all
-// Applications.
+// Applications. If all files can be read, there is one decision for each Application. A decision whose live
+// objects are invalid has no plan.
 func (s Sources) Decide(ctx context.Context, now time.Time) ([]Decision, error) {
 	apps, profiles, err := s.applicationsAndProfiles(ctx)
 	documents, liveErr := s.Input.Read(ctx, s.Live)
@@ -58,6 +63,8 @@ func (s Sources) Decide(ctx context.Context, now time.Time) ([]Decision, error) 
 	return all, errors.Join(faults...)
 }
 
+// decide decides about one Application from live objects and profiles in files. If the Application is invalid,
+// it returns the decision and the validation errors with their positions.
 func (app Subject) decide(ctx context.Context, documents []manifest.Document, profiles []*intent.Profile, now time.Time) (Decision, error) {
 	app, translation := app.Translated(ctx, liveReader{documents, app.Namespace}, false)
 	kinds := kindsOf(app.With(translation), documents)
@@ -76,9 +83,10 @@ func (app Subject) decide(ctx context.Context, documents []manifest.Document, pr
 	return d, nil
 }
 
-// DecideIn decides what the controller would do about an Application. It reads all desired objects.
-// translation is the result of translating the template, or nil if there is none. more are kinds to gather
-// in addition to those that the Application names.
+// DecideIn decides what the controller would do about an Application. It reads all desired objects, because a
+// user wants to see their drift, and not only what the controller watches. translation is the result of
+// translating the template, or nil if there is none. more are kinds to gather in addition to those that the
+// Application names. If gathering fails, the decision has an invalid plan that contains the error.
 func (app Subject) DecideIn(ctx context.Context, view View, translation *intent.Source, now time.Time, more ...schema.GroupVersionKind) (Decision, error) {
 	s, p, err := reconcile.Decide(ctx, view, reconcile.Request{
 		Application: app.Application, Source: translation, Memory: reconcile.NewMemory(app.Application, now), Now: now, Kinds: more, ReadDesired: true,
@@ -93,8 +101,9 @@ func (app Subject) DecideIn(ctx context.Context, view View, translation *intent.
 	return d, nil
 }
 
-// ForApplication decides about another version of the Application, with the input that was gathered for this one. It
-// returns nil if there is no such input.
+// ForApplication decides about another version of the Application, with the input that was gathered for this
+// one. It sends no requests, so it does not see objects that only the other version names. It returns nil if
+// there is no input. A translation is dropped if the other version has another source.
 func (d Decision) ForApplication(other *v1alpha1.Application) *Decision {
 	input := d.gathered
 	if input.Application == nil {
@@ -107,12 +116,13 @@ func (d Decision) ForApplication(other *v1alpha1.Application) *Decision {
 	return &Decision{Subject: Subject{Application: other}, Plan: plan.Decide(input), Live: d.Live, Kinds: d.Kinds, gathered: input}
 }
 
-// LeafOf returns the field that is contested.
+// LeafOf returns the plan's identity of a contested field in the status.
 func LeafOf(f v1alpha1.ContestedField) plan.Leaf {
 	return plan.Leaf{ID: manifest.IDFromReference(f.Resource), Path: f.Path}
 }
 
-// Notes returns notes about a decision that the plan does not contain.
+// Notes returns notes about a decision that the plan does not contain. The first explain why the controller does
+// not execute the plan.
 func (d Decision) Notes() (notes []string) {
 	name := d.Namespace + "/" + d.Name
 	if d.IsObserveOnly() {
@@ -151,8 +161,9 @@ func (d Decision) OtherNotes() []string {
 	return notes
 }
 
-// unrendered returns the condition that explains why the controller has no manifests of this version. It
-// returns nil if the controller has them, or has not observed this version.
+// unrendered returns the condition Rendered if it is False for the current generation. It explains why the
+// controller has no manifests of this version. The result is nil if the controller has manifests, or has not
+// observed this generation.
 func (d Decision) unrendered() *metav1.Condition {
 	c := apimeta.FindStatusCondition(d.Status.Conditions, v1alpha1.ConditionRendered)
 	if c == nil || c.Status != metav1.ConditionFalse || c.ObservedGeneration != d.Generation {
@@ -166,7 +177,8 @@ func Unread(err error) *plan.Problem {
 	return &plan.Problem{Reason: "Unreadable", As: intent.DispositionUnread, Message: err.Error()}
 }
 
-// NotDecided returns the reason why nothing could be decided, or nil.
+// NotDecided returns the reason why nothing could be decided, or nil. If the Application was read from a file,
+// each validation error has its position.
 func NotDecided(d Decision) error {
 	switch {
 	case d.Invalid == nil:

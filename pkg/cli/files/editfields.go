@@ -16,8 +16,11 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// WithFields returns the text of a file in which spec.fields of the Application in a document is replaced.
-// Other lines are unchanged, and so are the comments of unchanged items.
+// WithFields returns the text of a file in which spec.fields of the Application in a document is replaced. An
+// empty list removes the key. Other lines are unchanged, and so are the comments of unchanged items.
+//
+// It returns an error if the file does not have the form that it can edit: the spec in block style. If the
+// result would have any other difference, the error is returned with the text.
 func WithFields(text []byte, document manifest.Document, fields []v1alpha1.ResourceFields) ([]byte, error) {
 	const key = "fields"
 	spec, err := specNode(text, document)
@@ -25,6 +28,7 @@ func WithFields(text []byte, document manifest.Document, fields []v1alpha1.Resou
 		return nil, err
 	}
 	lines := strings.SplitAfter(string(text), "\n")
+	// The keys of the spec have this indentation, so that of the new key is equal.
 	indent := spec.Content[0].Column - 1
 	from, to := spec.Content[0].Line-1, spec.Content[0].Line-1 // before the first key, if the list is new
 	var old *yaml.Node
@@ -51,7 +55,8 @@ func WithFields(text []byte, document manifest.Document, fields []v1alpha1.Resou
 	return edited, isEdited(edited, document, fields)
 }
 
-// specNode returns the YAML node of the spec of the Application in a document.
+// specNode returns the YAML node of the spec of the Application in a document, which it finds by its line. It
+// returns an error if the spec is empty, or in flow style.
 func specNode(text []byte, document manifest.Document) (*yaml.Node, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	for {
@@ -78,8 +83,8 @@ func specNode(text []byte, document manifest.Document) (*yaml.Node, error) {
 	}
 }
 
-// endOf returns the line after a key and its value. Comments and empty lines before the next key belong to
-// the next key.
+// endOf returns the index of the line after a key and its value. from is the index of the key's line. Comments
+// and empty lines before the next key belong to the next key.
 func endOf(lines []string, from, indent int) int {
 	end := from + 1
 	for i := end; i < len(lines) && !isNext(lines[i], indent); i++ {
@@ -91,8 +96,8 @@ func endOf(lines []string, from, indent int) int {
 	return end
 }
 
-// isNext reports whether a line is the next key, or the end of the map: it is not indented deeper than the
-// key, and is not a list element.
+// isNext reports whether a line is the next key, or the end of the map. Such a line is not indented deeper than
+// the key, and is not a list element. YAML permits list elements with the indentation of their key.
 func isNext(line string, indent int) bool {
 	line = strings.TrimRight(line, "\r\n")
 	trimmed := strings.TrimLeft(line, " ")
@@ -101,7 +106,7 @@ func isNext(line string, indent int) bool {
 	return trimmed != "" && trimmed[0] != '#' && (depth < indent || depth == indent && !isElement)
 }
 
-// FieldsText returns spec.fields as YAML for a file.
+// FieldsText returns spec.fields as YAML for a file, without indentation.
 func FieldsText(fields []v1alpha1.ResourceFields) (string, error) {
 	if len(fields) == 0 {
 		return "fields: []\n", nil
@@ -114,7 +119,8 @@ func FieldsText(fields []v1alpha1.ResourceFields) (string, error) {
 	return strings.Join(lines, ""), err
 }
 
-// fieldsNode returns the YAML node of spec.fields. Existing items keep their comments.
+// fieldsNode returns the YAML node of spec.fields. Items of old keep their comments; old can be nil. It changes
+// the nodes of old.
 func fieldsNode(old *yaml.Node, fields []v1alpha1.ResourceFields) (*yaml.Node, error) {
 	list := &yaml.Node{Kind: yaml.SequenceNode}
 	for _, f := range fields {
@@ -146,7 +152,7 @@ func fieldsNode(old *yaml.Node, fields []v1alpha1.ResourceFields) (*yaml.Node, e
 	return list, nil
 }
 
-// blockOf returns the lines of a key and its list.
+// blockOf returns the lines of a key and its list, each with its line break and indented by a number of spaces.
 func blockOf(key string, list *yaml.Node, indent int) ([]string, error) {
 	var b bytes.Buffer
 	encoder := yaml.NewEncoder(&b)
@@ -189,7 +195,7 @@ func heldNode(held v1alpha1.HeldField) (*yaml.Node, error) {
 	return document.Content[0], nil
 }
 
-// plain removes quotes that are not needed.
+// plain removes quotes that are not needed, from all strings in a node. JSON quotes all strings.
 func plain(node *yaml.Node) {
 	if node.Kind == yaml.ScalarNode && node.Tag == "!!str" {
 		*node = *textNode(node.Value)
@@ -199,7 +205,8 @@ func plain(node *yaml.Node) {
 	}
 }
 
-// entryNode returns the node of the existing spec.fields item for a resource, or a new node.
+// entryNode returns the node of the existing spec.fields item for a resource, or a new node. All four fields of
+// the selector must be equal.
 func entryNode(old *yaml.Node, resource v1alpha1.ResourceSelector) *yaml.Node {
 	if old != nil {
 		for _, entry := range old.Content {
@@ -222,13 +229,15 @@ func entryNode(old *yaml.Node, resource v1alpha1.ResourceSelector) *yaml.Node {
 	return &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{textNode("resource"), selector}}
 }
 
+// textNode returns the node of a string, with quotes only if YAML would read another type without them.
 func textNode(text string) *yaml.Node {
 	node := &yaml.Node{}
 	node.SetString(text)
 	return node
 }
 
-// setList sets or removes a list in a spec.fields item. Items that it already has are unchanged.
+// setList sets the list of a key in a spec.fields item, or removes the key if isSet is false. An item with an
+// equal value keeps its node, and so its comment and its notation.
 func setList(entry *yaml.Node, key string, isSet bool, items []*yaml.Node) error {
 	at := 0
 	for at < len(entry.Content) && entry.Content[at].Value != key {
@@ -276,7 +285,7 @@ func valueText(node *yaml.Node) string {
 }
 
 // isEdited returns an error unless a text contains the Application with the new spec.fields and otherwise
-// unchanged.
+// unchanged. WithFields edits lines, and this check protects the file from every form that it does not know.
 func isEdited(text []byte, document manifest.Document, fields []v1alpha1.ResourceFields) error {
 	documents, err := manifest.Read(document.File, text)
 	if err != nil {

@@ -7,10 +7,12 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// EditedApplication is an Application in a file, to which schemas are added.
+// EditedApplication is an Application in a file, to which schemas are added. AddEntry changes the Value of the
+// document.
 type EditedApplication struct{ manifest.Document }
 
-// TheApplication returns the Application in files, or nil if there is none.
+// TheApplication returns the Application among the documents, or nil if there is none. It returns an error if
+// there are other documents next to it. With a validation error, it returns the Application and the error.
 func TheApplication(documents []manifest.Document) (*EditedApplication, error) {
 	for _, document := range documents {
 		if !ofApplication(document.Value) {
@@ -32,8 +34,8 @@ func (a *EditedApplication) NamespaceOr(other string) string {
 	return other
 }
 
-// Unspoken returns its manifests that have neither a schema in spec.observerSchema nor an item in
-// spec.fields, as documents.
+// Unspoken returns the manifests of the Application that have neither a schema in spec.observerSchema nor an
+// item in spec.fields. They are returned as documents with the position of the Application.
 func (a *EditedApplication) Unspoken() []manifest.Document {
 	spec, _ := a.Value["spec"].(map[string]any)
 	var unspoken []manifest.Document
@@ -46,6 +48,8 @@ func (a *EditedApplication) Unspoken() []manifest.Document {
 	return unspoken
 }
 
+// isSpokenOf reports whether spec has a schema or a spec.fields item for an object. It compares only kinds and
+// names. Names in spec.fields can contain wildcards.
 func isSpokenOf(spec, object map[string]any) bool {
 	entries, _ := spec["observerSchema"].([]any)
 	for _, item := range entries {

@@ -13,7 +13,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// includedProfiles returns the HoldProfiles in deploy/profiles.
+// includedProfiles returns the HoldProfiles in deploy/profiles, which are part of this program. The caller must
+// not change the slice.
 var includedProfiles = sync.OnceValue(func() (all []*intent.Profile) {
 	names, _ := fs.Glob(deploy.Profiles(), "profiles/*.yaml") // the pattern is valid
 	for _, name := range names {
@@ -37,12 +38,14 @@ func ProfileCommand(name string) string {
 	return "kubectl apply --server-side -f deploy/profiles/" + name + ".yaml"
 }
 
-// FreedByIncluded returns the drifted fields that an included HoldProfile would free, each with the name of
-// the profile. The profiles in effect are left out.
+// FreedByIncluded returns the drifted fields that an included HoldProfile would free. The key is the field, the
+// value is the name of the profile. It considers only profiles that are not in effect. It returns nil if nothing
+// has drifted that one of them concerns, or if gathering failed.
 func (d Decision) FreedByIncluded() map[plan.Leaf]string {
 	absent := slices.DeleteFunc(slices.Clone(includedProfiles()), func(one *intent.Profile) bool {
 		return slices.ContainsFunc(d.gathered.Profiles.All, func(other *intent.Profile) bool { return other.Name == one.Name })
 	})
+	// Without drift, the second decision is not needed. It costs as much as the first one.
 	drifted := d.drifted(absent)
 	if len(drifted) == 0 {
 		return nil
@@ -63,7 +66,8 @@ func (d Decision) FreedByIncluded() map[plan.Leaf]string {
 	return freed
 }
 
-// drifted returns the drifted fields of existing objects whose kinds one of the profiles concerns.
+// drifted returns the paths of the drifted and contested fields of existing objects whose kinds one of the
+// profiles concerns.
 func (d Decision) drifted(profiles []*intent.Profile) map[manifest.ID][]string {
 	if d.gathered.Application == nil || d.Invalid != nil {
 		return nil
@@ -83,7 +87,8 @@ func (d Decision) drifted(profiles []*intent.Profile) map[manifest.ID][]string {
 	return drifted
 }
 
-// ProfileNotes returns a note for each object with drifted fields that an included HoldProfile would free.
+// ProfileNotes returns a note for each object with drifted fields that an included HoldProfile would free,
+// sorted. Each note names the first field and the command that creates the profile.
 func (d Decision) ProfileNotes() (notes []string) {
 	type objectProfile struct {
 		id      manifest.ID

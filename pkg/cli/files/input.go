@@ -22,12 +22,14 @@ import (
 
 // Input is a reader of files, directories, URLs and standard input.
 type Input struct {
-	In        io.Reader
+	// In is read for the file "-".
+	In io.Reader
+	// Recursive includes the subdirectories of directories.
 	Recursive bool
 }
 
-// Read returns the documents in the files. Each list is replaced by its items. The error joins the errors
-// of all files.
+// Read returns the documents in the files, in the order of the files. Each list is replaced by its items. The
+// error joins the errors of all files; the documents of the other files are then returned, too.
 func (i Input) Read(ctx context.Context, files []string) ([]manifest.Document, error) {
 	var all []manifest.Document
 	var faults []error
@@ -41,6 +43,7 @@ func (i Input) Read(ctx context.Context, files []string) ([]manifest.Document, e
 	return all, errors.Join(faults...)
 }
 
+// readOne returns the documents of one file, or of all files in a directory.
 func (i Input) readOne(ctx context.Context, file string) ([]manifest.Document, error) {
 	if info, err := os.Stat(file); file != Stdin && err == nil && info.IsDir() {
 		return i.readDirectory(ctx, file)
@@ -59,7 +62,8 @@ func (i Input) readOne(ctx context.Context, file string) ([]manifest.Document, e
 // ManifestFiles lists the file name extensions that are read in a directory.
 var ManifestFiles = []string{".yaml", ".yml", ".json"}
 
-// readDirectory reads the files with these extensions, in the order of their names.
+// readDirectory reads the files in a directory whose extensions are in ManifestFiles, in lexical order. A
+// directory without such a file is an error, because a mistyped path must not mean an empty Application.
 func (i Input) readDirectory(ctx context.Context, directory string) ([]manifest.Document, error) {
 	var files []string
 	err := filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
@@ -83,7 +87,8 @@ func (i Input) readDirectory(ctx context.Context, directory string) ([]manifest.
 	return i.Read(ctx, files)
 }
 
-// content returns the content of a file, and its name for messages.
+// content returns the content of a file, and its name for messages. It reads URLs completely into memory, up to
+// fetchLimit.
 func (i Input) content(ctx context.Context, file string) (name string, data []byte, err error) {
 	switch {
 	case file == Stdin:
@@ -99,10 +104,14 @@ func (i Input) content(ctx context.Context, file string) (name string, data []by
 }
 
 const (
+	// fetchTimeout limits the whole download, including redirects.
 	fetchTimeout = 30 * time.Second
-	fetchLimit   = 16 << 20
+	// fetchLimit is the maximum size of a download in bytes.
+	fetchLimit = 16 << 20
 )
 
+// fetch downloads a URL with the HTTP client of the user's environment, including its proxy. Another status than
+// 200 is an error.
 func fetch(ctx context.Context, address string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
@@ -118,6 +127,7 @@ func fetch(ctx context.Context, address string) ([]byte, error) {
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("the server responds %s", response.Status)
 	}
+	// One byte more than the limit shows that the body is too long.
 	data, err := io.ReadAll(io.LimitReader(response.Body, fetchLimit+1))
 	if err == nil && len(data) > fetchLimit {
 		err = fmt.Errorf("it is longer than %d MiB", fetchLimit>>20)
@@ -125,7 +135,8 @@ func fetch(ctx context.Context, address string) ([]byte, error) {
 	return data, err
 }
 
-// kustomized builds a kustomization and returns its documents.
+// kustomized builds a kustomization, as `kubectl kustomize` does, and returns its documents. Their positions are
+// in the built objects, not in the files of the kustomization.
 func kustomized(directory string) ([]manifest.Document, error) {
 	infos, err := resource.NewLocalBuilder().Unstructured().
 		FilenameParam(false, &resource.FilenameOptions{Kustomize: directory}).Flatten().Do().Infos()
@@ -147,7 +158,7 @@ func kustomized(directory string) ([]manifest.Document, error) {
 	return documents, nil
 }
 
-// Unreadable returns an error that explains why a file cannot be read.
+// Unreadable returns an error that explains why a file cannot be read. The name of the file appears once in it.
 func Unreadable(file string, err error) error {
 	var path *fs.PathError
 	var sent *url.Error

@@ -13,8 +13,10 @@ import (
 
 // InputFlags are the flags for the inputs of a template and for the options of its translation.
 type InputFlags struct {
+	// pairs are the values of --input, as NAME=VALUE.
 	pairs []string
-	file  string
+	// file is the value of --inputs.
+	file string
 	// StrictConcat and IgnoreForeignNodes have the same meaning as in a v1alpha1.Translation.
 	StrictConcat, IgnoreForeignNodes bool
 }
@@ -41,8 +43,8 @@ func (f InputFlags) checkUnused() error {
 	return nil
 }
 
-// Texts returns the values of --input by name, as they were typed. Messages must not contain them, because
-// they may be secret.
+// Texts returns the values of --input by name, as they were typed. The error never contains them, because they
+// may be secret.
 func (f InputFlags) Texts() (map[string]string, error) {
 	texts := make(map[string]string, len(f.pairs))
 	for _, pair := range f.pairs {
@@ -58,7 +60,8 @@ func (f InputFlags) Texts() (map[string]string, error) {
 	return texts, nil
 }
 
-// Values returns the values in the file of --inputs.
+// Values returns the values in the file of --inputs by name; nil without the flag. If the file has several
+// documents, a later one takes precedence.
 func (f InputFlags) Values(ctx context.Context) (map[string]any, error) {
 	if f.file == "" {
 		return nil, nil

@@ -17,19 +17,24 @@ import (
 	"holdfast.dev/holdfast/pkg/reconcile"
 )
 
-// KnownKinds are the kinds that are known without a cluster: the built-in kinds of Kubernetes, and those of
-// the CustomResourceDefinitions and live objects in files, and of the inventory.
+// KnownKinds are the kinds that are known without a cluster: the built-in kinds of Kubernetes, and those of the
+// CustomResourceDefinitions and live objects in files, and of the inventory. Built-in kinds take precedence.
+// KnownKinds is not safe for concurrent use, because Defined fills a cache.
 type KnownKinds struct {
 	intent.Kinds
-	namespaced  map[schema.GroupKind]bool
+	// namespaced contains the scope of kinds that are not built in.
+	namespaced map[schema.GroupKind]bool
+	// definitions contains the CustomResourceDefinition of each kind that one defines.
 	definitions map[schema.GroupKind]map[string]any
-	types       map[schema.GroupVersionKind]*kinds.Node
+	// types caches the results of Defined, including nil for versions without a schema.
+	types map[schema.GroupVersionKind]*kinds.Node
 }
 
+// definitionKind is the kind whose objects define other kinds.
 var definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
 // KindsIn returns the kinds that are known without a cluster: those of Kubernetes itself, and those that
-// the objects define.
+// CustomResourceDefinitions among the objects define.
 func KindsIn(objects []manifest.Object) *KnownKinds {
 	k := KindsOf(&v1alpha1.Application{})
 	for _, object := range objects {
@@ -38,12 +43,12 @@ func KindsIn(objects []manifest.Object) *KnownKinds {
 	return k
 }
 
-// KindsOf does the same as KindsIn for the manifests of an Application, and adds the kinds of its
+// KindsOf does the same as KindsIn for the manifests of an Application, and adds the scopes of the kinds of its
 // inventory.
 func KindsOf(app *v1alpha1.Application) *KnownKinds { return kindsOf(Subject{Application: app}, nil) }
 
-// kindsOf returns the known kinds for an Application. CustomResourceDefinitions take precedence over live
-// objects and the inventory.
+// kindsOf returns the known kinds for an Application with live objects. Later sources replace earlier ones: the
+// inventory, live objects, definitions in the manifests, live definitions.
 func kindsOf(app Subject, live []manifest.Document) *KnownKinds {
 	k := &KnownKinds{
 		Kinds:       intent.Offline(),
@@ -68,8 +73,9 @@ func kindsOf(app Subject, live []manifest.Document) *KnownKinds {
 	return k
 }
 
-// learn records the scope of a kind from an object that was read from a cluster. Such an object has a
-// namespace if its kind is namespaced.
+// learn records the scope of a kind from an object that was read from a cluster. Such an object has a namespace
+// if and only if its kind is namespaced. An object without a UID was written by a user, who can omit the
+// namespace.
 func (k *KnownKinds) learn(content map[string]any) {
 	object := unstructured.Unstructured{Object: content}
 	if uid, _, _ := unstructured.NestedString(content, "metadata", "uid"); uid != "" {
@@ -78,7 +84,7 @@ func (k *KnownKinds) learn(content map[string]any) {
 	}
 }
 
-// define records the kind that a CustomResourceDefinition defines.
+// define records the kind that a CustomResourceDefinition defines. Objects of other kinds have no effect.
 func (k *KnownKinds) define(content map[string]any) {
 	object := unstructured.Unstructured{Object: content}
 	if object.GroupVersionKind().GroupKind() != definitionKind {
@@ -109,7 +115,8 @@ func (k *KnownKinds) Type(gvk schema.GroupVersionKind) *kinds.Node {
 	return k.Defined(gvk)
 }
 
-// Defined returns the schema of a kind that is defined in the files, or nil.
+// Defined returns the schema of a kind that a CustomResourceDefinition in the files defines. It returns nil if
+// there is none for this version.
 func (k *KnownKinds) Defined(gvk schema.GroupVersionKind) *kinds.Node {
 	node, known := k.types[gvk]
 	if !known && k.definitions[gvk.GroupKind()] != nil {
@@ -125,7 +132,7 @@ func (k *KnownKinds) Plural(gk schema.GroupKind) string {
 	return plural
 }
 
-// MistypedKinds returns messages about kinds that a built-in API group of Kubernetes does not have. Other
+// MistypedKinds returns sorted messages about kinds that a built-in API group of Kubernetes does not have. Other
 // groups are unknown without a cluster.
 func MistypedKinds(app *v1alpha1.Application) []string {
 	var messages []string

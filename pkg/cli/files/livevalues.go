@@ -11,11 +11,13 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Position returns the index of an object in a list of manifests or in an inventory, or -1. namespace is the default
-// namespace of the list.
+// Position returns the index of an object in a list of manifests or in an inventory, or -1. It compares the
+// group, but not the version. namespace is the default namespace of the list. If id has no namespace, any
+// namespace matches.
 func Position(list []any, id manifest.ID, namespace string) int {
 	return slices.IndexFunc(list, func(item any) bool {
 		content, _ := item.(map[string]any)
+		// Inventory entries have name and namespace at the top, manifests have them in metadata.
 		named := content
 		if metadata, ok := content["metadata"].(map[string]any); ok {
 			named = metadata
@@ -26,8 +28,10 @@ func Position(list []any, id manifest.ID, namespace string) int {
 	})
 }
 
-// LiveValues adds to a manifest the values of a live object at paths, as `holdfast hold` accepts them. Values that the
-// manifest has are unchanged. With absent, it adds only the list elements that contain the fields.
+// LiveValues adds to a manifest the values of a live object at paths, as `holdfast hold` accepts them. It
+// changes content, and keeps no reference to live. Values that the manifest has are unchanged. Paths that the
+// live object lacks add nothing. With absent, which is for fields to remove, it adds only the list elements that
+// contain the fields.
 func LiveValues(content, live map[string]any, id manifest.ID, in observer.Context, paths []string, absent bool) error {
 	object := manifest.Object{ID: id, APIVersion: manifest.NestedString(live, "apiVersion"), Content: live}
 	for _, typed := range paths {
@@ -47,6 +51,8 @@ func LiveValues(content, live map[string]any, id manifest.ID, in observer.Contex
 			if err != nil {
 				return err
 			}
+			// A field to remove must not be in the manifest, but the list element that contains it must be
+			// found.
 			for absent && !at.IsElement() && at.Parent() != nil {
 				at = at.Parent()
 			}
@@ -58,8 +64,11 @@ func LiveValues(content, live map[string]any, id manifest.ID, in observer.Contex
 	return nil
 }
 
-// withLive returns a value of a manifest with the live value at a path. List elements that the manifest lacks get the
-// keys by which they are found. An element without keys is found by its position, which needs the whole list.
+// withLive returns a value of a manifest with the live value at a path. It changes maps and lists of value. The
+// live value must exist at the path.
+//
+// List elements that the manifest lacks get the keys by which they are found, so that the manifest matches the
+// same element. An element without keys is found by its position, which needs the whole list.
 func withLive(value, live any, path []*observer.Path) any {
 	if len(path) == 0 {
 		return completed(value, live)
@@ -96,8 +105,8 @@ func withLive(value, live any, path []*observer.Path) any {
 	return list
 }
 
-// completed returns a value with the keys of a live map that it lacks. It returns a copy of the live value if there is
-// no value.
+// completed returns a value with the keys of a live map that it lacks, also in nested maps. It changes value.
+// Without a value, it returns a copy of the live value.
 func completed(value, live any) any {
 	has, isMap := value.(map[string]any)
 	from, _ := live.(map[string]any)

@@ -14,10 +14,14 @@ import (
 
 // ManifestFlags are the flags that select the files with manifests, or with an observer schema.
 type ManifestFlags struct {
-	files         []string
+	// files are the values of the flag, with duplicates.
+	files []string
+	// kustomization is the directory of -k, or empty.
 	kustomization string
-	recursive     *bool
-	flag          *pflag.Flag
+	// recursive is the value of -R, which several flags share; nil if the command does not have it.
+	recursive *bool
+	// flag distinguishes a flag that is not given from one with an empty value.
+	flag *pflag.Flag
 }
 
 // filesUsage is the end of the usage of a flag that names files.
@@ -29,21 +33,21 @@ func (f *ManifestFlags) Add(flags *pflag.FlagSet, name, short, of string) {
 	f.flag = flags.Lookup(name)
 }
 
-// Use makes f read the files of other flags.
+// Use makes f read the files of other flags. Call it after the flags are parsed.
 func (f *ManifestFlags) Use(source SourceFlags) {
 	f.files, f.flag = source.Files, source.Set.Lookup("filename")
 	f.Recurse(source)
 }
 
-// Sources returns the files as sources of Applications without live objects.
+// Sources returns the files as sources of Applications without live objects. It requires -R, and ignores -k.
 func (f ManifestFlags) Sources(in io.Reader, namespace string) Sources {
 	return Sources{Input: Input{In: in, Recursive: *f.recursive}, Files: Unique(f.files), Namespace: namespace}
 }
 
-// Recurse makes -R of other flags apply to f.
+// Recurse makes -R of other flags apply to f. It copies the value, so call it after the flags are parsed.
 func (f *ManifestFlags) Recurse(source SourceFlags) { f.recursive = &source.Recursive }
 
-// AddRecursive registers -R, which applies to all of these flags.
+// AddRecursive registers -R, which applies to all of the given flags.
 func AddRecursive(flags *pflag.FlagSet, all ...*ManifestFlags) {
 	recursive := flags.BoolP("recursive", "R", false, "with directories: also their subdirectories")
 	for _, f := range all {
@@ -79,7 +83,8 @@ func (f ManifestFlags) Names() []string {
 	return names
 }
 
-// Read returns the documents in the order of the flags.
+// Read returns the documents in the order of the flags, and then those of the kustomization. It replaces
+// Recursive of the input by the value of -R.
 func (f ManifestFlags) Read(ctx context.Context, in Input) ([]manifest.Document, error) {
 	in.Recursive = f.recursive != nil && *f.recursive
 	documents, err := in.Read(ctx, Unique(f.files))

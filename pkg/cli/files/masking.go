@@ -9,8 +9,9 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// MaskApplication masks the values of Secrets in an Application: in its manifests, in its status, and in
-// the copy that kubectl apply keeps. It reports whether the manifests or the copy contain any.
+// MaskApplication masks the values of Secrets in an Application: in its manifests, in its status, and in the
+// copy that client-side kubectl apply keeps. It changes object. It reports whether the manifests or the copy
+// contained any. A copy that is no JSON object is masked completely.
 func MaskApplication(object map[string]any) (masked bool) {
 	for _, record := range []string{"lastAppliedManifest", "lastObservedManifest"} {
 		items, _, _ := unstructured.NestedFieldNoCopy(object, "status", record)
@@ -36,6 +37,7 @@ func MaskApplication(object map[string]any) (masked bool) {
 	if !has {
 		return masked
 	}
+	// The copy is masked first, so that no later error leaves values in it.
 	texts[manifest.LastApplied] = manifest.Masked
 	var applied map[string]any
 	if json.Unmarshal([]byte(copied), &applied) != nil {

@@ -29,8 +29,9 @@ var shortNames = map[string]string{
 	"sc": "storageclass", "sts": "statefulset", "svc": "service", "deploy": "deployment",
 }
 
-// FindResource returns the resource that KIND/NAME or KIND/NAMESPACE/NAME identifies. The kind has any form
-// that kubectl accepts: deployment, deployments.apps, deploy.
+// FindResource returns the resource that KIND/NAME or KIND/NAMESPACE/NAME identifies. The kind has any form that
+// kubectl accepts: deployment, deployments.apps, deploy. The error suggests similar resources, or explains the
+// ambiguity.
 func FindResource(typed string, ids []manifest.ID) (manifest.ID, error) {
 	kind, name, both := strings.Cut(typed, "/")
 	namespace := ""
@@ -57,7 +58,8 @@ func FindResource(typed string, ids []manifest.ID) (manifest.ID, error) {
 }
 
 // isKind reports whether a typed kind identifies the kind of a resource: deployment, Deployments,
-// deployment.apps, deploy.
+// deployment.apps, deploy. A group can be a prefix at a dot: ingress.networking matches networking.k8s.io. The
+// API server is not asked for plural names, so only regular ones are known.
 func isKind(typed string, id manifest.ID) bool {
 	typed, group, hasGroup := strings.Cut(strings.ToLower(typed), ".")
 	if hasGroup && group != id.Group && !strings.HasPrefix(id.Group, group+".") {
@@ -68,7 +70,8 @@ func isKind(typed string, id manifest.ID) bool {
 		strings.HasSuffix(kind, "y") && typed == strings.TrimSuffix(kind, "y")+"ies"
 }
 
-// suggestResource returns a hint with the most similar resource, or with all resources if there are few.
+// suggestResource returns a hint with the most similar resource, or with all resources if there are few. The
+// hint continues an error message.
 func suggestResource(typed string, ids []manifest.ID) string {
 	names := make([]string, len(ids))
 	for i, id := range ids {
@@ -88,7 +91,8 @@ func suggestResource(typed string, ids []manifest.ID) string {
 	}
 }
 
-// ArgumentOf returns KIND/NAME of a resource, as users type it.
+// ArgumentOf returns KIND/NAME of a resource in lower case, as users type it. With withNamespace, a namespaced
+// resource is KIND/NAMESPACE/NAME.
 func ArgumentOf(id manifest.ID, withNamespace bool) string {
 	kind := strings.ToLower(id.Kind)
 	if withNamespace && id.Namespace != "" {
@@ -97,6 +101,7 @@ func ArgumentOf(id manifest.ID, withNamespace bool) string {
 	return kind + "/" + id.Name
 }
 
+// joinIDs returns the resources as text with a separator.
 func joinIDs(ids []manifest.ID, with string) string {
 	names := make([]string, len(ids))
 	for i, id := range ids {
@@ -105,8 +110,8 @@ func joinIDs(ids []manifest.ID, with string) string {
 	return strings.Join(names, with)
 }
 
-// NameOf returns the name of a resource for messages about its Application. It omits the namespace of the
-// Application.
+// NameOf returns the kind and name of a resource for messages about its Application. It omits the namespace if
+// that is the Application's. Characters that a terminal would not show are escaped.
 func NameOf(id manifest.ID, namespace string) string {
 	if id.Namespace == "" || id.Namespace == namespace {
 		return terminal.Visible(id.Kind + " " + id.Name)
@@ -123,7 +128,7 @@ func IDsOf(d Decision) []manifest.ID {
 	return ids
 }
 
-// ArgumentsOf returns KIND/NAME of each resource of a decision.
+// ArgumentsOf returns KIND/NAME of each resource of a decision, in the order of the plan.
 func ArgumentsOf(d Decision) (names []string) {
 	for _, id := range IDsOf(d) {
 		names = append(names, ArgumentOf(id, false))

@@ -14,13 +14,15 @@ import (
 type locatedManifest struct {
 	manifest.Document
 
-	at    manifest.Path
+	// at is the path of the manifest in the document; empty if the document is the manifest.
+	at manifest.Path
+	// value is nil if the item of spec.manifest is not a map.
 	value map[string]any
 }
 
-// Normalized returns the documents as the manifests of an Application. An Application among them is
-// replaced by its manifests. Each validation error has a position; the result then contains only the valid
-// objects.
+// Normalized returns the documents as the manifests of an Application. An Application among them is replaced by
+// its manifests. It knows only the built-in kinds. Each validation error has a position; the result then
+// contains only the valid objects.
 func Normalized(documents []manifest.Document) ([]manifest.Object, error) {
 	var all []locatedManifest
 	var faults []error
@@ -51,11 +53,14 @@ func Normalized(documents []manifest.Document) ([]manifest.Object, error) {
 	}
 	if err != nil {
 		sound = slices.DeleteFunc(sound, func(m map[string]any) bool { return m == nil })
+		// One invalid manifest rejects all of them, so the valid ones are normalized again.
 		objects, _, _ = manifest.Normalize(sound, manifest.Options{Scopes: manifest.BuiltinScopes()})
 	}
 	return objects, errors.Join(faults...)
 }
 
+// manifestsIn returns a document, or its manifests if it is an Application. An Application with a template is an
+// error.
 func manifestsIn(document manifest.Document) ([]locatedManifest, error) {
 	if !ofApplication(document.Value) {
 		return []locatedManifest{{document, nil, document.Value}}, nil
@@ -78,7 +83,7 @@ func manifestsIn(document manifest.Document) ([]locatedManifest, error) {
 	return manifests, nil
 }
 
-// ofApplication reports whether a document is an Application, of any version.
+// ofApplication reports whether an object is an Application, of any version.
 func ofApplication(content map[string]any) bool {
 	group, _, _ := strings.Cut(manifest.NestedString(content, "apiVersion"), "/")
 	return group == v1alpha1.GroupVersion.Group && manifest.NestedString(content, "kind") == v1alpha1.Kind

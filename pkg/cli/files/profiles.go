@@ -18,7 +18,9 @@ func isProfile(document manifest.Document) bool {
 	return manifest.NestedString(document.Value, "kind") == v1alpha1.ProfileKind && manifest.NestedString(document.Value, "apiVersion") == v1alpha1.GroupVersion.String()
 }
 
-// takeProfiles separates HoldProfiles from other documents. They replace the HoldProfiles of a cluster.
+// takeProfiles separates HoldProfiles from other documents. The profiles are sorted by name, as intent.Profiles
+// requires. With files, they are used instead of the HoldProfiles of a cluster. The error joins the validation
+// errors, including those for unknown fields.
 func takeProfiles(documents []manifest.Document) (others []manifest.Document, profiles []*intent.Profile, err error) {
 	first := map[string]manifest.Document{}
 	var faults []error
@@ -54,7 +56,8 @@ func takeProfiles(documents []manifest.Document) (others []manifest.Document, pr
 	return others, profiles, errors.Join(faults...)
 }
 
-// applicationsAndProfiles returns the Applications and HoldProfiles in the files.
+// applicationsAndProfiles returns the Applications and HoldProfiles in the files. The error joins the validation
+// errors of both.
 func (s Sources) applicationsAndProfiles(ctx context.Context) ([]Subject, []*intent.Profile, error) {
 	documents, err := s.Input.Read(ctx, s.Files)
 	if err != nil {
@@ -65,11 +68,14 @@ func (s Sources) applicationsAndProfiles(ctx context.Context) ([]Subject, []*int
 	return apps, profiles, errors.Join(wrong, err)
 }
 
-// ProfilesOf returns the profiles, with the objects that autoscalers among the live objects target.
+// ProfilesOf returns the profiles, with the objects that autoscalers among the live objects target. If several
+// autoscalers target one object, the first name is used, so that the result does not depend on the order of the
+// map.
 func ProfilesOf(profiles []*intent.Profile, live map[manifest.ID]map[string]any) intent.Profiles {
 	of := intent.Profiles{All: profiles, Autoscaled: map[manifest.ID]string{}}
 	for id, object := range live {
 		if target, is := intent.AutoscalerTarget(object); is {
+			// An autoscaler only targets objects in its own namespace.
 			target.Namespace = id.Namespace
 			if name, before := of.Autoscaled[target]; !before || id.Name < name {
 				of.Autoscaled[target] = id.Name

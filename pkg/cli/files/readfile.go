@@ -13,8 +13,9 @@ func ReadFile(ctx context.Context, open func() (*os.File, error)) ([]byte, error
 	return ReadUpTo(ctx, math.MaxInt64-1, open)
 }
 
-// ReadUpTo reads a file like ReadFile, with a limit in bytes. If the file is larger, it returns one byte
-// more than the limit, so that the caller rejects the data.
+// ReadUpTo reads a file like ReadFile, with a limit in bytes. If the file is larger, it returns one byte more
+// than the limit, so that the caller can reject the data. After ctx ends, a goroutine can remain until open
+// returns.
 func ReadUpTo(ctx context.Context, most int64, open func() (*os.File, error)) ([]byte, error) {
 	type result struct {
 		data []byte

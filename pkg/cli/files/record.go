@@ -8,8 +8,8 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// UnpackRecord unpacks status.record of a stored Application into the fields that it replaces. Other fields
-// are unchanged.
+// UnpackRecord replaces status.record of a stored Application by the fields that it contains. It changes object,
+// and does nothing without a record. Other parts of the object are unchanged.
 func UnpackRecord(object map[string]any) error {
 	status, _ := object["status"].(map[string]any)
 	if _, packed := status["record"]; !packed {

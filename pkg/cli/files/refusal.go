@@ -10,8 +10,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// refusal returns an error that explains why an Application is invalid. Each validation error has a line
-// and column.
+// refusal returns an error that explains why an Application is invalid. It joins the validation errors in the
+// order of their positions, or contains the problem if there are none. document is the Application itself.
 func refusal(document manifest.Document, problem *plan.Problem, faults []error) error {
 	if len(faults) == 0 {
 		faults = []error{problem}
@@ -28,7 +28,8 @@ func refusal(document manifest.Document, problem *plan.Problem, faults []error) 
 	return errors.Join(all...)
 }
 
-// faultPath returns the path in an Application of the field that an error is about, or nil.
+// faultPath returns the path of the field in an Application that a validation error of the engine is about. It
+// returns nil for other errors.
 func faultPath(fault error) manifest.Path {
 	var ofManifest *manifest.ValidationError
 	if errors.As(fault, &ofManifest) {
@@ -56,8 +57,8 @@ func faultPath(fault error) manifest.Path {
 	return nil
 }
 
-// ParsePath converts a field path from a message into the path in an object. It stops at a list element
-// that is not identified by its position.
+// ParsePath converts a field path from a message into the path in an object. It stops before a list element that
+// is not identified by its position. It returns nil if the path is invalid.
 func ParsePath(text string) manifest.Path {
 	parsed, err := observer.ParsePath(text)
 	if err != nil {
@@ -66,6 +67,7 @@ func ParsePath(text string) manifest.Path {
 	return pathOf(parsed)
 }
 
+// pathOf returns a parsed path as the path in an object, up to the first element without a position.
 func pathOf(parsed *observer.Path) (path manifest.Path) {
 	for _, step := range parsed.Chain() {
 		if !step.IsElement() {
@@ -81,8 +83,8 @@ func pathOf(parsed *observer.Path) (path manifest.Path) {
 	return path
 }
 
-// sourceFault is a validation error in a template or archive, with the field that contains it or refers to
-// it.
+// sourceFault is a validation error in a template or archive. path is the field of the Application that contains
+// the template, or refers to it.
 type sourceFault struct {
 	path    manifest.Path
 	message string

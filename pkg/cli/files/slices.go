@@ -10,7 +10,8 @@ import (
 	"holdfast.dev/holdfast/pkg/slice"
 )
 
-// takeSlices separates ApplicationSlices from other documents. get returns their data by name.
+// takeSlices separates ApplicationSlices from other documents. get returns their data by name, or
+// slice.Unavailable for a name that the documents do not contain. It does not check the digests.
 func takeSlices(documents []manifest.Document) (others []manifest.Document, get slice.Get, err error) {
 	found := map[string][]byte{}
 	for _, document := range documents {
@@ -42,7 +43,8 @@ func fill(content map[string]any, into any) error {
 }
 
 // JoinObject replaces the references to slices in a stored Application, a JSON object, by their content. It
-// changes nothing if there are no slices.
+// changes object, and keeps fields that this version does not know, except in a status with slices. It changes
+// nothing if there are no slices.
 func JoinObject(object map[string]any, get slice.Get) error {
 	app := &v1alpha1.Application{}
 	if err := fill(object, app); err != nil {

@@ -29,10 +29,13 @@ their kinds.`
 
 // SourceFlags are the flags that select files with Applications and live objects.
 type SourceFlags struct {
+	// Files and live are the values of -f and --live. Files is also set by Use of ManifestFlags.
 	Files, live []string
-	Namespace   string
-	Recursive   bool
-	Set         *pflag.FlagSet
+	// Namespace is the namespace of Applications that name none; empty means default.
+	Namespace string
+	Recursive bool
+	// Set distinguishes a flag that is not given from one with an empty value. Add sets it.
+	Set *pflag.FlagSet
 }
 
 // Add registers the flags that name files.
@@ -45,17 +48,20 @@ func (f *SourceFlags) Add(flags *pflag.FlagSet) {
 		"`FILE`: live objects (documents, a List), or - for standard input; can be repeated; default: no live objects")
 }
 
-// Sources are files to read.
+// Sources are the files to read, and the input that reads them.
 type Sources struct {
 	Input
+	// Files contain Applications, and Live contain live objects. Neither has duplicates.
 	Files, Live []string
-	Namespace   string
+	// Namespace is the namespace of Applications and live objects that name none.
+	Namespace string
 }
 
 // InFiles reports whether files are given, so that no cluster is contacted.
 func (f SourceFlags) InFiles() bool { return f.Set.Changed("filename") || f.Set.Changed("live") }
 
-// Options returns the files to read, or an error if the flags are invalid. It does not read any file.
+// Options returns the files to read, or an error if the flags are invalid. It does not read any file. Duplicates
+// are removed, because a file that is given twice would contain each Application twice.
 func (f SourceFlags) Options(streams terminal.Streams) (Sources, error) {
 	s := Sources{Input: Input{In: streams.In, Recursive: f.Recursive}, Files: f.Files, Live: f.live, Namespace: f.Namespace}
 	if s.Namespace == "" {
@@ -75,13 +81,13 @@ func (f SourceFlags) Options(streams terminal.Streams) (Sources, error) {
 	return s, nil
 }
 
-// IsEmpty reports whether a flag is set but does not name a file, usually because a shell variable is not
-// set.
+// IsEmpty reports whether a flag is given without the name of a file. Usually the cause is a shell variable that
+// is not set.
 func IsEmpty(set *pflag.FlagSet, flag string, files []string) bool {
 	return set.Changed(flag) && (len(files) == 0 || slices.Contains(files, ""))
 }
 
-// Unique returns the files without duplicates.
+// Unique returns the files without duplicates, in the order of their first occurrence; nil if there are none.
 func Unique(files []string) []string {
 	var different []string
 	for _, file := range files {

@@ -25,14 +25,16 @@ import (
 	"holdfast.dev/holdfast/pkg/source"
 )
 
-// Submission is an Application to be sent, with the files that it is made from.
+// Submission is an Application to be sent, with the files that it is made from. The methods are called in this
+// order: SetNamespace, Translate, Check, and then the others.
 type Submission struct {
 	Name, Namespace string
-	// Content is the object to send, a JSON object in which nulls have a meaning.
+	// Content is the object to send, a JSON object in which nulls have a meaning. Check removes fields from it.
 	Content map[string]any
-	App     *v1alpha1.Application
-	// whole is the file that is an Application itself; its Value is nil if there is none. manifests and
-	// entries are the documents of the other files.
+	// App is the decoded Content, without the changes of Check.
+	App *v1alpha1.Application
+	// whole is the file that is an Application itself; its Value is nil if there is none. manifests and entries
+	// are the documents of the other files, in the order of spec.manifest and spec.observerSchema.
 	whole     manifest.Document
 	manifests []manifest.Document
 	entries   []manifest.Document
@@ -44,7 +46,8 @@ type Submission struct {
 	input       *plan.Input    // the input that Check decided about, or nil
 }
 
-// Read returns the submission that the files and flags describe.
+// Read returns the submission that the files and flags describe. It reads standard input, so call it once. It
+// fetches files with a URL, but not a template with a URL: the controller fetches that.
 func (s SubmittedSource) Read(ctx context.Context) (*Submission, error) {
 	documents, err := s.documents(ctx)
 	entries, schemaErr := s.schema.Read(ctx, s.Input)
@@ -55,6 +58,7 @@ func (s SubmittedSource) Read(ctx context.Context) (*Submission, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Slices in the files are joined into the Application, which is split again before it is sent.
 	sub := &Submission{Name: s.name, manifests: documents, entries: entries}
 	if err := sub.takeWhole(get); err != nil {
 		return nil, err
@@ -68,7 +72,8 @@ func (s SubmittedSource) Read(ctx context.Context) (*Submission, error) {
 	return sub, nil
 }
 
-// NewSubmission returns the submission of an Application with a spec.
+// NewSubmission returns the submission of an Application with a spec. It keeps the spec, and does not validate
+// it.
 func NewSubmission(name string, spec map[string]any) (*Submission, error) {
 	s := &Submission{Name: name, Content: map[string]any{
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.Kind, "metadata": map[string]any{"name": name}, "spec": spec,
@@ -77,7 +82,7 @@ func NewSubmission(name string, spec map[string]any) (*Submission, error) {
 	return s, err
 }
 
-// documents returns the manifests: those of the files, or those made from live objects.
+// documents returns the manifests: those made from live objects if there are any, or else those of the files.
 func (s SubmittedSource) documents(ctx context.Context) ([]manifest.Document, error) {
 	if s.live != nil {
 		return s.live.Manifests, nil
@@ -90,7 +95,8 @@ func (s SubmittedSource) Manifests(ctx context.Context) ([]manifest.Document, er
 	return s.manifests.Read(ctx, s.Input)
 }
 
-// takeWhole finds the document that is an Application itself, and sets the name of the submission.
+// takeWhole finds the document that is an Application itself, joins its slices, and sets the name of the
+// submission. It returns an error if the submission has no name.
 func (s *Submission) takeWhole(get slice.Get) error {
 	for _, document := range s.manifests {
 		if !ofApplication(document.Value) {
@@ -102,6 +108,8 @@ func (s *Submission) takeWhole(get slice.Get) error {
 		if err := errors.Join(isApplication(document), checkApplication(document)); err != nil {
 			return err
 		}
+		// The spec is shared with the document, so the document gets the content of the slices, too. The status
+		// is not sent, so its slices are not needed.
 		sent := maps.Clone(document.Value)
 		delete(sent, "status")
 		if err := JoinObject(sent, get); err != nil {
@@ -123,7 +131,8 @@ func (s *Submission) takeWhole(get slice.Get) error {
 	return nil
 }
 
-// fill sets the content from the files and the flags.
+// fill sets the content from the files and the flags. Flags take precedence over the file. It can change the
+// document of an Application.
 func (s SubmittedSource) fill(ctx context.Context, sub *Submission) error {
 	metadata, spec := map[string]any{"name": sub.Name}, map[string]any{}
 	if sub.whole.Value != nil {
@@ -160,6 +169,7 @@ func (s SubmittedSource) fill(ctx context.Context, sub *Submission) error {
 		if hooks == nil {
 			hooks = map[string]any{}
 		}
+		// A hook that the file configures keeps its configuration.
 		if hooks["complete"] == nil {
 			hooks["complete"] = map[string]any{}
 		}
@@ -171,7 +181,8 @@ func (s SubmittedSource) fill(ctx context.Context, sub *Submission) error {
 	return nil
 }
 
-// wholeParts returns the parts of an Application in a file that a user sets.
+// wholeParts returns the parts of an Application in a file that a user sets: without status, UID and
+// resourceVersion. The parts are shared with content, and it removes annotations from content.
 func wholeParts(content map[string]any) (metadata, spec map[string]any) {
 	metadata = map[string]any{}
 	for _, field := range []string{"name", "namespace", "labels", "annotations"} {
@@ -190,8 +201,8 @@ func wholeParts(content map[string]any) (metadata, spec map[string]any) {
 	return metadata, spec
 }
 
-// refuseMaskedIn returns an error if a manifest of an Application is a masked Secret. at is the path of the
-// Application in its document.
+// refuseMaskedIn returns an error if a manifest of an Application is a masked Secret, also inside a nested
+// Application. at is the path of the Application in its document.
 func refuseMaskedIn(document manifest.Document, at manifest.Path, application map[string]any) error {
 	manifests, _, _ := unstructured.NestedFieldNoCopy(application, "spec", "manifest")
 	list, _ := manifests.([]any)
@@ -203,8 +214,8 @@ func refuseMaskedIn(document manifest.Document, at manifest.Path, application ma
 	return errors.Join(faults...)
 }
 
-// refuseMasked returns an error if an object is a Secret that was printed with masked values. at is its
-// path in the document.
+// refuseMasked returns an error if an object is a Secret that was printed with masked values. Otherwise the mask
+// would replace the real values. at is the path of the object in the document.
 func refuseMasked(document manifest.Document, at manifest.Path, object map[string]any) error {
 	if ofApplication(object) {
 		return refuseMaskedIn(document, at, object)
@@ -236,8 +247,8 @@ func (s *Submission) decode() error {
 	return nil
 }
 
-// SetNamespace sets the namespace to that of the file, or else to the given one. flag is the value of -n,
-// which must not contradict the file.
+// SetNamespace sets the namespace to that of the file, or else to the given one. flag is the value of -n, which
+// must not contradict the file. If all are empty, the submission has no namespace.
 func (s *Submission) SetNamespace(namespace, flag string) error {
 	own := s.App.Namespace
 	if own != "" && flag != "" && own != flag {
@@ -253,15 +264,17 @@ func (s *Submission) SetNamespace(namespace, flag string) error {
 	return nil
 }
 
-// Check validates the manifests and the observer schema with the engine, and returns its warnings. If only
-// the controller can translate the template, it validates only the schema. The view provides the known
-// kinds.
+// Check validates the manifests and the observer schema with the engine, and returns its warnings. If only the
+// controller can translate the template, it validates only the schema. The view provides the known kinds. Check
+// removes the fields from Content that the engine drops; see dropServerFields.
 func (s *Submission) Check(ctx context.Context, view View) (warnings []string, err error) {
 	if source.IsUsed(s.App) && s.translation == nil {
 		return nil, s.checkSchema()
 	}
 	app := s.App
 	if s.Namespace == "" {
+		// The engine needs a namespace for namespaced objects. The real one is unknown, and does not matter
+		// here.
 		app = app.DeepCopy()
 		app.Namespace = "default"
 	}
@@ -277,7 +290,8 @@ func (s *Submission) Check(ctx context.Context, view View) (warnings []string, e
 	return append(p.Warnings, s.impossible(p)...), nil
 }
 
-// Decision returns the decision of Check about the manifests, or nil if only the controller can translate the template.
+// Decision returns the decision of Check about the manifests. It is nil if only the controller can translate the
+// template, and before Check.
 func (s *Submission) Decision() *Decision {
 	if s.input == nil {
 		return nil
@@ -285,8 +299,8 @@ func (s *Submission) Decision() *Decision {
 	return &Decision{Subject: Subject{Application: s.App}, Plan: plan.Decide(*s.input), Kinds: s.input.Kinds, gathered: *s.input}
 }
 
-// dropServerFields removes the fields and Helm hooks from the content that the engine drops with a warning,
-// which would otherwise be repeated as long as the Application exists.
+// dropServerFields removes the fields and Helm hooks from the content that the engine drops with a warning. The
+// warning would otherwise be repeated as long as the Application exists.
 func (s *Submission) dropServerFields() {
 	spec, _ := s.Content["spec"].(map[string]any)
 	list, _ := spec["manifest"].([]any)
@@ -304,8 +318,8 @@ func (s *Submission) dropServerFields() {
 	}
 }
 
-// impossible returns messages about kinds that cannot be held, and about kinds that are neither served nor
-// defined by the Application. Usually the names of the latter are mistyped.
+// impossible returns sorted messages about kinds that cannot be held, and about kinds that are neither served
+// nor defined by the Application. Usually the names of the latter are mistyped.
 func (s *Submission) impossible(p *plan.Plan) (messages []string) {
 	for _, change := range p.Changes {
 		if change.Problem == nil {
@@ -325,7 +339,7 @@ func defines(app *v1alpha1.Application, gk schema.GroupKind) bool {
 	return kindsOf(Subject{Application: app}, nil).definitions[gk] != nil
 }
 
-// checkSchema validates only the observer schema.
+// checkSchema validates only the observer schema. Whether it matches the manifests is unknown here.
 func (s *Submission) checkSchema() error {
 	entries := make([]map[string]any, len(s.App.Spec.ObserverSchema))
 	for i, item := range s.App.Spec.ObserverSchema {
@@ -343,13 +357,13 @@ func (s *Submission) checkSchema() error {
 }
 
 // Known returns the Application with the translated objects among its manifests, so that their kinds can be
-// found.
+// found. It is not the Application to send.
 func (s *Submission) Known() *v1alpha1.Application {
 	return Subject{Application: s.App}.With(s.translation).Application
 }
 
-// refusal returns an error that explains why the files are invalid. Each validation error has a position in
-// its file.
+// refusal returns an error that explains why the files are invalid. Each validation error has a position in its
+// file, or the name of the template.
 func (s *Submission) refusal(problem *plan.Problem, faults []error) error {
 	if s.whole.Value != nil {
 		return refusal(s.whole, problem, faults)
@@ -364,6 +378,8 @@ func (s *Submission) refusal(problem *plan.Problem, faults []error) error {
 	return errors.Join(all...)
 }
 
+// located returns a validation error of the engine with the position in the file that it is about. The index of
+// a manifest or schema in the spec is also the index of its document. It returns other errors unchanged.
 func (s *Submission) located(fault error) error {
 	var ofManifest *manifest.ValidationError
 	if errors.As(fault, &ofManifest) && ofManifest.Field == nil && ofManifest.Position < len(s.manifests) {
@@ -379,8 +395,8 @@ func (s *Submission) located(fault error) error {
 	return fault
 }
 
-// Objects returns the objects to send, in this order: the slices, if there are any, and the Application.
-// They have the form that printers need, and contain the values of Secrets.
+// Objects returns copies of the objects to send, in this order: the slices, if there are any, and the
+// Application. They have the form that printers need, and contain the values of Secrets.
 func (s *Submission) Objects() ([]*unstructured.Unstructured, error) {
 	content, parts, err := s.Cut()
 	if err != nil {
@@ -392,19 +408,21 @@ func (s *Submission) Objects() ([]*unstructured.Unstructured, error) {
 		if err != nil {
 			return nil, err
 		}
+		// The converter writes the zero time as null, which an API server would not print.
 		unstructured.RemoveNestedField(object, "metadata", "creationTimestamp")
 		objects = append(objects, &unstructured.Unstructured{Object: object})
 	}
 	return append(objects, &unstructured.Unstructured{Object: runtime.DeepCopyJSON(content)}), nil
 }
 
-// Object returns the entire content in the form that printers need, with the values of Secrets.
+// Object returns a copy of the entire content in the form that printers need, with the values of Secrets.
 func (s *Submission) Object() *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: runtime.DeepCopyJSON(s.Content)}
 }
 
-// Cut returns the content of a submission as it is stored. The parts that are too large are returned as
-// slices, which must be created before the Application.
+// Cut returns the content of a submission as it is stored. The parts that are too large are returned as slices,
+// which must be created before the Application. Below slice.SpecBytes, the content is returned itself. Values of
+// Secrets are never in slices.
 func (s *Submission) Cut() (content map[string]any, parts []v1alpha1.ApplicationSlice, err error) {
 	raw, err := json.Marshal(s.Content)
 	if err != nil || len(raw) <= slice.SpecBytes {

@@ -16,16 +16,22 @@ import (
 
 // SubmittedFlags are the flags that select the source of an Application.
 type SubmittedFlags struct {
-	manifests      ManifestFlags
-	schema         ManifestFlags
-	tosca, csar    string
-	inputs         InputFlags
-	hooks          []string
+	// manifests are the files of -f and -k: manifests or an Application.
+	manifests ManifestFlags
+	// schema are the files of -O.
+	schema ManifestFlags
+	// tosca and csar are a file or URL each; at most one is set.
+	tosca, csar string
+	inputs      InputFlags
+	// hooks contains the values of --hook. Only "complete" is valid.
+	hooks []string
+	// These set fields of the spec; empty means that the file, or the API server, sets them.
 	serviceAccount string
 	adoption       string
 	mode           string
 	deletionPolicy string
-	set            *pflag.FlagSet
+	// set distinguishes a flag that is not given from one with an empty value.
+	set *pflag.FlagSet
 	// FromLive makes the manifests from live objects; the files then only name these objects.
 	FromLive bool
 }
@@ -52,12 +58,14 @@ func (f *SubmittedFlags) Add(flags *pflag.FlagSet) {
 type SubmittedSource struct {
 	Input
 	SubmittedFlags
+	// name is the name that the user gave; empty if it is in the file.
 	name  string
 	texts map[string]string // values of --input
 	live  *FromLive
 }
 
-// Options returns the source, or an error if the flags are invalid. It does not read any file.
+// Options returns the source, or an error if the flags are invalid. args can contain the name of the
+// Application. It does not read any file.
 func (f SubmittedFlags) Options(streams terminal.Streams, args []string) (SubmittedSource, error) {
 	s := SubmittedSource{Input: Input{In: streams.In}, SubmittedFlags: f}
 	if len(args) > 0 {
@@ -94,7 +102,8 @@ func Submitted(name string, manifests Sources, schema ManifestFlags) (*Submitted
 	return &SubmittedSource{Input: manifests.Input, SubmittedFlags: f, name: name}, nil
 }
 
-// checkSource returns an error if the source that the flags select is invalid.
+// checkSource returns an error unless the flags select exactly one source. name is empty if the user gave none;
+// then only an Application in a file can have one.
 func (f SubmittedFlags) checkSource(name string) error {
 	if err := errors.Join(f.manifests.Check(), f.schema.Check()); err != nil {
 		return err
@@ -117,7 +126,8 @@ func (f SubmittedFlags) checkSource(name string) error {
 	return nil
 }
 
-// checkLive returns an error for flags that cannot be used with live objects.
+// checkLive returns an error for flags that cannot be used with --from-live. Live objects have values, but no
+// schema and no template.
 func (f SubmittedFlags) checkLive(name string) error {
 	switch {
 	case f.tosca != "" || f.csar != "" || f.inputs.checkUnused() != nil || name == "":
@@ -128,7 +138,7 @@ func (f SubmittedFlags) checkLive(name string) error {
 	return f.manifests.Check()
 }
 
-// template returns the file or URL of --tosca or --csar.
+// template returns the file or URL of --tosca or --csar; empty if neither is given.
 func (f SubmittedFlags) template() string { return cmp.Or(f.tosca, f.csar) }
 
 // sources returns the number of sources that are given.

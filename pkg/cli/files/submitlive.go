@@ -6,14 +6,17 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// FromLive is the source of an Application that holds live objects with their current values.
+// FromLive is the source of an Application that holds live objects with their current values. The zero value has
+// no objects.
 type FromLive struct {
+	// Manifests are the manifests of the objects. Their documents have a name for messages, and no position.
 	Manifests []manifest.Document
-	fields    []any
+	// fields is spec.fields, as JSON objects.
+	fields []any
 }
 
-// Add adds an object for which a suggestion was made. namespace is the namespace of the Application, which
-// manifests can omit.
+// Add adds an object for which a suggestion was made. It can remove the namespace from the suggested manifest:
+// namespace is the namespace of the Application, which manifests can omit.
 func (f *FromLive) Add(s plan.Suggestion, namespace string) {
 	metadata, _ := s.Manifest["metadata"].(map[string]any)
 	resource := map[string]any{"kind": s.Manifest["kind"], "name": metadata["name"]}
@@ -33,7 +36,8 @@ func (f *FromLive) Add(s plan.Suggestion, namespace string) {
 	f.fields = append(f.fields, map[string]any{"resource": resource, "free": free})
 }
 
-// fill sets the free fields and the adoption policy in a spec. A nil FromLive changes nothing.
+// fill sets the free fields and the adoption policy in a spec. The objects exist, so without adoption each would
+// be a conflict. A nil FromLive changes nothing.
 func (f *FromLive) fill(spec map[string]any) {
 	if f == nil {
 		return
@@ -44,11 +48,12 @@ func (f *FromLive) fill(spec map[string]any) {
 	spec["adoption"] = string(v1alpha1.AdoptIfUnowned)
 }
 
-// WithLive returns the source with the manifests made from live objects.
+// WithLive returns the source with the manifests made from live objects. The files of -f are then not read
+// again.
 func (s SubmittedSource) WithLive(live *FromLive) SubmittedSource {
 	s.live = live
 	return s
 }
 
-// NamesFiles reports whether files are given.
+// NamesFiles reports whether -f or -k is given.
 func (f SubmittedFlags) NamesFiles() bool { return f.manifests.Given() }

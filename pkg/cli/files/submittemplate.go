@@ -17,15 +17,16 @@ const (
 // ArchiveKey is the key of the archive in its ConfigMap.
 const ArchiveKey = "archive.csar"
 
-// templateFile is a template or archive that was read from a file.
+// templateFile is a template or archive that was read from a file. A template with a URL has none.
 type templateFile struct {
+	// name is the name of the file for messages.
 	name string
 	data []byte
 	// texts are the values of --input, as they were typed.
 	texts map[string]string
 }
 
-// setTemplate sets spec.tosca or spec.csar.
+// setTemplate sets spec.tosca or spec.csar. It keeps the content of a file in sub, for the translation here.
 func (s SubmittedSource) setTemplate(ctx context.Context, sub *Submission, spec map[string]any) error {
 	field, file := "tosca", s.template()
 	switch {
@@ -62,9 +63,9 @@ func (s SubmittedSource) setTemplate(ctx context.Context, sub *Submission, spec 
 	return nil
 }
 
-// source returns the field of a spec that contains a template, or refers to the ConfigMap that submit
-// creates for an archive. The name of the ConfigMap contains a digest of the archive, so that another
-// archive changes the spec.
+// source returns the field of a spec that contains a template, or refers to the ConfigMap that submit creates
+// for an archive. For an archive, it sets the Archive of sub. The name of the ConfigMap contains a digest of the
+// archive, so that another archive changes the spec.
 func (t templateFile) source(sub *Submission, field string) (map[string]any, error) {
 	switch {
 	case field == "tosca" && len(t.data) > templateLimit:
@@ -80,8 +81,8 @@ func (t templateFile) source(sub *Submission, field string) (map[string]any, err
 	return map[string]any{"configMapRef": map[string]any{"name": ArchiveName(sub.Name, t.data), "key": ArchiveKey}}, nil
 }
 
-// inputValues returns the values of the inputs. Those of --input are strings, because the types of the inputs
-// are not known yet. If they stay unknown here, the translation in the controller converts the strings.
+// inputValues returns a new map of the values of the inputs. Those of --input are strings, because the types of
+// the inputs are not known yet. If they remain unknown here, the controller's translation converts the strings.
 func (s SubmittedSource) inputValues(ctx context.Context) (map[string]any, error) {
 	values, err := s.inputs.Values(ctx)
 	if err != nil {
@@ -97,7 +98,8 @@ func (s SubmittedSource) inputValues(ctx context.Context) (map[string]any, error
 	return values, nil
 }
 
-// ArchiveName returns the name of the ConfigMap for an archive. It contains a digest of the archive.
+// ArchiveName returns the name of the ConfigMap for an archive. It contains the first 40 bits of the archive's
+// SHA-256 digest.
 func ArchiveName(application string, archive []byte) string {
 	digest := sha256.Sum256(archive)
 	return application + ArchiveInfix + hex.EncodeToString(digest[:5])

@@ -17,9 +17,9 @@ import (
 	"holdfast.dev/holdfast/pkg/tosca"
 )
 
-// Translate translates a template or archive like the controller, so that validation errors are reported
-// before anything is sent. note names the parts that are not checked here, because only the controller can
-// fetch them. reader is nil without a cluster.
+// Translate translates a template or archive like the controller, so that validation errors are reported before
+// anything is sent. It returns an error only for mistakes of the user. note names the parts that are not checked
+// here, because only the controller can fetch them. reader is nil without a cluster.
 func (s *Submission) Translate(ctx context.Context, reader source.Reader) (note string, err error) {
 	if !source.IsUsed(s.App) {
 		return "", nil
@@ -33,6 +33,8 @@ func (s *Submission) Translate(ctx context.Context, reader source.Reader) (note 
 		s.translation = source.Translate(ctx, material, disabledFetcher{}, nil)
 		problem = s.translation.Problem
 	}
+	// Only the user can correct such a problem. Others, such as an input that this user may not read, may not
+	// concern the controller.
 	if problem != nil && problem.Disposition() == v1alpha1.DispositionEdit {
 		return "", s.mistakes(problem)
 	}
@@ -43,6 +45,7 @@ func (s *Submission) Translate(ctx context.Context, reader source.Reader) (note 
 	return note, s.setInputs(ctx)
 }
 
+// sourceURL returns the URL of the template or archive, or "". The Application has one of them.
 func sourceURL(app *v1alpha1.Application) string {
 	if app.Spec.Tosca != nil {
 		return app.Spec.Tosca.URL
@@ -50,8 +53,8 @@ func sourceURL(app *v1alpha1.Application) string {
 	return app.Spec.CSAR.URL
 }
 
-// describe sets the name of the file for messages, and passes the values of --input as text, so that each
-// input parses its value.
+// describe sets the name of the file for messages, and passes the values of --input as text, so that each input
+// parses its value. It changes m.
 func (t templateFile) describe(m *source.Material) {
 	if t.name == "" {
 		return
@@ -75,13 +78,15 @@ func (s *Submission) mistakes(problem *plan.Problem) error {
 	return errors.Join(all...)
 }
 
-// setInputs parses the values of --input as the types of their inputs, and stores them in the content.
+// setInputs parses the values of --input as the types of their inputs, and stores them in the content. Values
+// whose types are unknown here remain strings. The content then matches an Application with typed inputs.
 func (s *Submission) setInputs(ctx context.Context) error {
 	if len(s.template.texts) == 0 {
 		return nil
 	}
 	texts := make(map[string]tosca.Input, len(s.template.texts))
 	for name, text := range s.template.texts {
+		// All values count as sensitive, so that no message contains one.
 		texts[name] = tosca.TextInput(text, true)
 	}
 	read, err := tosca.ReadInputs(ctx, tosca.Source{Name: s.template.name, Data: s.template.data}, texts)

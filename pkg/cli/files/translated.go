@@ -16,12 +16,18 @@ import (
 	"holdfast.dev/holdfast/pkg/source"
 )
 
-// Translated translates the template or archive of an Application like the controller. If that fails here,
-// it uses the last-applied state instead, if that has the same source. stored is set for an Application of
-// a cluster, where the last successful translation remains in effect. It also uses the last-applied state if
-// hooks of the controller can have changed the manifests. If the Application was edited since, it returns an
-// Application without that state, so that no field of a hook counts as one that has left the manifests.
+// Translated translates the template or archive of an Application like the controller. It returns nil for an
+// Application with manifests.
+//
+// If the translation fails here, Translated uses the last-applied state instead, if that has the same source.
+// stored is true for an Application of a cluster, where the last successful translation remains in effect. In a
+// file, validation errors of the template take precedence over the last-applied state.
+//
+// Translated also uses the last-applied state if hooks of the controller can have changed the manifests. If the
+// Application was edited since, it returns an Application without that state. Otherwise each field of a hook
+// would count as a field that has left the manifests.
 func (app Subject) Translated(ctx context.Context, reader source.Reader, stored bool) (Subject, *intent.Source) {
+	// A state of another source has other objects.
 	onRecord := len(app.Status.LastAppliedManifest) > 0 && !app.NewSource
 	if len(app.listeners()) > 0 {
 		if stored && onRecord && app.Status.ObservedGeneration == app.Generation {
@@ -40,7 +46,7 @@ func (app Subject) Translated(ctx context.Context, reader source.Reader, stored 
 	return app, translation
 }
 
-// listeners returns the hooks in the program of the controller, which this program does not have.
+// listeners returns the names of the hooks in the program of the controller, which this program does not have.
 func (app Subject) listeners() []string {
 	if app.Status.Hooks == nil {
 		return nil
@@ -48,6 +54,7 @@ func (app Subject) listeners() []string {
 	return app.Status.Hooks.Listeners
 }
 
+// translate returns the translation, or the problem that prevented it. It fetches no URL.
 func (app Subject) translate(ctx context.Context, reader source.Reader) *intent.Source {
 	material, problem := source.Gather(ctx, app.Application, reader, disabledFetcher{}, nil)
 	if problem != nil {
@@ -56,7 +63,8 @@ func (app Subject) translate(ctx context.Context, reader source.Reader) *intent.
 	return source.Translate(ctx, material, disabledFetcher{}, nil)
 }
 
-// SourceFaults returns the reasons why there is no translation.
+// SourceFaults returns the reasons why there is no translation, one for each line of the problem. It returns nil
+// if there are objects, also those of an earlier translation.
 func (app Subject) SourceFaults(translation *intent.Source) []error {
 	if translation == nil || translation.Problem == nil || translation.Objects != nil {
 		return nil
@@ -68,8 +76,8 @@ func (app Subject) SourceFaults(translation *intent.Source) []error {
 	return faults
 }
 
-// With returns the Application with the translated objects among its manifests, so that their kinds and
-// names can be found.
+// With returns the Application with the translated objects among its manifests, so that their kinds and names
+// can be found. It returns app itself without a translation. The result is not an Application to decide about.
 func (app Subject) With(translation *intent.Source) Subject {
 	if translation == nil {
 		return app
@@ -81,17 +89,19 @@ func (app Subject) With(translation *intent.Source) Subject {
 	return known
 }
 
-// disabledFetcher is a fetcher that rejects all URLs, because this program does not know which ones the
+// disabledFetcher is a source.Fetcher that rejects all URLs, because this program does not know which ones the
 // controller is allowed to fetch.
 type disabledFetcher struct{}
 
 var errNotFetched = errors.New("only the controller fetches the URLs of Applications: to print the manifests, run: holdfast author translate URL")
 
+// Get implements source.Fetcher.
 func (disabledFetcher) Get(context.Context, string, remote.Page) (remote.Page, error) {
 	return remote.Page{}, errNotFetched
 }
 
-// liveReader is a source.Reader of the ConfigMaps and Secrets among live objects in files.
+// liveReader is a source.Reader of the ConfigMaps and Secrets among live objects in files. namespace is the
+// namespace of the Application, the only one in which a source can be.
 type liveReader struct {
 	documents []manifest.Document
 	namespace string
@@ -110,8 +120,8 @@ func (r liveReader) Read(_ context.Context, kind, name string) (map[string]any, 
 	}
 }
 
-// withStringData returns an object with stringData merged into its data, like the API server stores a
-// Secret.
+// withStringData returns a copy of an object with stringData merged into its data, as the API server stores a
+// Secret. It returns the object itself if it has no stringData.
 func withStringData(content map[string]any) map[string]any {
 	plain, _ := content["stringData"].(map[string]any)
 	if len(plain) == 0 {

@@ -18,26 +18,29 @@ import (
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
-// View is a cluster, or files in its place, for one reconciliation of an Application.
+// View is the read access of one reconciliation of an Application: to a cluster, or to files.
 type View = reconcile.Reader
 
-// fileView is a View of the live objects in files. It implements reconcile.Reader.
+// fileView is a View of the live objects in files. It never returns reconcile.ErrNotSeen, because files are
+// complete.
 type fileView struct {
 	kinds intent.Kinds
-	live  map[manifest.ID]map[string]any
-	// profiles are the HoldProfiles in files.
+	// live contains the live objects.
+	live map[manifest.ID]map[string]any
+	// profiles are the HoldProfiles in files, and the targets of live autoscalers.
 	profiles intent.Profiles
 }
 
-// Offline returns a View without live objects and without a cluster.
+// Offline returns a View without live objects and without a cluster. It knows the kinds that the manifests
+// define, and those of the inventory.
 func Offline(app *v1alpha1.Application) View {
 	return fileView{kinds: kindsOf(Subject{Application: app}, nil)}
 }
 
 func (v fileView) Kinds() intent.Kinds { return v.kinds }
 
-// Mapping returns a mapping without a resource, because files do not show where a kind is served. It
-// reports every kind as watchable that is not known to be ephemeral.
+// Mapping returns a mapping without a resource, because files do not show where a kind is served. Kinds then
+// determines the scope. It reports every kind as watchable that is not known to be ephemeral.
 func (fileView) Mapping(_ context.Context, gvk schema.GroupVersionKind) (cluster.Mapping, error) {
 	return cluster.Mapping{Watchable: !kinds.IsEphemeral(gvk.GroupKind())}, nil
 }
@@ -46,6 +49,7 @@ func (v fileView) AnyVersion(ctx context.Context, gk schema.GroupKind) (cluster.
 	return v.Mapping(ctx, gk.WithVersion(""))
 }
 
+// Need does nothing, because there is no watch.
 func (fileView) Need(map[schema.GroupVersionResource]bool, []string, cluster.Named, cluster.Ranges) {}
 
 // Range returns nil, because Marked returns all objects.
@@ -53,8 +57,8 @@ func (fileView) Range(context.Context, schema.GroupKind, cluster.Mapping, cluste
 	return nil, nil
 }
 
-// Marked returns all objects of the kind. Their tracking metadata identifies the owner. If the Application
-// has no UID, they are assumed to be its own.
+// Marked returns all objects of the kind. Their tracking metadata identifies the owner. If the Application has
+// no UID, they are assumed to be its own. The result is a new map with shared objects.
 func (v fileView) Marked(_ context.Context, gk schema.GroupKind, _ cluster.Mapping) (map[manifest.ID]map[string]any, error) {
 	marked := maps.Clone(v.live)
 	maps.DeleteFunc(marked, func(id manifest.ID, _ map[string]any) bool { return id.GroupKind() != gk })
@@ -77,6 +81,7 @@ func (v fileView) Profiles(context.Context, []manifest.ID) (intent.Profiles, err
 	return v.profiles, nil
 }
 
+// Get returns the object, or the NotFound error of an API server.
 func (v fileView) Get(_ context.Context, at cluster.Location) (map[string]any, error) {
 	if object := v.live[at.ID]; object != nil {
 		return object, nil
