@@ -16,8 +16,9 @@ import (
 	"holdfast.dev/holdfast/internal/suggest"
 )
 
-// Explained returns an error that explains the error of an API server, and what to do. The arguments verb and
-// what name the action and its object.
+// Explained returns an error that explains the error of an API server, with a remedy; nil for a nil error.
+// The arguments verb and what name the action and its object. The result does not always wrap err, so
+// callers that distinguish errors must inspect err itself.
 func (c *Client) Explained(err error, verb, what string) error {
 	var network net.Error
 	var sent *url.Error
@@ -43,7 +44,8 @@ func (c *Client) Explained(err error, verb, what string) error {
 	}
 }
 
-// rootCause returns an error without the URL of the request, which does not help users.
+// rootCause returns the cause of a request that was not sent, without the URL of the request, which does
+// not help users. It returns other errors unchanged.
 func rootCause(err error) error {
 	var sent *url.Error
 	if errors.As(err, &sent) {
@@ -53,7 +55,7 @@ func rootCause(err error) error {
 }
 
 // refusalText returns the causes of a rejected request, without the preamble that repeats the name of the
-// object.
+// object. An error without causes is returned unchanged.
 func refusalText(err error) error {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil || len(status.Status().Details.Causes) == 0 {
@@ -62,6 +64,7 @@ func refusalText(err error) error {
 	var causes []string
 	for _, cause := range status.Status().Details.Causes {
 		text := strings.TrimSpace(cause.Message)
+		// API servers write the Go form of an empty path if no field is the cause.
 		if cause.Field != "" && cause.Field != "<nil>" {
 			text = cause.Field + ": " + text
 		}
@@ -70,7 +73,8 @@ func refusalText(err error) error {
 	return fmt.Errorf("the API server rejects it: %s", strings.Join(causes, "; "))
 }
 
-// NoSuchApplication returns an error for an Application that does not exist, with a suggestion.
+// NoSuchApplication returns an error for an Application that could not be read. If it does not exist, the
+// error suggests a similar name in the namespace, which costs one request. Other errors are explained.
 func (c *Client) NoSuchApplication(ctx context.Context, namespace, name string, err error) error {
 	if !apierrors.IsNotFound(err) {
 		return c.Explained(err, "get", "Application "+namespace+"/"+name)
@@ -95,7 +99,7 @@ func (c *Client) NoSuchApplication(ctx context.Context, namespace, name string, 
 // ErrNotInstalled is the error if the API server does not serve Applications.
 var ErrNotInstalled = errors.New("the API server does not serve Applications: is Holdfast installed? See `holdfast install --help`")
 
-// sortedErrors sorts errors by their texts.
+// sortedErrors sorts errors by their texts in place, because concurrent requests add them in any order.
 func sortedErrors(errs []error) []error {
 	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return errs

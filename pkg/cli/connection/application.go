@@ -15,11 +15,13 @@ import (
 	"holdfast.dev/holdfast/pkg/source"
 )
 
-// submitted returns the stored Application with the spec of app. before is the stored Application, or nil if
-// there is none.
+// submitted returns the stored Application with the spec of app, as it would be after a submission. before
+// is a copy of the stored Application, or nil if there is none. A new Application gets a UID to which no
+// object belongs.
 func (c *Cluster) submitted(ctx context.Context, app files.Subject) (after files.Subject, before *v1alpha1.Application, err error) {
 	stored, err := c.GetApplication(ctx, types.NamespacedName{Namespace: app.Namespace, Name: app.Name})
 	switch {
+	// NotFound has two causes, which only a second request distinguishes.
 	case apierrors.IsNotFound(err) && !c.isInstalled(ctx):
 		return app, nil, ErrNotInstalled
 	case apierrors.IsNotFound(err):
@@ -36,12 +38,14 @@ func (c *Cluster) submitted(ctx context.Context, app files.Subject) (after files
 	return files.Subject{Application: stored, Document: app.Document, NewSource: other}, before, nil
 }
 
-// Application reads an Application of the cluster.
+// Application reads an Application in the namespace of c, with the content of its slices. The error
+// suggests another name if there is no such Application.
 func (c *Cluster) Application(ctx context.Context, name string) (files.Subject, error) {
 	app, err := c.GetApplication(ctx, types.NamespacedName{Namespace: c.Namespace, Name: name})
 	if err != nil {
 		return files.Subject{}, c.NoSuchApplication(ctx, c.Namespace, name, err)
 	}
+	// The typed client drops apiVersion and kind, and a command may print the Application.
 	app.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind}
 	return files.Subject{Application: app, Document: storedDocument(app)}, nil
 }
@@ -52,7 +56,7 @@ func storedDocument(app *v1alpha1.Application) manifest.Document {
 }
 
 // GetApplication reads an Application, and joins its slices. A missing slice is no error here; a decision
-// about the Application reports it.
+// about the Application reports it. It returns the error of the API server unchanged.
 func (c *Client) GetApplication(ctx context.Context, at types.NamespacedName) (*v1alpha1.Application, error) {
 	app, err := c.Client.GetApplication(ctx, at)
 	if err != nil {
@@ -61,6 +65,7 @@ func (c *Client) GetApplication(ctx context.Context, at types.NamespacedName) (*
 	return c.join(ctx, app)
 }
 
+// join returns the Application with the content of its slices. Missing slices are not joined.
 func (c *Client) join(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error) {
 	whole, err := slice.Join(app, c.slicesIn(ctx, app.Namespace))
 	var unavailable *slice.Unavailable

@@ -19,15 +19,18 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/files"
 )
 
+// configMaps is the resource of the ConfigMaps that contain archives.
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
 // ApplyResult is the result of a submission.
 type ApplyResult struct {
+	// Stored is the Application in the response; with a dry run, the one that would be stored.
 	Stored *unstructured.Unstructured
 	Done   string // created, configured or unchanged
 }
 
-// Apply sends a submission. It first sends the ConfigMap with the archive, if there is one.
+// Apply sends a submission with its slices and its archive. With dryRun, the API server validates it and
+// stores nothing. force overwrites fields that other clients have set. The error is explained.
 func (c *Client) Apply(ctx context.Context, s *files.Submission, dryRun, force bool) (ApplyResult, error) {
 	return (&submitter{c, c.Own.Resource(Applications).Namespace(s.Namespace), s, dryRun, force}).submit(ctx)
 }
@@ -36,11 +39,15 @@ func (c *Client) Apply(ctx context.Context, s *files.Submission, dryRun, force b
 type submitter struct {
 	*Client
 
+	// applications is the client for the namespace of the submission.
 	applications  dynamic.ResourceInterface
 	submission    *files.Submission
 	dryRun, force bool
 }
 
+// submit sends the parts in an order in which the controller never finds an incomplete Application: the
+// archive and the slices exist before the Application names them. The owner of the archive is set at the
+// end, because only then the UID of a new Application is known.
 func (c *submitter) submit(ctx context.Context) (ApplyResult, error) {
 	s := c.submission
 	if err := c.applyArchive(ctx, nil); err != nil {
@@ -68,11 +75,14 @@ func (c *submitter) submit(ctx context.Context) (ApplyResult, error) {
 	return result, c.dropArchive(ctx, before)
 }
 
-// store creates an Application, or applies it if it exists.
+// store creates an Application, or applies it if it exists. before is the stored Application, or nil. A
+// dry run is always an apply, because the API server can answer it for both.
 func (c *submitter) store(ctx context.Context, content map[string]any, before *unstructured.Unstructured, create bool) (result ApplyResult, err error) {
 	result.Done = "created"
 	if create && !c.dryRun {
 		result.Stored, err = c.create(ctx, content)
+		// Another client can have created the Application since the read. It is then applied like any
+		// other.
 		if !apierrors.IsAlreadyExists(err) {
 			return result, c.notApplied(ctx, err, "create")
 		}
@@ -87,6 +97,7 @@ func (c *submitter) store(ctx context.Context, content map[string]any, before *u
 		}
 	}
 	result.Stored, err = ApplyOne(ctx, c.applications, c.submission.Name, content, c.dryRun, c.force)
+	// A dry run cannot convert the created fields first. Without them, the apply would have no conflict.
 	if c.dryRun && onlyOurs(err) {
 		result.Stored, err = ApplyOne(ctx, c.applications, c.submission.Name, content, true, true)
 	}
@@ -103,7 +114,8 @@ func (c *submitter) store(ctx context.Context, content map[string]any, before *u
 	return result, nil
 }
 
-// isSame reports whether an apply has changed nothing that a user submits.
+// isSame reports whether an apply has changed nothing that a user submits. It ignores the status, which
+// the controller may have written in between. It changes neither object.
 func isSame(before, after *unstructured.Unstructured) bool {
 	before, after = before.DeepCopy(), after.DeepCopy()
 	for _, u := range []*unstructured.Unstructured{before, after} {
@@ -114,8 +126,8 @@ func isSame(before, after *unstructured.Unstructured) bool {
 	return apiequality.Semantic.DeepEqual(before.Object, after.Object)
 }
 
-// ApplyOne sends one object by server-side apply, and returns the stored object. It does not wrap the error
-// of the API server.
+// ApplyOne sends one object by server-side apply, and returns the stored object. content is any value
+// whose JSON is the object. It does not wrap the error of the API server, so that callers can inspect it.
 func ApplyOne(ctx context.Context, client dynamic.ResourceInterface, name string, content any, dryRun, force bool) (*unstructured.Unstructured, error) {
 	body, err := json.Marshal(content)
 	if err != nil {
@@ -128,7 +140,7 @@ func ApplyOne(ctx context.Context, client dynamic.ResourceInterface, name string
 	return client.Patch(ctx, name, types.ApplyPatchType, body, options)
 }
 
-// Wrote reports whether the command line has applied an object. It accepts nil.
+// Wrote reports whether the command line has applied an object. It returns false for nil.
 func Wrote(object *unstructured.Unstructured) bool {
 	return object != nil && slices.ContainsFunc(object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
 		return entry.Manager == fieldManager && entry.Operation == metav1.ManagedFieldsOperationApply
@@ -161,8 +173,9 @@ func (c *Client) isInstalled(ctx context.Context) bool {
 	return !apierrors.IsNotFound(err)
 }
 
-// applyArchive writes the archive to its ConfigMap. If owner is not nil, the API server deletes the ConfigMap
-// together with the owner.
+// applyArchive writes the archive to its ConfigMap, and does nothing without an archive. If owner is not
+// nil, the API server deletes the ConfigMap together with the owner. It overwrites the fields of other
+// clients, because the name of the ConfigMap contains the digest of its content.
 func (c *submitter) applyArchive(ctx context.Context, owner *unstructured.Unstructured) error {
 	s := c.submission
 	if s.Archive == nil {
@@ -183,7 +196,8 @@ func (c *submitter) applyArchive(ctx context.Context, owner *unstructured.Unstru
 	return c.Explained(err, "patch", "ConfigMap "+s.Namespace+"/"+name)
 }
 
-// dropArchive deletes the ConfigMap with the archive of the previous submission.
+// dropArchive deletes the ConfigMap with the archive of the previous submission. before is the Application
+// before this submission, or nil. It recognizes such a ConfigMap by the form of its name.
 func (c *submitter) dropArchive(ctx context.Context, before *unstructured.Unstructured) error {
 	s := c.submission
 	if before == nil {

@@ -12,8 +12,9 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// resources returns KIND/NAME of all resources of an Application, for completion. It reads them from the
-// status, in one request.
+// resources returns KIND/NAME of all resources of an Application for completion, sorted and without
+// duplicates. It reads them from the status, in one request. It returns nil if anything fails, because a
+// shell shows no errors of a completion.
 func (f Flags) resources(ctx context.Context, application string) []string {
 	c, err := f.Connect()
 	if err != nil {
@@ -33,12 +34,14 @@ func (f Flags) resources(ctx context.Context, application string) []string {
 	return slices.Compact(names)
 }
 
-// KindFor resolves the name of a kind like kubectl: by kind, plural, short name and group.
+// KindFor resolves the name of a kind like kubectl: by kind, plural, short name and group, in any case. It
+// uses kubectl's discovery cache on disk. For an unknown name, the error matches apimeta.IsNoMatchError.
 func (f Flags) KindFor(kind string) (schema.GroupVersionKind, error) {
 	mapper, err := f.ToRESTMapper()
 	if err != nil {
 		return schema.GroupVersionKind{}, err
 	}
+	// A name with two dots can be resource.version.group, or resource.group with a dot in the group.
 	if full, _ := schema.ParseResourceArg(strings.ToLower(kind)); full != nil {
 		if gvk, err := mapper.KindFor(*full); err == nil {
 			return gvk, nil
@@ -47,7 +50,8 @@ func (f Flags) KindFor(kind string) (schema.GroupVersionKind, error) {
 	return mapper.KindFor(schema.ParseGroupResource(strings.ToLower(kind)).WithVersion(""))
 }
 
-// Objects completes KIND/NAME of any object: first the kind, then the name.
+// Objects completes KIND/NAME of any object that can be held: first the kind, then the name. It completes
+// only the first argument.
 func (f Flags) Objects(ctx context.Context, args []string, typed string) []string {
 	c, err := f.Connect()
 	if err != nil || len(args) > 0 {
@@ -78,9 +82,10 @@ func (f Flags) Objects(ctx context.Context, args []string, typed string) []strin
 	return names
 }
 
+// namespacesResource is the resource of Namespaces, for the client of metadata.
 var namespacesResource = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// Namespaces completes --namespace.
+// Namespaces completes --namespace with the namespaces that the user may list.
 func (f Flags) Namespaces(ctx context.Context, _ []string, _ string) []string {
 	c, err := f.Connect()
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 	"holdfast.dev/holdfast/pkg/kinds"
 )
 
-// Flags has kubectl's flags for the cluster, the user and the namespace.
+// Flags has kubectl's flags for the cluster, the user and the namespace. Copies share their values.
 type Flags struct{ *genericclioptions.ConfigFlags }
 
 // NewFlags returns the flags without values.
@@ -39,7 +39,7 @@ func NewFlags() Flags {
 // shownFlags are the flags in the help text. The other flags work, too.
 var shownFlags = []string{"kubeconfig", "context", "namespace", "as", "request-timeout"}
 
-// Add adds all flags, and hides those that few users need.
+// Add adds all flags, and hides those that few users need. It marks all of them for IsConnection.
 func (f Flags) Add(flags *pflag.FlagSet) {
 	own := pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.AddFlags(own)
@@ -67,19 +67,21 @@ func IsConnection(flag *pflag.Flag) bool {
 	return is
 }
 
-// Client is a client of an API server that explains its errors.
+// Client is a client of an API server that explains its errors. It has the rights of the user, and no
+// namespace.
 type Client struct{ *cluster.Client }
 
-// Cluster is a connection to a cluster.
+// Cluster is a connection to a cluster, with a default namespace. It is safe for concurrent use.
 type Cluster struct {
 	*Client
+	// Kinds resolves kinds. It caches them, so copies of a Cluster share it.
 	Kinds *Mapper
 	// Namespace is the namespace of the flag or of the context.
 	Namespace string
 }
 
-// Connect returns a connection. It sends no request: the first request finds out whether the API server can
-// be reached.
+// Connect returns a connection. It sends no request: the first request finds out whether the API server
+// can be reached. Each call returns a connection with a new cache of kinds.
 func (f Flags) Connect() (*Cluster, error) {
 	if !f.IsConfigured() {
 		return nil, errNoCluster
@@ -101,12 +103,14 @@ func (f Flags) Connect() (*Cluster, error) {
 	return newCluster(client, namespace), nil
 }
 
+// newCluster returns a connection with an empty cache of kinds.
 func newCluster(client *cluster.Client, namespace string) *Cluster {
 	c := &Client{client}
 	return &Cluster{c, &Mapper{Mapper: cluster.NewMapper(client), client: c, documents: map[schema.GroupVersion][]byte{}, types: map[schema.GroupVersionKind]*kinds.Node{}}, namespace}
 }
 
-// notConfigured returns an error that explains why a kubeconfig cannot be used.
+// notConfigured returns an error that explains why a kubeconfig cannot be used. For an unknown context, it
+// lists the known ones.
 func (f Flags) notConfigured(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("--kubeconfig %s: the file does not exist", *f.KubeConfig)
@@ -122,7 +126,8 @@ func (f Flags) notConfigured(err error) error {
 // errNoCluster is the error if no cluster is configured, with a remedy.
 var errNoCluster = errors.New("no cluster is configured: use --kubeconfig, or set KUBECONFIG to an existing file")
 
-// IsConfigured reports whether a kubeconfig, a flag or the environment of a Pod configures a cluster.
+// IsConfigured reports whether a kubeconfig, a flag or the environment of a Pod configures a cluster. It
+// sends no request. It returns true for a kubeconfig that cannot be read.
 func (f Flags) IsConfigured() bool {
 	config, err := f.ToRawKubeConfigLoader().RawConfig()
 	if err != nil || len(config.Clusters) > 0 || *f.APIServer != "" {
@@ -132,7 +137,7 @@ func (f Flags) IsConfigured() bool {
 	return err == nil
 }
 
-// Contexts completes --context.
+// Contexts completes --context with the sorted names of the contexts in the kubeconfig.
 func (f Flags) Contexts(context.Context, []string, string) []string {
 	config, err := f.ToRawKubeConfigLoader().RawConfig()
 	if err != nil || clientcmd.IsConfigurationInvalid(err) {
@@ -149,10 +154,11 @@ func (f Flags) Contexts(context.Context, []string, string) []string {
 // Applications is the resource of Applications.
 var Applications = v1alpha1.GroupVersionResource
 
-// CompletionTimeout is the timeout of a completion in a shell.
+// CompletionTimeout is the timeout of a completion in a shell, which is blocked during that time.
 const CompletionTimeout = 3 * time.Second
 
-// namesOf returns the names of objects, or none if they cannot be listed.
+// namesOf returns the names of all objects of a resource, or nil if they cannot be listed. It transfers
+// only metadata.
 func namesOf(ctx context.Context, client metadata.ResourceInterface) []string {
 	list, err := client.List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -165,5 +171,5 @@ func namesOf(ctx context.Context, client metadata.ResourceInterface) []string {
 	return names
 }
 
-// fieldManager is the field manager of the command line.
+// fieldManager is the field manager of the command line. Users see it in conflicts.
 const fieldManager = "holdfast-cli"

@@ -11,8 +11,9 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// ApplicationsWith returns the names of the Applications of the namespace that have an object in their manifests or
-// in their inventory.
+// ApplicationsWith returns the names of the Applications in the namespace of c that have an object in
+// their manifests or in their inventory. It does not read slices, so it does not find manifests that are
+// stored in them.
 func (c *Cluster) ApplicationsWith(ctx context.Context, id manifest.ID) (names []string, err error) {
 	list, err := c.Own.Resource(Applications).Namespace(c.Namespace).List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {

@@ -23,9 +23,10 @@ import (
 // written, takeOver converts its fields to fields that fieldManager applied.
 const creator = fieldManager + "-create"
 
-// ApplierName is the ServiceAccount that acts for Applications that name none.
+// ApplierName is the name of the ServiceAccount that acts for Applications that name none.
 const ApplierName = "holdfast-applier"
 
+// serviceAccounts is the resource of ServiceAccounts.
 var serviceAccounts = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
 
 // create stores an Application that does not exist yet. If the ServiceAccount that acts for it exists, create
@@ -49,8 +50,10 @@ func (c *submitter) create(ctx context.Context, content map[string]any) (*unstru
 	})
 }
 
-// takeOver changes the managedFields of a created Application as if it had been applied, and returns it. To
-// apply it again instead would cause a conflict, and would not remove any fields.
+// takeOver changes the managedFields of a created Application as if it had been applied, and returns it.
+// To apply it again instead would cause a conflict, and would not remove any fields. It sends no request
+// if there are no created fields. If other clients change the Application at the same time, it reads it
+// and tries again.
 func takeOver(ctx context.Context, client dynamic.ResourceInterface, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	for attempt := 1; ; attempt++ {
 		managers, err := takenOver(live.GetManagedFields())
@@ -72,6 +75,8 @@ func takeOver(ctx context.Context, client dynamic.ResourceInterface, live *unstr
 	}
 }
 
+// metadataPatch returns a merge patch that replaces the managedFields of exactly this version of an
+// object. With another UID or resourceVersion, the API server rejects it with a conflict.
 func metadataPatch(live *unstructured.Unstructured, managers []metav1.ManagedFieldsEntry) ([]byte, error) {
 	patch := &unstructured.Unstructured{Object: map[string]any{}}
 	patch.SetUID(live.GetUID())
@@ -80,8 +85,9 @@ func metadataPatch(live *unstructured.Unstructured, managers []metav1.ManagedFie
 	return json.Marshal(patch.Object)
 }
 
-// takenOver returns the managedFields of an Application after its created fields became applied fields. It
-// returns nil if there are no created fields, or takeOver has already converted them.
+// takenOver returns the managedFields of an Application after its created fields became applied fields.
+// Fields that were applied before are merged with them. It returns nil if there are no created fields, or
+// if takeOver has already converted them.
 func takenOver(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
 	applied := &fieldpath.Set{}
 	var others []metav1.ManagedFieldsEntry
@@ -99,6 +105,9 @@ func takenOver(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry
 		}
 		if isCreated {
 			created = &entry
+			// A create owns the maps and lists, too. An apply owns only the leaves that it sent. The
+			// controller's fields must have no applied owner, because the next submission would remove
+			// them.
 			set = set.Leaves().Difference(written())
 		}
 		applied = applied.Union(set)
@@ -115,7 +124,8 @@ func takenOver(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry
 	return append(others, *created), nil
 }
 
-// written returns the fields that the controller would have written if the create request did not have them.
+// written returns the fields that the controller would have written if the create request did not have
+// them: the finalizer and the write-ahead record.
 func written() *fieldpath.Set {
 	set := fieldpath.NewSet(fieldpath.MakePathOrDie("metadata", "finalizers", value.NewValueInterface(v1alpha1.Finalizer)))
 	for _, key := range files.Ahead {
@@ -124,8 +134,8 @@ func written() *fieldpath.Set {
 	return set
 }
 
-// onlyOurs reports whether an apply is rejected only because of created fields, which a dry run does not take
-// over.
+// onlyOurs reports whether an apply is rejected only because of created fields, which a dry run does not
+// take over. It returns false for any other error, and for nil.
 func onlyOurs(err error) bool {
 	status, is := err.(apierrors.APIStatus)
 	if !is || !apierrors.IsConflict(err) || status.Status().Details == nil {

@@ -15,17 +15,22 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// ListEdit is a change of a list in the spec of an Application. Before and After are its JSON values; Patch changes
-// it if it is unchanged.
+// ListEdit is a change of a list in the spec of an Application.
 type ListEdit struct {
-	Key           string
+	// Key is the name of the list in the spec, for example fields.
+	Key string
+	// Before and After are the JSON values of the list. An empty After removes it.
 	Before, After []any
-	Patch         []delta.Op
+	// Patch makes the same change, and tests that the list is still Before.
+	Patch []delta.Op
 }
 
-// Edit writes a list to the spec of an Application. If the list was submitted, Edit applies the submitted
-// fields again with the new list, so that the next submission causes no conflict. Otherwise it sends the
-// patch, so that a submission of a file without the list does not remove it. Edit returns the changed Application.
+// Edit writes a list to the spec of an Application, and returns the changed Application. It returns an
+// error if another client has changed the list since Before was read.
+//
+// If the list was submitted, Edit applies the submitted fields again with the new list, so that the next
+// submission causes no conflict. Otherwise it sends the patch, so that a submission of a file without the
+// list does not remove it.
 func (c *Cluster) Edit(ctx context.Context, name string, edit ListEdit) (*unstructured.Unstructured, error) {
 	key := edit.Key
 	client := c.Own.Resource(Applications).Namespace(c.Namespace)
@@ -46,6 +51,8 @@ func (c *Cluster) Edit(ctx context.Context, name string, edit ListEdit) (*unstru
 		}
 		applied["apiVersion"], applied["kind"] = live.GetAPIVersion(), live.GetKind()
 		setIn(applied, name, "metadata", "name")
+		// With the resourceVersion, the API server rejects the apply if another client has changed the
+		// Application since.
 		setIn(applied, live.GetResourceVersion(), "metadata", "resourceVersion")
 		setIn(applied, edit.After, "spec", key)
 		if len(edit.After) == 0 {
@@ -58,8 +65,9 @@ func (c *Cluster) Edit(ctx context.Context, name string, edit ListEdit) (*unstru
 	}
 }
 
-// submitted returns the submitted fields of an Application, or nil if the list at key in its spec is not one
-// of them.
+// submitted returns a copy of the submitted fields of an Application, or nil if the list at key in its
+// spec is not one of them. The fields are those that managedFields records for an apply of the command
+// line.
 func submitted(live *unstructured.Unstructured, key string) map[string]any {
 	for _, entry := range live.GetManagedFields() {
 		if entry.Manager != fieldManager || entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" || entry.FieldsV1 == nil {
@@ -80,6 +88,7 @@ func submitted(live *unstructured.Unstructured, key string) map[string]any {
 	return nil
 }
 
+// setIn sets object[parent][name], and creates the parent map if it does not exist.
 func setIn(object map[string]any, value any, parent, name string) {
 	m, ok := object[parent].(map[string]any)
 	if !ok {

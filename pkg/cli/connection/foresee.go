@@ -21,9 +21,10 @@ import (
 	"holdfast.dev/holdfast/pkg/reconcile"
 )
 
-// Preview decides as the controller would if an Application were submitted. before is the decision about the
-// stored version; nil if there is none, or if no decision is possible. unreadable reports the objects that
-// the user may not read.
+// Preview decides as the controller would if an Application were submitted. before is the decision about
+// the stored version with the same input; nil if there is none, or if no decision is possible. unreadable
+// reports the objects that the user may not read; their changes are blocked in both decisions. err is set
+// if the stored Application cannot be read.
 func (c *Cluster) Preview(ctx context.Context, s *files.Submission, now time.Time) (after, before *files.Decision, unreadable, err error) {
 	subject, stored, err := c.submitted(ctx, files.Subject{Application: s.App})
 	if err != nil {
@@ -38,26 +39,33 @@ func (c *Cluster) Preview(ctx context.Context, s *files.Submission, now time.Tim
 
 // DryRunResults has the results of the dry runs for the objects of an Application.
 type DryRunResults struct {
+	// Asked is the number of dry runs, and Fine the number of those that the API server accepted.
 	Asked, Fine int
 	// Notes are about objects without a dry run, and about problems outside of the objects, such as
-	// permissions or changes by other clients. Refused has the objects that the API server rejects.
-	Notes   []string
+	// permissions or changes by other clients.
+	Notes []string
+	// Refused joins the problems of the objects that the API server rejects; nil if there are none.
 	Refused error
 }
 
-// dryRunner sends dry runs with the rights of the user. The API server stores nothing.
+// dryRunner sends dry runs with the rights of the user. The API server stores nothing. It is safe for
+// concurrent use.
 type dryRunner struct {
-	own     dynamic.Interface
-	kinds   *Mapper
+	own   dynamic.Interface
+	kinds *Mapper
+	// manager is the field manager of the controller for the Application, so that the API server sees the
+	// same writer.
 	manager string
 }
 
+// dryRunner returns a dryRunner for the Application of a decision.
 func (c *Cluster) dryRunner(d *files.Decision) dryRunner {
 	return dryRunner{c.Own, c.Kinds, v1alpha1.FieldManagerOf(d.Application.Namespace, d.Application.Name)}
 }
 
-// DryRun sends a dry run for each object that would be created or changed, with all its fields and the rights
-// of the user.
+// DryRun sends a dry run for each object that would be created or changed, with all its fields and the
+// rights of the user. It does not send dry runs for deletions. Several requests are sent at a time, and
+// the results have the order of the plan.
 func (c *Cluster) DryRun(ctx context.Context, d *files.Decision) DryRunResults {
 	dryRuns := c.dryRunner(d)
 	problems := make([]*plan.Problem, len(d.Changes))
@@ -100,7 +108,8 @@ func (c *Cluster) DryRun(ctx context.Context, d *files.Decision) DryRunResults {
 }
 
 // settle sends one dry run for each object with doubtful values, with the rights of the user, to find the
-// values that differ only in their spelling. If a dry run fails, the values remain doubtful.
+// values that differ only in their spelling. It changes the decision, which then shows only the other
+// values. If a dry run fails, the values remain doubtful.
 func (c *Cluster) settle(ctx context.Context, d *files.Decision) {
 	dryRuns := c.dryRunner(d)
 	var requests errgroup.Group
@@ -110,6 +119,7 @@ func (c *Cluster) settle(ctx context.Context, d *files.Decision) {
 		if asked.Patch = d.Doubtful(change); asked.Patch == nil {
 			continue
 		}
+		// The plan may do nothing, for example in observe-only mode. The dry run needs a patch.
 		asked.Action = plan.Update
 		requests.Go(func() error {
 			if answer, problem := dryRuns.send(ctx, asked); problem == nil {
@@ -121,7 +131,8 @@ func (c *Cluster) settle(ctx context.Context, d *files.Decision) {
 	_ = requests.Wait() // no request returns an error
 }
 
-// send sends one object as a dry run, and returns the object that would be stored.
+// send sends one object as a dry run, and returns the object that would be stored, or a problem. Exactly
+// one of them is nil. It creates the object, or sends the patch of the change.
 func (r dryRunner) send(ctx context.Context, change plan.Change) (map[string]any, *plan.Problem) {
 	mapping, err := r.kinds.Mapping(ctx, change.GVK())
 	if err != nil {

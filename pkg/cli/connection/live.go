@@ -25,7 +25,9 @@ import (
 
 // LiveFlags has the flags that select live objects, by name or by their labels.
 type LiveFlags struct {
-	Names    [][2]string // kind and name
+	// Names are pairs of a kind, in any form that kubectl accepts, and a name.
+	Names [][2]string // kind and name
+	// Selector is the value of -l; empty for none.
 	Selector string
 }
 
@@ -34,7 +36,8 @@ func (f *LiveFlags) Add(flags *pflag.FlagSet) {
 	flags.StringVarP(&f.Selector, "selector", "l", "", "`LABELS`: objects of the namespace with these labels, for example app=web, except those that another object controls")
 }
 
-// Named adds the objects that arguments name.
+// Named adds the objects that arguments name as KIND/NAME. It returns an error for an invalid argument, or
+// if the labels of -l are invalid.
 func (f *LiveFlags) Named(args []string) error {
 	for _, arg := range args {
 		kind, name, both := strings.Cut(arg, "/")
@@ -59,7 +62,8 @@ type LiveObject struct {
 	Object map[string]any
 }
 
-// Suggestion returns which fields of the object to hold.
+// Suggestion returns which fields of the object to hold. It is computed from managedFields, without a
+// request.
 func (o LiveObject) Suggestion() plan.Suggestion { return plan.Suggest(o.Object, o.Mapping.Type) }
 
 // liveReader finds live objects by their names and labels.
@@ -69,8 +73,10 @@ type liveReader struct {
 	flags Flags
 }
 
-// Live reads the objects that flags and the manifests of files name, and the objects with the labels. notes
-// list the objects with the labels that are left out.
+// Live reads the objects that flags and the manifests of files name, and the objects with the labels. An
+// object that is named and has the labels is returned once. It is an error if a named object does not
+// exist. notes list the objects with the labels that are left out, and the kinds that the user may not
+// list.
 func (c *Cluster) Live(ctx context.Context, connection Flags, what LiveFlags, documents []manifest.Document) (found []LiveObject, notes []string, err error) {
 	r := liveReader{c, connection}
 	named, err := r.named(ctx, what.Names, documents)
@@ -103,13 +109,15 @@ func (c *Cluster) Live(ctx context.Context, connection Flags, what LiveFlags, do
 	return found, notes, err
 }
 
+// uidOf returns the UID of a live object.
 func uidOf(object map[string]any) string {
 	metadata, _ := object["metadata"].(map[string]any)
 	uid, _ := metadata["uid"].(string)
 	return uid
 }
 
-// named returns the locations of objects by their names.
+// named returns the locations of objects by their names, and of the manifests in documents. It reads only
+// kinds.
 func (r liveReader) named(ctx context.Context, names [][2]string, documents []manifest.Document) ([]cluster.Location, error) {
 	var all []cluster.Location
 	for _, object := range names {
@@ -150,9 +158,11 @@ func (r liveReader) located(id manifest.ID, mapping cluster.Mapping) cluster.Loc
 	return cluster.Location{ID: id, Mapping: mapping}
 }
 
-// selected returns the objects of the namespace with the labels, of all kinds.
+// selected returns the objects of the namespace with the labels, of all kinds that can be held. It sends
+// one list request for each kind.
 func (r liveReader) selected(ctx context.Context, selector string) (found []LiveObject, notes []string, err error) {
 	lists, err := r.Discovery.ServerPreferredNamespacedResources()
+	// Discovery returns the other groups if an aggregated API is unavailable.
 	if err != nil && len(lists) == 0 {
 		return nil, nil, r.Explained(err, "list", "the kinds")
 	}
@@ -203,13 +213,15 @@ func (r liveReader) selectedOf(ctx context.Context, gvk schema.GroupVersionKind,
 	return found, notes, nil
 }
 
-// noSuchObject returns an error for an object that does not exist, with a suggestion.
+// noSuchObject returns an error for an object that does not exist, with a similar name of the same kind if
+// the user may list it.
 func (r liveReader) noSuchObject(ctx context.Context, id manifest.ID, resource schema.GroupVersionResource) error {
 	names := namesOf(ctx, r.Metadata.Resource(resource).Namespace(id.Namespace))
 	return fmt.Errorf("there is no %s%s", id, suggest.DidYouMean(id.Name, names))
 }
 
-// unresolved returns an error for a kind that is not served, with a suggestion.
+// unresolved returns an error for a kind that is not served, with a similar kind or short name. Other
+// errors of the resolution are explained.
 func (r liveReader) unresolved(err error, kind string) error {
 	if !apimeta.IsNoMatchError(err) {
 		return r.Explained(err, "get", "the kinds")
@@ -224,7 +236,7 @@ func (r liveReader) unresolved(err error, kind string) error {
 	return fmt.Errorf("the API server serves no kind %q%s", kind, suggest.DidYouMean(strings.ToLower(kind), names))
 }
 
-// leftOut returns why an object is not maintained by users; "" if it is.
+// leftOut returns why an object with the labels is not maintained by users; "" if it is.
 func (o LiveObject) leftOut() string {
 	metadata, _ := o.Object["metadata"].(map[string]any)
 	switch owner := claim.Controller(o.Object); {

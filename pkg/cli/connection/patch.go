@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 )
 
-// DryRun is whether a change is sent and stored.
+// DryRun is whether a change is sent and stored. Its values are those of kubectl's --dry-run.
 type DryRun string
 
 const (
@@ -26,7 +26,8 @@ const (
 	DryRunServer DryRun = "server"
 )
 
-// Options returns the options of a request.
+// Options returns the value of dryRun in the options of a request: nil, unless the API server must not
+// store the change.
 func (d DryRun) Options() []string {
 	if d == DryRunServer {
 		return []string{metav1.DryRunAll}
@@ -34,7 +35,9 @@ func (d DryRun) Options() []string {
 	return nil
 }
 
-// Patch changes an Application with the field manager of the command line, and returns it.
+// Patch changes an Application with the field manager of the command line, and returns it. patch is any
+// value whose JSON is the patch. With DryRunClient, it reads the Application and applies the patch here.
+// The error is explained.
 func (c *Cluster) Patch(ctx context.Context, name string, kind types.PatchType, patch any, dryRun DryRun) (*unstructured.Unstructured, error) {
 	body, err := json.Marshal(patch)
 	if err != nil {
@@ -52,7 +55,7 @@ func (c *Cluster) Patch(ctx context.Context, name string, kind types.PatchType, 
 	return live, patchHere(live, kind, body)
 }
 
-// patchHere applies a patch without the API server.
+// patchHere applies a merge patch or a JSON Patch to an object, without the API server. It changes live.
 func patchHere(live *unstructured.Unstructured, kind types.PatchType, body []byte) error {
 	before, err := live.MarshalJSON()
 	if err != nil {
@@ -72,7 +75,8 @@ func patchHere(live *unstructured.Unstructured, kind types.PatchType, body []byt
 	return live.UnmarshalJSON(after)
 }
 
-// Delete deletes an Application with this UID, after a patch unless it is empty.
+// Delete deletes an Application with this UID, after a patch unless it is empty. It returns nil if the
+// Application no longer exists. If another Application has its name now, the UID protects it.
 func (c *Cluster) Delete(ctx context.Context, name string, uid types.UID, patch []delta.Op, dryRun DryRun) error {
 	if len(patch) > 0 {
 		if _, err := c.Patch(ctx, name, types.JSONPatchType, patch, dryRun); err != nil {

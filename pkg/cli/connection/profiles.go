@@ -17,8 +17,9 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Profiles returns the HoldProfiles, and the targets of autoscalers if a profile refers to them. It leaves
-// out objects that the user may not list. An older installation has no HoldProfiles.
+// Profiles implements reconcile.Reader. It returns the HoldProfiles, and the targets of autoscalers if a
+// profile refers to them. It leaves out objects that the user may not list; unseenProfiles reports them.
+// An older installation has no HoldProfiles.
 func (v *view) Profiles(ctx context.Context, objects []manifest.ID) (intent.Profiles, error) {
 	listed, err := v.list(ctx, v.Own.Resource(v1alpha1.ProfileGroupVersionResource), "holdprofiles."+v1alpha1.GroupVersion.Group)
 	if err != nil {
@@ -38,6 +39,7 @@ func (v *view) Profiles(ctx context.Context, objects []manifest.ID) (intent.Prof
 			profiles = append(profiles, profile)
 		}
 	}
+	// Autoscalers are only read in namespaces where a rule depends on them.
 	var namespaces []string
 	for _, id := range objects {
 		if id.Namespace != "" && slices.ContainsFunc(profiles, func(p *intent.Profile) bool { return p.AsksForAutoscalersOf(id.GroupKind()) }) {
@@ -60,8 +62,8 @@ func (v *view) Profiles(ctx context.Context, objects []manifest.ID) (intent.Prof
 	return files.ProfilesOf(profiles, live), nil
 }
 
-// list returns the objects of a kind. It returns none if the API server does not serve the kind. If the user
-// may not list it, it returns none and records that.
+// list returns the objects of a kind. It returns none if the API server does not serve the kind. If the
+// user may not list it, it returns none and records that. name is the resource in messages.
 func (v *view) list(ctx context.Context, client dynamic.ResourceInterface, name string) ([]unstructured.Unstructured, error) {
 	list, err := client.List(ctx, metav1.ListOptions{})
 	switch {

@@ -16,7 +16,7 @@ import (
 
 // Progress is a display of the state of the resources of an Application. It has one line per resource. For
 // many resources, it has one line for all, and one for each that fails. On a terminal with enough rows it
-// overwrites its lines; elsewhere it writes a line whenever it changes.
+// overwrites its lines; elsewhere it writes a line whenever it changes. It is not safe for concurrent use.
 type Progress struct {
 	out io.Writer
 	// size returns the size of the terminal. Progress calls it each time, because users resize terminals.
@@ -35,7 +35,8 @@ func NewProgress(streams terminal.Streams) *Progress {
 	return p
 }
 
-// Show shows the current state of the resources.
+// Show shows the current state of the resources in app. It replaces the previous list, or adds the lines
+// that have changed since.
 func (p *Progress) Show(app *v1alpha1.Application) {
 	var all, changed []string
 	say := func(name, line string) {
@@ -51,12 +52,14 @@ func (p *Progress) Show(app *v1alpha1.Application) {
 		say("", countsOf(app.Status.Resources))
 	}
 	for _, r := range app.Status.Resources {
+		// A long list of failures would push the first ones out of view.
 		if word, why := stateOf(r); !many || fails(word) && len(all) <= few {
 			name := files.NameOf(manifest.IDFromReference(r.ResourceReference), app.Namespace)
 			say(name, name+"  "+terminal.Visible(strings.ReplaceAll(word+why, "\n", " ")))
 		}
 	}
 	columns, rows, ok := p.size()
+	// A list that has scrolled cannot be overwritten.
 	if !ok || len(all) >= rows {
 		p.lines = 0
 		p.write(changed)
@@ -72,6 +75,7 @@ func (p *Progress) Show(app *v1alpha1.Application) {
 	p.lines = len(all)
 }
 
+// write writes lines with line breaks.
 func (p *Progress) write(lines []string) {
 	for _, line := range lines {
 		fmt.Fprintln(p.out, line)
@@ -91,13 +95,14 @@ func stateOf(r v1alpha1.ResourceStatus) (word, why string) {
 	return word, ": " + r.Message
 }
 
-// fails reports whether the state of a resource is an error.
+// fails reports whether the state of a resource is an error. word is a result of stateOf: a state of
+// kstatus, or a reason.
 func fails(word string) bool {
 	return word != "Current" && word != "InProgress" && word != "Terminating" && word != "" &&
 		v1alpha1.InfoForReason(word).Disposition != v1alpha1.DispositionWait
 }
 
-// countsOf returns a text with the number of resources in each state.
+// countsOf returns a text with the number of resources in each state, sorted by state.
 func countsOf(resources []v1alpha1.ResourceStatus) string {
 	counts := map[string]int{}
 	for _, r := range resources {
@@ -111,5 +116,6 @@ func countsOf(resources []v1alpha1.ResourceStatus) string {
 	return fmt.Sprintf("%d resources: %s", len(resources), strings.Join(parts, ", "))
 }
 
-// WriteLine writes a line after the list.
+// WriteLine writes a line after the list. Show must not be called later, because it would overwrite the
+// line.
 func (p *Progress) WriteLine(text string) { fmt.Fprintln(p.out, terminal.Visible(text)) }

@@ -18,21 +18,25 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Mapper resolves kinds, and has the types that the API server publishes for them.
+// Mapper resolves kinds, and has the types that the API server publishes for them. It is safe for
+// concurrent use.
 type Mapper struct {
 	*cluster.Mapper
 
 	client *Client
-	mu     sync.Mutex
-	// documents is a cache of the OpenAPI documents, by group and version. A document has the fields of all
-	// kinds in it, which may be newer or older than the built-in types.
+	// mu guards documents and types. It is held during a download, so that each document is read once.
+	mu sync.Mutex
+	// documents is a cache of the OpenAPI documents, by group and version; nil for one that could not be
+	// read. A document has the fields of all kinds in it, which may be newer or older than the built-in
+	// types.
 	documents map[schema.GroupVersion][]byte
-	// types has what was read from the documents.
+	// types has the types that were read from the documents; nil for a kind without one.
 	types map[schema.GroupVersionKind]*kinds.Node
 }
 
-// published returns the type that the API server publishes for a kind. It returns nil if there is none: then
-// the built-in type applies. The type of a mapping is already the published one if there is no built-in type.
+// published returns the type that the API server publishes for a kind. It returns nil if there is none, or
+// if it cannot be read: then the built-in type applies. The type of a mapping is already the published one
+// if there is no built-in type.
 func (m *Mapper) published(ctx context.Context, gvk schema.GroupVersionKind, mapping cluster.Mapping) *kinds.Node {
 	if mapping.Type != nil && kinds.Builtin(gvk) == nil {
 		return mapping.Type
@@ -62,10 +66,11 @@ type publishedKinds struct {
 	types map[schema.GroupVersionKind]*kinds.Node
 }
 
+// Published implements plan.Publisher.
 func (k publishedKinds) Published(gvk schema.GroupVersionKind) *kinds.Node { return k.types[gvk] }
 
 // KindsOf returns the kinds of objects: those that the objects define, and others from the API server. It
-// leaves out kinds that the API server does not serve.
+// leaves out kinds that the API server does not serve. The result sends no further requests.
 func (m *Mapper) KindsOf(ctx context.Context, objects []manifest.Object) (intent.Kinds, error) {
 	known := files.KindsIn(objects)
 	all := publishedKinds{known, map[schema.GroupVersionKind]*kinds.Node{}}
@@ -85,7 +90,7 @@ func (m *Mapper) KindsOf(ctx context.Context, objects []manifest.Object) (intent
 	return all, nil
 }
 
-// nearestVersion returns a suggestion for a group and version that is not served.
+// nearestVersion returns a suggestion for a group and version that is not served; "" if none is similar.
 func (m *Mapper) nearestVersion(gvk schema.GroupVersionKind) string {
 	groups, err := m.client.Discovery.ServerGroups()
 	if err != nil {
@@ -100,7 +105,7 @@ func (m *Mapper) nearestVersion(gvk schema.GroupVersionKind) string {
 	return suggest.DidYouMean(gvk.GroupVersion().String(), versions)
 }
 
-// listedKinds returns the kinds whose objects can be held, each with the slash before the name.
+// listedKinds returns the kinds whose objects can be held, each with the slash before the name, sorted.
 func (m *Mapper) listedKinds() []string {
 	lists, _ := m.client.Discovery.ServerPreferredResources() // without the groups that cannot be read
 	var kinds []string
@@ -116,7 +121,7 @@ func (m *Mapper) listedKinds() []string {
 }
 
 // ClientFor returns the client for the kind of an object, in the namespace of the object if the kind is
-// namespaced.
+// namespaced. It returns the error of Mapping unchanged.
 func (m *Mapper) ClientFor(ctx context.Context, u *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
 	mapping, err := m.Mapping(ctx, u.GroupVersionKind())
 	if err != nil {

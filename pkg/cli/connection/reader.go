@@ -14,7 +14,8 @@ import (
 	"holdfast.dev/holdfast/pkg/source"
 )
 
-// clusterReader is a reader with the rights of the user.
+// clusterReader is a source.Reader with the rights of the user. The controller reads with the rights of a
+// ServiceAccount, so it can have other results.
 type clusterReader struct {
 	*Client
 

@@ -10,16 +10,20 @@ import (
 
 // Readiness is the condition Ready of the stored generation.
 type Readiness struct {
+	// Status is True, False or Unknown, as in a condition.
 	Status, Reason, Message string
 	// Pending is true if the controller has not reconciled the stored generation yet.
 	Pending bool
 }
 
+// pending returns the readiness of an Application that the controller has not reconciled. what names the
+// Application or its version.
 func pending(what string) Readiness {
 	return Readiness{"Unknown", v1alpha1.ReasonWaiting, "the controller has not reconciled " + what + " yet", true}
 }
 
-// ReadyOf returns the condition Ready of a stored Application.
+// ReadyOf returns the condition Ready of a stored Application, a JSON object. A condition of an older
+// generation counts as pending.
 func ReadyOf(object map[string]any) Readiness {
 	generation, _, _ := unstructured.NestedInt64(object, "metadata", "generation")
 	observed, _, _ := unstructured.NestedInt64(object, "status", "observedGeneration")
@@ -38,7 +42,8 @@ func ReadyOf(object map[string]any) Readiness {
 	return pending("it")
 }
 
-// ReadyIn returns the condition Ready of a typed Application.
+// ReadyIn returns the condition Ready of a typed Application. A condition of an older generation counts as
+// pending.
 func ReadyIn(app *v1alpha1.Application) Readiness {
 	if app.Status.ObservedGeneration == app.Generation {
 		for _, c := range app.Status.Conditions {
@@ -58,7 +63,8 @@ func NoController(does string) string {
 	return "no controller " + does + ": none runs, or none selects its namespace and labels"
 }
 
-// MissingStep returns a message about what no controller has done yet for a pending Application.
+// MissingStep returns a message about what no controller has done yet for a pending Application: delete
+// it, reconcile its current version, or reconcile it at all.
 func MissingStep(app *v1alpha1.Application) string {
 	switch {
 	case app.DeletionTimestamp != nil:
@@ -69,7 +75,8 @@ func MissingStep(app *v1alpha1.Application) string {
 	return NoController("has reconciled it")
 }
 
-// IsUnattended reports whether an Application has been pending for longer than a controller takes.
+// IsUnattended reports whether an Application has been pending for longer than a running controller needs.
+// Writes of the status do not count as changes, because the controller makes them.
 func IsUnattended(app *v1alpha1.Application, now time.Time) bool {
 	const patience = 10 * time.Second
 	changed := app.CreationTimestamp.Time

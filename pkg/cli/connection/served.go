@@ -9,7 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// AwaitServed waits until the API server serves Applications, so that the next command can use them.
+// AwaitServed waits until the API server serves Applications, so that the next command can use them. It
+// returns an error after servedTimeout. A user who may not list Applications does not wait, but gets an
+// error.
 func (c *Client) AwaitServed(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, servedTimeout)
 	defer cancel()

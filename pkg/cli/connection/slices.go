@@ -17,7 +17,8 @@ import (
 	"holdfast.dev/holdfast/pkg/slice"
 )
 
-// slicesIn returns a function that reads slices of a namespace with the rights of the user.
+// slicesIn returns a function that reads slices of a namespace with the rights of the user. It returns
+// slice.Unavailable for a slice that does not exist.
 func (c *Client) slicesIn(ctx context.Context, namespace string) slice.Get {
 	return func(name string) ([]byte, error) {
 		s, err := c.GetSlice(ctx, types.NamespacedName{Namespace: namespace, Name: name})
@@ -31,7 +32,8 @@ func (c *Client) slicesIn(ctx context.Context, namespace string) slice.Get {
 	}
 }
 
-// OlderHistory returns the history entries of an Application that are in slices.
+// OlderHistory returns the history entries of an Application that are in slices, newest first; nil if
+// there are none.
 func (c *Client) OlderHistory(ctx context.Context, app *v1alpha1.Application) ([]v1alpha1.HistoryEntry, error) {
 	older, err := slice.OlderHistory(app, c.slicesIn(ctx, app.Namespace))
 	if err != nil {
@@ -40,13 +42,14 @@ func (c *Client) OlderHistory(ctx context.Context, app *v1alpha1.Application) ([
 	return older, nil
 }
 
-// JoinObject joins the slices of a stored Application.
+// JoinObject replaces the references to slices in a stored Application by their content. It changes u.
 func (c *Client) JoinObject(ctx context.Context, u *unstructured.Unstructured) error {
 	return files.JoinObject(u.Object, c.slicesIn(ctx, u.GetNamespace()))
 }
 
-// putSlices writes slices before the Application that names them. If a slice is being deleted, it waits for
-// the end of that, unless the stored Application names the slice, which keeps it.
+// putSlices writes slices before the Application that names them. If a slice is being deleted, it waits
+// for the end of that. It does not wait if the stored Application names the slice, because the controller
+// then keeps it.
 func (c *submitter) putSlices(ctx context.Context, parts []v1alpha1.ApplicationSlice, stored *unstructured.Unstructured) error {
 	var named []string
 	if stored != nil && len(parts) > 0 {
@@ -68,6 +71,8 @@ func (c *submitter) putSlices(ctx context.Context, parts []v1alpha1.ApplicationS
 	return nil
 }
 
+// putSlice writes one slice. With stays, a slice that is being deleted counts as written. It gives up
+// after 30 seconds.
 func (c *submitter) putSlice(ctx context.Context, part *v1alpha1.ApplicationSlice, stays bool) error {
 	err := wait.PollUntilContextTimeout(ctx, 250*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
 		written, err := c.CreateSlice(ctx, part, fieldManager)

@@ -15,8 +15,8 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
-// TargetFlags has the flags that select an Application: one of a cluster, by its name, or one in files, with
-// live objects in files.
+// TargetFlags has the flags that select an Application: one of a cluster, by its name, or one in files,
+// with live objects in files.
 type TargetFlags struct {
 	files.SourceFlags
 	Connection Flags
@@ -39,21 +39,26 @@ func ErrNotWithFiles(argument string) error {
 // ErrNameAndFile is the error if a command has both a name and a file.
 var ErrNameAndFile = errors.New("with -f the Application is in the file: omit the name")
 
-// Target is an Application with the location of it and its live objects.
+// Target is an Application with the location of it and its live objects. It has values of flags; nothing
+// is read yet.
 type Target struct {
 	files.Sources
+	// InFiles is true if -f or --live is given. Without Submitting, no cluster is then contacted.
 	InFiles    bool
 	Submitting bool // with files: decides as if they were submitted to the cluster
-	// Settling is true if dry runs find the values that differ only in their spelling.
-	Settling   bool
-	Submitted  *files.SubmittedSource // the input to submit, if it is not an Application
+	// Settling is true if dry runs find the values that differ only in their spelling. It has no effect on
+	// files.
+	Settling  bool
+	Submitted *files.SubmittedSource // the input to submit, if it is not an Application
+	// Name is the name of the Application; empty for files.
 	Name       string
 	Connection Flags
-	Now        func() time.Time
+	// Now is the clock of decisions.
+	Now func() time.Time
 }
 
-// Options returns the target, and the arguments without the name of the Application. With files, there is no
-// name.
+// Options returns the target, and the arguments without the name of the Application. With files, there is
+// no name, and all arguments are returned. It reads nothing.
 func (f TargetFlags) Options(streams terminal.Streams, args []string) (t Target, rest []string, err error) {
 	t = Target{InFiles: f.InFiles(), Connection: f.Connection, Now: streams.Now}
 	if t.InFiles {
@@ -72,12 +77,13 @@ func (f TargetFlags) Options(streams terminal.Streams, args []string) (t Target,
 }
 
 // Decided returns the decision about the Application. c is nil if the Application is in files. Changes of
-// live objects that cannot be read are blocked.
+// live objects that cannot be read are blocked. The plan can be invalid; see files.NotDecided.
 func (t Target) Decided(ctx context.Context) (d files.Decision, c *Cluster, err error) {
 	d, c, _, err = t.decidedAndUnreadable(ctx)
 	return d, c, err
 }
 
+// decidedAndUnreadable is Decided, and returns in addition which live objects could not be read.
 func (t Target) decidedAndUnreadable(ctx context.Context) (d files.Decision, c *Cluster, unreadable, err error) {
 	if t.InFiles {
 		all, err := t.Decide(ctx, t.Now())
@@ -100,7 +106,8 @@ func (t Target) decidedAndUnreadable(ctx context.Context) (d files.Decision, c *
 	return d, c, unreadable, nil
 }
 
-// Decided returns the decision about an Application. Changes of live objects that cannot be read are blocked.
+// Decided returns the decision about an Application in any namespace. Changes of live objects that cannot
+// be read are blocked.
 func (c *Cluster) Decided(ctx context.Context, at types.NamespacedName, now time.Time) (files.Decision, error) {
 	there := *c
 	there.Namespace = at.Namespace
@@ -112,8 +119,8 @@ func (c *Cluster) Decided(ctx context.Context, at types.NamespacedName, now time
 	return d, nil
 }
 
-// DecideAll decides about all Applications in the files, or the one in the cluster. It returns an error if a
-// live object cannot be read, because the differences are not known.
+// DecideAll decides about all Applications in the files, or the one in the cluster. It returns an error if
+// a live object cannot be read, because the differences are not known, or if an Application is invalid.
 func (t Target) DecideAll(ctx context.Context) ([]files.Decision, error) {
 	switch {
 	case t.Submitting:
@@ -131,8 +138,10 @@ func (t Target) DecideAll(ctx context.Context) ([]files.Decision, error) {
 	return []files.Decision{d}, files.NotDecided(d)
 }
 
-// decideSubmitted decides as the controller would if the files were submitted.
+// decideSubmitted decides as the controller would if the files were submitted. It stops at the first
+// Application about which it cannot decide.
 func (t Target) decideSubmitted(ctx context.Context) ([]files.Decision, error) {
+	// Without -n, the namespace of the context applies, and not the default for files.
 	if *t.Connection.Namespace == "" {
 		t.Namespace = ""
 	}
@@ -164,7 +173,8 @@ func (t Target) decideSubmitted(ctx context.Context) ([]files.Decision, error) {
 	return all, nil
 }
 
-// submittedApplications returns the Applications in the files, or the one that is built from the files.
+// submittedApplications returns the Applications in the files, or the one that is built from the files. An
+// Application without a namespace has none yet, unless it is built.
 func (t Target) submittedApplications(ctx context.Context, c *Cluster) ([]files.Subject, error) {
 	if t.Submitted == nil {
 		return t.Applications(ctx)
@@ -188,7 +198,8 @@ func (f *TargetFlags) Named(ctx context.Context, args []string, typed string) []
 	return f.Connection.Named(ctx, args, typed)
 }
 
-// ResourceOf completes NAME, and then KIND/NAME from the status of the Application.
+// ResourceOf completes NAME, and then KIND/NAME from the status of the Application. It completes nothing
+// with files.
 func (f *TargetFlags) ResourceOf(ctx context.Context, args []string, typed string) []string {
 	if f.InFiles() {
 		return nil
@@ -220,7 +231,8 @@ func (f Flags) CompleteMore(ctx context.Context, args []string, _ string) []stri
 	return slices.DeleteFunc(f.names(ctx), func(name string) bool { return slices.Contains(args, name) })
 }
 
-// names returns the names of all Applications in the namespace.
+// names returns the names of all Applications in the namespace, for completion; nil if they cannot be
+// listed.
 func (f Flags) names(ctx context.Context) []string {
 	c, err := f.Connect()
 	if err != nil {

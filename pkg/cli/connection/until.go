@@ -17,8 +17,9 @@ func (f *WaitFlags) AddTime(flags *pflag.FlagSet) {
 	flags.DurationVar(&f.timeout, "timeout", 5*time.Minute, "`DURATION`: maximum time to wait; 0: no limit")
 }
 
-// Until calls ask repeatedly until it returns true or an error, or until the timeout. late returns the error
-// for a timeout.
+// Until calls ask immediately and then every half second until it returns true or an error, or until the
+// timeout. late returns the error for a timeout, which becomes the exit status StatusDifferent. An
+// interrupt is an error, too.
 func (f WaitFlags) Until(ctx context.Context, late func() error, ask func(context.Context) (bool, error)) error {
 	if f.timeout > 0 {
 		var cancel context.CancelFunc
@@ -29,6 +30,7 @@ func (f WaitFlags) Until(ctx context.Context, late func() error, ask func(contex
 	defer tick.Stop()
 	for {
 		done, err := ask(ctx)
+		// After the end of the context, an error of ask is only a consequence of it.
 		if ctx.Err() == nil && (done || err != nil) {
 			return err
 		}

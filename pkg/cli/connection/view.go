@@ -21,17 +21,23 @@ import (
 )
 
 // view is a reader of the cluster with the rights of the user, for one reconcile of an Application. It
-// implements reconcile.View.
+// implements reconcile.Reader with list and get requests, because a command does not watch. Only Get and
+// Problem are safe for concurrent use.
 type view struct {
 	*Client
 	kinds *Mapper
 	app   *v1alpha1.Application
 	known *files.KnownKinds // the kinds that the Application defines
 
+	// namespaces are those in which the Application may have objects. Need sets them before Marked is
+	// called.
 	namespaces []string
-	mu         sync.Mutex
+	// mu guards unreadable.
+	mu sync.Mutex
+	// unreadable has the explained errors of objects that could not be read.
 	unreadable []error
-	unlisted   []string
+	// unlisted has the resources that the user may not list, with duplicates.
+	unlisted []string
 	// unprofiled has the HoldProfiles resource, and the resources that profiles depend on, if the user may
 	// not list them.
 	unprofiled []string
@@ -40,12 +46,15 @@ type view struct {
 // View returns a reader of the cluster for one reconcile of an Application, with the rights of the user.
 func (c *Cluster) View(app *v1alpha1.Application) files.View { return c.view(app) }
 
+// view returns a new reader. Its results are for one reconcile, because it collects what is unreadable.
 func (c *Cluster) view(app *v1alpha1.Application) *view {
 	return &view{Client: c.Client, kinds: c.Kinds, app: app, known: files.KindsOf(app)}
 }
 
 func (v *view) Kinds() intent.Kinds { return v.known }
 
+// Mapping implements reconcile.Reader. It adds the type that the API server publishes, and a suggestion if
+// the version is not served.
 func (v *view) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (cluster.Mapping, error) {
 	mapping, err := v.kinds.Mapping(ctx, gvk)
 	if err == nil {
@@ -85,7 +94,7 @@ func (v *view) Need(_ map[schema.GroupVersionResource]bool, namespaces []string,
 // selectedAtOnce is the maximum number of objects in one response to a list request.
 const selectedAtOnce = 500
 
-// Range lists the objects of a range with the user's own rights.
+// Range implements reconcile.Reader with list requests, in pages of selectedAtOnce objects.
 func (v *view) Range(ctx context.Context, gk schema.GroupKind, mapping cluster.Mapping, r cluster.ObjectRange) (map[manifest.ID]map[string]any, error) {
 	client := dynamic.ResourceInterface(v.Own.Resource(mapping.Resource))
 	if r.Namespace != "" {
@@ -108,8 +117,9 @@ func (v *view) Range(ctx context.Context, gk schema.GroupKind, mapping cluster.M
 	}
 }
 
-// Marked lists the objects of a kind that carry the Application's label. If the user may not list them, the
-// view has only the desired objects and those in the inventory.
+// Marked lists the objects of a kind that have the Application's label. If the user may not list them, the
+// view has only the desired objects and those in the inventory. An Application that is not submitted has
+// no such objects.
 func (v *view) Marked(ctx context.Context, gk schema.GroupKind, mapping cluster.Mapping) (map[manifest.ID]map[string]any, error) {
 	if v.app.UID == "" || v.app.UID == notSubmitted {
 		return nil, nil
@@ -140,7 +150,8 @@ func (v *view) Marked(ctx context.Context, gk schema.GroupKind, mapping cluster.
 	return marked, nil
 }
 
-// Problem records the error of a read. Nothing is known about an object that cannot be read.
+// Problem implements reconcile.Reader. It records the error of a read, because nothing is known about an
+// object that cannot be read.
 func (v *view) Problem(err error, at cluster.Location, verb string) *plan.Problem {
 	err = v.Explained(err, verb, at.ID.String())
 	v.mu.Lock()
@@ -149,8 +160,8 @@ func (v *view) Problem(err error, at cluster.Location, verb string) *plan.Proble
 	return files.Unread(err)
 }
 
-// Unreadable returns the resources that could not be listed, and why objects could not be
-// read.
+// Unreadable returns the resources that could not be listed, sorted and without duplicates, and why
+// objects could not be read; nil if all could be read. Call it after the reconcile.
 func (v *view) Unreadable() (unlisted []string, err error) {
 	slices.Sort(v.unlisted)
 	return slices.Compact(v.unlisted), errors.Join(sortedErrors(v.unreadable)...)

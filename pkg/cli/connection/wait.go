@@ -18,11 +18,15 @@ import (
 	"holdfast.dev/holdfast/pkg/cluster"
 )
 
-// WaitFlags has the flags that decide whether and how long to wait.
+// WaitFlags has the flags that decide whether and how long to wait. With the zero value, Follow waits
+// without a limit.
 type WaitFlags struct {
-	Wait    bool
+	// Wait is the value of --wait. A command can set it before Add, as the default.
+	Wait bool
+	// timeout is the maximum time to wait; 0 for no limit.
 	timeout time.Duration
-	set     *pflag.FlagSet
+	// set distinguishes values of the user from defaults.
+	set *pflag.FlagSet
 }
 
 // Add adds the flags. until is the end of the help text of --wait.
@@ -43,15 +47,17 @@ func (f WaitFlags) Check() error {
 	return nil
 }
 
-// IsRequested reports whether the user asked to wait.
+// IsRequested reports whether the user asked to wait, and does not only get the default of the command.
 func (f WaitFlags) IsRequested() bool { return f.Wait && f.set.Changed("wait") }
 
 // Visitor is a function that receives an Application, or nil when there is none. It returns true if there is
 // nothing more to wait for.
 type Visitor func(app *v1alpha1.Application) (done bool, err error)
 
-// Follow calls visit with the current Application, and after each change of it, until visit is done or until
-// the timeout. late returns the error for a timeout.
+// Follow calls visit with the current Application, and after each change of it, until visit is done or
+// until the timeout. late returns the error for a timeout, which becomes the exit status StatusDifferent.
+// If the API server ends the watch, Follow starts again with a list, so visit can get the same Application
+// twice.
 func (f WaitFlags) Follow(ctx context.Context, c *Cluster, namespace, name string, late func() error, visit Visitor) error {
 	if f.timeout > 0 {
 		var cancel context.CancelFunc
@@ -74,6 +80,7 @@ func (f WaitFlags) Follow(ctx context.Context, c *Cluster, namespace, name strin
 	}
 }
 
+// errTimeIsOver is the cause of a context that ends with the timeout, in contrast to an interrupt.
 var errTimeIsOver = errors.New("the timeout has expired")
 
 // applicationWatch watches one Application.
@@ -84,7 +91,8 @@ type applicationWatch struct {
 	visitor         Visitor
 }
 
-// follow lists and watches until the stream ends.
+// follow lists and watches until the visitor is done, or the stream ends. With done, err is the visitor's.
+// Without, a nil error means that the caller must call it again.
 func (w applicationWatch) follow(ctx context.Context) (done bool, err error) {
 	client := w.Own.Resource(Applications).Namespace(w.namespace)
 	what := "Application " + w.namespace + "/" + w.name
@@ -113,12 +121,14 @@ func (w applicationWatch) follow(ctx context.Context) (done bool, err error) {
 			return done, err
 		}
 	}
+	// A stream also ends with its context, without an event.
 	if ctx.Err() != nil {
 		return false, w.Explained(context.Cause(ctx), "watch", what)
 	}
 	return false, nil
 }
 
+// visit calls the visitor for an event. An expired watch is no error, because follow then lists again.
 func (w applicationWatch) visit(ctx context.Context, event watch.Event) (done bool, err error) {
 	switch event.Type {
 	case watch.Deleted:
@@ -142,6 +152,7 @@ func (w applicationWatch) visit(ctx context.Context, event watch.Event) (done bo
 	return false, nil
 }
 
+// decode returns the typed Application with the content of its slices.
 func (w applicationWatch) decode(ctx context.Context, u *unstructured.Unstructured) (*v1alpha1.Application, error) {
 	raw, err := u.MarshalJSON()
 	if err != nil {
@@ -154,7 +165,8 @@ func (w applicationWatch) decode(ctx context.Context, u *unstructured.Unstructur
 	return w.join(ctx, app)
 }
 
-// Ready waits until an Application is ready, or only a user can help.
+// Ready waits until an Application is ready, or only a user can help. It shows the progress. The error has
+// the exit status StatusDifferent unless the API server rejected a request.
 func (f WaitFlags) Ready(ctx context.Context, c *Cluster, streams terminal.Streams, namespace, name string) error {
 	w := &readyWait{shown: NewProgress(streams), namespace: namespace, name: name, last: pending("it")}
 	return f.Follow(ctx, c, namespace, name, w.late, w.visit)
@@ -164,9 +176,11 @@ func (f WaitFlags) Ready(ctx context.Context, c *Cluster, streams terminal.Strea
 type readyWait struct {
 	shown           *Progress
 	namespace, name string
-	last            Readiness
+	// last is the last observed readiness, for the error at the timeout.
+	last Readiness
 }
 
+// late returns the error for a timeout, with the last reason.
 func (w *readyWait) late() error {
 	return fmt.Errorf("%[1]s/%[2]s is not ready: %[3]s: %[4]s. For details, run: holdfast status %[2]s -n %[1]s", w.namespace, w.name, w.last.Reason, w.last.Message)
 }

@@ -11,9 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Watch calls visit with each current Application, and after each change, until the user interrupts. gone is
-// true for a deleted Application.
+// Watch calls visit with each current Application, and after each change, until the user interrupts. gone
+// is true for a deleted Application. If the API server ends the watch, Watch lists again, and visit gets
+// only new versions. It returns the error of visit, or nil after an interrupt. An empty namespace stands
+// for all.
 func (c *Client) Watch(ctx context.Context, namespace string, options metav1.ListOptions, visit func(u *unstructured.Unstructured, gone bool) error) error {
+	// seen has the last resourceVersion of each Application by UID.
 	seen := map[types.UID]string{}
 	once := func(u *unstructured.Unstructured, gone bool) error {
 		if version := u.GetResourceVersion(); !gone && seen[u.GetUID()] == version {
@@ -31,6 +34,7 @@ func (c *Client) Watch(ctx context.Context, namespace string, options metav1.Lis
 	return nil // only the end of the context ends the loop
 }
 
+// watchOnce lists and watches until the stream ends. It returns nil if the watch must begin again.
 func (c *Client) watchOnce(ctx context.Context, namespace string, options metav1.ListOptions, visit func(u *unstructured.Unstructured, gone bool) error) error {
 	client := c.Own.Resource(Applications).Namespace(namespace)
 	list, err := client.List(ctx, options)
