@@ -16,13 +16,13 @@ type Advice struct {
 	Command string `json:"command,omitempty" yaml:"command,omitempty"`
 }
 
-// advisor is the context in which remedies for one Application are written. program is the name by which the
-// user called this program.
+// advisor is the context in which remedies for one Application are written.
 type advisor struct {
 	files.Decision
-	view    StatusView
+	view StatusView
+	// program is the name by which the user called this program.
 	program string
-	// freed has the drifted fields that an included HoldProfile would free.
+	// freed has the drifted fields that an included HoldProfile would free, with its name.
 	freed map[plan.Leaf]string
 }
 
@@ -32,6 +32,7 @@ func Advise(d files.Decision, v StatusView, program string) []Advice {
 	a := advisor{d, v, program, d.FreedByIncluded()}
 	var next []Advice
 	switch {
+	// The first case that matches is the cause of the others, so only its remedy is shown.
 	case v.notSubmitted:
 		return []Advice{{"Submit it", program + " submit -f " + ShellPath(d.Document.File)}}
 	case v.unattended:
@@ -107,6 +108,7 @@ func (a advisor) forReason() []Advice {
 	return []Advice{advice}
 }
 
+// smaller returns the remedy for an Application that is too large. A single object cannot be split.
 func (a advisor) smaller() Advice {
 	if len(a.Spec.Manifest) == 1 {
 		return Advice{"Make the object smaller, or observe fewer of its fields, and submit it again", ""}
@@ -114,6 +116,7 @@ func (a advisor) smaller() Advice {
 	return Advice{"Split it into several Applications", ""}
 }
 
+// mistakes returns the remedy for validation errors in the manifests or the schema.
 func (a advisor) mistakes() Advice {
 	return Advice{
 		"Correct it, and submit it again. To find the errors and their lines without a cluster, run:",
@@ -121,7 +124,7 @@ func (a advisor) mistakes() Advice {
 	}
 }
 
-// forResource returns the remedies for one resource.
+// forResource returns the remedies for one resource: for its problem, its health, and its fields.
 func (a advisor) forResource(r ResourceView) []Advice {
 	if r.unread {
 		return []Advice{{"Ask for the right to get the marked objects: you may not read them", ""}}
@@ -185,6 +188,7 @@ func (a advisor) forField(f plan.Field, isExplained bool) string {
 	return ""
 }
 
+// orWriter returns a field manager for a sentence. Holdfast's own manager means that the other writer is unknown.
 func orWriter(manager string) string {
 	if manager == "" || v1alpha1.IsFieldManager(manager) {
 		return "the other client"
@@ -200,7 +204,7 @@ func ShellPath(path string) string {
 	return path
 }
 
-// few removes repeated remedies, and returns the first of the rest.
+// few removes remedies with the text or the command of an earlier one, and returns the first five of the rest.
 func few(all []Advice) []Advice {
 	const limit = 5
 	var said []Advice

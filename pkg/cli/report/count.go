@@ -12,12 +12,14 @@ import (
 // count is the summary of a plan.
 type count struct {
 	resources map[verb]int
-	fields    int          // fields to correct
-	ours      map[verb]int // fields of shared objects, to hold or restore
-	held      int          // deferred fields
-	same      int          // blocked objects that are only compared and have no difference
+	fields    int // fields to correct
+	// ours has the fields of shared objects, to hold or restore.
+	ours map[verb]int // fields of shared objects, to hold or restore
+	held int          // deferred fields
+	same int          // blocked objects that are only compared and have no difference
 }
 
+// add counts one change. visible are the fields that the user sees as different.
 func (c *count) add(did verb, change plan.Change, visible []delta.Difference) {
 	if c.resources == nil {
 		c.resources, c.ours = map[verb]int{}, map[verb]int{}

@@ -26,7 +26,8 @@ type Differences struct {
 	Palette terminal.Palette
 	Width   int
 	Out     *bytes.Buffer
-	Count   count
+	// Count is the summary of the changes. Write sets it.
+	Count count
 	// All is true to also show the elements that other clients added to lists with keys.
 	All bool
 	// oneLine is true if the last resource took one line.
@@ -100,6 +101,7 @@ func selectedText(entry plan.ViewSelection) string {
 	return text
 }
 
+// details writes the problem, the fields, and the object to create.
 func (t *Differences) details(change plan.Change) {
 	t.problem(change)
 	for _, field := range t.Visible(change) {
@@ -137,6 +139,7 @@ func body(change plan.Change) string {
 	return terminal.ObjectYAML(manifest.RedactNested(change.Manifest))
 }
 
+// header writes the action and the object.
 func (t *Differences) header(did verb, change plan.Change) {
 	name := change.ID.Name
 	if change.ID.Namespace != "" {
@@ -199,6 +202,7 @@ func DefaultText(known intent.Kinds, apiVersion, kind, path string) string {
 	return "the default is " + text
 }
 
+// fits reports whether a text without colors fits on an indented line.
 func (t *Differences) fits(text string) bool {
 	return terminal.Length(indent+text) <= t.Width
 }
@@ -273,6 +277,7 @@ func (t *Differences) marked(deeper, mark, text string) {
 	t.line(indent + deeper + line)
 }
 
+// line writes a line. Out is a buffer, so it cannot fail.
 func (t *Differences) line(text string) { fmt.Fprintln(t.Out, text) }
 
 // verb is the word for the action on a resource.
@@ -292,6 +297,8 @@ const (
 	unchanged verb = "unchanged"
 )
 
+// verb returns the action for a change. An update without visible differences only changes notation, and counts as
+// unchanged. A change that is not executed is blocked by its problem, or contested.
 func (t *Differences) verb(change plan.Change) verb {
 	if change.Action == plan.Update && change.Problem == nil && len(change.Fields) > 0 && len(t.Visible(change)) == 0 {
 		return unchanged
@@ -321,6 +328,7 @@ func (t *Differences) verb(change plan.Change) verb {
 	}
 }
 
+// symbol returns the sign of an action, for readers who do not see colors.
 func (v verb) symbol() string {
 	switch v {
 	case create:
@@ -334,6 +342,7 @@ func (v verb) symbol() string {
 	}
 }
 
+// style returns the color of an action.
 func (v verb) style() terminal.Style {
 	switch v {
 	case create:

@@ -3,5 +3,6 @@
 // both.
 //
 // The package decides nothing: it shows a files.Decision. It reads from the cluster only the events, and the
-// objects that a resource owns.
+// objects that a resource owns. Values of Secrets are masked before they reach it, unless the user asked
+// explain to show them. Every string from a cluster passes through terminal.Visible before it is printed as text.
 package report

@@ -14,7 +14,8 @@ import (
 )
 
 // Edited prints how a change of its schema affects the fields of a resource: which ones are held, learned,
-// corrected or released.
+// corrected or released. before and after are plans for the same live object. It prints nothing if no field is
+// affected.
 func Edited(out io.Writer, namespace string, id manifest.ID, before, after *plan.Plan) {
 	was := map[string]plan.Field{}
 	old, _ := before.Explain(id, false)
@@ -99,7 +100,8 @@ func isAmong(paths map[string]bool, path string) bool {
 	return false
 }
 
-// becomes describes how one field changes. It returns "" if the field does not change.
+// becomes describes how one field changes. missing is true if the object does not exist. It returns "" if the
+// field does not change.
 func becomes(was, is plan.Field, missing bool) string {
 	live, _ := terminal.Inline(is.Live)
 	desired, _ := terminal.Inline(is.Desired)
@@ -157,6 +159,7 @@ func ruled(is plan.Field, missing bool, live, desired string) string {
 	return rule + ": " + live + " is kept"
 }
 
+// sameRule reports whether two rules have the same effect. It returns false if either is nil.
 func sameRule(a, b *observer.Rule) bool { return a != nil && b != nil && a.String() == b.String() }
 
 // isHeld reports whether a field is held: it is not free, not report-only, and will not be restored.

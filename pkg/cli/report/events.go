@@ -29,6 +29,7 @@ func Events(ctx context.Context, c *connection.Cluster, app *v1alpha1.Applicatio
 	}
 	var events []EventView
 	for _, item := range list.Items {
+		// Events of an earlier Application with the same name have another UID.
 		if uid, _, _ := unstructured.NestedString(item.Object, "regarding", "uid"); uid == string(app.UID) {
 			events = append(events, eventView(item.Object))
 		}
@@ -37,6 +38,7 @@ func Events(ctx context.Context, c *connection.Cluster, app *v1alpha1.Applicatio
 	return events[:min(len(events), shownEvents)], nil
 }
 
+// eventView returns an event of events.k8s.io/v1. A series has the time and the number of its events.
 func eventView(object map[string]any) EventView {
 	text := func(fields ...string) string { s, _, _ := unstructured.NestedString(object, fields...); return s }
 	v := EventView{Type: text("type"), Reason: text("reason"), Message: text("note"), Time: text("eventTime"), Count: 1}

@@ -15,7 +15,7 @@ import (
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
-// Explanation is a printer of the explanation of one resource.
+// Explanation is a printer of the explanation of one resource. Namespace and Application name the Application.
 type Explanation struct {
 	plan.Explanation
 	Namespace, Application string
@@ -25,7 +25,7 @@ type Explanation struct {
 	// Detailed prints all details of each field.
 	Detailed bool
 	Out      *bytes.Buffer
-	// said has the reasons that were printed for earlier fields.
+	// said has the reasons that were printed for earlier fields. It is created when needed.
 	said map[string]bool
 }
 
@@ -45,6 +45,7 @@ func (t *Explanation) Write() {
 	t.line(SchemaText(t.Explanation))
 	t.missing()
 	t.problem()
+	// No field has this parent, so the first field always gets a title.
 	parent := "-"
 	for _, f := range t.shown() {
 		if f.Parent != parent {
@@ -58,6 +59,7 @@ func (t *Explanation) Write() {
 	t.line(t.summary())
 }
 
+// line writes a line without trailing spaces.
 func (t *Explanation) line(text string) { fmt.Fprintln(t.Out, strings.TrimRight(text, " ")) }
 
 // SchemaText returns a sentence about the source of the observer schema of a resource, and about the
@@ -70,6 +72,7 @@ func SchemaText(e plan.Explanation) string {
 	return text
 }
 
+// schemaText returns the first sentence of SchemaText.
 func schemaText(e plan.Explanation) string {
 	switch {
 	case !e.Desired:
@@ -103,6 +106,7 @@ func (t *Explanation) missing() {
 	t.remark(text)
 }
 
+// problem prints the problem of the change, if there is one.
 func (t *Explanation) problem() {
 	if t.Change.Problem != nil {
 		t.remark(t.Change.Problem.Reason + ": " + t.Change.Problem.Error())
@@ -126,8 +130,8 @@ func titleOf(parent string) string {
 	return parent
 }
 
-// shown returns the fields to print, grouped by parent. Unless t.Detailed is set, it leaves out the object's
-// status, which is never held, and most tracking metadata.
+// shown returns the fields to print, grouped by parent in the order of the first field of each. Unless t.Detailed
+// is set, it leaves out the object's status, which is never held, and most tracking metadata.
 func (t *Explanation) shown() []plan.Field {
 	var fields []plan.Field
 	order := map[string]int{}
@@ -178,6 +182,7 @@ func (t *Explanation) field(f plan.Field) {
 	t.more(f)
 }
 
+// writerLine returns the writer for a line of its own; "" if it is unknown.
 func writerLine(writer string) string {
 	if writer == "" {
 		return ""
@@ -201,6 +206,7 @@ func signOf(f plan.Field) string {
 	}
 }
 
+// paintState paints a text in the color of a field's state.
 func (t *Explanation) paintState(f plan.Field, text string) string {
 	switch {
 	case signOf(f) == "~":
@@ -235,6 +241,7 @@ func (t *Explanation) more(f plan.Field) {
 	t.below(terminal.Dim, f.OnRelease)
 }
 
+// reasonOf is FieldReason at the time of the explanation.
 func (t *Explanation) reasonOf(f plan.Field) string { return FieldReason(f, t.Now) }
 
 // FieldReason returns why a field is, or is not, corrected, and how often it was corrected.

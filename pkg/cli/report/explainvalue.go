@@ -27,6 +27,8 @@ func allowed(rule *observer.Rule) string {
 	return terminal.Visible("allowed " + rule.String())
 }
 
+// liveValue returns the live value, and the manifest's or the desired value if the user needs to compare them. An
+// arrow means that the controller writes the desired value. It returns false if a value needs several lines.
 func (t *Explanation) liveValue(f plan.Field) (string, bool) {
 	live, short := terminal.Inline(f.Live)
 	live = terminal.Visible(live)

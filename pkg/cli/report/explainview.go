@@ -73,6 +73,7 @@ func ViewOf(e plan.Explanation) ExplanationView {
 	return v
 }
 
+// fieldView returns a field in the form that is printed for programs.
 func fieldView(f plan.Field) FieldView {
 	v := FieldView{
 		Path: f.Path, State: f.State, Drift: f.Drift, Corrected: f.Corrected, Profile: f.Profile, Why: f.Why, Holder: f.Holder, OnRelease: f.OnRelease,
@@ -84,6 +85,7 @@ func fieldView(f plan.Field) FieldView {
 	return v
 }
 
+// viewValue returns nil for an absent value, which distinguishes it from null.
 func viewValue(v delta.Value) *plan.ViewValue {
 	if !v.Set {
 		return nil
@@ -91,6 +93,7 @@ func viewValue(v delta.Value) *plan.ViewValue {
 	return &plan.ViewValue{Any: v.Any}
 }
 
+// writerView returns nil if the writer is unknown.
 func writerView(w writer.Writer) *WriterView {
 	if w.Manager == "" {
 		return nil

@@ -38,9 +38,11 @@ type EntryView struct {
 	To          *plan.ViewValue   `json:"to,omitempty" yaml:"to,omitempty"`
 	CorrectedTo *plan.ViewValue   `json:"correctedTo,omitempty" yaml:"correctedTo,omitempty"`
 	Author      `yaml:",inline"`
-	Stood       string `json:"duration,omitempty" yaml:"duration,omitempty"`
-	Count       int32  `json:"count,omitempty" yaml:"count,omitempty"`
-	Since       string `json:"since,omitempty" yaml:"since,omitempty"`
+	// Stood is how long the change lasted until it was handled, as a Go duration.
+	Stood string `json:"duration,omitempty" yaml:"duration,omitempty"`
+	// Count is how often the same event occurred, and Since is the first time. Both are omitted for one event.
+	Count int32  `json:"count,omitempty" yaml:"count,omitempty"`
+	Since string `json:"since,omitempty" yaml:"since,omitempty"`
 
 	id    manifest.ID
 	at    time.Time
@@ -80,6 +82,7 @@ func HistoryOf(app *v1alpha1.Application) []EntryView {
 	return entries
 }
 
+// rawValue returns a recorded value. It returns nil for an absent or malformed one.
 func rawValue(raw *runtime.RawExtension) *plan.ViewValue {
 	if raw == nil {
 		return nil
@@ -109,6 +112,7 @@ func (f HistoryFilter) Select(entries []EntryView) ([]EntryView, error) {
 	}
 	wanted := []EntryView{}
 	for _, e := range entries {
+		// By matches an impersonator, too, because that user sent the request.
 		if e.at.Before(f.Since) || f.By != "" && !slices.Contains([]string{e.Manager, e.User, e.Impersonator}, f.By) {
 			continue
 		}
@@ -227,6 +231,7 @@ func (e EntryView) Who() string {
 // Ago returns how long ago the change happened.
 func (e EntryView) Ago(now time.Time) string { return terminal.Ago(now, e.at) }
 
+// inlineView returns a recorded value on one line.
 func inlineView(v *plan.ViewValue) string {
 	if v == nil {
 		return "absent"
@@ -238,13 +243,16 @@ func inlineView(v *plan.ViewValue) string {
 	return text
 }
 
-// WriterSum is a summary of the changes that one field manager made to held fields.
+// WriterSum is a summary of the changes that one field manager made to held fields. An empty Manager stands for
+// all unknown writers.
 type WriterSum struct {
-	Manager                 string
-	Changes, Contested      int
-	Fields, Applications    int
-	Longest                 time.Duration
-	Last                    time.Time
+	Manager string
+	// Changes counts repetitions; Contested, Fields and Applications count each field or Application once.
+	Changes, Contested   int
+	Fields, Applications int
+	Longest              time.Duration
+	Last                 time.Time
+	// These sets contain the fields and Applications that are counted.
 	fields, of, contestedOf map[string]bool
 }
 

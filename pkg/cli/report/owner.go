@@ -11,7 +11,8 @@ import (
 )
 
 // NotEditable returns an error if another object owns an Application and so renders its spec: the owner's
-// controller would undo an edit. A template leaves spec.suspend to users (docs/templates.md).
+// controller would undo an edit. Otherwise it returns nil. A template leaves spec.suspend to users
+// (docs/templates.md).
 func NotEditable(app *v1alpha1.Application) error {
 	return ownedBy(app, "renders its spec", "edit")
 }

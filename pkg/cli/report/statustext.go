@@ -69,14 +69,17 @@ func (t *StatusText) Write() {
 	}
 }
 
+// fieldLists prints those lists that are not empty.
 func (t *StatusText) fieldLists(lists []fieldList) {
 	for _, list := range lists {
 		t.fields(list.title, list.fits)
 	}
 }
 
+// line writes a line without trailing spaces.
 func (t *StatusText) line(text string) { fmt.Fprintln(t.Out, strings.TrimRight(text, " ")) }
 
+// title writes an empty line and a title.
 func (t *StatusText) title(text string) {
 	t.line("")
 	t.line(t.Palette.Paint(terminal.Bold, text))
@@ -105,6 +108,8 @@ func (t *StatusText) wrapped(mark, text string) {
 	}
 }
 
+// headline prints the readiness, its message, and the ServiceAccount of the Application. The live state can be
+// newer than the status: then ready is not the whole answer.
 func (t *StatusText) headline() {
 	sign, style, word := "!", terminal.Purple, "not ready: "+t.Reason
 	switch {
@@ -222,6 +227,7 @@ func (t *StatusText) resources() {
 	}
 }
 
+// table prints the rows, and below each row its message.
 func (t *StatusText) table(shown []ResourceView) {
 	if len(shown) == 0 {
 		return
@@ -268,12 +274,13 @@ func (t *StatusText) message(r ResourceView, above []ResourceView) string {
 	return r.Message
 }
 
-// nameless returns the message of a resource without its name.
+// nameless returns the message of a resource without its name, to find equal messages about several resources.
 func (r ResourceView) nameless() string {
 	return strings.NewReplacer(r.id.String(), "", strconv.Quote(r.id.Name), "").Replace(r.Message)
 }
 
-// aligned returns the lines of a table. If they are too wide, it drops the last column and returns false.
+// aligned returns the lines of a table. If they are too wide, it drops the last column from rows and returns
+// false.
 func (t *StatusText) aligned(rows [][]string) (lines []string, fits bool) {
 	lines = terminal.Aligned(rows)
 	if !slices.ContainsFunc(lines, func(line string) bool { return terminal.Length(line) > t.Width }) {
@@ -285,6 +292,7 @@ func (t *StatusText) aligned(rows [][]string) (lines []string, fits bool) {
 	return terminal.Aligned(rows), false
 }
 
+// healthStyle returns the color of a resource's row.
 func healthStyle(r ResourceView) terminal.Style {
 	switch {
 	case r.Health == "Current" && (r.Reason == "" || r.Message == ""):
@@ -296,6 +304,7 @@ func healthStyle(r ResourceView) terminal.Style {
 	}
 }
 
+// countsText returns the number of fields in each state, the most important state first.
 func countsText(counts map[plan.FieldState]int) string {
 	var parts []string
 	for _, state := range []plan.FieldState{
@@ -309,6 +318,7 @@ func countsText(counts map[plan.FieldState]int) string {
 	return strings.Join(parts, ", ")
 }
 
+// addresses prints the addresses of the Services, sorted by name.
 func (t *StatusText) addresses() {
 	if len(t.services) == 0 {
 		return
@@ -336,6 +346,7 @@ func (t *StatusText) fields(title string, fits func(plan.Field) bool) {
 			if !fits(f) {
 				continue
 			}
+			// Fields above the limit are still counted, for the last line.
 			if n++; n > shown {
 				continue
 			}
@@ -381,6 +392,7 @@ func (t *StatusText) field(f plan.Field) {
 	}
 }
 
+// history prints the last changes, with their ages aligned.
 func (t *StatusText) history() {
 	if len(t.History) == 0 {
 		return
@@ -395,6 +407,7 @@ func (t *StatusText) history() {
 	}
 }
 
+// events prints the last events. It does not repeat a message of the headline.
 func (t *StatusText) events() {
 	if len(t.Events) == 0 {
 		return
@@ -420,6 +433,7 @@ func (t *StatusText) events() {
 	}
 }
 
+// next prints the remedies.
 func (t *StatusText) next() {
 	if len(t.Next) == 0 {
 		return

@@ -44,6 +44,7 @@ type StatusView struct {
 
 // submission is how far the controller has got with the last submitted version.
 type submission struct {
+	// services has the address by the name of the Service.
 	services     map[string]string
 	notSubmitted bool // it is only in a file
 	pending      bool // the controller has not reconciled this version yet
@@ -76,6 +77,7 @@ type ResourceView struct {
 	// Fields has the observed fields, and the fields that have drifted.
 	Fields []FieldView `json:"fields,omitempty" yaml:"fields,omitempty"`
 
+	// The unexported fields are for the text, which needs more than programs get.
 	id     manifest.ID
 	fields []plan.Field
 	remedy *v1alpha1.Remedy
@@ -94,7 +96,8 @@ type EventView struct {
 	Count   int32  `json:"count" yaml:"count"`
 }
 
-// StatusOf combines the status of an Application with the state of its live objects.
+// StatusOf combines the status of an Application with the state of its live objects. Resources with trouble are
+// first.
 func StatusOf(d files.Decision) StatusView {
 	ready := connection.ReadyIn(d.Application)
 	v := StatusView{
@@ -163,6 +166,7 @@ func trouble(r ResourceView) int {
 	return 1
 }
 
+// resourceView combines the recorded status of a resource with its plan and its live object, which can be nil.
 func resourceView(app *v1alpha1.Application, e plan.Explanation, recorded v1alpha1.ResourceStatus, live map[string]any) ResourceView {
 	r := ResourceView{
 		Resource: plan.ViewResource{APIVersion: e.Change.APIVersion, Kind: e.ID.Kind, Namespace: e.ID.Namespace, Name: e.ID.Name},
@@ -177,7 +181,8 @@ func resourceView(app *v1alpha1.Application, e plan.Explanation, recorded v1alph
 	return r
 }
 
-// addLive adds the state of the live object to the recorded status.
+// addLive adds the state of the live object to the recorded status. The live state is newer, so its health
+// replaces the recorded one. Reasons of the controller remain, because only it knows why a write failed.
 func (r *ResourceView) addLive(app *v1alpha1.Application, e plan.Explanation, live map[string]any) {
 	switch {
 	case live != nil:
@@ -237,6 +242,7 @@ func isObserved(f plan.Field) bool {
 	return f.Drift != "" || f.State != plan.FieldFree && (f.State != plan.FieldClaimed || f.Desired.Set || f.Rule != nil)
 }
 
+// timeText returns a time in UTC as RFC 3339, or "" for the zero time.
 func timeText(t metav1.Time) string {
 	if t.IsZero() {
 		return ""

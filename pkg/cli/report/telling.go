@@ -28,8 +28,8 @@ func tellsField(f plan.Field) bool {
 // only resources with something to report are listed.
 const mostListed = 100
 
-// notListed returns a text about the resources that are not listed, or "" if all are. told of them have
-// something to report; quiet have not.
+// notListed returns a text about the resources that are not listed, or "" if all are. told and quiet are the
+// numbers of those with and without something to report; listed is the number of those that are listed.
 func notListed(listed, told, quiet int) string {
 	const how = ": --all lists them"
 	switch {

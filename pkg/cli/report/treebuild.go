@@ -31,6 +31,7 @@ type Branch struct {
 	Created  string            `json:"created,omitempty" yaml:"created,omitempty"`
 	Children []*Branch         `json:"children,omitempty" yaml:"children,omitempty"`
 
+	// name is the name for the text, without the namespace of the Application.
 	name    string
 	created time.Time
 }
@@ -57,14 +58,15 @@ func (b *Branch) Names() []string {
 	return names
 }
 
+// newBranch returns a branch without children, and with unknown health. home is the namespace that its name omits.
 func newBranch(resource plan.ViewResource, home string, created metav1.Time) *Branch {
 	gv, _ := schema.ParseGroupVersion(resource.APIVersion)
 	id := manifest.ID{Group: gv.Group, Kind: resource.Kind, Namespace: resource.Namespace, Name: resource.Name}
 	return &Branch{Resource: resource, name: files.NameOf(id, home), Health: "Unknown", Created: timeText(created), created: created.Time}
 }
 
-// TreeOf returns an Application with its resources and the objects that they own. It leaves out kinds that
-// cannot be listed, and returns a warning for them.
+// TreeOf returns an Application with its resources and the objects that they own, in the namespaces of the
+// resources. It leaves out kinds that cannot be listed, and returns a warning for them.
 func TreeOf(ctx context.Context, c *connection.Cluster, d files.Decision) (*Branch, []string) {
 	ready := connection.ReadyIn(d.Application)
 	root := newBranch(plan.ViewResource{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind, Namespace: d.Namespace, Name: d.Name}, "", d.CreationTimestamp)
@@ -95,6 +97,7 @@ func TreeOf(ctx context.Context, c *connection.Cluster, d files.Decision) (*Bran
 	return root, warnings
 }
 
+// sortedKeysOf returns the elements of a set in order.
 func sortedKeysOf(set map[string]bool) []string {
 	keys := make([]string, 0, len(set))
 	for key := range set {
@@ -110,7 +113,8 @@ type ownedObject struct {
 	metav1.PartialObjectMetadata
 }
 
-// grow adds objects below their owners, generation by generation.
+// grow adds objects below their owners, generation by generation. An object with several owners is added once, so
+// cycles end. It reads each added object, and records it in byUID.
 func grow(ctx context.Context, c *connection.Cluster, app *v1alpha1.Application, byUID map[types.UID]*Branch, objects []ownedObject) {
 	for grown := true; grown; {
 		grown = false
@@ -144,7 +148,8 @@ func branchOf(ctx context.Context, c *connection.Cluster, app *v1alpha1.Applicat
 	return b
 }
 
-// owned returns the objects of a namespace that have an owner, of all kinds that can be listed.
+// owned returns the objects of a namespace that have an owner, of all kinds that can be listed, sorted by kind and
+// name. It transfers only metadata.
 func owned(ctx context.Context, c *connection.Cluster, namespace string) (objects []ownedObject, warnings []string) {
 	lists, err := discovery.ServerPreferredNamespacedResources(c.Discovery)
 	if err != nil {
@@ -183,6 +188,7 @@ func owned(ctx context.Context, c *connection.Cluster, namespace string) (object
 	return objects, warnings
 }
 
+// servedKind is a kind and its resource in the preferred version.
 type servedKind struct {
 	resource schema.GroupVersionResource
 	kind     string

@@ -71,6 +71,7 @@ func isHealthy(b *Branch) bool {
 	return b.Health == "Current" && b.Message == "" && !slices.ContainsFunc(b.Children, isTelling)
 }
 
+// branchStyle returns the color of a branch.
 func branchStyle(b *Branch) terminal.Style {
 	switch b.Health {
 	case "Current", "Ready":

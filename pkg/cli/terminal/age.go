@@ -6,10 +6,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// Ago returns a text for users about how long ago a time was.
+// Ago returns a text for users about how long ago a time was. A time in the future, from another clock, is 0s ago.
 func Ago(now, at time.Time) string {
 	return Span(now.Sub(at)) + " ago"
 }
 
-// Span returns a duration in the format of kubectl: 3s, 5m, 2h, 4d.
+// Span returns a duration in the format of kubectl: 3s, 5m, 2h, 4d. A negative duration is 0s.
 func Span(d time.Duration) string { return duration.HumanDuration(max(d, 0)) }

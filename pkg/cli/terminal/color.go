@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Style is the way in which a terminal shows a text (ECMA-48, SGR).
+// Style is the way in which a terminal shows a text: the parameters of an SGR sequence (ECMA-48).
 type Style string
 
 // The styles of texts. Each has one meaning in all commands.
@@ -21,11 +21,11 @@ const (
 	Cyan   Style = "36"
 )
 
-// Palette is the choice between output with and without colors.
+// Palette is the choice between output with and without colors. The zero value has no colors.
 type Palette struct{ on bool }
 
 // PaletteFor returns the palette for a value of --color. The value auto uses colors only on a terminal that
-// supports them, unless the user has disabled them.
+// supports them, unless the user has set NO_COLOR. It returns an error for an unknown value.
 func PaletteFor(color string, streams Streams) (Palette, error) {
 	switch color {
 	case "always":

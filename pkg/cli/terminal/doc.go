@@ -2,5 +2,6 @@
 // colors, lines, values as YAML, and the exit status.
 //
 // It does not depend on Applications or clusters. Text from other sources must pass through Visible, so that
-// it cannot control the terminal.
+// it cannot control the terminal. Colors are added after a text is wrapped or aligned, because the width of a
+// text is computed without them.
 package terminal

@@ -9,8 +9,11 @@ import (
 
 // The exit statuses of a command. Scripts rely on them.
 const (
+	// StatusDifferent means that the command worked, and found a difference or a state that is not the expected
+	// one.
 	StatusDifferent = 1
-	StatusFailed    = 2
+	// StatusFailed is the status of any other error, such as a usage error.
+	StatusFailed = 2
 	// StatusInterrupted is the status that shells use for an interrupted program.
 	StatusInterrupted = 130
 )
@@ -55,7 +58,8 @@ func (e *UsageError) Error() string { return e.Err.Error() }
 // Unwrap implements errors.Unwrap.
 func (e *UsageError) Unwrap() error { return e.Err }
 
-// Finish prints an error, if there is one, and returns the exit status.
+// Finish prints an error to w, if there is one, and returns the exit status. program is the name by which the user
+// called this program.
 func Finish(err error, program string, w io.Writer) int {
 	if err == nil {
 		return 0
@@ -84,7 +88,8 @@ func printError(err error, program string, w io.Writer) {
 	}
 }
 
-// Each returns the errors that errors.Join has joined.
+// Each returns the errors that errors.Join has joined, also in nested joins. For any other error, and for nil, it
+// returns a list of that one.
 func Each(err error) []error {
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {

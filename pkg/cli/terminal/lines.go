@@ -12,11 +12,12 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 )
 
-// MarkedLine is a line of a value: "-" in the live value, "+" in the desired value, " " in both.
+// MarkedLine is a line of a value. Mark is "-" for a line of the live value, "+" for one of the desired value, and
+// " " for one of both.
 type MarkedLine struct{ Mark, Text string }
 
-// BlockLines compares two values by line. If a string looks like a map, the quotes of the string distinguish
-// them.
+// BlockLines compares two values by line. If a string looks like a map, only the quotes of the string distinguish
+// them, so both are then compared as YAML.
 func BlockLines(before, after delta.Value) []MarkedLine {
 	if changed := changedLines(Block(before), Block(after)); len(changed) > 0 {
 		return changed
@@ -24,8 +25,8 @@ func BlockLines(before, after delta.Value) []MarkedLine {
 	return changedLines(encoded(nodeOf(before.Any)), encoded(nodeOf(after.Any)))
 }
 
-// changedLines compares two texts by line. For a long text, it returns only the lines near a change, with "…"
-// between them.
+// changedLines compares two texts by line. It returns nil if they are equal. For a long text, it returns only the
+// lines near a change, with "…" between them.
 func changedLines(before, after string) []MarkedLine {
 	unified := string(diff.Diff("live", []byte(before), "desired", []byte(after)))
 	var changed []MarkedLine
@@ -53,7 +54,8 @@ func visibleEnd(line string) string {
 	return text + strings.NewReplacer(" ", `\x20`, "\t", `\x09`).Replace(line[len(text):])
 }
 
-// Wrap breaks a text into lines at spaces. It does not break a longer word, so that users can copy it.
+// Wrap breaks a text into lines at spaces, and keeps its line breaks. It does not break a longer word, so that
+// users can copy it. It returns nil for an empty text.
 func Wrap(text string, columns int) []string {
 	var lines []string
 	for paragraph := range strings.Lines(text) {
@@ -70,7 +72,7 @@ func Wrap(text string, columns int) []string {
 	return lines
 }
 
-// Plural returns a number with a noun: 1 field, 2 fields.
+// Plural returns a number with a noun: 1 field, 2 fields. The noun must have a regular plural.
 func Plural(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -78,7 +80,8 @@ func Plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Aligned returns lines with the cells of each row in columns.
+// Aligned returns lines with the cells of each row in columns, two spaces apart and without trailing spaces. Rows
+// can have different lengths. Cells must not contain colors.
 func Aligned(rows [][]string) []string {
 	var widths []int
 	for _, row := range rows {
@@ -99,8 +102,8 @@ func Aligned(rows [][]string) []string {
 	return lines
 }
 
-// Length returns how many columns a text takes on a terminal. Chinese, Japanese and Korean characters and
-// most emoji take two columns. Combining accents take none (UAX #11).
+// Length returns how many columns a text takes on a terminal. Chinese, Japanese and Korean characters and most
+// emoji take two columns. Combining accents take none (UAX #11). Escape sequences of colors would count.
 func Length(text string) int {
 	columns := 0
 	for _, r := range text {
@@ -109,6 +112,7 @@ func Length(text string) int {
 	return columns
 }
 
+// columnsOf returns how many columns a character takes on a terminal.
 func columnsOf(r rune) int {
 	switch {
 	case r < utf8.RuneSelf:
@@ -124,7 +128,7 @@ func columnsOf(r rune) int {
 	}
 }
 
-// Clip shortens a line to a number of columns.
+// Clip shortens a line to a number of columns. A shortened line ends with "…", which is included in the number.
 func Clip(line string, columns int) string {
 	if Length(line) <= columns {
 		return line

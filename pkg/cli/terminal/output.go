@@ -29,7 +29,8 @@ func PrinterFor(output string, more ...string) (Printer, error) {
 	}
 }
 
-// NoFormat returns an error for an unknown value of -o, with the known ones.
+// NoFormat returns an error for an unknown value of -o, with the known ones. It suggests the most similar one.
+// There must be at least two.
 func NoFormat(output string, formats ...string) error {
 	hint := suggest.DidYouMean(output, formats)
 	if hint == "" {
@@ -39,7 +40,7 @@ func NoFormat(output string, formats ...string) error {
 	return fmt.Errorf("invalid output format %q%s -o must be %s or %s", output, hint, strings.Join(formats[:last], ", "), formats[last])
 }
 
-// PrintJSON prints values as JSON.
+// PrintJSON prints values as indented JSON. It does not escape characters for HTML, because users read the output.
 func PrintJSON(w io.Writer, values ...any) error {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -53,7 +54,7 @@ func PrintJSON(w io.Writer, values ...any) error {
 	return Write(w, b.Bytes())
 }
 
-// PrintYAML prints values as YAML.
+// PrintYAML prints values as YAML documents with --- between them.
 func PrintYAML(w io.Writer, values ...any) error {
 	var b bytes.Buffer
 	for i, value := range values {
@@ -69,6 +70,7 @@ func PrintYAML(w io.Writer, values ...any) error {
 	return Write(w, b.Bytes())
 }
 
+// yamlOf returns a value as a YAML document. A plan has its own notation, the one of the golden files.
 func yamlOf(value any) ([]byte, error) {
 	if view, ok := value.(plan.View); ok {
 		return view.YAML()
@@ -83,7 +85,7 @@ func yamlOf(value any) ([]byte, error) {
 	return b.Bytes(), encoder.Close()
 }
 
-// Write writes a whole text.
+// Write writes a whole text at once, with an error for users.
 func Write(w io.Writer, text []byte) error {
 	if _, err := w.Write(text); err != nil {
 		return fmt.Errorf("writing the output: %w", err)

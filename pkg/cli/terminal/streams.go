@@ -9,17 +9,20 @@ import (
 	"golang.org/x/term"
 )
 
-// Streams is the environment of a command: its streams, variables and clock.
+// Streams is the environment of a command. A command uses no other one, so that tests can replace it.
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
 	Getenv   func(string) string
-	Now      func() time.Time
+	// Now is the clock for ages and decisions.
+	Now func() time.Time
 }
 
-// Interruptible returns a reader that reads from r until ctx ends, even if r is a terminal without input.
+// Interruptible returns a reader that reads from r until ctx ends, even if r is a terminal without input. It then
+// returns the error of ctx. A pending read of r remains in a goroutine, and its input is lost.
 func Interruptible(ctx context.Context, r io.Reader) io.Reader { return interruptible{r, ctx} }
 
+// interruptible is the reader that Interruptible returns.
 type interruptible struct {
 	io.Reader
 
@@ -46,7 +49,8 @@ func (r interruptible) Read(p []byte) (int, error) {
 	}
 }
 
-// IsPerson reports whether the input is a terminal.
+// IsPerson reports whether the input is a terminal, so that a command can ask. It also accepts a result of
+// Interruptible.
 func IsPerson(r io.Reader) bool {
 	if wrapped, ok := r.(interruptible); ok {
 		r = wrapped.Reader
@@ -58,15 +62,16 @@ func IsPerson(r io.Reader) bool {
 // PlainWidth is the width of text if the width of the output is not known.
 const PlainWidth = 80
 
-// File returns the file of a stream, and reports whether it is a terminal.
+// File returns the file of a stream, and reports whether it is a terminal. The file is nil for other streams.
 func File(w io.Writer) (*os.File, bool) {
 	file, ok := w.(*os.File)
 	return file, ok && isTerminal(file)
 }
 
+// isTerminal reports whether a file is a terminal.
 func isTerminal(file *os.File) bool { return term.IsTerminal(int(file.Fd())) }
 
-// Size returns the number of columns and rows of a stream, if it is a terminal.
+// Size returns the number of columns and rows of a stream. ok is false if it is not a terminal.
 func Size(w io.Writer) (columns, rows int, ok bool) {
 	file, ok := File(w)
 	if !ok {
@@ -76,7 +81,7 @@ func Size(w io.Writer) (columns, rows int, ok bool) {
 	return columns, rows, err == nil
 }
 
-// Width returns the number of columns for a text.
+// Width returns the number of columns for a text: that of the terminal, or PlainWidth if there is none.
 func Width(w io.Writer) int {
 	columns, _, ok := Size(w)
 	if !ok || columns < narrowest {

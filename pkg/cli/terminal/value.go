@@ -25,7 +25,8 @@ func Absent(remark string) string {
 	return "(absent; " + remark + ")"
 }
 
-// Inline returns a value as YAML on one line. It returns false if the value needs several lines.
+// Inline returns a value as YAML on one line. It returns false if the value needs several lines; the text is then
+// not for printing. The result is not escaped: see Visible.
 func Inline(v delta.Value) (string, bool) {
 	if !v.Set {
 		return absent, true
@@ -46,7 +47,8 @@ func Inline(v delta.Value) (string, bool) {
 	return line, !strings.Contains(line, "\n")
 }
 
-// Block returns a value on lines of its own: a string of several lines as it is, any other value as YAML.
+// Block returns a value on lines of its own: a string of several lines unchanged, any other value as YAML. It
+// returns "" for an absent value.
 func Block(v delta.Value) string {
 	if !v.Set {
 		return ""
@@ -57,7 +59,8 @@ func Block(v delta.Value) string {
 	return encoded(nodeOf(v.Any))
 }
 
-// isMasked reports whether a string is the mask of a Secret value. It needs no quotes.
+// isMasked reports whether a string is the mask of a Secret value. The mask is printed without quotes, because it
+// is no string of the object.
 func isMasked(text string) bool {
 	return text == manifest.Masked || strings.HasPrefix(text, manifest.Masked+" (")
 }
@@ -66,6 +69,7 @@ func isMasked(text string) bool {
 // then the rest.
 func ObjectYAML(object map[string]any) string { return encoded(nodeOf(object)) }
 
+// encoded returns a node as YAML in the style of all output, with a line break at the end.
 func encoded(node *yaml.Node) string {
 	var b bytes.Buffer
 	encoder := yaml.NewEncoder(&b)
@@ -77,6 +81,7 @@ func encoded(node *yaml.Node) string {
 	return b.String()
 }
 
+// nodeOf returns the YAML node of a JSON value, with the keys of maps in reading order.
 func nodeOf(value any) *yaml.Node {
 	switch v := value.(type) {
 	case map[string]any:
@@ -96,6 +101,7 @@ func nodeOf(value any) *yaml.Node {
 	}
 }
 
+// scalarOf returns the YAML node of a scalar, with quotes if it would otherwise have another type.
 func scalarOf(value any) *yaml.Node {
 	if text, isText := value.(string); isText && isPlain(text) {
 		return &yaml.Node{Kind: yaml.ScalarNode, Value: text}
@@ -111,17 +117,19 @@ func scalarOf(value any) *yaml.Node {
 // that for every string, but is slow.
 var plainText = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9/_-]*$`)
 
+// notPlain are the words that kubectl would read as booleans or null.
 var notPlain = []string{"y", "yes", "n", "no", "on", "off", "true", "false", "null"}
 
+// isPlain reports whether a string certainly needs no quotes.
 func isPlain(text string) bool {
 	return plainText.MatchString(text) && !slices.Contains(notPlain, strings.ToLower(text))
 }
 
-// first are the keys that precede all others, in this order.
+// first are the keys that precede all others, in this order. The others are sorted by name, and status is last.
 var first = []string{"apiVersion", "kind", "metadata", "name", "namespace", "labels", "image", "command", "args",
 	observer.KeyMinLength, observer.KeyMaxLength, observer.KeyMinimum, observer.KeyMaximum}
 
-// readingOrder returns keys in the usual order of manifests. The key status is last.
+// readingOrder returns the keys of a map in the usual order of manifests.
 func readingOrder(m map[string]any) []string {
 	keys := make([]string, 0, len(m))
 	for key := range m {

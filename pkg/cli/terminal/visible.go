@@ -8,8 +8,8 @@ import (
 )
 
 // Visible escapes characters that would control a terminal, or would look like other characters: control
-// characters, marks that change the direction of text, and unusual spaces. Line breaks and tabs are
-// unchanged.
+// characters, marks that change the direction of text, and unusual spaces. Invalid UTF-8 is escaped by byte. Line
+// breaks and tabs are unchanged.
 func Visible(text string) string {
 	if strings.IndexFunc(text, hidden) < 0 {
 		return text
@@ -30,6 +30,8 @@ func Visible(text string) string {
 	return b.String()
 }
 
+// hidden reports whether a character must be escaped. A replacement character counts, because it can stand for an
+// invalid byte; Visible distinguishes them.
 func hidden(r rune) bool {
 	return r != '\n' && r != '\t' && (r == utf8.RuneError || !unicode.IsPrint(r))
 }
