@@ -21,10 +21,13 @@ import (
 // Application is the page of an Application, with all its resources.
 type Application struct {
 	Header
+	// Next has the remedies, the most urgent first.
 	Next     []report.Advice
 	Warnings []string
-	Notes    []string
-	Tree     []Branch
+	// Notes are about the decision and about data that could not be read.
+	Notes []string
+	// Tree is in the order of a depth-first walk; the Depth of each branch gives its level.
+	Tree []Branch
 	// Partial is nil if the page shows all objects of the tree field by field.
 	Partial *Partial
 	// Owned is true if the tree has the objects that the resources own.
@@ -34,7 +37,8 @@ type Application struct {
 	// Refused is why there is no plan; "" if there is one.
 	Refused string
 	Plan    []PlanLine
-	Count   string
+	// Count is the last line of the plan.
+	Count string
 	// Drifted has the first live values that are not the desired values; MoreDrifted is the number of others.
 	Drifted     []HistoryItem
 	MoreDrifted int
@@ -49,8 +53,9 @@ type Header struct {
 	// Owner is the custom resource from which it was created, such as "Mysql db"; "" if there is none.
 	Owner           string
 	Reason, Message string
-	Account         string
-	Created         time.Time
+	// Account is the ServiceAccount in the spec; "" for the controller's default.
+	Account string
+	Created time.Time
 }
 
 // Branch is a resource in the tree, or an object that a resource owns.
@@ -103,12 +108,14 @@ func applicationOf(d files.Decision, view report.StatusView, program string) App
 	}
 	for _, r := range view.Resources {
 		b := resourceBranch(d, r)
+		// An object without a change, such as one of an invalid Application, has no page.
 		if id := idOf(r.Resource); decided[id] {
 			b.Ref = RefOf(id)
 		}
 		a.Tree = append(a.Tree, b)
 		a.addDrift(b, r)
 	}
+	// The list is complete at first, because the number of the others is shown, too.
 	a.MoreDrifted = max(len(a.Drifted)-shownDrifted, 0)
 	a.Drifted = a.Drifted[:len(a.Drifted)-a.MoreDrifted]
 	if err := files.NotDecided(d); err != nil {
@@ -125,7 +132,8 @@ const (
 	shownDrifted    = 20
 )
 
-// addDrift adds the fields of a resource whose live values are not the desired values.
+// addDrift adds the fields of a resource whose live values are not the desired values. b is the branch of the
+// resource.
 func (a *Application) addDrift(b Branch, r report.ResourceView) {
 	id := idOf(r.Resource)
 	for _, f := range r.Fields {
@@ -143,6 +151,8 @@ func (a *Application) addDrift(b Branch, r report.ResourceView) {
 	}
 }
 
+// resourceBranch returns the branch of a resource, with the number of fields in each state. Drifted fields
+// count as drifted, and not in their state.
 func resourceBranch(d files.Decision, r report.ResourceView) Branch {
 	id := idOf(r.Resource)
 	b := Branch{Name: files.NameOf(id, d.Namespace), Health: healthBadge(r.Health, isCorrected(d.Application)), Created: timeOf(r.Created)}
@@ -168,12 +178,14 @@ func resourceBranch(d files.Decision, r report.ResourceView) Branch {
 	return b
 }
 
+// idOf returns the identity of a resource in a view. A malformed apiVersion has no group.
 func idOf(r plan.ViewResource) manifest.ID {
 	gv, _ := schema.ParseGroupVersion(r.APIVersion)
 	return manifest.ID{Group: gv.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
 }
 
-// withOwned adds the objects that the resources own, below them.
+// withOwned replaces the tree by one that has the objects that the resources own, below them. home is the
+// namespace that names omit.
 func (a *Application) withOwned(root *report.Branch, home string) {
 	byRef := map[string]Branch{}
 	for _, b := range a.Tree {
@@ -185,6 +197,7 @@ func (a *Application) withOwned(root *report.Branch, home string) {
 	}
 }
 
+// grow adds an object and all that it owns to the tree. known has the branches of the resources by reference.
 func (a *Application) grow(from *report.Branch, known map[string]Branch, home string, depth int) {
 	id := idOf(from.Resource)
 	b, ok := known[RefOf(id)]
@@ -199,8 +212,10 @@ func (a *Application) grow(from *report.Branch, known map[string]Branch, home st
 }
 
 // planOf returns the lines that `holdfast diff` prints, and its last line as the count. For an Application
-// among the manifests it returns only the action, because the values may contain Secrets.
+// among the manifests it returns only the action, because the values may contain Secrets. The number of lines
+// is limited.
 func planOf(d files.Decision, program string) (lines []PlanLine, count string) {
+	// The count includes the Applications that the lines leave out.
 	whole := &report.Differences{Decision: d, Width: planWidth, Out: &bytes.Buffer{}}
 	whole.Write()
 	shown := *d.Plan
@@ -237,6 +252,7 @@ const mostPlanLines = 1000
 // planWidth is for a wide page; on a narrow one, long lines wrap.
 const planWidth = 110
 
+// planClass returns the class for the color of a line of a plan: that of its sign.
 func planClass(line string) string {
 	sign, _, _ := strings.Cut(strings.TrimLeft(line, " "), " ")
 	return map[string]string{"+": "add", "-": "remove", "~": "change", "!": "failed"}[sign]

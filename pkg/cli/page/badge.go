@@ -10,8 +10,9 @@ import (
 type Badge struct {
 	// Class is the class in the style sheet.
 	Class string
-	Sign  string
-	Word  string
+	// Sign is one character.
+	Sign string
+	Word string
 	// Meaning is the text in the legend.
 	Meaning string
 }
@@ -37,6 +38,7 @@ var badges = []Badge{
 	{"free", "·", "free", "not held, and never written again"},
 }
 
+// badgeOf returns the badge of a class. An unknown class, from a newer engine, is shown as a word.
 func badgeOf(class string) Badge {
 	for _, badge := range badges {
 		if badge.Class == class {
@@ -59,7 +61,8 @@ func fieldBadge(f plan.Field, foreign bool) Badge {
 	return badgeOf(string(f.State))
 }
 
-// readyBadge returns the badge of the condition Ready.
+// readyBadge returns the badge of the condition Ready. A suspended or observe-only Application is not ready or
+// failed in the usual sense, so its mode takes precedence. observing is true in observe-only mode.
 func readyBadge(status, reason string, suspended, observing bool) Badge {
 	switch {
 	case suspended:

@@ -19,8 +19,10 @@ type block struct {
 }
 
 // blocks returns an object as YAML, with the field to which each line belongs. It includes lines for desired
-// fields that the object does not have. unset has the observed fields without any value.
+// fields that the object does not have. unset has the observed fields without any value. object is not
+// changed; the results refer to the elements of fields.
 func blocks(object map[string]any, fields []plan.Field) (all []block, unset []*plan.Field) {
+	// The key is the JSON Pointer of the value in the object, after missing fields were added.
 	at := map[string]*plan.Field{}
 	shown := missingFields{root: runtime.DeepCopyJSON(object), added: map[string]int{}}
 	for i := range fields {
@@ -59,6 +61,7 @@ func absentValue(f plan.Field) (any, bool) {
 	}
 }
 
+// fieldAt returns the field at a JSON Pointer, or at its nearest parent; nil if there is none.
 func fieldAt(at map[string]*plan.Field, pointer string) *plan.Field {
 	for pointer != "" {
 		if f := at[pointer]; f != nil {
@@ -71,13 +74,14 @@ func fieldAt(at map[string]*plan.Field, pointer string) *plan.Field {
 
 // missingFields is an object to which missing values are added.
 type missingFields struct {
+	// root is changed.
 	root map[string]any
 	// added has the indexes of the added list elements, by the pointer of the list and the label of the
 	// element.
 	added map[string]int
 }
 
-// add adds a value with all its missing parents, and returns its pointer. It replaces a parent that has
+// add adds a value with all its missing parents, and returns its JSON Pointer. It replaces a parent that has
 // another type in the object.
 func (d *missingFields) add(chain []*observer.Path, value any) (pointer string) {
 	var in any = d.root
@@ -123,6 +127,7 @@ func (d *missingFields) place(list string, step *observer.Path, end int) int {
 	return d.added[key]
 }
 
+// emptyFor returns an empty list or map, in which a path element can be added.
 func emptyFor(step *observer.Path) any {
 	if step.IsElement() {
 		return []any{}
@@ -130,12 +135,14 @@ func emptyFor(step *observer.Path) any {
 	return map[string]any{}
 }
 
+// escaped escapes a key for a JSON Pointer (RFC 6901).
 var escaped = strings.NewReplacer("~", "~0", "/", "~1")
 
 // line is a line of YAML with the JSON Pointer of its value in the object.
 type line struct{ text, pointer string }
 
-// linesOf returns the lines of an object as YAML.
+// linesOf returns the lines of an object as YAML. Each line has the pointer of the value that begins on it, or
+// of the line above it.
 func linesOf(object map[string]any) []line {
 	text := strings.TrimRight(terminal.ObjectYAML(object), "\n")
 	var lines []line
@@ -156,7 +163,7 @@ func linesOf(object map[string]any) []line {
 }
 
 // locate sets the pointers of the lines on which values begin. If several values begin on one line, it sets
-// the pointer of the innermost.
+// the pointer of the innermost. node is at pointer in the object.
 func locate(lines []line, node *yaml.Node, pointer string) {
 	mark := func(number int, pointer string) {
 		if number > 0 && number <= len(lines) && pointer != "" {

@@ -26,7 +26,7 @@ type Partial struct {
 }
 
 // StatusFile returns an Application with its objects as one page, which needs no other files. If there are
-// very many objects, it prefers those with something to report.
+// very many objects, it prefers those with something to report. An invalid Application has no objects.
 func StatusFile(d files.Decision, view report.StatusView, program string, now time.Time) ([]byte, error) {
 	a := applicationOf(d, view, program)
 	f := File{Application: &a, History: historyOf(d, nil)}
@@ -42,7 +42,8 @@ func StatusFile(d files.Decision, view report.StatusView, program string, now ti
 	return f.html(d, a.title(), program, now)
 }
 
-// leaveOut removes all links of the tree except those to the first resources, and returns the IDs of these.
+// leaveOut removes all links of the tree except those to the first resources, and returns the IDs of these. A
+// link to an object that is not in the file would lead nowhere.
 func (a *Application) leaveOut(first []report.ResourceView) (shown []manifest.ID) {
 	refs := map[string]bool{}
 	for _, r := range first {
@@ -65,13 +66,15 @@ func inNamespace(d files.Decision) string {
 	return " -n " + d.Namespace
 }
 
-// ObjectFile returns one object of an Application as a page.
+// ObjectFile returns one object of an Application as a page. It fails only if a template fails.
 func ObjectFile(d files.Decision, id manifest.ID, program string, now time.Time) ([]byte, error) {
 	var f File
 	f.add(d, now, id)
 	return f.html(d, files.NameOf(id, d.Namespace)+" · "+d.Namespace+"/"+d.Name, program, now)
 }
 
+// add adds objects. In a file with several objects, the IDs of rows have the object as a prefix, so that they
+// differ.
 func (f *File) add(d files.Decision, now time.Time, ids ...manifest.ID) {
 	entries := entriesOf(d, ids...)
 	for _, id := range ids {
@@ -102,6 +105,7 @@ func (f *File) link() {
 	}
 }
 
+// html returns the page of the file, in which the style sheet and the script are embedded.
 func (f *File) html(d files.Decision, title, program string, now time.Time) ([]byte, error) {
 	page := document{Title: title, Template: "file.html", Content: f, Now: now, Program: program, Standalone: true}
 	page.Crumbs = []crumb{{"Application " + d.Namespace + "/" + d.Name, ""}}

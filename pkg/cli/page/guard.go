@@ -17,12 +17,14 @@ type guard struct {
 	next http.Handler
 	port string
 	// token is in the printed address. session is in the cookie for which the browser exchanges the token.
-	// Both fields are SHA-256 hashes.
+	// Both fields are SHA-256 hashes. The token can be in the history of the browser, but the cookie cannot.
 	token, session [sha256.Size]byte
-	cookie         string
+	// cookie is the value of the session cookie.
+	cookie string
 }
 
-// newGuard returns a guard and the address to print.
+// newGuard returns a guard with new secrets, and the address to print. Each start of the server makes earlier
+// addresses invalid.
 func newGuard(listener net.Addr, next http.Handler) (g *guard, address string) {
 	_, port, _ := net.SplitHostPort(listener.String())
 	token := secret()
@@ -42,7 +44,8 @@ func secret() string {
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; " +
 	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-// ServeHTTP implements http.Handler.
+// ServeHTTP implements http.Handler. It checks the host first, because only then the browser's checks of the
+// origin have a meaning.
 func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for name, value := range map[string]string{
 		"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer", "Cache-Control": "no-store",
@@ -66,8 +69,8 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// isOurHost reports whether the host of a request is the loopback address. This rejects names that an
-// attacker has pointed to this machine (DNS rebinding).
+// isOurHost reports whether the host of a request is the loopback address, with the port of this server. This
+// rejects names that an attacker has pointed to this machine (DNS rebinding).
 func (g *guard) isOurHost(host string) bool {
 	name, port, err := net.SplitHostPort(host)
 	return err == nil && port == g.port && (name == "127.0.0.1" || name == "localhost" || name == "::1")
@@ -104,11 +107,13 @@ func (g *guard) isKnown(r *http.Request) bool {
 	return false
 }
 
+// isSame reports whether a string has a hash, in a time that does not depend on the string.
 func isSame(given string, want [sha256.Size]byte) bool {
 	sum := sha256.Sum256([]byte(given))
 	return subtle.ConstantTimeCompare(sum[:], want[:]) == 1
 }
 
+// cookieName returns a name with the port, so that two servers on one machine can be used at the same time.
 func (g *guard) cookieName() string { return "holdfast-" + g.port }
 
 // exchange sets the session cookie. It responds with a page that opens the list of Applications

@@ -31,7 +31,7 @@ func (h History) Chunks() [][]HistoryItem { return slices.Collect(slices.Chunk(h
 // Pictured returns the entries that the pictures show.
 func (h History) Pictured() []HistoryItem { return h.Happenings[:min(len(h.Happenings), pictured)] }
 
-// HistoryItem is one history entry.
+// HistoryItem is one history entry, or an event in the list of an Application, or a field that has drifted.
 type HistoryItem struct {
 	Badge    Badge
 	At       time.Time
@@ -106,7 +106,8 @@ var outcomes = map[v1alpha1.HistoryOutcome]Badge{
 // pictured is the maximum number of entries in a picture. Readers could not distinguish more.
 const pictured = 60
 
-// historyOf returns the history of an Application from its status, and the older entries from its slices.
+// historyOf returns the history of an Application from its status, and the older entries from its slices. It
+// does not change d.
 func historyOf(d files.Decision, older []v1alpha1.HistoryEntry) History {
 	h := History{Namespace: d.Namespace, Name: d.Name}
 	app := *d.Application
@@ -121,6 +122,7 @@ func historyOf(d files.Decision, older []v1alpha1.HistoryEntry) History {
 	return h
 }
 
+// happeningOf returns an entry of one Application, with a link if the object has a page.
 func happeningOf(d files.Decision, e report.EntryView) HistoryItem {
 	one := plainHappening(e, d.Namespace)
 	if id := idOf(e.Resource); slices.ContainsFunc(d.Changes, func(c plan.Change) bool { return c.ID == id }) {
@@ -149,7 +151,8 @@ func plainHappening(e report.EntryView, namespace string) HistoryItem {
 	return one
 }
 
-// viewText returns a value of the history on one line.
+// viewText returns a value of the history on one line. Values of an Application among the manifests are
+// masked.
 func viewText(id manifest.ID, value *plan.ViewValue) string {
 	switch {
 	case value == nil:
@@ -194,12 +197,13 @@ const (
 	laneHeight = 46
 )
 
-// pictureOf returns a picture with a lane for each name.
+// pictureOf returns a picture with a lane for each name. all must not be empty, and its newest item is first.
 func pictureOf(title string, all []HistoryItem, name func(HistoryItem) string) Picture {
 	p := Picture{Title: title, Oldest: oldestOf(all), Newest: all[0].At}
 	x, ticks := axisOf(p.Oldest, p.Newest)
 	p.Ticks = ticks
 	at := map[string]int{}
+	// The oldest item is drawn first, so that newer ones are on top of it.
 	for _, one := range slices.Backward(all) {
 		lane, known := at[name(one)]
 		if !known {
@@ -221,6 +225,7 @@ func pictureOf(title string, all []HistoryItem, name func(HistoryItem) string) P
 	return p
 }
 
+// oldestOf returns the earliest time in the items, including the times at which repeated changes began.
 func oldestOf(all []HistoryItem) time.Time {
 	oldest := all[0].At
 	for _, one := range all {

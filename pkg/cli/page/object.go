@@ -28,9 +28,10 @@ type Object struct {
 	Name       string
 	APIVersion string
 	Health     Badge
-	// Schema describes the source of its observer schema. Entry is that schema as YAML.
+	// Schema describes the source of its observer schema.
 	Schema string
-	Entry  []EntryLine
+	// Entry is that schema as YAML; nil for a resource without one.
+	Entry []EntryLine
 	// Remarks are about the whole object.
 	Remarks []string
 	Legend  []LegendEntry
@@ -98,7 +99,7 @@ type Detail struct {
 	Quote string `json:"quote,omitempty"`
 }
 
-// objectOf returns the page of a resource.
+// objectOf returns the page of a resource of the plan. entries has the schemas by resource; see entriesOf.
 func objectOf(d files.Decision, id manifest.ID, entries map[manifest.ID][]EntryLine, now time.Time) Object {
 	e, _ := d.Explain(id, false)
 	foreign := e.Change.Problem != nil && v1alpha1.InfoForReason(e.Change.Problem.Reason).Foreign
@@ -120,8 +121,8 @@ func objectOf(d files.Decision, id manifest.ID, entries map[manifest.ID][]EntryL
 	return o
 }
 
-// RefOf returns a resource in the form of an address: KIND.GROUP/NAMESPACE/NAME, which files.FindResource
-// reads.
+// RefOf returns a resource in the form of an address, KIND.GROUP/NAMESPACE/NAME or KIND.GROUP/NAME.
+// files.FindResource reads it.
 func RefOf(id manifest.ID) string {
 	kind := strings.ToLower(id.Kind)
 	if id.Group != "" {
@@ -133,6 +134,7 @@ func RefOf(id manifest.ID) string {
 	return kind + "/" + id.Name
 }
 
+// remarks returns texts about the whole object: its problem, or that it does not exist.
 func remarks(e plan.Explanation) (texts []string) {
 	if e.Change.Problem != nil {
 		return []string{e.Change.Problem.Reason + ": " + e.Change.Problem.Error()}
@@ -143,6 +145,7 @@ func remarks(e plan.Explanation) (texts []string) {
 	return nil
 }
 
+// healthOf returns the badge of the health of the live object.
 func healthOf(d files.Decision, id manifest.ID) Badge {
 	if d.Live[id] == nil {
 		return healthBadge("NotFound", true)
@@ -151,7 +154,8 @@ func healthOf(d files.Decision, id manifest.ID) Badge {
 	return healthBadge(health, isCorrected(d.Application))
 }
 
-// entriesOf returns the schemas of some resources from the observer schema, line by line.
+// entriesOf returns the schemas of some resources from the observer schema, line by line. One call for all
+// resources reads the observer schema once.
 func entriesOf(d files.Decision, of ...manifest.ID) map[manifest.ID][]EntryLine {
 	entries := map[manifest.ID][]EntryLine{}
 	for _, id := range of {
@@ -169,8 +173,8 @@ func entriesOf(d files.Decision, of ...manifest.ID) map[manifest.ID][]EntryLine 
 	return entries
 }
 
-// visibleObject returns the live object without secret values and without managedFields. If there is no live
-// object, it returns only the fields that identify it.
+// visibleObject returns a copy of the live object without secret values and without managedFields. If there is
+// no live object, it returns only the fields that identify it.
 func visibleObject(d files.Decision, id manifest.ID, apiVersion string) map[string]any {
 	live := d.Live[id]
 	if live == nil {
@@ -190,12 +194,13 @@ func visibleObject(d files.Decision, id manifest.ID, apiVersion string) map[stri
 	return shown
 }
 
+// isApplication reports whether a resource is itself an Application, in any version.
 func isApplication(id manifest.ID) bool {
 	return id.GroupKind() == schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: v1alpha1.Kind}
 }
 
 // maskNested masks the manifests of an Application that is itself among the manifests, because they may
-// contain Secrets.
+// contain Secrets. It changes fields.
 func maskNested(id manifest.ID, fields []plan.Field) {
 	if !isApplication(id) {
 		return
@@ -213,10 +218,11 @@ func maskNested(id manifest.ID, fields []plan.Field) {
 	}
 }
 
-// objectRows is a builder of rows from blocks.
+// objectRows is a builder of the rows of an Object from blocks.
 type objectRows struct {
 	*Object
 
+	// foreign is true if the object has another owner, and this Application holds no field of it.
 	foreign bool
 	owned   bool           // another object sets the spec of the Application
 	entry   map[string]int // line numbers of the schema by JSON Pointer
@@ -226,6 +232,7 @@ type objectRows struct {
 // linesPerChunk is about two screens. The style sheet depends on it.
 const linesPerChunk = 100
 
+// add adds a row to the last chunk, or to a new one.
 func (v *objectRows) add(b block) {
 	if n := len(v.Chunks); n == 0 || v.Chunks[n-1].Lines >= linesPerChunk {
 		v.Chunks = append(v.Chunks, Chunk{})
@@ -235,6 +242,7 @@ func (v *objectRows) add(b block) {
 	chunk.Lines += len(b.text)
 }
 
+// row returns the row of a block, and records the details of its field.
 func (v *objectRows) row(b block) Row {
 	r := Row{Text: strings.Join(b.text, "\n")}
 	if b.field == nil {
@@ -270,7 +278,8 @@ func (v *objectRows) uniqueID(path string) string {
 	}
 }
 
-// wantedLines returns the desired value as YAML, indented like the live value.
+// wantedLines returns the desired value as YAML, indented like the live value. first is the first line of the
+// live value; it shows whether the field begins a list element.
 func wantedLines(f plan.Field, first string) string {
 	if !f.Desired.Set {
 		return "(removed)"
@@ -294,6 +303,7 @@ func wantedLines(f plan.Field, first string) string {
 	return strings.Join(lines, "\n")
 }
 
+// writerOf returns a writer for a page. The name is empty if it is not known.
 func writerOf(w writer.Writer) Writer {
 	name := terminal.Visible(w.Manager)
 	if w.Subresource != "" {
@@ -302,6 +312,8 @@ func writerOf(w writer.Writer) Writer {
 	return Writer{name, w.At}
 }
 
+// detail returns the explanation of a field. It offers a command only if this user can change the state of the
+// field with it.
 func (v *objectRows) detail(f plan.Field, r Row) Detail {
 	state := string(f.State)
 	if r.Badge.Word != state {
@@ -328,7 +340,7 @@ func (v *objectRows) detail(f plan.Field, r Row) Detail {
 	return d
 }
 
-// numbered returns the first line number of each JSON Pointer in a schema.
+// numbered returns the first line number of each JSON Pointer in a schema, counted from 1.
 func numbered(entry []EntryLine) map[string]int {
 	numbers := map[string]int{}
 	for i, line := range entry {
@@ -340,7 +352,8 @@ func numbered(entry []EntryLine) map[string]int {
 }
 
 // entryLine returns the number of the line that names an observed field or its nearest parent; 0 if no line
-// does.
+// does. entry has the line numbers by JSON Pointer. Elements of a schema list are numbered as in the desired
+// list.
 func entryLine(entry map[string]int, f plan.Field) (number int) {
 	if f.State == plan.FieldFree || f.State == plan.FieldMark {
 		return 0
@@ -357,7 +370,8 @@ func entryLine(entry map[string]int, f plan.Field) (number int) {
 	return number
 }
 
-// valueText returns a value as the inspector shows it. It truncates a very long value.
+// valueText returns a value as the inspector shows it. It truncates a very long value. It returns "" for an
+// absent value.
 func valueText(v delta.Value) string {
 	if !v.Set {
 		return ""

@@ -32,6 +32,7 @@ type Summary struct {
 	Owner   string
 	Created time.Time
 
+	// history has the entries in the status, without those in slices.
 	history []report.EntryView
 }
 
@@ -60,7 +61,7 @@ func summaryOf(u *unstructured.Unstructured) Summary {
 	return s
 }
 
-// lastOf returns the history entries in the status.
+// lastOf returns the history entries in the status; nil if they cannot be read.
 func lastOf(u *unstructured.Unstructured) []report.EntryView {
 	app := &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: u.GetNamespace(), Name: u.GetName()}}
 	entries, _, _ := unstructured.NestedSlice(u.Object, "status", "history")
@@ -112,7 +113,9 @@ var states = []struct {
 	{Badge{Class: "suspended", Sign: "‖", Word: "Suspended"}, func(s Summary) bool { return s.Suspended }},
 }
 
-// overviewOf returns the Applications that match a filter, failed and drifted ones first.
+// overviewOf returns the Applications that match a filter, failed and drifted ones first. The query is
+// searched in the name, the reason and the message, in any case. The counts of the states ignore the chosen
+// state.
 func overviewOf(all []Summary, f Filter, now time.Time) Overview {
 	o := Overview{Filter: f, All: len(all), Now: now}
 	for _, s := range all {
@@ -156,6 +159,7 @@ func (f Filter) with(state string) string {
 	return "/?" + query.Encode()
 }
 
+// urgency returns the rank of an Application in the list, the lowest for the most urgent.
 func urgency(s Summary) int {
 	if s.Drifted || s.Contested > 0 {
 		return 0

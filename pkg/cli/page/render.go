@@ -47,7 +47,8 @@ type document struct {
 	// Crumbs are the links to the parents of the page, and its name.
 	Crumbs []crumb
 	// Watched is the Application whose changes update the page, "*" for all, or "" for none.
-	Watched  string
+	Watched string
+	// Revision is the revision of the store that the page shows at least. The script asks for later changes.
 	Revision int64
 	Now      time.Time
 	// Standalone is true for a page that is a file and loads no other files.
@@ -56,6 +57,7 @@ type document struct {
 	Program string
 }
 
+// crumb is a link in the head of a page. An empty Link stands for the page itself.
 type crumb struct{ Text, Link string }
 
 // Style returns the style sheet, which a file contains.
@@ -69,11 +71,13 @@ func (document) Policy() string {
 	return "default-src 'none'; base-uri 'none'; form-action 'none'; style-src " + digest(style) + "; script-src " + digest(script)
 }
 
+// digest returns the source of an embedded style or script in a Content-Security-Policy.
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
+// pages are the parsed templates. A malformed template panics at the start of the program.
 var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"ago":     terminal.Ago,
 	"stamp":   func(at time.Time) string { return at.UTC().Format(time.RFC3339) },

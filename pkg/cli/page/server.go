@@ -21,7 +21,8 @@ import (
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
-// Server is a server of the pages of one user. It reads with the rights of that user.
+// Server is a server of the pages of one user. It reads with the rights of that user. Set the exported fields
+// before Serve.
 type Server struct {
 	// Connect connects to the cluster. The server calls it again from time to time, because its mappings of
 	// kinds become outdated.
@@ -29,30 +30,39 @@ type Server struct {
 	// Namespace is the only namespace whose Applications are listed. If it is "", the server lists the
 	// Applications of all namespaces, if the user may list them.
 	Namespace string
-	Program   string
-	Now       func() time.Time
+	// Program is the name by which the user called this program.
+	Program string
+	Now     func() time.Time
 
+	// applications is the store for the overview.
 	applications *applications
-	only         string
-	atOnce       chan struct{}
-	streams      chan struct{}
+	// only is the namespace to which the list is limited; "" for all.
+	only string
+	// atOnce has an element for each page that is being rendered, and streams one for each open stream.
+	atOnce  chan struct{}
+	streams chan struct{}
 
+	// mu guards connected and since.
 	mu        sync.Mutex
 	connected *connection.Cluster
-	since     time.Time
+	// since is the time of the connection.
+	since time.Time
 }
 
 // Limits of a server.
 const (
+	// decisionsAtOnce is the maximum number of pages that are rendered at the same time.
 	decisionsAtOnce = 4
-	streamsAtOnce   = 64
+	// streamsAtOnce is the maximum number of open streams of events.
+	streamsAtOnce = 64
 	// mappingsAge is the maximum age of the mappings of kinds.
 	mappingsAge = time.Minute
 	// answerTime is the timeout of a page.
 	answerTime = 30 * time.Second
 )
 
-// Serve serves the pages until the context ends. It calls started with the address to open.
+// Serve serves the pages until the context ends, and then returns nil. It calls started with the address to
+// open. It returns an error if the user may not list Applications. It closes listener.
 func (s *Server) Serve(ctx context.Context, listener net.Listener, started func(address string)) error {
 	s.applications, s.atOnce, s.streams = newApplications(), make(chan struct{}, decisionsAtOnce), make(chan struct{}, streamsAtOnce)
 	c, err := s.cluster()
@@ -77,6 +87,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, started func(
 		Handler: worker.RecoverPanics(ctx, guarded), ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
+	// Shutdown would wait for the streams of open pages.
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	started(address)
 	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -85,6 +96,8 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, started func(
 	return nil
 }
 
+// routes returns the handler of all addresses. Events are not bounded, because a stream is open as long as its
+// page.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", s.bounded(s.overview))
@@ -100,6 +113,7 @@ func (s *Server) routes() http.Handler {
 	return mux
 }
 
+// serveAsset serves an embedded file.
 func serveAsset(w http.ResponseWriter, r *http.Request) {
 	asset, ok := assets[r.PathValue("file")]
 	if !ok {
@@ -110,7 +124,7 @@ func serveAsset(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(asset.text)) // the client may have disconnected
 }
 
-// bounded limits how many pages are rendered at once, and how long each takes.
+// bounded limits how many pages are rendered at once, and how long each takes, including the time to wait.
 func (s *Server) bounded(handle func(http.ResponseWriter, *http.Request)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		ctx, cancel := context.WithTimeout(r.Context(), answerTime)
@@ -139,6 +153,7 @@ func (s *Server) cluster() (*connection.Cluster, error) {
 	return c, err
 }
 
+// overview serves the list of Applications.
 func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 	all, revision, err := s.applications.list(r.Context())
 	if err != nil {
@@ -154,6 +169,7 @@ func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
 	d.write(w, http.StatusOK)
 }
 
+// writers serves the clients that change held fields, or the changes of one.
 func (s *Server) writers(w http.ResponseWriter, r *http.Request) {
 	all, revision, err := s.applications.list(r.Context())
 	if err != nil {
@@ -188,7 +204,9 @@ func (s *Server) decided(r *http.Request) (files.Decision, *connection.Cluster, 
 	return d, c, err
 }
 
+// application serves the page of an Application.
 func (s *Server) application(w http.ResponseWriter, r *http.Request) {
+	// The revision is read before the Application, so that a change in between updates the page.
 	revision := s.applications.currentRevision()
 	d, c, err := s.decided(r)
 	if err != nil {
@@ -214,6 +232,7 @@ func (s *Server) application(w http.ResponseWriter, r *http.Request) {
 	page.write(w, http.StatusOK)
 }
 
+// history serves the history of an Application.
 func (s *Server) history(w http.ResponseWriter, r *http.Request) {
 	revision := s.applications.currentRevision()
 	d, c, err := s.decided(r)
@@ -232,6 +251,7 @@ func (s *Server) history(w http.ResponseWriter, r *http.Request) {
 	page.write(w, http.StatusOK)
 }
 
+// object serves the page of a resource.
 func (s *Server) object(w http.ResponseWriter, r *http.Request) {
 	revision := s.applications.currentRevision()
 	d, _, err := s.decided(r)
@@ -250,7 +270,8 @@ func (s *Server) object(w http.ResponseWriter, r *http.Request) {
 	page.write(w, http.StatusOK)
 }
 
-// resourceOf returns the resource of a decision that an address names.
+// resourceOf returns the resource of a decision that an address names. It returns an error if the Application
+// is invalid.
 func resourceOf(d files.Decision, ref string) (manifest.ID, error) {
 	if err := files.NotDecided(d); err != nil {
 		return manifest.ID{}, err
@@ -262,7 +283,7 @@ func resourceOf(d files.Decision, ref string) (manifest.ID, error) {
 	return files.FindResource(ref, ids)
 }
 
-// statusOf returns the HTTP status of an error page.
+// statusOf returns the HTTP status of an error page. Most errors are about an Application that does not exist.
 func statusOf(err error) int {
 	switch {
 	case apierrors.IsForbidden(err):
@@ -274,6 +295,7 @@ func statusOf(err error) int {
 	}
 }
 
+// document returns a page with a link to the list of Applications.
 func (s *Server) document(title, template string, content any) document {
 	return document{
 		Title: title, Template: template, Content: content, Now: s.Now(), Program: s.Program,
@@ -281,12 +303,13 @@ func (s *Server) document(title, template string, content any) document {
 	}
 }
 
+// problem responds with a page that shows an error.
 func (s *Server) problem(w http.ResponseWriter, status int, err error) {
 	s.document("Error", "problem.html", err.Error()).write(w, status)
 }
 
-// events streams the changes of Applications to a page. The request has the last revision that the page
-// knows.
+// events streams the changes of Applications to a page, as server-sent events. The request has the last
+// revision that the page knows: in Last-Event-ID after the browser has reconnected, or else in the address.
 func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	select {
 	case s.streams <- struct{}{}:
@@ -303,6 +326,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request) {
 	}
 	beat := time.NewTicker(20 * time.Second)
 	defer beat.Stop()
+	// No trouble has this text, so each stream begins with the current trouble.
 	said := "unknown"
 	for {
 		keys, now, trouble, news := s.applications.since(known)

@@ -21,13 +21,16 @@ import (
 )
 
 // applications is a store of all Applications that the user may see, updated by one watch. It keeps only what
-// the overview shows. It implements cache.ReflectorStore.
+// the overview shows. It implements cache.ReflectorStore. It is safe for concurrent use.
 type applications struct {
-	mu       sync.Mutex
-	all      map[string]Summary
-	ready    chan struct{} // closed with the first list
+	// mu guards all fields except ready.
+	mu sync.Mutex
+	// all has the Applications by namespace/name.
+	all   map[string]Summary
+	ready chan struct{} // closed with the first list
+	// revision counts the changes since the start of the server.
 	revision int64
-	// log has the last changes, for pages that missed some.
+	// log has the last changes in order, for pages that missed some.
 	log []change
 	// news is closed and replaced whenever something changes.
 	news chan struct{}
@@ -41,12 +44,13 @@ type change struct {
 	key      string
 }
 
+// newApplications returns an empty store, which is not ready.
 func newApplications() *applications {
 	return &applications{all: map[string]Summary{}, ready: make(chan struct{}), news: make(chan struct{})}
 }
 
-// mayList returns the namespace whose Applications the user may list: all namespaces if the user may and all
-// is true, or else the given one.
+// mayList returns the namespace whose Applications the user may list: all namespaces ("") if the user may and
+// all is true, or else the given one. It returns an error if the user may list neither.
 func mayList(ctx context.Context, c *connection.Cluster, namespace string, all bool) (string, error) {
 	list := func(namespace string) error {
 		_, err := c.Own.Resource(connection.Applications).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: 1})
@@ -83,7 +87,7 @@ func (a *applications) watch(ctx context.Context, c *connection.Cluster, namespa
 	r.RunWithContext(klog.NewContext(ctx, logr.Discard())) // the pages show the errors
 }
 
-// heard records whether the API server responds.
+// heard records whether the API server responds. A nil error means that it does.
 func (a *applications) heard(err error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -107,13 +111,15 @@ func (a *applications) note(key string) {
 	a.broadcast()
 }
 
+// broadcast wakes all streams. The caller holds the lock.
 func (a *applications) broadcast() {
 	close(a.news)
 	a.news = make(chan struct{})
 }
 
-// since returns the keys of the Applications that changed after a revision, or "*" if there are many. It also
-// returns a channel that is closed at the next change.
+// since returns the keys of the Applications that changed after a revision, or "*" if there are many, or if
+// the log no longer has all of them. It also returns the current revision, and a channel that is closed at the
+// next change.
 func (a *applications) since(revision int64) (keys []string, now int64, trouble string, news <-chan struct{}) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -135,7 +141,8 @@ func (a *applications) since(revision int64) (keys []string, now int64, trouble 
 	return keys, now, trouble, news
 }
 
-// list returns all Applications. It waits for the first list.
+// list returns all Applications in the order of their keys, and the current revision. It waits for the first
+// list. If ctx ends before, the error has the trouble of the API server.
 func (a *applications) list(ctx context.Context) (all []Summary, revision int64, err error) {
 	select {
 	case <-a.ready:
@@ -151,6 +158,7 @@ func (a *applications) list(ctx context.Context) (all []Summary, revision int64,
 	return all, a.revision, nil
 }
 
+// troubled returns the current trouble.
 func (a *applications) troubled() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -222,6 +230,8 @@ func (a *applications) Replace(items []any, _ string) error {
 // Resync does nothing, because nothing has changed.
 func (*applications) Resync() error { return nil }
 
+// isForbidden reports whether the user lacks a right.
 func isForbidden(err error) bool { return apierrors.IsForbidden(err) }
 
+// isInterrupted reports whether a request ended because the server stops.
 func isInterrupted(err error) bool { return errors.Is(err, context.Canceled) }

@@ -11,12 +11,15 @@ import (
 // Writers is the page about the clients that change held fields, in all Applications: a summary for each
 // writer, or all changes of one writer.
 type Writers struct {
+	// Namespaces are those with changes; the page offers them as a filter.
 	Namespaces []string
-	Namespace  string
+	// Namespace is the chosen filter; "" for all.
+	Namespace string
 	// By is the selected writer, if IsOne is true; "" selects unknown writers.
 	By    string
 	IsOne bool
-	Sums  []WriterSum
+	// Sums is nil if IsOne is true.
+	Sums []WriterSum
 	// Changes are the changes of the selected writers, the newest first.
 	Changes  []HistoryItem
 	Pictures []Picture
@@ -33,7 +36,8 @@ type WriterSum struct {
 	LongestStood string
 }
 
-// writersOf returns the page about the last history entries of all Applications.
+// writersOf returns the page about the last history entries of all Applications. query has the filters of the
+// address.
 func writersOf(all []Summary, query url.Values) Writers {
 	w := Writers{Namespace: query.Get("namespace"), By: query.Get("by"), IsOne: query.Has("by")}
 	var entries []report.EntryView
@@ -75,6 +79,7 @@ func (w *Writers) sum(entries []report.EntryView) {
 	}
 }
 
+// happening returns an entry with the name of its Application.
 func (w Writers) happening(e report.EntryView) HistoryItem {
 	h := plainHappening(e, e.Application.Namespace)
 	h.Namespace, h.Application, h.Ref = e.Application.Namespace, e.Application.Name, RefOf(idOf(e.Resource))
