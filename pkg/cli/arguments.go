@@ -32,7 +32,8 @@ func atMost(n int) cobra.PositionalArgs {
 	}
 }
 
-// exactly returns a check that requires exactly these arguments. names are their names in the usage line.
+// exactly returns a check that requires exactly these arguments. names are their names in the usage line, for
+// the error.
 func exactly(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < len(names) {
@@ -52,7 +53,7 @@ func atLeast(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// group returns a command that only has other commands.
+// group returns a command that only has other commands. Without one of them, it prints its help.
 func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long,
@@ -69,7 +70,8 @@ var elsewhere = map[string]string{
 	"rm": "delete", "pause": "suspend", "sync": "reconcile", "preview": "diff", "validate": "diff", "events": "history",
 }
 
-// knownCommand returns an error for an unknown command, with a suggestion.
+// knownCommand returns a usage error for an unknown command, with a suggestion: a similar name, or the name
+// that other tools use. It suggests no hidden command, except below a hidden command.
 func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

@@ -74,19 +74,23 @@ const authorSchemaExample = `
 
 // authorSchemaFlags are the flags of all that `author schema` does with a schema.
 type authorSchemaFlags struct {
-	target              connection.TargetFlags
-	live                connection.LiveFlags
-	manifests           files.ManifestFlags
-	check               schemaValidateOptions
+	target    connection.TargetFlags
+	live      connection.LiveFlags
+	manifests files.ManifestFlags
+	// check has the flags of -O; the other fields select the other tasks.
+	check schemaValidateOptions
+	// closed are the values of --closed: field paths, or everyMap.
 	closed              []string
 	fromLive, effective bool
 }
 
+// newAuthorSchemaCommand returns one command for four tasks, which replace four former commands.
 func newAuthorSchemaCommand(name string, streams Streams) *cobra.Command {
 	f := &authorSchemaFlags{target: connection.NewTargetFlags()}
 	return command{
 		use: "schema [-O FILE] -f FILE | --from-live | --effective", short: "Print, propose or check an observer schema",
 		long: authorSchemaLong, example: authorSchemaExample,
+		// The task decides which arguments are allowed, and options knows the task.
 		args: func(*cobra.Command, []string) error { return nil }, flags: f.add,
 		options: func(args []string) (runner, error) { return f.options(streams, args) },
 		complete: func(ctx context.Context, args []string, typed string) []string {
@@ -114,7 +118,7 @@ func (f *authorSchemaFlags) add(flags *pflag.FlagSet) {
 	flags.Lookup("filename").Usage = "`FILE`: manifests or an Application: a file, a directory, a URL, or - for standard input; can be repeated"
 }
 
-// options returns what the flags select.
+// options returns the runner of the task that the flags select: to render, propose, check or print a schema.
 func (f *authorSchemaFlags) options(streams Streams, args []string) (runner, error) {
 	f.manifests.Use(f.target.SourceFlags)
 	f.check.schema.Recurse(f.target.SourceFlags)

@@ -18,11 +18,13 @@ type change struct {
 	wait       connection.WaitFlags
 	write      writeFlags
 	streams    Streams
-	name       string
+	// name is the name of the Application; its namespace is that of the connection.
+	name string
 }
 
-// changing adds the arguments and flags of a change to a command. until describes the end of --wait; if it
-// is empty, the command does not wait.
+// changing adds the arguments and flags of a change to a command. until describes the end of --wait; if it is
+// empty, the command does not wait. run makes the runner from the parsed flags. It is called even if they are
+// invalid, so it must not use them.
 func changing(c command, streams Streams, o change, until string, run func(o change) runner) command {
 	o.connection, o.streams = connection.NewFlags(), streams
 	own := c.flags
@@ -58,7 +60,8 @@ func (o change) stored(ctx context.Context) (*connection.Cluster, files.Subject,
 	return c, app, err
 }
 
-// patch changes the Application, and prints the result. An empty JSON Patch changes nothing.
+// patch changes the Application, and prints the result: done is a word such as "suspended". An empty JSON
+// Patch changes nothing, but the Application is read and printed.
 func (o change) patch(ctx context.Context, c *connection.Cluster, kind types.PatchType, patch any, done string) error {
 	dryRun := o.write.dryRun
 	if ops, is := patch.([]delta.Op); is && len(ops) == 0 {

@@ -50,7 +50,7 @@ const checkExample = `
 
 type checkFlags struct {
 	connection connection.Flags
-	files      files.ManifestFlags
+	files      files.ManifestFlags // Applications, instead of a name
 	output     string
 }
 
@@ -144,7 +144,7 @@ func (o checkOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// rights returns the permissions for the Applications.
+// rights returns the permissions for the Applications. c can be nil for files: see rightsOf.
 func (o checkOptions) rights(ctx context.Context, c *connection.Cluster) ([]rights, error) {
 	if o.name != "" {
 		d, err := c.Decided(ctx, types.NamespacedName{Namespace: c.Namespace, Name: o.name}, o.streams.Now())
@@ -195,7 +195,7 @@ func (o checkOptions) printRoles(ctx context.Context) error {
 	return o.print(o.streams.Out, objects...)
 }
 
-// applications checks the permissions for the Applications in the files.
+// applications checks the permissions for the Applications. If the user may not ask for them, the result is unknown.
 func (o checkOptions) applications(ctx context.Context, c *connection.Cluster) (findings []CheckResult, err error) {
 	all, err := o.rights(ctx, c)
 	if err != nil {
@@ -218,6 +218,7 @@ func (o checkOptions) applications(ctx context.Context, c *connection.Cluster) (
 	return findings, nil
 }
 
+// show prints the results, and below them the remedies.
 func (o checkOptions) show(findings []CheckResult) error {
 	if o.print != nil {
 		return o.print(o.streams.Out, struct {

@@ -13,8 +13,8 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/connection"
 )
 
-// accounts returns the ServiceAccounts that the Applications of the namespace name. It also reports whether
-// the default one is needed: by an Application, or because there is no Application yet.
+// accounts returns the ServiceAccounts that the Applications of the namespace name, sorted. It also reports
+// whether the default one is needed: by an Application, or because there is no Application yet.
 func (c checker) accounts(ctx context.Context) (named []string, needsDefault bool, err error) {
 	list, err := c.Own.Resource(connection.Applications).Namespace(c.Namespace).List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) { // another check reports the missing definitions
@@ -59,7 +59,8 @@ func (c checker) applier(ctx context.Context) (message, remedy string, err error
 	return strings.Join(used, ", ") + ": exist. Applications of the namespace use them", "", nil
 }
 
-// account checks one ServiceAccount.
+// account checks one ServiceAccount. An empty remedy means that the check has succeeded. isDefault also checks
+// whether it may write.
 func (c checker) account(ctx context.Context, name string, isDefault bool) (message, remedy string, err error) {
 	at := c.Namespace + "/" + name
 	grant := fmt.Sprintf("Run: `kubectl create serviceaccount %[2]s -n %[1]s` and `kubectl create rolebinding %[2]s -n %[1]s --clusterrole=edit --serviceaccount=%[1]s:%[2]s`", c.Namespace, name)
@@ -75,6 +76,7 @@ func (c checker) account(ctx context.Context, name string, isDefault bool) (mess
 	case err != nil || !isDefault:
 		return "", "", err
 	}
+	// A ConfigMap stands for all objects: an account without this right usually has none.
 	allowed, err := c.allowed(ctx, "system:serviceaccount:"+c.Namespace+":"+name, access{verb: "create", resource: "configmaps"})
 	if err != nil || allowed {
 		return "", "", err

@@ -20,16 +20,15 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/connection"
 )
 
-// checker checks a cluster with the permissions of the user.
+// checker checks a cluster with the permissions of the user. Its checks return a remedy if they fail.
 type checker struct {
 	*connection.Cluster
 
-	now   time.Time
-	found installation
+	now   time.Time    // with which Leases are compared
+	found installation // set by all
 }
 
-// oldest is the oldest version of Kubernetes that Holdfast supports: the first one with
-// ValidatingAdmissionPolicy v1.
+// oldest is the oldest version of Kubernetes that Holdfast supports: the first one with ValidatingAdmissionPolicy v1.
 const oldest = "1.30"
 
 var (
@@ -40,7 +39,7 @@ var (
 	policyBindings   = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicybindings"}
 	reviews          = schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"}
 	ownReviews       = schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "selfsubjectaccessreviews"}
-	admissionObjects = "holdfast-service-accounts"
+	admissionObjects = "holdfast-service-accounts" // the policy and its binding
 )
 
 // all returns the results of all checks. An error means that the checks could not be completed.
@@ -79,6 +78,7 @@ func (c checker) all(ctx context.Context) ([]CheckResult, error) {
 	return findings, nil
 }
 
+// kubernetes checks the version of the API server. A version that cannot be parsed is accepted.
 func (c checker) kubernetes() (CheckResult, error) {
 	info, err := c.Discovery.ServerVersion()
 	if err != nil {
@@ -91,7 +91,7 @@ func (c checker) kubernetes() (CheckResult, error) {
 	return CheckResult{"Kubernetes", checkOK, info.GitVersion, ""}, nil
 }
 
-// subjectNamespace returns the namespace of the first subject of a binding that has one.
+// subjectNamespace returns the namespace of the first subject of a binding that has one, or "".
 func subjectNamespace(binding *unstructured.Unstructured) string {
 	if binding == nil {
 		return ""
@@ -106,7 +106,7 @@ func subjectNamespace(binding *unstructured.Unstructured) string {
 	return ""
 }
 
-// definitions compares the installed definitions of the kinds with those in this program.
+// definitions compares the installed definitions with those in this program. Optional ones can be missing.
 func (c checker) definitions(ctx context.Context) (message, remedy string, err error) {
 	install := "To install it, run: `" + c.found.upgrade() + "`"
 	objects, err := installed(deploy.Namespace)
@@ -140,6 +140,7 @@ func sameSchemas(a, b *unstructured.Unstructured) bool {
 	return reflect.DeepEqual(schemasOf(a), schemasOf(b))
 }
 
+// schemasOf returns the schema of each version of a definition, by the name of the version and whether it is served.
 func schemasOf(definition *unstructured.Unstructured) map[string]any {
 	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
 	all := map[string]any{}
@@ -177,7 +178,8 @@ func (c checker) controller(ctx context.Context) (message, remedy string, err er
 	return fmt.Sprintf("every one of %d shards has a replica: %s", len(names), strings.Join(slices.Compact(holders), "; ")), "", nil
 }
 
-// holderOf describes the holder of a Lease, or the reason why there is none.
+// holderOf describes the holder of a Lease, or returns the reason why there is none as trouble. One of them is
+// empty. A holder counts until its lease has expired by the clock of this machine.
 func (c checker) holderOf(lease *unstructured.Unstructured) (holder, trouble string) {
 	name := "Lease " + lease.GetNamespace() + "/" + lease.GetName()
 	renewed, _, _ := unstructured.NestedString(lease.Object, "spec", "renewTime")
@@ -233,8 +235,8 @@ func (c checker) controllerRights(ctx context.Context) (message, remedy string, 
 	return user + " has the required rights in the namespace " + c.Namespace, "", nil
 }
 
-// allowed reports whether the API server allows a user to perform an operation in the namespace. The empty
-// user is the caller.
+// allowed reports whether the API server allows an operation in the namespace to a ServiceAccount, or to the caller if
+// user is empty.
 func (c checker) allowed(ctx context.Context, user string, a access) (bool, error) {
 	attributes := &authorizationv1.ResourceAttributes{
 		Namespace: c.Namespace, Verb: a.verb, Group: a.group, Resource: a.resource, Subresource: a.subresource, Name: a.name,

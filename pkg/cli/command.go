@@ -17,7 +17,7 @@ import (
 // command is the specification of a command. Its options are set by its flags, and do not depend on cobra.
 type command struct {
 	use, short, long, example string
-	args                      cobra.PositionalArgs
+	args                      cobra.PositionalArgs // checks the number of arguments
 	// instead is the command that replaces this one, if its name is a former one.
 	instead string
 	// flags registers the flags.

@@ -39,11 +39,13 @@ const completionExample = `
 
 type completionOptions struct {
 	streams Streams
-	root    *cobra.Command
-	shell   string
+	// root is the entire command line, whose completion is printed.
+	root  *cobra.Command
+	shell string
 }
 
 func newCompletionCommand(name string, streams Streams) *cobra.Command {
+	// cmd gets its parent later, so only the options, which run then, can find the root.
 	var cmd *cobra.Command
 	cmd = command{
 		use: "completion bash|zsh|fish", short: "Print a shell completion script",

@@ -67,6 +67,7 @@ func (o deleteOptions) run(ctx context.Context) error {
 	if err := report.NotDeletable(app.Application); err != nil {
 		return err
 	}
+	// The copy has the policy that applies to this deletion, so that the messages are about it.
 	meant := app.DeepCopy()
 	if o.orphan {
 		meant.Spec.DeletionPolicy = v1alpha1.DeletionOrphan
@@ -74,6 +75,7 @@ func (o deleteOptions) run(ctx context.Context) error {
 	if err := o.confirm(meant); err != nil {
 		return err
 	}
+	// The policy is written before the deletion. The test of the UID protects a new Application of this name.
 	patch := []delta.Op{}
 	if o.orphan && !plan.Orphans(app.Application) {
 		patch = []delta.Op{
@@ -97,8 +99,8 @@ func (o deleteOptions) run(ctx context.Context) error {
 // mostTold is the maximum number of messages about single objects that are printed before the question.
 const mostTold = 20
 
-// confirm prints what happens to resources that are not treated like all others. It then asks for
-// confirmation if a user can answer.
+// confirm prints the effect on adopted, shared and restored resources. It then asks for confirmation if a user
+// can answer. Without a terminal, --yes is required.
 func (o deleteOptions) confirm(app *v1alpha1.Application) error {
 	stays := plan.RetainedObjects(app)
 	told := becomes(app, stays)
@@ -119,8 +121,8 @@ func (o deleteOptions) confirm(app *v1alpha1.Application) error {
 	return ask(o.streams, fmt.Sprintf("Delete the Application %s/%s %s?", app.Namespace, app.Name, what), "nothing was deleted")
 }
 
-// becomes returns messages about what happens to adopted objects, to shared objects, and to the restored
-// fields of other objects.
+// becomes returns messages about the effect on adopted objects, on shared objects, and on the restored fields
+// of other objects. Each message is a list of lines. stays are the objects that are not deleted.
 func becomes(app *v1alpha1.Application, stays map[manifest.ID]bool) (told [][]string) {
 	for _, r := range app.Status.Resources {
 		if p := claim.RecordedPolicy(app, &r); p.Claims || !p.Existed || plan.Orphans(app) {
@@ -164,7 +166,8 @@ func (o deleteOptions) printLines(lines ...string) {
 	}
 }
 
-// whatGoes describes which resources are deleted or released with the Application.
+// whatGoes describes which resources are deleted or released with the Application. The text follows its name
+// in a sentence.
 func whatGoes(app *v1alpha1.Application, stays map[manifest.ID]bool) string {
 	shared, goes := 0, 0
 	for _, r := range app.Status.Resources {
@@ -235,7 +238,8 @@ func ask(streams Streams, question, otherwise string) error {
 	return &terminal.Exit{Status: terminal.StatusDifferent, Err: errors.New(otherwise)}
 }
 
-// waitUntilDeleted waits until the Application and its resources are deleted.
+// waitUntilDeleted waits until the Application and its resources are deleted. A new Application with its name
+// has another UID, and also ends the wait.
 func (o deleteOptions) waitUntilDeleted(ctx context.Context, c *connection.Cluster, uid types.UID) error {
 	shown := connection.NewProgress(o.streams)
 	message := connection.NoController("removes its finalizer")

@@ -79,10 +79,10 @@ type diffFlags struct {
 	target     connection.TargetFlags
 	color      string
 	output     string
-	submitting bool
+	submitting bool // --cluster: compare as if the files were submitted
 	external   bool
 	all        bool
-	schema     files.ManifestFlags
+	schema     files.ManifestFlags // -O, which needs a name and manifests
 }
 
 type diffOptions struct {

@@ -75,8 +75,8 @@ type explainOptions struct {
 	streams     Streams
 	program     string
 	target      connection.Target
-	resource    string
-	path        string
+	resource    string // KIND/NAME; "" for a page of all objects
+	path        string // "" for all fields
 	palette     terminal.Palette
 	print       terminal.Printer // nil: text output
 	page        bool             // print an HTML page

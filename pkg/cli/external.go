@@ -30,7 +30,7 @@ func externalDiff(getenv func(string) string) []string {
 }
 
 // runExternal runs the external program on two directories: one with the live objects, and one with their
-// desired state. The program exits with status 1 if they differ.
+// desired state. The program exits with status 1 if they differ. The files are readable only by the user.
 func (o diffOptions) runExternal(ctx context.Context, decisions []files.Decision) error {
 	directory, err := os.MkdirTemp("", "holdfast-diff-")
 	if err != nil {
@@ -91,7 +91,8 @@ func fileName(id manifest.ID) string {
 	return strings.ReplaceAll(strings.Join(parts, "."), "/", "_")
 }
 
-// pair returns a live object and its desired state. Either is nil if the object does not exist then.
+// pair returns a live object and its desired state, with values of Secrets. Either is nil if the object does
+// not exist then. It changes neither.
 func pair(d files.Decision, change plan.Change) (live, desired map[string]any, err error) {
 	live = withoutManagedFields(d.Live[change.ID])
 	switch change.Action {
@@ -103,6 +104,7 @@ func pair(d files.Decision, change plan.Change) (live, desired map[string]any, e
 		return live, live, nil
 	case plan.Update:
 	}
+	// The patch can also change notation, which is no difference for a user.
 	visible := d.Visible(change)
 	if len(visible) == 0 && len(change.Fields) > 0 {
 		return live, live, nil

@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/connection"
 )
 
+// These functions are global in cobra, so they are registered once.
 func init() {
 	cobra.AddTemplateFunc("ownFlags", func(flags *pflag.FlagSet) string { return flagUsages(flags, false) })
 	cobra.AddTemplateFunc("connectionFlags", func(flags *pflag.FlagSet) string { return flagUsages(flags, true) })
@@ -22,6 +23,7 @@ func flagUsages(flags *pflag.FlagSet, ofConnection bool) string {
 		if connection.IsConnection(flag) != ofConnection {
 			return
 		}
+		// The copy has other texts; the flag itself must keep them for parsing and completion.
 		flag = new(*flag)
 		if name, usage := placeholder(flag); name != "" {
 			switch {

@@ -62,14 +62,16 @@ type getFlags struct {
 	all         bool
 	noHeaders   bool
 	showSecrets bool
-	full        bool
-	watch       bool
+	// full unpacks status.record.
+	full  bool
+	watch bool
 }
 
 type getOptions struct {
 	getFlags
 	streams Streams
-	names   []string
+	// names are the names in the arguments, without duplicates; empty for all Applications.
+	names []string
 	// object prints objects for programs; nil: a table is printed.
 	object printers.ResourcePrinter
 	// columns are the columns of -o custom-columns.
@@ -179,6 +181,8 @@ func (o getOptions) follow(ctx context.Context, c *connection.Cluster) error {
 	})
 }
 
+// print prints Applications in the chosen format. It changes list: it joins slices if the format shows them, and masks
+// values of Secrets.
 func (o getOptions) print(ctx context.Context, c *connection.Cluster, list *unstructured.UnstructuredList) error {
 	for i := range list.Items {
 		if (o.object != nil && o.output != "name") || o.columns != nil {
@@ -224,7 +228,8 @@ func (o getOptions) none(c *connection.Cluster) string {
 	return fmt.Sprintf("There are no Applications%s in the namespace %s.", which, c.Namespace)
 }
 
-// list returns the Applications that exist. The error is about the missing ones.
+// list returns the Applications that exist. The error is about the missing ones; with it, the list can still
+// have others.
 func (o getOptions) list(ctx context.Context, c *connection.Cluster) (*unstructured.UnstructuredList, error) {
 	namespace := c.Namespace
 	if o.all {
@@ -250,6 +255,7 @@ func (o getOptions) list(ctx context.Context, c *connection.Cluster) (*unstructu
 	return list, c.Explained(err, "list", "Applications"+ofNamespace(namespace))
 }
 
+// ofNamespace returns the end of a message about the objects of a namespace; "" for all namespaces.
 func ofNamespace(namespace string) string {
 	if namespace == "" {
 		return ""
@@ -299,6 +305,7 @@ func (o getOptions) table(list *unstructured.UnstructuredList) *metav1.Table {
 	return table
 }
 
+// cells returns the row of an Application, in the order of the columns in table.
 func (o getOptions) cells(u *unstructured.Unstructured) []any {
 	ready := connection.ReadyOf(u.Object)
 	summary, _, _ := unstructured.NestedString(u.Object, "status", "summary")

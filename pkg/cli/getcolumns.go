@@ -35,7 +35,7 @@ func customColumns(spec string) (columns []customColumn, err error) {
 	return columns, nil
 }
 
-// customTable returns a table with the values at the paths of the columns.
+// customTable returns a table with the values at the paths of the columns, one row for each object.
 func customTable(columns []customColumn, list *unstructured.UnstructuredList) (*metav1.Table, error) {
 	table := &metav1.Table{}
 	for _, column := range columns {
@@ -55,6 +55,7 @@ func customTable(columns []customColumn, list *unstructured.UnstructuredList) (*
 	return table, nil
 }
 
+// cell returns the values at the path on one line, or <none>, as kubectl does. Control characters are escaped.
 func (c customColumn) cell(object map[string]any) (string, error) {
 	found, err := c.path.FindResults(object)
 	if err != nil {

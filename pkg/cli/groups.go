@@ -19,6 +19,7 @@ func Groups() []Group {
 	return groups
 }
 
+// commandsOf returns the names of the visible commands in a group.
 func commandsOf(root *cobra.Command, group string) []string {
 	var names []string
 	for _, cmd := range root.Commands() {

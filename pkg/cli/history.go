@@ -157,7 +157,7 @@ func (o historyOptions) run(ctx context.Context) error {
 }
 
 // entries returns the history entries of one Application that match the filter. With a cluster, it includes
-// those in ApplicationSlices, if they can be read.
+// those in ApplicationSlices, if they can be read. c is nil to leave these out.
 func (o historyOptions) entries(ctx context.Context, c *connection.Cluster, u *unstructured.Unstructured) ([]report.EntryView, error) {
 	raw, err := json.Marshal(u.Object)
 	if err != nil {
@@ -168,6 +168,7 @@ func (o historyOptions) entries(ctx context.Context, c *connection.Cluster, u *u
 		return nil, err
 	}
 	history := app.Status.History
+	// Slices have only older entries. They are not read if the oldest one in the status is already too old.
 	if n := len(history); c != nil && n > 0 && !history[n-1].Time.Time.Before(o.filter.Since) {
 		older, err := c.OlderHistory(ctx, app)
 		if err != nil {
@@ -178,8 +179,10 @@ func (o historyOptions) entries(ctx context.Context, c *connection.Cluster, u *u
 	return o.filter.Select(report.HistoryOf(app))
 }
 
-// follow prints the existing history entries, and then new ones.
+// follow prints the existing history entries, the oldest first, and then new ones. It ends with an interrupt.
 func (o historyOptions) follow(ctx context.Context, c *connection.Cluster, namespace string, options metav1.ListOptions) error {
+	// seen has the entries of the last version of each Application. Entries that leave the status are
+	// forgotten.
 	seen := map[types.UID]map[string]bool{}
 	return c.Watch(ctx, namespace, options, func(u *unstructured.Unstructured, gone bool) error {
 		older := c
@@ -193,6 +196,7 @@ func (o historyOptions) follow(ctx context.Context, c *connection.Cluster, names
 		}
 		now := map[string]bool{}
 		for _, e := range slices.Backward(entries) {
+			// The line without ages is the same in all versions, unless the entry was updated.
 			key := e.Time + " " + e.Line(time.Time{}, false)
 			if now[key] = true; seen[u.GetUID()][key] {
 				continue
@@ -206,6 +210,7 @@ func (o historyOptions) follow(ctx context.Context, c *connection.Cluster, names
 	})
 }
 
+// showOne prints an entry at once, because -w never ends.
 func (o historyOptions) showOne(e report.EntryView) error {
 	if o.print != nil {
 		return o.print(o.streams.Out, e)
@@ -213,6 +218,7 @@ func (o historyOptions) showOne(e report.EntryView) error {
 	return terminal.Write(o.streams.Out, []byte(e.Time+"  "+e.Line(o.streams.Now(), o.name == "")+"\n"))
 }
 
+// show prints the entries in the chosen format.
 func (o historyOptions) show(entries []report.EntryView) error {
 	switch {
 	case o.print != nil:

@@ -64,7 +64,7 @@ type editFlags struct {
 	// isRelease is set for the former command `release`.
 	isRelease bool
 	release   releaseFlags
-	target    connection.TargetFlags
+	target    connection.TargetFlags // the Application, unless the first argument is an object
 	write     writeFlags
 	rule      ruleFlags
 	// application names the Application, if the first argument is an object.
@@ -77,8 +77,8 @@ type editOptions struct {
 	write    writeFlags
 	free     bool
 	rule     v1alpha1.HeldField
-	resource string
-	paths    []string
+	resource string   // KIND/NAME
+	paths    []string // as the user typed them; "*" for all fields
 }
 
 func newHoldCommand(name string, streams Streams) *cobra.Command {
@@ -192,8 +192,8 @@ func (o editOptions) writable() error {
 	return nil
 }
 
-// complete completes NAME or an object, KIND/NAME, and then paths: free fields for the hold command, held fields for the
-// free command.
+// complete completes NAME or an object, KIND/NAME, and then paths: free fields for the hold command, held fields for
+// the free command.
 func (f *editFlags) complete(ctx context.Context, streams Streams, args []string, typed string) []string {
 	given := len(args)
 	if f.target.InFiles() {
@@ -283,8 +283,8 @@ func (o editOptions) finish(ctx context.Context, d files.Decision, c *connection
 
 // edit is a change of the lists in the spec that define which fields of a resource are held.
 type edit struct {
-	notes []string
-	after *plan.Plan
+	notes []string   // one for each path that needs no change
+	after *plan.Plan // the plan with the edit, for the report of its effect
 	lists []connection.ListEdit
 	// text returns the YAML to write. inFile returns the text of a file with the change.
 	text   func() (string, error)

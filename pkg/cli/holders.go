@@ -18,8 +18,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// holdersOptions are the options of `explain KIND/NAME`, which shows the Applications that hold fields of
-// an object.
+// holdersOptions are the options of `explain KIND/NAME`, which lists the Applications that hold fields of an
+// object.
 type holdersOptions struct {
 	streams    Streams
 	connection connection.Flags
@@ -35,6 +35,7 @@ type holdersView struct {
 	Holders    []claim.Holder    `json:"holders" yaml:"holders"`
 }
 
+// holders returns the options if the first argument is an object.
 func (f *explainFlags) holders(streams Streams, args []string) (o holdersOptions, err error) {
 	o = holdersOptions{streams: streams, connection: f.target.Connection}
 	switch {
@@ -93,6 +94,8 @@ func isGone(ctx context.Context, c *connection.Cluster, holder string) bool {
 // isWaiting reports whether an Application does not hold anything of an object yet.
 func isWaiting(h claim.Holder) bool { return !h.Owns && !h.Whole && len(h.Fields) == 0 }
 
+// writeHolder writes a holder with its fields and pending claims. gone is true if the Application does not
+// exist.
 func writeHolder(out *bytes.Buffer, h claim.Holder, gone bool) {
 	verb := "shares it"
 	switch {

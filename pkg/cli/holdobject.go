@@ -165,8 +165,8 @@ func listsText(lists []connection.ListEdit) (string, error) {
 	return terminal.ObjectYAML(spec), nil
 }
 
-// withValues returns manifests in which that of the object has the live values at the paths. A field that must be absent
-// gets no value.
+// withValues returns manifests in which that of the object has the live values at the paths. A field that must be
+// absent gets no value.
 func (o objectOptions) withValues(manifests []runtime.RawExtension, object connection.LiveObject, namespace string) (changed []runtime.RawExtension, is bool, err error) {
 	list := listOf(manifests)
 	at := files.Position(list, object.ID, namespace)

@@ -82,6 +82,7 @@ func (f *installFlags) add(flags *pflag.FlagSet) {
 	f.write.add(flags, "the objects")
 	f.wait.Add(flags, "until the controller is ready")
 	f.connection.Add(flags)
+	// Here -n is not the namespace of the context, so the flag is not listed with those of the connection.
 	namespace := flags.Lookup("namespace")
 	namespace.Usage, namespace.Annotations = "`NAMESPACE`: namespace to install into; default: "+deploy.Namespace, nil
 }
@@ -147,8 +148,8 @@ func (o installOptions) print(objects []*unstructured.Unstructured) error {
 	return nil
 }
 
-// installed returns the built-in objects in the order in which they are applied. namespace is the namespace
-// of the controller.
+// installed returns new copies of the built-in objects in the order in which they are applied. namespace is
+// the namespace of the controller.
 func installed(namespace string) ([]*unstructured.Unstructured, error) {
 	documents, err := manifest.Read("install.yaml", deploy.Install())
 	if err != nil {
@@ -162,7 +163,8 @@ func installed(namespace string) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// moveTo moves an object from the default namespace of the controller to another namespace.
+// moveTo moves an object from the default namespace of the controller to another namespace: its own namespace,
+// and that of the subjects of a binding. It changes object.
 func moveTo(object map[string]any, namespace string) {
 	u := unstructured.Unstructured{Object: object}
 	if u.GetKind() == "Namespace" && u.GetName() == deploy.Namespace {
@@ -195,7 +197,7 @@ func containersOf(object map[string]any) (containers []map[string]any) {
 	return containers
 }
 
-// imageOf returns the image of the controller.
+// imageOf returns the image of the first container of a Deployment among the objects; "" if there is none.
 func imageOf(objects []*unstructured.Unstructured) string {
 	for _, object := range objects {
 		for _, container := range containersOf(object.Object) {
@@ -206,6 +208,7 @@ func imageOf(objects []*unstructured.Unstructured) string {
 	return ""
 }
 
+// install applies the objects. Before the first write, it checks that no other installation would break.
 func (o installOptions) install(ctx context.Context, c *connection.Cluster, objects []*unstructured.Unstructured) error {
 	found, err := findInstallation(ctx, c, "")
 	if err != nil {

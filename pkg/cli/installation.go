@@ -24,8 +24,7 @@ const (
 	aggregatedName  = "holdfast-kinds"
 )
 
-// installation describes what is installed in a cluster, and how. Objects that the user may not read count
-// as missing.
+// installation describes what is installed in a cluster, and how. Objects that the user may not read count as missing.
 type installation struct {
 	namespace  string                     // of the controller
 	bound      bool                       // a binding names the namespace
@@ -36,7 +35,8 @@ type installation struct {
 	ours       bool                       // `holdfast install` has applied the Deployment
 }
 
-// findInstallation looks for an installation. If namespace is set, it looks only there for the controller.
+// findInstallation looks for an installation. If namespace is set, it looks only there for the controller. Otherwise,
+// it looks in the namespace that the binding of the definitions names, or else in the default namespace.
 func findInstallation(ctx context.Context, c *connection.Cluster, namespace string) (installation, error) {
 	bindings := c.Own.Resource(clusterRoleBindings)
 	definitions, err := readable(ctx, bindings, definitionsName)
@@ -72,7 +72,8 @@ func readable(ctx context.Context, client dynamic.ResourceInterface, name string
 	return object, err
 }
 
-// variantOf returns the directory below deploy that matches the Deployment.
+// variantOf returns the directory below deploy that matches the Deployment. everywhere is true if the
+// controller has its rights in all namespaces.
 func (i installation) variantOf(everywhere bool) string {
 	if i.deployment == nil {
 		return "default"
@@ -89,7 +90,7 @@ func (i installation) variantOf(everywhere bool) string {
 	return "default"
 }
 
-// argument returns the value of a flag of the controller, or "" if it is not set.
+// argument returns the value of a flag in the form --flag=value of the controller, or "" if it is not set.
 func (i installation) argument(flag string) string {
 	if i.deployment == nil {
 		return ""
@@ -165,7 +166,7 @@ func (o installOptions) refuseToReplace(ctx context.Context, c *connection.Clust
 	return fmt.Errorf("nothing was installed: %s. To upgrade it, run: %s. To replace it with the objects of this program, add --force", why, found.upgrade())
 }
 
-// replaced returns the first thing that the objects would replace, or "".
+// replaced returns the first thing that the objects would replace, or "". It sends dry runs.
 func (o installOptions) replaced(ctx context.Context, c *connection.Cluster, found installation, objects []*unstructured.Unstructured) (string, error) {
 	switch {
 	case found.release != "":

@@ -43,7 +43,7 @@ func (o installOptions) awaitController(ctx context.Context, c *connection.Clust
 	return err
 }
 
-// isRolledOut reports whether all Pods of a Deployment are up to date and available.
+// isRolledOut reports whether all Pods of a Deployment are up to date and available, and no old Pods remain.
 func isRolledOut(deployment *unstructured.Unstructured) bool {
 	number := func(fields ...string) int64 {
 		n, _, _ := unstructured.NestedInt64(deployment.Object, fields...)

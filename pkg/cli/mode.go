@@ -49,7 +49,8 @@ var modes = map[string]v1alpha1.Mode{"hold": v1alpha1.ModeHold, "observe": v1alp
 type modeOptions struct {
 	change
 	mode v1alpha1.Mode
-	yes  bool
+	// yes is true if the user is not asked.
+	yes bool
 	// isHold is set for the former command `hold NAME`, in which the object may be missing.
 	isHold bool
 }
@@ -120,7 +121,7 @@ func (o *modeOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	// A merge patch is read by clients that drop nulls; this touches one field.
+	// A JSON Patch touches one field. A merge patch could drop nulls of a schema: see "Decisions" in docs/design.md.
 	return o.patch(ctx, c, types.JSONPatchType, []delta.Op{{Op: "add", Path: "/spec/mode", Value: string(o.mode)}},
 		map[v1alpha1.Mode]string{v1alpha1.ModeObserve: "is now observe-only", v1alpha1.ModeHold: "is now held"}[o.mode])
 }

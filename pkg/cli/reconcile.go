@@ -32,6 +32,7 @@ Exit status:
 
 type reconcileOptions struct {
 	change
+	// confirm is the digest of the deletions to confirm; "" for none.
 	confirm string
 }
 
@@ -52,6 +53,7 @@ func (o reconcileOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Any new value is a request; the time makes it unique and readable.
 	request := o.streams.Now().UTC().Format(time.RFC3339Nano)
 	annotations := map[string]any{v1alpha1.AnnotationReconcile: request}
 	if o.confirm != "" {
@@ -69,7 +71,8 @@ func (o reconcileOptions) run(ctx context.Context) error {
 	return o.acknowledged(ctx, c, request)
 }
 
-// acknowledged waits until the controller has acted on the request.
+// acknowledged waits until the controller has acted on the request. It succeeds even if the Application is not
+// ready.
 func (o reconcileOptions) acknowledged(ctx context.Context, c *connection.Cluster, request string) error {
 	late := func() error {
 		return fmt.Errorf("the controller has not reconciled %s/%s. Check that it runs: kubectl get pods -n holdfast-system", c.Namespace, o.name)
@@ -93,7 +96,8 @@ func (o reconcileOptions) acknowledged(ctx context.Context, c *connection.Cluste
 	})
 }
 
-// checkConfirmation returns an error if deletions still wait for a confirmation, so the digest is not theirs.
+// checkConfirmation returns an error if deletions still wait for a confirmation, because the digest is then of
+// another set of deletions.
 func (o reconcileOptions) checkConfirmation(app *v1alpha1.Application) error {
 	for _, r := range app.Status.Resources {
 		if o.confirm != "" && v1alpha1.InfoForReason(r.Reason).Unconfirmed && r.Remedy != nil {

@@ -27,7 +27,8 @@ more examples. The flags ` + "`--filename`, `--manifest` and `--observer-schema`
 
 `
 
-// filesUsage begins the part of the help of flags for files that referenceIntro describes.
+// filesUsage begins the part of the help of flags for files that referenceIntro describes. The reference omits
+// that part.
 const filesUsage = ": a file, a directory, a URL, or - for standard input"
 
 // Reference returns docs/cli.md: every command with its help. It describes flags and paragraphs that several commands
@@ -165,8 +166,9 @@ func commandsBelow(cmd *cobra.Command) []*cobra.Command {
 // connectionGroup is the name of all connection flags in the list of a command.
 const connectionGroup = "connection"
 
-// commonFlags returns the lines of the flags that several commands have, with the names of the flags. If commands
-// describe flags of one name differently, only a line of at least three commands is common.
+// commonFlags returns the names of the flags that several commands have, by their line in the reference. The
+// name of a connection flag is connectionGroup. If commands describe flags of one name differently, only a
+// line of at least three commands is common.
 func commonFlags(root *cobra.Command) map[string]string {
 	lines, ofConnection := map[string]map[string]int{}, map[string]bool{} // by name, and by line
 	for _, cmd := range commandsBelow(root) {

@@ -20,7 +20,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// releaseFlags are the flags of `free` that determine the values of the released fields.
+// releaseFlags are the flags of `free` that determine the values of the released fields. Exactly one of leave
+// and restore must be set.
 type releaseFlags struct {
 	leave, restore bool
 	wait           connection.WaitFlags
@@ -61,7 +62,8 @@ func newReleaseCommand(name string, streams Streams) *cobra.Command {
 	return cmd
 }
 
-// releasing returns the options of `free --leave` and `free --restore`.
+// releasing returns the options of `free --leave` and `free --restore`. Without a path, all fields are
+// released; without an object, those of all shared objects.
 func (f *editFlags) releasing(streams Streams, args []string) (o releaseOptions, err error) {
 	if err := f.write.parse(); err != nil {
 		return o, err
@@ -95,6 +97,7 @@ func (o releaseOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// Each edit is based on the plan of the previous one, so that all become one change.
 	e := edit{after: d.Plan}
 	fields := d.Spec.Fields
 	for _, id := range ids {
@@ -114,8 +117,8 @@ func (o releaseOptions) run(ctx context.Context) error {
 	return o.released(ctx, c, d, e.after.ReleasedFields())
 }
 
-// released waits until the controller has released the recorded fields, even if the Application is not
-// ready for another reason.
+// released waits until the controller has released the recorded fields, even if the Application is not ready
+// for another reason. leaving has the field paths by object.
 func (o releaseOptions) released(ctx context.Context, c *connection.Cluster, d files.Decision, leaving map[manifest.ID][]string) error {
 	why := "the controller has not reconciled it: does it run?"
 	late := func() error { return fmt.Errorf("%s/%s has not released the fields: %s", d.Namespace, d.Name, why) }
@@ -142,7 +145,8 @@ func (o releaseOptions) released(ctx context.Context, c *connection.Cluster, d f
 	})
 }
 
-// shared returns the objects to release.
+// shared returns the objects to release: the named one, or all shared objects. Objects that were shared
+// before, and still have original values on record, count.
 func (o releaseOptions) shared(d files.Decision) (ids []manifest.ID, err error) {
 	var asked manifest.ID
 	if o.resource != "" {

@@ -66,6 +66,7 @@ func renderCommand(streams Streams) command {
 }
 
 func (f *renderFlags) add(flags *pflag.FlagSet) {
+	// There are no live objects, so the flags of SourceFlags are registered one by one.
 	f.sources.Set = flags
 	flags.StringSliceVarP(&f.sources.Files, "filename", "f", nil,
 		"`FILE`: custom resources: a file, a directory, a URL, or - for standard input; can be repeated")
@@ -157,7 +158,8 @@ func templateOf(document manifest.Document) (template.Template, error) {
 	return nil, files.FaultAt(document, nil, fmt.Sprintf("there is no template for kind %q of %q, only for %s", kind, apiVersion, strings.Join(known, ", ")))
 }
 
-// inNamespace sets the namespace of an object that does not name one.
+// inNamespace sets the namespace of an object that does not name one, and returns the object. It changes the
+// object.
 func inNamespace(object map[string]any, namespace string) map[string]any {
 	metadata, isMap := object["metadata"].(map[string]any)
 	if !isMap || metadata["namespace"] != nil {

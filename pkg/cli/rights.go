@@ -19,7 +19,7 @@ import (
 // rights are the permissions that the ServiceAccount of an Application needs, and no others.
 type rights struct {
 	app     *v1alpha1.Application
-	account string
+	account string // the ServiceAccount, in the namespace of the Application
 	// rules has the names of objects by namespace, resource and verbs; none for all objects of the resource. The
 	// namespace "" is for cluster-scoped objects and for all namespaces.
 	rules map[string]map[ruleKey][]string
@@ -29,7 +29,7 @@ type rights struct {
 type ruleKey struct {
 	schema.GroupResource
 
-	verbs string
+	verbs string // separated by commas
 }
 
 // The verbs that the controller uses with the permissions of an Application. A rule for create cannot name objects.
@@ -40,8 +40,8 @@ const (
 	verbsRead   = "get"
 )
 
-// rightsOf returns the permissions for an Application. c finds the resources of kinds; if it is nil, they are guessed
-// from the names of the kinds.
+// rightsOf returns the permissions for an Application of a decision without an error. c finds the resources of
+// kinds; if it is nil, they are guessed from the names of the kinds.
 func rightsOf(ctx context.Context, c *connection.Cluster, d files.Decision) rights {
 	r := rights{app: d.Application, account: cmp.Or(d.Spec.ServiceAccountName, connection.ApplierName), rules: map[string]map[ruleKey][]string{}}
 	for _, change := range d.Changes {
@@ -64,6 +64,7 @@ func rightsOf(ctx context.Context, c *connection.Cluster, d files.Decision) righ
 	return r
 }
 
+// add adds a permission for one object, or for all objects of a resource if name is empty.
 func (r rights) add(namespace string, resource schema.GroupResource, verbs, name string) {
 	if r.rules[namespace] == nil {
 		r.rules[namespace] = map[ruleKey][]string{}
@@ -133,7 +134,7 @@ func resourceOf(ctx context.Context, c *connection.Cluster, d files.Decision, gv
 	return resource.GroupResource(), namespaced || !isKnown
 }
 
-// objects returns the ServiceAccount, and the roles and bindings that grant it the rights.
+// objects returns the ServiceAccount, and the roles and bindings that grant it the rights, in this order.
 func (r rights) objects() []any {
 	account := map[string]any{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": r.account, "namespace": r.app.Namespace}}
 	all := []any{account}
@@ -212,8 +213,8 @@ func (r rights) command(program string, of files.ManifestFlags) string {
 	return program + " check" + what + " -o yaml | kubectl apply -f -"
 }
 
-// missing returns a permission that the ServiceAccount does not have, or "". Unless it is thorough, it asks for one verb
-// and one object of each rule.
+// missing returns a permission that the ServiceAccount does not have, or "". Unless it is thorough, it asks
+// for one verb and one object of each rule. It never asks for more than mostAsked objects of a rule.
 func (r rights) missing(ctx context.Context, c *connection.Cluster, thorough bool) (string, error) {
 	user := "system:serviceaccount:" + r.app.Namespace + ":" + r.account
 	for _, namespace := range slices.Sorted(maps.Keys(r.rules)) {

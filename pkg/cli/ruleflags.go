@@ -14,11 +14,13 @@ import (
 
 // ruleFlags are the flags for the rule of a held field: its allowed values, or its mode.
 type ruleFlags struct {
-	minimum, maximum    string
+	minimum, maximum string
+	// oneOf are YAML values; so are minimum and maximum.
 	oneOf               []string
 	pattern, rule, mode string
 	valueType           string
-	keys, freeKeys      []string
+	// keys and freeKeys close a map.
+	keys, freeKeys []string
 }
 
 func (f *ruleFlags) add(flags *pflag.FlagSet) {
@@ -36,7 +38,7 @@ func (f *ruleFlags) add(flags *pflag.FlagSet) {
 // given reports whether any of the flags is set.
 func (f *ruleFlags) given() bool { return !reflect.DeepEqual(*f, ruleFlags{}) }
 
-// held returns the rule that applies to the paths.
+// held returns the rule that applies to the paths. The engine validates it later, with the manifest.
 func (f *ruleFlags) held() (held v1alpha1.HeldField, err error) {
 	held.Pattern, held.Rule, held.Mode = f.pattern, f.rule, v1alpha1.HeldMode(f.mode)
 	held.Type = v1alpha1.HeldType(f.valueType)

@@ -42,11 +42,13 @@ func newSchemaDefaultCommand(name string, streams Streams) *cobra.Command {
 	}.build(name)
 }
 
+// addClosed registers --closed, whose value is optional.
 func addClosed(flags *pflag.FlagSet, closed *[]string) {
 	flags.StringArrayVar(closed, "closed", nil, "`PATH`: close the map or list at this path, or all that other clients extend; can be repeated")
 	flags.Lookup("closed").NoOptDefVal = everyMap
 }
 
+// check returns an error if no manifests are given.
 func (o *schemaDefaultOptions) check() error {
 	if err := o.manifests.Check(); err != nil || o.manifests.Given() {
 		return err
@@ -82,7 +84,8 @@ func (o *schemaDefaultOptions) run(ctx context.Context) error {
 	return terminal.Write(o.streams.Out, text)
 }
 
-// closeMaps closes the map or list at a path, or all maps with free keys and lists with keys.
+// closeMaps closes the map or list at a path, or all maps with free keys and lists with keys. It replaces
+// elements of entries, which belong to the objects at the same index.
 func closeMaps(entries []*observer.Schema, objects []manifest.Object, path string) error {
 	at, err := observer.ParsePath(path)
 	if path != everyMap && err != nil {

@@ -36,6 +36,7 @@ func schemaRendering(f connection.TargetFlags, streams Streams, args []string) (
 	return schemaRenderOptions{streams, target}, err
 }
 
+// run prints the effective schemas, separated by ---.
 func (o schemaRenderOptions) run(ctx context.Context) error {
 	d, _, err := o.target.Decided(ctx)
 	if err != nil {

@@ -60,7 +60,8 @@ func (o schemaSuggestOptions) checked(args []string) (runner, error) {
 	return o, nil
 }
 
-// run prints nothing if a schema cannot be made, because the default schema would apply instead.
+// run prints nothing if a schema cannot be made, because the default schema would apply instead. If the file
+// is an Application, it prints the Application with the schemas that it lacks.
 func (o schemaSuggestOptions) run(ctx context.Context) error {
 	documents, err := o.manifests.Read(ctx, files.Input{In: o.streams.In})
 	if err != nil {

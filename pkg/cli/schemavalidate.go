@@ -48,6 +48,7 @@ func (o *schemaValidateOptions) add(flags *pflag.FlagSet) {
 	o.connection.Add(flags)
 }
 
+// addStrict registers the flags about the fields of kinds.
 func (o *schemaValidateOptions) addStrict(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.strict, "strict", false, "treat unknown fields as errors")
 	flags.BoolVar(&o.cluster, "cluster", false, "get the fields of the kinds from the API server")
@@ -81,6 +82,7 @@ func (o *schemaValidateOptions) run(ctx context.Context) error {
 	for i, document := range schemas {
 		raw[i] = observer.ReplaceNulls(document.Value)
 	}
+	// All validation errors are collected: of the manifests, of the schemas, and of their assignment.
 	entries, schemaErr := observer.ParseAll(raw)
 	assigned, unfit := observer.Assign(entries, objects)
 	for _, fault := range terminal.Each(unfit) {
@@ -118,6 +120,7 @@ func (o *schemaValidateOptions) kinds(ctx context.Context, objects []manifest.Ob
 	return c.Kinds.KindsOf(ctx, objects)
 }
 
+// entriesText returns a number of schemas, because the plural of "entry" is irregular.
 func entriesText(n int) string {
 	if n == 1 {
 		return "1 entry"
@@ -125,7 +128,8 @@ func entriesText(n int) string {
 	return fmt.Sprintf("%d entries", n)
 }
 
-// inSchemas adds the file and the position to each validation error.
+// inSchemas adds the file and the position to each validation error of a schema, and sorts the errors by
+// schema. Other errors are first, and unchanged.
 func inSchemas(documents []manifest.Document, err error) error {
 	if err == nil {
 		return nil

@@ -112,6 +112,7 @@ func (o statusOptions) run(ctx context.Context) error {
 	return o.printOnce(ctx)
 }
 
+// printOnce reads the Application and prints its status. The exit status shows whether it is ready.
 func (o statusOptions) printOnce(ctx context.Context) error {
 	d, c, err := o.target.Decided(ctx)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 // Streams are the input, output, environment and clock of a command.
 type Streams = terminal.Streams
 
+// warn prints warnings, one per line. They can contain text of a cluster.
 func warn(w io.Writer, warnings []string) {
 	for _, warning := range warnings {
 		fmt.Fprintln(w, "warning: "+terminal.Visible(warning))

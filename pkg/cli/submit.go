@@ -85,8 +85,8 @@ type submitFlags struct {
 	writeFlags
 	// showSecrets prints values of Secrets.
 	showSecrets bool
-	force       bool
-	strict      bool
+	force       bool // --force-conflicts
+	strict      bool // unknown fields are errors
 	// createNamespace creates the namespace of the Application, if it does not exist.
 	createNamespace bool
 	wait            connection.WaitFlags
@@ -328,8 +328,8 @@ func (o submitOptions) send(ctx context.Context, c *connection.Cluster, s *files
 	return o.wait.Ready(ctx, c, o.streams, s.Namespace, s.Name)
 }
 
-// nameRights prints the command that grants the rights of a new Application, if they are missing. A user who may not ask
-// for the rights of a ServiceAccount gets no note.
+// nameRights prints the command that grants the rights of a new Application, if they are missing. A user who may not
+// ask for the rights of a ServiceAccount gets no note.
 func (o submitOptions) nameRights(ctx context.Context, c *connection.Cluster, s *files.Submission) {
 	d := s.Decision()
 	if d == nil {

@@ -13,7 +13,8 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// checkLive returns an error if the flags that select live objects are invalid.
+// checkLive returns an error if the flags that select live objects are invalid. It adds the objects in the
+// arguments after the name to the flags.
 func (o *submitOptions) checkLive(args []string) error {
 	var rest []string
 	if len(args) > 1 {
@@ -70,7 +71,7 @@ func (o submitOptions) runLive(ctx context.Context) error {
 	return o.send(ctx, c, s)
 }
 
-// take makes manifests of the selected live objects.
+// take makes manifests of the selected live objects. Secrets are omitted without --with-secrets.
 func (o submitOptions) take(ctx context.Context, c *connection.Cluster) (*files.FromLive, error) {
 	documents, err := o.source.Manifests(ctx)
 	if err != nil {
@@ -97,8 +98,8 @@ func (o submitOptions) take(ctx context.Context, c *connection.Cluster) (*files.
 	return taken, nil
 }
 
-// changesNothing returns an error, and prints the differences, if the submission would do more than adopt
-// the objects.
+// changesNothing returns an error, and prints the differences, if the submission would do more than adopt the
+// objects. A difference means that a suggested manifest is incomplete.
 func (o submitOptions) changesNothing(ctx context.Context, c *connection.Cluster, s *files.Submission) error {
 	d, _, unreadable, err := c.Preview(ctx, s, o.streams.Now())
 	if err == nil {

@@ -49,7 +49,7 @@ func (o suspendOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// A merge patch is read by clients that drop nulls; this touches one field.
+	// A JSON Patch touches one field. A merge patch could drop nulls of a schema: see "Decisions" in docs/design.md.
 	word, patch := map[bool]string{true: "suspended", false: "resumed"}[o.suspend], []delta.Op{{Op: "add", Path: "/spec/suspend", Value: o.suspend}}
 	if app.Spec.Suspend == o.suspend {
 		word, patch = map[bool]string{true: "is already suspended", false: "is not suspended"}[o.suspend], []delta.Op{}

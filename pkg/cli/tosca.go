@@ -87,6 +87,7 @@ type Finding struct {
 	Message  string `json:"message" yaml:"message"`
 }
 
+// findingOf returns a validation error or a warning for programs.
 func findingOf(severity string, e tosca.Error) Finding {
 	return Finding{severity, e.File, e.Line, e.Col, e.Path, string(e.Code), e.Msg}
 }

@@ -36,9 +36,11 @@ func (f *toscaFlags) add(flags *pflag.FlagSet) {
 
 // toscaOptions are the options to read and translate templates.
 type toscaOptions struct {
-	in      io.Reader
-	given   files.InputFlags
-	texts   map[string]string
+	in    io.Reader
+	given files.InputFlags
+	// texts are the values of --input by name, as they were typed.
+	texts map[string]string
+	// root is the value of --root; "" for the directory of the template.
 	root    string
 	options tosca.Options
 	fetcher source.Fetcher
@@ -71,6 +73,7 @@ func fetcherFor(networks []string) (source.Fetcher, error) {
 	return remote.New(options)
 }
 
+// translate translates the template or archive in a file. With raw, the result has the text of each node.
 func (o toscaOptions) translate(ctx context.Context, file string, raw bool) (tosca.Result, error) {
 	source, options, inputs, err := o.prepare(ctx, file)
 	if err != nil {
@@ -81,6 +84,8 @@ func (o toscaOptions) translate(ctx context.Context, file string, raw bool) (tos
 	return tosca.Translate(ctx, source, inputs, options.Options)
 }
 
+// validate translates a template without values for its inputs. tosca.Errors lists the validation errors in
+// the error.
 func (o toscaOptions) validate(ctx context.Context, file string) ([]tosca.Warning, error) {
 	source, options, inputs, err := o.prepare(ctx, file)
 	if err != nil {
@@ -95,16 +100,18 @@ func (o toscaOptions) validate(ctx context.Context, file string) ([]tosca.Warnin
 type openOptions struct {
 	tosca.Options
 
+	// beside is the resolver of imports, whose directory must be closed.
 	beside beside
 }
 
+// close closes the directory. It does nothing without one.
 func (o openOptions) close() {
 	if o.beside.root != nil {
 		_ = o.beside.root.Close() // opened only for reading
 	}
 }
 
-// prepare reads the template and the inputs.
+// prepare reads the template and the inputs. The caller must close the options, unless there is an error.
 func (o toscaOptions) prepare(ctx context.Context, file string) (tosca.Source, openOptions, map[string]tosca.Input, error) {
 	inputs, inputsErr := o.inputs(ctx)
 	source, err := o.source(ctx, file)
@@ -120,7 +127,8 @@ func (o toscaOptions) prepare(ctx context.Context, file string) (tosca.Source, o
 	return source, with, inputs, err
 }
 
-// openRoot opens the directory to which the imports of a template are limited.
+// openRoot opens the directory to which the imports of a template are limited. It returns an error if the
+// template is not in it.
 func (o toscaOptions) openRoot(file string) (beside, error) {
 	root, below := filepath.Dir(file), "."
 	if o.root != "" {
@@ -141,7 +149,8 @@ func (o toscaOptions) openRoot(file string) (beside, error) {
 	return beside{root: opened, below: filepath.ToSlash(below), given: o.root != ""}, nil
 }
 
-// source reads a template or archive.
+// source reads a template or archive. One byte more than the limit is read, and package tosca rejects the
+// size.
 func (o toscaOptions) source(ctx context.Context, file string) (tosca.Source, error) {
 	const most = 8 << 20 // the limit of archives; templates are smaller
 	switch {
@@ -178,6 +187,7 @@ func (o toscaOptions) inputs(ctx context.Context) (map[string]tosca.Input, error
 // beside is a tosca.Resolver of URLs, and of files in the directory of a template or in the one that --root
 // names. Templates by another author cannot read any other file.
 type beside struct {
+	// root is nil for a template from standard input or a URL. It never follows a link out of the directory.
 	root *os.Root
 	// below is the directory of the template in root.
 	below string

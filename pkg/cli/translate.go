@@ -128,12 +128,14 @@ func rawTexts(texts []tosca.Text) []byte {
 	return all.Bytes()
 }
 
+// tellOutputs prints the outputs to the standard error, because the standard output has the manifests.
 func (o translateOptions) tellOutputs(outputs []tosca.Output) {
 	for _, output := range outputs {
 		fmt.Fprintln(o.streams.Err, terminal.Visible("output "+output.Name+": "+outputText(output)))
 	}
 }
 
+// outputText returns the value of an output, or why there is none.
 func outputText(output tosca.Output) string {
 	switch output.State {
 	case tosca.Available:
@@ -148,6 +150,7 @@ func outputText(output tosca.Output) string {
 	}
 }
 
+// warningTexts returns the warnings as strings.
 func warningTexts(warnings []tosca.Warning) []string {
 	texts := make([]string, len(warnings))
 	for i, warning := range warnings {

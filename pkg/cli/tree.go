@@ -106,6 +106,7 @@ func (o treeOptions) run(ctx context.Context) error {
 	return o.printOnce(ctx)
 }
 
+// printOnce reads the Application and prints its tree.
 func (o treeOptions) printOnce(ctx context.Context) error {
 	d, c, err := o.target.Decided(ctx)
 	if err != nil {

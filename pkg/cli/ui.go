@@ -37,12 +37,14 @@ const uiExample = `
 
 type uiFlags struct {
 	connection connection.Flags
-	port       int
+	// port is the port to listen on; 0 for any free port.
+	port int
 }
 
 type uiOptions struct {
 	uiFlags
 	streams Streams
+	// program is the name by which the user called this program, for commands on the pages.
 	program string
 }
 

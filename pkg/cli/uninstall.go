@@ -156,7 +156,7 @@ func (o uninstallOptions) confirm(at string, applications int) error {
 	return ask(o.streams, "This removes Holdfast from the cluster, and deletes "+what+". Continue?", "nothing was uninstalled")
 }
 
-// existing returns the objects of a kind in all namespaces, or nil if the kind does not exist.
+// existing returns the objects of a kind in all namespaces, or nil if the kind is not served.
 func existing(ctx context.Context, c *connection.Cluster, resource schema.GroupVersionResource) ([]unstructured.Unstructured, error) {
 	list, err := c.Own.Resource(resource).List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
@@ -193,8 +193,8 @@ func refusal(kind string, objects []unstructured.Unstructured, remedy string) er
 		terminal.Plural(len(objects), kind), strings.Join(names, ", "), remedy)}
 }
 
-// releaseAll deletes Applications, orphans their objects, and waits until the controller has released all
-// of them.
+// releaseAll deletes Applications, orphans their objects, and waits until the controller has released all of
+// them. All deletions are requested before the wait, so that the controller can work on them at the same time.
 func (o uninstallOptions) releaseAll(ctx context.Context, c *connection.Cluster, applications []unstructured.Unstructured) error {
 	for _, app := range applications {
 		in := *c
@@ -242,6 +242,7 @@ func (o uninstallOptions) remove(ctx context.Context, c *connection.Cluster, at 
 	return nil
 }
 
+// removeOne deletes one object, and prints that. An object that does not exist is skipped.
 func (o uninstallOptions) removeOne(ctx context.Context, c *connection.Cluster, object *unstructured.Unstructured) error {
 	name := object.GetKind() + " " + object.GetName()
 	client, err := c.Kinds.ClientFor(ctx, object)
@@ -287,9 +288,9 @@ func namespacedBindings(ctx context.Context, c *connection.Cluster, at string) (
 	return found, err
 }
 
-// removalOrder returns the position of an object in the order of deletion: the definitions are first and
-// the namespace is last. The aggregated role is deleted before its parts, because Kubernetes writes it
-// again when one of them is deleted.
+// removalOrder returns the position of an object in the order of deletion: the definitions are first and the
+// namespace is last. The aggregated role is deleted before its parts, because Kubernetes writes it again when
+// one of them is deleted.
 func removalOrder(object *unstructured.Unstructured) int {
 	switch {
 	case object.GetKind() == "CustomResourceDefinition":

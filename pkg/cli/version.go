@@ -33,7 +33,8 @@ const versionExample = `
 type versionFlags struct {
 	connection connection.Flags
 	output     string
-	client     bool
+	// client is true to contact no cluster.
+	client bool
 }
 
 type versionOptions struct {
@@ -93,6 +94,7 @@ func (o versionOptions) run(context.Context) error {
 	versions := Versions{Client: Build{
 		Version: version.String(), GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 	}}
+	// The versions of this program are printed even if the cluster cannot be reached.
 	var unreachable error
 	if !o.client && o.connection.IsConfigured() {
 		versions.Server, unreachable = o.server()

@@ -19,8 +19,9 @@ func addWatch(flags *pflag.FlagSet, watch *bool) {
 // errWatchFiles is the error for -w on input or output that cannot change.
 var errWatchFiles = errors.New("-w watches a cluster: omit -w or -f")
 
-// shownAgain shows an Application of a cluster, and shows it again after each change, until it is
-// interrupted. On a terminal, new output replaces the previous output.
+// shownAgain shows an Application of a cluster, and shows it again after each change, until it is interrupted
+// or the Application is deleted. On a terminal, new output replaces the previous output. show reads the
+// Application again, with its live objects.
 func shownAgain(ctx context.Context, target connection.Target, streams Streams, show func(context.Context) error) error {
 	c, err := target.Connection.Connect()
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 type writeFlags struct {
 	dryRun connection.DryRun
 	output string
-	// printer prints the objects; nil: print the result as text.
+	// printer prints the objects; nil: print the result as text. parse sets it.
 	printer printers.ResourcePrinter
 }
 
@@ -32,7 +32,8 @@ func (f *writeFlags) add(flags *pflag.FlagSet, what string) {
 	flags.StringVarP(&f.output, "output", "o", "", "`yaml|json|name`: print "+what)
 }
 
-// parse validates the flags. A value of a boolean flag is a mode, too, because --dry-run was one.
+// parse validates the flags, and sets dryRun and printer. A value of a boolean flag is a mode, too, because
+// --dry-run was one.
 func (f *writeFlags) parse() (err error) {
 	switch f.dryRun {
 	case "true":
@@ -52,7 +53,8 @@ func (f *writeFlags) parse() (err error) {
 // isDry reports whether nothing is stored.
 func (f *writeFlags) isDry() bool { return f.dryRun != connection.Send }
 
-// waitable returns an error if the command waits for a change that is not stored.
+// waitable returns an error if the user asks to wait for a change that is not stored. A default of --wait is
+// ignored.
 func (f *writeFlags) waitable(wait connection.WaitFlags) error {
 	if f.isDry() && wait.IsRequested() {
 		return errors.New("a dry run stores nothing, so --wait has no effect: omit one of them")
@@ -71,7 +73,8 @@ func (f *writeFlags) note() string {
 	return ""
 }
 
-// print prints the result for an Application: the Application with -o, or else what was done.
+// print prints the result for an Application: the Application with -o, or else what was done. It masks values
+// of Secrets in app.
 func (f *writeFlags) print(streams Streams, app *unstructured.Unstructured, done string) error {
 	if f.printer == nil {
 		_, err := fmt.Fprintf(streams.Out, "application.%s/%s %s%s\n", v1alpha1.GroupVersion.Group, app.GetName(), done, f.note())
@@ -80,7 +83,7 @@ func (f *writeFlags) print(streams Streams, app *unstructured.Unstructured, done
 	return f.printObject(streams, app, false)
 }
 
-// printApplication does the same as print.
+// printApplication does the same as print for a typed Application.
 func (f *writeFlags) printApplication(streams Streams, app *v1alpha1.Application, done string) error {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(app)
 	if err != nil {
@@ -92,7 +95,8 @@ func (f *writeFlags) printApplication(streams Streams, app *v1alpha1.Application
 	return f.print(streams, object, done)
 }
 
-// printObject prints an Application, with the values of Secrets masked unless showSecrets is set.
+// printObject prints an Application, with the values of Secrets masked unless showSecrets is set. It masks
+// them in app itself.
 func (f *writeFlags) printObject(streams Streams, app *unstructured.Unstructured, showSecrets bool) error {
 	if !showSecrets && files.MaskApplication(app.Object) && f.output != "name" {
 		warn(streams.Err, []string{"values of Secrets are masked in the output: use --show-secrets to print them"})
@@ -100,7 +104,7 @@ func (f *writeFlags) printObject(streams Streams, app *unstructured.Unstructured
 	return f.printer.PrintObj(app, streams.Out)
 }
 
-// listOf converts a list to JSON values.
+// listOf converts a list to JSON values. It returns nil for an empty list, and for one that cannot be encoded.
 func listOf(list any) (items []any) {
 	raw, err := json.Marshal(list)
 	if err != nil {
