@@ -18,7 +18,7 @@ type change struct {
 	wait       connection.WaitFlags
 	write      writeFlags
 	streams    Streams
-	// name is the name of the Application; its namespace is that of the connection.
+	// name is the name of the Application; it is in the namespace of the connection.
 	name string
 }
 

@@ -76,7 +76,7 @@ func (c checker) account(ctx context.Context, name string, isDefault bool) (mess
 	case err != nil || !isDefault:
 		return "", "", err
 	}
-	// A ConfigMap stands for all objects: an account without this right usually has none.
+	// A ConfigMap represents all objects: an account without this right usually has none.
 	allowed, err := c.allowed(ctx, "system:serviceaccount:"+c.Namespace+":"+name, access{verb: "create", resource: "configmaps"})
 	if err != nil || allowed {
 		return "", "", err

@@ -59,6 +59,7 @@ func newDeleteCommand(name string, streams Streams) *cobra.Command {
 	}, streams, change{}, "until it is deleted", func(o change) runner { return deleteOptions{o, orphan, yes} }).build(name)
 }
 
+// run does not wait by default: the controller deletes the objects, and then the Application.
 func (o deleteOptions) run(ctx context.Context) error {
 	c, app, err := o.stored(ctx)
 	if err != nil {
@@ -122,7 +123,7 @@ func (o deleteOptions) confirm(app *v1alpha1.Application) error {
 }
 
 // becomes returns messages about the effect on adopted objects, on shared objects, and on the restored fields
-// of other objects. Each message is a list of lines. stays are the objects that are not deleted.
+// of other objects. Each message is a list of lines. Objects in stays are not deleted.
 func becomes(app *v1alpha1.Application, stays map[manifest.ID]bool) (told [][]string) {
 	for _, r := range app.Status.Resources {
 		if p := claim.RecordedPolicy(app, &r); p.Claims || !p.Existed || plan.Orphans(app) {

@@ -150,6 +150,7 @@ func objectPrinter(output string, more ...string) (printers.ResourcePrinter, err
 	return printer, err
 }
 
+// run prints the Applications that exist, even if others are missing, and returns the error about the missing ones.
 func (o getOptions) run(ctx context.Context) error {
 	c, err := o.connection.Connect()
 	if err != nil {

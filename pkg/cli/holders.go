@@ -51,6 +51,8 @@ func (f *explainFlags) holders(streams Streams, args []string) (o holdersOptions
 	return o, err
 }
 
+// run reads the holders from the annotation of the live object, and not from the Applications, which the user may not
+// be allowed to read.
 func (o holdersOptions) run(ctx context.Context) error {
 	c, err := o.connection.Connect()
 	if err != nil {

@@ -101,6 +101,8 @@ func (f *editFlags) holding(streams Streams, program, name string) (*modeOptions
 	}, nil
 }
 
+// run changes nothing, and reports that, if the Application already has the mode. A user is only asked before Holdfast
+// begins to write.
 func (o *modeOptions) run(ctx context.Context) error {
 	c, app, err := o.stored(ctx)
 	if err != nil {

@@ -33,6 +33,7 @@ type releaseOptions struct {
 	wait   connection.WaitFlags
 }
 
+// add registers the flags for all commands that release fields.
 func (f *releaseFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.leave, "leave", false, "leave the fields of shared objects as they are")
 	flags.BoolVar(&f.restore, "restore", false, "restore the original values of fields of shared objects")

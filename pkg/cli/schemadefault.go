@@ -56,6 +56,7 @@ func (o *schemaDefaultOptions) check() error {
 	return errors.New("no manifests given: give their files with -f, or a kustomization with -k")
 }
 
+// run prints the default schema of each manifest. It knows the list types of the built-in kinds only.
 func (o *schemaDefaultOptions) run(ctx context.Context) error {
 	documents, err := o.manifests.Read(ctx, files.Input{In: o.streams.In})
 	if err != nil {

@@ -70,6 +70,8 @@ func (o *schemaValidateOptions) check(schema, manifests string) error {
 	return nil
 }
 
+// run validates the schemas as the controller would, without an Application. Unknown fields are warnings unless strict
+// is set.
 func (o *schemaValidateOptions) run(ctx context.Context) error {
 	in := files.Input{In: o.streams.In}
 	schemas, err := o.schema.Read(ctx, in)

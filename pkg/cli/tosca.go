@@ -92,6 +92,7 @@ func findingOf(severity string, e tosca.Error) Finding {
 	return Finding{severity, e.File, e.Line, e.Col, e.Path, string(e.Code), e.Msg}
 }
 
+// run checks all files, also after one with errors. It stops at a file that it cannot read.
 func (o toscaValidateOptions) run(ctx context.Context) error {
 	findings, faults := []Finding{}, []error(nil)
 	for _, file := range o.files {

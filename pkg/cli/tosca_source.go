@@ -100,7 +100,7 @@ func (o toscaOptions) validate(ctx context.Context, file string) ([]tosca.Warnin
 type openOptions struct {
 	tosca.Options
 
-	// beside is the resolver of imports, whose directory must be closed.
+	// This is the resolver of imports, whose directory must be closed.
 	beside beside
 }
 

@@ -82,6 +82,7 @@ func (f *translateFlags) options(streams Streams, file string) (runner, error) {
 	return o, err
 }
 
+// run prints warnings also if the translation fails.
 func (o translateOptions) run(ctx context.Context) error {
 	result, err := o.template.translate(ctx, o.file, o.raw)
 	warn(o.streams.Err, warningTexts(result.Warnings))

@@ -87,6 +87,8 @@ func (f *uninstallFlags) add(flags *pflag.FlagSet) {
 // mysqls is the resource of the only kind from which Applications are made.
 var mysqls = mysqlv1.GroupVersionResource
 
+// run refuses, asks, releases the Applications, and removes Holdfast, in this order. Until the removal, the controller
+// must run, because only it removes the finalizers. A dry run releases nothing.
 func (o uninstallOptions) run(ctx context.Context) error {
 	c, err := o.connection.Connect()
 	if err != nil {

@@ -105,6 +105,7 @@ func (o versionOptions) run(context.Context) error {
 	return unreachable
 }
 
+// show prints the versions. Without a cluster, it prints only those of this program.
 func (o versionOptions) show(versions Versions) error {
 	if o.print != nil {
 		return o.print(o.streams.Out, versions)

@@ -66,8 +66,8 @@ func (c *Cluster) Edit(ctx context.Context, name string, edit ListEdit) (*unstru
 }
 
 // submitted returns a copy of the submitted fields of an Application, or nil if the list at key in its
-// spec is not one of them. The fields are those that managedFields records for an apply of the command
-// line.
+// spec is not one of them. It finds them in the
+// managedFields of the command line.
 func submitted(live *unstructured.Unstructured, key string) map[string]any {
 	for _, entry := range live.GetManagedFields() {
 		if entry.Manager != fieldManager || entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" || entry.FieldsV1 == nil {

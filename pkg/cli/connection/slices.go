@@ -71,7 +71,7 @@ func (c *submitter) putSlices(ctx context.Context, parts []v1alpha1.ApplicationS
 	return nil
 }
 
-// putSlice writes one slice. With stays, a slice that is being deleted counts as written. It gives up
+// putSlice writes one slice. If the caller knows that the slice is kept, its deletion does not matter. It gives up
 // after 30 seconds.
 func (c *submitter) putSlice(ctx context.Context, part *v1alpha1.ApplicationSlice, stays bool) error {
 	err := wait.PollUntilContextTimeout(ctx, 250*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {

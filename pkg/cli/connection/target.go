@@ -83,7 +83,7 @@ func (t Target) Decided(ctx context.Context) (d files.Decision, c *Cluster, err 
 	return d, c, err
 }
 
-// decidedAndUnreadable is Decided, and returns in addition which live objects could not be read.
+// decidedAndUnreadable does the same as Decided, and also returns which live objects could not be read.
 func (t Target) decidedAndUnreadable(ctx context.Context) (d files.Decision, c *Cluster, unreadable, err error) {
 	if t.InFiles {
 		all, err := t.Decide(ctx, t.Now())

@@ -29,7 +29,7 @@ type view struct {
 	app   *v1alpha1.Application
 	known *files.KnownKinds // the kinds that the Application defines
 
-	// namespaces are those in which the Application may have objects. Need sets them before Marked is
+	// namespaces lists the namespaces in which the Application may have objects. Need sets them before Marked is
 	// called.
 	namespaces []string
 	// mu guards unreadable.

@@ -37,7 +37,7 @@ func (s Sources) Applications(ctx context.Context) ([]Subject, error) {
 	return s.applicationsIn(documents)
 }
 
-// applicationsIn is Applications for documents that are already read and contain no HoldProfiles.
+// applicationsIn does the same as Applications for documents that were read, without HoldProfiles.
 func (s Sources) applicationsIn(documents []manifest.Document) ([]Subject, error) {
 	documents, get, err := takeSlices(documents)
 	if err != nil {

@@ -57,7 +57,7 @@ type document struct {
 	Program string
 }
 
-// crumb is a link in the head of a page. An empty Link stands for the page itself.
+// crumb is a link in the head of a page. An empty Link means the page itself.
 type crumb struct{ Text, Link string }
 
 // Style returns the style sheet, which a file contains.

@@ -11,7 +11,7 @@ import (
 // Writers is the page about the clients that change held fields, in all Applications: a summary for each
 // writer, or all changes of one writer.
 type Writers struct {
-	// Namespaces are those with changes; the page offers them as a filter.
+	// Namespaces lists the namespaces with changes; the page offers them as a filter.
 	Namespaces []string
 	// Namespace is the chosen filter; "" for all.
 	Namespace string

@@ -241,7 +241,7 @@ func (t *Explanation) more(f plan.Field) {
 	t.below(terminal.Dim, f.OnRelease)
 }
 
-// reasonOf is FieldReason at the time of the explanation.
+// reasonOf returns the FieldReason at the time of the explanation.
 func (t *Explanation) reasonOf(f plan.Field) string { return FieldReason(f, t.Now) }
 
 // FieldReason returns why a field is, or is not, corrected, and how often it was corrected.

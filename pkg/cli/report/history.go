@@ -38,7 +38,7 @@ type EntryView struct {
 	To          *plan.ViewValue   `json:"to,omitempty" yaml:"to,omitempty"`
 	CorrectedTo *plan.ViewValue   `json:"correctedTo,omitempty" yaml:"correctedTo,omitempty"`
 	Author      `yaml:",inline"`
-	// Stood is how long the change lasted until it was handled, as a Go duration.
+	// This is how long the change lasted until it was handled, as a Go duration.
 	Stood string `json:"duration,omitempty" yaml:"duration,omitempty"`
 	// Count is how often the same event occurred, and Since is the first time. Both are omitted for one event.
 	Count int32  `json:"count,omitempty" yaml:"count,omitempty"`
@@ -243,8 +243,8 @@ func inlineView(v *plan.ViewValue) string {
 	return text
 }
 
-// WriterSum is a summary of the changes that one field manager made to held fields. An empty Manager stands for
-// all unknown writers.
+// WriterSum is a summary of the changes that one field manager made to held fields. An empty Manager means all
+// unknown writers.
 type WriterSum struct {
 	Manager string
 	// Changes counts repetitions; Contested, Fields and Applications count each field or Application once.
