@@ -111,6 +111,7 @@ func pair(d files.Decision, change plan.Change) (live, desired map[string]any, e
 	}
 	write := change.Patch
 	if len(visible) < len(change.Fields) {
+		// Differences that a user does not see are left out of the desired state, too.
 		guards, operations := delta.Comparison{Differences: visible}.Patch(change.UID, change.ResourceVersion)
 		write = slices.Concat(guards, operations)
 	}

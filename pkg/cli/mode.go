@@ -137,6 +137,7 @@ func (o *modeOptions) confirm(ctx context.Context, c *connection.Cluster) error 
 	if err != nil {
 		return err
 	}
+	// The plan of an observe-only Application writes nothing, so the writes are decided for mode Hold.
 	held := d.Application.DeepCopy()
 	held.Spec.Mode = v1alpha1.ModeHold
 	if after := d.ForApplication(held); after != nil && after.Invalid == nil {

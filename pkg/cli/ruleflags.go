@@ -53,6 +53,7 @@ func (f *ruleFlags) held() (held v1alpha1.HeldField, err error) {
 		if err != nil {
 			return held, err
 		}
+		// An empty string is a value here, and not a flag that is not given.
 		if value == nil {
 			value = &runtime.RawExtension{Raw: []byte(`""`)}
 		}

@@ -83,6 +83,7 @@ func (o submitOptions) take(ctx context.Context, c *connection.Cluster) (*files.
 	}
 	taken := &files.FromLive{}
 	for _, object := range objects {
+		// Users who may read Applications could read the values.
 		if manifest.IsSecret(object.ID.GroupKind()) && !o.secrets {
 			notes = append(notes, object.ID.String()+" is omitted, because the Application would contain its values; to include it, add --with-secrets")
 			continue

@@ -119,6 +119,7 @@ func (o toscaOptions) prepare(ctx context.Context, file string) (tosca.Source, o
 		return source, openOptions{}, nil, err
 	}
 	with := openOptions{Options: o.options}
+	// Imports of other templates have no directory; they can only be URLs.
 	if file != files.Stdin && source.URL == "" {
 		with.beside, err = o.openRoot(file)
 	}
@@ -230,6 +231,7 @@ func (b beside) check(name string) error {
 	case err == nil && info.IsDir():
 		return syscall.EISDIR
 	}
+	// os.Root does not follow the link, and its error does not explain that.
 	if _, elsewhere := os.Stat(filepath.Join(b.root.Name(), name)); err != nil && elsewhere == nil {
 		return errors.New("is a link to a file outside the root directory of imports")
 	}

@@ -233,6 +233,7 @@ func (o uninstallOptions) remove(ctx context.Context, c *connection.Cluster, at 
 	if err != nil {
 		return err
 	}
+	// Objects are removed in the reverse order of the installation, except those in removalOrder.
 	objects = append(append(objects, priority()), bindings...)
 	slices.Reverse(objects)
 	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int { return removalOrder(a) - removalOrder(b) })

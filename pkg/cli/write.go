@@ -28,6 +28,7 @@ type writeFlags struct {
 func (f *writeFlags) add(flags *pflag.FlagSet, what string) {
 	f.dryRun = connection.Send
 	flags.StringVar((*string)(&f.dryRun), "dry-run", string(connection.Send), "`MODE`: client sends nothing; server lets the API server validate the change. Nothing is stored")
+	// A bare --dry-run means client, because the flag once was a boolean.
 	flags.Lookup("dry-run").NoOptDefVal = string(connection.DryRunClient)
 	flags.StringVarP(&f.output, "output", "o", "", "`yaml|json|name`: print "+what)
 }

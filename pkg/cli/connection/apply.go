@@ -53,6 +53,7 @@ func (c *submitter) submit(ctx context.Context) (ApplyResult, error) {
 	if err := c.applyArchive(ctx, nil); err != nil {
 		return ApplyResult{}, err
 	}
+	// The stored version shows whether to create or to apply, and what the submission has changed.
 	before, err := c.applications.Get(ctx, s.Name, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return ApplyResult{}, c.Explained(err, "get", "Application "+s.Namespace+"/"+s.Name)
@@ -92,6 +93,8 @@ func (c *submitter) store(ctx context.Context, content map[string]any, before *u
 		create = false
 	}
 	if !create && !c.dryRun {
+		// After a create, no applied fields exist, so an apply would conflict with the create and remove
+		// nothing.
 		if before, err = takeOver(ctx, c.applications, before); err != nil {
 			return result, c.notApplied(ctx, err, "patch")
 		}
@@ -118,6 +121,7 @@ func (c *submitter) store(ctx context.Context, content map[string]any, before *u
 // the controller may have written in between. It changes neither object.
 func isSame(before, after *unstructured.Unstructured) bool {
 	before, after = before.DeepCopy(), after.DeepCopy()
+	// Every write changes these fields, even if it changes nothing else.
 	for _, u := range []*unstructured.Unstructured{before, after} {
 		u.SetManagedFields(nil)
 		u.SetResourceVersion("")

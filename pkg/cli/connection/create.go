@@ -42,6 +42,8 @@ func (c *submitter) create(ctx context.Context, content map[string]any) (*unstru
 	if account == "" {
 		account = ApplierName
 	}
+	// An error, such as a missing right, is treated like a missing ServiceAccount: the controller then
+	// writes the record.
 	if _, err := c.Own.Resource(serviceAccounts).Namespace(s.Namespace).Get(ctx, account, metav1.GetOptions{}); err == nil {
 		content = s.WithAhead(content)
 	}

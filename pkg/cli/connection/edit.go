@@ -39,6 +39,7 @@ func (c *Cluster) Edit(ctx context.Context, name string, edit ListEdit) (*unstru
 		if err != nil {
 			return nil, c.Explained(err, "get", "Application "+c.Namespace+"/"+name)
 		}
+		// Before that, a created Application has no submitted fields.
 		if live, err = takeOver(ctx, client, live); err != nil {
 			return nil, c.Explained(err, "patch", "Application "+c.Namespace+"/"+name)
 		}
@@ -55,6 +56,7 @@ func (c *Cluster) Edit(ctx context.Context, name string, edit ListEdit) (*unstru
 		// Application since.
 		setIn(applied, live.GetResourceVersion(), "metadata", "resourceVersion")
 		setIn(applied, edit.After, "spec", key)
+		// An apply without the list removes it. An empty list would remain in the spec.
 		if len(edit.After) == 0 {
 			delete(applied["spec"].(map[string]any), key)
 		}

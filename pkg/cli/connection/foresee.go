@@ -152,6 +152,7 @@ func (r dryRunner) send(ctx context.Context, change plan.Change) (map[string]any
 	switch {
 	case err == nil:
 		return answer.Object, nil
+	// The kind is served, so only the namespace can be missing.
 	case apierrors.IsNotFound(err) && verb == "create":
 		return nil, &plan.Problem{Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("%s was not validated: the namespace %s does not exist yet", change.ID, change.ID.Namespace)}
 	case apierrors.IsAlreadyExists(err):

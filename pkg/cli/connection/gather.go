@@ -14,6 +14,7 @@ import (
 // nothing could be read at all, the plan of the decision is invalid, and unreadable has the reason.
 func (c *Cluster) decide(ctx context.Context, app files.Subject, now time.Time) (d files.Decision, unreadable error) {
 	app, translation := app.Translated(ctx, c.Reader(app.Namespace), !app.NewSource)
+	// The translated objects define kinds, too.
 	v := c.view(app.With(translation).Application)
 	d, err := app.DecideIn(ctx, v, translation, now)
 	if err != nil {

@@ -173,6 +173,7 @@ func (r liveReader) selected(ctx context.Context, selector string) (found []Live
 		}
 		for i := range list.APIResources {
 			resource := &list.APIResources[i]
+			// Holdfast patches objects. Events are short-lived, and no user writes them.
 			if !slices.Contains(resource.Verbs, "list") || !slices.Contains(resource.Verbs, "patch") || resource.Kind == "Event" {
 				continue
 			}
@@ -197,6 +198,7 @@ func (r liveReader) selectedOf(ctx context.Context, gvk schema.GroupVersionKind,
 	switch {
 	case apierrors.IsForbidden(err):
 		return nil, []string{"you may not list " + mapping.Resource.GroupResource().String() + ": they are skipped"}, nil
+	// Discovery can list a kind that is not served any more, or that only some versions can list.
 	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
 		return nil, nil, nil
 	case err != nil:

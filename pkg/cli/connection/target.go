@@ -109,6 +109,7 @@ func (t Target) decidedAndUnreadable(ctx context.Context) (d files.Decision, c *
 // Decided returns the decision about an Application in any namespace. Changes of live objects that cannot
 // be read are blocked.
 func (c *Cluster) Decided(ctx context.Context, at types.NamespacedName, now time.Time) (files.Decision, error) {
+	// The copy shares the client and the cache of kinds, and has another namespace.
 	there := *c
 	there.Namespace = at.Namespace
 	app, err := there.Application(ctx, at.Name)

@@ -121,6 +121,7 @@ func (v *view) Range(ctx context.Context, gk schema.GroupKind, mapping cluster.M
 // view has only the desired objects and those in the inventory. An Application that is not submitted has
 // no such objects.
 func (v *view) Marked(ctx context.Context, gk schema.GroupKind, mapping cluster.Mapping) (map[manifest.ID]map[string]any, error) {
+	// The label has the UID, so no object can have it yet.
 	if v.app.UID == "" || v.app.UID == notSubmitted {
 		return nil, nil
 	}

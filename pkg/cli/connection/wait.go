@@ -110,6 +110,7 @@ func (w applicationWatch) follow(ctx context.Context) (done bool, err error) {
 	if done, err = w.visitor(app); done || err != nil {
 		return done, err
 	}
+	// The watch continues where the list ends, so no change is missed.
 	one.ResourceVersion = list.GetResourceVersion()
 	stream, err := client.Watch(ctx, one)
 	if err != nil {

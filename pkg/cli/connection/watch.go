@@ -19,6 +19,7 @@ func (c *Client) Watch(ctx context.Context, namespace string, options metav1.Lis
 	// seen has the last resourceVersion of each Application by UID.
 	seen := map[types.UID]string{}
 	once := func(u *unstructured.Unstructured, gone bool) error {
+		// A new list repeats versions that were already visited.
 		if version := u.GetResourceVersion(); !gone && seen[u.GetUID()] == version {
 			return nil
 		} else if seen[u.GetUID()] = version; gone {

@@ -17,11 +17,13 @@ import (
 func (app Subject) asApplied() Subject {
 	status := app.Status
 	applied := app.DeepCopy()
+	// The manifests are the result of the source and the hooks, which must not be applied again.
 	applied.Spec.Tosca, applied.Spec.CSAR, applied.Spec.Hooks = nil, nil, nil
 	applied.Spec.Manifest, applied.Spec.ObserverSchema = nil, nil
 	applied.Status.Hooks = nil // the hooks have changed these manifests already
 	for i, item := range status.LastAppliedManifest {
 		content, err := manifest.DecodeJSON(item.Raw)
+		// A pruned object would become desired again.
 		if err != nil || isPruned(status, content, app.Namespace) {
 			continue
 		}

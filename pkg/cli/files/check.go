@@ -153,6 +153,7 @@ func (c *checker) value(path manifest.Path, t reflect.Type, value any) {
 		t = t.Elem()
 	}
 	switch {
+	// Manifests and schemas are any objects; the engine checks their fields.
 	case t == rawType:
 		c.object(path, value)
 	case value == nil: // null counts as absent

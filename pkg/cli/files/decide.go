@@ -47,6 +47,7 @@ type Decision struct {
 // objects are invalid has no plan.
 func (s Sources) Decide(ctx context.Context, now time.Time) ([]Decision, error) {
 	apps, profiles, err := s.applicationsAndProfiles(ctx)
+	// Errors in all files are reported at once.
 	documents, liveErr := s.Input.Read(ctx, s.Live)
 	if err = errors.Join(err, liveErr); err != nil {
 		return nil, err
@@ -109,6 +110,7 @@ func (d Decision) ForApplication(other *v1alpha1.Application) *Decision {
 	if input.Application == nil {
 		return nil
 	}
+	// The translation of another template is not valid for this version.
 	if !source.IsSame(input.Application, other) {
 		input.Source = nil
 	}

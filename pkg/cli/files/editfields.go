@@ -42,6 +42,7 @@ func WithFields(text []byte, document manifest.Document, fields []v1alpha1.Resou
 		from, to = from-1, to-1 // above the comment of the first key
 	}
 	var block []string
+	// An empty list leaves no lines, so the key disappears.
 	if len(fields) > 0 {
 		node, err := fieldsNode(old, fields)
 		if err != nil {
@@ -66,6 +67,7 @@ func specNode(text []byte, document manifest.Document) (*yaml.Node, error) {
 		} else if err != nil {
 			return nil, fmt.Errorf("%s: %w", document.File, err)
 		}
+		// A file can have several documents.
 		if len(root.Content) == 0 || root.Content[0].Line != document.Line {
 			continue
 		}
@@ -124,6 +126,7 @@ func FieldsText(fields []v1alpha1.ResourceFields) (string, error) {
 func fieldsNode(old *yaml.Node, fields []v1alpha1.ResourceFields) (*yaml.Node, error) {
 	list := &yaml.Node{Kind: yaml.SequenceNode}
 	for _, f := range fields {
+		// Changed nodes keep comments and notation, which a new node would not have.
 		entry := entryNode(old, f.Resource)
 		hold, err := itemsOf(f)
 		if err != nil {
@@ -251,6 +254,7 @@ func setList(entry *yaml.Node, key string, isSet bool, items []*yaml.Node) error
 		return nil
 	case at >= len(entry.Content):
 		entry.Content = append(entry.Content, textNode(key), &yaml.Node{Kind: yaml.SequenceNode})
+		// A new list of short paths is written on one line, like in the documentation.
 		if !slices.ContainsFunc(items, isLong) {
 			entry.Content[at+1].Style = yaml.FlowStyle
 		}

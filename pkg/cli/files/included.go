@@ -51,6 +51,7 @@ func (d Decision) FreedByIncluded() map[plan.Leaf]string {
 		return nil
 	}
 	input := d.gathered
+	// This is a copy, so the decision itself is unchanged.
 	input.Profiles.All = slices.Concat(input.Profiles.All, absent)
 	with := plan.Decide(input)
 	freed := map[plan.Leaf]string{}

@@ -45,6 +45,7 @@ func (i Input) Read(ctx context.Context, files []string) ([]manifest.Document, e
 
 // readOne returns the documents of one file, or of all files in a directory.
 func (i Input) readOne(ctx context.Context, file string) ([]manifest.Document, error) {
+	// A file that does not exist, or a URL, is handled below, with its own message.
 	if info, err := os.Stat(file); file != Stdin && err == nil && info.IsDir() {
 		return i.readDirectory(ctx, file)
 	}

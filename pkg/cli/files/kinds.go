@@ -67,6 +67,7 @@ func kindsOf(app Subject, live []manifest.Document) *KnownKinds {
 			k.define(content)
 		}
 	}
+	// A live definition is the one that the API server uses, so it takes precedence.
 	for _, document := range live {
 		k.define(document.Value)
 	}

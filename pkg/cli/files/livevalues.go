@@ -85,6 +85,7 @@ func withLive(value, live any, path []*observer.Path) any {
 	}
 	from, _ := live.([]any)
 	list, _ := value.([]any)
+	// The live element exists. The manifest can have it at another index, or not at all.
 	index, keys := step.In(nil, from)
 	at, _ := step.In(nil, list)
 	switch element, _ := from[index].(map[string]any); {

@@ -37,6 +37,7 @@ func Normalized(documents []manifest.Document) ([]manifest.Object, error) {
 	for i, located := range all {
 		raw[i] = located.value
 	}
+	// The scopes of custom kinds are unknown, so their namespaces remain as written.
 	objects, _, err := manifest.Normalize(raw, manifest.Options{Scopes: manifest.BuiltinScopes()})
 	sound := make([]map[string]any, len(raw))
 	copy(sound, raw)

@@ -65,6 +65,7 @@ func JoinObject(object map[string]any, get slice.Get) error {
 				return err
 			}
 		}
+		// A list that the Application does not have must not become an empty one.
 		if len(items) > 0 {
 			spec[field] = items
 		}

@@ -141,6 +141,7 @@ func (s SubmittedSource) fill(ctx context.Context, sub *Submission) error {
 	if sub.whole.Value == nil && s.tosca == "" && s.csar == "" && len(sub.manifests) == 0 {
 		return fmt.Errorf("no manifest in %s", strings.Join(s.manifests.Names(), ", "))
 	}
+	// The order of spec.manifest is the order of the documents, which located relies on.
 	for i, document := range sub.manifests {
 		if err := refuseMasked(document, nil, document.Value); err != nil {
 			return err
@@ -278,6 +279,7 @@ func (s *Submission) Check(ctx context.Context, view View) (warnings []string, e
 		app = app.DeepCopy()
 		app.Namespace = "default"
 	}
+	// App has no status, so an update is decided like a new Application: only the validation matters.
 	snapshot, p, err := reconcile.Decide(ctx, view, reconcile.Request{Application: app, Source: s.translation, Memory: reconcile.NewMemory(app, time.Time{})})
 	if err != nil {
 		return nil, err

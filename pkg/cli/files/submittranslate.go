@@ -93,6 +93,7 @@ func (s *Submission) setInputs(ctx context.Context) error {
 	if err != nil {
 		return s.mistakes(&plan.Problem{Reason: v1alpha1.ReasonTranslationFailed, Message: err.Error()})
 	}
+	// The values in Content are replaced, and App is decoded again.
 	for _, field := range []string{"tosca", "csar"} {
 		value, _, _ := unstructured.NestedFieldNoCopy(s.Content, "spec", field, "inputs")
 		inputs, _ := value.(map[string]any)

@@ -228,6 +228,7 @@ func planOf(d files.Decision, program string) (lines []PlanLine, count string) {
 			lines = append(lines, PlanLine{"! " + string(change.Action) + " " + change.ID.String() + ": the differences are not shown, because they may contain Secrets", "failed"})
 		}
 	}
+	// d is a copy, so the caller's plan is unchanged.
 	d.Plan = &shown
 	var text bytes.Buffer
 	(&report.Differences{Decision: d, Width: planWidth, Out: &text}).Write()

@@ -60,6 +60,7 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
 		http.Error(w, "the page is read-only", http.StatusMethodNotAllowed)
+	// Only a navigation exchanges the token, so that a page of another site cannot do it in a frame.
 	case r.URL.Path == "/" && given != "" && isSame(given, g.token) && isNavigation(r):
 		g.exchange(w)
 	case !g.isOurOrigin(r) || !g.isKnown(r):

@@ -110,6 +110,7 @@ const pictured = 60
 // does not change d.
 func historyOf(d files.Decision, older []v1alpha1.HistoryEntry) History {
 	h := History{Namespace: d.Namespace, Name: d.Name}
+	// A shallow copy suffices, because only the list itself is replaced.
 	app := *d.Application
 	app.Status.History = slices.Concat(app.Status.History, older)
 	for _, e := range report.HistoryOf(&app) {

@@ -108,6 +108,7 @@ func objectOf(d files.Decision, id manifest.ID, entries map[manifest.ID][]EntryL
 		Remarks: remarks(e), Target: d.Name + " " + files.ArgumentOf(id, false), Details: map[string]Detail{}, Health: healthOf(d, id),
 		Entry: entries[id], Flags: inNamespace(d),
 	}
+	// Before any text is made of the values.
 	maskNested(id, e.Fields)
 	shown, unset := blocks(visibleObject(d, id, e.Change.APIVersion), e.Fields)
 	v := objectRows{Object: &o, foreign: foreign, owned: metav1.GetControllerOf(d.Application) != nil, now: now, entry: numbered(o.Entry)}

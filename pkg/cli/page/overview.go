@@ -125,6 +125,7 @@ func overviewOf(all []Summary, f Filter, now time.Time) Overview {
 	}
 	slices.Sort(o.Namespaces)
 	var found []Summary
+	// The states below count only Applications that match the other filters.
 	for _, s := range all {
 		text := strings.ToLower(s.key() + " " + s.Reason + " " + s.Message)
 		if (f.Namespace == "" || s.Namespace == f.Namespace) && strings.Contains(text, strings.ToLower(f.Query)) {

@@ -78,6 +78,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, started func(
 	}
 	ctx, stop := context.WithCancel(ctx)
 	var watching sync.WaitGroup
+	// The store is filled in the background; the first page waits for it.
 	watching.Go(func() { s.applications.watch(ctx, c, s.only) })
 	defer watching.Wait()
 	defer stop()

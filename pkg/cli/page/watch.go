@@ -135,6 +135,7 @@ func (a *applications) since(revision int64) (keys []string, now int64, trouble 
 			keys = append(keys, change.key)
 		}
 	}
+	// A page that must reload many Applications reloads its whole list instead.
 	if len(keys) > 50 || slices.Contains(keys, "*") {
 		keys = []string{"*"}
 	}

@@ -46,6 +46,7 @@ func (t *Differences) Write() {
 		if did == unchanged {
 			continue
 		}
+		// These actions need no details, and large lists of them are easier to read without empty lines.
 		oneLine := (did == remove || did == orphan || did == release) && change.Problem == nil
 		t.space(oneLine)
 		t.header(did, change)
@@ -69,6 +70,7 @@ func (t *Differences) Write() {
 	}
 	t.confirmation()
 	t.line("")
+	// Items of spec.select are summarized even if none of their objects changes.
 	entries, _ := t.Selected()
 	for _, entry := range entries {
 		t.line(selectedText(entry))

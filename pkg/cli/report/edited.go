@@ -18,6 +18,7 @@ import (
 // affected.
 func Edited(out io.Writer, namespace string, id manifest.ID, before, after *plan.Plan) {
 	was := map[string]plan.Field{}
+	// A resource that is new in the Application has no fields before.
 	old, _ := before.Explain(id, false)
 	for _, f := range old.Fields {
 		was[f.Path] = f

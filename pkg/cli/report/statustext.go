@@ -340,6 +340,7 @@ func isRuled(f plan.Field) bool { return f.State == plan.FieldAllowed || f.State
 func (t *StatusText) fields(title string, fits func(plan.Field) bool) {
 	const shown = 10
 	n := 0
+	// Fields of resources that are not listed are not listed either.
 	for _, r := range t.shown() {
 		of := 0
 		for _, f := range r.fields {

@@ -80,6 +80,7 @@ func TreeOf(ctx context.Context, c *connection.Cluster, d files.Decision) (*Bran
 		u := unstructured.Unstructured{Object: d.Live[r.id]}
 		b := newBranch(r.Resource, d.Namespace, u.GetCreationTimestamp())
 		b.Health, b.Message = r.Health, r.Message
+		// Owned objects refer to the UID of a live object.
 		if u.Object != nil {
 			byUID[u.GetUID()] = b
 			if r.id.Namespace != "" {
@@ -116,6 +117,7 @@ type ownedObject struct {
 // grow adds objects below their owners, generation by generation. An object with several owners is added once, so
 // cycles end. It reads each added object, and records it in byUID.
 func grow(ctx context.Context, c *connection.Cluster, app *v1alpha1.Application, byUID map[types.UID]*Branch, objects []ownedObject) {
+	// The objects are sorted by name, so an owner can follow the objects that it owns.
 	for grown := true; grown; {
 		grown = false
 		for _, o := range objects {
