@@ -131,7 +131,7 @@ func (s *ApplicationStore) fill(store *selectedStore, namespace string) {
 		list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return client.List(ctx, options)
 		},
-		watch: s.client.watcher(s.resource, namespace), selector: selector, asks: store.BeginList, pulse: store.pulse, noted: s.Noted,
+		watch: eventClient{s.client.applications}.watcher(s.resource, namespace), selector: selector, asks: store.BeginList, pulse: store.pulse, noted: s.Noted,
 	}
 	reflector := cache.NewReflectorWithOptions(f.listerWatcher(), nil, store.Store,
 		cache.ReflectorOptions{Name: s.resource.Resource, TypeDescription: s.resource.String(), Backoff: defaultStallTimeouts.backoff()})

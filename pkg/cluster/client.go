@@ -55,3 +55,8 @@ func NewClient(base *rest.Config) (*Client, error) {
 	c.writesRaw, err = applicationsClient(config, impersonating)
 	return c, err
 }
+
+// NewWatches returns a Watches without any watch. Its requests have the controller's own identity.
+func (c *Client) NewWatches(handler Handler, patience StallTimeouts) *Watches {
+	return newWatches(c.Own, eventClient{c.applications}, handler, patience)
+}

@@ -5,6 +5,6 @@
 // controller's last write, so that a lagging watch cannot cause a second write.
 //
 //	kinds := cluster.NewMapper(client)
-//	watches := cluster.NewWatches(client, handler, cluster.StallTimeouts{})
+//	watches := client.NewWatches(handler, cluster.StallTimeouts{})
 //	writer, err := client.WriterFor("default", "holdfast-applier")
 package cluster

@@ -26,7 +26,8 @@ type Watches struct {
 	// before Run.
 	Manifests func(application types.UID) *Manifests
 
-	client   *Client
+	client   dynamic.Interface
+	events   eventClient
 	handler  Handler
 	patience StallTimeouts
 	line     connectionHealth
@@ -71,13 +72,13 @@ type kindWatch struct {
 	silent bool
 }
 
-// NewWatches returns a Watches without any watch.
-func NewWatches(client *Client, handler Handler, patience StallTimeouts) *Watches {
+// newWatches returns a Watches without any watch.
+func newWatches(client dynamic.Interface, events eventClient, handler Handler, patience StallTimeouts) *Watches {
 	if patience == (StallTimeouts{}) {
 		patience = defaultStallTimeouts
 	}
 	return &Watches{
-		client: client, handler: handler, patience: patience,
+		client: client, events: events, handler: handler, patience: patience,
 		kinds: map[watchScope]*kindWatch{},
 		needs: map[types.UID][]watchScope{},
 		named: map[types.UID]Named{}, ranges: map[types.UID]Ranges{},
@@ -229,12 +230,12 @@ func (w *Watches) start(resource watchScope) *kindWatch {
 		selector, k.store.changed = resource.Labels, w.sharedChanged(resource)
 		k.store.ShareWith(func(key types.NamespacedName) []types.UID { return w.sharers(resource, key) })
 	}
-	client := inNamespace(w.client.Own.Resource(resource.GroupVersionResource), resource.Namespace)
+	client := inNamespace(w.client.Resource(resource.GroupVersionResource), resource.Namespace)
 	f := &consistentListWatcher{
 		list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			return client.List(ctx, options)
 		},
-		watch: w.client.watcher(resource.GroupVersionResource, resource.Namespace), selector: selector, name: resource.Name, asks: k.store.BeginList, pulse: k.pulse,
+		watch: w.events.watcher(resource.GroupVersionResource, resource.Namespace), selector: selector, name: resource.Name, asks: k.store.BeginList, pulse: k.pulse,
 		noted: func(err error) { w.report(resource, k, err, false) },
 	}
 	reflector := cache.NewReflectorWithOptions(f.listerWatcher(), nil, k.store,

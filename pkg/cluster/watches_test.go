@@ -79,7 +79,7 @@ func startHolding(t *testing.T, c *testcluster.Cluster, user string, failing tim
 	require.NoError(t, err)
 	patience := defaultStallTimeouts
 	patience.Failing, patience.Check = failing, 20*time.Millisecond
-	h.Watches = NewWatches(client, h, patience)
+	h.Watches = client.NewWatches(h, patience)
 	ctx, stop := context.WithCancel(t.Context())
 	h.Run(ctx)
 	t.Cleanup(func() { stop(); h.Wait() })

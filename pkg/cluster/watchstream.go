@@ -2,31 +2,27 @@ package cluster
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"errors"
-	"fmt"
-	"io"
 	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/watch"
-	kjson "sigs.k8s.io/json"
+	"k8s.io/client-go/rest"
 )
+
+// eventClient opens watches with a REST client.
+type eventClient struct{ rest.Interface }
 
 // watcher returns a function that opens a watch of a resource in a namespace, or in all of them if it is empty.
 // The events have a streamedObject. The dynamic client decodes each event completely, and reads its text ten times
 // in the process; with many objects, this takes more time than everything else.
-func (c *Client) watcher(resource schema.GroupVersionResource, namespace string) func(context.Context, metav1.ListOptions) (watch.Interface, error) {
+func (c eventClient) watcher(resource schema.GroupVersionResource, namespace string) func(context.Context, metav1.ListOptions) (watch.Interface, error) {
 	return func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 		options.Watch = true
-		request := c.applications.Get()
+		request := c.Get()
 		if resource.Group == "" {
 			request.AbsPath("api", resource.Version)
 		} else {
@@ -43,120 +39,4 @@ func (c *Client) watcher(resource schema.GroupVersionResource, namespace string)
 		reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, http.MethodGet, "ClientWatchDecoding")
 		return watch.NewStreamWatcher(&eventDecoder{body: body, lines: bufio.NewReaderSize(body, 64<<10)}, reporter), nil
 	}
-}
-
-// eventDecoder decodes the events of a watch, each of which begins on a line of its own. It implements
-// watch.Decoder.
-type eventDecoder struct {
-	body  io.Closer
-	lines *bufio.Reader
-}
-
-// Close ends the watch.
-func (d *eventDecoder) Close() { _ = d.body.Close() }
-
-// Decode waits for the next event. Its object is a streamedObject or, if the event is an error, a Status. It
-// returns io.EOF if the watch has ended.
-func (d *eventDecoder) Decode() (watch.EventType, runtime.Object, error) {
-	var text []byte
-	for {
-		line, readErr := d.lines.ReadBytes('\n')
-		if text = append(text, line...); len(bytes.TrimSpace(text)) == 0 && readErr == nil {
-			continue
-		}
-		if len(bytes.TrimSpace(text)) == 0 {
-			return "", nil, readErr
-		}
-		kind, object, err := decodeEvent(text)
-		switch {
-		case err == nil:
-			return kind, object, nil
-		case !isTruncated(err, text):
-			return "", nil, err
-		case errors.Is(readErr, io.EOF):
-			return "", nil, io.ErrUnexpectedEOF
-		case readErr != nil:
-			return "", nil, readErr
-		} // an API server that indents its JSON needs several lines for an event
-	}
-}
-
-// isTruncated reports whether decoding a text failed at its end.
-func isTruncated(err error, text []byte) bool {
-	isSyntax, offset := kjson.SyntaxErrorOffset(err)
-	return isSyntax && offset >= int64(len(text))
-}
-
-// decodeEvent decodes the type of an event and the identity of its object.
-func decodeEvent(text []byte) (watch.EventType, runtime.Object, error) {
-	var event struct {
-		Type   watch.EventType `json:"type"`
-		Object struct {
-			Metadata struct {
-				Name            string    `json:"name"`
-				Namespace       string    `json:"namespace"`
-				UID             types.UID `json:"uid"`
-				ResourceVersion string    `json:"resourceVersion"`
-			} `json:"metadata"`
-		} `json:"object"`
-	}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &event); err != nil {
-		return "", nil, err
-	}
-	at := &event.Object.Metadata
-	object := &streamedObject{event: text, ObjectMeta: metav1.ObjectMeta{
-		Name: at.Name, Namespace: at.Namespace, UID: at.UID, ResourceVersion: at.ResourceVersion,
-	}}
-	switch event.Type {
-	case watch.Added, watch.Modified, watch.Deleted:
-		return event.Type, object, nil
-	case watch.Bookmark:
-		content, err := object.decode()
-		return event.Type, content, err
-	case watch.Error:
-		var failed struct {
-			Object metav1.Status `json:"object"`
-		}
-		err := kjson.UnmarshalCaseSensitivePreserveInts(text, &failed)
-		return event.Type, &failed.Object, err
-	}
-	return "", nil, fmt.Errorf("a watch event has the unknown type %q", event.Type)
-}
-
-// streamedObject is the object of a watch event. It is decoded only if it is needed: most events report the
-// controller's own writes, and a Store has their results already. Of its ObjectMeta, only name, namespace, UID and
-// resourceVersion are set.
-type streamedObject struct {
-	metav1.TypeMeta
-	metav1.ObjectMeta
-
-	// event is the JSON of the event.
-	event []byte
-}
-
-// DeepCopyObject implements runtime.Object. The event is never changed, so the copy shares it.
-func (o *streamedObject) DeepCopyObject() runtime.Object {
-	return &streamedObject{TypeMeta: o.TypeMeta, ObjectMeta: *o.ObjectMeta.DeepCopy(), event: o.event}
-}
-
-// decode decodes the complete object. The caller owns the result.
-func (o *streamedObject) decode() (*unstructured.Unstructured, error) {
-	var event struct {
-		Object map[string]any `json:"object"`
-	}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(o.event, &event); err != nil {
-		return nil, err
-	}
-	if len(event.Object) == 0 {
-		return nil, errors.New("a watch event has no object")
-	}
-	return &unstructured.Unstructured{Object: event.Object}, nil
-}
-
-// decoded returns the content of a streamedObject, and every other item unchanged.
-func decoded(item any) (any, error) {
-	if streamed, ok := item.(*streamedObject); ok {
-		return streamed.decode()
-	}
-	return item, nil
 }

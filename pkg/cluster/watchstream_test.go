@@ -49,7 +49,7 @@ func TestEventsAreTheDynamicClients(t *testing.T) {
 			options := metav1.ListOptions{LabelSelector: "l"}
 			theirs, err := client.Own.Resource(configMaps).Namespace("n").Watch(t.Context(), options)
 			require.NoError(t, err)
-			ours, err := client.watcher(configMaps, "n")(t.Context(), options)
+			ours, err := eventClient{client.applications}.watcher(configMaps, "n")(t.Context(), options)
 			require.NoError(t, err)
 			assert.Equal(t, eventsOf(t, theirs), eventsOf(t, ours))
 		})
@@ -88,7 +88,7 @@ func TestAWatchReturnsTheStatusOfAnError(t *testing.T) {
 	defer server.Close()
 	client, err := NewClient(&rest.Config{Host: server.URL})
 	require.NoError(t, err)
-	_, err = client.watcher(configMaps, "")(t.Context(), metav1.ListOptions{})
+	_, err = eventClient{client.applications}.watcher(configMaps, "")(t.Context(), metav1.ListOptions{})
 	require.Error(t, err)
 	assert.Equal(t, metav1.StatusReasonExpired, apierrors.ReasonForError(err))
 }

@@ -31,7 +31,7 @@ func New(client *cluster.Client, options Options) *Controller {
 	mapper := cluster.NewMapper(client)
 	c.target = &targetCluster{
 		client: client, mapper: mapper, now: options.Now, account: options.DefaultServiceAccount,
-		watches:    cluster.NewWatches(client, watchHandler{c.registry, mapper}, options.Patience),
+		watches:    client.NewWatches(watchHandler{c.registry, mapper}, options.Patience),
 		namespaces: cluster.NewNamespaces(client.Metadata, options.Now, c.registry.namespaceCreated),
 		waits:      newKindWaits(mapper),
 		profiles:   profiles.New(client, mapper, options.Now, c.registry.enqueue),
