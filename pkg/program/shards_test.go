@@ -160,6 +160,25 @@ func TestNoDoubleCreateAfterReplicaLoss(t *testing.T) {
 	}
 }
 
+func TestADeletedLeaseIsHeldAgain(t *testing.T) {
+	t.Parallel()
+	c, namespace := ours(t)
+	first := start(t, c, sharing(namespace)...)
+	first.holds(4)
+	leases := func() string {
+		return kubectl(t, c, "", "get", "leases", "-n", namespace, "--output=jsonpath={.items[?(@.spec.holderIdentity)].metadata.name}")
+	}
+	slot := regexp.MustCompile(`\S+-slot-1-of-4`).FindString(leases())
+	require.NotEmpty(t, slot)
+	kubectl(t, c, "", "delete", "lease", slot, "-n", namespace)
+	eventually(t, "the slot to be held again", func() bool { return strings.Contains(leases(), slot) })
+	first.holds(4)
+	const n = 10
+	submitMany(t, c, namespace, n)
+	driftMany(t, c, namespace, n)
+	awaitAllCorrected(t, c, namespace)
+}
+
 func TestSlotsWaitForLeaderWithoutShards(t *testing.T) {
 	t.Parallel()
 	c, namespace := ours(t)

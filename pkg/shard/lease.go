@@ -105,16 +105,15 @@ func (r *Runner) renew(ctx context.Context, l *lease) error {
 	wanted := l.last.DeepCopy()
 	wanted.Spec.RenewTime = ptr.To(metav1.NewMicroTime(now))
 	written, err := r.Leases.Update(ctx, wanted, metav1.UpdateOptions{})
-	if apierrors.IsConflict(err) { // another replica has written it, or the response to our last write was lost
+	if apierrors.IsConflict(err) { // another client has written or deleted it, or the response to our last write was lost
 		wanted, err = r.Leases.Get(ctx, l.last.Name, metav1.GetOptions{})
-		if err != nil {
-			return err
-		}
-		if !r.isMine(wanted) {
+		if err == nil && !r.isMine(wanted) {
 			return errTaken
 		}
-		wanted.Spec.RenewTime = ptr.To(metav1.NewMicroTime(now))
-		written, err = r.Leases.Update(ctx, wanted, metav1.UpdateOptions{})
+		if err == nil {
+			wanted.Spec.RenewTime = ptr.To(metav1.NewMicroTime(now))
+			written, err = r.Leases.Update(ctx, wanted, metav1.UpdateOptions{})
+		}
 	}
 	switch {
 	case apierrors.IsNotFound(err):

@@ -227,6 +227,7 @@ func (r *Runner) dropExpired(ctx context.Context) {
 		}
 		klog.FromContext(ctx).Info("Lost a slot: its lease was not renewed in time", "slot", slot)
 		h.lost = true
+		r.view.forget(h.last.Name) // the Lease may be deleted
 		if h.ending { // the work is stopping already, and is now aborted
 			go r.Work.End(slot, true)
 			continue
@@ -341,7 +342,8 @@ func (r *Runner) begin(ctx context.Context, slot int, seen *coordinationv1.Lease
 	l, err := r.take(asking, r.view.slotLease(slot), seen)
 	switch {
 	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err), apierrors.IsNotFound(err):
-		return // another replica was faster; the watch delivers its Lease
+		r.view.forget(r.view.slotLease(slot))
+		return // another client was faster; the watch delivers its state
 	case err != nil:
 		klog.FromContext(ctx).Error(err, "Taking a slot", "slot", slot)
 		return
