@@ -16,13 +16,18 @@ import (
 )
 
 // act executes a plan stage by stage. Within a stage, it sends several requests at a time, and starts them in
-// manifest order. Deletes are last, and run only if everything else succeeded. A failing resource does not
-// stop the others.
+// manifest order. Deletes are last, and run only if everything else succeeded. A failing resource does not stop the
+// others.
+//
+// act returns when all requests have ended. It returns no error: the outcomes have the problems. It uses the plan and
+// the snapshot, and changes neither. The next stage starts only when the previous one has ended, so the code between
+// stages needs no lock. Source: docs/semantics.md, "Who writes", "Order".
 func (r *Reconciler) act(ctx context.Context, target Target, s *Snapshot, p *plan.Plan) *executor {
 	outcomes := &outcomeRecorder{target: target, s: s, plan: p, now: r.Now(), result: map[manifest.ID]plan.Outcome{}, refused: map[manifest.ID][]plan.RejectedLeaf{}}
 	a := &executor{reconciler: r, sender: &sender{outcomeRecorder: outcomes, hooks: r.Hooks, sleep: r.sleep, doors: map[string]*namespaceGate{}}}
 	var stage, deletes []plan.Change
 	for _, change := range p.Changes {
+		// A release of an object is an update, and need not wait for the other changes.
 		if change.Prune && change.Action != plan.Update {
 			deletes = append(deletes, change)
 			continue
@@ -37,13 +42,15 @@ func (r *Reconciler) act(ctx context.Context, target Target, s *Snapshot, p *pla
 	if a.tokensErr == nil && !a.hasFailures() {
 		a.runDeletes(ctx, deletes)
 	}
+	// These objects are gone already, so only their hooks are due. A failed hook keeps them in the inventory.
 	for _, id := range p.Removed() {
 		a.record(plan.Change{ID: id}, plan.Outcome{Action: plan.Delete, Gone: true, Problem: a.postDelete(id)})
 	}
 	return a
 }
 
-// hasFailures reports whether a change of a desired object has a problem, or an executed change has failed.
+// hasFailures reports whether a change of a desired object has a problem, or an executed change has failed. Then
+// nothing is deleted, because a deleted object may be the predecessor of one that could not be created.
 func (a *executor) hasFailures() bool {
 	for _, change := range a.plan.Changes {
 		if change.Problem != nil && !change.Prune {
@@ -58,8 +65,9 @@ func (a *executor) hasFailures() bool {
 	return false
 }
 
-// runDeletes deletes stage by stage. It stops after a stage that still has objects, including those that wait
-// for something.
+// runDeletes deletes stage by stage. It stops after a stage that still has objects, including those that wait for
+// something, such as a finalizer. The next reconciliation continues. An object that belongs to another owner by now
+// does not count.
 func (a *executor) runDeletes(ctx context.Context, changes []plan.Change) {
 	for len(changes) > 0 {
 		n := 1
@@ -78,8 +86,9 @@ func (a *executor) runDeletes(ctx context.Context, changes []plan.Change) {
 	}
 }
 
-// runStage executes the creates and updates of a stage. Before the first stage that may have workloads, it
-// records the tokens of these workloads.
+// runStage executes the creates and updates of a stage. Before the first stage that may have workloads, it records
+// the tokens of these workloads. If the tokens cannot be recorded, this stage and all later ones are skipped, and
+// nothing is deleted.
 func (a *executor) runStage(ctx context.Context, changes []plan.Change) {
 	if len(changes) > 0 && manifest.Stage(changes[0].ID.GroupKind()) > manifest.StageConfiguration &&
 		a.tokensErr == nil && slices.ContainsFunc(changes, plan.Change.Writes) {
@@ -90,10 +99,14 @@ func (a *executor) runStage(ctx context.Context, changes []plan.Change) {
 	}
 }
 
+// run executes changes of one stage, and returns when all have ended. It skips changes that need no request. A single
+// change, and all changes with InFlight 1, are executed on the caller's goroutine.
 func (a *executor) run(ctx context.Context, changes []plan.Change) {
 	var group errgroup.Group
 	group.SetLimit(a.reconciler.inFlight())
 	for _, change := range changes {
+		// The patch may have been applied, or may still be. Its fields are not in the status if the spec has changed
+		// since, so only a read shows them.
 		change.ReadFirst = change.ReadFirst || !change.Prune && a.hasUnansweredPatch(change.ID)
 		if !change.Writes() && !change.ReadFirst {
 			continue
@@ -110,10 +123,14 @@ func (a *executor) run(ctx context.Context, changes []plan.Change) {
 	_ = group.Wait()
 }
 
-// execute executes one change and records its outcome.
+// execute executes one change and records its outcome. It sends the request, and decides again with the current
+// object if the request met another state than expected. It gives up after a number of attempts at which another
+// client was faster. The changes of a stage are executed on several goroutines, but each resource has only one
+// change.
 func (a *executor) execute(ctx context.Context, change plan.Change) {
 	defer a.recovered(ctx, change.ID)
 	if ctx.Err() != nil {
+		// Running requests end, but no further ones are sent.
 		a.record(change, plan.Outcome{Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: "the controller is stopping"}})
 		return
 	}
@@ -124,6 +141,8 @@ func (a *executor) execute(ctx context.Context, change plan.Change) {
 	}
 	read := false
 	for tries := 0; tries < attempts; {
+		// If the number of rejected leaves has grown after the request, the attempt has made progress and does not
+		// count.
 		known := a.known(change.ID)
 		if change.ReadFirst && !read {
 			object, problem := a.readFirst(ctx, at)
@@ -156,8 +175,8 @@ func (a *executor) execute(ctx context.Context, change plan.Change) {
 	}})
 }
 
-// recovered records a panic as the failure of one resource. The panic happens on a separate goroutine, where
-// no other function recovers it.
+// recovered records a panic as the failure of one resource. It must be deferred directly. The panic happens on a
+// separate goroutine, where no other function recovers it.
 func (a *executor) recovered(ctx context.Context, id manifest.ID) {
 	if r := recover(); r != nil {
 		a.record(plan.Change{ID: id}, plan.Outcome{Problem: &plan.Problem{
@@ -166,7 +185,8 @@ func (a *executor) recovered(ctx context.Context, id manifest.ID) {
 	}
 }
 
-// readFirst reads the object, including managedFields.
+// readFirst reads the object, including managedFields, which the store may not have. It returns nil and a problem if
+// the object cannot be read or does not exist.
 func (a *sender) readFirst(ctx context.Context, at cluster.Location) (map[string]any, *plan.Problem) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -178,6 +198,8 @@ func (a *sender) readFirst(ctx context.Context, at cluster.Location) (map[string
 	return object, nil
 }
 
+// locate returns where the object of a change is. It returns a problem if its kind is not resolved, because a hook
+// added it, or cannot be used.
 func (a *executor) locate(change plan.Change) (cluster.Location, *plan.Problem) {
 	kind := a.s.kinds.find(change.GVK())
 	if kind == nil {

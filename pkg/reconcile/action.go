@@ -16,7 +16,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// executor executes the changes of one plan.
+// executor executes the changes of one plan. It exists for one call of act. Its own fields are used only between
+// stages, on the goroutine of act.
 type executor struct {
 	*sender
 
@@ -31,29 +32,40 @@ type executor struct {
 type sender struct {
 	*outcomeRecorder
 
+	// hooks are run before and after a request, on the goroutine of the change.
 	hooks *hooks.Hooks
+	// sleep is Reconciler.sleep.
 	sleep func(ctx context.Context, d time.Duration) error
-	// ending caches, for each namespace that is being deleted, the message about its deletion.
+	// ending caches, for each namespace that is being deleted, the message about its deletion. The keys are names,
+	// the values func() string.
 	ending sync.Map
-	// searched has the progress of the search for each object whose patch was rejected.
+	// searched has the progress of the search for each object whose patch was rejected. mu guards the map. Only the
+	// goroutine of a change uses the progress of its object.
 	searched map[manifest.ID]*progress
-	// doors has the gates of the namespaces in which objects are created.
+	// doors has the gates of the namespaces in which objects are created. mu guards the map, and each gate has its
+	// own lock.
 	doors map[string]*namespaceGate
 }
 
-// outcomeRecorder records the outcomes of changes, also in the State and in the store.
+// outcomeRecorder records the outcomes of changes, also in the State and in the store. mu is held for no longer than
+// the update of a map, and never during a request.
 type outcomeRecorder struct {
 	target Target
 	s      *Snapshot
-	plan   *plan.Plan
-	now    time.Time
-	mu     sync.Mutex // guards the fields below, the maps of the sender, and the State
+	// plan does not change. Replan returns new changes.
+	plan *plan.Plan
+	// now is the start of act.
+	now time.Time
+	mu  sync.Mutex // guards the fields below, the maps of the sender, and the State
+	// result has the outcomes of the executed changes. Changes that needed no request have none.
 	result map[manifest.ID]plan.Outcome
-	// refused has the leaves that the API server rejected.
+	// refused has the leaves that the API server rejected in this execution of the plan.
 	refused map[manifest.ID][]plan.RejectedLeaf
 }
 
-// decideAgain decides the change of a resource again, for its current object.
+// decideAgain decides the change of a resource again, for its current object; nil if it does not exist. It also
+// caches the object, because no watch may show it: it may belong to another owner. A later write removes it from the
+// cache.
 func (a *outcomeRecorder) decideAgain(id manifest.ID, object map[string]any) plan.Change {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -66,13 +78,16 @@ func (a *outcomeRecorder) decideAgain(id manifest.ID, object map[string]any) pla
 	return change
 }
 
-// known returns the number of rejected leaves that are known for an object.
+// known returns the number of rejected leaves that are known for an object in this execution.
 func (a *outcomeRecorder) known(id manifest.ID) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return len(a.refused[id])
 }
 
+// record stores the outcome of a change, and counts or resets the failures of its resource. It must be called once
+// for each executed change. A partial problem, such as a deferred field, is no failure of the resource: package plan
+// has its own backoff for it.
 func (a *outcomeRecorder) record(change plan.Change, outcome plan.Outcome) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -103,7 +118,8 @@ func (a *outcomeRecorder) record(change plan.Change, outcome plan.Outcome) {
 	a.result[id] = outcome
 }
 
-// recordWrite adds the response of a write to the store, before the watch delivers it.
+// recordWrite adds the response of a write to the store, before the watch delivers it. The object is then known, so
+// earlier requests without a response no longer matter.
 func (a *outcomeRecorder) recordWrite(at cluster.Location, object map[string]any) {
 	a.target.Wrote(at, object)
 	a.mu.Lock()
@@ -113,7 +129,8 @@ func (a *outcomeRecorder) recordWrite(at cluster.Location, object map[string]any
 	delete(a.s.memory.unsure, at.ID)
 }
 
-// recordRead adds an object of the Application that was read to the store, before the watch delivers it.
+// recordRead adds an object that was read to the store, before the watch delivers it, if a watch of the Application
+// shows the object: it has the Application's tracking label, or is shared.
 func (a *outcomeRecorder) recordRead(at cluster.Location, object map[string]any) {
 	u := unstructured.Unstructured{Object: object}
 	if u.GetLabels()[v1alpha1.LabelApplicationUID] == string(a.s.Input.Application.UID) || a.s.shared[at.ID] {
@@ -133,7 +150,8 @@ func (a *outcomeRecorder) hasUnansweredPatch(id manifest.ID) bool {
 	return unsure && generation != a.s.Input.Application.Generation
 }
 
-// recordDeletion removes a deleted object from the store.
+// recordDeletion removes a deleted object from the store, and remembers its UID. Without a UID it does nothing,
+// because it could not distinguish a new object of the same name.
 func (a *outcomeRecorder) recordDeletion(at cluster.Location, uid string) {
 	if uid == "" {
 		return

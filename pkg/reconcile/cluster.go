@@ -16,8 +16,9 @@ import (
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
-// Reader is a cluster with read access for one Application. Errors of requests are those of the API server
-// (see k8s.io/apimachinery/pkg/api/errors).
+// Reader is a cluster with read access for one Application. Errors of requests are those of the API server (see
+// k8s.io/apimachinery/pkg/api/errors). The caller may keep the returned maps, and change the outer map, but not the
+// objects in it. Get is called from several goroutines at the same time, the other methods are not.
 type Reader interface {
 	// Kinds returns the kinds that are known without a request to the cluster.
 	Kinds() intent.Kinds
@@ -56,7 +57,8 @@ type Reader interface {
 // show yet.
 var ErrNotSeen = errors.New("the first list is not complete")
 
-// Target is a cluster with read and write access for the objects of one Application.
+// Target is a cluster with read and write access for the objects of one Application. While act runs, its methods are
+// called from several goroutines at the same time.
 type Target interface {
 	Reader
 	// Shared returns a shared object from its watch, regardless of its tracking label; nil if it does not
@@ -83,7 +85,8 @@ type Target interface {
 	NamespaceEnds(ctx context.Context, name string) bool
 }
 
-// ApplicationClient is a client for the API server that stores the Applications.
+// ApplicationClient is a client for the API server that stores the Applications. Its methods are called for several
+// Applications at the same time.
 type ApplicationClient interface {
 	// Latest returns the version of an Application that the watch or the last write returned; the given one
 	// if there is none. If app has no UID, any Application of that name matches.

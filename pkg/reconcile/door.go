@@ -14,17 +14,21 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// namespaceGate limits the creates in a namespace. While it is unknown whether the namespace exists, creates
-// are sent one at a time. If a response reports that the namespace is missing, all later creates fail with
-// this error, without a request.
+// namespaceGate limits the creates in a namespace. While it is unknown whether the namespace exists, creates are sent
+// one at a time. If a response reports that the namespace is missing, all later creates fail with this error, without
+// a request. So a missing namespace costs one request per plan.
 type namespaceGate struct {
-	mu      sync.Mutex
-	open    bool
+	// mu guards the fields below. While open is false, its holder also has the right to send a create.
+	mu sync.Mutex
+	// open is true if the namespace exists. It is never reset.
+	open bool
+	// missing is the error for all creates; nil if creates can succeed. It takes precedence over open.
 	missing error
 }
 
-// createIn creates an object in a namespace, or a cluster-scoped object if namespace is empty. It returns an
-// error if no object can be created in the namespace.
+// createIn calls send, which creates an object in a namespace, or a cluster-scoped object if namespace is empty. It
+// returns the error of an earlier create, without calling send, if that error shows that no object can be created in
+// the namespace.
 func (a *sender) createIn(namespace string, send func() (map[string]any, error)) (map[string]any, error) {
 	if namespace == "" {
 		return send()
@@ -36,6 +40,7 @@ func (a *sender) createIn(namespace string, send func() (map[string]any, error))
 		defer d.mu.Unlock()
 		return nil, d.missing
 	case !d.open:
+		// The lock is held during the request, so that other creates wait for its result.
 		defer d.mu.Unlock()
 		object, err := send()
 		d.record(namespace, err)
@@ -60,6 +65,7 @@ func (d *namespaceGate) record(namespace string, err error) {
 	}
 }
 
+// namespaceGate returns the gate of a namespace, and creates it if there is none.
 func (a *sender) namespaceGate(namespace string) *namespaceGate {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -77,6 +83,7 @@ func (a *outcomeRecorder) knowsNamespace(namespace string) bool {
 	if namespace == a.s.Input.Application.Namespace {
 		return true
 	}
+	// This execution of the plan may have created it in an earlier stage.
 	itself := manifest.ID{Kind: "Namespace", Name: namespace}
 	if outcome := a.result[itself]; outcome.Action == plan.Create && outcome.Object != nil {
 		return true
@@ -89,8 +96,9 @@ func (a *outcomeRecorder) knowsNamespace(namespace string) bool {
 	return false
 }
 
-// awaited returns the missing namespaces of desired objects, whether these are due now or at the next retry.
-// It forgets other namespaces. It omits the Application's own namespace.
+// awaited returns the missing namespaces of desired objects, sorted, whether these are due now or at the next retry.
+// It forgets other namespaces. It omits the Application's own namespace, which cannot be created while the
+// Application exists.
 func (m *State) awaited(own string, p *plan.Plan) []string {
 	needed := map[string]bool{}
 	for _, change := range p.Changes {

@@ -15,8 +15,13 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// finalize deletes the objects of an Application in reverse order, and removes the finalizer when all of them
-// are gone. With deletionPolicy Orphan, it removes the tracking metadata instead.
+// finalize deletes the objects of an Application in reverse order, and removes the finalizer when all of them are
+// gone. With deletionPolicy Orphan, it removes the tracking metadata instead. It returns when to continue, 0 for when
+// something changes. Without the controller's finalizer, it does nothing.
+//
+// The order matters. The workload is shut down before its objects are deleted. The finalizer is removed only when no
+// object can appear any more. The hooks after the deletion are last, because they run once. Source:
+// docs/semantics.md, "Suspending and deleting".
 func (r *Reconciler) finalize(ctx context.Context, app *v1alpha1.Application, m *State, target Target) (time.Duration, error) {
 	if !slices.Contains(app.Finalizers, v1alpha1.Finalizer) {
 		return 0, nil
@@ -24,6 +29,7 @@ func (r *Reconciler) finalize(ctx context.Context, app *v1alpha1.Application, m 
 	if err := r.Hooks.ApplicationPreDelete.Run(&hooks.Lifecycle{Application: app}); err != nil {
 		return r.hookFailed(ctx, app, m, err)
 	}
+	// A source that is not available does not prevent the deletion: the inventory is sufficient.
 	source := r.source(ctx, app, target)
 	s, p, err := Decide(ctx, target, r.request(app, m, target, source.Translation))
 	if errors.Is(err, ErrNotSeen) {
@@ -38,6 +44,7 @@ func (r *Reconciler) finalize(ctx context.Context, app *v1alpha1.Application, m 
 		}
 	}
 	a := r.act(ctx, target, s, p)
+	// NamespaceEnds can send a request, so it is called only if rights are missing.
 	if forbidden(p, a.result) && target.NamespaceEnds(ctx, app.Namespace) {
 		s.leaveToNamespace(app.Namespace)
 		p = plan.DecideDeletion(s.Input)
@@ -46,14 +53,17 @@ func (r *Reconciler) finalize(ctx context.Context, app *v1alpha1.Application, m 
 	if !released(p, a.result) {
 		return r.report(ctx, app, m, p, a.result)
 	}
+	// Objects of this kind may exist that the inventory lacks. The error keeps the finalizer, and retries.
 	if problem := s.unannounced(); problem != nil {
 		return 0, problem
 	}
 	finalizers := slices.DeleteFunc(slices.Clone(app.Finalizers), func(f string) bool { return f == v1alpha1.Finalizer })
+	// The write fails if another client has changed the Application in the meantime.
 	written, err := r.home().WriteMetadata(ctx, app, finalizers, nil)
 	if err != nil {
 		return Again(err)
 	}
+	// No status is left to write.
 	r.home().Announce(app, p.Summarize(a.result, r.Now()).Event)
 	r.deleted(ctx, app)
 	return 0, r.home().Forget(written)
@@ -67,7 +77,7 @@ func (r *Reconciler) deleted(ctx context.Context, app *v1alpha1.Application) {
 	}
 }
 
-// forbidden reports whether a change has failed because rights are missing.
+// forbidden reports whether a change has failed, or cannot be attempted, because rights are missing.
 func forbidden(p *plan.Plan, outcomes map[manifest.ID]plan.Outcome) bool {
 	for _, change := range p.Changes {
 		problem := change.Problem
@@ -81,15 +91,17 @@ func forbidden(p *plan.Plan, outcomes map[manifest.ID]plan.Outcome) bool {
 	return false
 }
 
-// leaveToNamespace drops the objects in a namespace that is being deleted, because they are deleted with the
-// namespace. The controller's rights to delete them are often removed before the objects.
+// leaveToNamespace drops the objects in a namespace that is being deleted from the snapshot, because they are deleted
+// with the namespace. The controller's rights to delete them are often removed before the objects. Objects in other
+// namespaces remain.
 func (s *Snapshot) leaveToNamespace(namespace string) {
 	there := func(id manifest.ID) bool { return id.Namespace == namespace }
 	maps.DeleteFunc(s.Input.Live, func(id manifest.ID, _ map[string]any) bool { return there(id) })
 	maps.DeleteFunc(s.Input.Blocked, func(id manifest.ID, _ *plan.Problem) bool { return there(id) })
 }
 
-// released reports whether all objects of the Application are deleted or released.
+// released reports whether all objects of the Application are deleted or released. A change that needs no request
+// counts, unless it has a problem. A deleted object with finalizers does not count.
 func released(p *plan.Plan, outcomes map[manifest.ID]plan.Outcome) bool {
 	for _, id := range p.Removed() {
 		if outcomes[id].Problem != nil {

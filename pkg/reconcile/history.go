@@ -22,6 +22,7 @@ import (
 const (
 	historyBatch = 20               // number of entries that do not wait for more
 	historyDelay = 10 * time.Minute // maximum time that an entry waits for more
+	// historyPause is the shortest time between two writes of slices.
 	historyPause = time.Minute
 )
 
@@ -64,8 +65,8 @@ type logValue struct{ json.RawMessage }
 // WriteText writes the value to a line of text.
 func (v logValue) WriteText(b *bytes.Buffer) { b.Write(v.RawMessage) }
 
-// historyIn returns how long older history entries wait until they are written, or 0. It returns false if
-// there are none.
+// historyIn returns how long older history entries wait until they are written; 0 if they are due. waits is false if
+// there are none. It records since when entries wait.
 func (m *State) historyIn(now time.Time) (wait time.Duration, waits bool) {
 	if len(m.plan.Older) == 0 {
 		m.olderSince = time.Time{}
@@ -84,9 +85,9 @@ func (m *State) historyIn(now time.Time) (wait time.Duration, waits bool) {
 	return max(due.Sub(now), 0), true
 }
 
-// withHistory writes the older entries to slices, and returns the status that names these slices. If this
-// fails, it returns the status unchanged and the entries wait, because the history is not worth a failure.
-// done drops the entries that were written.
+// withHistory writes the older entries to slices, and returns the status that names these slices. If this fails, it
+// returns the status unchanged and the entries wait, because the history is not worth a failure. The caller calls
+// done after it has written the status; done drops the entries that were written.
 func (r *Reconciler) withHistory(ctx context.Context, app *v1alpha1.Application, m *State, status v1alpha1.ApplicationStatus) (named v1alpha1.ApplicationStatus, done func()) {
 	m.olderWritten = r.Now()
 	names, err := sliceStore{r.Slices}.writeHistory(ctx, app, m.plan.Older)
@@ -98,8 +99,9 @@ func (r *Reconciler) withHistory(ctx context.Context, app *v1alpha1.Application,
 	return status, func() { m.plan.Older, m.olderSince = nil, time.Time{} }
 }
 
-// writeHistory writes slices with more entries than those that the Application names. It omits the entries of
-// slices that are no longer available.
+// writeHistory writes slices with more entries than those that the Application names, and returns the names of all
+// slices with history. It omits the entries of slices that are no longer available. The old slices remain until a
+// status without them is written.
 func (s sliceStore) writeHistory(ctx context.Context, app *v1alpha1.Application, more []v1alpha1.HistoryEntry) (names []string, err error) {
 	older, err := slice.OlderHistory(app, s.getSlice(ctx, app.Namespace))
 	var unavailable *slice.Unavailable

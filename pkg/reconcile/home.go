@@ -19,8 +19,8 @@ func (r *Reconciler) home() ApplicationClient {
 	return wholeHome{r.Home, sliceStore{r.Slices}, cmp.Or(r.MaxBytes, v1alpha1.MaxApplicationBytes)}
 }
 
-// wholeHome is a client for complete Applications. It stores the parts that are too large for an Application
-// in slices.
+// wholeHome is a client for complete Applications. It stores the parts that are too large for an Application in
+// slices. The other methods of ApplicationClient need no slices and are embedded.
 type wholeHome struct {
 	ApplicationClient
 
@@ -28,7 +28,8 @@ type wholeHome struct {
 	maxBytes int
 }
 
-// Latest returns the given Application if a later version cannot be joined.
+// Latest returns the latest version, joined with its slices. It returns the given Application if that version cannot
+// be joined.
 func (h wholeHome) Latest(app *v1alpha1.Application) *v1alpha1.Application {
 	whole, err := h.slices.join(context.Background(), h.ApplicationClient.Latest(app)) //nolint:forbidigo // what it names we wrote, or have read
 	if err != nil {
@@ -37,6 +38,8 @@ func (h wholeHome) Latest(app *v1alpha1.Application) *v1alpha1.Application {
 	return whole
 }
 
+// Read returns the version in the API server, joined with its slices. The error is a *plan.Problem if a slice is
+// missing.
 func (h wholeHome) Read(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error) {
 	read, err := h.ApplicationClient.Read(ctx, app)
 	if err != nil {
@@ -45,6 +48,8 @@ func (h wholeHome) Read(ctx context.Context, app *v1alpha1.Application) (*v1alph
 	return h.slices.join(ctx, read)
 }
 
+// WriteMetadata returns the written version with the joined parts of app, because the response of the API server
+// names only the slices.
 func (h wholeHome) WriteMetadata(ctx context.Context, app *v1alpha1.Application, finalizers []string, annotations map[string]string) (*v1alpha1.Application, error) {
 	written, err := h.ApplicationClient.WriteMetadata(ctx, app, finalizers, annotations)
 	if err == nil { // the rest is unchanged in that version
@@ -53,8 +58,10 @@ func (h wholeHome) WriteMetadata(ctx context.Context, app *v1alpha1.Application,
 	return written, err
 }
 
-// WriteStatus writes the slices of a status before the status, and then deletes the slices of the previous
-// status. A status that could not be joined still names slices, and is written unchanged.
+// WriteStatus writes the slices of a status before the status, and then deletes the slices of the previous status. So
+// a status never names a missing slice, and a crash leaves only a slice that is not named. A slice has the name of
+// its content, so an unchanged slice is not written again. A status that could not be joined still names slices, and
+// is written unchanged.
 func (h wholeHome) WriteStatus(ctx context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) (*v1alpha1.Application, error) {
 	if len(status.RecordSlices) > 0 {
 		return h.ApplicationClient.WriteStatus(ctx, app, status)
@@ -102,8 +109,9 @@ func (h wholeHome) Forget(app *v1alpha1.Application) error {
 	return nil
 }
 
-// WriteStatus replaces the status unless it is unchanged. If another client has changed the Application but
-// not its status, the new status is still valid, because it names the generation that it describes.
+// WriteStatus replaces the status unless it is unchanged. If another client has changed the Application but not its
+// status, the new status is still valid, because it names the generation that it describes. So WriteStatus repeats a
+// conflicting write once, if the status and the UID are those of app. Otherwise it returns the conflict.
 func (r *Reconciler) WriteStatus(ctx context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) error {
 	if statusEqual(app.Status, status) {
 		return nil

@@ -13,8 +13,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// preCreate returns the body of a create: a copy of the manifest with the namespace of the URL, as hooks
-// changed it.
+// preCreate returns the body of a create: a copy of the manifest with the namespace of the URL, as hooks changed it.
+// It is called again for each manifest, because a hook may generate values such as tokens.
 func (a *sender) preCreate(at cluster.Location, manifest map[string]any) (map[string]any, error) {
 	body := observer.CopyMap(manifest)
 	if metadata, ok := body["metadata"].(map[string]any); ok && at.Mapping.Namespaced {
@@ -26,8 +26,9 @@ func (a *sender) preCreate(at cluster.Location, manifest map[string]any) (map[st
 	return body, err
 }
 
-// recordTokens writes the tokens in the cluster to the status, before any workload uses them. Otherwise, a
-// quick workload could call back in vain while the rest of its Application is not finished.
+// recordTokens writes the digests of the tokens in the cluster to the status, before any workload uses them.
+// Otherwise, a quick workload could call back in vain while the rest of its Application is not finished. It is called
+// between two stages, and writes only if a digest is new.
 func (a *executor) recordTokens(ctx context.Context) error {
 	app := a.reconciler.home().Latest(a.s.Input.Application)
 	if len(hooks.Purposes(app)) == 0 {
@@ -50,7 +51,8 @@ func (a *executor) recordTokens(ctx context.Context) error {
 	return a.reconciler.WriteStatus(ctx, app, status)
 }
 
-// tokens returns the digests of the tokens that are in the cluster, in the order of their Secrets.
+// tokens returns the digests of the tokens that are in the cluster, in the order of their Secrets. The object of a
+// finished write takes precedence over the gathered one.
 func (a *executor) tokens() (digests []string) {
 	for _, change := range a.plan.Changes {
 		s := hooks.ObjectEvent{Application: a.s.Input.Application, ID: change.ID, Live: a.s.Input.Live[change.ID]}
@@ -77,6 +79,7 @@ func (a *sender) postDelete(id manifest.ID) *plan.Problem {
 	return nil
 }
 
+// changing returns the event of the hooks around a change of one resource.
 func (a *sender) changing(id manifest.ID) *hooks.ChangeEvent {
 	return &hooks.ChangeEvent{Application: a.s.Input.Application, ID: id}
 }

@@ -16,12 +16,14 @@ func isHeld(app *v1alpha1.Application, id manifest.ID, uid string) bool {
 	})
 }
 
+// uidOf returns metadata.uid of an object; empty for a nil object or without one.
 func uidOf(object map[string]any) string {
 	metadata, _ := object["metadata"].(map[string]any)
 	uid, _ := metadata["uid"].(string)
 	return uid
 }
 
+// sortedIDs returns the keys of a map in a stable order, so that requests and messages do not vary.
 func sortedIDs[V any](ids map[manifest.ID]V) []manifest.ID {
 	return slices.SortedFunc(maps.Keys(ids), func(a, b manifest.ID) int { return strings.Compare(a.String(), b.String()) })
 }

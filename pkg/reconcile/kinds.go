@@ -27,8 +27,10 @@ type knownKinds struct {
 	others map[schema.GroupVersionKind]*knownKind
 }
 
+// knownKind is a kind in one version, with its resource or the reason why it has none.
 type knownKind struct {
 	cluster.Mapping
+	// gvk is the kind in the version that the Application uses. The mapping can have another version: see unserved.
 	gvk schema.GroupVersionKind
 	// problem is why the kind cannot be used, or nil.
 	problem *plan.Problem
@@ -40,6 +42,7 @@ type knownKind struct {
 // cause returns why no object of the kind can be held now, or nil.
 func (k *knownKind) cause() *plan.Problem { return cmp.Or(k.problem, k.unserved) }
 
+// GroupKind hides the method of the embedded Mapping, whose resource can be empty.
 func (k *knownKind) GroupKind() schema.GroupKind { return k.gvk.GroupKind() }
 
 // find returns the kind in the given version if manifests name it, else in its first version. It returns nil if
@@ -92,14 +95,16 @@ func (k *knownKinds) resources() map[schema.GroupVersionResource]bool {
 	return resources
 }
 
-// lookUp resolves the kinds of the manifests, of spec.select, of the inventory, of the write-ahead
-// annotation, and more. The first version of a kind applies to all its objects, except those whose manifests
-// name another version.
+// lookUp resolves the kinds of the manifests, of spec.select, of the inventory, of the write-ahead annotation, and
+// more. The first version of a kind applies to all its objects, except those whose manifests name another version. It
+// returns no error: a kind that cannot be resolved has a problem, and does not prevent the others.
 func lookUp(ctx context.Context, v Reader, app *v1alpha1.Application, manifests []map[string]any, more []schema.GroupVersionKind) *knownKinds {
 	k := &knownKinds{Kinds: v.Kinds(), first: map[schema.GroupKind]*knownKind{}, others: map[schema.GroupVersionKind]*knownKind{}}
 	desired := append(kindsOf(manifests), kindsSelected(app)...)
 	for i, gvk := range slices.Concat(desired, kindsOnRecord(app), more) {
 		switch first := k.first[gvk.GroupKind()]; {
+		// The desired kinds are first in the loop, so a version that a manifest uses takes precedence over recorded
+		// ones.
 		case first == nil:
 			k.first[gvk.GroupKind()] = lookUpOne(ctx, v, gvk)
 		case i < len(desired) && first.gvk != gvk && k.others[gvk] == nil:
@@ -119,6 +124,7 @@ func lookUpOne(ctx context.Context, v Reader, gvk schema.GroupVersionKind) *know
 		unknown := unknownKind(gvk, err)
 		if kind.Mapping, err = v.AnyVersion(ctx, gvk.GroupKind()); err == nil {
 			kind.unserved = unknown
+			// The mapping of a Reader without a connection has no resource, so there is no served version to suggest.
 			if kind.Resource.Resource != "" {
 				unknown.Message += ": did you mean " + kind.Resource.GroupVersion().String() + "?"
 			}
@@ -139,6 +145,8 @@ func lookUpOne(ctx context.Context, v Reader, gvk schema.GroupVersionKind) *know
 	return kind
 }
 
+// unknownKind returns the problem of a kind that the API server does not serve. Its retry waits as long as the cached
+// negative result of the lookup lasts.
 func unknownKind(gvk schema.GroupVersionKind, err error) *plan.Problem {
 	problem := &plan.Problem{
 		Reason:     v1alpha1.ReasonKindUnknown,
@@ -173,7 +181,8 @@ func kindsSelected(app *v1alpha1.Application) (gvks []schema.GroupVersionKind) {
 	return gvks
 }
 
-// kindsOnRecord returns the kinds of the inventory and of the write-ahead annotation.
+// kindsOnRecord returns the kinds of the inventory and of the write-ahead annotation, possibly with duplicates.
+// Without them, an object whose kind left the manifests would be in no watch and could not be pruned.
 func kindsOnRecord(app *v1alpha1.Application) (gvks []schema.GroupVersionKind) {
 	for _, r := range app.Status.Resources {
 		gvks = append(gvks, schema.FromAPIVersionAndKind(r.APIVersion, r.Kind))
@@ -192,7 +201,8 @@ func KindsOf(app *v1alpha1.Application) []schema.GroupVersionKind {
 	return append(KindsIn(app), kindsOnRecord(app)...)
 }
 
-// announced returns the kinds of the write-ahead annotation.
+// announced returns the kinds of the write-ahead annotation. Any client can write the annotation, so it skips items
+// that are no kind.
 func announced(app *v1alpha1.Application) []schema.GroupVersionKind {
 	var gvks []schema.GroupVersionKind
 	for _, text := range strings.Split(app.Annotations[v1alpha1.AnnotationKinds], ",") {
@@ -203,7 +213,8 @@ func announced(app *v1alpha1.Application) []schema.GroupVersionKind {
 	return gvks
 }
 
-// kindsAnnotation returns the write-ahead annotation for a set of kinds.
+// kindsAnnotation returns the write-ahead annotation for a set of kinds: a sorted list in the form
+// Kind.version.group, which announced parses. Sorted, equal sets cause no write.
 func kindsAnnotation(gvks map[schema.GroupVersionKind]struct{}) string {
 	texts := make([]string, 0, len(gvks))
 	for gvk := range maps.Keys(gvks) {

@@ -17,16 +17,22 @@ import (
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
-// State is the in-memory state of one Application between two reconciliations. Only the current
-// reconciliation of the Application accesses it. It may be lost.
+// State is the in-memory state of one Application between two reconciliations. It may be lost: then requests are
+// repeated, and none is wrong. Only the current reconciliation of the Application accesses it. While act sends
+// requests in parallel, outcomeRecorder.mu guards it.
+//
+// Maps are nil until they are needed, because most Applications need none of them.
 type State struct {
 	// since is when this process first reconciled the Application.
-	since      time.Time
-	plan       plan.State
+	since time.Time
+	// plan is the state of package plan: contests, and rejected changes.
+	plan plan.State
+	// generation is metadata.generation at the last reconciliation. Another generation retries everything.
 	generation int64
 	// request is the value of the annotation that requests a reconciliation.
 	request string
-	// recalled is true after the contests in the status were restored following a restart.
+	// recalled is true after the contests in the status were restored following a restart. It is false only until the
+	// slices that contain them are joined.
 	recalled bool
 	// kinds has the kinds of objects that hooks add.
 	kinds []schema.GroupVersionKind
@@ -42,18 +48,22 @@ type State struct {
 
 // retries has the requests that are postponed.
 type retries struct {
-	retry  retry
+	// retry is spec.retry of the current version.
+	retry retry
+	// jitter lengthens a wait at random. Tests replace it.
 	jitter func(time.Duration) time.Duration
-	// failures has the resources that must not be retried yet.
+	// failures has the resources that must not be retried yet. A key without a name is a range of spec.select that
+	// could not be listed.
 	failures map[manifest.ID]*failure
-	// missing maps missing namespaces to the time of their next retry, which is the same for all objects in
-	// the namespace.
+	// missing maps missing namespaces to the time of their next retry, which is the same for all objects in the
+	// namespace. So one object finds out whether the namespace exists, and not each at its own time.
 	missing map[string]time.Time
 }
 
 // pendingResponses has the objects whose last request had no response. The watch may not show its effect yet.
 type pendingResponses struct {
-	// unanswered has the objects that may have been created.
+	// unanswered has the objects that may have been created. They are removed when a watch or a read shows the
+	// object, or a read returns that it does not exist.
 	unanswered map[manifest.ID]bool
 	// unsure has the objects that may have been patched, and the generation of the Application that sent the
 	// patch.
@@ -62,20 +72,23 @@ type pendingResponses struct {
 
 // outsideWatches has objects that no watch with the tracking label shows.
 type outsideWatches struct {
-	// unwatched has objects that exist and are in no watch.
+	// unwatched has objects that exist and are in no watch, such as an object of another owner that a create has met.
 	unwatched map[manifest.ID]unwatchedObject
 	// unmarked has the objects that are watched by name because the Application is in observe-only mode and
 	// they do not have its tracking metadata.
 	unmarked map[manifest.ID]bool
-	// gone has the UIDs of objects that are known to be deleted.
+	// gone has the UIDs of objects that are known to be deleted, so that they are not read again while the status
+	// still lists them.
 	gone map[types.UID]bool
 }
 
 // permissions has what the ServiceAccount may read of objects without tracking metadata.
 type permissions struct {
-	// permits has the objects watched by name that the user of the Application can read.
+	// permits has the objects watched by name that the user of the Application can read. A missing entry means that
+	// the object must be read as that user first.
 	permits map[manifest.ID]readPermission
-	// lists has the ranges of spec.select that it may list.
+	// lists has the ranges of spec.select that it may list. A missing entry means that the permission must be checked
+	// first.
 	lists map[listKey]listPermission
 }
 
@@ -102,8 +115,9 @@ type reportState struct {
 // of the spec.
 type readPermission struct {
 	generation int64
-	account    string
-	uid        string // of the object that was read; empty for none
+	// account is spec.serviceAccountName at the time of the check; empty for the default.
+	account string
+	uid     string // of the object that was read; empty for none
 }
 
 // precedenceWait records since when fields of an object with this UID are left to older Applications.
@@ -118,7 +132,8 @@ type precedenceWait struct {
 type listPermission struct {
 	generation int64
 	account    string
-	at         time.Time
+	// at is the time of the last check.
+	at time.Time
 	// uids has the objects that were last in the range.
 	uids map[string]struct{}
 }
@@ -138,9 +153,11 @@ type selectionChurn struct {
 
 // failure is a resource whose desired state could not be applied.
 type failure struct {
+	// problem is the last problem, without the time of the next retry.
 	problem  *plan.Problem
 	attempts int
-	until    time.Time
+	// until is the time of the next retry. It has no meaning if exhausted is true.
+	until time.Time
 	// exhausted is true after the last attempt, until something changes.
 	exhausted bool
 }
@@ -151,7 +168,9 @@ type unwatchedObject struct {
 	until  time.Time
 }
 
-// NewMemory returns the state of an Application that this process has not reconciled yet.
+// NewMemory returns the state of an Application that this process has not reconciled yet. It restores the contests
+// from the status. If the status is in slices, restoreContests does that later. The current generation counts as
+// known, so a restart does not retry everything.
 func NewMemory(app *v1alpha1.Application, now time.Time) *State {
 	return &State{
 		since: now, generation: app.Generation, request: app.Status.ReconcileRequest, plan: remembered(app),
@@ -159,8 +178,7 @@ func NewMemory(app *v1alpha1.Application, now time.Time) *State {
 	}
 }
 
-// put sets a key of a map, and creates the map if it is nil. Most Applications need none of the maps of a
-// State.
+// put sets a key of a map, and creates the map if it is nil.
 func put[K comparable, V any](to *map[K]V, key K, value V) {
 	if *to == nil {
 		*to = map[K]V{}
@@ -168,9 +186,9 @@ func put[K comparable, V any](to *map[K]V, key K, value V) {
 	(*to)[key] = value
 }
 
-// startReconcile prepares a reconciliation. A new generation of the Application, or a request to reconcile,
-// retries everything. Any change retries the resources that were given up. A new namespace retries the
-// resources that wait for namespaces.
+// startReconcile prepares a reconciliation. A new generation of the Application, or a request to reconcile, retries
+// everything. Any change retries the resources that were given up. A new namespace retries the resources that wait
+// for namespaces. See docs/semantics.md, "What the status says", "Retries".
 func (m *State) startReconcile(app *v1alpha1.Application, news News, now time.Time) {
 	m.retry = retryOf(app.Spec.Retry)
 	request := app.Annotations[v1alpha1.AnnotationReconcile]
@@ -192,6 +210,7 @@ func (m *State) startReconcile(app *v1alpha1.Application, news News, now time.Ti
 	if news.Changed {
 		m.tryAgain()
 	}
+	// This must be last: tryAgain has set the rejections that are retried now to a time in the past.
 	m.giveUpRefused(now)
 }
 
@@ -207,7 +226,8 @@ func (m *State) restoreContests(app *v1alpha1.Application) {
 	}
 }
 
-// PendingStatus returns the status of the postponed report, or nil.
+// PendingStatus returns the status of the postponed report, or nil. The result shares memory with the State, and is
+// valid until the next call of postpone. It unpacks the report, which report packs again.
 func (m *State) PendingStatus() *v1alpha1.ApplicationStatus {
 	if m.postponed == nil {
 		return nil
@@ -218,7 +238,8 @@ func (m *State) PendingStatus() *v1alpha1.ApplicationStatus {
 // knowsKind reports whether a kind that hooks add is already resolved.
 func (m *State) knowsKind(gvk schema.GroupVersionKind) bool { return slices.Contains(m.kinds, gvk) }
 
-// remembered returns the contests that the status preserved over a restart.
+// remembered returns the contests that the status preserved over a restart. The counts of corrections before a field
+// is contested are lost.
 func remembered(app *v1alpha1.Application) plan.State {
 	m := plan.State{Contests: map[plan.Leaf]*plan.Contest{}}
 	for _, f := range app.Status.Contested {
@@ -231,7 +252,7 @@ func remembered(app *v1alpha1.Application) plan.State {
 	return m
 }
 
-// valueOf decodes a value in the status, which may be absent.
+// valueOf decodes a value in the status. It returns an absent value for nil, and also for invalid JSON.
 func valueOf(raw *runtime.RawExtension) delta.Value {
 	var value any
 	if raw == nil || utiljson.Unmarshal(raw.Raw, &value) != nil {
@@ -240,8 +261,9 @@ func valueOf(raw *runtime.RawExtension) delta.Value {
 	return delta.NewValue(value)
 }
 
-// failed records that the desired state of a resource cannot be applied now. It returns the problem with the
-// time to the next retry, which increases. After the last attempt, it returns the problem without a retry.
+// failed records that the desired state of a resource cannot be applied now. It returns the problem with the time to
+// the next retry, which increases. After the last attempt, it returns the problem without a retry. It does not change
+// the given problem. During act, the caller holds outcomeRecorder.mu.
 func (m *State) failed(id manifest.ID, problem *plan.Problem, now time.Time) *plan.Problem {
 	f := m.failures[id]
 	if f == nil {
@@ -267,7 +289,8 @@ func (m *State) failed(id manifest.ID, problem *plan.Problem, now time.Time) *pl
 	return &again
 }
 
-// blocked returns the problems of the resources that must not be retried yet.
+// blocked returns the problems of the resources that must not be retried yet, with the remaining time. Resources that
+// were given up have no remaining time. The problems are copies.
 func (m *State) blocked(now time.Time) map[manifest.ID]*plan.Problem {
 	blocked := map[manifest.ID]*plan.Problem{}
 	for id, f := range m.failures {
@@ -300,7 +323,8 @@ func (m *State) tryAgain() {
 // forGood is a wait that ends only when something changes.
 const forGood = 10 * 365 * 24 * time.Hour
 
-// giveUpRefused defers changes that were rejected at the last attempt, until something changes.
+// giveUpRefused defers changes that were rejected at the last attempt, until something changes. It skips rejections
+// that are due, because this reconciliation is their last attempt.
 func (m *State) giveUpRefused(now time.Time) {
 	m.plan.EachRefusal(func(refusal *plan.Rejection) {
 		if m.retry.exhausted(refusal.Times) && refusal.Until.After(now) {
@@ -324,6 +348,7 @@ func (m *State) postpone(result plan.Result, now time.Time) {
 	if m.postponed == nil {
 		m.postponed = &pendingReport{since: now}
 	}
+	// A later status replaces the earlier one. Events are merged, because each describes only one reconciliation.
 	m.postponed.status, m.postponed.content = result.Status, nil
 	m.postponed.event = m.postponed.event.Merge(result.Event)
 }

@@ -10,8 +10,9 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// namespacesOf returns the namespaces in which an Application may have objects: its own, those of its
-// manifests and its inventory, and those of the write-ahead annotation.
+// namespacesOf returns the namespaces in which an Application may have objects, sorted: its own, those of its
+// manifests and its inventory, and those of the write-ahead annotation. Shared objects do not count, because they are
+// watched by name. The result limits the watches of a controller that may watch only single namespaces.
 func namespacesOf(app *v1alpha1.Application, manifests []map[string]any) []string {
 	namespaces := map[string]struct{}{app.Namespace: {}}
 	for _, content := range manifests {
@@ -52,6 +53,7 @@ func namespacesAnnotation(app *v1alpha1.Application, p *plan.Plan, early bool) s
 			namespaces[r.Namespace] = struct{}{}
 		}
 	}
+	// Cluster-scoped objects have no namespace, and the Application's own is always watched.
 	delete(namespaces, "")
 	delete(namespaces, app.Namespace)
 	return strings.Join(slices.Sorted(maps.Keys(namespaces)), ",")

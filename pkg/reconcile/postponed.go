@@ -11,12 +11,16 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// pendingReport is a report that is not written yet. If many Applications drift at once, each has a report
-// for seconds. Its lists, which are most of its size, are packed between two reconciliations.
+// pendingReport is a report that is not written yet. If many Applications drift at once, each has a report for
+// seconds. Its lists, which are most of its size, are packed between two reconciliations: pack and whole convert it
+// in both directions.
 type pendingReport struct {
+	// status is the complete status, or, while content is set, the status without its lists.
 	status v1alpha1.ApplicationStatus
-	event  *plan.Event
-	since  time.Time
+	// event has the events of all reconciliations since the last written report; nil if there was none.
+	event *plan.Event
+	// since is when the first of these reports was postponed.
+	since time.Time
 	// content is the packed data: first the inventory, up to begin, then the lists. ends has the end of each
 	// part of the lists. content is nil while the status is not packed.
 	content cluster.Packed
@@ -30,11 +34,12 @@ type inventory struct {
 	History   []v1alpha1.HistoryEntry
 }
 
-// lists returns the lists of the status that are packed.
+// lists returns the lists of the status that are packed, as pointers, in the order of ends.
 func (p *pendingReport) lists() [3]*[]runtime.RawExtension {
 	return [...]*[]runtime.RawExtension{&p.status.MangledObserverSchema, &p.status.LastAppliedManifest, &p.status.LastObservedManifest}
 }
 
+// pack compresses the lists of the status. It does nothing if they are packed.
 func (p *pendingReport) pack() {
 	if p.content != nil {
 		return
@@ -55,6 +60,7 @@ func (p *pendingReport) pack() {
 	p.content = cluster.Pack(text)
 }
 
+// whole returns the complete status. It unpacks the lists, which remain unpacked until the next call of pack.
 func (p *pendingReport) whole() *v1alpha1.ApplicationStatus {
 	if p.content == nil {
 		return &p.status

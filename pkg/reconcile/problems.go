@@ -19,8 +19,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// ProblemOf converts an API server's error to the problem of a resource. It uses the status of the error,
-// never its text.
+// ProblemOf converts an API server's error to the problem of a resource. It uses the status of the error, never its
+// text. user is the user that sent the request, for the command in the remedy.
 //
 //	status                         meaning
 //	403, namespace terminating     wait
@@ -28,6 +28,8 @@ import (
 //	404                            wait: the namespace is missing
 //	400, 405, 413, 422             stall: the API server rejects the object
 //	everything else                retry
+//
+// Source: docs/semantics.md, "What the API server refuses" and "What the status says".
 func ProblemOf(err error, at cluster.Location, verb, user string) *plan.Problem {
 	id, what := at.ID, whatOf(at)
 	message := errorText(err, id)
@@ -75,7 +77,8 @@ func whatOf(at cluster.Location) string {
 	return at.Mapping.Resource.GroupResource().String()
 }
 
-// isMissingNamespace reports whether an API server's error means that the namespace does not exist.
+// isMissingNamespace reports whether an API server's error means that the namespace does not exist. A 404 can also
+// mean that the resource is not served, so its details must name the namespace.
 func isMissingNamespace(err error, namespace string) bool {
 	var status apierrors.APIStatus
 	if namespace == "" || !errors.As(err, &status) || !apierrors.IsNotFound(err) {
@@ -85,7 +88,8 @@ func isMissingNamespace(err error, namespace string) bool {
 	return details != nil && details.Group == "" && details.Kind == "namespaces" && details.Name == namespace
 }
 
-// refused reports whether the same request can never succeed.
+// refused reports whether the same request can never succeed, so that a retry needs a change of the object or the
+// manifest. It excludes 403, which has several causes: see deniedByAdmission.
 func refused(err error) bool {
 	switch code(err) {
 	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
@@ -94,6 +98,7 @@ func refused(err error) bool {
 	return false
 }
 
+// code returns the HTTP status of an API server's error, or 0 if there was no response.
 func code(err error) int32 {
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
@@ -113,8 +118,8 @@ func guardFailed(err error) bool {
 	return details == nil || len(details.Causes) == 0
 }
 
-// errorText returns the text of an error. An API server repeats values in its messages, so the text for a
-// Secret has only the reason and the names of fields.
+// errorText returns the text of an error, truncated. An API server repeats values in its messages, so the text for a
+// Secret has only the reason and the names of fields. Source: docs/semantics.md, "Secrets".
 func errorText(err error, id manifest.ID) string {
 	if !manifest.IsSecret(id.GroupKind()) {
 		return Trimmed(err.Error())
@@ -131,6 +136,7 @@ func errorText(err error, id manifest.ID) string {
 	return text + "; details are withheld for Secrets"
 }
 
+// causeFields returns the field paths of the causes of an error. They have no values, except map keys.
 func causeFields(status metav1.Status) []string {
 	var fields []string
 	if status.Details != nil {
@@ -185,7 +191,9 @@ var recreatable = map[string][]string{
 	"storage.k8s.io":            {"CSIDriver", "StorageClass", "VolumeAttributesClass"},
 }
 
-// grant returns the command that grants a ServiceAccount the missing rights, and as few others as possible.
+// grant returns the command that grants a ServiceAccount the missing rights, and as few others as possible. A new
+// Role or ClusterRole has the rights for one resource only. For built-in kinds of workloads, it binds the ClusterRole
+// edit instead, which a namespace administrator may do.
 func grant(at cluster.Location, user string) string {
 	account := strings.TrimPrefix(user, "system:serviceaccount:")
 	_, name, _ := strings.Cut(account, ":")
@@ -212,7 +220,8 @@ func grant(at cluster.Location, user string) string {
 // editable has the groups whose namespaced kinds the ClusterRole edit covers.
 var editable = []string{"", "apps", "autoscaling", "batch", "networking.k8s.io", "policy"}
 
-// watchProblem returns why a kind cannot be watched.
+// watchProblem returns the problem of objects whose kind cannot be watched. Unlike in ProblemOf, the missing
+// permission is the controller's, not the ServiceAccount's.
 func watchProblem(gk schema.GroupKind, resource schema.GroupVersionResource, err error) *plan.Problem {
 	if apierrors.IsForbidden(err) {
 		return &plan.Problem{

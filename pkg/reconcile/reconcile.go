@@ -15,8 +15,12 @@ import (
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
-// Reconcile brings one Application's objects to their desired state: it gathers, decides, acts and reports.
-// It returns when to reconcile again, 0 for when something changes.
+// Reconcile brings one Application's objects to their desired state: it gathers, decides, acts and reports. It
+// returns when to reconcile again, 0 for when something changes. It returns 0 and no error also while a first list is
+// not complete: the watch then queues the Application.
+//
+// app is a version from the store and is not changed. m is the State from the previous call for the same UID, and is
+// changed. A problem of a single resource is no error: it is reported in the status, with the time of its next retry.
 func (r *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.Application, m *State, news News) (time.Duration, error) {
 	after, err := r.reconcileSafely(ctx, app, m, news)
 	if len(app.Unknown) > 0 {
@@ -46,6 +50,10 @@ func (r *Reconciler) reconcileSafely(ctx context.Context, app *v1alpha1.Applicat
 	return r.reconcile(ctx, app, m, news)
 }
 
+// reconcile executes the steps of Reconcile, except the collection of slices. The order of the checks matters. A spec
+// with unknown fields is not read any further, not even for a deletion, because an unknown field may forbid it.
+// Slices are joined before anything reads the manifests or the inventory, because missing parts must never count as
+// empty.
 func (r *Reconciler) reconcile(ctx context.Context, app *v1alpha1.Application, m *State, news News) (time.Duration, error) {
 	m.startReconcile(app, news, r.Now())
 	app, err := r.rememberOrphan(ctx, app, news)
@@ -63,6 +71,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1alpha1.Application, m
 	if err != nil {
 		return Again(err)
 	}
+	// Only the joined status has all contests.
 	m.restoreContests(app)
 	target, err := r.Target(app)
 	if err != nil { // the controller cannot act as that ServiceAccount
@@ -77,6 +86,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1alpha1.Application, m
 		return r.hookFailed(ctx, app, m, err)
 	}
 	source := r.source(ctx, app, target)
+	// The goroutine that renews the source queues the Application when it has a result.
 	if source.Waiting {
 		return 0, nil
 	}
@@ -91,16 +101,19 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1alpha1.Application, m
 	if err != nil {
 		return 0, err
 	}
+	// A poll that is overdue must not become 0, which would mean no wait.
 	if !source.Poll.IsZero() {
 		after = MinWait(after, max(source.Poll.Sub(r.Now()), time.Millisecond))
 	}
+	// No change would report that the kind can be read again.
 	if problem := s.unannounced(); problem != nil && problem.RetryAfter > 0 {
 		after = MinWait(after, problem.RetryAfter)
 	}
 	return after, nil
 }
 
-// execute executes a plan and reports the result.
+// execute executes a plan and reports the result. If one of the writes before act fails, it returns without a write
+// to any object. Each of these writes returns a newer version of the Application, which the next write is based on.
 func (r *Reconciler) execute(ctx context.Context, target Target, s *Snapshot, p *plan.Plan) (time.Duration, error) {
 	app, m := s.Input.Application, s.memory
 	if p.IsNoOp() || p.Invalid != nil {
@@ -120,11 +133,14 @@ func (r *Reconciler) execute(ctx context.Context, target Target, s *Snapshot, p 
 	}
 	a := r.act(ctx, target, s, p)
 	target.AwaitNamespaces(m.awaited(app.Namespace, p))
+	// recordTokens has written the status, so the older version would cause a conflict.
 	if a.tokensRecorded {
 		app = r.home().Latest(app)
 	}
+	// The outcomes of act depend on the recorded writes, so they are dropped only now.
 	s.markProcessed(target)
 	after, err := r.report(ctx, app, m, p, a.result)
+	// act stopped before the workloads, and must be repeated.
 	if err == nil && a.tokensErr != nil {
 		return Again(a.tokensErr)
 	}
@@ -136,15 +152,18 @@ func (r *Reconciler) execute(ctx context.Context, target Target, s *Snapshot, p 
 // most 80 seconds.
 const longestUnseen = time.Minute + 80*time.Second
 
-// protect writes the write-ahead record before the first write of a plan, unless the Application already has
-// it. With the finalizer, the Application cannot be deleted without the controller. With the annotations, its
-// kinds are known if the process dies before it writes the status. A kind that is already named is kept for
-// some time, because objects that a previous process was about to create when it died may not be visible yet.
+// protect writes the write-ahead record before the first write of a plan, unless the Application already has it. With
+// the finalizer, the Application cannot be deleted without the controller. With the annotations, its kinds are known
+// if the process dies before it writes the status. A kind that is already named is kept for some time, because
+// objects that a previous process was about to create when it died may not be visible yet.
+//
+// protect returns the written version, or app if nothing was written.
 func (r *Reconciler) protect(ctx context.Context, app *v1alpha1.Application, p *plan.Plan, s *Snapshot) (*v1alpha1.Application, error) {
 	if !p.HasWork() {
 		return app, nil
 	}
 	early := r.Now().Before(s.memory.since.Add(longestUnseen)) || s.unannounced() != nil
+	// A postponed status is not in the cluster, so the names of the objects that it lists must be kept, too.
 	marks := ahead(app, p, early, early || s.memory.postponed != nil)
 	finalizers := app.Finalizers
 	if !slices.Contains(finalizers, v1alpha1.Finalizer) {
@@ -156,9 +175,9 @@ func (r *Reconciler) protect(ctx context.Context, app *v1alpha1.Application, p *
 	return r.home().WriteMetadata(ctx, app, finalizers, marks)
 }
 
-// Ahead returns the annotations that an Application can be created with, in addition to the finalizer, so
-// that nothing must be written before its first objects are created. It returns none if the plan creates
-// nothing.
+// Ahead returns the annotations that an Application can be created with, in addition to the finalizer, so that
+// nothing must be written before its first objects are created. It returns nil if the plan is invalid or writes
+// nothing. `holdfast submit` uses it, in a create only: see docs/design.md, "Decisions".
 func Ahead(p *plan.Plan, app *v1alpha1.Application) map[string]string {
 	if p.Invalid != nil || !p.HasWork() {
 		return nil
@@ -166,8 +185,9 @@ func Ahead(p *plan.Plan, app *v1alpha1.Application) map[string]string {
 	return ahead(app, p, true, true)
 }
 
-// ahead returns the annotations that must change before a plan is executed. early keeps the kinds and
-// namespaces that are already named, keep the objects.
+// ahead returns the annotations that must change before a plan is executed, with their new values. It returns an
+// empty map if the Application has them. early keeps the kinds and namespaces that the annotations already name, keep
+// the objects. Without them, an annotation shrinks to the current plan and inventory.
 func ahead(app *v1alpha1.Application, p *plan.Plan, early, keep bool) map[string]string {
 	gvks := map[schema.GroupVersionKind]struct{}{}
 	for _, change := range p.Changes {
@@ -195,7 +215,7 @@ func ahead(app *v1alpha1.Application, p *plan.Plan, early, keep bool) map[string
 }
 
 // recordPostponed writes a postponed status, unless it can wait. Only this process knows its content, and the
-// following work depends on it.
+// following work depends on it. It returns the written version, or app if nothing was written.
 func (r *Reconciler) recordPostponed(ctx context.Context, app *v1alpha1.Application, m *State) (*v1alpha1.Application, error) {
 	status := m.PendingStatus()
 	if status == nil || delayOf(app.Status, *status) > 0 {
@@ -209,7 +229,9 @@ func (r *Reconciler) recordPostponed(ctx context.Context, app *v1alpha1.Applicat
 	return r.home().Latest(app), nil
 }
 
-// recordAhead records the fields that are about to be written, if they would be unknown after a crash.
+// recordAhead records the fields that are about to be written, if they would be unknown after a crash. These are
+// fields that a patch adds to an existing object: without the record, the next process could not remove them. It
+// returns the written version, or app if nothing was written.
 func (r *Reconciler) recordAhead(ctx context.Context, app *v1alpha1.Application, p *plan.Plan) (*v1alpha1.Application, error) {
 	status := p.WriteAheadStatus()
 	if status == nil {
@@ -222,7 +244,8 @@ func (r *Reconciler) recordAhead(ctx context.Context, app *v1alpha1.Application,
 }
 
 // rememberOrphan records, before any other step, that the objects of an Application that is being deleted are
-// orphaned. The garbage collector removes the finalizer that requests this.
+// orphaned. The garbage collector removes the finalizer that requests this, so a later process could not know it. It
+// returns the written version, or app if nothing was written.
 func (r *Reconciler) rememberOrphan(ctx context.Context, app *v1alpha1.Application, news News) (*v1alpha1.Application, error) {
 	if _, known := app.Annotations[v1alpha1.AnnotationOrphan]; known || !news.Orphan && !plan.RequestsOrphan(app) || !slices.Contains(app.Finalizers, v1alpha1.Finalizer) {
 		return app, nil

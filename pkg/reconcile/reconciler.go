@@ -14,8 +14,10 @@ import (
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
-// Reconciler reconciles Applications.
+// Reconciler reconciles Applications. Its fields must not change after the first call of Reconcile. Its functions may
+// be called by several goroutines for different Applications, so all functions in its fields must be safe for that.
 type Reconciler struct {
+	// Home stores the Applications. Most code uses home() instead, which joins and splits slices.
 	Home ApplicationClient
 	// Slices stores the parts that are too large for an Application; nil: nothing is stored in slices.
 	Slices Slices
@@ -29,9 +31,13 @@ type Reconciler struct {
 	// BeforeDeletes reports whether the resources of an Application that is being deleted may be deleted now;
 	// nil: they may. It is called repeatedly. after is when to call it again, 0 for when something changes.
 	BeforeDeletes func(ctx context.Context, app *v1alpha1.Application, target Target, live map[manifest.ID]map[string]any) (over bool, after time.Duration, err error)
-	Hooks         *hooks.Hooks
-	Callback      func() hooks.Callback
-	Rules         plan.ContestPolicy
+	// Hooks are the listeners; never nil. See docs/hooks.md.
+	Hooks *hooks.Hooks
+	// Callback returns how workloads reach the callback server; nil if there is none. It is called for each
+	// reconciliation, because the address and the certificate can change.
+	Callback func() hooks.Callback
+	// Rules define when a field is contested.
+	Rules plan.ContestPolicy
 	// Users returns the users who wrote versions of objects, as far as audit events have identified them.
 	// When more audit events arrive, the Application must be reconciled again. nil: there are none.
 	Users func(app *v1alpha1.Application, wanted []v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User
@@ -57,6 +63,8 @@ type Source struct {
 	Waiting bool
 }
 
+// source returns the translation of the Application's template or archive, or an empty Source if no translation is
+// configured.
 func (r *Reconciler) source(ctx context.Context, app *v1alpha1.Application, target Target) Source {
 	if r.Source == nil {
 		return Source{}
@@ -72,7 +80,7 @@ func (r *Reconciler) inFlight() int {
 	return 16
 }
 
-// sleep waits, or returns why it stopped waiting.
+// sleep waits for a duration. If the context ends first, it returns the error of the context.
 func (r *Reconciler) sleep(ctx context.Context, d time.Duration) error {
 	if r.Sleep != nil {
 		return r.Sleep(ctx, d)
@@ -87,8 +95,9 @@ func (r *Reconciler) sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Again returns worker.ErrOutdated for a conflict, which is then retried soon and does not count as a
-// failure, because the watch is about to deliver the newer version.
+// Again converts the error of a write of an Application or its status. It returns worker.ErrOutdated for a conflict,
+// which is then retried soon and does not count as a failure, because the watch is about to deliver the newer
+// version. It returns no error if the Application does not exist. Other errors are returned unchanged.
 func Again(err error) (time.Duration, error) {
 	if apierrors.IsConflict(err) {
 		return 0, worker.ErrOutdated
@@ -100,9 +109,11 @@ func Again(err error) (time.Duration, error) {
 }
 
 const (
-	// attempts is how often a change is decided again immediately because another client was faster.
+	// attempts is how often a change is decided again immediately because another client was faster. Attempts that
+	// only found out which fields the API server rejects do not count.
 	attempts = 4
-	// requestTimeout is the timeout of one request.
+	// requestTimeout limits one read. In send, it limits one attempt at a change: the write, its repetitions, the dry
+	// runs after a rejection, and the read after a conflict.
 	requestTimeout = 30 * time.Second
 	// recheckConflict is how long a conflicting object is used before it is read again.
 	recheckConflict = 5 * time.Minute

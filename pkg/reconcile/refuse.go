@@ -25,16 +25,21 @@ const mostTries = 32
 // are tried only if the API server accepts the change without all near siblings.
 const mostNear = 2
 
-// search finds out why an API server rejects a patch.
+// search finds out why an API server rejects a patch. It belongs to one change and one rejection, and is used on the
+// goroutine of the change only. Dry runs decide, because messages of an API server are no interface, and its causes
+// are only hints.
 type search struct {
 	*sender
 
 	at     cluster.Location
 	change plan.Change
-	units  []plan.Unit
+	// units are the parts of the change that can be written separately: see docs/semantics.md, "What the API server
+	// refuses".
+	units []plan.Unit
 	// causes are the fields that the API server names. They are hints: it may name no more
 	// than the spec, or a field that was not sent (spec.clusterIPs[0] for spec.clusterIP).
-	causes  []string
+	causes []string
+	// problem is the problem of the rejected patch. It becomes that of the deferred fields.
 	problem *plan.Problem
 	// inTheWay has the fields that prevent the adoption of an object.
 	inTheWay []plan.Sibling
@@ -43,8 +48,10 @@ type search struct {
 	invalid bool
 }
 
-// progress is the state of the search for one object whose patch was rejected.
+// progress is the state of the search for one object whose patch was rejected. It is kept while the plan is executed,
+// so that the next rejection of the same object continues the search. mostTries applies to all its searches together.
 type progress struct {
+	// tries is the number of dry runs so far.
 	tries int
 	good  map[string]bool // units that are accepted together
 }
@@ -52,15 +59,16 @@ type progress struct {
 // errElsewhere stops a search because a dry run has failed for another reason.
 var errElsewhere = errors.New("the object has changed")
 
-// refuse finds out which fields of a patch the API server rejects, and records them for the next decision. It
-// reports whether another request must be sent. If not, the outcome has the problem.
-// Source: docs/semantics.md, "What the API server refuses".
+// refuse finds out which fields of a patch the API server rejects, and records them for the next decision. It reports
+// whether another request must be sent: then the outcome has the object for the next decision. If not, the outcome
+// has the problem. It sends only dry runs and reads. Source: docs/semantics.md, "What the API server refuses".
 func (a *sender) refuse(ctx context.Context, at cluster.Location, change plan.Change, err error, problem *plan.Problem) (plan.Outcome, bool) {
 	outcome := plan.Outcome{Action: plan.Update, Problem: problem}
 	s := &search{sender: a, at: at, change: change, units: change.Units(), causes: causesOf(err), problem: problem, invalid: code(err) == http.StatusUnprocessableEntity}
 	if change.Live() == nil || len(s.units) == 0 {
 		return outcome, false
 	}
+	// Only managedFields show which client has set a sibling field.
 	if s.invalid && slices.ContainsFunc(s.units, change.HasSiblings) && !hasManagers(change.Live()) {
 		fresh, again := a.reread(ctx, at, change)
 		if !again || fresh.Object == nil {
@@ -88,9 +96,10 @@ func (a *sender) refuse(ctx context.Context, at cluster.Location, change plan.Ch
 	return plan.Outcome{Object: s.change.Live()}, true
 }
 
-// find returns the rejected leaves for the next decision. It returns none if no part of the change can be
-// written.
+// find returns the rejected leaves for the next decision. It returns none if no part of the change can be written.
+// The error is errElsewhere.
 func (s *search) find(ctx context.Context) ([]plan.RejectedLeaf, error) {
+	// A change of the desired state is written completely or not at all, so its parts are not tried.
 	if s.change.Alters() {
 		siblings, err := s.clearing(ctx, nil, s.units)
 		switch {
@@ -125,6 +134,7 @@ func (s *search) find(ctx context.Context) ([]plan.RejectedLeaf, error) {
 	return found, nil
 }
 
+// cleared returns the siblings in the form in which Replan removes them; nil if there are none.
 func (s *search) cleared(siblings []plan.Sibling) []plan.RejectedLeaf {
 	if len(siblings) == 0 {
 		return nil
@@ -139,9 +149,12 @@ func (s *search) hold(path string, because plan.Unit) plan.RejectedLeaf {
 	return s.plan.RecordRejection(plan.Leaf{ID: s.change.ID, Path: path}, s.named(pathsOf(because)).problem)
 }
 
-// firstRefused returns a rejected unit, and the units that are accepted together. It searches for the longest
-// run of accepted units, in an order that ends with the units that the API server names. Beyond mostTries, it
-// returns all units that are not known to be accepted.
+// firstRefused returns a rejected unit, and the units that are accepted together. It searches for the longest run of
+// accepted units, in an order that ends with the units that the API server names. Beyond mostTries, it returns all
+// units that are not known to be accepted.
+//
+// It is a binary search: the API server accepts order[:accepted] and rejects order[:refused]. The first dry run
+// leaves out the units that the API server named, so a correct hint shortens the search.
 func (s *search) firstRefused(ctx context.Context) (good, bad []plan.Unit, err error) {
 	known := s.progressOf(s.change.ID)
 	rank := func(u plan.Unit) int {
@@ -163,6 +176,7 @@ func (s *search) firstRefused(ctx context.Context) (good, bad []plan.Unit, err e
 		}
 		return n
 	}
+	// The empty change counts as accepted, and the complete change was rejected.
 	accepted, refused := count(0), len(order)
 	for next := count(1); accepted+1 < refused; next = (accepted + refused) / 2 {
 		if next <= accepted || next >= refused {
@@ -257,8 +271,9 @@ func (s *search) distance(sibling plan.Sibling) int {
 	return nearest
 }
 
-// accepts reports whether the API server accepts some units of the change in a dry run. It returns an error
-// if the search cannot continue.
+// accepts reports whether the API server accepts some units of the change in a dry run, with some sibling fields
+// removed. After mostTries dry runs, it returns false without a request. It returns errElsewhere if the search cannot
+// continue: a guard has failed, or the dry run had no response.
 func (s *search) accepts(ctx context.Context, units []plan.Unit, siblings []plan.Sibling) (bool, error) {
 	known := s.progressOf(s.change.ID)
 	if known.tries >= mostTries {
@@ -275,6 +290,7 @@ func (s *search) accepts(ctx context.Context, units []plan.Unit, siblings []plan
 	return false, errElsewhere
 }
 
+// progressOf returns the progress of the search for an object, which it creates at first.
 func (a *sender) progressOf(id manifest.ID) *progress {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -284,8 +300,9 @@ func (a *sender) progressOf(id manifest.ID) *progress {
 	return a.searched[id]
 }
 
-// refusedPaths returns the paths because of which a whole change is rejected: those that the API server
-// names, and, if it names only a parent such as the spec, those that dry runs find.
+// refusedPaths returns the paths because of which a whole change is rejected: those that the API server names, and,
+// if it names only a parent such as the spec, those that dry runs find. The paths are for the message only, so an
+// error ends the search without an effect.
 func (s *search) refusedPaths(ctx context.Context) (paths []string) {
 	fields := *s
 	fields.units = nil
@@ -321,6 +338,7 @@ func (s *search) refusedPaths(ctx context.Context) (paths []string) {
 	return paths
 }
 
+// pathsOf returns the paths of the fields in a unit.
 func pathsOf(u plan.Unit) (paths []string) {
 	for _, d := range u.Fields {
 		paths = append(paths, d.Path)
@@ -328,8 +346,8 @@ func pathsOf(u plan.Unit) (paths []string) {
 	return paths
 }
 
-// named returns the search with the paths added to the message of the problem, if the API server names only
-// their parents.
+// named returns the search with the paths added to the message of the problem, if the API server names only their
+// parents. The result is a copy if the message changes.
 func (s *search) named(paths []string) *search {
 	missing := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return strings.Contains(s.problem.Message, path) })
 	if len(missing) == 0 {
@@ -362,14 +380,16 @@ func hasManagers(object map[string]any) bool {
 	return len(managers) > 0
 }
 
-// deniedByAdmission reports whether a 403 is the response of an admission plugin, and does not mean that a
-// right is missing. The message of an authorizer names the verb that the user cannot use.
+// deniedByAdmission reports whether a 403 is the response of an admission plugin, and does not mean that a right is
+// missing. The message of an authorizer names the verb that the user cannot use; its status does not differ
+// otherwise.
 func deniedByAdmission(err error) bool {
 	return apierrors.IsForbidden(err) && !strings.Contains(err.Error(), " cannot patch resource ")
 }
 
-// clear records the aliases of written fields that the API server left unchanged, so that the next patch
-// removes them. It reports whether there are any.
+// clear records the aliases of written fields that the API server left unchanged, so that the next patch removes
+// them. It reports whether there are any. answer is the response to the patch. Source: docs/semantics.md, "What
+// stays".
 func (a *sender) clear(change plan.Change, answer map[string]any) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

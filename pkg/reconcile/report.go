@@ -15,11 +15,16 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// report writes the status if it changed, and emits one event if something was done. It is the only function
-// that converts outcomes to a status or an event.
+// report writes the status if it changed, and emits one event if something was done. It is the only function that
+// converts outcomes to a status or an event. outcomes is nil if the plan was not executed. It returns when to
+// reconcile again.
+//
+// If the write fails, the report remains postponed in the State: the next reconciliation decides from it and writes
+// it. The event is emitted only after the status is written.
 func (r *Reconciler) report(ctx context.Context, app *v1alpha1.Application, m *State, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome) (time.Duration, error) {
 	now := r.Now()
 	result := p.Summarize(outcomes, now)
+	// The state advances even if the write of the status fails, because the requests have been sent.
 	m.plan = result.Memory
 	logHistory(ctx, result.NewHistory)
 	r.home().Concluded(app, p, outcomes, result)
@@ -36,6 +41,7 @@ func (r *Reconciler) report(ctx context.Context, app *v1alpha1.Application, m *S
 	wait, older := m.historyIn(now)
 	after = MinWait(after, wait)
 	older = older && wait == 0
+	// This is the case of an Application at rest: no request.
 	if m.postponed == nil && result.Event == nil && !older && statusEqual(app.Status, result.Status) {
 		return after, nil
 	}
@@ -46,6 +52,7 @@ func (r *Reconciler) report(ctx context.Context, app *v1alpha1.Application, m *S
 			m.postponed.pack()
 			return MinWait(after, wait), nil
 		}
+		// The next report may be written only when this one is.
 		defer done()
 	}
 	written := func() {}
@@ -62,7 +69,9 @@ func (r *Reconciler) report(ctx context.Context, app *v1alpha1.Application, m *S
 	return after, nil
 }
 
-// Flush writes the postponed report and the older history of an Application that is no longer reconciled.
+// Flush writes the postponed report and the older history of an Application that is no longer reconciled. It is
+// called after the last reconciliation, when a slot ends or the process stops. It emits no event and does not change
+// the State. It writes nothing for an Application that is being deleted.
 func (r *Reconciler) Flush(ctx context.Context, app *v1alpha1.Application, m *State) error {
 	status := m.PendingStatus()
 	if status == nil && len(m.plan.Older) == 0 || app.DeletionTimestamp != nil {
@@ -78,8 +87,8 @@ func (r *Reconciler) Flush(ctx context.Context, app *v1alpha1.Application, m *St
 	return r.WriteStatus(ctx, app, last)
 }
 
-// hookFailed reports that a hook prevents the reconciliation of an Application, and returns the error for a
-// retry.
+// hookFailed reports that a hook prevents the reconciliation of an Application, and returns the error of the hook for
+// a retry. If the status cannot be written, it returns that error instead.
 func (r *Reconciler) hookFailed(ctx context.Context, app *v1alpha1.Application, m *State, cause error) (time.Duration, error) {
 	p := plan.NewInvalid(plan.Input{Application: app, Memory: &m.plan}, plan.HookProblem(cause))
 	if _, err := r.report(ctx, app, m, p, nil); err != nil {
@@ -96,9 +105,9 @@ const (
 	progressDelay = 30 * time.Second
 )
 
-// reportIn returns how long a postponed report still waits. While other Applications have changes to process,
-// one such report is written at a time, because corrections have priority over reports. If the report waits
-// no longer, the caller must call done when it is written.
+// reportIn returns how long a postponed report still waits. While other Applications have changes to process, one
+// such report is written at a time, because corrections have priority over reports. If wait is 0, the caller must
+// call done when the report is written; otherwise done is nil.
 func (r *Reconciler) reportIn(app *v1alpha1.Application, report *pendingReport, delay time.Duration, now time.Time) (wait time.Duration, done func()) {
 	if wait := report.since.Add(delay).Sub(now); wait > 0 {
 		return wait, nil
@@ -109,9 +118,9 @@ func (r *Reconciler) reportIn(app *v1alpha1.Application, report *pendingReport, 
 	return 0, done
 }
 
-// delayOf returns how long a status may wait. It may wait if it changes only the times of corrections, the
-// observed values, the history, and resources that are in progress, as most are for a moment after a
-// correction. Everything that must survive a crash is then unchanged.
+// delayOf returns how long a status may wait, or 0 if it must be written now. It may wait if it changes only the
+// times of corrections, the observed values, the history, and resources that are in progress, as most are for a
+// moment after a correction. Everything that must survive a crash is then unchanged. It changes neither argument.
 func delayOf(before, after v1alpha1.ApplicationStatus) time.Duration {
 	if len(before.Resources) != len(after.Resources) {
 		return 0
@@ -121,6 +130,8 @@ func delayOf(before, after v1alpha1.ApplicationStatus) time.Duration {
 	}
 	ready := apimeta.FindStatusCondition(after.Conditions, v1alpha1.ConditionReady)
 	inProgress := ready != nil && v1alpha1.InfoForReason(ready.Reason).Progressing()
+	// The fields that may wait are set to their previous values. If the statuses are equal then, nothing else
+	// differs.
 	after.Resources = slices.Clone(after.Resources)
 	for i, was := range before.Resources {
 		r := &after.Resources[i]
@@ -139,7 +150,8 @@ func delayOf(before, after v1alpha1.ApplicationStatus) time.Duration {
 	return 0
 }
 
-// withProgressMessages returns a status with the messages of another status about resources in progress.
+// withProgressMessages returns a status with the messages of another status about resources in progress. Both must
+// have the same number of resources. It changes neither.
 func withProgressMessages(messages, status v1alpha1.ApplicationStatus) v1alpha1.ApplicationStatus {
 	status.Resources, status.Conditions = slices.Clone(status.Resources), slices.Clone(status.Conditions)
 	for i, r := range status.Resources {
@@ -155,6 +167,7 @@ func withProgressMessages(messages, status v1alpha1.ApplicationStatus) v1alpha1.
 	return status
 }
 
+// statuses compares statuses: see statusEqual.
 var statuses = conversion.EqualitiesOrDie(
 	func(_, _ v1alpha1.Version) bool { return true }, // another version alone, after an upgrade, is no reason to write
 	func(a, b runtime.RawExtension) bool { return manifest.SameJSON(a.Raw, b.Raw) },

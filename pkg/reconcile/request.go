@@ -19,12 +19,14 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// freeing has the waits between the attempts to create an object with learned values. An API server reports
-// the deletion of a Service a moment before it frees the address of the Service.
+// freeing has the waits between the attempts to create an object with learned values. An API server reports the
+// deletion of a Service a moment before it frees the address of the Service. Source: docs/semantics.md, "Desired
+// state".
 var freeing = []time.Duration{50 * time.Millisecond, 150 * time.Millisecond, 450 * time.Millisecond}
 
-// send sends the request of a change. If again is true, the caller must decide again with the object of the
-// outcome, which is the current object; nil if it does not exist.
+// send sends the request of a change. If again is true, the caller must decide again with the object of the outcome,
+// which is the current object; nil if it does not exist. Otherwise, the outcome is final, with the object of the
+// response or a problem. A shared object is only ever patched.
 func (a *sender) send(ctx context.Context, at cluster.Location, change plan.Change) (outcome plan.Outcome, again bool) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -41,6 +43,9 @@ func (a *sender) send(ctx context.Context, at cluster.Location, change plan.Chan
 	}
 }
 
+// create creates an object. It does not ask before whether the object exists: AlreadyExists is the response if it
+// does, and again is then true. If validation rejects learned values, it repeats the request for half a second, and
+// then creates the object without them.
 func (a *sender) create(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
 	outcome := plan.Outcome{Action: plan.Create}
 	body, err := a.preCreate(at, change.Manifest)
@@ -80,6 +85,8 @@ func (a *sender) create(ctx context.Context, at cluster.Location, change plan.Ch
 			return fresh, true
 		}
 	}
+	// If the request certainly failed, the object does not exist, and the learned values are kept for the next
+	// attempt.
 	outcome.WithoutLearned = a.noteUnanswered(at.ID, err) && outcome.WithoutLearned
 	outcome.Problem = a.target.Problem(err, at, "create")
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
@@ -88,8 +95,8 @@ func (a *sender) create(ctx context.Context, at cluster.Location, change plan.Ch
 	return outcome, false
 }
 
-// namespaceRemains returns why a namespace is still being deleted, or "" if the ServiceAccount may not read
-// it. It reads the namespace only once per plan.
+// namespaceRemains returns why a namespace is still being deleted, or "" if the ServiceAccount may not read it. It
+// reads the namespace only once per plan: other goroutines wait for the first one.
 func (a *sender) namespaceRemains(ctx context.Context, name string) string {
 	read, _ := a.ending.LoadOrStore(name, sync.OnceValue(func() string {
 		namespaces := cluster.Mapping{Resource: corev1.SchemeGroupVersion.WithResource("namespaces")}
@@ -130,12 +137,15 @@ func (a *outcomeRecorder) noteUnanswered(id manifest.ID, err error) bool {
 	return true
 }
 
-// isLost reports whether a request may have succeeded although it returned an error.
+// isLost reports whether a request may have succeeded although it returned an error: there is no response (code 0),
+// or the API server failed.
 func isLost(err error) bool {
 	status := code(err)
 	return status == 0 || status >= http.StatusInternalServerError
 }
 
+// update sends the patch of a change after its guards. If another client was faster, it reads the object, and again
+// is true. If the API server rejects the values of the patch, refuse finds out which ones.
 func (a *sender) update(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
 	outcome := plan.Outcome{Action: plan.Update}
 	if err := a.hooks.ResourcePreUpdate.Run(a.changing(at.ID)); err != nil {
@@ -150,8 +160,10 @@ func (a *sender) update(ctx context.Context, at cluster.Location, change plan.Ch
 		logWrite(ctx, "patch", change)
 		outcome.Object = object
 		return outcome, a.clear(change, object)
+	// A conflict is a 409: a resourceVersion or UID in the patch differs.
 	case apierrors.IsNotFound(err), apierrors.IsConflict(err):
 		return a.reread(ctx, at, change)
+	// A failed guard and a validation error are both a 422. Only the current object shows which of them it is.
 	case guardFailed(err):
 		fresh, again := a.reread(ctx, at, change)
 		if again && fresh.Object != nil && applies(ops, fresh.Object) {
@@ -171,6 +183,9 @@ func (a *sender) update(ctx context.Context, at cluster.Location, change plan.Ch
 	return a.refuse(ctx, at, change, err, outcome.Problem)
 }
 
+// delete deletes an object with the UID and the resourceVersion for which it was decided. If the object has
+// finalizers, the outcome has the remaining object, and Gone is false. A conflict means that the object has changed,
+// or that another one has its name: it is read and decided again.
 func (a *sender) delete(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
 	outcome := plan.Outcome{Action: plan.Delete}
 	if err := a.hooks.ResourcePreDelete.Run(a.changing(at.ID)); err != nil {
@@ -202,7 +217,8 @@ func (a *sender) delete(ctx context.Context, at cluster.Location, change plan.Ch
 	return outcome, false
 }
 
-// reread reads the current object from the cluster.
+// reread reads the current object from the cluster. If again is true, the outcome has the object, or nil if it does
+// not exist. If the read fails, again is false and the outcome has the problem.
 func (a *sender) reread(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
 	object, err := a.target.Get(ctx, at)
 	switch {
@@ -216,7 +232,8 @@ func (a *sender) reread(ctx context.Context, at cluster.Location, change plan.Ch
 	return plan.Outcome{Action: change.Action, Problem: a.target.Problem(err, at, "get")}, false
 }
 
-// applies reports whether a patch, including its guards, can be applied to an object.
+// applies reports whether a patch, including its guards, can be applied to an object. It applies the patch as the API
+// server does, with the same library, and drops the result.
 func applies(ops []delta.Op, object map[string]any) bool {
 	raw, err := json.Marshal(ops)
 	if err != nil {

@@ -20,14 +20,17 @@ import (
 // Source: the section about the status in docs/semantics.md.
 type retry struct {
 	initial, longest time.Duration // 0: by the kind of problem
-	multiplier       float64
-	attempts         int // 0: no limit
+	// multiplier is the factor between two waits, at least 1.
+	multiplier float64
+	attempts   int // 0: no limit
 }
 
 // shortestWait is the shortest wait that spec.retry can set, because a request that can never succeed is
 // retried this often forever. The schema of the CRD also enforces it for new Applications.
 const shortestWait = time.Second
 
+// retryOf returns the retry policy for spec.retry; policy is nil if it is not set. It raises intervals below
+// shortestWait.
 func retryOf(policy *v1alpha1.RetryPolicy) retry {
 	r := retry{multiplier: 2}
 	if policy == nil {
@@ -46,8 +49,8 @@ func retryOf(policy *v1alpha1.RetryPolicy) retry {
 	return r
 }
 
-// wait returns how long to wait after a number of failed attempts, which is at least one. If the API server
-// requests a longer wait, it returns that.
+// wait returns how long to wait after a number of failed attempts, which is at least one. If the problem requests a
+// longer wait, for example by a Retry-After header of the API server, it returns that.
 func (r retry) wait(problem *plan.Problem, attempts int) time.Duration {
 	first, longest := 250*time.Millisecond, 5*time.Minute
 	switch {
@@ -59,6 +62,7 @@ func (r retry) wait(problem *plan.Problem, attempts int) time.Duration {
 	if r.initial > 0 {
 		first = r.initial
 	}
+	// Without growth, the first wait applies forever.
 	if r.multiplier == 1 {
 		first = max(first, shortestWait)
 	}
@@ -75,7 +79,8 @@ func (r retry) wait(problem *plan.Problem, attempts int) time.Duration {
 // exhausted reports whether no attempts are left after a number of attempts.
 func (r retry) exhausted(attempts int) bool { return r.attempts > 0 && attempts >= r.attempts }
 
-// givenUp returns the problem of a resource after its last attempt.
+// givenUp returns the problem of a resource after its last attempt, without a retry. It sets the reason
+// RetriesExhausted, which is stalled, except for a problem that is stalled anyway. It does not change last.
 func givenUp(last *plan.Problem, attempts int) *plan.Problem {
 	problem := *last
 	if !problem.Stalled() {

@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// ranges returns the ranges of objects to watch for spec.select.
+// ranges returns the ranges of objects to watch for spec.select, without duplicates. It omits kinds with problems.
 func (g *gatherer) ranges() cluster.Ranges {
 	ranges := cluster.Ranges{}
 	for _, entry := range g.selections {
@@ -33,8 +33,9 @@ func (g *gatherer) ranges() cluster.Ranges {
 	return ranges
 }
 
-// rangesOf returns one range for each namespace that a spec.select item names, or one range for all
-// namespaces. The ranges contain all conditions that the API server can evaluate.
+// rangesOf returns one range for each namespace that a spec.select item names, or one range for all namespaces. The
+// ranges contain all conditions that the API server can evaluate. The others, such as `*` in a name, are evaluated by
+// Selection.Covers.
 func (g *gatherer) rangesOf(entry intent.Selection) []cluster.ObjectRange {
 	r := cluster.ObjectRange{Labels: entry.Labels.String(), Name: entry.Name()}
 	if r.Name == "" {
@@ -57,8 +58,9 @@ func (g *gatherer) rangesOf(entry intent.Selection) []cluster.ObjectRange {
 	return all
 }
 
-// addSelected adds the objects that spec.select may match. If the objects of an item cannot be read, its
-// matches are unknown, and its objects in the inventory are kept.
+// addSelected adds the objects that spec.select may match. If the objects of an item cannot be read, its matches are
+// unknown, and its objects in the inventory are kept. All items are read before it returns ErrNotSeen, so that all
+// watches start together. Source: docs/semantics.md, "Many objects at once".
 func (g *gatherer) addSelected(ctx context.Context) error {
 	if len(g.selections) == 0 {
 		return nil
@@ -91,14 +93,15 @@ func (g *gatherer) addSelected(ctx context.Context) error {
 		g.desired[id] = by[0].GroupVersionKind
 	}
 	g.retainUnresolved(selected)
+	// Without the matches of an item, its objects would seem to have left the selection.
 	if len(g.Input.UnresolvedSelections) == 0 {
 		g.delayChurn(selected)
 	}
 	return nil
 }
 
-// matchingObjects returns the objects that an item may match, or why they are unknown. The error is
-// ErrNotSeen.
+// matchingObjects returns the objects that an item may match, or why they are unknown. waiting is ErrNotSeen or nil;
+// found is then incomplete.
 func (g *gatherer) matchingObjects(ctx context.Context, entry intent.Selection) (found map[manifest.ID]map[string]any, problem *plan.Problem, waiting error) {
 	kind := g.kinds.find(entry.GroupVersionKind)
 	if kind == nil {
@@ -129,11 +132,14 @@ func (g *gatherer) matchingObjects(ctx context.Context, entry intent.Selection) 
 	return found, nil, waiting
 }
 
+// listOf returns the location of all objects of a kind in a range. It has no name, so messages describe the kind and
+// the namespace.
 func listOf(kind *knownKind, part cluster.ObjectRange) cluster.Location {
 	return cluster.Location{ID: manifest.ID{Group: kind.gvk.Group, Kind: kind.gvk.Kind, Namespace: part.Namespace}, Mapping: kind.Mapping, Shared: true}
 }
 
-// listedFor is how long a right to list is not checked again when new objects appear.
+// listedFor is how long a right to list is not checked again when new objects appear. Until then, new objects are
+// used on the basis of the last check.
 const listedFor = time.Minute
 
 // listProblem returns why the objects of a range may not be used; nil if the ServiceAccount may read all of
@@ -171,7 +177,8 @@ func (g *gatherer) listProblem(ctx context.Context, kind *knownKind, part cluste
 	return nil
 }
 
-// retainUnresolved keeps the objects in the inventory that a spec.select item with unknown matches may cover.
+// retainUnresolved keeps the objects in the inventory that a spec.select item with unknown matches may cover. It
+// blocks them, so that they are neither changed nor released.
 func (g *gatherer) retainUnresolved(selected map[manifest.ID][]intent.Selection) {
 	for _, entry := range g.selections {
 		problem := g.Input.UnresolvedSelections[entry.Position]
@@ -197,6 +204,7 @@ const (
 	forgetComing = 2 * longestComing
 )
 
+// wait returns how long after its last departure an object is deferred. It is 0 for the first departures.
 func (c selectionChurn) wait() time.Duration {
 	if c.times <= freeComings {
 		return 0
@@ -204,9 +212,9 @@ func (c selectionChurn) wait() time.Duration {
 	return min(time.Second<<min(c.times-freeComings, 10), longestComing)
 }
 
-// delayChurn defers objects that repeatedly enter and leave the selection, each time for longer. Holdfast may
-// be the cause: one Application selects objects by a label that another Application holds on the objects that
-// the label selects.
+// delayChurn defers objects that repeatedly enter and leave the selection, each time for longer. Holdfast may be the
+// cause: one Application selects objects by a label that another Application holds on the objects that the label
+// selects. It compares the matches with those of the previous reconciliation, and records them.
 func (g *gatherer) delayChurn(selected map[manifest.ID][]intent.Selection) {
 	m, now := g.memory, g.Input.Now
 	for id := range m.selected {

@@ -22,8 +22,9 @@ func observes(app *v1alpha1.Application) bool {
 	return app.Spec.Mode == v1alpha1.ModeObserve && app.DeletionTimestamp == nil
 }
 
-// findUnmarked finds the objects of an observe-only Application that no watch of tracking labels shows, and
-// reports whether they have changed.
+// findUnmarked finds the objects of an observe-only Application that no watch of tracking labels shows, and reports
+// whether they have changed since the last reconciliation. Then the watches must be set again. It runs after
+// addMarked, because a label can appear or disappear.
 func (g *gatherer) findUnmarked() bool {
 	g.unmarked = nil
 	if observes(g.request.Application) && g.request.Shared != nil {
@@ -60,9 +61,9 @@ func (g *gatherer) named() cluster.Named {
 	return named
 }
 
-// addNamed adds the objects that are watched by name. A watch has the rights of the controller. So an object
-// is added only after the Application's ServiceAccount has read it, once for each generation of the spec and
-// each UID.
+// addNamed adds the objects that are watched by name. A watch has the rights of the controller. So an object is added
+// only after the Application's ServiceAccount has read it, once for each generation of the spec and each UID. Source:
+// docs/semantics.md, "Shared objects", "Permissions".
 func (g *gatherer) addNamed(ctx context.Context) error {
 	if g.request.Shared == nil {
 		return nil
@@ -73,6 +74,7 @@ func (g *gatherer) addNamed(ctx context.Context) error {
 	for _, id := range ids {
 		kind := g.kinds.find(g.desired[id])
 		delete(g.memory.unwatched, id)
+		// The object may have the tracking label, too. Only a permitted read counts.
 		delete(g.Input.Live, id)
 		if kind == nil || kind.cause() != nil {
 			continue
@@ -108,8 +110,9 @@ func (g *gatherer) locationOf(id manifest.ID) cluster.Location {
 	return cluster.Location{ID: id, Mapping: g.kinds.find(g.desired[id]).Mapping, Shared: g.shared[id], ReadOnly: observes(g.request.Application)}
 }
 
-// permitted returns the object if the ServiceAccount may read it; nil if it does not exist or may not be
-// read.
+// permitted returns the object if the ServiceAccount may read it; nil if it does not exist or may not be read. If it
+// reads the object, it returns the result of the read, which has managedFields. A denied read blocks the object with
+// increasing backoff.
 func (g *gatherer) permitted(ctx context.Context, at cluster.Location, object map[string]any) map[string]any {
 	app := g.Input.Application
 	asked := readPermission{generation: app.Generation, account: app.Spec.ServiceAccountName, uid: uidOf(object)}
@@ -141,6 +144,9 @@ func (g *gatherer) permitted(ctx context.Context, at cluster.Location, object ma
 // addHolders adds the other Applications that objects name as holders or that the status waits for. The cache may
 // lack an Application that was just created or that this controller does not select. So they are read from the API
 // server when this Application begins to hold fields, and before a claim is ignored.
+//
+// In g.Input.Holders, nil means that the Application does not exist. A missing key means that this is unknown.
+// Source: docs/semantics.md, "Several Applications share an object".
 func (g *gatherer) addHolders(ctx context.Context) {
 	app := g.Input.Application
 	if g.request.Holder == nil {
@@ -175,7 +181,8 @@ func (g *gatherer) addHolders(ctx context.Context) {
 }
 
 // readHolder reads a holder from the API server, if it is in the same namespace. It removes a holder that it cannot
-// read, because the holder may exist.
+// read, because the holder may exist. For another namespace, an empty cache shows nothing, because the controller may
+// not select that Application.
 func (g *gatherer) readHolder(ctx context.Context, name string, cached *v1alpha1.Application) {
 	if !claim.IsInNamespaceOf(g.Input.Application, name) {
 		if cached == nil {
@@ -195,7 +202,9 @@ func (g *gatherer) readHolder(ctx context.Context, name string, cached *v1alpha1
 // Application decides about the object within milliseconds, or cannot.
 const longestYield = 5 * time.Second
 
-// addOlder adds the older Applications that may claim fields of shared objects.
+// addOlder adds the older Applications that may claim fields of shared objects, for at most longestYield per object,
+// generation and UID. It records since when this Application yields to them. Source: docs/semantics.md, "Several
+// Applications share an object", "Precedence".
 func (g *gatherer) addOlder() {
 	before := g.memory.yields
 	g.memory.yields = nil

@@ -30,11 +30,11 @@ import (
 // to write the Application.
 const SliceGrace = 10 * time.Minute
 
-// sliceStore stores parts of Applications in slices. Without Slices, it joins nothing.
+// sliceStore stores parts of Applications in slices. Without Slices, it joins nothing. It has no state of its own.
 type sliceStore struct{ Slices }
 
-// join joins an Application with its slices, as far as possible. The error is a *plan.Problem if the
-// Application is too incomplete to continue.
+// join returns an Application that is joined with its slices, as far as possible. It does not change app, and returns
+// app itself if it has no slices. The error is a *plan.Problem if the Application is too incomplete to continue.
 func (s sliceStore) join(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error) {
 	if s.Slices == nil {
 		return app, nil
@@ -62,16 +62,19 @@ func (s sliceStore) getSlice(ctx context.Context, namespace string) slice.Get {
 	}
 }
 
-// drop deletes a slice. Collect retries it after an error.
+// drop deletes a slice. It only logs an error, because Collect retries it.
 func (s sliceStore) drop(ctx context.Context, dropped Slice) {
 	if err := s.Delete(ctx, dropped); err != nil {
 		klog.FromContext(ctx).V(1).Info("Deferring the deletion of a slice", "slice", dropped.NamespacedName, "reason", err.Error())
 	}
 }
 
-// Collect deletes the slices of an Application that it does not name, or all slices if the Application does
-// not exist; m is then nil. It returns when to call it again, 0 for when something changes. Without such
-// slices, it sends no request.
+// Collect deletes the slices of an Application that it does not name, or all slices if the Application does not
+// exist; m is then nil. It returns when to call it again, 0 for when something changes. Without such slices, it sends
+// no request.
+//
+// A slice that no Application names may belong to a client that is about to name it. So Collect deletes only slices
+// that are older than SliceGrace, that this Application has named before, or that are being deleted.
 func (r *Reconciler) Collect(ctx context.Context, application types.NamespacedName, m *State) (time.Duration, error) {
 	if r.Slices == nil {
 		return 0, nil
@@ -80,6 +83,7 @@ func (r *Reconciler) Collect(ctx context.Context, application types.NamespacedNa
 	if len(seen) == 0 {
 		return 0, nil
 	}
+	// formerly has the slices that the Application has named and that still exist. Their grace period is over.
 	var formerly []string
 	identity := &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: application.Namespace, Name: application.Name}}
 	named := slice.Names(r.Home.Latest(identity))
@@ -120,6 +124,7 @@ func (r *Reconciler) Collect(ctx context.Context, application types.NamespacedNa
 	return after, nil
 }
 
+// nameOf returns the key of an Application.
 func nameOf(app *v1alpha1.Application) types.NamespacedName {
 	return types.NamespacedName{Namespace: app.Namespace, Name: app.Name}
 }

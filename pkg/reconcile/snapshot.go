@@ -23,17 +23,21 @@ import (
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
-// Request is the input of one reconciliation.
+// Request is the input of Decide and Gather. The functions in it may be nil: then the command line, which has no
+// controller, does without their results.
 type Request struct {
 	Application *v1alpha1.Application
 	// Source is the translation of spec.tosca or spec.csar; nil for spec.manifest.
 	Source *intent.Source
 	// Memory is the state of the Application from previous reconciliations.
-	Memory   *State
+	Memory *State
+	// Hooks are the listeners that change manifests.
 	Hooks    *hooks.Hooks
 	Callback hooks.Callback
-	Rules    plan.ContestPolicy
-	Now      time.Time
+	// Rules define when a field is contested.
+	Rules plan.ContestPolicy
+	// Now is the time of the decision. All parts of a plan use this time.
+	Now time.Time
 	// Kinds are resolved in addition to the kinds that the Application names.
 	Kinds []schema.GroupVersionKind
 	// Users returns the users who wrote these versions, if they are known. If it is nil, no user is known.
@@ -52,35 +56,41 @@ type Request struct {
 	MayList func(ctx context.Context, mapping cluster.Mapping, r cluster.ObjectRange) error
 }
 
-// Snapshot is the gathered input of a decision.
+// Snapshot is the gathered input of a decision. During act, only Input.Live is read concurrently; nothing in the
+// Snapshot is changed, except through memory.
 type Snapshot struct {
-	Input  plan.Input
+	Input plan.Input
+	// memory is the State of the Application. During act, outcomeRecorder.mu guards it.
 	memory *State
-	kinds  *knownKinds
+	// kinds has all kinds that were resolved.
+	kinds *knownKinds
 	// shared has the desired objects that are shared.
 	shared map[manifest.ID]bool
-	// reads has the objects that are processed: see Target.Processed.
+	// reads has the writes of other clients that this reconciliation takes into account: see Target.Processed.
 	reads []read
 	// users is Request.Users.
 	users func([]v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User
 }
 
-// read is an object that is processed, and the writes to it that are known.
+// read is an object whose observed writes are processed, and the writes that were known when it was gathered. Later
+// writes remain unprocessed.
 type read struct {
 	at      cluster.Location
 	written writer.Activity
 }
 
-// markProcessed marks the writes to all objects as processed. The writes that are needed for longer are
-// recorded by then.
+// markProcessed marks the writes to all objects as processed. The State has recorded by then those that a later
+// reconciliation needs. It is not called if a reconciliation fails earlier, so that the next one can still name the
+// writers.
 func (s *Snapshot) markProcessed(target Target) {
 	for _, l := range s.reads {
 		target.Processed(l.at, l.written)
 	}
 }
 
-// Decide gathers and decides. It repeats both if hooks have added objects of kinds that are not resolved yet.
-// The error is ErrNotSeen while the first list of a watch is not complete.
+// Decide gathers and decides. It repeats both if hooks have added objects of kinds that are not resolved yet. Each
+// repetition adds a kind to the State, so it ends. The error is ErrNotSeen while the first list of a watch is not
+// complete. Decide writes nothing to a cluster, but it changes the State in the Request.
 func Decide(ctx context.Context, v Reader, r Request) (*Snapshot, *plan.Plan, error) {
 	for {
 		s, err := Gather(ctx, v, r)
@@ -94,6 +104,8 @@ func Decide(ctx context.Context, v Reader, r Request) (*Snapshot, *plan.Plan, er
 	}
 }
 
+// decide returns the plan for the snapshot. A deletion is decided from the stored status: a status can be postponed
+// only if everything that a deletion needs is unchanged (see delayOf).
 func (s *Snapshot) decide() *plan.Plan {
 	if s.Input.Application.DeletionTimestamp != nil {
 		return plan.DecideDeletion(s.Input)
@@ -105,7 +117,9 @@ func (s *Snapshot) decide() *plan.Plan {
 	return plan.Decide(input)
 }
 
-// inputWithPendingStatus returns the input with the pending status, if a report was postponed.
+// inputWithPendingStatus returns the input with the pending status, if a report was postponed. Values that were
+// learned since would otherwise be decided again from the stored status. It copies the Application, because the
+// original is compared with later statuses.
 func (s *Snapshot) inputWithPendingStatus() plan.Input {
 	status := s.memory.PendingStatus()
 	if status == nil {
@@ -146,8 +160,9 @@ type gatherer struct {
 	selections []intent.Selection
 }
 
-// Gather resolves the kinds of an Application, sets the watches, and collects the live objects. It sends no
-// request for kinds that are known and watched.
+// Gather resolves the kinds of an Application, sets the watches, and collects the live objects. It sends no request
+// for kinds that are known and watched. It returns ErrNotSeen while a first list is not complete, and another error
+// if an object that may exist cannot be read.
 func Gather(ctx context.Context, v Reader, r Request) (*Snapshot, error) {
 	app := r.Application
 	manifests := manifestsOf(app, r.Source)
@@ -162,6 +177,7 @@ func Gather(ctx context.Context, v Reader, r Request) (*Snapshot, error) {
 	if observes(app) {
 		g.unmarked = r.Memory.unmarked
 	}
+	// Need starts watches and ends those that are no longer needed, before anything reads the stores.
 	v.Need(s.kinds.resources(), namespacesOf(app, manifests), g.named(), g.ranges())
 	s.Input = plan.Input{
 		Application: app, Kinds: s.kinds, Memory: &r.Memory.plan, ContestPolicy: r.Rules, Now: r.Now,
@@ -172,6 +188,7 @@ func Gather(ctx context.Context, v Reader, r Request) (*Snapshot, error) {
 	if waiting == nil && g.findUnmarked() {
 		v.Need(s.kinds.resources(), namespacesOf(app, manifests), g.named(), g.ranges())
 	}
+	// All of them are called even if one has to wait, so that all watches start together.
 	if err := cmp.Or(waiting, g.addNamed(ctx), g.addSelected(ctx), g.addProfiles(ctx)); err != nil {
 		return nil, err
 	}
@@ -179,6 +196,8 @@ func Gather(ctx context.Context, v Reader, r Request) (*Snapshot, error) {
 	g.addOlder()
 	g.addUnwatchedCache()
 	g.addKindProblems()
+	// The order below matters. Cached objects do not replace those of a watch, kinds with problems are not read, and
+	// holders are read for all live objects that were found.
 	if r.ReadDesired {
 		g.addDesired(ctx)
 	}
@@ -187,7 +206,8 @@ func Gather(ctx context.Context, v Reader, r Request) (*Snapshot, error) {
 	return s, err
 }
 
-// manifestsOf returns the manifests of an Application that can be decoded, without unused Helm hooks.
+// manifestsOf returns the manifests of an Application that can be decoded, without unused Helm hooks. The plan
+// reports those that cannot be decoded. The caller must not change the manifests.
 func manifestsOf(app *v1alpha1.Application, source *intent.Source) []map[string]any {
 	if source != nil {
 		return slices.DeleteFunc(slices.Clone(source.Objects), manifest.IsUnusedHook)
@@ -234,6 +254,7 @@ func (g *gatherer) addMarked(ctx context.Context) error {
 		}
 		maps.Copy(g.Input.FinishedJobs, g.view.Ended(kind.GroupKind(), kind.Mapping))
 		for id, object := range marked {
+			// Two served versions of one kind list the same object. The version of the manifest is used.
 			if version := g.desired[id]; g.Input.Live[id] == nil || version == kind.gvk {
 				g.Input.Live[id] = object
 			}
@@ -251,6 +272,7 @@ func (g *gatherer) addWritten() {
 		}
 		for id, written := range g.view.Written(kind.GroupKind(), kind.Mapping) {
 			metadata, _ := g.Input.Live[id]["metadata"].(map[string]any)
+			// The store records a deletion without managedFields.
 			isGone := g.Input.Live[id] == nil && written.ManagedFields == nil
 			if version, _ := metadata["resourceVersion"].(string); version != written.ResourceVersion && !isGone {
 				continue
@@ -271,7 +293,8 @@ func (g *gatherer) addProfiles(ctx context.Context) (err error) {
 	return err
 }
 
-// addUnwatchedCache adds the objects that were read and are in no watch.
+// addUnwatchedCache adds the objects that were read and are in no watch, and drops those that are watched now or must
+// be read again. Without this cache, a conflicting object would be read in each reconciliation.
 func (g *gatherer) addUnwatchedCache() {
 	for id, f := range g.memory.unwatched {
 		if _, watched := g.Input.Live[id]; watched || !g.Input.Now.Before(f.until) {
@@ -282,7 +305,8 @@ func (g *gatherer) addUnwatchedCache() {
 	}
 }
 
-// addKindProblems adds the problems of kinds to all objects of these kinds.
+// addKindProblems blocks the objects of kinds with problems. A desired object is blocked also if only its version is
+// not served. A recorded object can be processed in another version.
 func (g *gatherer) addKindProblems() {
 	for id, gvk := range g.desired {
 		if kind := g.kinds.find(gvk); kind != nil && kind.cause() != nil {
@@ -300,7 +324,8 @@ func (g *gatherer) addKindProblems() {
 // ReadsAtOnce is the maximum number of objects that are read in parallel.
 const ReadsAtOnce = 16
 
-// addDesired reads the desired objects that are in no watch.
+// addDesired reads the desired objects that are in no watch, up to ReadsAtOnce in parallel. Errors are recorded as
+// problems of the objects. mu guards the maps of g.Input until all reads have ended.
 func (g *gatherer) addDesired(ctx context.Context) {
 	var mu sync.Mutex
 	var reads errgroup.Group
@@ -327,9 +352,10 @@ func (g *gatherer) addDesired(ctx context.Context) {
 	_ = reads.Wait() // the errors are in g.Input.Blocked
 }
 
-// addUnwatched reads objects that may exist, are no longer desired, and are in no store. An object that lost
-// the tracking label is not gone until a read returns that. An object whose create had no response may not be
-// in the watch yet.
+// addUnwatched reads objects that may exist, are no longer desired, and are in no store. An object that lost the
+// tracking label is not gone until a read returns that. An object whose create had no response may not be in the
+// watch yet. The error is the problem of an object that is not in the inventory: without its state, nothing may be
+// decided, because no resource could report it.
 func (g *gatherer) addUnwatched(ctx context.Context) error {
 	recorded := map[manifest.ID]bool{}
 	for _, status := range g.Input.Application.Status.Resources {
@@ -354,8 +380,8 @@ func (g *gatherer) addUnwatched(ctx context.Context) error {
 	return nil
 }
 
-// addLeft reads an object unless it is desired, already known, or of a kind that cannot be read. It returns
-// the problem that prevents the read now.
+// addLeft reads an object unless it is desired, already known, or of a kind that cannot be read. It returns the
+// problem that prevents the read now; nil if the object was read or does not exist.
 func (g *gatherer) addLeft(ctx context.Context, id manifest.ID) *plan.Problem {
 	if g.Input.Live[id] != nil {
 		delete(g.memory.unanswered, id)
@@ -394,6 +420,8 @@ func (s *Snapshot) unannounced() *plan.Problem {
 	return nil
 }
 
+// request returns the Request of one reconciliation. ReadDesired remains false: the controller creates first, and
+// reads only what already exists (docs/design.md, "Requests").
 func (r *Reconciler) request(app *v1alpha1.Application, m *State, target Target, source *intent.Source) Request {
 	request := Request{Application: app, Source: source, Memory: m, Hooks: r.Hooks, Rules: r.Rules, Now: r.Now(), Shared: target.Shared, MayList: target.MayList}
 	if r.Callback != nil {
@@ -411,7 +439,9 @@ func (r *Reconciler) request(app *v1alpha1.Application, m *State, target Target,
 	return request
 }
 
-// holder returns another Application by its namespace/name; nil if there is none.
+// holder returns another Application by its namespace/name; nil if there is none. Its slices are not joined, so its
+// inventory can be incomplete. Package plan treats an Application with record slices as one whose fields are not
+// known.
 func (r *Reconciler) holder(ctx context.Context, name string, read bool) (*v1alpha1.Application, error) {
 	key := &v1alpha1.Application{}
 	key.Namespace, key.Name, _ = strings.Cut(name, "/")
