@@ -10,7 +10,11 @@ import (
 	"holdfast.dev/holdfast/pkg/shard"
 )
 
-// Begin starts to handle the Applications of a slot. It writes only while held returns no error.
+// Begin starts to handle the Applications of a slot. It writes only while held returns no error. It implements
+// shard.Work, as does End: the goroutine of the Runner calls Begin, and a goroutine of its own calls End.
+//
+// The slot is recorded before its Applications are queued. So an Application whose event arrives in between is queued
+// by the event or by Begin, or by both.
 func (c *Controller) Begin(number int, held func() error) {
 	//nolint:forbidigo // it lives as long as the slot
 	ctx, abandon := context.WithCancelCause(context.Background())
@@ -18,6 +22,7 @@ func (c *Controller) Begin(number int, held func() error) {
 	s.mu.Lock()
 	s.held[number] = &slot{held: held, ctx: ctx, abandon: abandon}
 	select {
+	// An earlier slot has closed the channel.
 	case <-s.begun:
 	default:
 		close(s.begun)
@@ -34,14 +39,18 @@ func (c *Controller) Begin(number int, held func() error) {
 	c.templates.Again()
 }
 
-// End stops handling the Applications of a slot. It returns after their reconciles have ended and their
-// state is dropped. If the slot is lost, it abandons the running reconciles, because another process may
-// handle the Applications already.
+// End stops handling the Applications of a slot. It returns after their reconciles have ended and their state is
+// dropped. If the slot is lost, it abandons the running reconciles, because another process may handle the
+// Applications already.
+//
+// The Runner releases the Lease only after End has returned. If the Lease is lost while End runs, the Runner calls
+// End again with lost, which cancels the reconciles that the first call waits for.
 func (c *Controller) End(number int, lost bool) {
 	s := c.slots
 	s.mu.Lock()
 	h := s.held[number]
 	if h != nil {
+		// From here on, no reconcile of the slot begins, and events queue none of its Applications.
 		h.ending = true
 	}
 	s.mu.Unlock()
@@ -51,10 +60,12 @@ func (c *Controller) End(number int, lost bool) {
 	if lost {
 		h.abandon(ErrNotLeading)
 	}
+	// A reconcile that takes longer is canceled. The next process continues its work.
 	late := time.AfterFunc(c.options.Drain, func() { h.abandon(nil) })
 	h.reconciles.Wait()
 	late.Stop()
 	applications := c.registry.remembered(func(uid types.UID) bool { return shard.SlotForUID(string(uid), s.n) == number })
+	// After an abandoned reconcile, the states may be those of a request without a response.
 	if h.ctx.Err() == nil {
 		ctx, cancel := context.WithTimeout(cluster.WithFence(h.ctx, h.held), flushTime)
 		c.flush(ctx, applications)
@@ -66,6 +77,7 @@ func (c *Controller) End(number int, lost bool) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// The slot may have been taken again in the meantime.
 	if s.held[number] == h {
 		delete(s.held, number)
 	}

@@ -12,13 +12,16 @@ import (
 // mostCalled limits the number of Applications in a callbackCache.
 const mostCalled = 1024
 
-// callbackCache has the Applications of recent callbacks, so that a callback costs the same whether its
-// Application is large, small or missing.
+// callbackCache has the Applications of recent callbacks, so that a callback costs the same whether its Application
+// is large, small or missing. When it is full, it is emptied. The handlers of callbacks use it concurrently.
 type callbackCache struct {
-	mu   sync.Mutex
+	mu sync.Mutex
+	// apps has only the metadata and the hooks of each Application. They must not be changed.
 	apps map[types.NamespacedName]*v1alpha1.Application
 }
 
+// applicationOf returns the metadata and the hooks of an Application in this version. It returns nil if the
+// Application cannot be decoded.
 func (s *callbackCache) applicationOf(object *cluster.Object) *v1alpha1.Application {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -31,13 +31,18 @@ const (
 	mostAnswer = 16 << 10
 )
 
-// shutdownCaller calls workloads that are being shut down, and keeps the results.
+// shutdownCaller calls workloads that are being shut down, and keeps the results. A result is known from begin to
+// forget. The shutdown of each Application is recorded in its status, so a lost result costs only its message.
 type shutdownCaller struct {
+	// dial replaces the network in tests; nil for the cluster's network.
 	dial dialer
-	// running counts the calls without a response so far.
+	// running counts the calls without a response so far. Calls are started only by workers, and Controller.work
+	// waits after the workers have ended.
 	running sync.WaitGroup
 
-	mu   sync.Mutex
+	mu sync.Mutex
+	// last has the result of the last call, by the UID of the Application; nil while a call is running or after a
+	// success.
 	last map[types.UID]error
 }
 
@@ -92,6 +97,7 @@ func leadsTo(service map[string]any, address string) error {
 	return nil
 }
 
+// sameAddress reports whether a field of a Service has an IP address. It returns false for a missing field.
 func sameAddress(text any, ip netip.Addr) bool {
 	parsed, err := netip.ParseAddr(fmt.Sprint(text))
 	return err == nil && parsed == ip
@@ -128,13 +134,16 @@ func (s *shutdownCaller) note(application types.UID, err error) {
 	}
 }
 
+// forget drops the result of an Application. A call that is running then records none.
 func (s *shutdownCaller) forget(application types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.last, application)
 }
 
-// send calls the Service. The request does not contain the token, because the workload already has it.
+// send calls the Service, and returns nil if the response has a status 2xx. service is the live Service; nil if it
+// does not exist. The request does not contain the token, because the workload already has it. Errors contain nothing
+// of the response.
 func (s *shutdownCaller) send(ctx context.Context, app *v1alpha1.Application, hook v1alpha1.ShutdownHook, service map[string]any) error {
 	if service == nil {
 		return fmt.Errorf("the Service %s is not among the resources", hook.Service)
@@ -183,6 +192,8 @@ func whyNoAnswer(err error) error {
 	return errors.New("it sent no valid HTTP response")
 }
 
+// shutdownURL returns the URL of the workload: the cluster name of the Service in the Application's namespace, with
+// port, path and query of the hook. A path that cannot be parsed is used literally.
 func shutdownURL(app *v1alpha1.Application, hook v1alpha1.ShutdownHook) string {
 	scheme, path := hook.Scheme, hook.Path
 	if scheme == "" {

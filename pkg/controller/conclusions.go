@@ -9,14 +9,16 @@ import (
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
-// conclusions reports the outcomes of reconciles to users: in metrics, notifications and events.
+// conclusions reports the outcomes of reconciles to users: in metrics, notifications and events. The workers share
+// it. Each of its parts is safe for concurrent use.
 type conclusions struct {
 	registry     *registry
 	metrics      *Metrics
 	notifier     Notifier
 	sharers      *sharers
 	objectEvents *objectEvents
-	accountOf    func(app *v1alpha1.Application) string
+	// accountOf returns the ServiceAccount of an Application, which also creates the events on its objects.
+	accountOf func(app *v1alpha1.Application) string
 }
 
 // Concluded implements reconcile.ApplicationClient.
@@ -26,8 +28,8 @@ func (c *conclusions) Concluded(app *v1alpha1.Application, p *plan.Plan, outcome
 	c.objectEvents.record(app, c.accountOf(app), result.NewHistory)
 }
 
-// observe counts the corrections of a plan, updates the state of the Application that the metrics report,
-// and sends notifications.
+// observe counts the corrections of a plan, updates the state of the Application that the metrics report, and sends
+// notifications. The previous state is that of this process, or after a restart that of the stored status.
 func (c *conclusions) observe(app *v1alpha1.Application, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome, result plan.Result) {
 	now := seenIn(result.Status)
 	now.suspended = p.Suspended() && app.DeletionTimestamp == nil
@@ -39,6 +41,7 @@ func (c *conclusions) observe(app *v1alpha1.Application, p *plan.Plan, outcomes 
 	metrics.happened(result.NewHistory)
 	metrics.contested(before.contestedFields, now.contestedFields)
 	notify(c.notifier, app, before, result)
+	// The first record of an object determines the client that is counted for it.
 	writers := map[manifest.ID]string{}
 	for _, h := range result.NewHistory {
 		if _, known := writers[h.ID]; !known {

@@ -76,25 +76,37 @@ type Options struct {
 // reconciles are then abandoned immediately.
 var ErrNotLeading = errors.New("this process is no longer the leader")
 
-// Controller holds the Applications of one API server.
+// Controller holds the Applications of one API server. Its exported methods can be called from any goroutine; Run
+// only once.
 type Controller struct {
-	options      Options
-	client       *cluster.Client
-	target       *targetCluster
-	reconciler   *reconcile.Reconciler
+	// options are the options with their defaults.
+	options Options
+	client  *cluster.Client
+	// target is the cluster with the held objects.
+	target     *targetCluster
+	reconciler *reconcile.Reconciler
+	// registry queues Applications, and has their state between reconciles.
 	registry     *registry
 	applications *applicationClient
 	slices       *sliceClient
 	templates    *templates.Templates
-	synced       chan struct{}
-	slots        *slots
-	sharers      *sharers
-	calls        *shutdownCaller
-	called       callbackCache
+	// synced is closed when the first lists of Applications are complete.
+	synced chan struct{}
+	// slots determine which Applications this process handles.
+	slots *slots
+	// sharers is the index of Applications that share objects.
+	sharers *sharers
+	// calls are the calls of workloads that are shutting down.
+	calls *shutdownCaller
+	// called caches the Applications of callbacks.
+	called callbackCache
+	// events are those about Applications, objectEvents those on held objects.
 	events       *eventSender
 	objectEvents *objectEvents
 }
 
+// withDefaults returns the options with a value for each field that must not be empty. Users, Notify, Dial, Hooks and
+// Leading can remain nil.
 func (o Options) withDefaults() Options {
 	if o.Concurrency <= 0 {
 		o.Concurrency = 16
@@ -144,8 +156,8 @@ func (c *Controller) Ready() bool {
 	return true
 }
 
-// manifests returns the manifests of an Application from its store, or nil if the store does not contain
-// it.
+// manifests returns the manifests of an Application from its store, or nil if the store does not contain it. Stores
+// call it to compress objects, from goroutines of watches, and without a lock.
 func (c *Controller) manifests(uid types.UID) *cluster.Manifests {
 	key, known := c.registry.key(uid)
 	if !known {
@@ -157,6 +169,7 @@ func (c *Controller) manifests(uid types.UID) *cluster.Manifests {
 	return nil
 }
 
+// keyOf returns the key of an Application in stores and queues.
 func keyOf(app *v1alpha1.Application) types.NamespacedName {
 	return types.NamespacedName{Namespace: app.Namespace, Name: app.Name}
 }

@@ -16,9 +16,11 @@ type eventLimiter struct {
 	now   func() time.Time
 	limit *rate.Limiter
 	mu    sync.Mutex
-	sent  map[string]time.Time
+	// sent maps the digest of each text to the time when it was last sent.
+	sent map[string]time.Time
 }
 
+// newNotes returns a limiter without texts.
 func newNotes(now func() time.Time) *eventLimiter {
 	return &eventLimiter{now: now, limit: rate.NewLimiter(eventRate, eventBurst), sent: map[string]time.Time{}}
 }
@@ -29,7 +31,8 @@ func digestOf(note string) string {
 	return strconv.FormatUint(h.Sum64(), 16)
 }
 
-// admit adds a text, and reports whether it may be sent. It returns false if there are too many texts.
+// admit adds a text, and reports whether it may be sent. It returns false if there are too many texts, or too many
+// new ones per second. A known text is always admitted, because it adds no series.
 func (n *eventLimiter) admit(digest string) bool {
 	now := n.now()
 	n.mu.Lock()

@@ -20,8 +20,10 @@ type recorder interface {
 	Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any)
 }
 
-// eventSender emits events about Applications and custom resources.
+// eventSender emits events about Applications and custom resources, with the controller's own permissions. Workers
+// call it concurrently.
 type eventSender struct {
+	// recorder is set by start, before the first reconcile.
 	recorder recorder
 	// notes are the texts of recent events.
 	notes *eventLimiter
@@ -29,8 +31,8 @@ type eventSender struct {
 	templated func(apiVersion, kind string) bool
 }
 
-// start starts to send events. A separate goroutine sends them, and combines repeated events into a
-// series.
+// start starts to send events, until stop is called. A separate goroutine sends them, and combines repeated events
+// into a series. Events that do not fit into its queue are dropped.
 func (s *eventSender) start(ctx context.Context, config *rest.Config) (stop func(), err error) {
 	client, err := eventsv1.NewForConfig(config)
 	if err != nil {
@@ -48,8 +50,8 @@ func (s *eventSender) start(ctx context.Context, config *rest.Config) (stop func
 	return broadcaster.Shutdown, nil
 }
 
-// announce emits an event about an Application, and about the custom resource from which the Application
-// was created.
+// announce emits an event about an Application, and about the custom resource from which the Application was created.
+// It does nothing if event is nil.
 func (s *eventSender) announce(app *v1alpha1.Application, event *plan.Event) {
 	if event == nil {
 		return
@@ -62,8 +64,9 @@ func (s *eventSender) announce(app *v1alpha1.Application, event *plan.Event) {
 	}
 }
 
-// send emits an event. A series has the text of its first event, so an event with another text starts
-// its own series as long as there are not too many.
+// send emits an event. A series has the text of its first event, so an event with another text starts its own series
+// as long as there are not too many: its digest is part of the action. Beyond that, the event has a text without
+// values, event.Redacted.
 func (s *eventSender) send(regarding runtime.Object, event *plan.Event) {
 	kind := corev1.EventTypeNormal
 	if event.Warning {

@@ -16,11 +16,12 @@ import (
 type applicationClient struct {
 	client *cluster.Client
 	store  *cluster.ApplicationStore
-	// onWritten is called after each write.
+	// onWritten is called after each write, without a lock. The watch will not report the write.
 	onWritten func()
 }
 
-// application returns an Application from the store, or nil if it does not exist.
+// application returns an Application from the store, or nil if it does not exist. It decodes the Application each
+// time, so the caller owns the result. Slices are not joined.
 func (a *applicationClient) application(key types.NamespacedName) (*v1alpha1.Application, error) {
 	object := a.store.Get(key)
 	if object == nil {
@@ -38,14 +39,17 @@ func (a *applicationClient) Latest(app *v1alpha1.Application) *v1alpha1.Applicat
 	return latest
 }
 
+// Read does not add the result to the store, because the watch delivers it.
 func (a *applicationClient) Read(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error) {
 	return a.client.GetApplication(ctx, keyOf(app))
 }
 
+// WriteMetadata returns the written Application, which is in the store by then.
 func (a *applicationClient) WriteMetadata(ctx context.Context, app *v1alpha1.Application, finalizers []string, annotations map[string]string) (*v1alpha1.Application, error) {
 	return a.written(a.client.WriteMetadata(ctx, app, finalizers, annotations))
 }
 
+// WriteStatus returns the written Application, which is in the store by then.
 func (a *applicationClient) WriteStatus(ctx context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) (*v1alpha1.Application, error) {
 	return a.written(a.client.WriteStatus(ctx, app, status))
 }
@@ -62,8 +66,9 @@ func (a *applicationClient) written(raw []byte, err error) (*v1alpha1.Applicatio
 	return app, a.wrote(raw)
 }
 
-// wrote adds the JSON of a written Application to the store before the watch delivers it, so that the watch
-// event starts no reconcile, and no other reconcile before the event writes the same again.
+// wrote adds the JSON of a written Application to the store before the watch delivers it, so that the watch event
+// starts no reconcile, and no other reconcile before the event writes the same again. The store keeps the newer of
+// both, so their order has no effect.
 func (a *applicationClient) wrote(raw []byte) error {
 	content, err := manifest.DecodeJSON(raw)
 	if err != nil {
@@ -85,6 +90,7 @@ type home struct {
 	forget func(types.UID)
 }
 
+// Again queues the Application as if one of its objects had changed.
 func (h home) Again(app *v1alpha1.Application) { h.registry.ObjectChanged(app.UID) }
 
 // Forget drops the state of an Application without Holdfast's finalizer, because later events of its objects
@@ -100,6 +106,7 @@ func (h home) Forget(app *v1alpha1.Application) error {
 
 func (h home) Announce(app *v1alpha1.Application, event *plan.Event) { h.events.announce(app, event) }
 
+// Report implements reconcile.ApplicationClient: see registry.mayReport.
 func (h home) Report(app *v1alpha1.Application) (done func()) {
 	return h.registry.mayReport(keyOf(app))
 }
@@ -107,8 +114,9 @@ func (h home) Report(app *v1alpha1.Application) (done func()) {
 // flushTime limits flush.
 const flushTime = 5 * time.Second
 
-// flush writes the reports that are still postponed after the last reconcile of their Applications. If a
-// report is not written in time, only the time of a correction is lost.
+// flush writes the reports that are still postponed after the last reconcile of their Applications. If a report is
+// not written in time, only the time of a correction is lost. It uses the states without a lock, so none of these
+// Applications may be reconciled at the same time.
 func (c *Controller) flush(ctx context.Context, memories map[types.UID]*memory) {
 	for uid, m := range memories {
 		if ctx.Err() != nil {

@@ -7,7 +7,9 @@ import (
 	"holdfast.dev/holdfast/pkg/hooks"
 )
 
-// standardHooks returns the controller's own listeners, followed by those of its options.
+// standardHooks returns the controller's own listeners, followed by those of its options; more can be nil. If the
+// options have listeners that change manifests, the status lists their names, so that the command line can warn that
+// it lacks them.
 func standardHooks(callback func() hooks.Callback, more *hooks.Hooks) *hooks.Hooks {
 	own := hooks.New()
 	own.ApplicationMangling.Listen("callback", func(m *hooks.Mangling) error { return needCallback(m, callback()) })
@@ -25,8 +27,8 @@ func standardHooks(callback func() hooks.Callback, more *hooks.Hooks) *hooks.Hoo
 	return own.And(more)
 }
 
-// Application returns an Application from the store for a callback, with only its metadata and hooks. It
-// returns nil if there is none.
+// Application returns an Application from the store for a callback, with only its metadata and hooks. It returns nil
+// if there is none. Any goroutine can call it. The caller must not change the result.
 func (c *Controller) Application(namespace, name string) *v1alpha1.Application {
 	object := c.applications.store.Get(types.NamespacedName{Namespace: namespace, Name: name})
 	if object == nil {
@@ -35,8 +37,8 @@ func (c *Controller) Application(namespace, name string) *v1alpha1.Application {
 	return c.called.applicationOf(object)
 }
 
-// CallbackChanged queues the Applications with hooks after the address of the callback server, or its
-// certificate, has changed.
+// CallbackChanged queues the Applications with hooks after the address of the callback server, or its certificate,
+// has changed. Their reconciles update the Secrets of the workloads. Before Run, it has no effect.
 func (c *Controller) CallbackChanged() {
 	for _, key := range c.registry.keys() {
 		if app := c.Application(key.Namespace, key.Name); app != nil && len(hooks.Purposes(app)) > 0 {

@@ -8,12 +8,13 @@ import (
 	"holdfast.dev/holdfast/pkg/cluster"
 )
 
-// kindWaits has the Applications that wait for kinds of an API group.
+// kindWaits has the Applications that wait for kinds of an API group. Reconciles add waits. A new version of the
+// Application, or its deletion, ends them, because the next reconcile adds those that it still needs.
 type kindWaits struct {
 	mapper *cluster.Mapper
 
 	mu sync.Mutex
-	// waiting has the Applications by group.
+	// waiting has the Applications by group. No set in it is empty.
 	waiting map[string]map[types.NamespacedName]struct{}
 }
 
@@ -21,8 +22,8 @@ func newKindWaits(mapper *cluster.Mapper) *kindWaits {
 	return &kindWaits{mapper: mapper, waiting: map[string]map[types.NamespacedName]struct{}{}}
 }
 
-// add queues an Application when a kind of the group changes. It ignores names that cannot be a
-// group.
+// add queues an Application when a kind of the group changes. It ignores names that cannot be a group, because users
+// can write any text there.
 func (k *kindWaits) add(group string, key types.NamespacedName) {
 	if !cluster.IsGroup(group) {
 		return

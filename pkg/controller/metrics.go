@@ -18,8 +18,8 @@ import (
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
-// Metrics are the holdfast_* metrics of one process. A user cannot add an unlimited number of values to any
-// label.
+// Metrics are the holdfast_* metrics of one process. A user cannot add an unlimited number of values to any label.
+// All methods are safe for concurrent use.
 type Metrics struct {
 	registry    *prometheus.Registry
 	reconciles  *prometheus.CounterVec
@@ -30,6 +30,7 @@ type Metrics struct {
 	contests    prometheus.Counter
 	callbacks   *prometheus.CounterVec
 
+	// notifications and audit read their values when the metrics are collected.
 	notifications, audit counts
 
 	mu    sync.Mutex
@@ -95,11 +96,13 @@ func (m *Metrics) Notifications(of func() (sent, dropped, failed int64)) { m.not
 // Audit sets the function that returns the counts of audit events.
 func (m *Metrics) Audit(of func() (received, joined, dropped int64)) { m.audit.Store(&of) }
 
-// counts are three counters that another component keeps. They are 0 until their function is set.
+// counts are three counters that another component keeps, each with another label result. They are 0 until their
+// function is set.
 type counts struct {
 	atomic.Pointer[func() (a, b, c int64)]
 }
 
+// register registers the three counters. results are their labels, in the order of the results of the function.
 func (c *counts) register(registry *prometheus.Registry, options prometheus.CounterOpts, results ...string) {
 	for i, result := range results {
 		options.ConstLabels = prometheus.Labels{"result": result}
@@ -121,6 +124,7 @@ const (
 	resultPanic   = "panic"
 )
 
+// reconciled counts a reconcile by its result. An outdated Application counts as success.
 func (m *Metrics) reconciled(err error, took time.Duration) {
 	result := resultSuccess
 	switch {
@@ -137,6 +141,7 @@ func (m *Metrics) reconciled(err error, took time.Duration) {
 // counted together, so that a user who may define kinds cannot fill the memory.
 const mostKinds = 200
 
+// corrected counts a corrected object. writer is a class of clients of package writer, or "spec".
 func (m *Metrics) corrected(gk schema.GroupKind, writer string) {
 	gk = m.bounded(gk)
 	m.corrections.WithLabelValues(gk.Group, gk.Kind, writer).Inc()
@@ -170,7 +175,7 @@ func (m *Metrics) happened(all []plan.HistoryRecord) {
 	}
 }
 
-// contested counts the fields that were not contested before.
+// contested counts the fields in now that are not in before.
 func (m *Metrics) contested(before, now []v1alpha1.ContestedField) {
 	for _, f := range now {
 		if !slices.ContainsFunc(before, func(b v1alpha1.ContestedField) bool { return b.Resource == f.Resource && b.Path == f.Path }) {

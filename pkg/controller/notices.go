@@ -13,17 +13,23 @@ import (
 	"holdfast.dev/holdfast/pkg/cluster"
 )
 
-// applicationChanged handles an event of the watch of Applications.
+// applicationChanged handles an event of the watch of Applications: before is nil for a new one, after for a deleted
+// one. It runs on a goroutine of the watch, and must not block. Writes of this process usually cause no event,
+// because the store already has them.
+//
+// An Application that was deleted and created again has another UID: its earlier state is dropped.
 func (c *Controller) applicationChanged(before, after *cluster.Object) {
 	c.target.profiles.ApplicationChanged()
 	if before != nil && (after == nil || before.UID != after.UID) {
 		c.forget(before.UID)
 	}
 	if after == nil {
+		// Its slices may remain, or a custom resource may need the Application again.
 		c.registry.queue.Add(before.Key)
 		return
 	}
 	c.registry.noteOrphan(after)
+	// These two also apply to Applications of other processes, which may hand over their slot.
 	c.sharers.sees(before, after)
 	if !c.slots.has(after.UID) {
 		return // the process that holds the slot receives the same event
@@ -49,22 +55,24 @@ func sameDesiredSpec(before, after *cluster.Object) bool {
 		slices.Equal(a.Finalizers, b.Finalizers) && a.DeletionTimestamp.Equal(b.DeletionTimestamp)
 }
 
-// forget drops all state of an Application that was deleted or is no longer selected.
+// forget drops all state of an Application that was deleted or is no longer selected. A reconcile of it may be
+// running: see forgetMissing.
 func (c *Controller) forget(uid types.UID) {
 	c.sharers.forget(uid)
 	c.drop(uid)
 	c.registry.forgetOrphan(uid)
 }
 
-// drop drops the state that is needed to reconcile an Application.
+// drop drops the state that is needed to reconcile an Application. It keeps the records that the events of
+// Applications of other processes also update.
 func (c *Controller) drop(uid types.UID) {
 	c.target.drop(uid)
 	c.calls.forget(uid)
 	c.target.waits.end(c.registry.drop(uid))
 }
 
-// forgetMissing drops the state of an Application that was deleted during its reconcile, because the
-// reconcile added state again.
+// forgetMissing drops the state of an Application that was deleted during its reconcile, because the reconcile added
+// state again. The worker calls it after each reconcile, so no other reconcile of the Application is running.
 func (c *Controller) forgetMissing(key types.NamespacedName) {
 	if c.applications.store.Get(key) != nil {
 		return

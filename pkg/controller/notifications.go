@@ -18,7 +18,8 @@ const (
 	noteReady     = "dev.holdfast.ready"
 )
 
-// Notifier sends notifications to another system. It must not block. data is a JSON value without secrets.
+// Notifier sends notifications to another system. Workers call Send concurrently; it must not block. data is a JSON
+// value without secrets. source identifies the Application, subject the object or the condition.
 type Notifier interface {
 	Send(kind, source, subject string, data any)
 }
@@ -29,8 +30,8 @@ type conditionNote struct {
 	Message string `json:"message"`
 }
 
-// notify sends a notification for each correction, contest and release in a result, and for each change of
-// a condition. before is the previous state.
+// notify sends a notification for each correction, contest and release in a result, and for each change of a
+// condition. before is the previous state. It sends nothing if to is nil, or while the Application is being deleted.
 func notify(to Notifier, app *v1alpha1.Application, before metricsState, result plan.Result) {
 	if to == nil || app.DeletionTimestamp != nil {
 		return
@@ -66,7 +67,8 @@ func notify(to Notifier, app *v1alpha1.Application, before metricsState, result 
 	}
 }
 
-// seenIn returns the state that the metrics report for a status.
+// seenIn returns the state that the metrics report for a status. The caller sets suspended and observing, which a
+// status does not have.
 func seenIn(status v1alpha1.ApplicationStatus) metricsState {
 	s := metricsState{ready: metav1.ConditionUnknown, contested: len(status.Contested), contestedFields: status.Contested}
 	if ready := apimeta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady); ready != nil {

@@ -32,30 +32,37 @@ const (
 	mostReportedObjects = 4096
 )
 
-// objectEvents sends events about held objects, with the permissions of the Application's ServiceAccount. A
-// user who has changed an object finds in its events why the change was corrected. A separate goroutine
-// sends one event at a time.
+// objectEvents sends events about held objects, with the permissions of the Application's ServiceAccount. A user who
+// has changed an object finds in its events why the change was corrected. Workers add events. A separate goroutine
+// sends one event at a time, so a slow API server delays no reconcile. Events are lost when the process ends.
 type objectEvents struct {
+	// as returns the writer for a ServiceAccount.
 	as  func(namespace, account string) (*cluster.Writer, error)
 	now func() time.Time
 	// refused is called once for each ServiceAccount that has no permission to create events.
 	refused func(app *v1alpha1.Application, user string)
-	queue   workqueue.TypedDelayingInterface[types.UID]
-	limit   *rate.Limiter
+	// queue has the UIDs of objects with a next event.
+	queue workqueue.TypedDelayingInterface[types.UID]
+	// limit limits the events of all objects together.
+	limit *rate.Limiter
 
-	mu      sync.Mutex
+	// mu guards the fields below. It is not held during a request.
+	mu sync.Mutex
+	// objects has the events by the UID of the object.
 	objects map[types.UID]*objectEvent
 	denied  map[string]struct{} // users
 }
 
-// objectEvent is the next event and the last event of one object.
+// objectEvent is the next event and the last event of one object. app, appUID and account are those of the
+// Application that added the next event.
 type objectEvent struct {
 	app     types.NamespacedName
 	appUID  types.UID
 	account string
 	object  corev1.ObjectReference
-	// next is the event that is not sent yet; nil if there is none.
+	// next is the event that is not sent yet; nil if there is none. A later event with another text replaces it.
 	next *objectNote
+	// last is the event that was sent last.
 	last objectNote
 	// name is the name of the last event. sent is the time when it was sent.
 	name string
@@ -65,8 +72,9 @@ type objectEvent struct {
 // objectNote is the content of an event, and how often it has happened.
 type objectNote struct {
 	reason, text string
-	count        int32
-	first        time.Time
+	// count is how often the event has happened since first.
+	count int32
+	first time.Time
 }
 
 func newObjectEvents(as func(namespace, account string) (*cluster.Writer, error), now func() time.Time, refused func(*v1alpha1.Application, string)) *objectEvents {
@@ -76,7 +84,8 @@ func newObjectEvents(as func(namespace, account string) (*cluster.Writer, error)
 	}
 }
 
-// run sends events until the context ends.
+// run sends events until the context ends. The rate limit applies before an object is taken from the queue, so events
+// that are added meanwhile are merged.
 func (e *objectEvents) run(ctx context.Context) {
 	stop := context.AfterFunc(ctx, e.queue.ShutDown)
 	defer stop()
@@ -90,7 +99,8 @@ func (e *objectEvents) run(ctx context.Context) {
 	}
 }
 
-// record queues events for the objects of history records.
+// record queues events for the objects of history records: one event per object, with all their texts. It does not
+// block.
 func (e *objectEvents) record(app *v1alpha1.Application, account string, happened []plan.HistoryRecord) {
 	notes := map[types.UID][]string{}
 	objects := map[types.UID]plan.HistoryRecord{}
@@ -136,6 +146,7 @@ func noteOn(app *v1alpha1.Application, h plan.HistoryRecord) string {
 	return ""
 }
 
+// add sets the next event of an object, and queues the object. If too many objects are known, it drops the event.
 func (e *objectEvents) add(app *v1alpha1.Application, account string, h plan.HistoryRecord, text string) {
 	now := e.now()
 	e.mu.Lock()
@@ -171,7 +182,9 @@ func (e *objectEvents) forget(now time.Time) {
 	}
 }
 
-// send sends the next event of an object.
+// send sends the next event of an object. If the text is that of the last event, it increases the count of that
+// event. It copies the event before it releases the lock, because a worker may replace it during the request. Errors
+// drop the event.
 func (e *objectEvents) send(ctx context.Context, uid types.UID) {
 	now := e.now()
 	e.mu.Lock()
@@ -180,6 +193,7 @@ func (e *objectEvents) send(ctx context.Context, uid types.UID) {
 		e.mu.Unlock()
 		return
 	}
+	// The queue may have the object earlier, from an event before the last one.
 	if early := o.sent.Add(eventInterval).Sub(now); early > 0 {
 		e.mu.Unlock()
 		e.queue.AddAfter(uid, early)
@@ -215,6 +229,7 @@ func (e *objectEvents) send(ctx context.Context, uid types.UID) {
 	}
 }
 
+// isDenied reports whether the API server has denied events to a user. It is never asked again in this process.
 func (e *objectEvents) isDenied(user string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -239,6 +254,7 @@ func eventAt(object corev1.ObjectReference, name string) cluster.Location {
 	}
 }
 
+// createEvent creates an event of the core group, and returns its name, also after an error.
 func createEvent(ctx context.Context, w *cluster.Writer, object corev1.ObjectReference, note objectNote, now time.Time) (name string, err error) {
 	name = fmt.Sprintf("%.200s.%x", object.Name, now.UnixNano())
 	kind := corev1.EventTypeNormal
@@ -258,7 +274,8 @@ func createEvent(ctx context.Context, w *cluster.Writer, object corev1.ObjectRef
 	return name, err
 }
 
-// countEvent adds to the count of an event that was sent, which makes it a series.
+// countEvent sets the count of an event that was sent, which makes it a series. It fails if the event does not exist
+// any more: the API server deletes events after a while.
 func countEvent(ctx context.Context, w *cluster.Writer, object corev1.ObjectReference, name string, note objectNote, now time.Time) error {
 	_, err := w.Patch(ctx, eventAt(object, name), []delta.Op{
 		{Op: "replace", Path: "/count", Value: int64(note.count)},

@@ -10,8 +10,9 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// reconcile reconciles an Application once. It returns the time until the next reconcile; 0 means when
-// something changes.
+// reconcile reconciles an Application once. It returns the time until the next reconcile; 0 means when something
+// changes. If the Application does not exist, it deletes its remaining slices. It is called on a worker. The queue
+// prevents two calls for one key at the same time.
 func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 	app, err := c.applications.application(key)
 	if err != nil {
@@ -31,9 +32,10 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (t
 	return after, c.finishCompleted(ctx, key)
 }
 
-// finishCompleted deletes an Application whose workload has reported completion, if the hook requests the
-// deletion and the Application is not observe-only. It waits until the status reports the completion,
-// because by then an event has been emitted.
+// finishCompleted deletes an Application whose workload has reported completion, if the hook requests the deletion
+// and the Application is not observe-only. It waits until the status reports the completion, because by then an event
+// has been emitted. It reads the Application again, because the reconcile may have changed its status. Source:
+// docs/hooks.md, "Complete".
 func (c *Controller) finishCompleted(ctx context.Context, key types.NamespacedName) error {
 	app, err := c.applications.application(key)
 	if app == nil || app.DeletionTimestamp != nil || len(app.Unknown) > 0 || app.Spec.Mode == v1alpha1.ModeObserve {

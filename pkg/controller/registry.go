@@ -18,27 +18,36 @@ import (
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
-// registry has what the controller knows of the Applications between reconciles, and queues them. It may be
-// lost.
+// registry has what the controller knows of the Applications between reconciles, and queues them. It may be lost.
+// Goroutines of watches queue Applications, and workers take their state.
+//
+// An Application is known from its first event on, until it is deleted or another process handles it. Events of
+// objects of unknown Applications are ignored, because a reconcile will read these objects.
 type registry struct {
+	// queue has the keys of the Applications to reconcile. A key that is added during its reconcile is handed out
+	// again after it.
 	queue workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	now   func() time.Time
 
+	// mu guards the fields below. Only methods of the queue are called with it.
 	mu sync.Mutex
-	// names has the Applications by UID, which is the value of the tracking label of their objects.
+	// names has the known Applications by UID, which is the value of the tracking label of their objects.
 	names map[types.UID]types.NamespacedName
-	// memories has the state of each Application between reconciles.
+	// memories has the state of each Application between reconciles. It has no entry before the first reconcile.
 	memories map[types.UID]*memory
-	// changed has the Applications that have changed, or whose objects have changed, since the last
-	// reconcile. The next one retries operations that were given up.
+	// changed has the Applications that have changed, or whose objects have changed, since the start of their last
+	// reconcile. The next one retries operations that were given up. While it is not empty, most reports wait.
 	changed map[types.UID]struct{}
 	// arrived has the Applications that waited for a namespace which exists now.
 	arrived map[types.UID]struct{}
-	// orphans has the Applications of which a version showed that their deletion must orphan their objects.
+	// orphans has the Applications of which a version showed that their deletion must orphan their objects. An entry
+	// remains until the Application is deleted.
 	orphans map[types.UID]struct{}
+	// reports are the reports that wait; guarded by mu.
 	reports reports
 }
 
+// newRegistry returns an empty registry with a new queue, which has metrics of the name "applications".
 func newRegistry(now func() time.Time) *registry {
 	return &registry{
 		queue:    worker.NewQueue[types.NamespacedName]("applications"),
@@ -51,7 +60,8 @@ func newRegistry(now func() time.Time) *registry {
 	}
 }
 
-// add queues an Application that has changed, or that this process handles from now on.
+// add queues an Application that has changed, or that this process handles from now on. From now on, changes of its
+// objects queue it, too. changed is set before the key is queued, so the reconcile cannot miss it.
 func (r *registry) add(object *cluster.Object) {
 	r.mu.Lock()
 	r.names[object.UID] = object.Key
@@ -60,8 +70,8 @@ func (r *registry) add(object *cluster.Object) {
 	r.queue.Add(object.Key)
 }
 
-// addLater queues Applications after a definition has changed: the users of its group, and the
-// Applications that waited for it.
+// addLater queues Applications after a definition has changed: the users of its group, and the Applications that
+// waited for it. Several calls within the delay cause one reconcile.
 func (r *registry) addLater(users []types.UID, waiting map[types.NamespacedName]struct{}) {
 	keys := map[types.NamespacedName]struct{}{}
 	maps.Copy(keys, waiting)
@@ -94,7 +104,8 @@ func (r *registry) keys() []types.NamespacedName {
 	return slices.Collect(maps.Values(r.names))
 }
 
-// uids returns the known Applications with a name.
+// uids returns the known Applications with a name: usually one, or several if one was deleted and created again. It
+// scans all names, and is called only for Applications that do not exist.
 func (r *registry) uids(key types.NamespacedName) (uids []types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,7 +117,12 @@ func (r *registry) uids(key types.NamespacedName) (uids []types.UID) {
 	return uids
 }
 
-// memoryOf returns the memory of an Application, and its changes since the last call.
+// memoryOf returns the memory of an Application, and its changes since the last call. The worker calls it at the
+// start of a reconcile. A change that arrives later belongs to the next reconcile, which the queue starts after this
+// one.
+//
+// The changes are returned only once, even if the reconcile fails: Reconcile applies them to the State before it can
+// fail. Only news.Orphan is returned again until the Application is deleted.
 func (r *registry) memoryOf(app *v1alpha1.Application) (m *memory, news reconcile.News) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -124,6 +140,7 @@ func (r *registry) memoryOf(app *v1alpha1.Application) (m *memory, news reconcil
 	_, news.Namespace = r.arrived[app.UID]
 	delete(r.arrived, app.UID)
 	_, news.Orphan = r.orphans[app.UID]
+	// The Application may be known only by its key until now, for example if a template has created it.
 	r.names[app.UID] = keyOf(app)
 	return m, news
 }
@@ -135,7 +152,8 @@ func (r *registry) memory(uid types.UID) *memory {
 	return r.memories[uid]
 }
 
-// interval returns spec.interval of an Application, or 0 for the interval of all Applications.
+// interval returns spec.interval of an Application as of its last reconcile, or 0 for the interval of all
+// Applications.
 func (r *registry) interval(uid types.UID) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -145,8 +163,8 @@ func (r *registry) interval(uid types.UID) time.Duration {
 	return 0
 }
 
-// see records the state that the metrics report. It returns the previous one, with ready "" if there is
-// none.
+// see records the state that the metrics report. It returns the previous one, with ready "" if there is none. It
+// records nothing if the Application was dropped during its reconcile.
 func (r *registry) see(uid types.UID, now metricsState) (before metricsState) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -156,7 +174,8 @@ func (r *registry) see(uid types.UID, now metricsState) (before metricsState) {
 	return before
 }
 
-// remembered returns the memory of the Applications that which selects.
+// remembered returns the memory of the Applications that which selects, by UID. The memory is nil for an Application
+// that was not reconciled. which is called with the lock.
 func (r *registry) remembered(which func(types.UID) bool) map[types.UID]*memory {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -169,7 +188,8 @@ func (r *registry) remembered(which func(types.UID) bool) map[types.UID]*memory 
 	return found
 }
 
-// drop drops the state that is needed to reconcile an Application, and returns its name.
+// drop drops the state that is needed to reconcile an Application, and returns its name; empty if it is not known. It
+// does not remove the Application from the queue, and it keeps the record of noteOrphan.
 func (r *registry) drop(uid types.UID) types.NamespacedName {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -202,7 +222,8 @@ func (r *registry) forgetOrphan(uid types.UID) {
 	delete(r.orphans, uid)
 }
 
-// ObjectChanged queues an Application after another client has changed one of its objects.
+// ObjectChanged queues an Application after another client has changed one of its objects. It implements
+// cluster.Handler, as do WatchChanged and watchHandler.KindGone. Goroutines of watches call it.
 func (r *registry) ObjectChanged(application types.UID) {
 	r.mu.Lock()
 	key, known := r.names[application]
@@ -224,7 +245,8 @@ func (r *registry) enqueue(applications []types.UID) {
 	}
 }
 
-// namespaceCreated queues an Application that waited for a namespace which exists now.
+// namespaceCreated queues an Application that waited for a namespace which exists now. The two locked sections are
+// not atomic together: a reconcile in between takes the news early, and the next one finds no work.
 func (r *registry) namespaceCreated(application types.UID) {
 	r.mu.Lock()
 	r.arrived[application] = struct{}{}
@@ -240,8 +262,9 @@ func (r *registry) WatchChanged(applications []types.UID) {
 	}
 }
 
-// mayReport permits a reconcile to write a report that can wait. The caller must call done after the write.
-// A nil done means that the report must wait; mayReport queues the Application later.
+// mayReport permits a reconcile to write a report that can wait. The caller must call done after the write. A nil
+// done means that the report must wait; mayReport queues the Application later: when another report is written, or
+// when no change is left.
 func (r *registry) mayReport(key types.NamespacedName) (done func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -274,7 +297,8 @@ func (r *registry) taken(uid types.UID) {
 	}
 }
 
-// unchanged drops the recorded change of an Application that another process handles.
+// unchanged drops the recorded change of an Application that another process handles. Otherwise all reports of this
+// process would wait for it.
 func (r *registry) unchanged(uid types.UID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -17,7 +17,8 @@ import (
 	"holdfast.dev/holdfast/pkg/reconcile"
 )
 
-// New returns a controller; Run starts it.
+// New returns a controller; Run starts it. It connects the parts: the callbacks of the watches queue Applications in
+// the registry. It sends no request, and starts no goroutine except those of queues.
 func New(client *cluster.Client, options Options) *Controller {
 	options = options.withDefaults()
 	options.Hooks = standardHooks(options.Callback, options.Hooks)
@@ -36,6 +37,7 @@ func New(client *cluster.Client, options Options) *Controller {
 		waits:      newKindWaits(mapper),
 		profiles:   profiles.New(client, mapper, options.Now, c.registry.enqueue),
 	}
+	// This and the next two calls must come before Run, which starts the watches.
 	c.target.watches.Manifests = c.manifests
 	c.target.narrow(options.Selection)
 	c.target.profiles.Select(options.Selection)
@@ -56,6 +58,7 @@ func New(client *cluster.Client, options Options) *Controller {
 	return c
 }
 
+// newReconciler returns the Reconciler of all Applications. The workers share it, and it has no mutable state.
 func (c *Controller) newReconciler() *reconcile.Reconciler {
 	options := c.options
 	sources := &sourceRenewer{c.registry, options.Fetcher, options.Hooks, options.SourceInterval, options.Now}
@@ -74,17 +77,19 @@ func (c *Controller) newReconciler() *reconcile.Reconciler {
 	return r
 }
 
-// Run starts the watches, and reconciles Applications as soon as this process leads, until the context
-// ends. It returns after the running reconciles have ended. It fails if the first list of Applications is
-// not complete within a minute.
+// Run starts the watches, and reconciles Applications as soon as this process leads, until the context ends. It
+// returns after the running reconciles have ended. It fails if the first list of Applications is not complete within
+// a minute. Run can be called only once.
 func (c *Controller) Run(ctx context.Context) error {
 	defer c.registry.queue.ShutDown()
+	// All requests of this process inherit the fence, so none writes while another process may lead.
 	ctx = cluster.WithFence(ctx, c.options.Held)
 	stopEvents, err := c.events.start(ctx, c.client.Config)
 	if err != nil {
 		return err
 	}
 	defer stopEvents()
+	// The watches of objects start only when an Application is reconciled and needs them.
 	c.target.run(ctx)
 	c.slices.store.Run(ctx)
 	c.applications.store.Run(ctx)
@@ -98,19 +103,21 @@ func (c *Controller) Run(ctx context.Context) error {
 	others.Go(func() { c.target.profiles.Run(ctx) })
 	others.Go(func() { c.objectEvents.run(ctx) })
 	c.work(ctx)
+	// The last reports must not compete with other writers.
 	others.Wait()
 	if !errors.Is(context.Cause(ctx), ErrNotLeading) {
 		//nolint:forbidigo // the context of the work has ended already
 		last, cancel := context.WithTimeout(context.Background(), flushTime)
 		defer cancel()
+		// The new context has no fence yet.
 		c.flush(cluster.WithFence(last, c.options.Held), c.registry.remembered(func(types.UID) bool { return true }))
 	}
 	c.target.wait()
 	return nil
 }
 
-// sync waits until the first lists are complete and this process leads. It returns true if Run must return
-// instead of starting to work.
+// sync waits until the first lists are complete and this process leads, or holds its first slot. It returns true if
+// Run must return instead of starting to work: the context has ended, or the lists are late.
 func (c *Controller) sync(ctx context.Context) (ended bool, err error) {
 	late := time.After(time.Minute)
 	for _, synced := range []chan struct{}{c.synced, c.slices.synced} {
@@ -138,8 +145,8 @@ func (c *Controller) sync(ctx context.Context) (ended bool, err error) {
 	}
 }
 
-// Select changes which Applications the controller handles. It does not delete or release anything of
-// Applications that are no longer selected.
+// Select changes which Applications the controller handles, also while Run works. It does not delete or release
+// anything of Applications that are no longer selected.
 func (c *Controller) Select(selection cluster.Selection) {
 	c.target.narrow(selection)
 	c.slices.store.Select(slicesIn(selection))

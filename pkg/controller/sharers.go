@@ -19,13 +19,19 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// sharers is an index of the Applications that share objects, by the objects that they name. It determines
-// the precedence of Applications that claim the same field. It may be lost, because the claims are recorded
-// on the objects.
+// sharers is an index of the Applications that share objects, by the objects that they name. It determines the
+// precedence of Applications that claim the same field. It may be lost, because the claims are recorded on the
+// objects. Source: docs/semantics.md, "Several Applications share an object", "Precedence".
+//
+// The watch of Applications updates it, and so do finished reconciles. It covers all selected Applications, also
+// those that another process handles.
 type sharers struct {
+	// mu guards all fields, and the fields wantsNothing and decided of each sharer.
 	mu sync.Mutex
+	// of has all sharers, by the UID of the Application.
 	of map[types.UID]*sharer
-	// naming has the Applications by the objects that they name. selecting has those with spec.select.
+	// naming has the Applications by the objects that they name. selecting has those with spec.select. Both have the
+	// same sharers as of.
 	naming    map[sharedName]map[types.UID]*sharer
 	selecting map[types.UID]*sharer
 }
@@ -36,13 +42,16 @@ type sharedName struct{ group, kind, name string }
 
 // sharer is an Application in its current generation.
 type sharer struct {
-	app        *v1alpha1.Application // only its metadata
-	names      map[sharedName][]string
+	app *v1alpha1.Application // only its metadata
+	// names has the shared objects of the manifests, with the namespaces that apply if the kind is namespaced.
+	names map[sharedName][]string
+	// selections are the items of spec.select that can be parsed.
 	selections []intent.Selection
 	// wantsNothing is true if the last reconcile could claim no field, for example of a suspended
 	// Application.
 	wantsNothing bool
-	// decided has the versions of the shared objects in the last plan.
+	// decided has the versions of the shared objects in the last plan, or unreadable; nil before the first plan of
+	// this generation.
 	decided map[manifest.ID]string
 }
 
@@ -50,8 +59,9 @@ func newSharers() *sharers {
 	return &sharers{of: map[types.UID]*sharer{}, naming: map[sharedName]map[types.UID]*sharer{}, selecting: map[types.UID]*sharer{}}
 }
 
-// sees updates the index after a change of an Application. Most Applications share nothing and are not
-// decoded.
+// sees updates the index after a change of an Application, unless its generation is the same. Most Applications share
+// nothing and are not decoded. It is called on the goroutine of a watch. Each change drops the previous decision, so
+// younger Applications wait for the next one.
 func (s *sharers) sees(before, after *cluster.Object) {
 	if before != nil && before.UID == after.UID && before.Generation == after.Generation {
 		return
@@ -66,6 +76,7 @@ func (s *sharers) sees(before, after *cluster.Object) {
 		return
 	}
 	now := &sharer{app: &v1alpha1.Application{ObjectMeta: app.ObjectMeta}, names: sharedBy(app)}
+	// They can be large, and are not needed.
 	now.app.Annotations, now.app.Labels = nil, nil
 	now.selections, _ = intent.Selections(app)
 	s.mu.Lock()
@@ -98,6 +109,7 @@ func sharedBy(app *v1alpha1.Application) map[sharedName][]string {
 	return names
 }
 
+// forget removes an Application from the index, if it is there.
 func (s *sharers) forget(uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +126,8 @@ func (s *sharers) forget(uid types.UID) {
 	}
 }
 
-// concluded records the versions of the shared objects in the plan of a finished reconcile.
+// concluded records the versions of the shared objects in the plan of a finished reconcile. It ignores a plan for an
+// earlier generation.
 func (s *sharers) concluded(app *v1alpha1.Application, p *plan.Plan) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,8 +151,9 @@ func (s *sharers) concluded(app *v1alpha1.Application, p *plan.Plan) {
 // unreadable represents any version of an object that an Application cannot read.
 const unreadable = "*"
 
-// older returns the older Applications that share the object too, and have not decided about this version
-// of it yet. The result is a sorted list of namespace/name.
+// older returns the older Applications that share the object too, and have not decided about this version of it yet.
+// The result is a sorted list of namespace/name; nil if there are none. version is the resourceVersion that the
+// caller has.
 func (s *sharers) older(app *v1alpha1.Application, id manifest.ID, version string) (names []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,8 +172,8 @@ func (s *sharers) older(app *v1alpha1.Application, id manifest.ID, version strin
 	return slices.Compact(names)
 }
 
-// mayWant reports whether an Application names or selects an object, and has not decided about this version
-// of it.
+// mayWant reports whether an Application names or selects an object, and has not decided about this version of it, or
+// a later one. The caller holds sharers.mu.
 func (s *sharer) mayWant(id manifest.ID, version string) bool {
 	namespaces, named := s.names[sharedName{id.Group, id.Kind, id.Name}]
 	named = named && (id.Namespace == "" || slices.Contains(namespaces, id.Namespace))

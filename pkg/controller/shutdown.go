@@ -13,7 +13,7 @@ import (
 	"holdfast.dev/holdfast/pkg/reconcile"
 )
 
-// shutdown is the phase of a deletion in which the workload can finish.
+// shutdown is the phase of a deletion in which the workload can finish. Source: docs/hooks.md, "Shutdown".
 type shutdown struct {
 	calls      *shutdownCaller
 	reconciler *reconcile.Reconciler
@@ -22,10 +22,12 @@ type shutdown struct {
 	now        func() time.Time
 }
 
-// advance calls the workload of an Application, so that it can finish before the resources are deleted.
-// over reports whether the resources can be deleted now. If not, after is the time until the next check; 0
-// means when something changes. Each attempt is recorded in the status before the workload is called, so
-// that a restart never repeats an attempt.
+// advance calls the workload of an Application, so that it can finish before the resources are deleted. over reports
+// whether the resources can be deleted now. If not, after is the time until the next check; 0 means when something
+// changes. It implements Reconciler.BeforeDeletes.
+//
+// Each attempt is recorded in the status before the workload is called, so that a restart never repeats an attempt.
+// The response only decides about the message: the workload finishes by a callback, which sets an annotation.
 func (s *shutdown) advance(ctx context.Context, app *v1alpha1.Application, target reconcile.Target, live map[manifest.ID]map[string]any) (over bool, after time.Duration, err error) {
 	if app.Spec.Hooks == nil || app.Spec.Hooks.Shutdown == nil || len(app.Status.Resources) == 0 ||
 		plan.Orphans(app) { // no workload ends with the Application
@@ -76,7 +78,8 @@ func serviceOf(live map[manifest.ID]map[string]any, app *v1alpha1.Application, h
 	return live[manifest.ID{Kind: "Service", Namespace: app.Namespace, Name: hook.Service}]
 }
 
-// call calls a workload in a separate goroutine, and queues its Application after the response.
+// call calls a workload in a separate goroutine, and queues its Application after the response. The context must not
+// end with the reconcile, which does not wait for the call.
 func (s *shutdown) call(ctx context.Context, app *v1alpha1.Application, hook v1alpha1.ShutdownHook, service map[string]any) {
 	key := types.NamespacedName{Namespace: app.Namespace, Name: app.Name}
 	s.calls.begin(app.UID)

@@ -18,17 +18,25 @@ import (
 	"holdfast.dev/holdfast/pkg/reconcile"
 )
 
-// sliceClient is a client of the API server for the slices, with a cache. It implements reconcile.Slices.
+// sliceClient is a client of the API server for the slices, with a cache. It implements reconcile.Slices. The store
+// has the content of the slices. known and owners have only the metadata that Collect needs.
+//
+// Two goroutines update both: the watch, and workers after a write. The store decides which version is newer. known
+// is updated later and not atomically with it, so it may briefly list a deleted slice. Deleting such a slice again
+// has no effect.
 type sliceClient struct {
 	client *cluster.Client
 	store  *cluster.ApplicationStore
+	// synced is closed when the first list of slices is complete.
 	synced chan struct{}
 	now    func() time.Time
 	// onChanged receives the Application of each slice that another client has changed.
 	onChanged func(application types.NamespacedName)
 
+	// mu guards the fields below. It is not held while a store or the queue is called.
 	mu sync.Mutex
-	// known are the slices of each Application. owners maps each slice to its Application.
+	// known are the slices of each Application, by the key of the Application and of the slice. owners maps each
+	// slice to its Application. An Application in known may not exist.
 	known  map[types.NamespacedName]map[types.NamespacedName]reconcile.Slice
 	owners map[types.NamespacedName]types.NamespacedName
 }
@@ -42,19 +50,22 @@ func newSliceClient(client *cluster.Client, selection cluster.Selection, now fun
 	return h
 }
 
-// applications returns the Applications with slices. Some may be deleted.
+// applications returns the Applications with slices. Some may be deleted, and are queued for the collection of their
+// slices.
 func (h *sliceClient) applications() []types.NamespacedName {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Collect(maps.Keys(h.known))
 }
 
+// Of returns the slices that the watch or a write has shown, sorted by name.
 func (h *sliceClient) Of(application types.NamespacedName) []reconcile.Slice {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.SortedFunc(maps.Values(h.known[application]), func(a, b reconcile.Slice) int { return strings.Compare(a.Name, b.Name) })
 }
 
+// Read requests a slice that the store lacks, because the watch may be behind. It adds the slice to the store.
 func (h *sliceClient) Read(ctx context.Context, at types.NamespacedName) ([]byte, error) {
 	if object := h.store.Get(at); object != nil {
 		s, err := cluster.DecodeSlice(object.JSON())
@@ -70,6 +81,7 @@ func (h *sliceClient) Read(ctx context.Context, at types.NamespacedName) ([]byte
 	return s.Data, h.wrote(s)
 }
 
+// Create returns a conflict if a slice of this name is being deleted, because it cannot be kept.
 func (h *sliceClient) Create(ctx context.Context, s *v1alpha1.ApplicationSlice) error {
 	written, err := h.client.CreateSlice(ctx, s, v1alpha1.FieldManager)
 	if err != nil {
@@ -81,6 +93,7 @@ func (h *sliceClient) Create(ctx context.Context, s *v1alpha1.ApplicationSlice) 
 	return h.wrote(written)
 }
 
+// Delete removes the slice from the store, too, so that it is not deleted again before the watch event.
 func (h *sliceClient) Delete(ctx context.Context, s reconcile.Slice) error {
 	if err := h.client.DeleteSlice(ctx, s.NamespacedName, s.UID, s.ResourceVersion); err != nil {
 		return err
@@ -110,8 +123,8 @@ func (h *sliceClient) wrote(s *v1alpha1.ApplicationSlice) error {
 	return nil
 }
 
-// changed handles an event of the watch of slices. It reports the Application, because it may have
-// waited for the slice, or may no longer name it.
+// changed handles an event of the watch of slices. It reports the Application, because it may have waited for the
+// slice, or may no longer name it. before is nil for a new slice, after for a deleted one.
 func (h *sliceClient) changed(before, after *cluster.Object) {
 	var s *v1alpha1.ApplicationSlice
 	if after != nil {
@@ -131,6 +144,7 @@ func (h *sliceClient) changed(before, after *cluster.Object) {
 	}
 }
 
+// keyOfSlice returns the key of a slice from an event of which one part can be nil.
 func keyOfSlice(before, after *cluster.Object) types.NamespacedName {
 	if after != nil {
 		return after.Key

@@ -28,7 +28,9 @@ const firstFetchRetry = 5 * time.Second
 // renewals limits how many sources are fetched and translated at the same time.
 var renewals = source.NewSlots(16, 4)
 
-// sourceRenewer keeps the translations of templates and archives up to date.
+// sourceRenewer keeps the translations of templates and archives up to date. A worker never waits for a server: a
+// goroutine per renewal fetches and translates the source, and then queues the Application. At most one renewal of an
+// Application runs at a time.
 type sourceRenewer struct {
 	registry *registry
 	fetcher  source.Fetcher
@@ -38,8 +40,10 @@ type sourceRenewer struct {
 	now      func() time.Time
 }
 
-// source returns the translation of an Application's template or archive. It returns none for
-// spec.manifest, or as long as there is no translation that the controller may act on.
+// source returns the translation of an Application's template or archive. It returns none for spec.manifest, or as
+// long as there is no translation that the controller may act on. For an Application that is being deleted, it
+// returns the last translation and renews nothing. It implements Reconciler.Source, and is called on the worker of
+// the Application.
 func (s *sourceRenewer) source(ctx context.Context, app *v1alpha1.Application, target reconcile.Target) reconcile.Source {
 	m := s.registry.memory(app.UID)
 	if m == nil {
@@ -67,7 +71,8 @@ func (s *sourceRenewer) source(ctx context.Context, app *v1alpha1.Application, t
 	return result
 }
 
-// renewed returns the newest translation, and starts to renew it in another goroutine if that is due.
+// renewed returns the newest translation, and starts to renew it in another goroutine if that is due. While that
+// goroutine runs, it returns the previous translation, whose coming is set. The context must outlive the reconcile.
 func (s *sourceRenewer) renewed(ctx context.Context, app *v1alpha1.Application, t *translation, target reconcile.Target) *translation {
 	if t != nil && t.coming != nil {
 		select {
@@ -79,6 +84,7 @@ func (s *sourceRenewer) renewed(ctx context.Context, app *v1alpha1.Application, 
 	if t.fresh(app, s.now()) {
 		return t
 	}
+	// A copy, because the goroutine reads the previous translation.
 	meanwhile := translation{coming: make(chan *translation, 1)}
 	if t != nil {
 		meanwhile = *t
@@ -91,15 +97,15 @@ func (s *sourceRenewer) renewed(ctx context.Context, app *v1alpha1.Application, 
 	return &meanwhile
 }
 
-// fresh reports whether a translation does not need to be renewed yet. After a problem, every change of the
-// spec requires a renewal, because it may be the solution.
+// fresh reports whether a translation does not need to be renewed yet. After a problem, every change of the spec
+// requires a renewal, because it may be the solution. It accepts nil.
 func (t *translation) fresh(app *v1alpha1.Application, now time.Time) bool {
 	return t.usable(app) && (t.translation.Problem == nil || t.app.Generation == app.Generation) &&
 		(t.next.IsZero() || now.Before(t.next))
 }
 
-// usable reports whether a translation is of the Application's current source, and no older than the last
-// reconcile request.
+// usable reports whether a translation is of the Application's current source, and no older than the last reconcile
+// request. It accepts nil.
 func (t *translation) usable(app *v1alpha1.Application) bool {
 	return t.lasts(app) && t.request == app.Annotations[v1alpha1.AnnotationReconcile]
 }
@@ -110,7 +116,8 @@ func (t *translation) lasts(app *v1alpha1.Application) bool {
 	return t != nil && t.translation != nil && source.IsSame(t.app, app) && (!t.translation.Restored || t.app.Generation == app.Generation)
 }
 
-// renew waits for a free slot, and then reads and translates the source.
+// renew waits for a free slot, and then reads and translates the source. It always returns a translation, also after
+// a panic, because the Application waits for it. It does not change before, which can be nil.
 func (s *sourceRenewer) renew(ctx context.Context, app *v1alpha1.Application, target reconcile.Target, before *translation) (t *translation) {
 	t = &translation{app: app, request: app.Annotations[v1alpha1.AnnotationReconcile]}
 	if before != nil {
@@ -128,7 +135,8 @@ func (s *sourceRenewer) renew(ctx context.Context, app *v1alpha1.Application, ta
 	return t
 }
 
-// translate gathers the source, and translates it unless it is unchanged.
+// translate gathers the source, and translates it unless it is unchanged. It stores the gathered material in t. The
+// result has a Problem if the source cannot be read or translated.
 func (s *sourceRenewer) translate(ctx context.Context, app *v1alpha1.Application, target reconcile.Target, t, before *translation) *intent.Source {
 	material, problem := source.Gather(ctx, app, reader{target, app.Namespace}, s.fetcher, t.material)
 	if problem != nil {
@@ -142,9 +150,9 @@ func (s *sourceRenewer) translate(ctx context.Context, app *v1alpha1.Application
 	return source.Translate(ctx, material, s.fetcher, s.hooks)
 }
 
-// settle sets the translation that is in effect from now on, and the time of the next poll. While a source
-// cannot be fetched or translated, its last good translation stays in effect: the cached one, or else the
-// one in the status.
+// settle sets the translation of t that is in effect from now on, and the time of the next poll. While a source
+// cannot be fetched or translated, its last good translation stays in effect: the cached one, or else the one in the
+// status. It then has the Problem, which the status reports.
 func (s *sourceRenewer) settle(t, before *translation, translation *intent.Source) {
 	t.translation = translation
 	if translation.Problem == nil {
@@ -154,6 +162,7 @@ func (s *sourceRenewer) settle(t, before *translation, translation *intent.Sourc
 		return
 	}
 	problem := *translation.Problem
+	// A copy, because other translations may share the Problem.
 	problem.Message, problem.Remedy = problem.Error(), v1alpha1.Remedy{}
 	t.translation, t.failures = &intent.Source{Problem: &problem}, 1
 	if before.lasts(t.app) {
@@ -173,8 +182,9 @@ func (s *sourceRenewer) settle(t, before *translation, translation *intent.Sourc
 	t.next = s.nextPoll(t.app, t.failures)
 }
 
-// nextPoll returns the time of the next poll of a source: after the interval, or earlier after a failure.
-// The time is up to 10% earlier at random, so that not all sources are polled at the same moment.
+// nextPoll returns the time of the next poll of a source: after the interval, or earlier after a failure. failures is
+// the number of consecutive failures, 0 after a success. The time is up to 10% earlier at random, so that not all
+// sources are polled at the same moment.
 func (s *sourceRenewer) nextPoll(app *v1alpha1.Application, failures int) time.Time {
 	wait := s.interval
 	if app.Spec.Interval != nil {
@@ -193,7 +203,8 @@ type reader struct {
 	namespace string
 }
 
-// Read reads a ConfigMap or Secret.
+// Read reads a ConfigMap or Secret in the Application's namespace. It returns a Problem if the object does not exist
+// or may not be read.
 func (r reader) Read(ctx context.Context, kind, name string) (map[string]any, *plan.Problem) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

@@ -9,7 +9,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cluster"
 )
 
-// state is a collector of the metrics that are states and not counters.
+// state is a collector of the metrics that are states and not counters. Prometheus calls Collect from any goroutine.
 type state struct {
 	registry *registry
 	slots    *slots

@@ -14,12 +14,18 @@ import (
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
-// target is the cluster as the reconciles of one Application use it. It reads from the stores of watches,
-// and writes with the permissions of the Application's ServiceAccount. It implements reconcile.Target.
+// target is the cluster as the reconciles of one Application use it. It reads from the stores of watches, and writes
+// with the permissions of the Application's ServiceAccount. It implements reconcile.Target. It is created for each
+// reconcile.
+//
+// The stores are those of watches that SetInterest started for this Application. Other Applications can share them,
+// so their methods filter by UID. The store of a kind that the Application does not need is nil: reads then return
+// ErrNotSeen or nothing, and writes are not recorded.
 type target struct {
 	*targetCluster
 	*cluster.Writer
-	app   types.UID
+	app types.UID
+	// await requeues the Application when a kind of the group changes.
 	await func(group string)
 }
 
@@ -43,6 +49,7 @@ func (t target) Need(resources map[schema.GroupVersionResource]bool, namespaces 
 	t.watches.SetInterest(t.app, resources, namespaces, named, ranges)
 }
 
+// Range decodes all objects of the range. The error of the watch counts only until its first list.
 func (t target) Range(_ context.Context, gk schema.GroupKind, mapping cluster.Mapping, r cluster.ObjectRange) (map[manifest.ID]map[string]any, error) {
 	store, _ := t.watches.Store(t.app, mapping.Resource)
 	if store == nil {
@@ -62,6 +69,7 @@ func (t target) Range(_ context.Context, gk schema.GroupKind, mapping cluster.Ma
 	return found, nil
 }
 
+// Shared decodes one object. The error of the watch counts only until its first list.
 func (t target) Shared(at cluster.Location) (map[string]any, error) {
 	store, _ := t.watches.Store(t.app, at.Mapping.Resource)
 	if store == nil {
@@ -79,6 +87,7 @@ func (t target) Shared(at cluster.Location) (map[string]any, error) {
 	return object.Content(), nil
 }
 
+// Marked returns the error of the watch until its first list is complete, or ErrNotSeen if it has none.
 func (t target) Marked(_ context.Context, gk schema.GroupKind, mapping cluster.Mapping) (map[manifest.ID]map[string]any, error) {
 	store, err := t.watches.Store(t.app, mapping.Resource)
 	if store == nil || !store.Ready() {
@@ -112,6 +121,7 @@ func (t target) Processed(at cluster.Location, w writer.Activity) {
 	}
 }
 
+// Ended returns the last states of deleted Jobs. They matter because a finished Job is not created again.
 func (t target) Ended(gk schema.GroupKind, mapping cluster.Mapping) map[manifest.ID]map[string]any {
 	store, _ := t.watches.Store(t.app, mapping.Resource)
 	if store == nil || gk != (schema.GroupKind{Group: "batch", Kind: "Job"}) {
@@ -145,6 +155,7 @@ func (t target) Problem(err error, at cluster.Location, verb string) *plan.Probl
 	return reconcile.ProblemOf(err, at, verb, t.User())
 }
 
+// Wrote also queues the other Applications that watch the object, because its watch event will not.
 func (t target) Wrote(at cluster.Location, object map[string]any) {
 	if store, _ := t.watches.Store(t.app, at.Mapping.Resource); store != nil {
 		store.Wrote(object)

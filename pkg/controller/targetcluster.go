@@ -12,17 +12,19 @@ import (
 	"holdfast.dev/holdfast/pkg/reconcile"
 )
 
-// targetCluster is a cluster with held objects. There is only one, which also has the Applications.
-// targetOf returns the cluster with an Application's objects.
+// targetCluster is a cluster with held objects. There is only one, which also has the Applications. targetOf returns
+// the cluster with an Application's objects. Its fields do not change, and each has its own lock.
 type targetCluster struct {
-	client  *cluster.Client
-	mapper  *cluster.Mapper
+	client *cluster.Client
+	mapper *cluster.Mapper
+	// watches has the watches of held objects, by kind.
 	watches *cluster.Watches
 	// namespaces notifies Applications of namespaces that they wait for.
 	namespaces *cluster.Namespaces
-	waits      *kindWaits
-	profiles   *profiles.Profiles
-	now        func() time.Time
+	// waits notifies Applications of kinds that they wait for.
+	waits    *kindWaits
+	profiles *profiles.Profiles
+	now      func() time.Time
 	// account is the ServiceAccount for Applications without spec.serviceAccountName.
 	account string
 }
@@ -41,21 +43,24 @@ func (t *targetCluster) narrow(s cluster.Selection) {
 	t.watches.RestrictNamespaces(len(s.Namespaces) > 0)
 }
 
-// drop ends the watches and waits that only this Application needs.
+// drop ends the watches and waits that only this Application needs. A reconcile that runs at the same time may start
+// them again: see Controller.forgetMissing.
 func (t *targetCluster) drop(app types.UID) {
 	t.watches.SetInterest(app, nil, nil, nil, nil)
 	t.namespaces.SetWaiting(app, nil)
 	t.profiles.Forget(app)
 }
 
-// changed drops the cached kinds of a group, and returns the Applications that use them or waited for them.
+// changed drops the cached kinds of a group, and returns the Applications that use them or waited for them. The
+// caller queues them. The cache is dropped first, so that their reconciles ask again.
 func (t *targetCluster) changed(group string) (users []types.UID, waiting map[types.NamespacedName]struct{}) {
 	t.mapper.Forget(group)
 	t.profiles.DefinitionChanged(group)
 	return t.watches.Users(group), t.waits.take(group)
 }
 
-// targetOf returns the cluster with an Application's objects.
+// targetOf returns the cluster with an Application's objects. It returns an error if the name of the ServiceAccount
+// is invalid. It sends no request.
 func (t *targetCluster) targetOf(app *v1alpha1.Application) (reconcile.Target, error) {
 	writer, err := t.client.WriterFor(app.Namespace, t.accountOf(app))
 	if err != nil {
@@ -65,7 +70,8 @@ func (t *targetCluster) targetOf(app *v1alpha1.Application) (reconcile.Target, e
 	return target{t, writer, app.UID, func(group string) { t.waits.add(group, keyOf(app)) }}, nil
 }
 
-// viewOf returns the same cluster for reading from the stores, without a writer.
+// viewOf returns the same cluster for reading from the stores. It has no Writer: a request with the rights of the
+// ServiceAccount, such as Get, would panic.
 func (t *targetCluster) viewOf(app *v1alpha1.Application) target {
 	return target{targetCluster: t, app: app.UID, await: func(string) {}}
 }

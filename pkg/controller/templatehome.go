@@ -18,7 +18,7 @@ import (
 	"holdfast.dev/holdfast/pkg/template"
 )
 
-// templateHome implements templates.Controller.
+// templateHome implements templates.Controller. The workers of templates call it.
 type templateHome struct {
 	applications *applicationClient
 	target       *targetCluster
@@ -31,8 +31,9 @@ func (h templateHome) Application(key types.NamespacedName) (*v1alpha1.Applicati
 	return h.applications.application(key)
 }
 
-// Live returns the live objects of an Application. It omits kinds that are not served or not watchable,
-// because no object of them is held.
+// Live returns the live objects of an Application from the stores of its watches. It omits kinds that are not served
+// or not watchable, because no object of them is held. It starts no watch: ready is false until the Application was
+// reconciled.
 func (h templateHome) Live(ctx context.Context, app *v1alpha1.Application) (live template.Live, ready bool) {
 	live = template.Live{}
 	view := h.target.viewOf(app)
@@ -50,7 +51,8 @@ func (h templateHome) Live(ctx context.Context, app *v1alpha1.Application) (live
 	return live, true
 }
 
-// Kept omits objects that the ServiceAccount must not read: the Application reports the missing permission.
+// Kept reads the objects of manifests with the rights of the Application's ServiceAccount. It omits objects that do
+// not exist, and objects that the ServiceAccount must not read: the Application reports the missing permission.
 func (h templateHome) Kept(ctx context.Context, app *v1alpha1.Application, manifests []map[string]any) (template.Live, error) {
 	writer, err := h.target.client.WriterFor(app.Namespace, h.target.accountOf(app))
 	if err != nil {
@@ -76,6 +78,7 @@ func (h templateHome) Kept(ctx context.Context, app *v1alpha1.Application, manif
 	return kept, nil
 }
 
+// Wrote adds the Application to the store and queues it, because its watch event will start no reconcile.
 func (h templateHome) Wrote(app *v1alpha1.Application) error {
 	if len(app.Unknown) == 0 { // encoded again, it would lack what this version does not know
 		raw, err := json.Marshal(app)

@@ -17,15 +17,15 @@ import (
 // restAfter is the time without reconciles after which the controller is at rest.
 const restAfter = 30 * time.Second
 
-// rests starts a timer that calls atRest after restAfter. Each call of busy restarts the timer. After a
-// call of stop, atRest is not called.
+// rests starts a timer that calls atRest after restAfter, on a goroutine of its own. Each call of busy restarts the
+// timer. After a call of stop, atRest is not called again. busy can be called concurrently.
 func rests(atRest func()) (busy, stop func()) {
 	timer := time.AfterFunc(restAfter, atRest)
 	return func() { timer.Reset(restAfter) }, func() { timer.Stop() }
 }
 
-// work reconciles Applications until the context ends, and returns after the running reconciles and calls
-// have ended.
+// work reconciles Applications until the context ends, and returns after the running reconciles and calls have ended.
+// The context of a call ends with that of the loop, so the last Wait is short.
 func (c *Controller) work(ctx context.Context) {
 	busy, stop := rests(c.options.AtRest)
 	defer stop()
@@ -39,12 +39,14 @@ func (c *Controller) work(ctx context.Context) {
 		},
 		Drain: c.options.Drain, Abandon: ErrNotLeading,
 	}
+	// With slots, the context of a reconcile is that of its slot, which does not end with the loop.
 	context.AfterFunc(ctx, func() { time.AfterFunc(c.options.Drain, c.slots.abandonAll) })
 	loop.Run(ctx)
 	c.calls.running.Wait()
 }
 
-// handle reconciles an Application that this process handles, and requeues it before its interval is over.
+// handle reconciles an Application that this process handles, and requeues it before its interval is over. If another
+// process handles it, its change counts as handled, so that reports do not wait for it.
 func (c *Controller) handle(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 	ctx, leave, mine := c.slots.enter(ctx, key)
 	if !mine {

@@ -17,12 +17,15 @@ var autoscalerResource = autoscalingv2.SchemeGroupVersion.WithResource("horizont
 
 // autoscalers has the targets of HorizontalPodAutoscalers. The lock of the Profiles guards it.
 type autoscalers struct {
-	store   *cluster.ApplicationStore
-	stop    context.CancelFunc
+	// store has the HorizontalPodAutoscalers of the selected namespaces.
+	store *cluster.ApplicationStore
+	stop  context.CancelFunc
+	// listed is true once the first list is complete. refused is true if it is certain that the controller may not
+	// list them; the rules that depend on them then have no effect.
 	listed  bool
 	refused bool
 	refusals
-	// named has the names of the autoscalers that target each object.
+	// named has the names of the autoscalers that target each object. No inner map is empty.
 	named map[manifest.ID]map[string]struct{}
 }
 
@@ -39,8 +42,9 @@ func (a *autoscalers) nameFor(id manifest.ID) (name string, targeted bool) {
 	return name, targeted
 }
 
-// watchAutoscalers starts the watch if a profile depends on autoscalers, and stops it if none does. The
-// caller holds the lock.
+// watchAutoscalers starts the watch if a profile depends on autoscalers, and stops it if none does. The caller holds
+// the lock. The callbacks of a watch have its autoscalers as an argument, so that late events of an ended watch are
+// recognized.
 func (p *Profiles) watchAutoscalers() {
 	asked := slices.ContainsFunc(p.all(), (*intent.Profile).AsksForAutoscalers)
 	switch {
@@ -66,8 +70,8 @@ func (p *Profiles) watchAutoscalers() {
 	a.store.Run(watching)
 }
 
-// autoscalersSettled queues the affected Applications when the targets are known, or when it is certain
-// that they cannot be known.
+// autoscalersSettled queues the affected Applications when the targets are known, or when it is certain that they
+// cannot be known. A later list can still succeed after a refusal.
 func (p *Profiles) autoscalersSettled(a *autoscalers, refused bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -83,8 +87,8 @@ func (p *Profiles) autoscalersSettled(a *autoscalers, refused bool) {
 	}
 }
 
-// targetChanged handles an event of the watch. Most events only change the status of an autoscaler, and are
-// ignored.
+// targetChanged handles an event of the watch. Most events only change the status of an autoscaler, and are ignored.
+// Before the first list is complete, it queues no Application.
 func (p *Profiles) targetChanged(a *autoscalers, before, after *cluster.Object) {
 	was, had := targetOf(before)
 	is, has := targetOf(after)
@@ -116,6 +120,8 @@ func (p *Profiles) targetChanged(a *autoscalers, before, after *cluster.Object) 
 	p.wake(applications)
 }
 
+// targetOf returns the object that an autoscaler targets. It returns false for nil, and for a target that cannot be
+// identified.
 func targetOf(o *cluster.Object) (manifest.ID, bool) {
 	if o == nil {
 		return manifest.ID{}, false

@@ -19,45 +19,50 @@ type objectCounts struct {
 	// controllers would overwrite each other's counts.
 	partial              bool
 	applications, slices *cluster.ApplicationStore
-	// of belongs to the worker. The lock of the Profiles guards the fields below it.
+	// of has the last count of each Application, so that only changed Applications are decoded. It belongs to the
+	// worker. The lock of the Profiles guards the fields below it.
 	of map[types.UID]versionCount
-	// sum is nil before the first count.
+	// sum has the number of objects by profile. It is nil before the first count.
 	sum map[string]int32
 	// next is the earliest time of the next count.
 	next time.Time
 }
 
-// versionCount has the objects of one version of an Application, by profile.
+// versionCount has the objects of one version of an Application, by profile. version is the resourceVersion, or empty
+// if the count is incomplete and must be repeated.
 type versionCount struct {
 	version string
 	objects map[string]int32
 }
 
+// countDelay is how long a count waits for further changes. countInterval is the shortest time between two counts.
 const (
 	countDelay    = time.Second
 	countInterval = 5 * time.Second
 )
 
-// Count counts the objects of the Applications in a store. It must be called before Run.
+// Count counts the objects of the Applications in a store. slices has their slices. It must be called before Run.
 func (p *Profiles) Count(applications, slices *cluster.ApplicationStore) {
 	p.counts.applications, p.counts.slices = applications, slices
 }
 
-// ApplicationChanged counts objects again, after an Application or a slice in the stores has changed.
+// ApplicationChanged counts objects again, after an Application or a slice in the stores has changed. It is called
+// for each event and each write, and must be cheap.
 func (p *Profiles) ApplicationChanged() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.recount()
 }
 
-// recount queues a count. The caller holds the lock.
+// recount queues a count, unless one is queued. The caller holds the lock.
 func (p *Profiles) recount() {
 	if len(p.known) > 0 && !p.counts.partial {
 		p.queue.AddAfter(objectCount, max(countDelay, p.counts.next.Sub(p.now())))
 	}
 }
 
-// count counts the objects, and queues the profiles whose number has changed.
+// count counts the objects, and queues the profiles whose number has changed. It runs on the worker, and holds the
+// lock only to store the result.
 func (p *Profiles) count() {
 	all := p.counts.applications.All()
 	of, sum := make(map[types.UID]versionCount, len(all)), map[string]int32{}

@@ -13,14 +13,16 @@ import (
 )
 
 // nameCheck has the times of the checks whether the API server knows the names in profiles. While it knows all of
-// them, only a change of a profile or of a definition starts a check.
+// them, only a change of a profile or of a definition starts a check. The lock of the Profiles guards it.
 type nameCheck struct {
-	// retry is the time until the next check while a name is unknown.
+	// retry is the time until the next check while a name is unknown. It doubles with each check, up to maxRetry, and
+	// is 0 while all names are known.
 	retry time.Duration
 	// settling is true after a definition has changed. The API server starts or stops serving the kind later.
 	settling bool
 }
 
+// settleTime is how long after the change of a definition the check is repeated.
 const (
 	settleTime = 5 * time.Second
 	maxRetry   = 5 * time.Minute
@@ -39,8 +41,8 @@ func (p *Profiles) kindsChanged(group string) {
 	}
 }
 
-// checkNames compares the names in all profiles with the kinds that the API server serves. It returns when to
-// repeat this.
+// checkNames compares the names in all profiles with the kinds that the API server serves. It returns when to repeat
+// this, 0 for after a change. It sends requests without the lock; profiles that change meanwhile are checked again.
 func (p *Profiles) checkNames(ctx context.Context) (time.Duration, error) {
 	p.mu.Lock()
 	profiles := p.all()

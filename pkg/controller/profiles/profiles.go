@@ -1,10 +1,13 @@
-// Package profiles watches the HoldProfiles of a cluster. While a profile has rules that depend on
-// autoscalers, it also watches the targets of HorizontalPodAutoscalers. It queues the affected
-// Applications, and reports in the status of each profile whether it is in effect. It reads profiles with
-// the controller's own permissions, because they are the policy of the cluster administrator, independent
-// of the ServiceAccount of an Application.
+// Package profiles watches the HoldProfiles of a cluster. While a profile has rules that depend on autoscalers, it
+// also watches the targets of HorizontalPodAutoscalers. It queues the affected Applications, and reports in the
+// status of each profile whether it is in effect. It reads profiles with the controller's own permissions, because
+// they are the policy of the cluster administrator, independent of the ServiceAccount of an Application.
 //
-// It does not decide about any field; plan.Decide does.
+// It does not decide about any field; plan.Decide does. As long as the profiles are not known, no Application is
+// decided: without a profile, a field that it frees would be corrected.
+//
+// Profiles.mu guards nearly all state. Goroutines of watches change it, workers of Applications read it with For, and
+// one worker of this package checks and reports.
 package profiles
 
 import (
@@ -30,25 +33,31 @@ import (
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
-// Profiles are the HoldProfiles of a cluster.
+// Profiles are the HoldProfiles of a cluster. All exported methods except Count and Run can be called at any time,
+// from any goroutine.
 type Profiles struct {
 	client *cluster.Client
 	mapper *cluster.Mapper
 	now    func() time.Time
-	// wake queues Applications.
-	wake  func(applications []types.UID)
+	// wake queues Applications. It is called with the lock.
+	wake func(applications []types.UID)
+	// queue has names of profiles, and the keys below. It has one worker.
 	queue workqueue.TypedRateLimitingInterface[string]
 
+	// mu guards the fields below, except counts.of. No request is sent with it.
 	mu sync.Mutex
 	// selection has the selected namespaces, in which autoscalers are watched.
 	selection cluster.Selection
 	// lookups is how often to check again whether the kind is served, because that can take a moment after
 	// its definition has changed.
 	lookups int
-	store   *cluster.ApplicationStore
-	stop    context.CancelFunc
-	// settled is true once the profiles are known.
+	// store has the profiles, and stop ends its watch. Both are nil while there is no watch.
+	store *cluster.ApplicationStore
+	stop  context.CancelFunc
+	// settled is true once the profiles are known, or it is certain that none can be known: the kind is not served,
+	// or the controller may not list it. It is never reset.
 	settled bool
+	// refused counts the forbidden lists of profiles.
 	refused refusals
 	registry
 	// autoscalers is nil while no profile depends on them.
@@ -58,8 +67,9 @@ type Profiles struct {
 
 // registry has the profiles, and the Applications that they concern.
 type registry struct {
+	// known has the profiles by name, also the invalid ones.
 	known map[string]parsedProfile
-	// wanted has the kinds and objects of each Application.
+	// wanted has the kinds and objects of each Application, as of its last reconcile.
 	wanted map[types.UID]interest
 	names  nameCheck
 	counts objectCounts
@@ -73,7 +83,7 @@ type interest struct {
 	objects []manifest.ID
 }
 
-// parsedProfile is a profile, or the validation errors in it.
+// parsedProfile is a profile, or the validation errors in it. One of profile and err is nil.
 type parsedProfile struct {
 	profile *intent.Profile // nil if it is invalid
 	err     error
@@ -89,7 +99,7 @@ const (
 	objectCount = "/counts" // how many objects have fields that profiles decide about
 )
 
-// New returns the loop; Run starts it. wake must not block.
+// New returns the loop; Run starts it. wake must not block, and must not call the Profiles.
 func New(client *cluster.Client, mapper *cluster.Mapper, now func() time.Time, wake func([]types.UID)) *Profiles {
 	return &Profiles{
 		client: client, mapper: mapper, now: now, wake: wake, queue: worker.NewQueue[string]("profiles"),
@@ -97,7 +107,7 @@ func New(client *cluster.Client, mapper *cluster.Mapper, now func() time.Time, w
 	}
 }
 
-// Run watches profiles and reports until the context ends.
+// Run watches profiles and reports until the context ends. Until Run, For returns ErrNotSeen.
 func (p *Profiles) Run(ctx context.Context) {
 	p.mu.Lock()
 	p.ctx = ctx
@@ -112,6 +122,7 @@ func (p *Profiles) Run(ctx context.Context) {
 	loop.Run(ctx)
 }
 
+// handle handles one key of the queue. There is one worker, so two checks never run at the same time.
 func (p *Profiles) handle(ctx context.Context, name string) (time.Duration, error) {
 	switch name {
 	case theKind:
@@ -125,7 +136,8 @@ func (p *Profiles) handle(ctx context.Context, name string) (time.Duration, erro
 	return reconcile.Again(p.report(ctx, name))
 }
 
-// Select changes which Applications the controller handles.
+// Select changes which Applications the controller handles. All profiles apply to all of them. Only the namespaces
+// restrict the watch of autoscalers: labels are those of Applications.
 func (p *Profiles) Select(selection cluster.Selection) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -149,8 +161,8 @@ func (p *Profiles) DefinitionChanged(group string) {
 	p.queue.AddAfter(theKind, 100*time.Millisecond)
 }
 
-// lookUp starts the watch if the kind is served, and stops it if not. An installation may be older than the
-// kind.
+// lookUp starts the watch if the kind is served, and stops it if not. An installation may be older than the kind. It
+// returns when to check again; 0 means after the next change of the definition.
 func (p *Profiles) lookUp(ctx context.Context) (time.Duration, error) {
 	_, err := p.mapper.Mapping(ctx, v1alpha1.GroupVersion.WithKind(v1alpha1.ProfileKind))
 	p.mu.Lock()
@@ -169,7 +181,8 @@ func (p *Profiles) lookUp(ctx context.Context) (time.Duration, error) {
 	return 0, nil
 }
 
-// start starts the watch, unless it runs already. The caller holds the lock.
+// start starts the watch, unless it runs already. The caller holds the lock. The callbacks run on the goroutine of
+// the watch, without the lock.
 func (p *Profiles) start() {
 	if p.store != nil {
 		return
@@ -186,7 +199,8 @@ func (p *Profiles) start() {
 	p.store.Run(watching)
 }
 
-// end stops the watch and drops all profiles. The caller holds the lock.
+// end stops the watch and drops all profiles, because the API server does not serve the kind. The caller holds the
+// lock. An event of the ended watch may still arrive: see changed.
 func (p *Profiles) end() {
 	if p.stop != nil {
 		p.stop()
@@ -215,8 +229,8 @@ func (p *Profiles) settle() {
 	}
 }
 
-// changed handles an event of the watch. It queues the Applications that the profile affects or has
-// affected.
+// changed handles an event of the watch. It queues the Applications that the profile affects or has affected. Until
+// the first list is complete, it queues none, because they all wait for settle.
 func (p *Profiles) changed(before, after *cluster.Object) {
 	if before != nil && after != nil && before.UID == after.UID && before.Generation == after.Generation {
 		p.queue.Add(after.Key.Name) // its spec has not changed
@@ -279,8 +293,12 @@ func (r *registry) all() (all []*intent.Profile) {
 	return all
 }
 
-// For returns the profiles, and the autoscalers that target the objects of an Application. When they change
-// later, the Application is queued. For returns reconcile.ErrNotSeen while they are not known yet.
+// For returns the profiles, and the autoscalers that target the objects of an Application. When they change later,
+// the Application is queued. For returns reconcile.ErrNotSeen while they are not known yet. It retains objects, which
+// the caller must not change.
+//
+// The interest is recorded before the result is computed, both with the lock. So a change is either in the result, or
+// queues the Application.
 func (p *Profiles) For(application types.UID, objects []manifest.ID) (of intent.Profiles, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -334,13 +352,15 @@ func (p *Profiles) Forget(application types.UID) {
 	delete(p.wanted, application)
 }
 
-// refusals counts forbidden requests. An API server that has just started forbids permitted requests for a
-// moment.
+// refusals counts forbidden requests. An API server that has just started forbids permitted requests for a moment. It
+// has its own lock, because a watch reports results on its goroutine.
 type refusals struct {
 	mu sync.Mutex
-	n  int
+	// n is the number of forbidden requests since the last success. Other errors do not count.
+	n int
 }
 
+// mostRefusals is the number of forbidden requests after which the permission counts as missing.
 const mostRefusals = 4
 
 // last counts the result of a request. It returns true once, when the requests are certainly not permitted.

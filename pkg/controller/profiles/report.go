@@ -16,7 +16,8 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// report writes the status of a profile if it has changed.
+// report writes the status of a profile if it has changed. It waits for the first check of the names of a valid
+// profile. The status is written without a resourceVersion, because replicas with the same view report the same.
 func (p *Profiles) report(ctx context.Context, name string) error {
 	p.mu.Lock()
 	store, condition, one := p.store, p.condition(name), p.known[name]

@@ -21,9 +21,10 @@ import (
 	"holdfast.dev/holdfast/pkg/template"
 )
 
-// reconcile writes the Application of a custom resource, or else the status of the custom resource. After a
-// write of the Application, the status waits: the Application is reconciled immediately, and then there is
-// more to report.
+// reconcile writes the Application of a custom resource, or else the status of the custom resource. After a write of
+// the Application, the status waits: the Application is reconciled immediately, and then there is more to report. It
+// returns when to handle the custom resource again; 0 means when something changes. A deleted custom resource needs
+// no work: the garbage collector deletes its Application.
 func (t *Templates) reconcile(ctx context.Context, k key) (time.Duration, error) {
 	store := k.kind.current()
 	if store == nil {
@@ -57,9 +58,9 @@ func (t *Templates) reconcile(ctx context.Context, k key) (time.Duration, error)
 // that an object in RenderedTemplate.Kept is gone.
 const keptInterval = time.Minute
 
-// gather adds the Application of a custom resource, and its live objects, to seen. It reports whether it
-// has to wait for the first list of a watch. If the Application is stalled, it does not wait, and the live
-// objects remain unknown.
+// gather adds the Application of a custom resource, and its live objects, to seen. It reports whether it has to wait
+// for the first list of a watch. If the Application is stalled, it does not wait, and the live objects remain
+// unknown. seen.Live is empty if the custom resource has no Application, and nil if the live objects are unknown.
 func (t *Templates) gather(ctx context.Context, app *v1alpha1.Application, seen *template.Seen) (waiting bool) {
 	seen.Live = template.Live{}
 	if app == nil || !template.IsOwner(seen.Object, app) {
@@ -75,8 +76,8 @@ func (t *Templates) gather(ctx context.Context, app *v1alpha1.Application, seen 
 	return false
 }
 
-// hold writes the Application that the custom resource requests, or records in seen why it cannot. It
-// reports whether it wrote.
+// hold writes the Application that the custom resource requests, or records in seen why it cannot. It reports whether
+// it wrote. app is nil if the store has no Application of that name.
 func (t *Templates) hold(ctx context.Context, kind *kind, app *v1alpha1.Application, seen *template.Seen) (wrote bool, err error) {
 	desired, err := t.desiredOf(ctx, kind, app, seen)
 	if err != nil || desired == nil {
@@ -92,8 +93,9 @@ func (t *Templates) hold(ctx context.Context, kind *kind, app *v1alpha1.Applicat
 	return true, t.c.Wrote(written)
 }
 
-// takeExisting updates an Application that exists but is not in the store, because the watch lags behind or
-// does not select it. It returns nil if the Application does not belong to the custom resource.
+// takeExisting updates an Application that exists but is not in the store, because the watch lags behind or does not
+// select it. It returns nil if the Application does not belong to the custom resource, and the unchanged Application
+// if there is nothing to write.
 func (t *Templates) takeExisting(ctx context.Context, desired *v1alpha1.Application, seen *template.Seen) (*v1alpha1.Application, error) {
 	app, err := t.client.GetApplication(ctx, keyOf(desired))
 	if err != nil {
@@ -194,7 +196,8 @@ func inTheWay(object map[string]any, app *v1alpha1.Application) *template.Valida
 		"Application %s belongs to %s %s: choose another name", app.Name, owner.Kind, owner.Name)}
 }
 
-// report writes the status of a custom resource if it has changed.
+// report writes the status of a custom resource if it has changed. It emits an event only together with a new status,
+// so that a refusal that lasts causes one event.
 func (t *Templates) report(ctx context.Context, kind *kind, store *cluster.ApplicationStore, object *cluster.Object, seen template.Seen) error {
 	status, err := kind.Status(seen)
 	if err != nil {
@@ -219,7 +222,7 @@ func (t *Templates) report(ctx context.Context, kind *kind, store *cluster.Appli
 	return nil
 }
 
-// decoded returns a value in the form in which the API server returns it.
+// decoded returns a value in the form in which the API server returns it, so that both can be compared.
 func decoded(value map[string]any) (map[string]any, error) {
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -228,6 +231,7 @@ func decoded(value map[string]any) (map[string]any, error) {
 	return manifest.DecodeJSON(raw)
 }
 
+// keyOf returns the key of an Application, which is also that of its custom resource.
 func keyOf(app *v1alpha1.Application) types.NamespacedName {
 	return types.NamespacedName{Namespace: app.Namespace, Name: app.Name}
 }

@@ -1,6 +1,9 @@
-// Package templates creates Applications from custom resources, and reports the status of the custom
-// resources. It writes no other object. The Application's own loop does everything else, and calls Handled
-// after each reconcile.
+// Package templates creates Applications from custom resources, and reports the status of the custom resources. It
+// writes no other object. The Application's own loop does everything else, and calls Handled after each reconcile.
+//
+// Each kind of a template has a watch while the API server serves the kind. The watch and Handled queue custom
+// resources. Workers write either the Application or the status of a custom resource, never both in one pass: see
+// reconcile. One worker handles one custom resource at a time.
 package templates
 
 import (
@@ -23,7 +26,7 @@ import (
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
-// Controller is the controller that holds the Applications.
+// Controller is the controller that holds the Applications. The workers call its methods concurrently.
 type Controller interface {
 	// Application returns an Application from the store, or nil if there is none.
 	Application(key types.NamespacedName) (*v1alpha1.Application, error)
@@ -41,15 +44,17 @@ type Controller interface {
 	IsAssigned(key types.NamespacedName) bool
 }
 
-// Templates is the loop of the custom resources of all templates.
+// Templates is the loop of the custom resources of all templates. All exported methods except Run can be called at
+// any time, from any goroutine.
 type Templates struct {
 	c      Controller
 	client *cluster.Client
 	mapper *cluster.Mapper
 	now    func() time.Time
-	kinds  []*kind
-	queue  workqueue.TypedRateLimitingInterface[key]
-	// selection is which custom resources are handled.
+	// kinds has one entry per template. The slice does not change.
+	kinds []*kind
+	queue workqueue.TypedRateLimitingInterface[key]
+	// selection is which custom resources are handled. Watches that start later use it.
 	selection atomic.Pointer[cluster.Selection]
 }
 
@@ -57,15 +62,19 @@ type Templates struct {
 type kind struct {
 	template.Template
 
-	mu    sync.Mutex
+	// mu guards the fields below.
+	mu sync.Mutex
+	// store has the custom resources; nil while there is no watch.
 	store *cluster.ApplicationStore
-	stop  context.CancelFunc
+	// stop ends the watch; nil while there is none.
+	stop context.CancelFunc
 	// lookups is how often to check again whether the kind is served, because that can take a moment after
 	// its definition has changed.
 	lookups int
 }
 
-// key is a custom resource. Without a name, it is the check whether the kind is served.
+// key is a custom resource. Without a name, it is the check whether the kind is served. Both use one queue, so that
+// checks have the backoff of a queue, too.
 type key struct {
 	kind *kind
 	types.NamespacedName
@@ -75,7 +84,7 @@ type key struct {
 // at a time.
 const workers = 4
 
-// New returns the loop; Run starts it.
+// New returns the loop; Run starts it. all are the templates, with different kinds.
 func New(c Controller, client *cluster.Client, mapper *cluster.Mapper, now func() time.Time, all []template.Template, selection cluster.Selection) *Templates {
 	t := &Templates{c: c, client: client, mapper: mapper, now: now, queue: worker.NewQueue[key]("templates")}
 	t.selection.Store(&selection)
@@ -85,7 +94,8 @@ func New(c Controller, client *cluster.Client, mapper *cluster.Mapper, now func(
 	return t
 }
 
-// Run handles custom resources until the context ends.
+// Run handles custom resources until the context ends. Without templates, it returns immediately. Running work is
+// canceled when the context ends, because the next process repeats it.
 func (t *Templates) Run(ctx context.Context) {
 	for _, kind := range t.kinds {
 		t.queue.Add(key{kind: kind})
@@ -99,6 +109,7 @@ func (t *Templates) Run(ctx context.Context) {
 	loop.Run(ctx)
 }
 
+// handle handles one key of the queue, and returns when to handle it again.
 func (t *Templates) handle(ctx context.Context, k key) (time.Duration, error) {
 	if k.Name == "" {
 		return t.lookUp(ctx, k.kind)
@@ -106,8 +117,8 @@ func (t *Templates) handle(ctx context.Context, k key) (time.Duration, error) {
 	return t.reconcile(ctx, k)
 }
 
-// DefinitionChanged checks again which kinds of a group are served, after a definition of the group has
-// changed.
+// DefinitionChanged checks again which kinds of a group are served, after a definition of the group has changed.
+// Several calls within the delay cause one check.
 func (t *Templates) DefinitionChanged(group string) {
 	for _, kind := range t.kinds {
 		if kind.Kind().Group != group {
@@ -120,7 +131,8 @@ func (t *Templates) DefinitionChanged(group string) {
 	}
 }
 
-// Handled queues the custom resource with the name of an Application.
+// Handled queues the custom resource with the name of an Application. The controller calls it after each reconcile,
+// because the status of the Application may have changed.
 func (t *Templates) Handled(application types.NamespacedName) {
 	for _, kind := range t.kinds {
 		if store := kind.current(); store != nil && store.Get(application) != nil {
@@ -157,7 +169,8 @@ func (t *Templates) Select(selection cluster.Selection) {
 	}
 }
 
-// lookUp starts the watch of a kind if it is served, and stops it if not.
+// lookUp starts the watch of a kind if it is served, and stops it if not. It returns when to check again; 0 means
+// after the next change of a definition. Only a certain answer stops a watch: an error is retried.
 func (t *Templates) lookUp(ctx context.Context, kind *kind) (time.Duration, error) {
 	_, err := t.mapper.Mapping(ctx, kind.Kind().GroupVersionKind)
 	kind.mu.Lock()
@@ -177,7 +190,8 @@ func (t *Templates) lookUp(ctx context.Context, kind *kind) (time.Duration, erro
 	return 0, nil
 }
 
-// start starts the watch of a kind, unless it runs already. The caller holds the lock.
+// start starts the watch of a kind, unless it runs already. The caller holds the lock. The callback of the watch runs
+// on another goroutine and only queues the custom resource.
 func (k *kind) start(ctx context.Context, t *Templates) {
 	if k.store != nil {
 		return
@@ -193,6 +207,7 @@ func (k *kind) start(ctx context.Context, t *Templates) {
 	k.store.Run(watching)
 }
 
+// current returns the store of the kind, or nil while the kind is not watched.
 func (k *kind) current() *cluster.ApplicationStore {
 	k.mu.Lock()
 	defer k.mu.Unlock()
