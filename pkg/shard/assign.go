@@ -23,6 +23,7 @@ func SlotForName(name string, n int) int {
 	return slotForHash(binary.BigEndian.Uint64(digest[:]), n)
 }
 
+// slotForHash returns the upper bits of hash times n, so each slot is one range of hashes. It treats n below 1 as 1.
 func slotForHash(hash uint64, n int) int {
 	slot, _ := bits.Mul64(hash, uint64(max(n, 1)))
 	return int(slot)
@@ -59,8 +60,8 @@ func Assign(holders, members []string) []string {
 	return wanted
 }
 
-// capacities returns the number of slots for each member. If the slots cannot be divided equally, the
-// members that hold the most slots now get one more.
+// capacities returns the number of slots for each member. If the slots cannot be divided equally, the members that
+// hold the most slots now get one more, so that fewer slots move. Holders that are no members have no room.
 func capacities(holders, members []string) map[string]int {
 	has := map[string]int{}
 	for _, holder := range holders {

@@ -19,11 +19,14 @@ var ErrNotHeld = errors.New("the lease was not renewed in time: another replica 
 // errTaken is returned if another replica has taken the Lease.
 var errTaken = errors.New("another replica has the lease")
 
-// Fence guards actions that need a Lease. It is open for a deadline after the last renewal.
+// Fence guards actions that need a Lease. It is open for a deadline after the last renewal. It closes without any
+// event, also while the process is suspended, so an action must ask immediately before it writes. All methods can be
+// called from any goroutine.
 type Fence struct {
 	deadline time.Duration
 	mu       sync.Mutex
-	renewed  time.Time
+	// renewed is the start of the last successful renewal; zero while the fence is closed.
+	renewed time.Time
 }
 
 // NewFence returns a closed fence. Renewed opens it for the deadline.
@@ -47,8 +50,8 @@ func (f *Fence) Err() error {
 	return nil
 }
 
-// remaining returns for how long the fence remains open. It uses both clocks: the monotonic clock stops while
-// the machine is suspended, and users can set the wall clock.
+// remaining returns for how long the fence remains open; zero or less if it is closed. It uses both clocks: the
+// monotonic clock stops while the machine is suspended, and users can set the wall clock.
 func (f *Fence) remaining() time.Duration {
 	f.mu.Lock()
 	renewed := f.renewed
@@ -60,15 +63,18 @@ func (f *Fence) remaining() time.Duration {
 	return f.deadline - max(now.Sub(renewed), now.Round(0).Sub(renewed.Round(0)))
 }
 
-// lease is a Lease that this process holds.
+// lease is a Lease that this process holds. Only the goroutine of the Runner, and the goroutines that it waits for,
+// use its fields. The work uses only the Fence.
 type lease struct {
 	*Fence
-	last  *coordinationv1.Lease // as last returned by the API server
+	last *coordinationv1.Lease // as last returned by the API server
+	// tried is the start of the last attempt to renew it.
 	tried time.Time
 }
 
-// take acquires a Lease in the version that was seen, or creates it if seen is nil. It fails if another
-// client was faster.
+// take acquires a Lease in the version that was seen, or creates it if seen is nil. It fails with Conflict,
+// AlreadyExists or NotFound if another client was faster: the resourceVersion guards the write. It does not check
+// whether the Lease has expired; the caller does.
 func (r *Runner) take(ctx context.Context, name string, seen *coordinationv1.Lease) (*lease, error) {
 	now := time.Now()
 	l := &lease{Fence: NewFence(r.RenewDeadline), tried: now}
@@ -98,7 +104,9 @@ func (r *Runner) take(ctx context.Context, name string, seen *coordinationv1.Lea
 	return l, nil
 }
 
-// renew renews a Lease. It returns errTaken if another replica holds it.
+// renew renews a Lease, and opens its fence. It returns errTaken if another replica holds it. After another error,
+// the Lease may or may not be renewed; the fence remains as it was. It is called for one Lease on one goroutine at a
+// time.
 func (r *Runner) renew(ctx context.Context, l *lease) error {
 	now := time.Now()
 	l.tried = now
@@ -126,7 +134,8 @@ func (r *Runner) renew(ctx context.Context, l *lease) error {
 	return nil
 }
 
-// release clears the holder of a Lease, so that another replica can take it at once.
+// release clears the holder of a Lease, so that another replica can take it at once. It closes the fence first. It
+// returns nil if another replica already holds the Lease.
 func (r *Runner) release(ctx context.Context, l *lease) error {
 	l.Close()
 	err := r.giveUp(ctx, l, l.last)
@@ -141,6 +150,8 @@ func (r *Runner) release(ctx context.Context, l *lease) error {
 	return r.giveUp(ctx, l, seen)
 }
 
+// giveUp clears the holder of a Lease in the version that was seen. It keeps the Lease, so that its name and version
+// remain known to the other replicas.
 func (r *Runner) giveUp(ctx context.Context, l *lease, seen *coordinationv1.Lease) error {
 	wanted := seen.DeepCopy()
 	wanted.Spec.HolderIdentity, wanted.Spec.LeaseDurationSeconds = ptr.To(""), ptr.To[int32](1)
@@ -151,8 +162,8 @@ func (r *Runner) giveUp(ctx context.Context, l *lease, seen *coordinationv1.Leas
 	return err
 }
 
-// resign deletes the Lease of this replica in any version, because the response to the last write can have
-// been lost.
+// resign deletes the Lease of this replica in any version, because the response to the last write can have been lost.
+// The other replicas then assign its slots to themselves.
 func (r *Runner) resign(ctx context.Context) error {
 	return r.Leases.Delete(ctx, r.replicaName, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &r.replica.last.UID}})
 }
@@ -164,8 +175,10 @@ func (r *Runner) remove(ctx context.Context, seen *coordinationv1.Lease) error {
 	})
 }
 
+// isMine reports whether this process is the holder of a Lease, which can have expired.
 func (r *Runner) isMine(l *coordinationv1.Lease) bool {
 	return ptr.Deref(l.Spec.HolderIdentity, "") == r.Identity
 }
 
+// seconds returns a duration in seconds, rounded up, and at least 1, as a Lease requires.
 func seconds(d time.Duration) int32 { return int32(max((d+time.Second-1)/time.Second, 1)) }

@@ -19,26 +19,29 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Work is the work that a Runner starts and stops for slots.
+// Work is the work that a Runner starts and stops for slots. For each slot, calls of Begin and End alternate, except
+// for a second End after the loss of a Lease.
 type Work interface {
 	// Ready reports whether work can begin. The Runner takes no slot before.
 	Ready() bool
-	// Begin is called when this process holds a slot. The work may write as long as held returns nil. Begin
-	// must not block.
+	// Begin is called when this process holds a slot. The work may write as long as held returns nil. Begin must not
+	// block, because it is called on the goroutine that renews the Leases.
 	Begin(slot int, held func() error)
-	// End stops the work for a slot and returns when it has stopped. If the Lease is lost, running work is
-	// aborted.
+	// End stops the work for a slot and returns when it has stopped. It is called on its own goroutine, and the Lease
+	// is renewed until it returns. If the Lease is lost, lost is true and running work is aborted. If the Lease is
+	// lost during a call of End, End is called once more, concurrently, with lost.
 	End(slot int, lost bool)
 }
 
 // Config configures a Runner.
 type Config struct {
+	// Leases is a client for the Leases of one namespace.
 	Leases coordinationclient.LeaseInterface
 	// Name is the prefix of the names of all Leases.
 	Name string
 	// Identity identifies this process. It must be unique.
 	Identity string
-	// Slots is the total number of slots.
+	// Slots is the total number of slots. All replicas must use the same number: see view.conflictingLease.
 	Slots int
 	// LeaseDuration is the time after which other replicas take a Lease that was not renewed. RenewDeadline
 	// is the time after which a holder that cannot renew stops its work. RetryPeriod is the interval
@@ -50,15 +53,21 @@ type Config struct {
 	Missing func(ctx context.Context, missing bool)
 }
 
-// Runner holds this process' share of the slots.
+// Runner holds this process' share of the slots. One goroutine, that of run, uses its fields. The exceptions are
+// changed, ended and share, and the Fences.
 type Runner struct {
 	Config
 
-	view    *view
+	// view has the Leases of all replicas.
+	view *view
+	// changed wakes the loop after an event of the watch. It has room for one signal, so several events cause one
+	// pass.
 	changed chan struct{}
-	// ended receives the slots whose work has stopped.
+	// ended receives the slots whose work has stopped. It has no buffer: the sender waits until the loop releases the
+	// slot.
 	ended chan int
-	held  map[int]*heldSlot
+	// held has the slots that this process holds, by number, also those whose work is stopping.
+	held map[int]*heldSlot
 	// replica is the Lease that shows other replicas that this process is alive.
 	replica     *lease
 	replicaName string
@@ -66,7 +75,8 @@ type Runner struct {
 	share       Fence // open while any slot is held
 }
 
-// heldSlot is a slot that this process holds.
+// heldSlot is a slot that this process holds. ending is true once End was called, lost if the Lease was not renewed
+// in time. A slot that is lost is not released.
 type heldSlot struct {
 	*lease
 	ending, lost bool
@@ -81,11 +91,12 @@ func New(config Config) *Runner {
 	}
 }
 
-// Err returns an error while no slot is held.
+// Err returns an error while no slot is held. It can be called from any goroutine.
 func (r *Runner) Err() error { return r.share.Err() }
 
-// Run runs the work and holds slots for it. When the context ends, it takes no more slots. When the work
-// has returned, it releases the slots that it holds.
+// Run runs the work and holds slots for it. When the context ends, it takes no more slots. When the work has
+// returned, it releases the slots that it holds. Until then it renews them, so that the work can finish. It returns
+// the error of the work.
 func (r *Runner) Run(ctx context.Context, work func(context.Context) error) error {
 	sharing, leave := context.WithCancel(context.WithoutCancel(ctx))
 	over := make(chan struct{})
@@ -99,8 +110,10 @@ func (r *Runner) Run(ctx context.Context, work func(context.Context) error) erro
 	return err
 }
 
-// run holds slots until the first context ends, and takes no slots after the second one has ended.
+// run holds slots until the first context ends, and takes no slots after the second one has ended. Each pass of its
+// loop first renews the Leases, because everything else can take time.
 func (r *Runner) run(ctx, taking context.Context) {
+	// The watch must run until the last Lease is released.
 	following, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	synced := r.watchLeases(following)
@@ -120,7 +133,8 @@ func (r *Runner) run(ctx, taking context.Context) {
 	r.leave(following)
 }
 
-// watchLeases watches all Leases of the namespace. There are only few.
+// watchLeases watches all Leases of the namespace, until the context ends. There are only few. synced reports whether
+// the first list is complete.
 func (r *Runner) watchLeases(ctx context.Context) (synced func() bool) {
 	signal := func(any) { r.wake() }
 	var controller cache.Controller
@@ -142,6 +156,7 @@ func (r *Runner) watchLeases(ctx context.Context) (synced func() bool) {
 	return controller.HasSynced
 }
 
+// wake makes await return. It does not block, and can be called from any goroutine.
 func (r *Runner) wake() {
 	select {
 	case r.changed <- struct{}{}:
@@ -149,7 +164,8 @@ func (r *Runner) wake() {
 	}
 }
 
-// await waits for a change, at most for the given time. It releases a slot whose work has stopped.
+// await waits for a change, at most for the given time. It releases a slot whose work has stopped, which can take a
+// request.
 func (r *Runner) await(ctx context.Context, most time.Duration) {
 	timer := time.NewTimer(max(most, time.Millisecond))
 	defer timer.Stop()
@@ -184,13 +200,15 @@ func (r *Runner) nextWakeup() time.Duration {
 	return next
 }
 
-// renewAll renews all due Leases concurrently.
+// renewAll renews all due Leases concurrently, and waits for the responses for at most RetryPeriod. So a slow
+// response for one slot does not delay the others. Then it opens or closes the common fence.
 func (r *Runner) renewAll(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, r.RetryPeriod)
 	defer cancel()
 	var renewing sync.WaitGroup
 	due := func(l *lease) bool { return time.Since(l.tried) >= r.RetryPeriod-r.RetryPeriod/20 }
 	renew := func(l *lease) {
+		// dropExpired sees the closed fence.
 		if err := r.renew(ctx, l); errors.Is(err, errTaken) {
 			l.Close()
 		} else if err != nil {
@@ -219,7 +237,8 @@ func (r *Runner) renewAll(ctx context.Context) {
 	}
 }
 
-// dropExpired drops Leases that were not renewed in time.
+// dropExpired drops Leases that were not renewed in time. The work of their slots is aborted; it cannot write any
+// more, because the fence is closed. The slot remains in held until its work has stopped.
 func (r *Runner) dropExpired(ctx context.Context) {
 	for slot, h := range r.held {
 		if h.lost || h.Err() == nil {
@@ -241,6 +260,7 @@ func (r *Runner) dropExpired(ctx context.Context) {
 	}
 }
 
+// end stops the work of a slot on a separate goroutine. await or leave receives the slot afterwards.
 func (r *Runner) end(slot int, lost bool) {
 	go func() {
 		r.Work.End(slot, lost)
@@ -248,7 +268,8 @@ func (r *Runner) end(slot int, lost bool) {
 	}()
 }
 
-// releaseSlot releases a slot whose work has stopped.
+// releaseSlot releases a slot whose work has stopped. The request has a context that does not end with the loop,
+// because other replicas would otherwise wait until the Lease expires.
 func (r *Runner) releaseSlot(ctx context.Context, slot int) {
 	h := r.held[slot]
 	delete(r.held, slot)
@@ -267,8 +288,8 @@ func (r *Runner) releaseSlot(ctx context.Context, slot int) {
 	r.wake()
 }
 
-// register creates the Lease of this replica, so that other replicas assign slots to it. It reports whether
-// the Lease exists.
+// register creates the Lease of this replica, so that other replicas assign slots to it. It reports whether the Lease
+// exists. NotFound for a create means that the namespace does not exist.
 func (r *Runner) register(ctx context.Context, leases map[string]*coordinationv1.Lease) bool {
 	if r.replica != nil {
 		return true
@@ -294,8 +315,8 @@ func (r *Runner) register(ctx context.Context, leases map[string]*coordinationv1
 	return true
 }
 
-// settle moves towards the wanted assignment: it releases one slot, or takes all free ones that are
-// assigned to this process.
+// settle moves towards the wanted assignment: it releases one slot, or takes all free ones that are assigned to this
+// process. Without a change, it sends no request.
 func (r *Runner) settle(ctx context.Context, leases map[string]*coordinationv1.Lease) {
 	if inTheWay := r.view.conflictingLease(leases); inTheWay != "" && len(r.held) == 0 {
 		if !r.waiting {
@@ -308,6 +329,7 @@ func (r *Runner) settle(ctx context.Context, leases map[string]*coordinationv1.L
 	holders := make([]string, r.Slots)
 	for slot := range holders {
 		holders[slot] = r.view.holder(leases[r.view.slotLease(slot)])
+		// The watch may be behind the own writes.
 		if r.held[slot] != nil {
 			holders[slot] = r.Identity
 		}
@@ -335,7 +357,8 @@ func (r *Runner) members(leases map[string]*coordinationv1.Lease) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// begin takes a free slot.
+// begin takes a free slot, and starts its work. seen is its Lease; nil if it does not exist. After an error, the next
+// pass tries again.
 func (r *Runner) begin(ctx context.Context, slot int, seen *coordinationv1.Lease) {
 	asking, cancel := context.WithTimeout(ctx, r.RetryPeriod)
 	defer cancel()
@@ -355,8 +378,9 @@ func (r *Runner) begin(ctx context.Context, slot int, seen *coordinationv1.Lease
 	r.Work.Begin(slot, l.Err)
 }
 
-// yield starts to release the last slot that is assigned to another replica. It releases one slot at a
-// time, and only if no slot is free: a free slot means that its next holder has not taken it yet.
+// yield starts to release the last slot that is assigned to another replica. It releases one slot at a time, and only
+// if no slot is free: a free slot means that its next holder has not taken it yet. So the number of Applications
+// without a replica is small at any time.
 func (r *Runner) yield(holders, wanted []string, free bool) {
 	if free {
 		return
@@ -393,8 +417,8 @@ func (r *Runner) sweep(ctx context.Context, leases map[string]*coordinationv1.Le
 	}
 }
 
-// leave releases all slots. Other replicas take them as soon as they notice that the Lease of this replica
-// is deleted.
+// leave stops the work of all slots, and releases them. Other replicas take them as soon as they notice that the
+// Lease of this replica is deleted. The Leases are not renewed meanwhile.
 func (r *Runner) leave(ctx context.Context) {
 	for slot, h := range r.held {
 		if !h.ending {
@@ -402,6 +426,7 @@ func (r *Runner) leave(ctx context.Context) {
 			r.end(slot, false)
 		}
 	}
+	// Each held slot, also a lost one, is sent once.
 	for range r.held {
 		<-r.ended
 	}

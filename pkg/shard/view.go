@@ -11,14 +11,17 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// view is the last known state of all Leases: from the watch, or from this process' own writes if they are
-// newer.
+// view is the last known state of all Leases: from the watch, or from this process' own writes if they are newer.
+// Only the goroutine of the Runner uses it. The watch updates only store.
 type view struct {
-	name    string
-	slots   int
-	store   cache.Store
+	// name is the prefix of the names of the Leases.
+	name  string
+	slots int
+	// store has the Leases of the watch. They must not be changed.
+	store cache.Store
+	// written has the responses to this process' own writes, by name, until the watch delivers them.
 	written map[string]*coordinationv1.Lease
-	// since is the time at which this process first saw the current version of each Lease. Expiry is
+	// since has, by name, the time at which this process first saw the current version of each Lease. Expiry is
 	// measured with the local clock, because the clocks of replicas can differ.
 	since map[string]version
 }
@@ -37,6 +40,7 @@ func (v *view) slotLease(slot int) string {
 	return fmt.Sprintf("%s-slot-%d-of-%d", v.name, slot, v.slots)
 }
 
+// replicaLease returns the name of the Lease of a replica. With an empty uid, it returns their common prefix.
 func (v *view) replicaLease(uid string) string {
 	return fmt.Sprintf("%s-replica-of-%d-%s", v.name, v.slots, uid)
 }
@@ -47,7 +51,8 @@ func (v *view) recordWrite(l *coordinationv1.Lease) { v.written[l.Name] = l }
 // forget drops the recorded write of a Lease that this process has deleted or lost.
 func (v *view) forget(name string) { delete(v.written, name) }
 
-// leases returns all Leases of the namespace by name.
+// leases returns all Leases of the namespace by name. It drops own writes that the watch has delivered, and records
+// since when each version is known. The Leases must not be changed.
 func (v *view) leases() map[string]*coordinationv1.Lease {
 	found := map[string]*coordinationv1.Lease{}
 	for _, object := range v.store.List() {
@@ -78,7 +83,8 @@ func (v *view) leases() map[string]*coordinationv1.Lease {
 	return found
 }
 
-// remaining returns the time until a Lease expires. It is zero or negative if the Lease has no holder.
+// remaining returns the time until a Lease expires. It is zero or negative if the Lease has no holder, or is nil.
+// leases must have returned the Lease, because it records the time from which this counts.
 func (v *view) remaining(l *coordinationv1.Lease) time.Duration {
 	if l == nil || ptr.Deref(l.Spec.HolderIdentity, "") == "" {
 		return 0
