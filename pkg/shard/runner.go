@@ -27,9 +27,9 @@ type Work interface {
 	// Begin is called when this process holds a slot. The work may write as long as held returns nil. Begin must not
 	// block, because it is called on the goroutine that renews the Leases.
 	Begin(slot int, held func() error)
-	// End stops the work for a slot and returns when it has stopped. It is called on its own goroutine, and the Lease
-	// is renewed until it returns. If the Lease is lost, lost is true and running work is aborted. If the Lease is
-	// lost during a call of End, End is called once more, concurrently, with lost.
+	// End stops the work for a slot and returns when it has stopped. It is called on its own goroutine. Except when
+	// the process leaves, the Lease is renewed until it returns. If the Lease is lost, lost is true and running work
+	// is aborted. If the Lease is lost during a call of End, End is called once more, concurrently, with lost.
 	End(slot int, lost bool)
 }
 
