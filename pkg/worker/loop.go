@@ -14,8 +14,10 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Loop handles keys from a queue.
+// Loop handles keys from a queue. Its fields must not change after the call of Run, which can be called only once.
+// Handle, Logger and OnHandled are called on all workers concurrently, but not for the same key.
 type Loop[K comparable] struct {
+	// Queue is shut down when the context of Run ends. Keys that are added afterwards are dropped.
 	Queue workqueue.TypedRateLimitingInterface[K]
 	// Workers is the number of keys that are handled concurrently.
 	Workers int
@@ -26,11 +28,13 @@ type Loop[K comparable] struct {
 	Logger func(ctx context.Context, key K) klog.Logger
 	// OnHandled is called after each key with its result. It can be nil.
 	OnHandled func(key K, err error, took time.Duration)
-	// Drain is the time that running work has to finish when the context ends. It is 0 if another process
-	// leads by then (the cause is Abandon).
+	// Drain is the time that running work has to finish when the context ends; the context of Handle ends after it.
+	// It does not apply if another process leads by then: if the cause of the end is Abandon, the context of Handle
+	// ends at once.
 	Drain   time.Duration
 	Abandon error
 
+	// once creates soon.
 	once sync.Once
 	// soon is the rate limiter for outdated keys.
 	soon workqueue.TypedRateLimiter[K]
@@ -57,15 +61,17 @@ func newQueue[K comparable](name string, metrics workqueue.MetricsProvider) work
 	}
 }
 
-// queue counts only errors as retries. Keys that are requeued without an error wait in a second queue
-// without a name, which has no metrics.
+// queue counts only errors as retries. Keys that are requeued without an error wait in a second queue without a name,
+// which has no metrics. Both queues add to the same queue of keys, so a key is still handled once at a time.
 type queue[K comparable] struct {
 	workqueue.TypedRateLimitingInterface[K]
 	later workqueue.TypedDelayingInterface[K]
 }
 
+// AddAfter adds the key after the wait. If it is called again before that, the earlier time applies.
 func (q queue[K]) AddAfter(key K, wait time.Duration) { q.later.AddAfter(key, wait) }
 
+// ShutDown shuts down both queues, so that no goroutine of them remains.
 func (q queue[K]) ShutDown() {
 	q.later.ShutDown()
 	q.TypedRateLimitingInterface.ShutDown()
@@ -76,6 +82,7 @@ func (q queue[K]) ShutDownWithDrain() {
 	q.TypedRateLimitingInterface.ShutDownWithDrain()
 }
 
+// limiter returns the rate limiter for errors: see NewQueue.
 func limiter[K comparable]() workqueue.TypedRateLimiter[K] {
 	return jittered[K]{workqueue.NewTypedItemExponentialFailureRateLimiter[K](50*time.Millisecond, 5*time.Minute)}
 }
@@ -85,12 +92,14 @@ type jittered[K comparable] struct{ workqueue.TypedRateLimiter[K] }
 
 func (j jittered[K]) When(key K) time.Duration { return Jitter(j.TypedRateLimiter.When(key)) }
 
-// Jitter adds up to a tenth to a delay, so that keys that start together are not repeated together.
+// Jitter adds up to a tenth to a delay, so that keys that start together are not repeated together. The wait must not
+// be negative.
 func Jitter(wait time.Duration) time.Duration {
 	return wait + time.Duration(rand.Int64N(int64(wait)/10+1))
 }
 
-// Run handles keys until the context ends, and returns when running work has finished.
+// Run handles keys until the context ends, and returns when running work has finished. Keys that still wait in the
+// queue are not handled. The context of Handle has the values of ctx, but ends later: see Drain.
 func (l *Loop[K]) Run(ctx context.Context) {
 	working, abandon := l.draining(ctx)
 	defer abandon()
@@ -105,7 +114,8 @@ func (l *Loop[K]) Run(ctx context.Context) {
 	workers.Wait()
 }
 
-// draining returns a context for running work, which ends Drain after the given one.
+// draining returns a context for running work, which ends Drain after the given one, or with it if the cause is
+// Abandon. The caller must call the second result when all work has finished.
 func (l *Loop[K]) draining(ctx context.Context) (context.Context, context.CancelFunc) {
 	working, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -114,6 +124,7 @@ func (l *Loop[K]) draining(ctx context.Context) (context.Context, context.Cancel
 			return
 		}
 		late := time.AfterFunc(l.Drain, abandon)
+		// All work may finish earlier.
 		context.AfterFunc(working, func() { late.Stop() })
 	})
 	return working, func() {
@@ -122,7 +133,7 @@ func (l *Loop[K]) draining(ctx context.Context) (context.Context, context.Cancel
 	}
 }
 
-// next handles one key. It returns false when the queue is shut down.
+// next handles one key. It returns false when the queue is shut down. ctx ends with the loop, working after Drain.
 func (l *Loop[K]) next(ctx, working context.Context) bool {
 	key, shutdown := l.Queue.Get()
 	if shutdown {
@@ -140,6 +151,7 @@ func (l *Loop[K]) next(ctx, working context.Context) bool {
 		l.OnHandled(key, err, time.Since(begun))
 	}
 	switch {
+	// The error follows from the end of the process.
 	case err != nil && working.Err() != nil:
 	case err != nil:
 		logger.Error(err, "Retrying")
@@ -153,7 +165,8 @@ func (l *Loop[K]) next(ctx, working context.Context) bool {
 	return true
 }
 
-// outdated converts ErrOutdated to a delay.
+// outdated converts ErrOutdated to a delay, which grows with each consecutive ErrOutdated of the key. It returns
+// other results unchanged, and resets the delay.
 func (l *Loop[K]) outdated(key K, after time.Duration, err error) (time.Duration, error) {
 	l.once.Do(func() {
 		l.soon = workqueue.NewTypedItemExponentialFailureRateLimiter[K](10*time.Millisecond, 5*time.Second)
