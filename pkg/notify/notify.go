@@ -46,12 +46,14 @@ type Options struct {
 // signature is the HMAC-SHA256 of the time, a dot and the body.
 const SignatureHeader = "Holdfast-Signature"
 
-// Sender sends events.
+// Sender sends events. One goroutine runs Run. All other methods can be called at any time, from any goroutine.
 type Sender struct {
 	options Options
 	client  *http.Client
-	queue   chan event.Event
+	// queue has the events that wait. The event that is being sent is no longer in it.
+	queue chan event.Event
 
+	// sent and dropped count events, failed counts requests.
 	sent, dropped, failed atomic.Int64
 }
 
@@ -86,7 +88,9 @@ func New(options Options) (*Sender, error) {
 	}}, nil
 }
 
-// Send queues an event without blocking. data must be a JSON value without secrets.
+// Send queues an event without blocking. data must be a JSON value without secrets. It is encoded before Send
+// returns, so the caller can change it afterwards. If the queue is full or data cannot be encoded, the event is
+// dropped and counted.
 func (s *Sender) Send(kind, source, subject string, data any) {
 	e := event.New()
 	e.SetID(string(uuid.NewUUID()))
@@ -113,8 +117,8 @@ func (s *Sender) Stats() (sent, dropped, failed int64) {
 // QueueLength returns the number of queued events.
 func (s *Sender) QueueLength() int { return len(s.queue) }
 
-// Run sends events until the context ends, and then the queued ones for at most Options.Last. The remaining
-// events are dropped, counted and logged.
+// Run sends events until the context ends, and then the queued ones for at most Options.Last. The remaining events
+// are dropped, counted and logged. Run must be called only once.
 func (s *Sender) Run(ctx context.Context) {
 	sending, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -131,8 +135,8 @@ func (s *Sender) Run(ctx context.Context) {
 	}
 }
 
-// next returns the next event. It waits for one until the context ends. ok is false if the queue is empty
-// then.
+// next returns the next event. It waits for one until the context ends. ok is false if the queue is empty then. The
+// first select prefers a queued event to the end of the context.
 func (s *Sender) next(ctx context.Context) (e event.Event, ok bool) {
 	select {
 	case e = <-s.queue:
@@ -147,8 +151,8 @@ func (s *Sender) next(ctx context.Context) (e event.Event, ok bool) {
 	}
 }
 
-// deliver sends an event until it has arrived, and returns false if the context ends first. When ending is
-// closed, deliver retries once without delay.
+// deliver sends an event until it has arrived, and returns false if the context ends first. When ending is closed,
+// deliver retries once without delay. It logs only the first failure of an event, and counts all of them.
 func (s *Sender) deliver(ctx context.Context, ending <-chan struct{}, e event.Event) bool {
 	body, err := json.Marshal(e)
 	if err != nil {
@@ -167,6 +171,7 @@ func (s *Sender) deliver(ctx context.Context, ending <-chan struct{}, e event.Ev
 		}
 		select {
 		case <-ctx.Done():
+		// A nil channel is never ready, so this happens only once.
 		case <-ending:
 			ending, wait = nil, s.options.First
 		case <-time.After(wait):
@@ -176,6 +181,8 @@ func (s *Sender) deliver(ctx context.Context, ending <-chan struct{}, e event.Ev
 	return false
 }
 
+// post sends one request. The time in the signature is that of the request, so a repeated event has another
+// signature. Errors contain neither the URL nor the response.
 func (s *Sender) post(ctx context.Context, body []byte) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.options.URL, bytes.NewReader(body))
 	if err != nil {
