@@ -38,13 +38,14 @@ const (
 	maxVersionBytes = 128
 )
 
-// read decodes a list of events one by one and passes each attribution to add. Malformed events, and events
-// that identify no user, are counted as dropped. The error is the reason why reading stopped before the end
-// of the list.
+// read decodes a list of events one by one and passes each attribution to add. So it needs memory for one event only,
+// of at most maxEventBytes. Malformed events, and events that identify no user, are counted as dropped. The error is
+// the reason why reading stopped before the end of the list; the earlier events are recorded then.
 func read(body io.Reader, add func(v1alpha1.ObjectVersion, attribution)) (received, dropped int64, err error) {
 	limited := &budget{Reader: body}
 	decoder := json.NewDecoder(limited)
 	one := func(into any) error {
+		// The limit applies to each event, not to the list, which MaxBytesReader limits.
 		limited.left = maxEventBytes
 		return decoder.Decode(into)
 	}
@@ -88,8 +89,9 @@ func read(body io.Reader, add func(v1alpha1.ObjectVersion, attribution)) (receiv
 	return received, dropped, err
 }
 
-// attribution returns the object version that the request wrote, and its user. It returns false unless the
-// event is about a successful write and identifies the resulting version.
+// attribution returns the object version that the request wrote, and its user. It returns false unless the event is
+// about a successful write and identifies the resulting version. The version of a deletion has only the UID, because
+// an API server does not always return the last resourceVersion.
 func (e *event) attribution() (v v1alpha1.ObjectVersion, c attribution, ok bool) {
 	writes := slices.Contains([]string{"create", "update", "patch", "delete"}, e.Verb)
 	isSecret := e.ObjectRef.APIGroup == "" && e.ObjectRef.Resource == "secrets"
@@ -153,7 +155,8 @@ func truncated(name string) string {
 	return strings.ToValidUTF8(name[:maxNameBytes], "") + "…"
 }
 
-// budget is a reader that fails with errTooLarge when more than left bytes are read.
+// budget is a reader that fails with errTooLarge when more than left bytes are read. The caller sets left before each
+// event.
 type budget struct {
 	io.Reader
 

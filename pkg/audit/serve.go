@@ -35,7 +35,7 @@ const (
 	idleTimeout        = 2 * time.Minute
 )
 
-// Handler receives lists of audit events.
+// Handler receives lists of audit events. Serve must be called before it handles a request.
 type Handler struct {
 	Users *Users
 	// Token returns the bearer token that clients must send. If nil, clients are authenticated by TLS.
@@ -44,12 +44,14 @@ type Handler struct {
 	// another replica. If nil, the process always leads.
 	Leading func() bool
 
+	// slots limits the lists that are read at the same time, because each needs memory. A sender takes a slot.
 	slots chan struct{}
 	// queue and request override queueTimeout and requestTimeout in tests.
 	queue, request time.Duration
 }
 
-// ServeHTTP returns 200 if it has read the list to its end.
+// ServeHTTP returns 200 if it has read the list to its end. An API server repeats the list after another status, so
+// events can arrive twice, which has no effect.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if code := h.rejectionCode(r); code != 0 {
 		w.Header().Set("Connection", "close") // so that the next request can reach another replica of the Service
@@ -76,7 +78,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// rejectionCode returns the HTTP status for a request that is rejected before its body is read, or 0.
+// rejectionCode returns the HTTP status for a request that is rejected before its body is read, or 0. It compares
+// digests of the tokens, so that the time does not depend on their length.
 func (h *Handler) rejectionCode(r *http.Request) int {
 	if h.Token != nil {
 		scheme, shown, _ := strings.Cut(r.Header.Get("Authorization"), " ")
@@ -94,7 +97,8 @@ func (h *Handler) rejectionCode(r *http.Request) int {
 	return 0
 }
 
-// Serve receives events until the context ends.
+// Serve receives events until the context ends, and then closes all connections. API servers send the events of
+// aborted requests again. config must authenticate clients, unless Handler.Token does.
 func Serve(ctx context.Context, listener net.Listener, config *tls.Config, h *Handler) error {
 	h.slots = make(chan struct{}, maxConcurrentLists)
 	request := cmp.Or(h.request, requestTimeout)

@@ -18,17 +18,21 @@ const (
 	retention         = 10 * time.Minute
 )
 
-// Users maps object versions to the users who wrote them, as reported by audit events.
+// Users maps object versions to the users who wrote them, as reported by audit events. Workers of Applications call
+// Lookup, and handlers of requests call add, concurrently.
 type Users struct {
-	now    func() time.Time
+	now func() time.Time
+	// notify is called without the lock; set by SetNotify.
 	notify func(application types.UID)
 
+	// mu guards the fields below.
 	mu sync.Mutex
 	// names holds attributions without a lookup so far. asked holds the versions that an Application has
 	// looked up, with their attribution once the event has arrived.
 	names *expiringCache[attribution]
 	asked *expiringCache[pendingLookup]
 
+	// received, joined and dropped are the results of Stats.
 	received, joined, dropped int64
 }
 
@@ -40,6 +44,8 @@ type attribution struct {
 	at time.Time
 }
 
+// pendingLookup is a lookup of an object version. Only the last Application that has looked up the version is
+// notified.
 type pendingLookup struct {
 	application types.UID
 	answer      *attribution // nil until the event arrives
@@ -54,8 +60,9 @@ func NewUsers(now func() time.Time) *Users {
 // before any other method.
 func (u *Users) SetNotify(tell func(application types.UID)) { u.notify = tell }
 
-// Lookup returns the known users of the given versions. The map is never nil. For each version that is
-// missing, the notify function is called when its audit event arrives.
+// Lookup returns the known users of the given versions. The map is never nil. For each version that is missing, the
+// notify function is called when its audit event arrives. This is lost if the event arrives later than the retention
+// period, or if too many lookups are pending.
 func (u *Users) Lookup(application types.UID, versions []v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -77,7 +84,8 @@ func (u *Users) Lookup(application types.UID, versions []v1alpha1.ObjectVersion)
 	return known
 }
 
-// add records an attribution and notifies the Application that has looked up the version, if any.
+// add records an attribution and notifies the Application that has looked up the version, if any. It notifies without
+// the lock, because the Application can look up the version at once.
 func (u *Users) add(v v1alpha1.ObjectVersion, c attribution) {
 	if application, asked := u.record(v, c); asked {
 		u.notify(application)
@@ -104,6 +112,7 @@ func (u *Users) record(v v1alpha1.ObjectVersion, c attribution) (application typ
 	return "", false
 }
 
+// addCounts adds to the counts of Stats, after a list of events was read.
 func (u *Users) addCounts(received, dropped int64) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -119,11 +128,13 @@ func (u *Users) Stats() (received, joined, dropped int64) {
 	return u.received, u.joined, u.dropped
 }
 
-// expiringCache is a cache that is bounded in size and age. The oldest items are evicted first.
+// expiringCache is a cache that is bounded in size and age. The oldest items are evicted first. The lock of Users
+// guards it.
 type expiringCache[V any] struct {
 	most  int
 	items map[v1alpha1.ObjectVersion]*item[V]
-	// order lists the keys by insertion time, oldest first. Updating an item keeps its position.
+	// order lists the keys by insertion time, oldest first. Updating an item keeps its position. It has exactly the
+	// keys of items.
 	order []v1alpha1.ObjectVersion
 }
 
@@ -136,6 +147,7 @@ func newExpiringCache[V any](most int) *expiringCache[V] {
 	return &expiringCache[V]{most: most, items: map[v1alpha1.ObjectVersion]*item[V]{}}
 }
 
+// get returns an item that is younger than the retention period. An expired item is removed only by put.
 func (s *expiringCache[V]) get(v v1alpha1.ObjectVersion, now time.Time) (value V, ok bool) {
 	i := s.items[v]
 	if i == nil || now.Sub(i.at) >= retention {
@@ -144,6 +156,8 @@ func (s *expiringCache[V]) get(v v1alpha1.ObjectVersion, now time.Time) (value V
 	return i.value, true
 }
 
+// put adds or updates an item. It first evicts expired items, and the oldest ones if the cache is full. An update
+// does not extend the life of an item.
 func (s *expiringCache[V]) put(v v1alpha1.ObjectVersion, value V, now time.Time) {
 	for len(s.order) > 0 && (len(s.order) >= s.most || now.Sub(s.items[s.order[0]].at) >= retention) {
 		delete(s.items, s.order[0])
