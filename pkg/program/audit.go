@@ -27,6 +27,7 @@ type auditFlags struct {
 	clientCA, tokenFile string
 
 	files *callback.FileCertificates // nil if the server is disabled
+	// token is the content of tokenFile, which refresh replaces while requests read it.
 	token atomic.Pointer[[]byte]
 }
 
@@ -38,7 +39,8 @@ func (f *auditFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.tokenFile, "audit-webhook-token-file", "", "file with the bearer token of API servers (at least 16 bytes); empty requires no token. A client CA or a token is required")
 }
 
-// apply reads the files.
+// apply validates the flags, reads the files, and creates the table of users. It does nothing if the server is
+// disabled.
 func (f *auditFlags) apply(options *controller.Options) (err error) {
 	set := f.certFile != "" || f.keyFile != "" || f.clientCA != "" || f.tokenFile != ""
 	switch {
@@ -61,6 +63,7 @@ func (f *auditFlags) apply(options *controller.Options) (err error) {
 	return nil
 }
 
+// readToken reads the token, if there is a file for it. After an error, the previous token remains in use.
 func (f *auditFlags) readToken() error {
 	if f.tokenFile == "" {
 		return nil
@@ -96,7 +99,8 @@ func (f *auditFlags) tls() *tls.Config {
 	return config
 }
 
-// serve receives audit events until the context ends, once this process leads.
+// serve starts to receive audit events, until the context ends. A process that does not lead rejects them, because
+// only the leader looks up users. The error concerns only the address.
 func (f *auditFlags) serve(ctx context.Context, options controller.Options) error {
 	if options.Users == nil {
 		return nil

@@ -23,11 +23,16 @@ import (
 
 // callbackFlags configure the callback server.
 type callbackFlags struct {
+	// address is the address to listen on, external the base URL for workloads.
 	address, external string
+	// The files have the server's own certificate. Without them, the controller issues one.
 	certFile, keyFile string
-	bundleFile        string
-	namespace         string
-	insecure          bool
+	// bundleFile verifies certFile. Without it, workloads must already trust the certificate.
+	bundleFile string
+	// namespace has the Secret with the controller's certificate authorities.
+	namespace string
+	// insecure serves plain HTTP.
+	insecure bool
 }
 
 func (f *callbackFlags) add(set *pflag.FlagSet) {
@@ -40,6 +45,7 @@ func (f *callbackFlags) add(set *pflag.FlagSet) {
 	set.BoolVar(&f.insecure, "callback-insecure-http", false, "serve callbacks over plain HTTP, which exposes the tokens; for development only")
 }
 
+// validate returns the first invalid combination of flags. It accepts any if the server is disabled.
 func (f *callbackFlags) validate() error {
 	if off(f.address) {
 		return nil
@@ -62,7 +68,7 @@ func (f *callbackFlags) validate() error {
 	return nil
 }
 
-// certificates provides the certificates of the callback server.
+// certificates provides the certificates of the callback server. Its methods can be called from any goroutine.
 type certificates interface {
 	TLS() *tls.Config
 	// Bundle returns the bundle that verifies the server, now and after the next rotation.
@@ -70,15 +76,17 @@ type certificates interface {
 	Refresh(ctx context.Context) error
 }
 
-// callbacks is the callback server and its address for workloads.
+// callbacks is the callback server and its address for workloads. A nil pointer is a disabled server: callback and
+// serve accept it.
 type callbacks struct {
 	flags        callbackFlags
 	certificates certificates // nil for plain HTTP
-	// controller is notified when the bundle changes.
+	// controller is notified when the bundle changes. It is set by serve, before the first refresh.
 	controller *controller.Controller
 }
 
-// newCallbacks prepares the server. It returns nil if the server is disabled.
+// newCallbacks prepares the server. It returns nil if the server is disabled. It reads certificate files, so that a
+// missing one is an error at startup, but sends no request.
 func newCallbacks(f callbackFlags, config *rest.Config) (s *callbacks, err error) {
 	if off(f.address) {
 		return nil, nil
@@ -112,7 +120,8 @@ func (s *callbacks) changed() { s.controller.CallbackChanged() }
 // managed reports whether the controller issues the certificates. Then workloads need their bundle.
 func (s *callbacks) managed() bool { return !s.flags.insecure && s.flags.certFile == "" }
 
-// callback returns the callback for workloads. It is empty if the required bundle does not exist yet.
+// callback returns the callback for workloads. It is empty if the required bundle does not exist yet. Workers call it
+// for each reconcile.
 func (s *callbacks) callback() hooks.Callback {
 	if s == nil || s.managed() && len(s.certificates.Bundle()) == 0 {
 		return hooks.Callback{}
@@ -124,7 +133,8 @@ func (s *callbacks) callback() hooks.Callback {
 	return told
 }
 
-// serve handles callbacks until the context ends. wait returns when running calls have finished.
+// serve handles callbacks until the context ends. wait returns when running calls have finished. The error concerns
+// only the address. Every replica serves, also while another one leads.
 func (s *callbacks) serve(ctx context.Context, client *cluster.Client, c *controller.Controller, metrics *controller.Metrics) (wait func(), err error) {
 	if s == nil {
 		return func() {}, nil
@@ -151,8 +161,9 @@ func (s *callbacks) serve(ctx context.Context, client *cluster.Client, c *contro
 	return serving.Wait, nil
 }
 
-// certify keeps the certificates up to date, and returns the TLS configuration of the server, or nil for
-// plain HTTP.
+// certify keeps the certificates up to date on another goroutine, and returns the TLS configuration of the server, or
+// nil for plain HTTP. If the authority cannot be read, the server starts without a certificate, and rejects
+// connections until a refresh succeeds.
 func (s *callbacks) certify(ctx context.Context) *tls.Config {
 	logger := klog.FromContext(ctx)
 	if s.certificates == nil {
@@ -168,7 +179,8 @@ func (s *callbacks) certify(ctx context.Context) *tls.Config {
 	return s.certificates.TLS()
 }
 
-// patience returns the time until the next refresh of the certificates.
+// patience returns the time until the next refresh of the certificates: short for files, which another program
+// replaces, and as long as there is no authority.
 func (s *callbacks) patience() time.Duration {
 	switch {
 	case !s.managed():

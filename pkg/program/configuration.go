@@ -17,7 +17,8 @@ import (
 // faster, but do not work for all mounts, and the update of a ConfigMap takes up to a minute anyway.
 const pollInterval = 2 * time.Second
 
-// selection returns the selection at startup.
+// selection returns the selection at startup. Unlike later, an unreadable or invalid configuration file is an error.
+// It keeps the content of the file for followConfiguration.
 func (f *flags) selection() (cluster.Selection, error) {
 	selection, err := controller.NewSelection(f.watchNamespaces, f.selector)
 	if err != nil {
@@ -32,7 +33,7 @@ func (f *flags) selection() (cluster.Selection, error) {
 	return f.configured(f.configText)
 }
 
-// configured returns the selection of a configuration file and the flags.
+// configured returns the selection of a configuration file, and of the flags for fields that the file does not set.
 func (f *flags) configured(text []byte) (cluster.Selection, error) {
 	selection, err := controller.NewSelection(f.watchNamespaces, f.selector)
 	if err != nil {
@@ -44,8 +45,8 @@ func (f *flags) configured(text []byte) (cluster.Selection, error) {
 	return selection, nil
 }
 
-// followConfiguration polls the file. If it is unreadable or invalid, the selection is unchanged, and
-// the error is logged once.
+// followConfiguration polls the file until the context ends, and calls selectAnew when its selection can have
+// changed. If the file is unreadable or invalid, the selection is unchanged, and the error is logged once.
 func (f *flags) followConfiguration(ctx context.Context, selectAnew func(cluster.Selection)) {
 	logger := klog.FromContext(ctx)
 	last, failed := f.configText, false

@@ -20,18 +20,21 @@ import (
 	"holdfast.dev/holdfast/pkg/shard"
 )
 
-// candidacy determines when this process works. Two leaders at the same time are harmless; they only do the
-// work twice.
+// candidacy determines when this process works. Exactly one of three cases applies: no election (all fields are nil),
+// one leader (elector and lock), or shards (slots, with a lock for the missing namespace only). Two leaders at the
+// same time are harmless; they only do the work twice.
 type candidacy struct {
-	// leading is closed when this process leads. It is nil without leader election.
+	// leading is closed when this process leads. It is nil without leader election, and with shards.
 	leading chan struct{}
+	// elector holds the Lease; nil without a single leader.
 	elector *leaderelection.LeaderElector
 	lock    *waitingLock // of the Lease; nil without leader election
 	// slots distributes the Applications over replicas. It is nil without shards.
 	slots *shard.Runner
 }
 
-// held returns an error while another process may lead. Then nothing may be written.
+// held returns an error while another process may lead. Then nothing may be written. Each write calls it, from any
+// goroutine.
 func (e *candidacy) held() error {
 	switch {
 	case e.slots != nil:
@@ -42,7 +45,8 @@ func (e *candidacy) held() error {
 	return nil
 }
 
-// possible returns an error if the election cannot take place.
+// possible returns an error if the election cannot take place, because the namespace of the Lease is missing. The
+// readiness probe reports it.
 func (e *candidacy) possible() error {
 	if e.lock != nil && e.lock.missing.Load() {
 		return e.lock
@@ -50,15 +54,19 @@ func (e *candidacy) possible() error {
 	return nil
 }
 
-// waitingLock is a lock that waits for its namespace and logs that once. The elector alone would log an
-// error every few seconds without a remedy.
+// waitingLock is a lock that waits for its namespace and logs that once. The elector alone would log an error every
+// few seconds without a remedy. It also opens the fence with each successful write of the Lease by this process. With
+// shards, only namespace and missing are set.
 type waitingLock struct {
 	resourcelock.Interface
 
+	// namespace is that of the Lease.
 	namespace string
 	retry     time.Duration
-	missing   atomic.Bool
-	fence     *shard.Fence
+	// missing is true while the namespace does not exist.
+	missing atomic.Bool
+	// fence is open as long as this process certainly leads.
+	fence *shard.Fence
 }
 
 // Error returns the remedy for a missing namespace.
@@ -86,7 +94,8 @@ func (p *waitingLock) Update(ctx context.Context, record resourcelock.LeaderElec
 	return err
 }
 
-// Create implements resourcelock.Interface.
+// Create implements resourcelock.Interface. It returns only when the namespace exists, or the context has ended. The
+// fence counts from the start of the request, as in Update.
 func (p *waitingLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	for {
 		begun := time.Now()
@@ -109,7 +118,8 @@ func (p *waitingLock) Create(ctx context.Context, record resourcelock.LeaderElec
 	}
 }
 
-// candidate prepares the leader election that the flags configure.
+// candidate prepares the leader election that the flags configure. It sends no request. The identity of this process
+// differs after each start, so a restarted process does not mistake an old Lease for its own.
 func (f *flags) candidate(config *rest.Config) (*candidacy, error) {
 	if !f.election.LeaderElect {
 		return &candidacy{}, nil
@@ -146,7 +156,8 @@ func (f *flags) candidate(config *rest.Config) (*candidacy, error) {
 	return e, nil
 }
 
-// sharer prepares sharing the Applications with other replicas.
+// sharer prepares sharing the Applications with other replicas. host is the beginning of the identity. Work is set
+// later, by run.
 func (f *flags) sharer(config *rest.Config, host string) (*candidacy, error) {
 	config.QPS = -1 // client-side rate limits would delay renewals
 	client, err := coordinationclient.NewForConfig(config)
@@ -168,8 +179,8 @@ func (f *flags) sharer(config *rest.Config, host string) (*candidacy, error) {
 	return &candidacy{lock: at, slots: slots}, nil
 }
 
-// run runs the controller. Its context ends with the given one, or when the Lease is lost, which is an
-// error. The Lease is released after the controller has stopped.
+// run runs the controller. Its context ends with the given one, or when the Lease is lost, which is the error
+// ErrNotLeading. The Lease is released after the controller has stopped.
 func (e *candidacy) run(ctx context.Context, c *controller.Controller) error {
 	work := c.Run
 	if e.slots != nil {
@@ -181,6 +192,7 @@ func (e *candidacy) run(ctx context.Context, c *controller.Controller) error {
 	}
 	working, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
+	// The Lease is renewed until the work has returned.
 	electing, release := context.WithCancel(context.WithoutCancel(ctx))
 	over := make(chan struct{})
 	go func() {

@@ -20,19 +20,23 @@ import (
 	"holdfast.dev/holdfast/pkg/controller"
 )
 
-// flags are the parsed command line flags.
+// flags are the parsed command line flags. After validate, options has everything that the controller needs from
+// them.
 type flags struct {
 	kubeconfig string
 	version    bool
-	options    controller.Options
-	logging    *logsapi.LoggingConfiguration
-	election   componentconfig.LeaderElectionConfiguration
+	// options are the options of the controller. Many flags are parsed directly into them.
+	options  controller.Options
+	logging  *logsapi.LoggingConfiguration
+	election componentconfig.LeaderElectionConfiguration
 
+	// watchNamespaces and selector select Applications, unless the file configFile does.
 	watchNamespaces []string
 	selector        string
 	configFile      string
 	configText      []byte // content of the file at startup
 
+	// Each part has its own flags, and validates them.
 	callback callbackFlags
 	source   sourceFlags
 	notify   notifyFlags
@@ -46,6 +50,8 @@ type flags struct {
 // responses, including Secrets.
 const mostVerbose = 7
 
+// parse parses and validates the arguments, without the name of the program. For --help, it prints the help text and
+// returns pflag.ErrHelp. It reads the files that flags name.
 func parse(args []string) (*flags, error) {
 	f := &flags{logging: logsapi.NewLoggingConfiguration(), election: defaultElection()}
 	set := pflag.NewFlagSet("holdfast-controller", pflag.ContinueOnError)
@@ -64,6 +70,7 @@ func parse(args []string) (*flags, error) {
 	return f, nil
 }
 
+// add adds all flags, in the order of the help text.
 func (f *flags) add(set *pflag.FlagSet) {
 	set.SortFlags = false
 	set.StringVar(&f.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "kubeconfig file for the API server; empty uses the ServiceAccount of the Pod")
@@ -90,7 +97,7 @@ func (f *flags) add(set *pflag.FlagSet) {
 	set.BoolVar(&f.version, "version", false, "print the version and exit")
 }
 
-// addLogging adds the stable logging flags.
+// addLogging adds the stable logging flags of component-base, and omits its other ones.
 func (f *flags) addLogging(set *pflag.FlagSet) {
 	all := pflag.NewFlagSet("", pflag.ContinueOnError)
 	logsapi.AddFlags(f.logging, all)
@@ -101,6 +108,8 @@ func (f *flags) addLogging(set *pflag.FlagSet) {
 	set.Lookup("v").Usage = fmt.Sprintf("log level, 0 to %d", mostVerbose)
 }
 
+// defaultElection returns the defaults of the election. A leader that dies is replaced after 30 s. RenewDeadline is
+// half of that, so a leader stops writing long before another one can start.
 func defaultElection() componentconfig.LeaderElectionConfiguration {
 	return componentconfig.LeaderElectionConfiguration{
 		LeaderElect:       true,
@@ -122,6 +131,8 @@ func podNamespace() string {
 	return "holdfast-system"
 }
 
+// validate returns the first invalid flag, and completes the options. It creates the fetcher, the sender of
+// notifications and the table of audit events.
 func (f *flags) validate() error {
 	if f.options.Concurrency < 1 {
 		return fmt.Errorf("--concurrency is %d, must be at least 1", f.options.Concurrency)
@@ -159,6 +170,7 @@ func (f *flags) validate() error {
 // mostShards limits the number of Leases that are renewed continuously.
 const mostShards = 64
 
+// validateShards validates --shards, and its combinations with other flags.
 func (f *flags) validateShards() error {
 	switch {
 	case f.options.Slots < 1 || f.options.Slots > mostShards:
@@ -175,6 +187,7 @@ func (f *flags) validateShards() error {
 // off reports whether an address disables a server.
 func off(address string) bool { return address == "" || address == "0" }
 
+// loopback reports whether an address can be reached only from this host. It resolves no name except localhost.
 func loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

@@ -26,7 +26,7 @@ func (f *notifyFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.keyFile, "notify-key-file", "", "file with the key that signs these requests (HMAC-SHA256, at least 16 bytes); empty disables signatures")
 }
 
-// apply creates the sender.
+// apply creates the sender, which run starts. Without --notify-url, it creates none. Errors do not contain the key.
 func (f *notifyFlags) apply(options *controller.Options) error {
 	if f.url == "" {
 		if f.keyFile != "" {
@@ -52,7 +52,8 @@ func (f *notifyFlags) apply(options *controller.Options) error {
 	return nil
 }
 
-// run sends notifications until finish is called after the last one.
+// run sends notifications until finish is called after the last one. It ignores the end of the context, because the
+// last reconciles send notifications after it. finish returns when the queued ones are sent, or after some seconds.
 func (f *notifyFlags) run(ctx context.Context) (finish func()) {
 	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan struct{})

@@ -9,6 +9,16 @@
 //	os.Exit(program.Main(program.Options{Hooks: h}))
 //
 // See docs/hooks.md.
+//
+// # Start and stop
+//
+// The parts start in this order: notifications, metrics and probes, callbacks, audit events, and then the controller
+// with the election. Every replica serves callbacks, metrics and probes. Only the leader, or the holder of a slot,
+// writes objects.
+//
+// After SIGTERM, the controller finishes running reconciles and writes the postponed reports. Only then is the Lease
+// released, so that the next leader does not meet requests of this process. The callback server finishes its calls,
+// and the notifications are last.
 package program
 
 import (
@@ -45,7 +55,7 @@ type Options struct {
 }
 
 // Main runs the controller with the arguments of the process until the process receives SIGINT or SIGTERM. It returns
-// the exit status.
+// the exit status: 1 also if another process has become the leader, because the process must then be restarted.
 func Main(options Options) (status int) {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -68,7 +78,8 @@ func Main(options Options) (status int) {
 // errLogged is returned if the error is already in the log.
 var errLogged = errors.New("see the log")
 
-// Run runs the controller with the given arguments until the context ends.
+// Run runs the controller with the given arguments until the context ends. It sets the logger and the limits of the
+// garbage collector of the process, so it must run only once. An error that is already logged is errLogged.
 func Run(ctx context.Context, args []string, options Options) error {
 	f, err := parse(args)
 	if errors.Is(err, pflag.ErrHelp) {
@@ -96,7 +107,8 @@ func Run(ctx context.Context, args []string, options Options) error {
 // Applications created per second do not differ measurably.
 const gcPercent = 65
 
-// hold runs the controller and its servers until the context ends.
+// hold runs the controller and its servers until the context ends. The servers listen before the election starts, so
+// that a wrong address is an error at startup.
 func hold(ctx context.Context, f *flags) error {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -127,6 +139,7 @@ func hold(ctx context.Context, f *flags) error {
 	if err != nil {
 		return err
 	}
+	// The controller must not write before the election, so New gets both.
 	f.options.Leading, f.options.Held = election.leading, election.held
 	callbacks, err := newCallbacks(f.callback, config)
 	if err != nil {
@@ -150,6 +163,7 @@ func hold(ctx context.Context, f *flags) error {
 		go f.followConfiguration(ctx, c.Select)
 	}
 	err = election.run(ctx, c)
+	// The context ends for the servers, too, if the controller has ended for another reason.
 	end()
 	waitForCalls()
 	return err

@@ -18,8 +18,8 @@ import (
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
-// serve starts the servers that the flags configure. stop ends them. able returns an error if this process
-// cannot work.
+// serve starts the servers that the flags configure. stop closes them without waiting for requests. able returns an
+// error if this process cannot work.
 func serve(ctx context.Context, f *flags, c *controller.Controller, able func() error) (stop func(), err error) {
 	var servers []*http.Server
 	stop = func() {
@@ -47,6 +47,8 @@ func serve(ctx context.Context, f *flags, c *controller.Controller, able func() 
 	return stop, nil
 }
 
+// listen starts a server on its own goroutine, and logs the message with the address. It returns an error if the
+// address cannot be bound.
 func listen(ctx context.Context, address, message string, handler http.Handler) (*http.Server, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", address)
@@ -84,7 +86,7 @@ func signals(own prometheus.Gatherer, ready func() bool, able func() error) http
 	return mux
 }
 
-// profiles serves profiles for go tool pprof.
+// profiles serves profiles for go tool pprof. It leaves out the handler that returns the command line of the process.
 func profiles() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/debug/pprof/", pprof.Index)

@@ -25,7 +25,7 @@ func (f *sourceFlags) add(set *pflag.FlagSet) {
 	set.DurationVar(&f.interval, "source-interval", 5*time.Minute, "interval for polling templates, archives and inputs outside of an Application. spec.interval has precedence")
 }
 
-// apply creates the fetcher.
+// apply creates the fetcher. Without prefixes, it fetches nothing.
 func (f *sourceFlags) apply(options *controller.Options) error {
 	if f.interval < time.Second {
 		return fmt.Errorf("--source-interval is %v, must be at least 1s", f.interval)

@@ -17,7 +17,7 @@ var electionUsage = map[string]string{
 	"leader-elect-resource-namespace": "namespace of the Lease",
 }
 
-// usage returns the help text: each flag on a line, followed by its description.
+// usage returns the help text: each flag on a line, followed by its description, wrapped at 80 columns.
 func usage(set *pflag.FlagSet) string {
 	const width, indent = 80, "      "
 	var text strings.Builder
