@@ -58,7 +58,8 @@ func newAuthority(now time.Time, lifetime time.Duration) (*pair, error) {
 	return issue(template, nil, now, lifetime)
 }
 
-// newServer creates a server certificate for the given hosts.
+// newServer creates a server certificate for the given hosts, of which there must be at least one. Its key exists
+// only in this process.
 func newServer(authority *pair, hosts []string, now time.Time, lifetime time.Duration) (*tls.Certificate, error) {
 	template := &x509.Certificate{
 		Subject:     pkix.Name{CommonName: hosts[0]},
@@ -73,7 +74,8 @@ func newServer(authority *pair, hosts []string, now time.Time, lifetime time.Dur
 	return &tls.Certificate{Certificate: [][]byte{p.cert.Raw}, PrivateKey: p.key, Leaf: p.cert}, nil
 }
 
-// issue signs a certificate with the authority, or creates a self-signed one if authority is nil.
+// issue signs a certificate with the authority, or creates a self-signed one if authority is nil. It creates a key,
+// and sets the serial number and the validity in the template.
 func issue(template *x509.Certificate, authority *pair, now time.Time, lifetime time.Duration) (*pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -103,7 +105,8 @@ func issue(template *x509.Certificate, authority *pair, now time.Time, lifetime 
 		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}))
 }
 
-// readPair parses a certificate and its key. Its errors contain nothing of the key.
+// readPair parses a certificate and its key, and checks that they belong together. Its errors contain nothing of the
+// key.
 func readPair(certPEM, keyPEM []byte) (*pair, error) {
 	certificate, err := tls.X509KeyPair(certPEM, keyPEM)
 	if err != nil {

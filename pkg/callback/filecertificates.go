@@ -15,13 +15,16 @@ import (
 // for example in a mounted Secret. Without a bundle, workloads already trust the certificate.
 type Files struct{ Cert, Key, Bundle string }
 
-// FileCertificates serves a certificate from files, and reloads it when they change.
+// FileCertificates serves a certificate from files, and reloads it when they change. All methods can be called from
+// any goroutine.
 type FileCertificates struct {
-	files   Files
+	files Files
+	// changed is called without the lock; nil if no caller needs it.
 	changed func()
 
-	mu          sync.Mutex
-	pair        []byte // as read from the files
+	mu   sync.Mutex
+	pair []byte // as read from the files
+	// certificate is the last valid one, and bundle the last valid bundle.
 	certificate *tls.Certificate
 	bundle      []byte
 }
@@ -34,7 +37,8 @@ func NewFileCertificates(files Files, changed func()) (*FileCertificates, error)
 	return p, err
 }
 
-// TLS returns the TLS configuration of the server.
+// TLS returns the TLS configuration of the server. It uses the current certificate for each connection, so a reload
+// needs no restart. The caller owns the configuration.
 func (p *FileCertificates) TLS() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 		p.mu.Lock()
@@ -59,6 +63,7 @@ func (p *FileCertificates) Refresh(context.Context) error {
 	return err
 }
 
+// read reads all files, and reports whether the bundle has changed. An error of one file does not prevent the others.
 func (p *FileCertificates) read() (changed bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -67,6 +72,8 @@ func (p *FileCertificates) read() (changed bool, err error) {
 	return changed, errors.Join(errPair, errBundle)
 }
 
+// readPair reads the certificate and its key together: during an update, only one of them may have changed, and the
+// pair is then invalid. The caller holds the lock.
 func (p *FileCertificates) readPair() error {
 	cert, errCert := os.ReadFile(p.files.Cert)
 	key, errKey := os.ReadFile(p.files.Key)
@@ -85,6 +92,7 @@ func (p *FileCertificates) readPair() error {
 	return nil
 }
 
+// readBundle reads the bundle, if there is a file for it. The caller holds the lock.
 func (p *FileCertificates) readBundle() (changed bool, err error) {
 	if p.files.Bundle == "" {
 		return false, nil

@@ -65,6 +65,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(body)
 }
 
+// answer handles one call and returns its response. It sets only the header Allow itself. The token is checked even
+// if the address has exceeded its rate, because a valid token has a rate of its own.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request) response {
 	caller := hostAddress(r.RemoteAddr)
 	allowed := s.limits.allow(caller)
@@ -78,7 +80,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) response {
 	return s.accept(r.Context(), app, purpose)
 }
 
-// authenticate returns the Application for which the request has a valid token, and the purpose.
+// authenticate returns the Application for which the request has a valid token, and the purpose; or else the
+// response. The Application is that of the cache, which can be behind.
 func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, caller string) (*v1alpha1.Application, hooks.Purpose, *response) {
 	namespace, name, purpose, ok := parsePath(r.URL.Path)
 	if !ok {
@@ -102,7 +105,8 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, caller str
 	return app, purpose, nil
 }
 
-// rejectToken returns the response to a call without a valid token, and counts it.
+// rejectToken returns the response to a call without a valid token, and counts it. After too many of them, the
+// address gets tooMany instead.
 func (s *Server) rejectToken(caller string, a *response) *response {
 	if s.limits.failed(caller) {
 		return &tooMany
@@ -110,7 +114,8 @@ func (s *Server) rejectToken(caller string, a *response) *response {
 	return a
 }
 
-// parsePath splits the path of a callback.
+// parsePath splits the path of a callback, /v1/applications/NAMESPACE/NAME/PURPOSE. It does not validate the names:
+// an unknown Application has no token.
 func parsePath(path string) (namespace, name string, purpose hooks.Purpose, ok bool) {
 	parts := strings.Split(path, "/")
 	if len(parts) != 6 || parts[0] != "" || parts[1] != "v1" || parts[2] != "applications" {
@@ -120,8 +125,8 @@ func parsePath(path string) (namespace, name string, purpose hooks.Purpose, ok b
 	return parts[3], parts[4], purpose, methods[purpose] != ""
 }
 
-// requestToken returns the token of a request: the bearer token, or else the one in the body. The size of
-// the body is limited.
+// requestToken returns the token of a request: the bearer token, or else the one in the body. The size of the body is
+// limited. Either the token is not empty, or the response is not nil.
 func requestToken(w http.ResponseWriter, r *http.Request) (string, *response) {
 	if r.ContentLength > maxBodyBytes {
 		return "", &tooLarge
@@ -169,7 +174,8 @@ var annotations = map[hooks.Purpose]string{
 	hooks.Complete: v1alpha1.AnnotationCompleted, hooks.Shutdown: v1alpha1.AnnotationShutDown, hooks.Reconcile: v1alpha1.AnnotationReconcile,
 }
 
-// accept records the call, unless it is already recorded, or is too early or too late.
+// accept records the call, unless it is already recorded, or is too early or too late. A repeated call gets the same
+// response, because a workload repeats a call whose response was lost.
 func (s *Server) accept(ctx context.Context, app *v1alpha1.Application, purpose hooks.Purpose) response {
 	if purpose == hooks.Shutdown && app.DeletionTimestamp == nil {
 		app = s.refetch(ctx, app) // another replica may have started the hook, and the watch may be behind
@@ -189,8 +195,8 @@ func (s *Server) accept(ctx context.Context, app *v1alpha1.Application, purpose 
 	return s.write(ctx, app, purpose)
 }
 
-// refetch returns the Application as read from the API server. If it cannot be read, or was replaced by
-// another one of the same name, refetch returns the given one.
+// refetch returns the Application as read from the API server. If it cannot be read, or was replaced by another one
+// of the same name, refetch returns the given one. Only callers with a valid token cause this request.
 func (s *Server) refetch(ctx context.Context, app *v1alpha1.Application) *v1alpha1.Application {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), apiTimeout) // the first of several merged callers may disconnect
 	defer cancel()
@@ -212,13 +218,16 @@ func (s *Server) refetch(ctx context.Context, app *v1alpha1.Application) *v1alph
 	return newer
 }
 
+// justNow reports whether a recorded time is less than minReconcileInterval ago. It returns false for another text,
+// because users set the annotation, too.
 func (s *Server) justNow(at string) bool {
 	last, err := time.Parse(time.RFC3339Nano, at)
 	since := s.options.Now().Sub(last)
 	return err == nil && since >= 0 && since < minReconcileInterval
 }
 
-// write records a call. Concurrent calls for one Application and purpose share a request.
+// write records a call. Concurrent calls for one Application and purpose share a request and its slot. The caller
+// gets notNow after an error, which is logged, and must repeat the call.
 func (s *Server) write(ctx context.Context, app *v1alpha1.Application, purpose hooks.Purpose) response {
 	_, err, _ := s.writing.Do(string(app.UID)+"/"+string(purpose), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), apiTimeout) // the first of several merged callers may disconnect

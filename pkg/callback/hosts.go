@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Hosts returns the host names of the server with the given external URL: its host and, for a Service, the
-// shorter names.
+// Hosts returns the host names of the server with the given external URL: its host and, for a Service, the shorter
+// names. The first one is the host. The error describes why the URL is invalid.
 func Hosts(external string) ([]string, error) {
 	u, err := url.Parse(external)
 	if err == nil && u.User != nil {
@@ -26,6 +26,7 @@ func Hosts(external string) ([]string, error) {
 	return hosts, nil
 }
 
+// addHosts adds IP addresses and DNS names to the template of a certificate.
 func addHosts(template *x509.Certificate, hosts []string) {
 	for _, host := range hosts {
 		if ip := net.ParseIP(host); ip != nil {

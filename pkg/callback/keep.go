@@ -7,8 +7,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Keep refreshes certificates until the context ends, and waits for patience() in between. An error that
-// persists is logged only once.
+// Keep refreshes certificates until the context ends, and waits for patience() in between, also before the first
+// refresh. An error that persists is logged only once.
 func Keep(ctx context.Context, refresh func(context.Context) error, patience func() time.Duration) {
 	logged := ""
 	for {

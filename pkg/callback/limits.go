@@ -38,17 +38,22 @@ const (
 	connectionLogRate, connectionLogBurst = 1, 10
 )
 
-// limits prevents single callers from using up the server. Callers are identified by their address and,
-// after they have presented its token, by their Application.
+// limits prevents single callers from using up the server. Callers are identified by their address and, after they
+// have presented its token, by their Application. All handlers use it concurrently.
 type limits struct {
-	rate  int
-	now   func() time.Time
+	// rate is the number of calls per second of one address.
+	rate int
+	now  func() time.Time
+	// slots limits the writes at the same time. A sender takes a slot.
 	slots chan struct{}
 
-	mu    sync.Mutex
+	// mu guards hosts.
+	mu sync.Mutex
+	// hosts has the rate limiters by address, or by "application/" and a UID.
 	hosts map[string]*host
 }
 
+// host is one caller. failures is not used for an Application.
 type host struct{ calls, failures *rate.Limiter }
 
 func newLimits(rate int, now func() time.Time) *limits {
@@ -70,7 +75,7 @@ func (l *limits) failed(address string) (tooMany bool) {
 	return !l.host(address).failures.AllowN(l.now(), 1)
 }
 
-// begin waits for a slot. If it returns true, the caller must call done afterwards.
+// begin waits for a slot, at most for queueTimeout. If it returns true, the caller must call done afterwards.
 func (l *limits) begin(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, queueTimeout)
 	defer cancel()
@@ -84,8 +89,8 @@ func (l *limits) begin(ctx context.Context) bool {
 
 func (l *limits) done() { <-l.slots }
 
-// host returns the rate limiters of an address. If there are too many addresses, those without recent
-// failures are evicted first.
+// host returns the rate limiters of an address. If there are too many addresses, those without recent failures are
+// evicted first. An evicted address starts again with a full burst.
 func (l *limits) host(address string) *host {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,6 +105,8 @@ func (l *limits) host(address string) *host {
 	return h
 }
 
+// forget evicts rate limiters: those that are full, which lose nothing, and then any until there is room. The caller
+// holds the lock.
 func (l *limits) forget() {
 	now := l.now()
 	for address, h := range l.hosts {

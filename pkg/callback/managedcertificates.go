@@ -24,17 +24,20 @@ const (
 )
 
 // ManagedCertificates issues server certificates from its own certificate authority. All replicas share the
-// authorities through a Secret: the current one, the next one long before it signs, and the previous one as
-// long as it is valid. All of them are trusted.
+// authorities through a Secret: the current one, the next one long before it signs, and the previous one as long as
+// it is valid. All of them are trusted. Each replica issues its own server certificate, whose key is never stored.
 type ManagedCertificates struct {
 	secrets   Secrets
 	hosts     []string
 	lifetimes Lifetimes
 	now       func() time.Time
-	changed   func()
+	// changed is called without the lock; nil if no caller needs it.
+	changed func()
 
-	mu     sync.Mutex
-	state  authorities
+	// mu guards the fields below. It is held while a server certificate is issued, but not during a request.
+	mu    sync.Mutex
+	state authorities
+	// server is the current server certificate; nil until the first connection, and after a change of the authority.
 	server *tls.Certificate
 }
 
@@ -61,6 +64,7 @@ func (m *ManagedCertificates) Bundle() []byte {
 	return m.state.bundle(m.now())
 }
 
+// bundle returns the certificates of all authorities that are valid, in PEM, or nil if there are none.
 func (a authorities) bundle(now time.Time) []byte {
 	var certificates [][]byte
 	for _, p := range []*pair{a.current, a.next, a.previous} {
@@ -79,7 +83,8 @@ func (m *ManagedCertificates) TLS() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: m.certificate}
 }
 
-// certificate returns the server certificate. It issues a new one when the current one is due.
+// certificate returns the server certificate. It issues a new one when the current one is due. crypto/tls calls it
+// during handshakes, also concurrently. A server certificate never outlives its authority.
 func (m *ManagedCertificates) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -102,7 +107,9 @@ func (m *ManagedCertificates) certificate(*tls.ClientHelloInfo) (*tls.Certificat
 // maxRefreshConflicts is the maximum number of consecutive conflicts with other replicas.
 const maxRefreshConflicts = 5
 
-// Refresh reads the authorities and creates those that are missing or due.
+// Refresh reads the authorities and creates those that are missing or due. If another replica writes the Secret at
+// the same time, one write fails, and this replica reads the result of the other. So all replicas use the same
+// authorities.
 func (m *ManagedCertificates) Refresh(ctx context.Context) (err error) {
 	for range maxRefreshConflicts {
 		err = m.refresh(ctx)
@@ -113,6 +120,8 @@ func (m *ManagedCertificates) Refresh(ctx context.Context) (err error) {
 	return err
 }
 
+// refresh is one attempt of Refresh. It uses authorities only after they are stored. It returns a conflict if another
+// replica was faster.
 func (m *ManagedCertificates) refresh(ctx context.Context) error {
 	secret, err := m.secrets.Get(ctx, SecretName, metav1.GetOptions{})
 	missing := apierrors.IsNotFound(err)
@@ -158,8 +167,9 @@ func (m *ManagedCertificates) use(state authorities) {
 	}
 }
 
-// advance creates missing authorities: the first one, and the next one after half of the lifetime of the
-// current one. After two thirds, the next one becomes the current one.
+// advance creates missing authorities: the first one, and the next one after half of the lifetime of the current one.
+// After two thirds, the next one becomes the current one. Between these times, workloads learn to trust it. advance
+// changes nothing but its result.
 func (m *ManagedCertificates) advance(a authorities) (authorities, error) {
 	now := m.now()
 	var err error
@@ -193,6 +203,7 @@ func readAuthorities(data map[string][]byte) (a authorities) {
 	return a
 }
 
+// data returns the content of the Secret for these authorities.
 func (a authorities) data() map[string][]byte {
 	data := map[string][]byte{}
 	for key, p := range map[string]*pair{currentKey: a.current, nextKey: a.next, previousKey: a.previous} {

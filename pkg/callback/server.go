@@ -52,10 +52,11 @@ type Options struct {
 	Now func() time.Time
 }
 
-// Server handles callbacks.
+// Server handles callbacks. net/http calls ServeHTTP concurrently.
 type Server struct {
 	options Options
 	limits  *limits
+	// writing merges concurrent writes for one Application and purpose, reading merges reads of one Application.
 	writing singleflight.Group
 	reading singleflight.Group
 	// connections and share are the maximum numbers of connections, in total and per address.
@@ -79,8 +80,8 @@ func NewServer(options Options) *Server {
 	return &Server{options: options, limits: newLimits(options.CallsPerSecond, options.Now), connections: maxConnections, share: maxPerAddress}
 }
 
-// Serve handles calls until the context ends, and returns when running calls have finished. Without a TLS
-// configuration it serves plain HTTP, which is for development only.
+// Serve handles calls until the context ends, and returns when running calls have finished, at most requestTimeout
+// later. Without a TLS configuration it serves plain HTTP, which is for development only. It closes the listener.
 func (s *Server) Serve(ctx context.Context, listener net.Listener, config *tls.Config) error {
 	// The extra connections are accepted only to decide which one to close.
 	listener = netutil.LimitListener(listener, s.connections+maxPendingDecisions)
@@ -93,9 +94,10 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, config *tls.C
 		Handler:           worker.RecoverPanics(ctx, s),
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: requestTimeout, WriteTimeout: requestTimeout,
 		MaxHeaderBytes: maxHeaderBytes,
-		BaseContext:    func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
-		ErrorLog:       complaints,
-		ConnState:      shares.follow,
+		// Running calls finish after the end of ctx.
+		BaseContext: func(net.Listener) context.Context { return context.WithoutCancel(ctx) },
+		ErrorLog:    complaints,
+		ConnState:   shares.follow,
 	}
 	// Workloads call once, so keep-alive would only occupy a connection. Remaining bytes of a body are not
 	// awaited.

@@ -13,20 +13,26 @@ import (
 // lock out others.
 type shares struct {
 	most, mostOfOne int
-	complain        func(format string, arguments ...any)
+	// complain logs a closed connection. It is called without the lock.
+	complain func(format string, arguments ...any)
 
-	mu    sync.Mutex
-	open  map[string][]*share // by address, oldest first
+	// mu guards the fields below.
+	mu   sync.Mutex
+	open map[string][]*share // by address, oldest first
+	// total is the number of connections in open.
 	total int
 }
 
-// share is one connection.
+// share is one connection. active is true once its request is being read: net/http reports that when the first byte
+// arrives.
 type share struct {
 	net.Conn
 	active bool
 }
 
-// follow tracks the connections of an http.Server. It is the ConnState hook.
+// follow tracks the connections of an http.Server. It is the ConnState hook, which net/http calls on the goroutine of
+// each connection. For a new connection, that is the goroutine that accepts all connections, so follow must not
+// block.
 func (s *shares) follow(connection net.Conn, state http.ConnState) {
 	address := hostAddress(connection.RemoteAddr().String())
 	switch state {
@@ -45,7 +51,8 @@ func (s *shares) follow(connection net.Conn, state http.ConnState) {
 	}
 }
 
-// take counts a connection. It returns the connection to close for it, which can be the same one.
+// take counts a connection. It returns the connection to close for it, which can be the same one, and the reason. The
+// closed connection no longer counts. closed is nil if there is room.
 func (s *shares) take(address string, connection net.Conn) (closed net.Conn, problem string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +74,8 @@ func (s *shares) take(address string, connection net.Conn) (closed net.Conn, pro
 	return closed, "has the most connections, and loses one to another client"
 }
 
-// oldest returns the connection of an address to close first: the oldest idle one, or else the oldest.
+// oldest returns the connection of an address to close first: the oldest idle one, or else the oldest. The address
+// must have a connection. The caller holds the lock.
 func (s *shares) oldest(address string) net.Conn {
 	for _, c := range s.open[address] {
 		if !c.active {
@@ -77,6 +85,7 @@ func (s *shares) oldest(address string) net.Conn {
 	return s.open[address][0].Conn
 }
 
+// activate marks a connection as active. It does nothing if the connection is no longer counted.
 func (s *shares) activate(address string, connection net.Conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
