@@ -10,8 +10,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Client contains the connections to one API server: one with the controller's own identity, for reading
-// and for Applications, and one that always impersonates a user.
+// Client contains the connections to one API server: one with the controller's own identity, for reading and for
+// Applications, and one that always impersonates a user. Both share one transport, and with it the HTTP/2 connection.
+// All methods can be called from any goroutine.
 type Client struct {
 	// Config has no client-side rate limits, because API Priority and Fairness limits requests on the
 	// server.
@@ -20,6 +21,7 @@ type Client struct {
 	Metadata  metadata.Interface
 	Discovery discovery.DiscoveryInterface
 
+	// applications works with JSON bytes. writes and writesRaw impersonate the user in the context of a request.
 	applications rest.Interface
 	writes       dynamic.Interface
 	writesRaw    rest.Interface

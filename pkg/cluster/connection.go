@@ -14,7 +14,8 @@ type connection struct {
 	name string
 }
 
-// noted returns a context that records the connection of a request.
+// noted returns a context that records the connection of a request. net/http may call the hook on another goroutine,
+// and again if it repeats the request.
 func (c *connection) noted(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
 		name := ""

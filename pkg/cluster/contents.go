@@ -7,8 +7,8 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// object returns NewObject, compressed relative to the manifests of its Application, or to its own if it is
-// an Application.
+// object returns NewObject, compressed relative to the manifests of its Application, or to its own if it is an
+// Application. It removes managedFields from u. The caller must not hold the lock.
 func (s *Store) object(u *unstructured.Unstructured) (*Object, error) {
 	switch {
 	case s.manifests != nil:
@@ -23,8 +23,8 @@ func (s *Store) object(u *unstructured.Unstructured) (*Object, error) {
 	return newObject(u, manifestsOf(u, own))
 }
 
-// Contents returns the decoded objects with the label of an Application. It compresses objects again that
-// still refer to previous manifests, so that these can be freed.
+// Contents returns the decoded objects with the label of an Application. The caller owns them. It compresses objects
+// again that still refer to previous manifests, so that these can be freed.
 func (s *Store) Contents(application types.UID) map[types.NamespacedName]map[string]any {
 	var manifests *Manifests
 	if s.manifests != nil {
@@ -41,7 +41,8 @@ func (s *Store) Contents(application types.UID) map[types.NamespacedName]map[str
 	return contents
 }
 
-// repack compresses an object relative to other manifests, unless it was replaced in the store.
+// repack compresses an object relative to other manifests, unless it was replaced in the store. It compresses without
+// the lock, so the object can be replaced meanwhile. The content does not change, so changed is not called.
 func (s *Store) repack(o *Object, text []byte, manifests *Manifests) {
 	anew := *o
 	anew.pack(text, manifests)

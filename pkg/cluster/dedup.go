@@ -12,15 +12,18 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Manifests contains the manifests of an Application's spec, as JSON. Its objects and its status repeat
-// most of them. They are stored as references into the manifests, which saves memory where compression
-// cannot.
+// Manifests contains the manifests of an Application's spec, as JSON. Its objects and its status repeat most of them.
+// They are stored as references into the manifests, which saves memory where compression cannot.
 //
-// Manifests are immutable. Objects keep the Manifests that they refer to, so they can be read even after
-// the Application has changed.
+// Manifests are immutable. Objects keep the Manifests that they refer to, so they can be read even after the
+// Application has changed.
+//
+//	JSON of an object   – repetitions of its identity   – repetitions of the manifests   → compressed
+//	                      (Object.identity)               (Object.beside)                  (Packed)
 type Manifests struct {
 	content Packed
-	length  int
+	// length is the number of bytes of the uncompressed manifests.
+	length int
 }
 
 // Limits of the manifests that objects can refer to. Shorter ones save no memory. Larger ones would be
@@ -48,7 +51,8 @@ func isApplication(u *unstructured.Unstructured) bool {
 	return u.GetKind() == v1alpha1.Kind && u.GetAPIVersion() == v1alpha1.GroupVersion.String()
 }
 
-// pack compresses the JSON of an object, relative to the manifests if it repeats them.
+// pack compresses the JSON of an object, relative to the manifests if it repeats them. manifests can be nil. The
+// fields that identity uses must be set.
 func (o *Object) pack(text []byte, manifests *Manifests) {
 	rest, _ := removeRepeats(text, o.identity(), 1)
 	if manifests != nil && len(rest) >= minCompressedBytes && manifests.length >= len(rest)/4 {
@@ -60,7 +64,8 @@ func (o *Object) pack(text []byte, manifests *Manifests) {
 	o.content, o.beside = Pack(rest), nil
 }
 
-// Reader decompresses objects. It is fastest if objects of one Application are read in sequence.
+// Reader decompresses objects. It is fastest if objects of one Application are read in sequence, because it keeps the
+// last Manifests uncompressed. It must not be used by two goroutines at the same time.
 type Reader struct {
 	manifests *Manifests
 	text      []byte
@@ -91,7 +96,7 @@ func (r *Reader) Content(o *Object) map[string]any {
 // slightly longer.
 const blockBytes = 16
 
-// blockIndex maps hashes of blocks to positions. If hashes collide, only one position is kept.
+// blockIndex maps hashes of blocks to positions plus one; 0 means none. If hashes collide, only one position is kept.
 type blockIndex [1 << 14]uint32
 
 var indexPool = sync.Pool{New: func() any { return new(blockIndex) }}
@@ -136,6 +141,7 @@ func removeRepeats(text, other []byte, every int) (rest []byte, worthIt bool) {
 	return appendText(rest, text[begin:]), found >= len(text)/2
 }
 
+// appendText appends a literal text with its length.
 func appendText(to, text []byte) []byte {
 	return append(binary.AppendUvarint(to, uint64(len(text))), text...)
 }

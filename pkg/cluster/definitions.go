@@ -11,8 +11,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// WatchDefinitions watches the metadata of CustomResourceDefinitions until the context ends. It calls
-// changed with the group of each definition that is created, changed or deleted after the first list.
+// WatchDefinitions watches the metadata of CustomResourceDefinitions until the context ends. It calls changed with
+// the group of each definition that is created, changed or deleted after the first list. changed runs on the
+// goroutine of the watch, and must not block. If the watch is forbidden, it is retried, and changes of definitions
+// are noticed later.
 func WatchDefinitions(ctx context.Context, client metadata.Interface, changed func(group string)) {
 	resource := client.Resource(definitions)
 	f := &consistentListWatcher{
@@ -27,13 +29,15 @@ func WatchDefinitions(ctx context.Context, client metadata.Interface, changed fu
 	go reflector.RunWithContext(ctx)
 }
 
-// definitionStore stores only the version of each definition.
+// definitionStore stores only the version of each definition. It implements cache.ReflectorStore.
 type definitionStore struct {
 	changed func(group string)
 
-	mu       sync.Mutex
+	mu sync.Mutex
+	// versions has the resourceVersion of each definition, by name.
 	versions map[string]string
-	listed   bool
+	// listed is true once the first list is complete.
+	listed bool
 }
 
 func (s *definitionStore) Add(item any) error    { return s.Update(item) }
@@ -41,6 +45,7 @@ func (s *definitionStore) Resync() error         { return nil }
 func (s *definitionStore) Update(item any) error { s.note(item, false); return nil }
 func (s *definitionStore) Delete(item any) error { s.note(item, true); return nil }
 
+// note records a watch event, and reports it unless the version is known already.
 func (s *definitionStore) note(item any, gone bool) {
 	definition, ok := item.(*metav1.PartialObjectMetadata)
 	if !ok {
@@ -58,7 +63,7 @@ func (s *definitionStore) note(item any, gone bool) {
 	}
 }
 
-// Replace reports the changes during an interruption of the watch.
+// Replace reports the changes during an interruption of the watch. It reports nothing for the first list.
 func (s *definitionStore) Replace(items []any, _ string) error {
 	versions := map[string]string{}
 	for _, item := range items {

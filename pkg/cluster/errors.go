@@ -69,6 +69,8 @@ func IsGroup(group string) bool {
 	return group == "" || (short && len(validation.IsDNS1123Subdomain(group)) == 0)
 }
 
+// isLabel reports whether a version or a lower-case kind can have that name. It checks the length first, because the
+// text can be long.
 func isLabel(text string) bool {
 	return len(text) <= validation.DNS1035LabelMaxLength && len(validation.IsDNS1035Label(text)) == 0
 }
@@ -84,10 +86,15 @@ const (
 	maxWait      = 5 * time.Minute
 )
 
-// discoveryResult is the last result of a discovery request. The zero value means that there is none.
+// discoveryResult is the last result of a discovery request, and how long it is cached. The zero value means that
+// there is none. The lock of its group guards it.
 type discoveryResult struct {
-	err   error
-	wait  time.Duration
+	// err is the error of the request; nil if it succeeded, also if nothing was found.
+	err error
+	// wait is the time for which the result is cached. It doubles with each result, so a kind that remains missing
+	// costs fewer and fewer requests.
+	wait time.Duration
+	// again is the time when the result expires.
 	again time.Time
 }
 

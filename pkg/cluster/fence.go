@@ -6,10 +6,12 @@ import (
 	"net/http"
 )
 
+// fenceKey is the key of the fence in the context of a request.
 type fenceKey struct{}
 
-// WithFence returns a context in which writes fail without being sent while held returns an error. If
-// fences are nested, only the innermost one applies.
+// WithFence returns a context in which writes fail without being sent while held returns an error. If fences are
+// nested, only the innermost one applies. held is called for each write, from any goroutine. It cannot stop a request
+// that is already sent.
 func WithFence(ctx context.Context, held func() error) context.Context {
 	return context.WithValue(ctx, fenceKey{}, held)
 }

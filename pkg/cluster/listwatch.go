@@ -14,17 +14,24 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// consistentListWatcher is the ListerWatcher of a reflector. Its lists are always consistent reads. A list
-// from the API server's cache could be older than the store, or from before a backup was restored, and the
-// store could not detect that.
+// consistentListWatcher is the ListerWatcher of a reflector. Its lists are always consistent reads. A list from the
+// API server's cache could be older than the store, or from before a backup was restored, and the store could not
+// detect that.
+//
+// A reflector gets its first objects from a stream (SendInitialEvents) if the API server supports that, and else from
+// a list. all serves lists, open serves watches and streams. Returning Expired from open makes the reflector start
+// again with a list.
 type consistentListWatcher struct {
-	list     func(context.Context, metav1.ListOptions) (runtime.Object, error)
-	watch    func(context.Context, metav1.ListOptions) (watch.Interface, error)
+	// list and watch send the requests.
+	list  func(context.Context, metav1.ListOptions) (runtime.Object, error)
+	watch func(context.Context, metav1.ListOptions) (watch.Interface, error)
+	// selector is the label selector; empty for all objects.
 	selector string
 	// name restricts the requests to one object; empty for all
 	name  string
 	pulse *watchHealth
-	// asks is called before each list, noted after each request with its result. Both can be nil.
+	// asks is called before each list, noted after each request with its result. Both can be nil, and run on the
+	// goroutine of the reflector.
 	asks  func()
 	noted func(error)
 }
@@ -33,6 +40,8 @@ func (f *consistentListWatcher) listerWatcher() cache.ListerWatcher {
 	return &cache.ListWatch{ListWithContextFunc: f.all, WatchFuncWithContext: f.open}
 }
 
+// all lists one page. Without a resourceVersion, the API server reads from etcd or confirms that its cache is
+// current. Only the first page begins a list.
 func (f *consistentListWatcher) all(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 	f.restrict(&options)
 	if options.Continue == "" {
@@ -58,6 +67,8 @@ func (f *consistentListWatcher) restrict(options *metav1.ListOptions) {
 	}
 }
 
+// open opens a watch, or a stream that begins with all objects. It returns Expired if the watch could have missed
+// something: after an unreachable API server, a period without events, or over another connection.
 func (f *consistentListWatcher) open(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	f.restrict(&options)
 	all := options.SendInitialEvents != nil && *options.SendInitialEvents
@@ -89,12 +100,14 @@ func (f *consistentListWatcher) open(ctx context.Context, options metav1.ListOpt
 	return f.pulse.monitor(stream), nil
 }
 
+// asksAll calls asks before a request for all objects.
 func (f *consistentListWatcher) asksAll() {
 	if f.asks != nil {
 		f.asks()
 	}
 }
 
+// note records the result of a request for the health of the watch, and passes it on.
 func (f *consistentListWatcher) note(err error) {
 	f.pulse.recordResult(err)
 	if f.noted != nil {
@@ -102,12 +115,14 @@ func (f *consistentListWatcher) note(err error) {
 	}
 }
 
-// monitoredWatch is a watch that ends after a period without events.
+// monitoredWatch is a watch that ends after a period without events. The reflector then opens another one. A
+// goroutine passes the events on.
 type monitoredWatch struct {
 	inner  watch.Interface
 	result chan watch.Event
-	stop   chan struct{}
-	once   sync.Once
+	// stop is closed by Stop, at most once.
+	stop chan struct{}
+	once sync.Once
 }
 
 // monitor wraps a watch and records its events as activity.
@@ -126,6 +141,8 @@ func (f *monitoredWatch) ResultChan() <-chan watch.Event { return f.result }
 // Stop implements watch.Interface.
 func (f *monitoredWatch) Stop() { f.once.Do(func() { close(f.stop) }) }
 
+// run passes events on until the inner watch ends, Stop is called, or no event has arrived for the period. An error
+// event is no activity. The period can change with each event.
 func (f *monitoredWatch) run(p *watchHealth, quiet time.Duration) {
 	defer close(f.result)
 	defer f.inner.Stop()

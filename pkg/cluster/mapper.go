@@ -20,6 +20,7 @@ import (
 
 // Mapping is the resource of a kind.
 type Mapping struct {
+	// Resource is empty if only the kind is known, without a connection to an API server.
 	Resource   schema.GroupVersionResource
 	Namespaced bool
 	// Watchable is false for kinds that cannot be listed and watched, such as reviews and bindings. Their
@@ -32,16 +33,22 @@ type Mapping struct {
 	Published *kinds.Node
 }
 
-// Mapper resolves kinds, one group and version at a time, and caches the results until Forget is called. It
-// also caches negative results and errors, with a backoff that grows to minutes. It does not cache kinds
-// that are being removed. Concurrent lookups of the same group share a request.
+// Mapper resolves kinds, one group and version at a time, and caches the results until Forget is called. It also
+// caches negative results and errors, with a backoff that grows to minutes. It does not cache kinds that are being
+// removed. Concurrent lookups of the same group share a request.
+//
+// All methods can be called from any goroutine. No request is sent with mu or with the lock of a group. A lookup that
+// started before Forget stores its result in the dropped group, where no later lookup finds it.
 type Mapper struct {
 	client *Client
 	now    func() time.Time
 
-	mu     sync.Mutex
+	// mu guards the maps, not the groups in them.
+	mu sync.Mutex
+	// groups has the cached results. A key without a version has the versions of its group.
 	groups map[schema.GroupVersion]*servedGroup
-	// changed is the time when a group was last forgotten, if that was recently
+	// changed is the time when a group was last forgotten, if that was recently. A kind can appear a moment after its
+	// definition, so results are then cached for a shorter time.
 	changed map[string]time.Time
 }
 
@@ -50,8 +57,9 @@ func NewMapper(client *Client) *Mapper {
 	return &Mapper{client: client, now: time.Now, groups: map[schema.GroupVersion]*servedGroup{}, changed: map[string]time.Time{}}
 }
 
-// Mapping returns the resource of a kind. It returns a KindUnknownError if the kind is certainly not
-// served, and a LookUpError if that cannot be determined now.
+// Mapping returns the resource of a kind. It returns a KindUnknownError if the kind is certainly not served, and a
+// LookUpError if that cannot be determined now. Both have the time until the next request. A cached result needs no
+// request.
 func (m *Mapper) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (Mapping, error) {
 	if !IsKind(gvk) {
 		return Mapping{}, &KindUnknownError{GroupVersionKind: gvk}
@@ -67,8 +75,9 @@ func (m *Mapper) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (Mapp
 	return found.(Mapping), nil
 }
 
-// Resolve returns the mapping of the kind in any version. If the requested version is not served, unserved
-// is set and the mapping is for another version. The mapping has no resource if no version is served.
+// Resolve returns the mapping of the kind in any version. If the requested version is not served, unserved is set and
+// the mapping is for another version. The mapping has no resource if no version is served. err is set only if this
+// cannot be determined now.
 func (m *Mapper) Resolve(ctx context.Context, gvk schema.GroupVersionKind) (mapping Mapping, unserved *KindUnknownError, err error) {
 	mapping, err = m.Mapping(ctx, gvk)
 	var unknown *KindUnknownError
@@ -118,6 +127,8 @@ const changeWait = 30 * time.Second
 // them. A typical cluster has a few hundred.
 const maxCachedGroups = 2048
 
+// group returns the cache of a group and version, which it creates if there is none. If the cache is full of groups
+// in use, the result is not stored, and each lookup sends requests.
 func (m *Mapper) group(gv schema.GroupVersion) *servedGroup {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -163,6 +174,7 @@ func (m *Mapper) forget(group string, which func(*servedGroup) bool) {
 	maps.DeleteFunc(m.groups, func(gv schema.GroupVersion, g *servedGroup) bool { return gv.Group == group && which(g) })
 }
 
+// mappingOf returns the mapping of a resource in a discovery response, without its schema.
 func mappingOf(gvk schema.GroupVersionKind, r metav1.APIResource) Mapping {
 	verbs := discovery.SupportsAllVerbs{Verbs: []string{"list", "watch", "create", "patch", "delete"}}
 	return Mapping{
@@ -182,8 +194,9 @@ var definitions = schema.GroupVersionResource{
 	Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
 }
 
-// typeOf returns the typed schema of a kind: from the table for built-in kinds, from the definition for
-// custom ones, and from the OpenAPI document for aggregated ones.
+// typeOf returns the typed schema of a kind: from the table for built-in kinds, from the definition for custom ones,
+// and from the OpenAPI document for aggregated ones. It returns nil and no error if there is certainly no schema. The
+// error is temporary: without the schema, a list with keys would be compared by position.
 func (m *Mapper) typeOf(ctx context.Context, gvk schema.GroupVersionKind, mapping Mapping) (*kinds.Node, error) {
 	if node := kinds.Builtin(gvk); node != nil || builtinGroup(gvk.Group) {
 		return node, nil

@@ -18,24 +18,33 @@ import (
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 
-// Namespaces notifies Applications of namespaces that they wait for. It watches the metadata of namespaces
-// only while an Application waits. If the watch is forbidden, it pauses for a while.
+// Namespaces notifies Applications of namespaces that they wait for. It watches the metadata of namespaces only while
+// an Application waits. If the watch is forbidden, it pauses for a while.
+//
+// The watch runs only while it is needed, so a namespace can be created between the failed create of an object and
+// the start of the watch. The first list of the watch and arrived close this gap.
 type Namespaces struct {
 	client metadata.Interface
-	came   func(application types.UID)
-	now    func() time.Time
+	// came is called with the lock, and must not call this Namespaces.
+	came func(application types.UID)
+	now  func() time.Time
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// waiting has the waiting Applications. The watch runs while it is not empty.
 	waiting map[types.UID]waiter
-	// arrived is the time when each namespace was first seen during the current watch.
+	// arrived is the time when each namespace was first seen during the current watch, by name. It is nil before the
+	// first watch.
 	arrived map[string]time.Time
 	ctx     context.Context //nolint:containedctx // the life of the watch, not of a call
-	stop    context.CancelFunc
+	// stop ends the watch; nil while there is none.
+	stop context.CancelFunc
+	// refused is the earliest time of another watch after a forbidden one.
 	refused time.Time
 }
 
 // waiter is a waiting Application.
 type waiter struct {
+	// names are the namespaces that it waits for.
 	names []string
 	told  time.Time // last notification
 }
@@ -60,8 +69,9 @@ const forbiddenPause = 5 * time.Minute
 // call of SetWaiting.
 const awaitDelay = 10 * time.Second
 
-// SetWaiting replaces the namespaces that an Application waits for. The Application is notified when one of
-// them is created, even if that happened between its last check and this call.
+// SetWaiting replaces the namespaces that an Application waits for. The Application is notified when one of them is
+// created, even if that happened between its last check and this call. Without names, it waits no longer. A notified
+// Application remains in the list until it calls SetWaiting again.
 func (n *Namespaces) SetWaiting(application types.UID, names []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -84,7 +94,7 @@ func (n *Namespaces) SetWaiting(application types.UID, names []string) {
 	}
 }
 
-// watch starts the watch. The caller holds the lock.
+// watch starts the watch. The caller holds the lock. An earlier watch may still deliver events, which do no harm.
 func (n *Namespaces) watch() {
 	ctx, stop := context.WithCancel(n.ctx)
 	n.stop, n.arrived = stop, map[string]time.Time{}
@@ -105,7 +115,7 @@ func (n *Namespaces) watch() {
 	go reflector.RunWithContext(ctx)
 }
 
-// giveUp stops a watch that is forbidden.
+// giveUp stops a watch that is forbidden. ctx is that of the watch, because another one may run by now.
 func (n *Namespaces) giveUp(ctx context.Context) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -115,7 +125,7 @@ func (n *Namespaces) giveUp(ctx context.Context) {
 	}
 }
 
-// notify notifies the Applications that wait for these namespaces.
+// notify notifies the Applications that wait for these namespaces. It ignores namespaces that are being deleted.
 func (n *Namespaces) notify(items ...any) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

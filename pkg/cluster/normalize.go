@@ -24,7 +24,8 @@ func Normalize(gvk schema.GroupVersionKind, object map[string]any) map[string]an
 	return spelled
 }
 
-// respell returns a value in the spelling of normal, without fields that exist only in normal.
+// respell returns a value in the spelling of normal, without fields that exist only in normal, and without zero
+// values that normal omits. It changes neither argument.
 func respell(value, normal any) any {
 	switch v := value.(type) {
 	case map[string]any:

@@ -11,8 +11,8 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// Object is a live object in a Store: its compressed JSON without managedFields. It needs a fiftieth of the
-// memory of the decoded object.
+// Object is a live object in a Store: its compressed JSON without managedFields. It needs a fiftieth of the memory of
+// the decoded object. It is immutable once it is in a Store.
 type Object struct {
 	Key             types.NamespacedName
 	UID             types.UID
@@ -34,11 +34,11 @@ func (o *Object) JSON() []byte { return new(Reader).JSON(o) }
 // Content decodes the object. The caller owns the result.
 func (o *Object) Content() map[string]any { return new(Reader).Content(o) }
 
-// Manifests returns the manifests that the object was compressed relative to. For an Application, these are
+// Manifests returns the manifests that the object was compressed relative to, or nil. For an Application, these are
 // its own.
 func (o *Object) Manifests() *Manifests { return o.beside }
 
-// NewObject returns an Object. It removes the managedFields from u.
+// NewObject returns an Object. It removes the managedFields from u, and does not retain u.
 func NewObject(u *unstructured.Unstructured) (*Object, error) { return newObject(u, nil) }
 
 // newObject returns an Object that is compressed relative to the manifests, which can be nil.
@@ -58,8 +58,8 @@ func newObject(u *unstructured.Unstructured, manifests *Manifests) (*Object, err
 	return o, nil
 }
 
-// identity returns the JSON fields that most objects repeat from the fields of Object. They are most of the
-// text of a small object.
+// identity returns the JSON fields that most objects repeat from the fields of Object. They are most of the text of a
+// small object. The result must not change between pack and JSON, because the content refers to it by position.
 func (o *Object) identity() []byte {
 	text := fmt.Appendf(nil, `"metadata":{"annotations":{"%s":"%s/:%s/%s"},"creationTimestamp":"`,
 		v1alpha1.AnnotationTrackingID, o.Key.Namespace, o.Key.Namespace, o.Key.Name)

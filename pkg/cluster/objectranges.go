@@ -10,9 +10,9 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// ObjectRange selects objects of one kind that a watch delivers regardless of the tracking label. The API
-// server filters by namespace, labels and name. It cannot filter by patterns, so the store filters objects
-// by these and drops the others.
+// ObjectRange selects objects of one kind that a watch delivers regardless of the tracking label. The API server
+// filters by namespace, labels and name. It cannot filter by patterns, so the store filters objects by these and
+// drops the others. It is comparable, so equal ranges of several Applications share a watch.
 type ObjectRange struct {
 	// Namespace restricts the range to one namespace. If empty, all namespaces are selected.
 	Namespace string
@@ -28,12 +28,13 @@ type ObjectRange struct {
 // Ranges contains ranges by resource.
 type Ranges map[schema.GroupVersionResource][]ObjectRange
 
-// keeps reports whether an object of that name matches the patterns.
+// keeps reports whether an object of that name matches the names and patterns. It does not know labels.
 func (r ObjectRange) keeps(key types.NamespacedName) bool {
 	return (r.Namespace == "" || r.Namespace == key.Namespace) && (r.Name == "" || r.Name == key.Name) &&
 		matches(r.Namespaces, key.Namespace) && matches(r.Names, key.Name)
 }
 
+// matches reports whether a text matches one of the comma-separated patterns, or there are none.
 func matches(patterns, text string) bool {
 	return patterns == "" || slices.ContainsFunc(strings.Split(patterns, ","), func(pattern string) bool { return observer.MatchesPattern(pattern, text) })
 }
@@ -56,8 +57,8 @@ func (w *Watches) addRanges(needs map[watchScope]struct{}, ranges Ranges) {
 	}
 }
 
-// Range returns the objects of a range, in no particular order. ready is false before the first list of its
-// watch is complete, and err is the error of the watch.
+// Range returns the objects of a range, in no particular order. ready is false before the first list of its watch is
+// complete, or if the Application has no such watch. err is the error of the watch.
 func (v *View) Range(r ObjectRange) (objects []*Object, ready bool, err error) {
 	for _, s := range v.shared {
 		if s.ObjectRange == r {

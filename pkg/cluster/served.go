@@ -18,14 +18,18 @@ import (
 	"holdfast.dev/holdfast/internal/suggest"
 )
 
-// servedGroup caches discovery for one group and version. Without a version, it caches the versions of a
-// group. When the group is forgotten, responses of pending requests are discarded, too.
+// servedGroup caches discovery for one group and version. Without a version, it caches the versions of a group. When
+// the group is forgotten, responses of pending requests are discarded, too.
+//
+// mu is not held during requests. flight merges them: the key "" is the discovery of the group, other keys are kinds.
+// All callers of a merged request get its result, with the context of the first caller.
 type servedGroup struct {
 	flight singleflight.Group
 
 	// first is the time for which the first response is cached.
 	first time.Duration
 
+	// mu guards the fields below.
 	mu        sync.Mutex
 	listed    discoveryResult
 	ends      discoveryResult               // for kinds that are being removed
@@ -49,6 +53,7 @@ func (g *servedGroup) unserved() bool {
 	return len(g.resources) == 0
 }
 
+// mapping returns the cached mapping of a kind. Positive results do not expire; Forget drops them.
 func (g *servedGroup) mapping(kind string) (Mapping, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -56,7 +61,8 @@ func (g *servedGroup) mapping(kind string) (Mapping, bool) {
 	return mapping, ok
 }
 
-// lookUp resolves a kind. It sends requests for everything that is not cached.
+// lookUp resolves a kind. It sends requests for everything that is not cached: the resources of the group, and the
+// schema of the kind. Only a complete mapping is cached.
 func (m *Mapper) lookUp(ctx context.Context, g *servedGroup, gvk schema.GroupVersionKind) (Mapping, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
 	defer cancel()
@@ -93,8 +99,8 @@ func (m *Mapper) lookUp(ctx context.Context, g *servedGroup, gvk schema.GroupVer
 // errNotAsked is returned if the resources have to be requested.
 var errNotAsked = errors.New("not asked")
 
-// resource returns the resource of a kind from the last response, if that has not expired. A kind that is
-// being removed is returned only once.
+// resource returns the resource of a kind from the last response, if that has not expired. A kind that is being
+// removed is returned only once. The error is errNotAsked, a LookUpError or a KindUnknownError.
 func (g *servedGroup) resource(gvk schema.GroupVersionKind, now time.Time) (metav1.APIResource, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -121,6 +127,7 @@ func (g *servedGroup) resource(gvk schema.GroupVersionKind, now time.Time) (meta
 	}
 }
 
+// typeAnswer returns the last error of reading the schema of a kind, as a copy; the zero value if there is none.
 func (g *servedGroup) typeAnswer(kind string) discoveryResult {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -133,8 +140,9 @@ func (g *servedGroup) typeAnswer(kind string) discoveryResult {
 // lookUpTimeout limits all requests for one kind.
 const lookUpTimeout = 30 * time.Second
 
-// discover requests the resources of a single group and version, so that a broken aggregated API of another
-// group has no effect.
+// discover requests the resources of a single group and version, so that a broken aggregated API of another group has
+// no effect. It stores the result, also an error, in the group. It returns an error only if the request was canceled:
+// that is no result.
 func (m *Mapper) discover(ctx context.Context, g *servedGroup, gvk schema.GroupVersionKind) error {
 	path := "/apis/" + gvk.GroupVersion().String()
 	if gvk.Group == "" {
@@ -147,6 +155,7 @@ func (m *Mapper) discover(ctx context.Context, g *servedGroup, gvk schema.GroupV
 	}
 	resources := make(map[string]metav1.APIResource, len(list.APIResources))
 	for _, r := range list.APIResources {
+		// A name with a slash is a subresource. Of two resources of one kind, the first counts.
 		if _, has := resources[r.Kind]; !has && !strings.Contains(r.Name, "/") {
 			resources[r.Kind] = r
 		}
@@ -170,7 +179,8 @@ func notFoundIsNone(err error) error {
 	return err
 }
 
-// versionsOf requests the served versions of a group, the preferred one first.
+// versionsOf requests the served versions of a group, the preferred one first, or returns the cached ones. It returns
+// none if the group does not exist.
 func (m *Mapper) versionsOf(ctx context.Context, group string) ([]string, error) {
 	g := m.group(schema.GroupVersion{Group: group})
 	found, err, _ := g.flight.Do("", func() (any, error) {
@@ -188,6 +198,8 @@ func (m *Mapper) versionsOf(ctx context.Context, group string) ([]string, error)
 	return found.([]string), err
 }
 
+// discoverVersions sends the request of versionsOf and stores the result, also an error, unless the request was
+// canceled.
 func (m *Mapper) discoverVersions(ctx context.Context, g *servedGroup, group string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
 	defer cancel()

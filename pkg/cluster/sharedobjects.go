@@ -10,8 +10,9 @@ import (
 // Named contains the names of shared objects. These need not have the tracking label, and need not exist.
 type Named map[schema.GroupVersionResource][]types.NamespacedName
 
-// maxSingleWatches is the number of objects of one kind in one namespace that have a watch each. If there
-// are more, one watch for all objects of the kind in the namespace is used.
+// maxSingleWatches is the number of objects of one kind in one namespace that have a watch each. If there are more,
+// one watch for all objects of the kind in the namespace is used. An Application changes to it with its next call of
+// SetInterest.
 const maxSingleWatches = 20
 
 // sharedStore contains shared objects: a single one, all in a namespace, or those that match selectors.
@@ -37,7 +38,8 @@ func (w *Watches) addNamed(needs map[watchScope]struct{}, named Named) {
 	}
 }
 
-// namedIn returns the number of objects of a kind that Applications share in a namespace.
+// namedIn returns the number of objects of a kind that Applications share in a namespace. The caller holds the lock.
+// It visits the shared objects of all Applications.
 func (w *Watches) namedIn(resource schema.GroupVersionResource, namespace string) int {
 	names := map[string]struct{}{}
 	for _, named := range w.named {
@@ -50,7 +52,8 @@ func (w *Watches) namedIn(resource schema.GroupVersionResource, namespace string
 	return len(names)
 }
 
-// sharedChanged returns a function that notifies the Applications that share a changed object.
+// sharedChanged returns a function that notifies the Applications that share a changed object. It is the callback of
+// a Store.
 func (w *Watches) sharedChanged(resource watchScope) func(before, after *Object) {
 	return func(before, after *Object) {
 		if after == nil {
@@ -69,7 +72,8 @@ func (w *Watches) notifySharers(resource watchScope, key types.NamespacedName, e
 	}
 }
 
-// sharers returns the Applications that share an object and use a watch.
+// sharers returns the Applications that share an object and use a watch. It acquires the lock, so the caller must not
+// hold that of a Store.
 func (w *Watches) sharers(resource watchScope, key types.NamespacedName) (sharers []types.UID) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -86,8 +90,8 @@ func (w *Watches) sharers(resource watchScope, key types.NamespacedName) (sharer
 	return sharers
 }
 
-// Shared returns the shared object of that name, or nil. ready is false before the first list of its watch
-// is complete, and err is the error of the watch.
+// Shared returns the shared object of that name, or nil. ready is false before the first list of its watch is
+// complete, or if the Application has no watch of it. err is the error of the watch.
 func (v *View) Shared(key types.NamespacedName) (object *Object, ready bool, err error) {
 	for _, s := range v.shared {
 		if s.has(key) {

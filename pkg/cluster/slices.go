@@ -20,9 +20,10 @@ func (c *Client) GetSlice(ctx context.Context, at types.NamespacedName) (*v1alph
 	return decodeSlice(c.applications.Get().Namespace(at.Namespace).Resource(v1alpha1.SliceResource).Name(at.Name).Do(ctx))
 }
 
-// CreateSlice creates an ApplicationSlice and returns the stored one, which can be terminating. If the
-// slice exists already, CreateSlice changes an annotation, so that a concurrent deletion of the old version
-// fails. manager is the field manager.
+// CreateSlice creates an ApplicationSlice and returns the stored one, which can be terminating. If the slice exists
+// already, CreateSlice changes an annotation, so that a concurrent deletion of the old version fails. It does not
+// compare the content of an existing slice: a reader detects content that does not match the name. manager is the
+// field manager.
 func (c *Client) CreateSlice(ctx context.Context, s *v1alpha1.ApplicationSlice, manager string) (*v1alpha1.ApplicationSlice, error) {
 	body, err := json.Marshal(s)
 	if err != nil {
@@ -38,8 +39,9 @@ func (c *Client) CreateSlice(ctx context.Context, s *v1alpha1.ApplicationSlice, 
 	return created, err
 }
 
-// DeleteSlice deletes the ApplicationSlice with that UID and version, and removes Holdfast's finalizer. It
-// returns no error if the slice is already deleted.
+// DeleteSlice deletes the ApplicationSlice with that UID and version, and removes Holdfast's finalizer. It returns no
+// error if the slice is already deleted, and a conflict if the slice has changed. The second request guards its own
+// version, so a change in between is a conflict, too.
 func (c *Client) DeleteSlice(ctx context.Context, at types.NamespacedName, uid types.UID, version string) error {
 	left, err := decodeSlice(c.applications.Delete().Namespace(at.Namespace).Resource(v1alpha1.SliceResource).Name(at.Name).
 		Body(&metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}}).Do(ctx))
@@ -57,6 +59,7 @@ func (c *Client) DeleteSlice(ctx context.Context, at types.NamespacedName, uid t
 	return err
 }
 
+// patchSlice merges metadata into a slice. uid and resourceVersion in it are preconditions.
 func (c *Client) patchSlice(ctx context.Context, at types.NamespacedName, manager string, metadata map[string]any) (*v1alpha1.ApplicationSlice, error) {
 	body, err := json.Marshal(map[string]any{"metadata": metadata})
 	if err != nil {
@@ -66,6 +69,7 @@ func (c *Client) patchSlice(ctx context.Context, at types.NamespacedName, manage
 		VersionedParams(&metav1.PatchOptions{FieldManager: manager}, metav1.ParameterCodec).Body(body).Do(ctx))
 }
 
+// decodeSlice decodes a response. After a deletion, the response can be a Status, which is a slice without UID.
 func decodeSlice(result rest.Result) (*v1alpha1.ApplicationSlice, error) {
 	if err := result.Error(); err != nil {
 		return nil, err

@@ -17,48 +17,64 @@ import (
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
-// Store contains the objects of one kind. It is filled by a reflector and by the responses to the
-// controller's own writes. A watch event never replaces a state with an older one, so a lagging watch does
-// not undo a write. A list can; see Replace.
+// Store contains the objects of one kind. It is filled by a reflector and by the responses to the controller's own
+// writes. A watch event never replaces a state with an older one, so a lagging watch does not undo a write. A list
+// can; see Replace.
 //
-// It implements cache.ReflectorStore.
+// It implements cache.ReflectorStore. The reflector calls these methods on one goroutine. All other methods can be
+// called at any time, from any goroutine. An Object in a Store is immutable: a change replaces the pointer.
+//
+//	event                                       effect
+//	watch event, newer                          stored; changed is called
+//	watch event, not newer                      ignored: a write was faster
+//	watch event of an object in gone            ignored: a deletion was faster
+//	response, newer                             stored; changed is not called
+//	response, object was deleted meanwhile      ignored: see left
+//	list, object unchanged since BeginList      replaced, even by an older version
+//	list, object changed since BeginList        stored only if newer
 type Store struct {
 	now func() time.Time
-	// changed is called after every change by another client, with the states before and after. Either can
-	// be nil.
+	// changed is called after every change by another client, with the states before and after. Either can be nil. It
+	// is called without the lock, so another change may follow before it returns.
 	changed func(before, after *Object)
-	// synced is called once, when the first list is complete.
+	// synced is called once, when the first list is complete, after changed was called for its objects.
 	synced func()
 
+	// mu guards the fields below that change: the index, written and ready.
 	mu sync.RWMutex
 	objectIndex
-	// keeps selects the objects that are stored, by name. If nil, all are.
+	// keeps selects the objects that are stored, by name. If nil, all are. Like manifests and watchers, it is set
+	// before the reflector starts.
 	keeps nameFilter
-	// manifests returns the manifests of the Application with that UID. It can be nil.
+	// manifests returns the manifests of the Application with that UID. It can be nil. It is called without the lock,
+	// because it uses other stores.
 	manifests func(types.UID) *Manifests
 	// watchers returns the Applications that watch an object regardless of its owner. It is nil if each
 	// Application watches only its own objects. It is called without the lock.
 	watchers watcherLookup
 	// written tracks the recent writers of objects.
 	written writeTracker
-	ready   bool
+	// ready is true once the first list is complete.
+	ready bool
 }
 
 // objectIndex has the objects of a Store, and objects that have left it. The Store has its lock.
 type objectIndex struct {
 	objects map[types.NamespacedName]*Object
-	// byApp indexes the objects by Application, sorted.
+	// byApp indexes the objects by the Application in their tracking label, sorted by key. Objects without the label
+	// are not in it.
 	byApp map[types.UID][]*Object
-	// gone contains the UIDs of objects that the controller has deleted, until the watch confirms it.
+	// gone contains the UIDs of objects that the controller has deleted, until the watch confirms it. An older event
+	// of such an object must not bring it back.
 	gone map[types.UID]struct{}
-	// left contains the last versions of objects that recently left the watch. The response to an earlier
-	// write can arrive afterwards and must not bring them back.
+	// left contains the last versions of objects that recently left the watch, by UID. The response to an earlier
+	// write can arrive afterwards and must not bring them back. Its values have a resourceVersion only.
 	left *recentCache[types.UID, *Object]
 	// endedJobs contains the last states of Jobs that recently left the watch: whether they had finished
 	// matters after their deletion.
 	endedJobs *recentCache[types.NamespacedName, *Object]
-	// asked and askedGone are the objects and the deleted UIDs at the time when the pending list was
-	// requested.
+	// asked and askedGone are the objects and the deleted UIDs at the time when the pending list was requested. They
+	// are nil while no list is pending.
 	asked     map[types.NamespacedName]*Object
 	askedGone map[types.UID]struct{}
 }
@@ -71,7 +87,7 @@ const maxLeftObjects = 1024
 const maxEndedJobs = 256
 
 // NewStore returns an empty Store. changed is called after every change by another client, and synced once, when the
-// first list is complete.
+// first list is complete. Neither can be nil.
 func NewStore(now func() time.Time, changed func(before, after *Object), synced func()) *Store {
 	return &Store{
 		now: now, changed: changed, synced: synced,
@@ -92,7 +108,7 @@ func (s *Store) Get(key types.NamespacedName) *Object {
 	return s.objects[key]
 }
 
-// ForApplication returns the objects with the label of an Application, sorted.
+// ForApplication returns the objects with the label of an Application, sorted by key. The caller owns the slice.
 func (s *Store) ForApplication(application types.UID) []*Object {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -133,7 +149,8 @@ func (s *Store) Forget(application types.UID) {
 	s.written.forgetAll(application)
 }
 
-// Processed marks writes to an object as processed, up to the given state.
+// Processed marks writes to an object as processed, up to the given state, which Written has returned. Writes that
+// were recorded since then remain.
 func (s *Store) Processed(application types.UID, key types.NamespacedName, at writer.Activity) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,12 +172,15 @@ func (s *Store) Len() int {
 }
 
 // ShareWith makes the Store track the writes to an object for the Applications that watchers returns, and no longer
-// for its owner.
+// for its owner. It must be called before the reflector starts. watchers is called without the lock of the Store,
+// because it uses that of Watches.
 func (s *Store) ShareWith(watchers func(types.NamespacedName) []types.UID) { s.watchers = watchers }
 
-// ApplyWrite adds the response to a write of an Application. The watch does not report it, so the
-// write is recorded here for the other Applications that watch the object. It reports whether the
-// store has changed.
+// ApplyWrite adds the response to a write of an Application. The watch does not report it, so the write is recorded
+// here for the other Applications that watch the object. It reports whether the store has changed. It does not change
+// content. changed is called only if the object moves to another Application.
+//
+// The watch event of the write can be faster. Then the event has stored this version, and changed was called for it.
 func (s *Store) ApplyWrite(application types.UID, content map[string]any) bool {
 	managed := managedFieldsOf(content) // before they are dropped
 	o, err := s.object(&unstructured.Unstructured{Object: maps.Clone(content)})
@@ -184,8 +204,8 @@ func (s *Store) ApplyWrite(application types.UID, content map[string]any) bool {
 	return replaced
 }
 
-// Deleted records that the controller has deleted the object with that UID. If the object is not
-// stored, the watch was faster and does not report it again.
+// Deleted records that the controller has deleted the object with that UID. If the object is not stored, the watch
+// was faster and does not report it again. changed is not called.
 func (s *Store) Deleted(key types.NamespacedName, uid types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -198,6 +218,7 @@ func (s *Store) Deleted(key types.NamespacedName, uid types.UID) {
 // watcherLookup returns the Applications that watch an object regardless of its owner.
 type watcherLookup func(types.NamespacedName) []types.UID
 
+// sharing returns the Applications that share an object; nil for a store of owned objects.
 func (w watcherLookup) sharing(key types.NamespacedName) []types.UID {
 	if w == nil {
 		return nil
@@ -205,7 +226,8 @@ func (w watcherLookup) sharing(key types.NamespacedName) []types.UID {
 	return w(key)
 }
 
-// watching returns the Applications that watch an object: those that share it, or its owner.
+// watching returns the Applications that watch an object: those that share it, or its owner. sharing is a parameter,
+// because it is looked up before the lock of the Store is acquired.
 func (w watcherLookup) watching(sharing []types.UID, o *Object) []types.UID {
 	if w == nil {
 		return []types.UID{o.Application}
@@ -213,7 +235,8 @@ func (w watcherLookup) watching(sharing []types.UID, o *Object) []types.UID {
 	return sharing
 }
 
-// put stores an object unless it is stale. It returns the previous state, and whether it was replaced.
+// put stores an object unless it is stale. It returns the previous state, and whether it was replaced. The caller
+// holds the lock, as for all methods of objectIndex.
 func (s *objectIndex) put(o *Object) (before *Object, replaced bool) {
 	before = s.objects[o.Key]
 	if _, dead := s.gone[o.UID]; dead {
@@ -229,7 +252,8 @@ func (s *objectIndex) put(o *Object) (before *Object, replaced bool) {
 	return before, true
 }
 
-// set replaces an object, or adds it if before is nil.
+// set replaces an object, or adds it if before is nil. If the label has changed, the object moves to another
+// Application.
 func (s *objectIndex) set(before, o *Object) {
 	if before != nil && before.Application != o.Application {
 		s.drop(before)
@@ -263,6 +287,7 @@ func byKey(o *Object, key types.NamespacedName) int {
 	return cmp.Or(strings.Compare(o.Key.Namespace, key.Namespace), strings.Compare(o.Key.Name, key.Name))
 }
 
+// drop removes an object from the index.
 func (s *objectIndex) drop(o *Object) {
 	delete(s.objects, o.Key)
 	all := s.byApp[o.Application]
@@ -274,10 +299,11 @@ func (s *objectIndex) drop(o *Object) {
 	}
 }
 
-// Add handles a watch event.
+// Add handles a watch event. An object can be in the Store already, as the response to a write.
 func (s *Store) Add(item any) error { return s.Update(item) }
 
-// Update handles a watch event.
+// Update handles a watch event. It removes managedFields from item. Objects are decoded and compressed without the
+// lock, so that readers do not wait.
 func (s *Store) Update(item any) error {
 	if u, ok := item.(metav1.Object); ok && (s.Get(keyOf(u)).isVersion(u) || s.keeps.ignores(keyOf(u))) {
 		return nil // most often the watch event of the controller's own write
@@ -315,13 +341,16 @@ func (o *Object) isVersion(u metav1.Object) bool {
 // nameFilter reports by name whether an object is stored.
 type nameFilter func(types.NamespacedName) bool
 
+// ignores reports whether an object of that name is not stored.
 func (f nameFilter) ignores(key types.NamespacedName) bool { return f != nil && !f(key) }
 
+// keyOf returns the key of an object in a Store.
 func keyOf(u metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
 }
 
-// Delete handles a watch event: the object was deleted, or no longer matches the selector.
+// Delete handles a watch event: the object was deleted, or no longer matches the selector. A response to an earlier
+// write can still arrive: see left. An event about an earlier object of the same name is ignored.
 func (s *Store) Delete(item any) error {
 	if u, ok := item.(metav1.Object); ok && s.keeps.ignores(keyOf(u)) {
 		return nil
@@ -348,24 +377,27 @@ func (s *Store) Delete(item any) error {
 	return nil
 }
 
-// recordEnded records the last state of a Job.
+// recordEnded records the last state of a Job. It ignores other kinds.
 func (s *objectIndex) recordEnded(o *Object) {
 	if content := o.Content(); content["apiVersion"] == "batch/v1" && content["kind"] == "Job" {
 		s.endedJobs.put(o.Key, o)
 	}
 }
 
-// BeginList records the current objects before a list request. The list will contain them or newer states,
-// because it is a consistent read.
+// BeginList records the current objects before a list request. The list will contain them or newer states, because it
+// is a consistent read. Objects that change until Replace are recognized by their pointer.
 func (s *Store) BeginList() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked, s.askedGone = maps.Clone(s.objects), maps.Clone(s.gone)
 }
 
-// Replace handles a list. The list is authoritative for all objects known at the time of its request, even
-// if its versions are older: then the API server was restored from a backup. The controller's later writes
-// are kept, unless the list contains newer versions.
+// Replace handles a list. The list is authoritative for all objects known at the time of its request, even if its
+// versions are older: then the API server was restored from a backup. The controller's later writes are kept, unless
+// the list contains newer versions. version is the resourceVersion of the list.
+//
+// An object that the list lacks is dropped if it was known at the time of the request, or is not newer than the list.
+// changed is called for all differences after the lock is released, and then synced for the first list.
 func (s *Store) Replace(items []any, version string) error {
 	all, sharing, err := s.listed(items)
 	if err != nil {
@@ -402,7 +434,8 @@ func (s *Store) Replace(items []any, version string) error {
 	return nil
 }
 
-// listed returns the objects of a list that are kept, and the Applications that share them.
+// listed returns the objects of a list that are kept, and the Applications that share them. It needs no lock. sharing
+// has only objects that another client has written since the controller did.
 func (s *Store) listed(items []any) (all map[types.NamespacedName]listedObject, sharing map[types.NamespacedName][]types.UID, err error) {
 	all, sharing = make(map[types.NamespacedName]listedObject, len(items)), map[types.NamespacedName][]types.UID{}
 	for _, item := range items {
@@ -424,7 +457,8 @@ func (s *Store) listed(items []any) (all map[types.NamespacedName]listedObject, 
 	return all, sharing, nil
 }
 
-// applyListed stores an object from a list. It returns the previous state, and whether it was replaced.
+// applyListed stores an object from a list. It returns the previous state, and whether it was replaced. replaced is
+// false for the same version, so a list that repeats known states causes no reconcile.
 func (s *objectIndex) applyListed(o *Object) (before *Object, replaced bool) {
 	if _, dead := s.askedGone[o.UID]; dead {
 		delete(s.gone, o.UID)
@@ -464,7 +498,9 @@ func (s *Store) all() []*Object {
 // Resync does nothing.
 func (s *Store) Resync() error { return nil }
 
-// Transformer returns a function that compresses the initial objects of a stream as they arrive.
+// Transformer returns a function that compresses the initial objects of a stream as they arrive. Otherwise the
+// reflector would keep all of them decoded until the list is complete. It reduces objects that are not stored to
+// their keys.
 func (s *Store) Transformer() cache.TransformFunc {
 	return func(item any) (any, error) {
 		u, ok := item.(metav1.Object)
@@ -478,6 +514,7 @@ func (s *Store) Transformer() cache.TransformFunc {
 	}
 }
 
+// objectOf converts an item of the reflector, which the Transformer may have converted already.
 func (s *Store) objectOf(item any) (*Object, error) {
 	item, err := decoded(item)
 	if err != nil {

@@ -24,8 +24,8 @@ func (c *Client) CreateApplication(ctx context.Context, app *v1alpha1.Applicatio
 		VersionedParams(&metav1.CreateOptions{FieldManager: manager}, metav1.ParameterCodec).Body(body).Do(ctx))
 }
 
-// PatchApplication applies a JSON Patch to an Application with the controller's own permissions. manager is
-// the field manager.
+// PatchApplication applies a JSON Patch to an Application with the controller's own permissions, and returns the
+// stored one. manager is the field manager.
 func (c *Client) PatchApplication(ctx context.Context, at types.NamespacedName, ops []delta.Op, manager string) (*v1alpha1.Application, error) {
 	body, err := json.Marshal(ops)
 	if err != nil {
@@ -35,7 +35,7 @@ func (c *Client) PatchApplication(ctx context.Context, at types.NamespacedName, 
 		VersionedParams(&metav1.PatchOptions{FieldManager: manager}, metav1.ParameterCodec).Body(body).Do(ctx))
 }
 
-// WriteObjectStatus replaces the status of the object with that UID, and returns the stored object.
+// WriteObjectStatus replaces the status of the object with that UID, in any version, and returns the stored object.
 func (c *Client) WriteObjectStatus(ctx context.Context, gvr schema.GroupVersionResource, o *Object, status map[string]any, manager string) (map[string]any, error) {
 	body, err := json.Marshal([]delta.Op{
 		{Op: "test", Path: "/metadata/uid", Value: o.UID},

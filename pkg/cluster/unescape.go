@@ -12,8 +12,8 @@ import (
 // escape is the prefix of the escapes of <, > and &.
 var escape = []byte(`\u00`)
 
-// unescapedTransport removes the HTML escapes that encoding/json writes. They need six bytes for each <, >
-// and &, and an API server limits the length of requests.
+// unescapedTransport removes the HTML escapes that encoding/json writes. They need six bytes for each <, > and &, and
+// an API server limits the length of requests. It reads the whole body into memory.
 type unescapedTransport struct{ next http.RoundTripper }
 
 func (t unescapedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -55,7 +55,7 @@ func unescapedPatch(body []byte) []byte {
 	return append(short, ']')
 }
 
-// unescaped returns JSON without the escapes of <, > and &.
+// unescaped returns JSON without the escapes of <, > and &. It returns other text than JSON unchanged.
 func unescaped(body []byte) []byte {
 	if !bytes.Contains(body, escape) || !json.Valid(body) {
 		return body

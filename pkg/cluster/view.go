@@ -12,10 +12,14 @@ import (
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
-// View is the store of one kind as one Application needs it: for all namespaces, or for some.
+// View is the store of one kind as one Application needs it: for all namespaces, or for some. It is a snapshot of the
+// watches, not of their objects. It is used during one reconcile.
 type View struct {
+	// stores has the stores of owned objects by namespace; "" for all namespaces.
 	stores map[string]*Store
+	// shared has the stores of shared objects.
 	shared []sharedStore
+	// pulses has the health of the watches of all these stores.
 	pulses []*watchHealth
 	// application is the UID of the Application. Other Applications are notified of its writes.
 	application types.UID
@@ -33,7 +37,7 @@ func (v *View) StalledSince(now time.Time) (since time.Time, err error) {
 	return since, nil
 }
 
-// Ready reports whether the first lists are complete.
+// Ready reports whether the first lists of owned objects are complete.
 func (v *View) Ready() bool {
 	for _, store := range v.stores {
 		if !store.Ready() {
@@ -60,7 +64,7 @@ func (v *View) Ended(application types.UID) (jobs []*Object) {
 	return jobs
 }
 
-// Written calls Store.Written.
+// Written calls Store.Written. An object can be owned and shared in several stores; one of their records is used.
 func (v *View) Written(application types.UID) map[types.NamespacedName]writer.Activity {
 	var all map[types.NamespacedName]writer.Activity
 	for store := range v.all() {
@@ -97,8 +101,9 @@ func (v *View) all() iter.Seq[*Store] {
 	}
 }
 
-// Wrote calls Store.ApplyWrite, and notifies the other Applications that share the object. The watch event
-// will not notify them, because the store already has the state.
+// Wrote calls Store.ApplyWrite, and notifies the other Applications that share the object. The watch event will not
+// notify them, because the store already has the state. A store of owned objects gets an object without tracking
+// label only if it has the object: its watch then delivers a deletion.
 func (v *View) Wrote(content map[string]any) {
 	u := unstructured.Unstructured{Object: content}
 	key := types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
@@ -115,7 +120,7 @@ func (v *View) Wrote(content map[string]any) {
 	}
 }
 
-// Deleted calls Store.Deleted.
+// Deleted calls Store.Deleted, and notifies the other Applications that share the object.
 func (v *View) Deleted(key types.NamespacedName, uid types.UID) {
 	if store := v.storeFor(key.Namespace); store != nil {
 		store.Deleted(key, uid)

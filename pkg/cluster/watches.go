@@ -18,9 +18,11 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// Watches runs one watch per kind in use. A kind is in use while an Application needs it. Watches select by
-// the tracking label, so their cost depends on the number of held objects and not on the size of the
-// cluster. Shared objects are watched by name, regardless of labels; see sharedobjects.go.
+// Watches runs one watch per kind in use. A kind is in use while an Application needs it. Watches select by the
+// tracking label, so their cost depends on the number of held objects and not on the size of the cluster. Shared
+// objects are watched by name, regardless of labels; see sharedobjects.go.
+//
+// All methods except Run can be called at any time after Run, from any goroutine.
 type Watches struct {
 	// Manifests returns the manifests of the Application with that UID. It can be nil, and must be set
 	// before Run.
@@ -30,19 +32,28 @@ type Watches struct {
 	events   eventClient
 	handler  Handler
 	patience StallTimeouts
-	line     connectionHealth
-	ctx      context.Context //nolint:containedctx // the life of the watches, not of a call
+	// line is the connection to the API server, which all watches share.
+	line connectionHealth
+	ctx  context.Context //nolint:containedctx // the life of the watches, not of a call
 
-	mu     sync.Mutex
+	// mu guards the fields below, and the fields users, err and silent of each watch. It is acquired before the lock
+	// of a Store. Handler is called without it.
+	mu sync.Mutex
+	// narrow is set by RestrictNamespaces.
 	narrow bool
-	kinds  map[watchScope]*kindWatch
-	needs  map[types.UID][]watchScope
+	// kinds has the running watches. Each has at least one user.
+	kinds map[watchScope]*kindWatch
+	// needs has the watches of each Application. All of them are in kinds.
+	needs map[types.UID][]watchScope
+	// named has the shared objects that each Application watches by name, ranges those that it selects.
 	named  map[types.UID]Named
 	ranges map[types.UID]Ranges
-	wait   sync.WaitGroup
+	// wait counts the goroutines of the watches.
+	wait sync.WaitGroup
 }
 
-// Handler is notified of changes. Its methods must not block.
+// Handler is notified of changes. Its methods must not block. Goroutines of watches and writers call them
+// concurrently.
 type Handler interface {
 	// ObjectChanged is called when another client has changed an object of an Application.
 	ObjectChanged(application types.UID)
@@ -62,17 +73,20 @@ type watchScope struct {
 	shared bool
 }
 
+// kindWatch is one watch with its objects.
 type kindWatch struct {
 	store  *Store
 	pulse  *watchHealth
 	cancel context.CancelFunc
-	users  map[types.UID]struct{}
-	err    error
+	// users has the Applications that need the watch.
+	users map[types.UID]struct{}
+	// err is the result of the last request; nil after a success.
+	err error
 	// silent is true if the users were notified of a stall
 	silent bool
 }
 
-// newWatches returns a Watches without any watch.
+// newWatches returns a Watches without any watch. The zero value of patience means the default timeouts.
 func newWatches(client dynamic.Interface, events eventClient, handler Handler, patience StallTimeouts) *Watches {
 	if patience == (StallTimeouts{}) {
 		patience = defaultStallTimeouts
@@ -85,7 +99,8 @@ func newWatches(client dynamic.Interface, events eventClient, handler Handler, p
 	}
 }
 
-// Run enables the watches that are needed until the context ends.
+// Run enables the watches that are needed until the context ends. It must be called before SetInterest, and returns
+// at once.
 func (w *Watches) Run(ctx context.Context) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -102,9 +117,12 @@ func (w *Watches) RestrictNamespaces(narrow bool) {
 	w.narrow = narrow
 }
 
-// SetInterest replaces the kinds that an Application needs. For each kind, resources tells whether it is
-// namespaced. namespaces are the namespaces that can contain its objects. named and ranges select shared
-// objects. Watches that no Application needs any longer are stopped.
+// SetInterest replaces the kinds that an Application needs. For each kind, resources tells whether it is namespaced.
+// namespaces are the namespaces that can contain its objects. named and ranges select shared objects. Watches that no
+// Application needs any longer are stopped. SetInterest retains named and ranges, and sends no request itself.
+//
+// A watch that starts has no objects until its first list. Then Handler.WatchChanged is called. An Application that
+// begins to use a running watch can read its Store at once.
 func (w *Watches) SetInterest(application types.UID, resources map[schema.GroupVersionResource]bool, namespaces []string, named Named, ranges Ranges) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -123,6 +141,7 @@ func (w *Watches) SetInterest(application types.UID, resources map[schema.GroupV
 		}
 		k := w.kinds[r]
 		delete(k.users, application)
+		// The store would otherwise track writes that no Application processes.
 		k.store.Forget(application)
 		if len(k.users) == 0 {
 			k.cancel()
@@ -142,6 +161,7 @@ func (w *Watches) SetInterest(application types.UID, resources map[schema.GroupV
 	w.needs[application] = slices.AppendSeq(make([]watchScope, 0, len(needs)), maps.Keys(needs))
 }
 
+// needed returns the watches of owned objects. The caller holds the lock.
 func (w *Watches) needed(resources map[schema.GroupVersionResource]bool, namespaces []string) map[watchScope]struct{} {
 	needs := map[watchScope]struct{}{}
 	for resource, namespaced := range resources {
@@ -169,8 +189,9 @@ func (w *Watches) Users(group string) []types.UID {
 	return slices.Collect(maps.Keys(users))
 }
 
-// Store returns the objects of a kind for an Application, and the error of a failing watch. It returns nil
-// if the Application does not need the kind.
+// Store returns the objects of a kind for an Application, and the error of a failing watch. It returns nil if the
+// Application does not need the kind. The View refers to the watches of this moment, so it must not be kept between
+// two reconciles. The error is that of owned objects; those of shared objects are in the View.
 func (w *Watches) Store(application types.UID, resource schema.GroupVersionResource) (*View, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -216,10 +237,11 @@ func (w *Watches) Objects() int {
 	return n
 }
 
-// Wait waits until all watches have ended after their context.
+// Wait waits until all watches have ended after their context. No Application may need another watch by then.
 func (w *Watches) Wait() { w.wait.Wait() }
 
-// start starts to watch a kind. The caller holds the lock.
+// start starts to watch a kind. The caller holds the lock. The callbacks of the watch need the lock, so they wait
+// until the caller has stored the watch in kinds.
 func (w *Watches) start(resource watchScope) *kindWatch {
 	ctx, cancel := context.WithCancel(w.ctx)
 	k := &kindWatch{pulse: newWatchHealth(w.patience, &w.line), cancel: cancel, users: map[types.UID]struct{}{}}
@@ -244,7 +266,7 @@ func (w *Watches) start(resource watchScope) *kindWatch {
 	return k
 }
 
-// changed notifies the Applications of a changed object.
+// changed notifies the Applications of a changed object: the previous and the new owner.
 func (w *Watches) changed(before, after *Object) {
 	if before != nil && before.Application != "" {
 		w.handler.ObjectChanged(before.Application)
@@ -298,7 +320,8 @@ func (w *Watches) healthChanges(now time.Time) []types.UID {
 	return slices.Collect(maps.Keys(users))
 }
 
-// report records the result of a watch, and notifies the handler if it is new.
+// report records the result of a request of a watch, and notifies the handler if it is new, or if news is true. It
+// runs on the goroutine of the watch. The watch may have been stopped in between; then k has no users.
 func (w *Watches) report(resource watchScope, k *kindWatch, err error, news bool) {
 	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
 		return // the reflector lists again

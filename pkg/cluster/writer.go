@@ -21,10 +21,12 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Writer writes as one ServiceAccount. All writes to objects of an Application use it.
+// Writer writes as one ServiceAccount. All writes to objects of an Application use it. It is immutable, and can be
+// used from any goroutine. Errors are those of the API server.
 type Writer struct {
-	client  dynamic.Interface
-	rest    rest.Interface
+	client dynamic.Interface
+	rest   rest.Interface
+	// user is the impersonated user name. manager is the field manager.
 	user    string
 	manager string
 }
@@ -55,6 +57,7 @@ func IsServiceAccount(name string) bool {
 	return len(name) <= validation.DNS1123SubdomainMaxLength && len(validation.IsDNS1123Subdomain(name)) == 0
 }
 
+// isNamespace reports whether a namespace can have that name.
 func isNamespace(name string) bool {
 	return len(name) <= validation.DNS1123LabelMaxLength && len(validation.IsDNS1123Label(name)) == 0
 }
@@ -62,19 +65,20 @@ func isNamespace(name string) bool {
 // User returns the user name of the ServiceAccount.
 func (w *Writer) User() string { return w.user }
 
-// Create creates an object and returns the stored one.
+// Create creates an object and returns the stored one, with managedFields. It does not change body.
 func (w *Writer) Create(ctx context.Context, at Location, body map[string]any) (map[string]any, error) {
 	object := &unstructured.Unstructured{Object: body}
 	created, err := w.resource(at).Create(w.in(ctx), object, metav1.CreateOptions{FieldManager: w.manager})
 	return content(created), err
 }
 
-// Patch applies a JSON Patch (RFC 6902) and returns the stored object.
+// Patch applies a JSON Patch (RFC 6902) and returns the stored object, with managedFields. A failed test operation is
+// a 422, as is an invalid object.
 func (w *Writer) Patch(ctx context.Context, at Location, ops any) (map[string]any, error) {
 	return w.patch(ctx, at, ops, metav1.PatchOptions{FieldManager: w.manager})
 }
 
-// TryPatch sends a patch as a server-side dry run.
+// TryPatch sends a patch as a server-side dry run. Admission and validation run; nothing is stored.
 func (w *Writer) TryPatch(ctx context.Context, at Location, ops any) error {
 	_, err := w.patch(ctx, at, ops, metav1.PatchOptions{FieldManager: w.manager, DryRun: []string{metav1.DryRunAll}})
 	return err
@@ -150,6 +154,7 @@ func parseRemaining(raw []byte, uid string) (map[string]any, error) {
 	return object, nil
 }
 
+// resource returns the client for the resource of an object, in its namespace if it has one.
 func (w *Writer) resource(at Location) dynamic.ResourceInterface {
 	resource := w.client.Resource(at.Mapping.Resource)
 	if at.Mapping.Namespaced {
@@ -180,6 +185,7 @@ func (l Location) path() []string {
 	return append(path, l.Mapping.Resource.Resource, l.ID.Name)
 }
 
+// content returns the content of an object; nil for nil, which a failed request returns.
 func content(u *unstructured.Unstructured) map[string]any {
 	if u == nil {
 		return nil
@@ -187,14 +193,16 @@ func content(u *unstructured.Unstructured) map[string]any {
 	return u.Object
 }
 
+// userKey is the key of the user in the context of a request.
 type userKey struct{}
 
+// in returns a context for requests as the ServiceAccount: see impersonator.
 func (w *Writer) in(ctx context.Context) context.Context {
 	return context.WithValue(ctx, userKey{}, w.user)
 }
 
-// impersonator sends every request as the user in its context. It rejects requests without a user, which
-// would have the controller's own permissions.
+// impersonator sends every request as the user in its context. It rejects requests without a user, which would have
+// the controller's own permissions. It changes a copy of the request, as http.RoundTripper requires.
 type impersonator struct{ next http.RoundTripper }
 
 func (t impersonator) RoundTrip(request *http.Request) (*http.Response, error) {

@@ -13,16 +13,17 @@ import (
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
-// trackedWrites are the writes to an object since an Application that watches it last processed it or wrote
-// it. managedFields are kept until then only.
+// trackedWrites are the writes to an object since an Application that watches it last processed it or wrote it.
+// managedFields are kept until then only. last is the time of the last event.
 type trackedWrites struct {
 	writer.Activity
 
 	last time.Time
 }
 
-// managedFieldsStamp identifies an entry of managedFields by a digest of its manager, and its time. status
-// is true for the status subresource.
+// managedFieldsStamp identifies an entry of managedFields by a digest of its manager, and its time in seconds. status
+// is true for the status subresource. It is comparable, so two versions of an object can be compared without their
+// managedFields.
 type managedFieldsStamp struct {
 	who    uint64
 	when   int64
@@ -36,6 +37,7 @@ func managedFieldsOf(content map[string]any) []any {
 	return entries
 }
 
+// stampsOf returns the stamps of all entries, in their order.
 func stampsOf(managed []any) []managedFieldsStamp {
 	stamps := make([]managedFieldsStamp, 0, len(managed))
 	for _, item := range managed {
@@ -53,7 +55,8 @@ func stampsOf(managed []any) []managedFieldsStamp {
 	return stamps
 }
 
-// moved returns the indexes of entries that are new or have another time.
+// moved returns the indexes in after of entries that are new or have another time. An entry that only lost fields is
+// not among them.
 func moved(before, after []managedFieldsStamp) (entries []int) {
 	was := make(map[managedFieldsStamp]struct{}, len(before))
 	for _, s := range before {
@@ -74,8 +77,8 @@ type listedObject struct {
 	managed []byte
 }
 
-// managedFieldsJSON returns the managedFields of a listed object as JSON. It returns nil if no other client
-// has written the object since the controller did.
+// managedFieldsJSON returns the managedFields of a listed object as JSON. It returns nil if no other client has
+// written the object since the controller did: then no drift has to be explained.
 func managedFieldsJSON(managed []any) []byte {
 	if !writtenSince(managed) {
 		return nil
@@ -91,16 +94,19 @@ const (
 	maxManagedFieldsBytes = 16 << 10
 )
 
-// writeTracker records, for each Application, the recent writes to objects of one kind. The lock of its
-// store protects it.
+// writeTracker records, for each Application, the recent writes to objects of one kind. The lock of its store
+// protects it. Package plan names the writers of drift from it.
 type writeTracker struct {
-	byApp  map[types.UID]map[types.NamespacedName]*trackedWrites
-	n      int
+	// byApp has the writes by Application and object. No inner map is empty.
+	byApp map[types.UID]map[types.NamespacedName]*trackedWrites
+	// n is the number of tracked objects of all Applications.
+	n int
+	// events counts all events. FirstEvent of an object is its value at the first tracked event, and identifies it.
 	events uint64
 }
 
-// recordEvent records a watch event that changed an object from before to o, for the Applications
-// that watch it. managed is nil if the object was deleted.
+// recordEvent records a watch event that changed an object from before to o, for the Applications that watch it.
+// managed is nil if the object was deleted. A write of the status alone counts as an event, but not as a write.
 func (w *writeTracker) recordEvent(watchers []types.UID, before, o *Object, managed []any, now time.Time) {
 	var raw []byte
 	if managed != nil {
@@ -124,8 +130,8 @@ func onlyStatus(stamps []managedFieldsStamp, moved []int) bool {
 	return len(moved) > 0 && !slices.ContainsFunc(moved, func(i int) bool { return !stamps[i].status })
 }
 
-// recordListed records an object of a list for the Applications that watch it. The number and the
-// times of its writes are unknown.
+// recordListed records an object of a list for the Applications that watch it. The number and the times of its writes
+// are unknown. It does nothing if no other client has written the object.
 func (w *writeTracker) recordListed(watchers []types.UID, o listedObject) {
 	if len(o.managed) == 0 {
 		return
@@ -138,7 +144,8 @@ func (w *writeTracker) recordListed(watchers []types.UID, o listedObject) {
 	}
 }
 
-// count counts an event and returns the writes to the object, or nil if the limit is reached.
+// count counts an event and returns the writes to the object, or nil if the limit is reached. Only the managedFields
+// of the last event are kept, if they are not too large.
 func (w *writeTracker) count(application types.UID, o *Object, managed []byte, now time.Time) *trackedWrites {
 	w.events++
 	one := w.writesTo(application, o.Key)
@@ -176,7 +183,8 @@ func (w *writeTracker) writesTo(application types.UID, key types.NamespacedName)
 	return one
 }
 
-// processed removes the writes that an Application has processed, and keeps later ones.
+// processed removes the writes that an Application has processed, and keeps later ones. It does nothing if the record
+// is no longer the one that at was read from, for example because the Application has written the object since.
 func (w *writeTracker) processed(application types.UID, key types.NamespacedName, at writer.Activity) {
 	one := w.byApp[application][key]
 	if one == nil || one.FirstEvent != at.FirstEvent {
