@@ -107,6 +107,7 @@ func (e *event) attribution() (v v1alpha1.ObjectVersion, c attribution, ok bool)
 		return v, c, false
 	}
 	v = v1alpha1.ObjectVersion{UID: types.UID(response.Metadata.UID), ResourceVersion: response.Metadata.ResourceVersion}
+	// The response is the deleted object, or a Status with its UID.
 	if e.Verb == "delete" {
 		v.ResourceVersion = ""
 		if response.Kind == "Status" {

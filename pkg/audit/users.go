@@ -69,6 +69,7 @@ func (u *Users) Lookup(application types.UID, versions []v1alpha1.ObjectVersion)
 	known := map[v1alpha1.ObjectVersion]plan.User{}
 	now := u.now()
 	for _, v := range versions {
+		// Several reconciles can look up a version before its event arrives.
 		q, asked := u.asked.get(v, now)
 		if name, came := u.names.get(v, now); came && q.answer == nil {
 			q.answer = &name

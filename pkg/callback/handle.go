@@ -52,6 +52,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	switch a.code {
+	// Clients such as curl --retry then wait this long.
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		w.Header().Set("Retry-After", "1")
 	case http.StatusUnauthorized:
@@ -91,6 +92,7 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, caller str
 		w.Header().Set("Allow", methods[purpose])
 		return nil, "", &noMethod
 	}
+	// Before the first list, every Application would seem unknown.
 	if !s.options.Ready() {
 		return nil, "", &notNow
 	}
@@ -98,6 +100,7 @@ func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, caller str
 	if problem != nil {
 		return nil, "", s.rejectToken(caller, problem)
 	}
+	// A missing Application takes the same path: see tokenDigests.
 	app := s.options.Lookup(namespace, name)
 	if !hooks.Accepts(tokenDigests(app, purpose), purpose, token) {
 		return nil, "", s.rejectToken(caller, &wrongToken)
@@ -131,6 +134,7 @@ func requestToken(w http.ResponseWriter, r *http.Request) (string, *response) {
 	if r.ContentLength > maxBodyBytes {
 		return "", &tooLarge
 	}
+	// The body is not read then.
 	if header := r.Header.Get("Authorization"); header != "" {
 		scheme, token, _ := strings.Cut(header, " ")
 		if !strings.EqualFold(scheme, "Bearer") || token == "" {

@@ -19,6 +19,7 @@ func Keep(ctx context.Context, refresh func(context.Context) error, patience fun
 		}
 		err := refresh(ctx)
 		switch {
+		// The error follows from the end.
 		case ctx.Err() != nil:
 		case err == nil:
 			logged = ""

@@ -131,6 +131,7 @@ func (m *ManagedCertificates) refresh(ctx context.Context) error {
 	if missing {
 		secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: SecretName}}
 	}
+	// Each replica decides from the Secret only, so all of them advance alike.
 	state, err := m.advance(readAuthorities(secret.Data))
 	if err != nil {
 		return err
@@ -140,6 +141,7 @@ func (m *ManagedCertificates) refresh(ctx context.Context) error {
 	case missing:
 		secret.Data = data
 		_, err = m.secrets.Create(ctx, secret, metav1.CreateOptions{FieldManager: "holdfast"})
+	// The Secret that was read has a resourceVersion, so a concurrent write causes a conflict.
 	case !maps.EqualFunc(secret.Data, data, bytes.Equal):
 		secret.Data = data
 		_, err = m.secrets.Update(ctx, secret, metav1.UpdateOptions{FieldManager: "holdfast"})

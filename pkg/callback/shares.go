@@ -63,6 +63,7 @@ func (s *shares) take(address string, connection net.Conn) (closed net.Conn, pro
 	if s.total++; s.total <= s.most {
 		return nil, ""
 	}
+	// Of several addresses with equally many connections, that of the new connection loses one.
 	greatest := address
 	for other, connections := range s.open {
 		if len(connections) > len(s.open[greatest]) {

@@ -32,6 +32,7 @@ func NewClient(base *rest.Config) (*Client, error) {
 	config := rest.CopyConfig(base)
 	config.QPS, config.RateLimiter = -1, nil
 	config.WarningHandler = rest.NoWarnings{}
+	// The fence is outermost, and applies to impersonated requests, too, because they use the same transport.
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return fencedTransport{unescapedTransport{next}} })
 	own, err := rest.HTTPClientFor(config)
 	if err != nil {

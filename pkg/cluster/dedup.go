@@ -163,6 +163,7 @@ func parts(rest, other []byte, part func([]byte)) (length int, ok bool) {
 	if len(rest) == 0 {
 		return 0, false
 	}
+	// The first byte is the brace for Pack.
 	rest = rest[1:]
 	for {
 		n, used := binary.Uvarint(rest)

@@ -72,6 +72,7 @@ func (s *definitionStore) Replace(items []any, _ string) error {
 		}
 	}
 	s.mu.Lock()
+	// The callback runs without the lock.
 	old, listed := s.versions, s.listed
 	s.versions, s.listed = versions, true
 	s.mu.Unlock()

@@ -201,6 +201,7 @@ func (m *Mapper) typeOf(ctx context.Context, gvk schema.GroupVersionKind, mappin
 	if node := kinds.Builtin(gvk); node != nil || builtinGroup(gvk.Group) {
 		return node, nil
 	}
+	// The name of a CustomResourceDefinition follows from its resource and group.
 	name := mapping.Resource.Resource + "." + gvk.Group
 	crd, err := m.client.Own.Resource(definitions).Get(ctx, name, metav1.GetOptions{})
 	switch {

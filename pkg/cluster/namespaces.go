@@ -75,6 +75,7 @@ const awaitDelay = 10 * time.Second
 func (n *Namespaces) SetWaiting(application types.UID, names []string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	// A namespace that was reported before is not reported again at once.
 	w := waiter{names: names, told: n.waiting[application].told}
 	if delete(n.waiting, application); len(names) > 0 {
 		n.waiting[application] = w
@@ -133,6 +134,7 @@ func (n *Namespaces) notify(items ...any) {
 	for _, item := range items {
 		if namespace, ok := item.(*metav1.PartialObjectMetadata); ok && namespace.DeletionTimestamp == nil {
 			there[namespace.Name] = true
+			// A repeated list must not renew the time.
 			if _, known := n.arrived[namespace.Name]; !known {
 				n.arrived[namespace.Name] = n.now()
 			}

@@ -38,6 +38,7 @@ func respell(value, normal any) any {
 			if spelled, ok := n[name]; ok {
 				out[name] = respell(child, spelled)
 			} else if !observer.Empty(child) {
+				// The types do not know the field. An empty one was omitted as a zero value.
 				out[name] = child
 			}
 		}

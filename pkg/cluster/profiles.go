@@ -32,6 +32,7 @@ func (c *Client) ServedKinds(ctx context.Context) (all []schema.GroupVersionKind
 		if err == nil {
 			err = json.Unmarshal(raw, &list)
 		}
+		// An old API server ignores or rejects the type of the response.
 		if apierrors.IsNotAcceptable(err) || err == nil && len(list.Items) == 0 {
 			return nil, nil, nil
 		}

@@ -78,6 +78,7 @@ func (m *Mapper) lookUp(ctx context.Context, g *servedGroup, gvk schema.GroupVer
 	if err != nil {
 		return Mapping{}, err
 	}
+	// The schema is needed, too: without it, the mapping is not complete.
 	mapping := mappingOf(gvk, resource)
 	typed := g.typeAnswer(gvk.Kind)
 	if left := typed.remaining(m.now()); left > 0 {
@@ -108,6 +109,7 @@ func (g *servedGroup) resource(gvk schema.GroupVersionKind, now time.Time) (meta
 	left := g.listed.remaining(now)
 	switch {
 	case has && isTerminating(resource):
+		// The next lookup asks again, with a backoff of its own.
 		delete(g.resources, gvk.Kind)
 		g.listed.again = time.Time{}
 		g.ends.record(nil, shortWait, now)

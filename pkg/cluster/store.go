@@ -255,6 +255,7 @@ func (s *objectIndex) put(o *Object) (before *Object, replaced bool) {
 // set replaces an object, or adds it if before is nil. If the label has changed, the object moves to another
 // Application.
 func (s *objectIndex) set(before, o *Object) {
+	// The index by Application has the object under the previous label.
 	if before != nil && before.Application != o.Application {
 		s.drop(before)
 	}
@@ -361,9 +362,11 @@ func (s *Store) Delete(item any) error {
 	}
 	sharing := s.watchers.sharing(o.Key)
 	s.mu.Lock()
+	// The watch confirms the deletion.
 	delete(s.gone, o.UID)
 	s.left.put(o.UID, &Object{ResourceVersion: o.ResourceVersion})
 	before := s.objects[o.Key]
+	// The store can have a newer object of this name, from the response to a create.
 	dropped := before != nil && before.UID == o.UID && !before.Newer(o)
 	if dropped {
 		s.drop(before)
@@ -406,6 +409,7 @@ func (s *Store) Replace(items []any, version string) error {
 	type change struct{ before, after *Object }
 	var changes []change
 	s.mu.Lock()
+	// It represents the state that the list shows.
 	horizon := &Object{ResourceVersion: version}
 	for key, o := range s.objects {
 		if all[key].Object == nil && (s.asked[key] == o || !o.Newer(horizon)) {

@@ -212,6 +212,7 @@ func (w *Watches) Store(application types.UID, resource schema.GroupVersionResou
 		}
 		view.stores[r.Namespace] = k.store
 		view.pulses = append(view.pulses, k.pulse)
+		// The error of a watch without a list takes precedence, because its objects are unknown.
 		if k.err != nil && (err == nil || !k.store.Ready()) {
 			err = k.err
 		}
@@ -246,6 +247,7 @@ func (w *Watches) start(resource watchScope) *kindWatch {
 	ctx, cancel := context.WithCancel(w.ctx)
 	k := &kindWatch{pulse: newWatchHealth(w.patience, &w.line), cancel: cancel, users: map[types.UID]struct{}{}}
 	k.store = NewStore(time.Now, w.changed, func() { w.report(resource, k, nil, true) })
+	// No goroutine uses the store yet.
 	k.store.keeps, k.store.manifests = resource.keeps, w.Manifests
 	selector := v1alpha1.LabelApplicationUID
 	if resource.shared {

@@ -168,6 +168,7 @@ func (w *writeTracker) writesTo(application types.UID, key types.NamespacedName)
 	if one := w.byApp[application][key]; one != nil {
 		return one
 	}
+	// Tracked writes of objects that never are reconciled would otherwise fill the memory.
 	if w.n >= maxTrackedObjects {
 		return nil
 	}

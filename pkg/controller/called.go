@@ -35,6 +35,7 @@ func (s *callbackCache) applicationOf(object *cluster.Object) *v1alpha1.Applicat
 	}
 	app = &v1alpha1.Application{TypeMeta: whole.TypeMeta, ObjectMeta: whole.ObjectMeta}
 	app.Spec.Hooks, app.Status.Hooks = whole.Spec.Hooks, whole.Status.Hooks
+	// It is not worth evicting single entries: a callback costs one decoding.
 	if len(s.apps) >= mostCalled || s.apps == nil {
 		s.apps = map[types.NamespacedName]*v1alpha1.Application{}
 	}

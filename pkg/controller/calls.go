@@ -71,15 +71,16 @@ func (s *shutdownCaller) client(service map[string]any) *http.Client {
 	}
 }
 
-// leadsTo returns an error if the name of a Service was resolved to an address that is not the Service's.
-// The name may belong to another Service by now, or to an ExternalName. The addresses of a headless Service
-// are its Pods', which are never on the controller's own host or link. leadsTo is called after the name
-// resolution.
+// leadsTo returns an error if the name of a Service was resolved to an address that is not the Service's. The name
+// may belong to another Service by now, or to an ExternalName. A headless Service has no address of its own: its name
+// resolves to its Pods, or to the addresses of its EndpointSlices, and never to the controller's own host or link.
+// leadsTo is called after the name resolution, for each address that the client tries.
 func leadsTo(service map[string]any, address string) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return errors.New("its address is invalid")
 	}
+	// A Service lists IPv4 addresses, which can be mapped to IPv6 here.
 	ip := at.Addr().Unmap().WithZone("")
 	spec, _ := service["spec"].(map[string]any)
 	own, _ := spec["clusterIPs"].([]any)
@@ -165,6 +166,7 @@ func (s *shutdownCaller) send(ctx context.Context, app *v1alpha1.Application, ho
 		return whyNoAnswer(err)
 	}
 	defer response.Body.Close()
+	// The content is not used, and must not reach the status.
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, 4096))
 	if response.StatusCode < 200 || response.StatusCode > 299 {
 		return fmt.Errorf("it responded with status %d", response.StatusCode)

@@ -41,6 +41,7 @@ func ParseConfiguration(text []byte, flags cluster.Selection) (cluster.Selection
 	if c.APIVersion != v1alpha1.GroupVersion.String() || c.Kind != ConfigurationKind {
 		return cluster.Selection{}, fmt.Errorf("it is a %q of %q, must be a %s of %s", c.Kind, c.APIVersion, ConfigurationKind, v1alpha1.GroupVersion)
 	}
+	// A field that the file sets replaces the flag, also with an empty value.
 	selection := flags
 	var err error
 	if c.WatchNamespaces != nil {

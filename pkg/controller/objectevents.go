@@ -107,6 +107,7 @@ func (e *objectEvents) record(app *v1alpha1.Application, account string, happene
 	for _, h := range happened {
 		if text := noteOn(app, h); text != "" && h.UID != "" {
 			notes[h.UID] = append(notes[h.UID], text)
+			// A contested field makes the event a warning.
 			if _, known := objects[h.UID]; !known || h.Outcome == v1alpha1.OutcomeContested {
 				objects[h.UID] = h
 			}
@@ -153,6 +154,7 @@ func (e *objectEvents) add(app *v1alpha1.Application, account string, h plan.His
 	defer e.mu.Unlock()
 	o := e.objects[h.UID]
 	if o == nil {
+		// Objects with waiting or recent events are kept.
 		if e.forget(now); len(e.objects) >= mostReportedObjects {
 			return
 		}
@@ -163,6 +165,7 @@ func (e *objectEvents) add(app *v1alpha1.Application, account string, h plan.His
 	}
 	o.app, o.appUID, o.account = types.NamespacedName{Namespace: app.Namespace, Name: app.Name}, app.UID, account
 	note := objectNote{reason: string(h.Outcome), text: text, count: 1, first: now}
+	// The same correction was repeated before its event was sent.
 	if o.next != nil && o.next.text == text {
 		note.count, note.first = o.next.count+1, o.next.first
 	}

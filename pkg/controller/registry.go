@@ -268,10 +268,12 @@ func (r *registry) WatchChanged(applications []types.UID) {
 func (r *registry) mayReport(key types.NamespacedName) (done func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	// Without changes, nothing has priority. If none is being written, this one may be.
 	if len(r.changed) > 0 && r.reports.writing > 0 {
 		r.reports.wait(key)
 		return nil
 	}
+	// Its place in order remains, and next skips it.
 	delete(r.reports.waiting, key)
 	r.reports.writing++
 	return func() {

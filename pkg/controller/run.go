@@ -129,6 +129,7 @@ func (c *Controller) sync(ctx context.Context) (ended bool, err error) {
 			return true, errors.New("cannot list Applications and ApplicationSlices within a minute: check that the CRDs are installed, and that the controller may list them")
 		}
 	}
+	// With shards, there is no leader: work begins with the first slot.
 	leading := c.options.Leading
 	if c.slots.n > 1 {
 		leading = c.slots.begun

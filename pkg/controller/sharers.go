@@ -132,6 +132,7 @@ func (s *sharers) concluded(app *v1alpha1.Application, p *plan.Plan) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := s.of[app.UID]
+	// A newer generation has not decided yet.
 	if of == nil || of.app.Generation != app.Generation {
 		return
 	}
@@ -139,6 +140,7 @@ func (s *sharers) concluded(app *v1alpha1.Application, p *plan.Plan) {
 	of.decided = map[manifest.ID]string{}
 	for _, change := range p.Changes {
 		version := change.ResourceVersion
+		// Younger Applications need not wait for one that cannot read the object.
 		if version == "" && change.Problem != nil && change.Problem.Disposition() != v1alpha1.DispositionWait {
 			version = unreadable
 		}

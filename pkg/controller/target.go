@@ -51,6 +51,7 @@ func (t target) Need(resources map[schema.GroupVersionResource]bool, namespaces 
 
 // Range decodes all objects of the range. The error of the watch counts only until its first list.
 func (t target) Range(_ context.Context, gk schema.GroupKind, mapping cluster.Mapping, r cluster.ObjectRange) (map[manifest.ID]map[string]any, error) {
+	// store.Range returns the error of the watch of this range.
 	store, _ := t.watches.Store(t.app, mapping.Resource)
 	if store == nil {
 		return nil, reconcile.ErrNotSeen

@@ -65,6 +65,7 @@ func (h templateHome) Kept(ctx context.Context, app *v1alpha1.Application, manif
 		if err != nil {
 			return nil, err
 		}
+		// Templates create objects only in the namespace of the custom resource.
 		id := manifest.ID{Group: mapping.Resource.Group, Kind: object.GetKind(), Namespace: app.Namespace, Name: object.GetName()}
 		live, err := writer.Get(ctx, cluster.Location{ID: id, Mapping: mapping})
 		switch {

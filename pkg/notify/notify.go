@@ -80,6 +80,7 @@ func New(options Options) (*Sender, error) {
 	if options.Now == nil {
 		options.Now = time.Now
 	}
+	// Proxies of the environment must not see the events.
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.Proxy = nil
 	return &Sender{options: options, queue: make(chan event.Event, options.Queue), client: &http.Client{

@@ -53,6 +53,7 @@ func (f *auditFlags) apply(options *controller.Options) (err error) {
 	case f.clientCA == "" && f.tokenFile == "":
 		return errors.New("--audit-webhook-bind-address needs --audit-webhook-client-ca-file, --audit-webhook-token-file, or both: otherwise any client could add names to the history")
 	}
+	// Here, the bundle verifies the clients.
 	if f.files, err = callback.NewFileCertificates(callback.Files{Cert: f.certFile, Key: f.keyFile, Bundle: f.clientCA}, nil); err != nil {
 		return fmt.Errorf("the --audit-webhook flags: %w", err)
 	}
@@ -110,6 +111,7 @@ func (f *auditFlags) serve(ctx context.Context, options controller.Options) erro
 	if err != nil {
 		return fmt.Errorf("--audit-webhook-bind-address: %w", err)
 	}
+	// Each replica listens, but only the leader accepts.
 	handler := &audit.Handler{Users: options.Users, Leading: func() bool { return isLeading(options.Leading) }}
 	if f.tokenFile != "" {
 		handler.Token = func() []byte { return *f.token.Load() }

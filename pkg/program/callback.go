@@ -145,6 +145,7 @@ func (s *callbacks) serve(ctx context.Context, client *cluster.Client, c *contro
 		return nil, fmt.Errorf("--callback-bind-address: %w", err)
 	}
 	s.controller = c
+	// The certificates need the controller, because a refresh notifies it.
 	config := s.certify(ctx)
 	logger := klog.FromContext(ctx)
 	server := callback.NewServer(callback.Options{

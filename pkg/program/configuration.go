@@ -63,6 +63,7 @@ func (f *flags) followConfiguration(ctx context.Context, selectAnew func(cluster
 		if failed = err != nil; failed || bytes.Equal(text, last) {
 			continue
 		}
+		// Also an invalid content, so that its error is logged once.
 		last = text
 		selection, err := f.configured(text)
 		if err != nil {

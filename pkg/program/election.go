@@ -107,6 +107,7 @@ func (p *waitingLock) Create(ctx context.Context, record resourcelock.LeaderElec
 			p.missing.Store(false)
 			return err
 		}
+		// Only the first attempt is logged.
 		if !p.missing.Swap(true) {
 			klog.FromContext(ctx).Info(p.Error())
 		}
@@ -141,6 +142,7 @@ func (f *flags) candidate(config *rest.Config) (*candidacy, error) {
 		Interface: lock, namespace: f.election.ResourceNamespace, retry: f.election.RetryPeriod.Duration,
 		fence: shard.NewFence(f.election.RenewDeadline.Duration),
 	}
+	// The elector calls the lock, which opens the fence before OnStartedLeading is called.
 	e := &candidacy{leading: make(chan struct{}), lock: at}
 	e.elector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: at, Name: f.election.ResourceName, ReleaseOnCancel: true,

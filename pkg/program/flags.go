@@ -63,6 +63,7 @@ func parse(args []string) (*flags, error) {
 	if set.NArg() > 0 {
 		return nil, fmt.Errorf("unexpected arguments, only flags are allowed: %q", set.Args())
 	}
+	// A higher level is lowered, because client-go would log Secrets.
 	f.logging.Verbosity = min(f.logging.Verbosity, mostVerbose)
 	if err := f.validate(); err != nil {
 		return nil, err

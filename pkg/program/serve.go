@@ -69,10 +69,12 @@ func listen(ctx context.Context, address, message string, handler http.Handler) 
 // could lead, so that it can take over.
 func signals(own prometheus.Gatherer, ready func() bool, able func() error) http.Handler {
 	mux := http.NewServeMux()
+	// The first has the metrics of client-go, of the election and of the queues.
 	all := prometheus.Gatherers{legacyregistry.DefaultGatherer, own}
 	mux.Handle("/metrics", promhttp.HandlerFor(all, promhttp.HandlerOpts{}))
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	mux.HandleFunc("/readyz", func(w http.ResponseWriter, _ *http.Request) {
+		// A Service sends no callbacks to a Pod that is not ready.
 		if !ready() {
 			http.Error(w, "the Applications are not listed yet", http.StatusServiceUnavailable)
 			return

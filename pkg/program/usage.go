@@ -37,6 +37,7 @@ func usage(set *pflag.FlagSet) string {
 		if f.DefValue != "" && f.DefValue != "[]" && f.DefValue != "false" {
 			fmt.Fprintf(&text, "  (default %s)", f.DefValue)
 		}
+		// The description begins on a line of its own.
 		column := width
 		for word := range strings.FieldsSeq(what) {
 			if column+1+len(word) > width {

@@ -96,6 +96,7 @@ func (a *outcomeRecorder) record(change plan.Change, outcome plan.Outcome) {
 	a.result[id] = outcome
 	if outcome.Problem == nil {
 		delete(a.s.memory.failures, id)
+		// The namespace exists.
 		if outcome.Action == plan.Create {
 			delete(a.s.memory.missing, id.Namespace)
 		}
@@ -159,6 +160,7 @@ func (a *outcomeRecorder) recordDeletion(at cluster.Location, uid string) {
 	a.target.Gone(at, types.UID(uid))
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	// The status lists the UID until it is written.
 	put(&a.s.memory.gone, types.UID(uid), true)
 	delete(a.s.memory.unwatched, at.ID)
 }

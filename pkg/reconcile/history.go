@@ -35,6 +35,7 @@ func logHistory(ctx context.Context, happened []plan.HistoryRecord) {
 		case v1alpha1.OutcomeCreated, v1alpha1.OutcomeAdopted, v1alpha1.OutcomeReleased, v1alpha1.OutcomeDeleted:
 			continue
 		}
+		// Package plan has masked the values of Secrets in the records.
 		values := []any{"object", h.ID.String()}
 		for _, part := range []struct{ name, text string }{
 			{"path", h.Path}, {"manager", h.Manager}, {"operation", string(h.Operation)}, {"subresource", h.Subresource},
@@ -108,6 +109,7 @@ func (s sliceStore) writeHistory(ctx context.Context, app *v1alpha1.Application,
 	if err != nil && !errors.As(err, &unavailable) {
 		return nil, err
 	}
+	// The name of a slice follows from its content, so a slice with unchanged entries keeps its name.
 	parts, names, err := slice.SplitHistory(app, plan.WithOlder(older, more))
 	if err != nil {
 		return nil, err

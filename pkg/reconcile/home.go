@@ -67,6 +67,7 @@ func (h wholeHome) WriteStatus(ctx context.Context, app *v1alpha1.Application, s
 		return h.ApplicationClient.WriteStatus(ctx, app, status)
 	}
 	named := slices.Concat(app.RecordedIn, app.Status.RecordSlices, app.Status.HistorySlices)
+	// stored is the status for the API server, which names parts instead of containing them.
 	stored, parts, err := slice.SplitStatus(app, status, h.maxBytes)
 	if err != nil {
 		return nil, err
@@ -83,10 +84,12 @@ func (h wholeHome) WriteStatus(ctx context.Context, app *v1alpha1.Application, s
 	if err != nil {
 		return nil, err
 	}
+	// The caller gets a complete Application, as from Latest.
 	written.Spec, written.Status, written.RecordedIn = app.Spec, status, stored.RecordSlices
 	named = slices.DeleteFunc(named, func(name string) bool {
 		return slices.Contains(stored.RecordSlices, name) || slices.Contains(stored.HistorySlices, name)
 	})
+	// Only now no status names them any longer.
 	for _, s := range h.slices.Of(nameOf(app)) {
 		if slices.Contains(named, s.Name) {
 			h.slices.drop(ctx, s)

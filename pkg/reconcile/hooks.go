@@ -42,10 +42,12 @@ func (a *executor) recordTokens(ctx context.Context) error {
 	if !slices.ContainsFunc(digests, func(digest string) bool { return !slices.Contains(before, digest) }) {
 		return nil
 	}
+	// The rest of the status is unchanged: report writes the outcome.
 	status := *app.Status.DeepCopy()
 	if status.Hooks == nil {
 		status.Hooks = &v1alpha1.HooksStatus{}
 	}
+	// Earlier tokens may still be in use by running workloads.
 	status.Hooks.Tokens = hooks.KeepTokens(before, digests)
 	a.tokensRecorded = true
 	return a.reconciler.WriteStatus(ctx, app, status)

@@ -42,7 +42,6 @@ type knownKind struct {
 // cause returns why no object of the kind can be held now, or nil.
 func (k *knownKind) cause() *plan.Problem { return cmp.Or(k.problem, k.unserved) }
 
-// GroupKind hides the method of the embedded Mapping, whose resource can be empty.
 func (k *knownKind) GroupKind() schema.GroupKind { return k.gvk.GroupKind() }
 
 // find returns the kind in the given version if manifests name it, else in its first version. It returns nil if

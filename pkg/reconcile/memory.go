@@ -197,6 +197,7 @@ func (m *State) startReconcile(app *v1alpha1.Application, news News, now time.Ti
 	}
 	if m.generation != app.Generation || m.request != request {
 		m.generation, m.request = app.Generation, request
+		// The following state depends on the spec, or was requested to be forgotten.
 		m.failures, m.missing = map[manifest.ID]*failure{}, map[string]time.Time{}
 		m.plan.Rejections, m.plan.RejectedChanges = nil, nil
 		m.unwatched = map[manifest.ID]unwatchedObject{}
@@ -273,6 +274,7 @@ func (m *State) failed(id manifest.ID, problem *plan.Problem, now time.Time) *pl
 	f.attempts++
 	until := now.Add(m.jitter(m.retry.wait(problem, f.attempts)))
 	if namespace := problem.Namespace; namespace != "" {
+		// All objects of the namespace are retried at the same time, of which one finds out whether it exists.
 		if shared := m.missing[namespace]; shared.After(now) {
 			until = shared
 		}

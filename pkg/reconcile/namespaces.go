@@ -22,6 +22,7 @@ func namespacesOf(app *v1alpha1.Application, manifests []map[string]any) []strin
 		}
 	}
 	for _, r := range app.Status.Resources {
+		// A shared object is watched by name, in any namespace.
 		if r.Namespace != "" && !claim.RecordedPolicy(app, &r).Claims {
 			namespaces[r.Namespace] = struct{}{}
 		}

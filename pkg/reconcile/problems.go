@@ -34,6 +34,7 @@ func ProblemOf(err error, at cluster.Location, verb, user string) *plan.Problem 
 	id, what := at.ID, whatOf(at)
 	message := errorText(err, id)
 	switch {
+	// This is a 403, too, and is not about rights.
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return &plan.Problem{
 			Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("%s: its namespace is being deleted", id), RetryAfter: 10 * time.Second, Namespace: id.Namespace,
@@ -45,6 +46,7 @@ func ProblemOf(err error, at cluster.Location, verb, user string) *plan.Problem 
 		}
 	case apierrors.IsNotFound(err):
 		problem := &plan.Problem{Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("cannot %s %s: %s", verb, what, message), RetryAfter: time.Second}
+		// All objects of the namespace wait together: see State.missing.
 		if verb == "create" && isMissingNamespace(err, id.Namespace) {
 			problem.Namespace = id.Namespace
 			problem.Remedy = v1alpha1.Remedy{Text: "Create it", Command: "kubectl create namespace " + id.Namespace}
@@ -204,6 +206,7 @@ func grant(at cluster.Location, user string) string {
 	case at.Shared:
 		verbs = "get,list,watch,patch"
 	}
+	// One binding then covers all usual kinds of the namespace.
 	if !at.Shared && !at.ReadOnly && at.Mapping.Namespaced && slices.Contains(editable, at.ID.Group) {
 		return fmt.Sprintf("kubectl create rolebinding %s -n %s --clusterrole=edit --serviceaccount=%s", name, at.ID.Namespace, account)
 	}

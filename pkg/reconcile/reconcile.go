@@ -193,6 +193,7 @@ func ahead(app *v1alpha1.Application, p *plan.Plan, early, keep bool) map[string
 	for _, change := range p.Changes {
 		gvks[change.GVK()] = struct{}{}
 	}
+	// Objects of these kinds may have to be deleted after a restart.
 	for _, r := range app.Status.Resources {
 		gvks[schema.FromAPIVersionAndKind(r.APIVersion, r.Kind)] = struct{}{}
 	}

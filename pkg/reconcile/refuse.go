@@ -211,6 +211,7 @@ func (s *search) clearing(ctx context.Context, good, bad []plan.Unit) ([]plan.Si
 	if !s.invalid {
 		return nil, nil
 	}
+	// beside has all siblings, named those that the API server names, and near those next to a field that it names.
 	var beside, named, near []plan.Sibling
 	for _, u := range bad {
 		beside = append(beside, s.plan.Siblings(s.change, u)...)
@@ -227,6 +228,7 @@ func (s *search) clearing(ctx context.Context, good, bad []plan.Unit) ([]plan.Si
 		near = beside
 	}
 	slices.SortStableFunc(near, func(a, b plan.Sibling) int { return s.distance(a) - s.distance(b) })
+	// If the change fails even without all near siblings, trying each of them is usually in vain.
 	if len(near) > mostNear {
 		ok, err := s.accepts(ctx, slices.Concat(good, bad), near)
 		if err != nil {
@@ -304,6 +306,7 @@ func (a *sender) progressOf(id manifest.ID) *progress {
 // if it names only a parent such as the spec, those that dry runs find. The paths are for the message only, so an
 // error ends the search without an effect.
 func (s *search) refusedPaths(ctx context.Context) (paths []string) {
+	// A copy of the search, with each field as a unit of its own.
 	fields := *s
 	fields.units = nil
 	for _, u := range s.units {
@@ -322,6 +325,7 @@ func (s *search) refusedPaths(ctx context.Context) (paths []string) {
 	if len(paths) > 0 && !slices.ContainsFunc(s.causes, isVague) {
 		return paths
 	}
+	// Each pass finds one rejected field and removes it, until the API server accepts the others.
 	for n := 0; len(fields.units) > 0; n++ {
 		if n > 0 || len(paths) > 0 {
 			if ok, err := s.accepts(ctx, fields.units, nil); ok || err != nil {

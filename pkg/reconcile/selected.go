@@ -38,6 +38,7 @@ func (g *gatherer) ranges() cluster.Ranges {
 // Selection.Covers.
 func (g *gatherer) rangesOf(entry intent.Selection) []cluster.ObjectRange {
 	r := cluster.ObjectRange{Labels: entry.Labels.String(), Name: entry.Name()}
+	// A name that the API server selects by needs no pattern.
 	if r.Name == "" {
 		r.Names = strings.Join(entry.Names, ",")
 	}
@@ -159,6 +160,7 @@ func (g *gatherer) listProblem(ctx context.Context, kind *knownKind, part cluste
 		uids[uid], news = struct{}{}, news || !shown
 	}
 	now := listPermission{generation: app.Generation, account: app.Spec.ServiceAccountName, at: known.at, uids: uids}
+	// A repeated list of known objects reveals nothing that was not permitted before.
 	if !has || known.generation != now.generation || known.account != now.account || news && g.Input.Now.Sub(known.at) > listedFor {
 		at := listOf(kind, part)
 		if blocked := g.Input.Blocked[at.ID]; blocked != nil {
@@ -217,11 +219,13 @@ func (c selectionChurn) wait() time.Duration {
 // selects. It compares the matches with those of the previous reconciliation, and records them.
 func (g *gatherer) delayChurn(selected map[manifest.ID][]intent.Selection) {
 	m, now := g.memory, g.Input.Now
+	// An object that matched before, and does not match now, has left.
 	for id := range m.selected {
 		if selected[id] == nil {
 			put(&m.churn, id, selectionChurn{m.churn[id].times + 1, now})
 		}
 	}
+	// Only current matches are compared next time.
 	m.selected = nil
 	for id := range selected {
 		put(&m.selected, id, struct{}{})

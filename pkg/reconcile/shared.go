@@ -153,6 +153,7 @@ func (g *gatherer) addHolders(ctx context.Context) {
 		return
 	}
 	g.Input.Holders = map[string]*v1alpha1.Application{}
+	// unsure has the holders that must be read from the API server.
 	unsure := map[string]bool{}
 	add := func(id manifest.ID, name string, uid types.UID, begins bool) {
 		holder, known := g.Input.Holders[name]
@@ -162,6 +163,7 @@ func (g *gatherer) addHolders(ctx context.Context) {
 		}
 		unsure[name] = unsure[name] || begins || plan.HoldsNothing(holder, uid, id)
 	}
+	// A new generation can claim other fields, so it must not rely on the cache.
 	isNew := app.Generation != app.Status.ObservedGeneration && app.DeletionTimestamp == nil
 	for id, live := range g.Input.Live {
 		for name, uid := range claim.OtherHolders(app, live) {
@@ -206,6 +208,7 @@ const longestYield = 5 * time.Second
 // generation and UID. It records since when this Application yields to them. Source: docs/semantics.md, "Several
 // Applications share an object", "Precedence".
 func (g *gatherer) addOlder() {
+	// Waits that are no longer needed are dropped.
 	before := g.memory.yields
 	g.memory.yields = nil
 	if g.request.Older == nil || g.Input.Application.DeletionTimestamp != nil {
@@ -221,6 +224,7 @@ func (g *gatherer) addOlder() {
 	for id := range ids {
 		metadata, _ := g.Input.Live[id]["metadata"].(map[string]any)
 		version, _ := metadata["resourceVersion"].(string)
+		// An object that does not exist has no fields to leave.
 		if version == "" {
 			continue
 		}
@@ -229,6 +233,7 @@ func (g *gatherer) addOlder() {
 			continue
 		}
 		now := precedenceWait{g.Input.Application.Generation, uidOf(g.Input.Live[id]), g.Input.Now}
+		// Otherwise the wait begins again.
 		if was, did := before[id]; did && was.generation == now.generation && was.uid == now.uid {
 			now.since = was.since
 		}

@@ -184,6 +184,7 @@ func Gather(ctx context.Context, v Reader, r Request) (*Snapshot, error) {
 		Live: map[manifest.ID]map[string]any{}, Observations: plan.Observations{ObservedWrites: map[manifest.ID]writer.Activity{}, FinishedJobs: map[manifest.ID]map[string]any{}}, Blocked: r.Memory.blocked(r.Now),
 		Source: r.Source, Hooks: r.Hooks, Callback: r.Callback, Normalize: cluster.Normalize,
 	}
+	// Later steps depend on the objects with the tracking label.
 	waiting := g.addMarked(ctx)
 	if waiting == nil && g.findUnmarked() {
 		v.Need(s.kinds.resources(), namespacesOf(app, manifests), g.named(), g.ranges())
@@ -361,6 +362,7 @@ func (g *gatherer) addUnwatched(ctx context.Context) error {
 	for _, status := range g.Input.Application.Status.Resources {
 		id := manifest.IDFromReference(status.ResourceReference)
 		recorded[id] = true
+		// The loop below reads the objects in unanswered.
 		if plan.MayExist(status) && !g.memory.gone[status.UID] && !g.memory.unanswered[id] {
 			if problem := g.addLeft(ctx, id); problem != nil {
 				g.Input.Blocked[id] = problem
@@ -389,6 +391,7 @@ func (g *gatherer) addLeft(ctx context.Context, id manifest.ID) *plan.Problem {
 	}
 	kind := g.kinds.first[id.GroupKind()]
 	_, desired := g.desired[id]
+	// A desired object is found by its create.
 	if readable := kind != nil && kind.problem == nil; !readable || desired {
 		return nil
 	}

@@ -41,11 +41,13 @@ func Assign(holders, members []string) []string {
 	}
 	room := capacities(holders, members)
 	for slot, holder := range holders {
+		// A holder keeps its first slots, up to its share.
 		if room[holder] > 0 {
 			wanted[slot] = holder
 			room[holder]--
 		}
 	}
+	// Free slots are assigned in the order of the names, so that all replicas agree.
 	next := slices.Sorted(slices.Values(members))
 	for slot := range wanted {
 		for wanted[slot] == "" {

@@ -78,6 +78,7 @@ type lease struct {
 func (r *Runner) take(ctx context.Context, name string, seen *coordinationv1.Lease) (*lease, error) {
 	now := time.Now()
 	l := &lease{Fence: NewFence(r.RenewDeadline), tried: now}
+	// The copy of a seen Lease has its resourceVersion, which guards the update.
 	wanted := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if seen != nil {
 		wanted = seen.DeepCopy()
@@ -154,6 +155,7 @@ func (r *Runner) release(ctx context.Context, l *lease) error {
 // remain known to the other replicas.
 func (r *Runner) giveUp(ctx context.Context, l *lease, seen *coordinationv1.Lease) error {
 	wanted := seen.DeepCopy()
+	// client-go releases a Lease in the same way.
 	wanted.Spec.HolderIdentity, wanted.Spec.LeaseDurationSeconds = ptr.To(""), ptr.To[int32](1)
 	written, err := r.Leases.Update(ctx, wanted, metav1.UpdateOptions{})
 	if err == nil {

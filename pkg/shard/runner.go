@@ -136,6 +136,7 @@ func (r *Runner) run(ctx, taking context.Context) {
 // watchLeases watches all Leases of the namespace, until the context ends. There are only few. synced reports whether
 // the first list is complete.
 func (r *Runner) watchLeases(ctx context.Context) (synced func() bool) {
+	// The loop reads the store itself, so the event has no content.
 	signal := func(any) { r.wake() }
 	var controller cache.Controller
 	r.view.store, controller = cache.NewInformerWithOptions(cache.InformerOptions{
@@ -193,6 +194,7 @@ func (r *Runner) nextWakeup() time.Duration {
 		sooner(time.Until(r.replica.tried.Add(r.RetryPeriod)))
 	}
 	for _, l := range r.view.leases() {
+		// A Lease that expired long ago was handled by an earlier pass.
 		if left := r.view.remaining(l); !r.isMine(l) && left > -r.RetryPeriod && r.view.isShardLease(l.Name) {
 			sooner(max(left, 50*time.Millisecond))
 		}
@@ -387,6 +389,7 @@ func (r *Runner) yield(holders, wanted []string, free bool) {
 	}
 	for slot := len(wanted) - 1; slot >= 0; slot-- {
 		h := r.held[slot]
+		// An earlier slot is still being released.
 		if h != nil && h.ending {
 			return
 		}

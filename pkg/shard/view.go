@@ -62,6 +62,7 @@ func (v *view) leases() map[string]*coordinationv1.Lease {
 	for name, written := range v.written {
 		seen := found[name]
 		if seen != nil {
+			// Versions that cannot be compared count as delivered.
 			if newer, err := resourceversion.CompareResourceVersion(seen.ResourceVersion, written.ResourceVersion); err != nil || newer >= 0 {
 				delete(v.written, name)
 				continue

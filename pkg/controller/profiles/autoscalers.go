@@ -108,6 +108,7 @@ func (p *Profiles) targetChanged(a *autoscalers, before, after *cluster.Object) 
 		}
 		a.named[is][after.Key.Name] = struct{}{}
 	}
+	// Applications that wait for the first list are queued by autoscalersSettled.
 	if p.autoscalers != a || !a.listed {
 		return
 	}

@@ -65,6 +65,7 @@ func (p *Profiles) recount() {
 // lock only to store the result.
 func (p *Profiles) count() {
 	all := p.counts.applications.All()
+	// A new map drops the counts of deleted Applications.
 	of, sum := make(map[types.UID]versionCount, len(all)), map[string]int32{}
 	for _, application := range all {
 		counted, known := p.counts.of[application.UID]

@@ -311,6 +311,7 @@ func (p *Profiles) For(application types.UID, objects []manifest.ID) (of intent.
 		return of, nil
 	}
 	for _, id := range objects {
+		// Other objects do not depend on autoscalers, and need not wait for them.
 		if !asksFor(of.All, id) {
 			continue
 		}

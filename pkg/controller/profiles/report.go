@@ -20,6 +20,7 @@ import (
 // profile. The status is written without a resourceVersion, because replicas with the same view report the same.
 func (p *Profiles) report(ctx context.Context, name string) error {
 	p.mu.Lock()
+	// All values are of one moment, and the request is sent without the lock.
 	store, condition, one := p.store, p.condition(name), p.known[name]
 	objects, counted := p.counts.sum[name], p.counts.sum != nil
 	p.mu.Unlock()
@@ -37,6 +38,7 @@ func (p *Profiles) report(ctx context.Context, name string) error {
 	before := profile.Status.DeepCopy()
 	condition.Type, condition.ObservedGeneration = v1alpha1.ConditionReady, profile.Generation
 	condition.LastTransitionTime = metav1.NewTime(p.now().UTC().Truncate(time.Second))
+	// The time of an unchanged condition is kept, so reports can be compared.
 	apimeta.SetStatusCondition(&profile.Status.Conditions, condition)
 	if counted {
 		profile.Status.Objects = &objects

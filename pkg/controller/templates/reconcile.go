@@ -122,6 +122,7 @@ func (t *Templates) desiredOf(ctx context.Context, kind template.Template, app *
 	if desired == nil || seen.Live == nil {
 		return nil, nil
 	}
+	// After the Application exists, its live objects show what an earlier one has left.
 	if app != nil || len(manifests) == 0 {
 		return desired, nil
 	}
@@ -188,6 +189,7 @@ func inTheWay(object map[string]any, app *v1alpha1.Application) *template.Valida
 			"an Application %s without an owner already exists: choose another name", app.Name)}
 	}
 	kind, _ := object["kind"].(string)
+	// IsOwner compares the UID, too, so this owner was deleted.
 	if owner.Kind == kind && owner.Name == app.Name {
 		return &template.ValidationError{Reason: template.ReasonWaiting, Message: fmt.Sprintf(
 			"Application %s belongs to a deleted %s of this name; it is created again after the garbage collector has deleted it", app.Name, kind)}
