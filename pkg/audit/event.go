@@ -19,15 +19,18 @@ import (
 
 // event contains the fields of an audit.k8s.io/v1 Event that the package uses.
 type event struct {
+	// Only events of the stage ResponseComplete have a response. RequestURI shows whether the request was a dry run.
 	Stage            string
 	RequestURI       string
 	Verb             string
 	User             struct{ Username string }
 	ImpersonatedUser struct{ Username string }
-	SourceIPs        []string
-	ObjectRef        struct{ APIGroup, Resource string }
-	ResponseStatus   struct{ Code int }
-	Received         time.Time `json:"requestReceivedTimestamp"`
+	// SourceIPs begins with addresses that the client claims, and ends with the address of its connection.
+	SourceIPs []string
+	// ObjectRef identifies events about Secrets, which are ignored.
+	ObjectRef      struct{ APIGroup, Resource string }
+	ResponseStatus struct{ Code int }
+	Received       time.Time `json:"requestReceivedTimestamp"`
 	// RequestObject is used for the options of a delete request only, ResponseObject for its metadata only.
 	RequestObject, ResponseObject json.RawMessage
 }

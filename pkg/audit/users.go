@@ -38,6 +38,7 @@ type Users struct {
 
 // attribution is the result of one audit event: the user who wrote an object version.
 type attribution struct {
+	// user is the user who sent the request, also if it was impersonated.
 	user plan.User
 	// at is the time when the API server received the request. A request that changes nothing returns the
 	// existing version, so the earliest of several attributions is the right one.
@@ -132,6 +133,7 @@ func (u *Users) Stats() (received, joined, dropped int64) {
 // expiringCache is a cache that is bounded in size and age. The oldest items are evicted first. The lock of Users
 // guards it.
 type expiringCache[V any] struct {
+	// most is the maximum number of items.
 	most  int
 	items map[v1alpha1.ObjectVersion]*item[V]
 	// order lists the keys by insertion time, oldest first. Updating an item keeps its position. It has exactly the
@@ -140,6 +142,7 @@ type expiringCache[V any] struct {
 }
 
 type item[V any] struct {
+	// at is the time of the insertion, from which the retention period counts.
 	value V
 	at    time.Time
 }

@@ -31,7 +31,8 @@ var DefaultLifetimes = Lifetimes{Authority: 365 * 24 * time.Hour, Server: 30 * 2
 type pair struct {
 	certPEM, keyPEM []byte
 	cert            *x509.Certificate
-	key             crypto.Signer
+	// key is the private key of cert.
+	key crypto.Signer
 }
 
 // hasLived reports whether the given part of a certificate's lifetime has passed.

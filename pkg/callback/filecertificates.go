@@ -22,6 +22,7 @@ type FileCertificates struct {
 	// changed is called without the lock; nil if no caller needs it.
 	changed func()
 
+	// mu guards the fields below.
 	mu   sync.Mutex
 	pair []byte // as read from the files
 	// certificate is the last valid one, and bundle the last valid bundle.

@@ -19,6 +19,7 @@ import (
 
 // response is the response to a call. Its text is one of a few constants.
 type response struct {
+	// code is the HTTP status. text is the message for the caller.
 	code   int
 	result string // label of the metric
 	text   string

@@ -27,7 +27,8 @@ const (
 // authorities through a Secret: the current one, the next one long before it signs, and the previous one as long as
 // it is valid. All of them are trusted. Each replica issues its own server certificate, whose key is never stored.
 type ManagedCertificates struct {
-	secrets   Secrets
+	secrets Secrets
+	// hosts are the names and IP addresses in the server certificate.
 	hosts     []string
 	lifetimes Lifetimes
 	now       func() time.Time
@@ -35,7 +36,8 @@ type ManagedCertificates struct {
 	changed func()
 
 	// mu guards the fields below. It is held while a server certificate is issued, but not during a request.
-	mu    sync.Mutex
+	mu sync.Mutex
+	// state is the content of the Secret when it was last read or written; empty at first.
 	state authorities
 	// server is the current server certificate; nil until the first connection, and after a change of the authority.
 	server *tls.Certificate

@@ -12,6 +12,7 @@ import (
 // an idle one, and of these the oldest. So two addresses that open as many connections as they can do not
 // lock out others.
 type shares struct {
+	// most is the maximum number of connections in total, mostOfOne that of one address.
 	most, mostOfOne int
 	// complain logs a closed connection. It is called without the lock.
 	complain func(format string, arguments ...any)
@@ -63,7 +64,7 @@ func (s *shares) take(address string, connection net.Conn) (closed net.Conn, pro
 	if s.total++; s.total <= s.most {
 		return nil, ""
 	}
-	// Of several addresses with equally many connections, that of the new connection loses one.
+	// If several addresses have equally many connections, that of the new connection loses one.
 	greatest := address
 	for other, connections := range s.open {
 		if len(connections) > len(s.open[greatest]) {

@@ -16,7 +16,8 @@ import (
 type Client struct {
 	// Config has no client-side rate limits, because API Priority and Fairness limits requests on the
 	// server.
-	Config    *rest.Config
+	Config *rest.Config
+	// Own, Metadata and Discovery have the controller's own identity.
 	Own       dynamic.Interface
 	Metadata  metadata.Interface
 	Discovery discovery.DiscoveryInterface

@@ -10,6 +10,7 @@ import (
 // connection records the HTTP/2 connection of a request. With HTTP/2, all streams share one connection.
 // With HTTP/1.1, each watch has its own one, so a new connection has no significance.
 type connection struct {
+	// mu guards name, the addresses of both ends; empty if the connection is not HTTP/2 over TLS.
 	mu   sync.Mutex
 	name string
 }

@@ -67,6 +67,7 @@ func (o *Object) pack(text []byte, manifests *Manifests) {
 // Reader decompresses objects. It is fastest if objects of one Application are read in sequence, because it keeps the
 // last Manifests uncompressed. It must not be used by two goroutines at the same time.
 type Reader struct {
+	// manifests are the last ones that were used, and text is their content.
 	manifests *Manifests
 	text      []byte
 }

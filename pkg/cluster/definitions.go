@@ -33,6 +33,7 @@ func WatchDefinitions(ctx context.Context, client metadata.Interface, changed fu
 type definitionStore struct {
 	changed func(group string)
 
+	// mu guards the fields below.
 	mu sync.Mutex
 	// versions has the resourceVersion of each definition, by name.
 	versions map[string]string

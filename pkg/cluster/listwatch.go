@@ -15,8 +15,8 @@ import (
 )
 
 // consistentListWatcher is the ListerWatcher of a reflector. Its lists are always consistent reads. A list from the
-// API server's cache could be older than the store, or from before a backup was restored, and the store could not
-// detect that.
+// API server's cache could be older than the store, or from before a backup was restored. The store could not detect
+// that.
 //
 // A reflector gets its first objects from a stream (SendInitialEvents) if the API server supports that, and else from
 // a list. all serves lists, open serves watches and streams. Returning Expired from open makes the reflector start
@@ -118,6 +118,7 @@ func (f *consistentListWatcher) note(err error) {
 // monitoredWatch is a watch that ends after a period without events. The reflector then opens another one. A
 // goroutine passes the events on.
 type monitoredWatch struct {
+	// inner is the watch of the API server. result passes its events on.
 	inner  watch.Interface
 	result chan watch.Event
 	// stop is closed by Stop, at most once.

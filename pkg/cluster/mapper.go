@@ -21,7 +21,8 @@ import (
 // Mapping is the resource of a kind.
 type Mapping struct {
 	// Resource is empty if only the kind is known, without a connection to an API server.
-	Resource   schema.GroupVersionResource
+	Resource schema.GroupVersionResource
+	// Namespaced is true if objects of the kind have a namespace.
 	Namespaced bool
 	// Watchable is false for kinds that cannot be listed and watched, such as reviews and bindings. Their
 	// objects cannot be held.

@@ -21,14 +21,15 @@ var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespace
 // Namespaces notifies Applications of namespaces that they wait for. It watches the metadata of namespaces only while
 // an Application waits. If the watch is forbidden, it pauses for a while.
 //
-// The watch runs only while it is needed, so a namespace can be created between the failed create of an object and
-// the start of the watch. The first list of the watch and arrived close this gap.
+// The watch runs only while it is needed. So a namespace can be created after the failed create of an object, and
+// before the watch starts. The first list of the watch and arrived close this gap.
 type Namespaces struct {
 	client metadata.Interface
 	// came is called with the lock, and must not call this Namespaces.
 	came func(application types.UID)
 	now  func() time.Time
 
+	// mu guards the fields below.
 	mu sync.Mutex
 	// waiting has the waiting Applications. The watch runs while it is not empty.
 	waiting map[types.UID]waiter

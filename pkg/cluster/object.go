@@ -14,6 +14,7 @@ import (
 // Object is a live object in a Store: its compressed JSON without managedFields. It needs a fiftieth of the memory of
 // the decoded object. It is immutable once it is in a Store.
 type Object struct {
+	// The fields of the identity are also the key, or part of the order, in a Store.
 	Key             types.NamespacedName
 	UID             types.UID
 	ResourceVersion string

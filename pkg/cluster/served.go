@@ -24,6 +24,7 @@ import (
 // mu is not held during requests. flight merges them: the key "" is the discovery of the group, other keys are kinds.
 // All callers of a merged request get its result, with the context of the first caller.
 type servedGroup struct {
+	// flight merges concurrent requests.
 	flight singleflight.Group
 
 	// first is the time for which the first response is cached.
@@ -157,7 +158,7 @@ func (m *Mapper) discover(ctx context.Context, g *servedGroup, gvk schema.GroupV
 	}
 	resources := make(map[string]metav1.APIResource, len(list.APIResources))
 	for _, r := range list.APIResources {
-		// A name with a slash is a subresource. Of two resources of one kind, the first counts.
+		// A name with a slash is a subresource. If two resources have one kind, the first counts.
 		if _, has := resources[r.Kind]; !has && !strings.Contains(r.Name, "/") {
 			resources[r.Kind] = r
 		}

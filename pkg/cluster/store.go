@@ -60,6 +60,7 @@ type Store struct {
 
 // objectIndex has the objects of a Store, and objects that have left it. The Store has its lock.
 type objectIndex struct {
+	// objects has all stored objects, also those without the tracking label.
 	objects map[types.NamespacedName]*Object
 	// byApp indexes the objects by the Application in their tracking label, sorted by key. Objects without the label
 	// are not in it.

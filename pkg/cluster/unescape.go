@@ -30,7 +30,7 @@ func (t unescapedTransport) RoundTrip(request *http.Request) (*http.Response, er
 	} else {
 		body = unescaped(body)
 	}
-	// A RoundTripper must not change the request. GetBody lets net/http repeat it on another connection.
+	// A RoundTripper must not change the request. With GetBody, net/http can repeat it on another connection.
 	request = request.Clone(request.Context())
 	request.ContentLength = int64(len(body))
 	request.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }

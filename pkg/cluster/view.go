@@ -23,7 +23,8 @@ type View struct {
 	pulses []*watchHealth
 	// application is the UID of the Application. Other Applications are notified of its writes.
 	application types.UID
-	watches     *Watches
+	// watches notifies the other Applications that share an object.
+	watches *Watches
 }
 
 // StalledSince returns the time since when the watches of these objects have received no list, event or

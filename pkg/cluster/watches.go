@@ -70,13 +70,16 @@ type watchScope struct {
 	schema.GroupVersionResource
 	ObjectRange
 
+	// shared is true for a watch of shared objects, which has no label selector for the tracking label.
 	shared bool
 }
 
 // kindWatch is one watch with its objects.
 type kindWatch struct {
-	store  *Store
-	pulse  *watchHealth
+	store *Store
+	// pulse records when the API server last sent something.
+	pulse *watchHealth
+	// cancel ends the watch. It is called when the last user is removed.
 	cancel context.CancelFunc
 	// users has the Applications that need the watch.
 	users map[types.UID]struct{}
@@ -117,9 +120,10 @@ func (w *Watches) RestrictNamespaces(narrow bool) {
 	w.narrow = narrow
 }
 
-// SetInterest replaces the kinds that an Application needs. For each kind, resources tells whether it is namespaced.
-// namespaces are the namespaces that can contain its objects. named and ranges select shared objects. Watches that no
-// Application needs any longer are stopped. SetInterest retains named and ranges, and sends no request itself.
+// SetInterest replaces the kinds that an Application needs. resources has the kinds; the value is true if a kind is
+// namespaced. namespaces are the namespaces that can contain its objects. named and ranges select shared objects.
+// Watches that no Application needs any longer are stopped. SetInterest retains named and ranges, and sends no
+// request itself.
 //
 // A watch that starts has no objects until its first list. Then Handler.WatchChanged is called. An Application that
 // begins to use a running watch can read its Store at once.

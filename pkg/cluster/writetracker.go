@@ -184,8 +184,8 @@ func (w *writeTracker) writesTo(application types.UID, key types.NamespacedName)
 	return one
 }
 
-// processed removes the writes that an Application has processed, and keeps later ones. It does nothing if the record
-// is no longer the one that at was read from, for example because the Application has written the object since.
+// processed removes the writes that an Application has processed, and keeps later ones. It does nothing if at is from
+// another record, for example because the Application has written the object since.
 func (w *writeTracker) processed(application types.UID, key types.NamespacedName, at writer.Activity) {
 	one := w.byApp[application][key]
 	if one == nil || one.FirstEvent != at.FirstEvent {

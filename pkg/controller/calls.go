@@ -40,6 +40,7 @@ type shutdownCaller struct {
 	// waits after the workers have ended.
 	running sync.WaitGroup
 
+	// mu guards last. It is not held during a call.
 	mu sync.Mutex
 	// last has the result of the last call, by the UID of the Application; nil while a call is running or after a
 	// success.

@@ -13,7 +13,8 @@ import (
 // eventLimiter has the texts of recent events. The event recorder keeps each of them for the same time, so
 // their number must be limited.
 type eventLimiter struct {
-	now   func() time.Time
+	now func() time.Time
+	// limit limits the new texts per second. mu guards sent.
 	limit *rate.Limiter
 	mu    sync.Mutex
 	// sent maps the digest of each text to the time when it was last sent.

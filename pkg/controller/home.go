@@ -66,9 +66,9 @@ func (a *applicationClient) written(raw []byte, err error) (*v1alpha1.Applicatio
 	return app, a.wrote(raw)
 }
 
-// wrote adds the JSON of a written Application to the store before the watch delivers it, so that the watch event
-// starts no reconcile, and no other reconcile before the event writes the same again. The store keeps the newer of
-// both, so their order has no effect.
+// wrote adds the JSON of a written Application to the store before the watch delivers it. So the watch event starts
+// no reconcile, and an earlier reconcile does not write the same again. The store keeps the newer of both, so their
+// order has no effect.
 func (a *applicationClient) wrote(raw []byte) error {
 	content, err := manifest.DecodeJSON(raw)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 // kindWaits has the Applications that wait for kinds of an API group. Reconciles add waits. A new version of the
 // Application, or its deletion, ends them, because the next reconcile adds those that it still needs.
 type kindWaits struct {
+	// mapper caches negative results for the groups in waiting.
 	mapper *cluster.Mapper
 
 	mu sync.Mutex

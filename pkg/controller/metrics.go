@@ -26,9 +26,10 @@ type Metrics struct {
 	duration    prometheus.Histogram
 	corrections *prometheus.CounterVec
 	observed    *prometheus.CounterVec
-	exposure    prometheus.Histogram
-	contests    prometheus.Counter
-	callbacks   *prometheus.CounterVec
+	// exposure measures the time between drift and its correction. observed counts drift that is only observed.
+	exposure  prometheus.Histogram
+	contests  prometheus.Counter
+	callbacks *prometheus.CounterVec
 
 	// notifications and audit read their values when the metrics are collected.
 	notifications, audit counts

@@ -71,6 +71,7 @@ type objectEvent struct {
 
 // objectNote is the content of an event, and how often it has happened.
 type objectNote struct {
+	// reason is the outcome of the history record, text describes the change and the client.
 	reason, text string
 	// count is how often the event has happened since first.
 	count int32

@@ -18,8 +18,8 @@ import (
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
-// registry has what the controller knows of the Applications between reconciles, and queues them. It may be lost.
-// Goroutines of watches queue Applications, and workers take their state.
+// registry has the state of the Applications between reconciles, and queues them. It may be lost. Goroutines of
+// watches queue Applications, and workers take their state.
 //
 // An Application is known from its first event on, until it is deleted or another process handles it. Events of
 // objects of unknown Applications are ignored, because a reconcile will read these objects.

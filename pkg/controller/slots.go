@@ -14,6 +14,7 @@ import (
 // slots are the slots whose Applications this process reconciles, if several processes share the Applications
 // (docs/shards.md). Without slots, all methods report that this process handles the Application.
 type slots struct {
+	// applications has the UIDs, from which slots follow.
 	applications *cluster.ApplicationStore
 	n            int // if at most 1, there are no slots and this process handles all Applications
 

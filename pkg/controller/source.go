@@ -34,7 +34,8 @@ var renewals = source.NewSlots(16, 4)
 type sourceRenewer struct {
 	registry *registry
 	fetcher  source.Fetcher
-	hooks    *hooks.Hooks
+	// hooks have listeners that may change translated manifests.
+	hooks *hooks.Hooks
 	// interval is the time between two polls without spec.interval.
 	interval time.Duration
 	now      func() time.Time
@@ -151,8 +152,8 @@ func (s *sourceRenewer) translate(ctx context.Context, app *v1alpha1.Application
 }
 
 // settle sets the translation of t that is in effect from now on, and the time of the next poll. While a source
-// cannot be fetched or translated, its last good translation stays in effect: the cached one, or else the one in the
-// status. It then has the Problem, which the status reports.
+// cannot be fetched or translated, its last good translation remains in effect: the cached one, or else the one in
+// the status. It then has the Problem, which the status reports.
 func (s *sourceRenewer) settle(t, before *translation, translation *intent.Source) {
 	t.translation = translation
 	if translation.Problem == nil {

@@ -14,8 +14,9 @@ type state struct {
 	registry *registry
 	slots    *slots
 	watches  *cluster.Watches
-	stores   []*cluster.ApplicationStore
-	now      func() time.Time
+	// stores are those of Applications and slices, whose stalled watches are counted, too.
+	stores []*cluster.ApplicationStore
+	now    func() time.Time
 }
 
 var (

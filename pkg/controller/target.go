@@ -24,6 +24,7 @@ import (
 type target struct {
 	*targetCluster
 	*cluster.Writer
+	// app is the UID of the Application, by which the stores are filtered.
 	app types.UID
 	// await requeues the Application when a kind of the group changes.
 	await func(group string)

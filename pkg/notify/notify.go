@@ -49,7 +49,8 @@ const SignatureHeader = "Holdfast-Signature"
 // Sender sends events. One goroutine runs Run. All other methods can be called at any time, from any goroutine.
 type Sender struct {
 	options Options
-	client  *http.Client
+	// client follows no redirect and uses no proxy.
+	client *http.Client
 	// queue has the events that wait. The event that is being sent is no longer in it.
 	queue chan event.Event
 

@@ -22,8 +22,9 @@ import (
 
 // auditFlags configure the server for audit events, and the authentication of API servers.
 type auditFlags struct {
-	address             string
-	certFile, keyFile   string
+	address           string
+	certFile, keyFile string
+	// At least one of them authenticates API servers.
 	clientCA, tokenFile string
 
 	files *callback.FileCertificates // nil if the server is disabled

@@ -62,7 +62,8 @@ type waitingLock struct {
 
 	// namespace is that of the Lease.
 	namespace string
-	retry     time.Duration
+	// retry is the interval between attempts to create the Lease.
+	retry time.Duration
 	// missing is true while the namespace does not exist.
 	missing atomic.Bool
 	// fence is open as long as this process certainly leads.

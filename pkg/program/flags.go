@@ -26,8 +26,9 @@ type flags struct {
 	kubeconfig string
 	version    bool
 	// options are the options of the controller. Many flags are parsed directly into them.
-	options  controller.Options
-	logging  *logsapi.LoggingConfiguration
+	options controller.Options
+	logging *logsapi.LoggingConfiguration
+	// election configures the Lease of the leader, or those of slots.
 	election componentconfig.LeaderElectionConfiguration
 
 	// watchNamespaces and selector select Applications, unless the file configFile does.
@@ -42,6 +43,7 @@ type flags struct {
 	notify   notifyFlags
 	audit    auditFlags
 
+	// metricsAddress serves metrics and probes, profilingAddress profiles. Empty or 0 disables a server.
 	metricsAddress   string
 	profilingAddress string
 }

@@ -16,7 +16,8 @@ import (
 
 // notifyFlags configure the receiver of notifications.
 type notifyFlags struct {
-	url     string
+	url string
+	// keyFile has the key that signs notifications; empty for none.
 	keyFile string
 	sender  *notify.Sender // nil without a receiver
 }

@@ -15,6 +15,7 @@ import (
 // sourceFlags configure which templates and archives can be fetched.
 type sourceFlags struct {
 	prefixes []string
+	// networks are the non-public networks from which URLs can be fetched, in CIDR notation.
 	networks []string
 	interval time.Duration
 }

@@ -51,7 +51,8 @@ type sender struct {
 // the update of a map, and never during a request.
 type outcomeRecorder struct {
 	target Target
-	s      *Snapshot
+	// s is the snapshot from which the plan was decided; not changed during act.
+	s *Snapshot
 	// plan does not change. Replan returns new changes.
 	plan *plan.Plan
 	// now is the start of act.

@@ -24,7 +24,8 @@ func (r *Reconciler) home() ApplicationClient {
 type wholeHome struct {
 	ApplicationClient
 
-	slices   sliceStore
+	slices sliceStore
+	// maxBytes is the size of an Application above which its record is split.
 	maxBytes int
 }
 

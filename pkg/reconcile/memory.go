@@ -122,6 +122,7 @@ type readPermission struct {
 
 // precedenceWait records since when fields of an object with this UID are left to older Applications.
 type precedenceWait struct {
+	// generation and uid identify the version of the spec and the object. Another one starts a new wait at since.
 	generation int64
 	uid        string
 	since      time.Time
@@ -142,11 +143,13 @@ type listPermission struct {
 type listKey struct {
 	schema.GroupKind
 
+	// namespace and name are empty for all namespaces, or for more than one object.
 	namespace, name string
 }
 
 // selectionChurn records how often, and when last, spec.select has stopped matching an object.
 type selectionChurn struct {
+	// times is the number of departures, left the time of the last one.
 	times int
 	left  time.Time
 }
@@ -154,7 +157,8 @@ type selectionChurn struct {
 // failure is a resource whose desired state could not be applied.
 type failure struct {
 	// problem is the last problem, without the time of the next retry.
-	problem  *plan.Problem
+	problem *plan.Problem
+	// attempts is the number of failed attempts, which determines the next wait.
 	attempts int
 	// until is the time of the next retry. It has no meaning if exhausted is true.
 	until time.Time
@@ -164,6 +168,7 @@ type failure struct {
 
 // unwatchedObject is an object that was read and is in no watch. It is used until a given time.
 type unwatchedObject struct {
+	// object includes managedFields. until is when it must be read again.
 	object map[string]any
 	until  time.Time
 }

@@ -154,8 +154,8 @@ const longestUnseen = time.Minute + 80*time.Second
 
 // protect writes the write-ahead record before the first write of a plan, unless the Application already has it. With
 // the finalizer, the Application cannot be deleted without the controller. With the annotations, its kinds are known
-// if the process dies before it writes the status. A kind that is already named is kept for some time, because
-// objects that a previous process was about to create when it died may not be visible yet.
+// if the process dies before it writes the status. A kind that is already named is kept for some time: a previous
+// process may have died while it created objects, and they may not be visible yet.
 //
 // protect returns the written version, or app if nothing was written.
 func (r *Reconciler) protect(ctx context.Context, app *v1alpha1.Application, p *plan.Plan, s *Snapshot) (*v1alpha1.Application, error) {
@@ -175,9 +175,9 @@ func (r *Reconciler) protect(ctx context.Context, app *v1alpha1.Application, p *
 	return r.home().WriteMetadata(ctx, app, finalizers, marks)
 }
 
-// Ahead returns the annotations that an Application can be created with, in addition to the finalizer, so that
-// nothing must be written before its first objects are created. It returns nil if the plan is invalid or writes
-// nothing. `holdfast submit` uses it, in a create only: see docs/design.md, "Decisions".
+// Ahead returns the annotations that an Application can be created with, in addition to the finalizer. Then nothing
+// must be written before its first objects are created. It returns nil if the plan is invalid or writes nothing.
+// `holdfast submit` uses it, in a create only: see docs/design.md, "Decisions".
 func Ahead(p *plan.Plan, app *v1alpha1.Application) map[string]string {
 	if p.Invalid != nil || !p.HasWork() {
 		return nil

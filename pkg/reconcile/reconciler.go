@@ -96,8 +96,8 @@ func (r *Reconciler) sleep(ctx context.Context, d time.Duration) error {
 }
 
 // Again converts the error of a write of an Application or its status. It returns worker.ErrOutdated for a conflict,
-// which is then retried soon and does not count as a failure, because the watch is about to deliver the newer
-// version. It returns no error if the Application does not exist. Other errors are returned unchanged.
+// because the watch is about to deliver the newer version: the retry is soon, and the conflict does not count as a
+// failure. It returns no error if the Application does not exist. Other errors are returned unchanged.
 func Again(err error) (time.Duration, error) {
 	if apierrors.IsConflict(err) {
 		return 0, worker.ErrOutdated

@@ -31,7 +31,8 @@ const mostNear = 2
 type search struct {
 	*sender
 
-	at     cluster.Location
+	at cluster.Location
+	// change is the rejected change. Its units may be tried in any combination.
 	change plan.Change
 	// units are the parts of the change that can be written separately: see docs/semantics.md, "What the API server
 	// refuses".

@@ -119,8 +119,9 @@ func (r *Reconciler) reportIn(app *v1alpha1.Application, report *pendingReport, 
 }
 
 // delayOf returns how long a status may wait, or 0 if it must be written now. It may wait if it changes only the
-// times of corrections, the observed values, the history, and resources that are in progress, as most are for a
-// moment after a correction. Everything that must survive a crash is then unchanged. It changes neither argument.
+// times of corrections, the observed values, the history, and resources in progress. Most resources are in progress
+// for a moment after a correction. Everything that must survive a crash is then unchanged. It changes neither
+// argument.
 func delayOf(before, after v1alpha1.ApplicationStatus) time.Duration {
 	if len(before.Resources) != len(after.Resources) {
 		return 0

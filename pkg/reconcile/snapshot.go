@@ -32,7 +32,8 @@ type Request struct {
 	// Memory is the state of the Application from previous reconciliations.
 	Memory *State
 	// Hooks are the listeners that change manifests.
-	Hooks    *hooks.Hooks
+	Hooks *hooks.Hooks
+	// Callback is the address of the callback server for workloads; empty if there is none.
 	Callback hooks.Callback
 	// Rules define when a field is contested.
 	Rules plan.ContestPolicy
@@ -59,6 +60,7 @@ type Request struct {
 // Snapshot is the gathered input of a decision. During act, only Input.Live is read concurrently; nothing in the
 // Snapshot is changed, except through memory.
 type Snapshot struct {
+	// Input is the input of package plan. The gatherer fills it; afterwards, only leaveToNamespace changes it.
 	Input plan.Input
 	// memory is the State of the Application. During act, outcomeRecorder.mu guards it.
 	memory *State
@@ -150,7 +152,8 @@ type gatherer struct {
 	*Snapshot
 
 	request Request
-	view    Reader
+	// view is the cluster. All reads of the gatherer use it, or functions of the request.
+	view Reader
 	// desired has the desired objects, and the version of each. It is empty if the Application is being
 	// deleted.
 	desired map[manifest.ID]schema.GroupVersionKind
@@ -197,8 +200,8 @@ func Gather(ctx context.Context, v Reader, r Request) (*Snapshot, error) {
 	g.addOlder()
 	g.addUnwatchedCache()
 	g.addKindProblems()
-	// The order below matters. Cached objects do not replace those of a watch, kinds with problems are not read, and
-	// holders are read for all live objects that were found.
+	// The order below matters. Cached objects do not replace those of a watch, and kinds with problems are not read.
+	// Holders are read for all live objects that were found.
 	if r.ReadDesired {
 		g.addDesired(ctx)
 	}

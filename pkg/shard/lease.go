@@ -23,6 +23,7 @@ var errTaken = errors.New("another replica has the lease")
 // event, also while the process is suspended, so an action must ask immediately before it writes. All methods can be
 // called from any goroutine.
 type Fence struct {
+	// deadline is how long the fence is open after a renewal. mu guards renewed.
 	deadline time.Duration
 	mu       sync.Mutex
 	// renewed is the start of the last successful renewal; zero while the fence is closed.

@@ -69,7 +69,8 @@ type Runner struct {
 	// held has the slots that this process holds, by number, also those whose work is stopping.
 	held map[int]*heldSlot
 	// replica is the Lease that shows other replicas that this process is alive.
-	replica     *lease
+	replica *lease
+	// replicaName is the name of that Lease. It is unique to this process.
 	replicaName string
 	waiting     bool  // for replicas with another number of slots; logged once
 	share       Fence // open while any slot is held

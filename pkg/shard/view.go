@@ -15,7 +15,8 @@ import (
 // Only the goroutine of the Runner uses it. The watch updates only store.
 type view struct {
 	// name is the prefix of the names of the Leases.
-	name  string
+	name string
+	// slots is the number of slots, which is part of the names.
 	slots int
 	// store has the Leases of the watch. They must not be changed.
 	store cache.Store
@@ -27,6 +28,7 @@ type view struct {
 }
 
 type version struct {
+	// resourceVersion identifies the version of the Lease, and at is when this process first saw it.
 	resourceVersion string
 	at              time.Time
 }

@@ -19,7 +19,8 @@ var autoscalerResource = autoscalingv2.SchemeGroupVersion.WithResource("horizont
 type autoscalers struct {
 	// store has the HorizontalPodAutoscalers of the selected namespaces.
 	store *cluster.ApplicationStore
-	stop  context.CancelFunc
+	// stop ends the watch.
+	stop context.CancelFunc
 	// listed is true once the first list is complete. refused is true if it is certain that the controller may not
 	// list them; the rules that depend on them then have no effect.
 	listed  bool

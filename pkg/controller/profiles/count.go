@@ -17,7 +17,8 @@ import (
 type objectCounts struct {
 	// partial is true if the selection may leave out Applications. Then nothing is counted, because several
 	// controllers would overwrite each other's counts.
-	partial              bool
+	partial bool
+	// applications and slices are the stores of the controller, set by Count.
 	applications, slices *cluster.ApplicationStore
 	// of has the last count of each Application, so that only changed Applications are decoded. It belongs to the
 	// worker. The lock of the Profiles guards the fields below it.

@@ -72,6 +72,7 @@ type registry struct {
 	// wanted has the kinds and objects of each Application, as of its last reconcile.
 	wanted map[types.UID]interest
 	names  nameCheck
+	// counts are the objects with fields that profiles decide about, names the checks of names.
 	counts objectCounts
 }
 

@@ -53,6 +53,7 @@ type Templates struct {
 	now    func() time.Time
 	// kinds has one entry per template. The slice does not change.
 	kinds []*kind
+	// queue has custom resources, and checks whether kinds are served.
 	queue workqueue.TypedRateLimitingInterface[key]
 	// selection is which custom resources are handled. Watches that start later use it.
 	selection atomic.Pointer[cluster.Selection]
