@@ -102,6 +102,7 @@ func (h *Handler) rejectionCode(r *http.Request) int {
 func Serve(ctx context.Context, listener net.Listener, config *tls.Config, h *Handler) error {
 	h.slots = make(chan struct{}, maxConcurrentLists)
 	request := cmp.Or(h.request, requestTimeout)
+	// The limit applies before the handshake.
 	listener = tls.NewListener(netutil.LimitListener(listener, maxConnections), config)
 	server := &http.Server{
 		Handler:           worker.RecoverPanics(ctx, h),

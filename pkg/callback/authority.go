@@ -89,6 +89,7 @@ func issue(template *x509.Certificate, authority *pair, now time.Time, lifetime 
 	template.SerialNumber = serial
 	// Backdating allows for clock skew. It is limited to a tenth of the lifetime.
 	template.NotBefore, template.NotAfter = now.Add(-min(time.Hour, lifetime/10)), now.Add(lifetime)
+	// A certificate without an authority signs itself.
 	parent, signer := template, crypto.Signer(key)
 	if authority != nil {
 		parent, signer = authority.cert, authority.key

@@ -81,6 +81,7 @@ func (p *FileCertificates) readPair() error {
 	if err := errors.Join(errCert, errKey); err != nil {
 		return fmt.Errorf("reading the server's certificate: %w", err)
 	}
+	// Unchanged files are not parsed again.
 	pair := bytes.Join([][]byte{cert, key}, []byte{0})
 	if bytes.Equal(pair, p.pair) {
 		return nil

@@ -110,6 +110,7 @@ func (l *limits) host(address string) *host {
 func (l *limits) forget() {
 	now := l.now()
 	for address, h := range l.hosts {
+		// Such a caller is like one without an entry.
 		if h.failures.TokensAt(now) >= failBurst && int(h.calls.TokensAt(now)) >= callBurst*l.rate {
 			delete(l.hosts, address)
 		}

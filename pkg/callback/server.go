@@ -88,6 +88,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, config *tls.C
 	if config != nil {
 		listener = tls.NewListener(listener, config)
 	}
+	// Both net/http and shares write to this log.
 	complaints := log.New(&connectionLog{klog.FromContext(ctx), rate.NewLimiter(connectionLogRate, connectionLogBurst)}, "", 0)
 	shares := &shares{most: s.connections, mostOfOne: s.share, complain: complaints.Printf, open: map[string][]*share{}}
 	server := &http.Server{

@@ -16,6 +16,7 @@ func (s *Store) object(u *unstructured.Unstructured) (*Object, error) {
 	case !isApplication(u):
 		return newObject(u, nil)
 	}
+	// Equal manifests are kept once, also over several versions of an Application.
 	var own *Manifests
 	if before := s.Get(types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}); before != nil {
 		own = before.beside

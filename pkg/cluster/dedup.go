@@ -61,6 +61,7 @@ func (o *Object) pack(text []byte, manifests *Manifests) {
 			return
 		}
 	}
+	// Without repetitions, the object must not keep the manifests in memory.
 	o.content, o.beside = Pack(rest), nil
 }
 
@@ -113,6 +114,7 @@ func (p *blockIndex) slot(text []byte) *uint32 {
 // of a repetition. worthIt is true if most of the text was replaced. Every n-th position of the other text
 // is indexed, where n is every.
 func removeRepeats(text, other []byte, every int) (rest []byte, worthIt bool) {
+	// An index has 64 KiB, which is too much to allocate for each object.
 	index := indexPool.Get().(*blockIndex)
 	defer indexPool.Put(index)
 	clear(index[:])

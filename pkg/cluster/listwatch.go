@@ -72,11 +72,13 @@ func (f *consistentListWatcher) restrict(options *metav1.ListOptions) {
 func (f *consistentListWatcher) open(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	f.restrict(&options)
 	all := options.SendInitialEvents != nil && *options.SendInitialEvents
+	// The flag is reset, because the list that follows makes the store current.
 	stale := f.pulse.takeStale()
 	if stale && !all {
 		return nil, apierrors.NewResourceExpired("the watch failed or stalled: list again")
 	}
 	if all {
+		// Without a version, the stream begins with a consistent state.
 		options.ResourceVersion = ""
 		f.asksAll()
 	}

@@ -137,6 +137,7 @@ func (m *Mapper) group(gv schema.GroupVersion) *servedGroup {
 		return g
 	}
 	g := &servedGroup{first: unservedWait, typed: map[string]*discoveryResult{}, mappings: map[string]Mapping{}}
+	// After a change, the kind probably appears soon.
 	if m.now().Sub(m.changed[gv.Group]) < changeWait {
 		g.first = shortWait
 	}

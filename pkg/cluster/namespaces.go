@@ -91,6 +91,7 @@ func (n *Namespaces) SetWaiting(application types.UID, names []string) {
 	case len(n.waiting) == 0 && n.stop != nil:
 		n.stop()
 		n.stop = nil
+	// No timer ends the pause: the Applications that wait call SetWaiting again.
 	case len(n.waiting) > 0 && n.stop == nil && !n.now().Before(n.refused):
 		n.watch()
 	}
@@ -99,6 +100,7 @@ func (n *Namespaces) SetWaiting(application types.UID, names []string) {
 // watch starts the watch. The caller holds the lock. An earlier watch may still deliver events, which do no harm.
 func (n *Namespaces) watch() {
 	ctx, stop := context.WithCancel(n.ctx)
+	// Namespaces of an earlier watch may have been deleted since.
 	n.stop, n.arrived = stop, map[string]time.Time{}
 	client := n.client.Resource(namespaces)
 	f := &consistentListWatcher{

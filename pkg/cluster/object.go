@@ -14,7 +14,6 @@ import (
 // Object is a live object in a Store: its compressed JSON without managedFields. It needs a fiftieth of the memory of
 // the decoded object. It is immutable once it is in a Store.
 type Object struct {
-	// The fields of the identity are also the key, or part of the order, in a Store.
 	Key             types.NamespacedName
 	UID             types.UID
 	ResourceVersion string
@@ -44,6 +43,7 @@ func NewObject(u *unstructured.Unstructured) (*Object, error) { return newObject
 
 // newObject returns an Object that is compressed relative to the manifests, which can be nil.
 func newObject(u *unstructured.Unstructured, manifests *Manifests) (*Object, error) {
+	// The stamps are small enough to keep for each object.
 	stamps := stampsOf(managedFieldsOf(u.Object))
 	unstructured.RemoveNestedField(u.Object, "metadata", "managedFields")
 	raw, err := json.Marshal(u.Object)

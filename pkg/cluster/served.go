@@ -170,6 +170,7 @@ func (m *Mapper) discover(ctx context.Context, g *servedGroup, gvk schema.GroupV
 		return nil
 	}
 	g.listed.record(nil, g.first, m.now())
+	// After an error, the previous resources remain in use.
 	g.resources = resources
 	return nil
 }

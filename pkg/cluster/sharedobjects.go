@@ -32,6 +32,7 @@ func (w *Watches) addNamed(needs map[watchScope]struct{}, named Named) {
 		for _, key := range keys {
 			r := watchScope{GroupVersionResource: resource, ObjectRange: ObjectRange{Namespace: key.Namespace, Name: key.Name}, shared: true}
 			if w.namedIn(resource, key.Namespace) > maxSingleWatches {
+				// The watch of the whole namespace replaces the single ones.
 				r.Name = ""
 			}
 			needs[r] = struct{}{}
@@ -79,6 +80,7 @@ func (w *Watches) sharers(resource watchScope, key types.NamespacedName) (sharer
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	k := w.kinds[resource]
+	// The watch has ended, and a last event arrives.
 	if k == nil {
 		return nil
 	}

@@ -270,6 +270,7 @@ func (s *objectIndex) set(before, o *Object) {
 	}
 	i, found := slices.BinarySearchFunc(all, o.Key, byKey)
 	if found {
+		// The slice of ForApplication is a copy, so it does not change.
 		all[i] = o
 		return
 	}
@@ -413,6 +414,7 @@ func (s *Store) Replace(items []any, version string) error {
 	// It represents the state that the list shows.
 	horizon := &Object{ResourceVersion: version}
 	for key, o := range s.objects {
+		// An object that was written after the list is newer than the list.
 		if all[key].Object == nil && (s.asked[key] == o || !o.Newer(horizon)) {
 			s.drop(o)
 			s.recordEnded(o)
@@ -427,6 +429,7 @@ func (s *Store) Replace(items []any, version string) error {
 	}
 	s.forgetGone(all)
 	s.asked, s.askedGone = nil, nil
+	// Later lists follow an interruption of the watch.
 	first := !s.ready
 	s.ready = true
 	s.mu.Unlock()

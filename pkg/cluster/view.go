@@ -127,6 +127,7 @@ func (v *View) Deleted(key types.NamespacedName, uid types.UID) {
 		store.Deleted(key, uid)
 	}
 	for _, s := range v.shared {
+		// A store that does not have the object ignores this.
 		if s.keeps(key) {
 			s.store.Deleted(key, uid)
 			v.watches.notifySharers(s.watchScope, key, v.application)

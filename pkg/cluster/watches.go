@@ -336,6 +336,7 @@ func (w *Watches) report(resource watchScope, k *kindWatch, err error, news bool
 	gone := apierrors.IsNotFound(err)
 	// After the first list, other errors matter only if they persist.
 	failing := (err == nil) != (k.err == nil) && !k.store.Ready()
+	// A kind that is not served any more is reported at any time.
 	news = news || failing || gone != apierrors.IsNotFound(k.err)
 	k.err = err
 	var users []types.UID

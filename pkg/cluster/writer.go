@@ -116,6 +116,7 @@ func (w *Writer) MayList(ctx context.Context, mapping Mapping, r ObjectRange) er
 // is gone, even if it was gone before. An object of that name with another UID or version is a conflict.
 func (w *Writer) Delete(ctx context.Context, at Location, uid, resourceVersion string) (remaining map[string]any, err error) {
 	background := metav1.DeletePropagationBackground
+	// Without it, an object of the same name that another client has created since could be deleted.
 	precondition := types.UID(uid)
 	body, err := json.Marshal(metav1.DeleteOptions{
 		TypeMeta:          metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},

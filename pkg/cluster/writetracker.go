@@ -195,6 +195,7 @@ func (w *writeTracker) processed(application types.UID, key types.NamespacedName
 		w.forget(application, key)
 		return
 	}
+	// Only the time of the last event is known.
 	one.FirstSeen, one.Writes = one.last, one.Writes-at.Writes
 	one.FirstEvent += uint64(at.Events)
 }

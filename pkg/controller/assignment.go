@@ -28,6 +28,7 @@ func (c *Controller) Begin(number int, held func() error) {
 		close(s.begun)
 	}
 	s.mu.Unlock()
+	// Their events were ignored until now.
 	for _, object := range c.applications.store.All() {
 		if shard.SlotForUID(string(object.UID), s.n) == number {
 			c.registry.add(object)
@@ -64,6 +65,7 @@ func (c *Controller) End(number int, lost bool) {
 	late := time.AfterFunc(c.options.Drain, func() { h.abandon(nil) })
 	h.reconciles.Wait()
 	late.Stop()
+	// After the wait, no reconcile changes these states.
 	applications := c.registry.remembered(func(uid types.UID) bool { return shard.SlotForUID(string(uid), s.n) == number })
 	// After an abandoned reconcile, the states may be those of a request without a response.
 	if h.ctx.Err() == nil {

@@ -66,6 +66,7 @@ func (s *shutdownCaller) client(service map[string]any) *http.Client {
 	return &http.Client{
 		Timeout: callTimeout,
 		Transport: &http.Transport{
+			// Without a Proxy function, the environment has no effect.
 			DialContext: dial, DisableKeepAlives: true, TLSHandshakeTimeout: callTimeout, MaxResponseHeaderBytes: mostAnswer,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -150,6 +151,7 @@ func (s *shutdownCaller) send(ctx context.Context, app *v1alpha1.Application, ho
 	if service == nil {
 		return fmt.Errorf("the Service %s is not among the resources", hook.Service)
 	}
+	// Its name resolves to any host.
 	if spec, _ := service["spec"].(map[string]any); spec["type"] == "ExternalName" {
 		return fmt.Errorf("the Service %s has the type ExternalName, which is never called", hook.Service)
 	}

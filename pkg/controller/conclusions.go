@@ -35,6 +35,7 @@ func (c *conclusions) observe(app *v1alpha1.Application, p *plan.Plan, outcomes 
 	now.suspended = p.Suspended() && app.DeletionTimestamp == nil
 	now.observing = p.IsObserveOnly() && !p.Suspended() && app.DeletionTimestamp == nil
 	before, metrics := seenIn(app.Status), c.metrics
+	// After a restart, the stored status is the previous state.
 	if seen := c.registry.see(app.UID, now); seen.ready != "" {
 		before = seen
 	}

@@ -163,6 +163,7 @@ func (c *Controller) manifests(uid types.UID) *cluster.Manifests {
 	if !known {
 		return nil
 	}
+	// Another Application may have the name by now.
 	if object := c.applications.store.Get(key); object != nil && object.UID == uid {
 		return object.Manifests()
 	}

@@ -57,6 +57,7 @@ func (s *eventSender) announce(app *v1alpha1.Application, event *plan.Event) {
 		return
 	}
 	s.send(app, event)
+	// Any client can set ownerReferences, so only kinds of templates count.
 	if owner := metav1.GetControllerOf(app); owner != nil && s.templated(owner.APIVersion, owner.Kind) {
 		s.send(&corev1.ObjectReference{
 			APIVersion: owner.APIVersion, Kind: owner.Kind, Namespace: app.Namespace, Name: owner.Name, UID: owner.UID,

@@ -14,6 +14,7 @@ func standardHooks(callback func() hooks.Callback, more *hooks.Hooks) *hooks.Hoo
 	own := hooks.New()
 	own.ApplicationMangling.Listen("callback", func(m *hooks.Mangling) error { return needCallback(m, callback()) })
 	own.ResourcePreCreate.Listen("generate", hooks.Generate)
+	// It accepts nil.
 	more = hooks.New().And(more)
 	if names := more.ApplicationMangling.Names(); len(names) > 0 {
 		own.ApplicationPostReconcile.Listen("listeners", func(e *hooks.ReconcileEvent) error {

@@ -46,6 +46,7 @@ func (c *Controller) applicationChanged(before, after *cluster.Object) {
 // client removed the names.
 func sameDesiredSpec(before, after *cluster.Object) bool {
 	var a, b metav1.PartialObjectMetadata
+	// The field is in the status, but without it the inventory is lost.
 	recorded := []byte(`"recordSlices"`)
 	if before.Generation != after.Generation || bytes.Contains(before.JSON(), recorded) && !bytes.Contains(after.JSON(), recorded) ||
 		json.Unmarshal(before.JSON(), &a) != nil || json.Unmarshal(after.JSON(), &b) != nil {

@@ -164,6 +164,7 @@ func (e *objectEvents) add(app *v1alpha1.Application, account string, h plan.His
 		}}
 		e.objects[h.UID] = o
 	}
+	// Several Applications can hold fields of one object.
 	o.app, o.appUID, o.account = types.NamespacedName{Namespace: app.Namespace, Name: app.Name}, app.UID, account
 	note := objectNote{reason: string(h.Outcome), text: text, count: 1, first: now}
 	// The same correction was repeated before its event was sent.
@@ -260,6 +261,7 @@ func eventAt(object corev1.ObjectReference, name string) cluster.Location {
 
 // createEvent creates an event of the core group, and returns its name, also after an error.
 func createEvent(ctx context.Context, w *cluster.Writer, object corev1.ObjectReference, note objectNote, now time.Time) (name string, err error) {
+	// client-go names events in the same way.
 	name = fmt.Sprintf("%.200s.%x", object.Name, now.UnixNano())
 	kind := corev1.EventTypeNormal
 	if note.reason == string(v1alpha1.OutcomeContested) {

@@ -21,6 +21,7 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (t
 	if app == nil {
 		return c.reconciler.Collect(ctx, key, nil)
 	}
+	// Changes from here on start another reconcile.
 	m, news := c.registry.memoryOf(app)
 	after, err := c.reconciler.Reconcile(ctx, app, m.state, news)
 	if err != nil {

@@ -186,6 +186,7 @@ func (s *sharer) mayWant(id manifest.ID, version string) bool {
 	if decided == unreadable {
 		return false
 	}
+	// Versions that cannot be compared do not delay this Application.
 	order, err := resourceversion.CompareResourceVersion(decided, version)
 	return decided == "" || err == nil && order < 0
 }

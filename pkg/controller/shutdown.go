@@ -34,10 +34,12 @@ func (s *shutdown) advance(ctx context.Context, app *v1alpha1.Application, targe
 		return true, 0, nil
 	}
 	hook, now := *app.Spec.Hooks.Shutdown, s.now()
+	// It is nil if the Service was deleted, or was never created.
 	service := serviceOf(live, app, hook)
 	if service == nil && target.NamespaceEnds(ctx, app.Namespace) {
 		return true, 0, nil // the namespace and everything in it is being deleted, and there is no Service to call
 	}
+	// A user can repeat a failed shutdown with the annotation holdfast.dev/reconcile.
 	app = startedAgain(app)
 	var state *v1alpha1.ShutdownStatus
 	if app.Status.Hooks != nil {
@@ -54,6 +56,7 @@ func (s *shutdown) advance(ctx context.Context, app *v1alpha1.Application, targe
 		return false, after, err
 	}
 	s.events.announce(app, result.Event)
+	// The attempt is in the status by now.
 	if step == hooks.ShutdownCall {
 		s.call(ctx, app, hook, service)
 		wait = hooks.Grace(hook)

@@ -131,6 +131,7 @@ func (h *sliceClient) changed(before, after *cluster.Object) {
 		s, _ = cluster.DecodeSlice(after.JSON()) // the store encoded it, so it can be decoded
 	}
 	h.mu.Lock()
+	// A deleted slice is known only by its recorded Application.
 	application, known := h.owners[keyOfSlice(before, after)]
 	if known {
 		h.forgetSlice(keyOfSlice(before, after))
@@ -164,6 +165,7 @@ func (h *sliceClient) noteSlice(s *v1alpha1.ApplicationSlice) (application types
 		h.known[application] = map[types.NamespacedName]reconcile.Slice{}
 	}
 	if was, had := h.known[application][key]; had && was.UID == known.UID && was.ResourceVersion == known.ResourceVersion {
+		// The event of an own write must not renew the grace period.
 		known.Since = was.Since
 	}
 	h.known[application][key], h.owners[key] = known, application

@@ -66,6 +66,7 @@ func (s *sourceRenewer) source(ctx context.Context, app *v1alpha1.Application, t
 		return reconcile.Source{}
 	}
 	result := reconcile.Source{Translation: t.translation}
+	// While a renewal runs, its goroutine queues the Application.
 	if t.coming == nil {
 		result.Poll = t.next
 	}

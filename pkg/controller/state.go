@@ -49,6 +49,7 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 			*n++
 		}
 	}
+	// The values are counted with the lock, and sent without it.
 	s.registry.mu.Lock()
 	for _, m := range s.registry.memories {
 		if m.seen.ready == "" {

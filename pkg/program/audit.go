@@ -61,6 +61,7 @@ func (f *auditFlags) apply(options *controller.Options) (err error) {
 	if err := f.readToken(); err != nil {
 		return err
 	}
+	// The controller looks up users only if this is set.
 	options.Users = audit.NewUsers(time.Now)
 	return nil
 }
@@ -74,6 +75,7 @@ func (f *auditFlags) readToken() error {
 	if err != nil {
 		return fmt.Errorf("--audit-webhook-token-file: %w", err)
 	}
+	// A file usually ends with a newline.
 	if token = bytes.TrimSpace(token); len(token) < 16 {
 		return errors.New("--audit-webhook-token-file: the token has fewer than 16 bytes")
 	}

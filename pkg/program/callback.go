@@ -126,6 +126,7 @@ func (s *callbacks) callback() hooks.Callback {
 	if s == nil || s.managed() && len(s.certificates.Bundle()) == 0 {
 		return hooks.Callback{}
 	}
+	// The paths begin with a slash.
 	told := hooks.Callback{URL: strings.TrimSuffix(s.flags.external, "/")}
 	if s.certificates != nil {
 		told.CA = s.certificates.Bundle()
@@ -171,6 +172,7 @@ func (s *callbacks) certify(ctx context.Context) *tls.Config {
 		logger.Info("CALLBACKS ARE SERVED OVER PLAIN HTTP: anyone on the network can read tokens and complete Applications. Never do this in production")
 		return nil
 	}
+	// The first refresh is synchronous, so the first reconciles have the bundle.
 	if s.managed() {
 		if err := s.certificates.Refresh(ctx); err != nil {
 			logger.Error(err, "No callbacks until this is resolved; new hooks wait", "namespace", s.flags.namespace)

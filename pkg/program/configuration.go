@@ -65,6 +65,7 @@ func (f *flags) followConfiguration(ctx context.Context, selectAnew func(cluster
 		}
 		// Also an invalid content, so that its error is logged once.
 		last = text
+		// The flags apply to fields that the new content does not set.
 		selection, err := f.configured(text)
 		if err != nil {
 			logger.Error(err, "Keeping the previous configuration")

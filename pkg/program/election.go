@@ -82,6 +82,7 @@ func (p *waitingLock) Error() string {
 func (p *waitingLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	begun := time.Now()
 	err := p.Interface.Update(ctx, record)
+	// An empty holder is a release.
 	for record.HolderIdentity == "" && apierrors.IsConflict(err) {
 		stored, _, problem := p.Get(ctx)
 		if problem != nil || stored.HolderIdentity != p.Identity() {
@@ -130,6 +131,7 @@ func (f *flags) candidate(config *rest.Config) (*candidacy, error) {
 	if err != nil {
 		return nil, fmt.Errorf("naming this process for the election: %w", err)
 	}
+	// The requests of the election are then distinguishable in the audit log.
 	config = rest.AddUserAgent(config, "leader-election")
 	if f.options.Slots > 1 {
 		return f.sharer(config, host)
@@ -173,6 +175,7 @@ func (f *flags) sharer(config *rest.Config, host string) (*candidacy, error) {
 		Identity: host + "_" + string(uuid.NewUUID()), Slots: f.options.Slots,
 		LeaseDuration: f.election.LeaseDuration.Duration, RenewDeadline: f.election.RenewDeadline.Duration, RetryPeriod: f.election.RetryPeriod.Duration,
 		Missing: func(ctx context.Context, missing bool) {
+			// The Runner calls it again until the Lease exists.
 			if missing && !at.missing.Load() {
 				klog.FromContext(ctx).Info(at.Error())
 			}
@@ -187,6 +190,7 @@ func (f *flags) sharer(config *rest.Config, host string) (*candidacy, error) {
 func (e *candidacy) run(ctx context.Context, c *controller.Controller) error {
 	work := c.Run
 	if e.slots != nil {
+		// The Runner calls Begin and End of the controller.
 		e.slots.Work = c
 		return e.slots.Run(ctx, work)
 	}

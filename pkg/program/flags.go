@@ -75,6 +75,7 @@ func parse(args []string) (*flags, error) {
 
 // add adds all flags, in the order of the help text.
 func (f *flags) add(set *pflag.FlagSet) {
+	// The help text has the flags in the order below, which groups them.
 	set.SortFlags = false
 	set.StringVar(&f.kubeconfig, "kubeconfig", os.Getenv("KUBECONFIG"), "kubeconfig file for the API server; empty uses the ServiceAccount of the Pod")
 	set.IntVar(&f.options.Concurrency, "concurrency", 16, "number of Applications that are reconciled at the same time")
@@ -146,6 +147,7 @@ func (f *flags) validate() error {
 	if f.options.ResyncInterval < 0 {
 		return fmt.Errorf("--resync-interval is %v, must not be negative", f.options.ResyncInterval)
 	}
+	// It also checks that RenewDeadline is shorter than LeaseDuration, which the fence needs.
 	if errs := componentvalidation.ValidateLeaderElectionConfiguration(&f.election, field.NewPath("leader-elect")); len(errs) > 0 {
 		return fmt.Errorf("the --leader-elect flags: %w", errs.ToAggregate())
 	}

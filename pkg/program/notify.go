@@ -41,6 +41,7 @@ func (f *notifyFlags) apply(options *controller.Options) error {
 		if err != nil {
 			return fmt.Errorf("--notify-key-file: %w", err)
 		}
+		// A short key could be guessed.
 		if settings.Key = bytes.TrimSpace(key); len(settings.Key) < 16 {
 			return errors.New("--notify-key-file: the key has fewer than 16 bytes")
 		}

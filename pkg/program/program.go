@@ -92,6 +92,7 @@ func Run(ctx context.Context, args []string, options Options) error {
 		fmt.Println("holdfast-controller", version.String())
 		return nil
 	}
+	// From here on, errors are logged in the configured format.
 	if err := logsapi.ValidateAndApply(f.logging, nil); err != nil {
 		return err
 	}
@@ -124,6 +125,7 @@ func hold(ctx context.Context, f *flags) error {
 	if f.options.Selection, err = f.selection(); err != nil {
 		return err
 	}
+	// Each template watches its kind only if the API server serves it.
 	f.options.Templates = builtin.Templates()
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
@@ -132,6 +134,7 @@ func hold(ctx context.Context, f *flags) error {
 	f.options.Metrics = controller.NewMetrics()
 	if f.notify.sender != nil {
 		f.options.Metrics.Notifications(f.notify.sender.Stats)
+		// This is the last deferred call: the last reconciles send notifications.
 		defer f.notify.run(ctx)()
 	}
 	klog.FromContext(ctx).Info("Starting", "version", version.String(), "server", config.Host)
@@ -146,6 +149,7 @@ func hold(ctx context.Context, f *flags) error {
 		return err
 	}
 	f.options.Callback = callbacks.callback
+	// New sends no request. The servers below need the controller.
 	c := controller.New(client, f.options)
 	stopServing, err := serve(ctx, f, c, election.possible)
 	if err != nil {
@@ -160,6 +164,7 @@ func hold(ctx context.Context, f *flags) error {
 		return err
 	}
 	if f.configFile != "" {
+		// A change of the selection before Run is valid, too.
 		go f.followConfiguration(ctx, c.Select)
 	}
 	err = election.run(ctx, c)

@@ -68,6 +68,7 @@ func listen(ctx context.Context, address, message string, handler http.Handler) 
 // signals serves metrics, liveness and readiness. The process is ready if it knows the Applications and
 // could lead, so that it can take over.
 func signals(own prometheus.Gatherer, ready func() bool, able func() error) http.Handler {
+	// The process is alive as long as it answers: a lost connection to the API server is no reason to restart it.
 	mux := http.NewServeMux()
 	// The first has the metrics of client-go, of the election and of the queues.
 	all := prometheus.Gatherers{legacyregistry.DefaultGatherer, own}

@@ -37,6 +37,7 @@ func (f *sourceFlags) apply(options *controller.Options) error {
 		if err != nil {
 			return fmt.Errorf("--allow-url-network: %q is not a network such as 10.1.0.0/16", text)
 		}
+		// Bits beyond the prefix have no effect.
 		settings.Networks = append(settings.Networks, network.Masked())
 	}
 	fetcher, err := fetch.New(settings)

@@ -56,6 +56,7 @@ func (p *Profiles) checkNames(ctx context.Context) (time.Duration, error) {
 	var err error
 	served.Kinds, served.Unavailable, err = p.client.ServedKinds(ctx)
 	unknown := make([]error, len(profiles))
+	// An API server that cannot list all kinds leaves all names known.
 	if len(served.Kinds) > 0 {
 		typeOf := publishedTypes(ctx, p.client)
 		for i, profile := range profiles {
@@ -83,6 +84,7 @@ func (p *Profiles) checked(profiles []*intent.Profile, unknown []error, read boo
 		p.queue.Add(profile.Name)
 	}
 	switch {
+	// The API server may not serve the changed kind yet.
 	case p.names.settling:
 		p.names.settling = false
 		return settleTime

@@ -254,6 +254,7 @@ func (p *Profiles) changed(before, after *cluster.Object) {
 		now.err = err
 	} else if profile, mistakes := intent.ReadProfile(from); mistakes == nil {
 		now.profile = profile
+		// Its status waits for this check.
 		p.queue.Add(theNames)
 	} else {
 		now.err = errors.Join(mistakes...)

@@ -118,6 +118,7 @@ func (t *Templates) desiredOf(ctx context.Context, kind template.Template, app *
 	if object.GetDeletionTimestamp() != nil || refuse(app, seen) {
 		return nil, nil
 	}
+	// The error of render is in the status even if nothing can be written.
 	desired, manifests := render(kind, seen, seen.Live)
 	if desired == nil || seen.Live == nil {
 		return nil, nil
@@ -217,6 +218,7 @@ func (t *Templates) report(ctx context.Context, kind *kind, store *cluster.Appli
 	if err != nil {
 		return err
 	}
+	// The watch event would otherwise start another pass.
 	store.Wrote(written)
 	if verdict := seen.Verdict(); seen.Refusal != nil && verdict.Stalled {
 		t.c.Announce(seen.Object, &plan.Event{Warning: true, Reason: verdict.Reason, Note: verdict.Message})

@@ -184,6 +184,7 @@ func (t *Templates) lookUp(ctx context.Context, kind *kind) (time.Duration, erro
 	case kind.lookups > 0:
 		kind.lookups--
 		return time.Second, nil
+	// The kind is certainly not served any more.
 	case kind.stop != nil:
 		kind.stop()
 		kind.store, kind.stop = nil, nil
