@@ -83,7 +83,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) response {
 }
 
 // authenticate returns the Application for which the request has a valid token, and the purpose; or else the
-// response. The Application is that of the cache, which can be behind.
+// response. The Application is from the cache, which can be behind.
 func (s *Server) authenticate(w http.ResponseWriter, r *http.Request, caller string) (*v1alpha1.Application, hooks.Purpose, *response) {
 	namespace, name, purpose, ok := parsePath(r.URL.Path)
 	if !ok {

@@ -122,8 +122,8 @@ func (m *ManagedCertificates) Refresh(ctx context.Context) (err error) {
 	return err
 }
 
-// refresh is one attempt of Refresh. It uses authorities only after they are stored. It returns a conflict if another
-// replica was faster.
+// refresh makes one attempt of Refresh. It uses authorities only after they are stored. It returns a conflict if
+// another replica was faster.
 func (m *ManagedCertificates) refresh(ctx context.Context) error {
 	secret, err := m.secrets.Get(ctx, SecretName, metav1.GetOptions{})
 	missing := apierrors.IsNotFound(err)
@@ -172,8 +172,8 @@ func (m *ManagedCertificates) use(state authorities) {
 }
 
 // advance creates missing authorities: the first one, and the next one after half of the lifetime of the current one.
-// After two thirds, the next one becomes the current one. Between these times, workloads learn to trust it. advance
-// changes nothing but its result.
+// After two thirds, the next one becomes the current one. Between these times, workloads learn to trust it. The
+// argument is not changed.
 func (m *ManagedCertificates) advance(a authorities) (authorities, error) {
 	now := m.now()
 	var err error

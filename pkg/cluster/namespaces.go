@@ -25,7 +25,7 @@ var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespace
 // before the watch starts. The first list of the watch and arrived close this gap.
 type Namespaces struct {
 	client metadata.Interface
-	// came is called with the lock, and must not call this Namespaces.
+	// This function is called with the lock, and must not call this Namespaces.
 	came func(application types.UID)
 	now  func() time.Time
 
@@ -50,7 +50,7 @@ type waiter struct {
 	told  time.Time // last notification
 }
 
-// NewNamespaces returns a Namespaces that watches nothing before Run. came must not block.
+// NewNamespaces returns a Namespaces that watches nothing before Run. The function must not block.
 func NewNamespaces(client metadata.Interface, now func() time.Time, came func(application types.UID)) *Namespaces {
 	return &Namespaces{client: client, now: now, came: came, waiting: map[types.UID]waiter{}}
 }
@@ -119,7 +119,7 @@ func (n *Namespaces) watch() {
 	go reflector.RunWithContext(ctx)
 }
 
-// giveUp stops a watch that is forbidden. ctx is that of the watch, because another one may run by now.
+// giveUp stops a watch that is forbidden. ctx belongs to the watch, because another one may run by now.
 func (n *Namespaces) giveUp(ctx context.Context) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

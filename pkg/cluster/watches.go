@@ -195,7 +195,7 @@ func (w *Watches) Users(group string) []types.UID {
 
 // Store returns the objects of a kind for an Application, and the error of a failing watch. It returns nil if the
 // Application does not need the kind. The View refers to the watches of this moment, so it must not be kept between
-// two reconciles. The error is that of owned objects; those of shared objects are in the View.
+// two reconciles. The error concerns owned objects; the View has the errors of shared objects.
 func (w *Watches) Store(application types.UID, resource schema.GroupVersionResource) (*View, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -22,7 +22,7 @@ import (
 )
 
 // Writer writes as one ServiceAccount. All writes to objects of an Application use it. It is immutable, and can be
-// used from any goroutine. Errors are those of the API server.
+// used from any goroutine. It returns the errors of the API server.
 type Writer struct {
 	// client and rest impersonate the user in the context of each request.
 	client dynamic.Interface

@@ -106,7 +106,7 @@ type writeTracker struct {
 }
 
 // recordEvent records a watch event that changed an object from before to o, for the Applications that watch it.
-// managed is nil if the object was deleted. A write of the status alone counts as an event, but not as a write.
+// managed is nil if the object was deleted. A write of only the status counts as an event, but not as a write.
 func (w *writeTracker) recordEvent(watchers []types.UID, before, o *Object, managed []any, now time.Time) {
 	var raw []byte
 	if managed != nil {

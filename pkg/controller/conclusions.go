@@ -29,7 +29,7 @@ func (c *conclusions) Concluded(app *v1alpha1.Application, p *plan.Plan, outcome
 }
 
 // observe counts the corrections of a plan, updates the state of the Application that the metrics report, and sends
-// notifications. The previous state is that of this process, or after a restart that of the stored status.
+// notifications. The previous state is from this process, or after a restart from the stored status.
 func (c *conclusions) observe(app *v1alpha1.Application, p *plan.Plan, outcomes map[manifest.ID]plan.Outcome, result plan.Result) {
 	now := seenIn(result.Status)
 	now.suspended = p.Suspended() && app.DeletionTimestamp == nil

@@ -34,5 +34,5 @@
 // Run starts the watches, and waits for the lists of Applications and slices. It then waits until this process leads,
 // and only then starts the workers. When its context ends, running reconciles have Options.Drain to finish. Then the
 // postponed reports are written, and Run waits for the watches. If another process leads (ErrNotLeading), the running
-// reconciles are canceled at once, and nothing more is written.
+// reconciles are canceled at once, and no report is written.
 package controller

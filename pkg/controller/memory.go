@@ -24,8 +24,8 @@ type memory struct {
 	seen metricsState
 }
 
-// metricsState is the state of one Application that the metrics report. The bools are those of conditions: see seenIn
-// and conclusions.observe.
+// metricsState is the state of one Application that the metrics report. The bools follow from conditions and modes:
+// see seenIn and conclusions.observe.
 type metricsState struct {
 	// ready is the status of the condition Ready; empty before the first reconcile has finished.
 	ready     metav1.ConditionStatus

@@ -53,8 +53,8 @@ type objectEvents struct {
 	denied  map[string]struct{} // users
 }
 
-// objectEvent is the next event and the last event of one object. app, appUID and account are those of the
-// Application that added the next event.
+// objectEvent is the next event and the last event of one object. app, appUID and account identify the Application
+// that added the next event.
 type objectEvent struct {
 	app     types.NamespacedName
 	appUID  types.UID
@@ -187,9 +187,9 @@ func (e *objectEvents) forget(now time.Time) {
 	}
 }
 
-// send sends the next event of an object. If the text is that of the last event, it increases the count of that
-// event. It copies the event before it releases the lock, because a worker may replace it during the request. Errors
-// drop the event.
+// send sends the next event of an object. If the last event had this text, it increases the count of that event. It
+// copies the event before it releases the lock, because a worker may replace it during the request. Errors drop the
+// event.
 func (e *objectEvents) send(ctx context.Context, uid types.UID) {
 	now := e.now()
 	e.mu.Lock()

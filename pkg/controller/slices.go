@@ -58,7 +58,6 @@ func (h *sliceClient) applications() []types.NamespacedName {
 	return slices.Collect(maps.Keys(h.known))
 }
 
-// Of returns the slices that the watch or a write has shown, sorted by name.
 func (h *sliceClient) Of(application types.NamespacedName) []reconcile.Slice {
 	h.mu.Lock()
 	defer h.mu.Unlock()

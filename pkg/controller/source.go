@@ -137,8 +137,8 @@ func (s *sourceRenewer) renew(ctx context.Context, app *v1alpha1.Application, ta
 	return t
 }
 
-// translate gathers the source, and translates it unless it is unchanged. It stores the gathered material in t. The
-// result has a Problem if the source cannot be read or translated.
+// translate gathers the source, and translates it unless it is unchanged. It stores the gathered material in t. If
+// the source cannot be read or translated, the result contains a Problem.
 func (s *sourceRenewer) translate(ctx context.Context, app *v1alpha1.Application, target reconcile.Target, t, before *translation) *intent.Source {
 	material, problem := source.Gather(ctx, app, reader{target, app.Namespace}, s.fetcher, t.material)
 	if problem != nil {

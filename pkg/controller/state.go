@@ -14,7 +14,7 @@ type state struct {
 	registry *registry
 	slots    *slots
 	watches  *cluster.Watches
-	// stores are those of Applications and slices, whose stalled watches are counted, too.
+	// stores have the Applications and the slices. Their stalled watches are counted, too.
 	stores []*cluster.ApplicationStore
 	now    func() time.Time
 }

@@ -18,8 +18,8 @@ import (
 // with the permissions of the Application's ServiceAccount. It implements reconcile.Target. It is created for each
 // reconcile.
 //
-// The stores are those of watches that SetInterest started for this Application. Other Applications can share them,
-// so their methods filter by UID. The store of a kind that the Application does not need is nil: reads then return
+// The stores belong to watches that SetInterest started for this Application. Other Applications can share them, so
+// their methods filter by UID. The store of a kind that the Application does not need is nil: reads then return
 // ErrNotSeen or nothing, and writes are not recorded.
 type target struct {
 	*targetCluster

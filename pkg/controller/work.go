@@ -39,7 +39,7 @@ func (c *Controller) work(ctx context.Context) {
 		},
 		Drain: c.options.Drain, Abandon: ErrNotLeading,
 	}
-	// With slots, the context of a reconcile is that of its slot, which does not end with the loop.
+	// With slots, a reconcile has the context of its slot, which does not end with the loop.
 	context.AfterFunc(ctx, func() { time.AfterFunc(c.options.Drain, c.slots.abandonAll) })
 	loop.Run(ctx)
 	c.calls.running.Wait()

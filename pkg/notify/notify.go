@@ -183,8 +183,8 @@ func (s *Sender) deliver(ctx context.Context, ending <-chan struct{}, e event.Ev
 	return false
 }
 
-// post sends one request. The time in the signature is that of the request, so a repeated event has another
-// signature. Errors contain neither the URL nor the response.
+// post sends one request. The signature contains the time of the request, so a repeated event has another signature.
+// Errors contain neither the URL nor the response.
 func (s *Sender) post(ctx context.Context, body []byte) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.options.URL, bytes.NewReader(body))
 	if err != nil {

@@ -60,7 +60,7 @@ func (e *candidacy) possible() error {
 type waitingLock struct {
 	resourcelock.Interface
 
-	// namespace is that of the Lease.
+	// namespace is the namespace of the Lease.
 	namespace string
 	// retry is the interval between attempts to create the Lease.
 	retry time.Duration

@@ -48,7 +48,7 @@ import (
 	"holdfast.dev/holdfast/pkg/hooks"
 )
 
-// Options are what an embedding program adds to the controller. Everything else is set by flags.
+// Options contains the additions of an embedding program to the controller. Everything else is set by flags.
 type Options struct {
 	// Hooks has the listeners of the embedding program. Nil for none.
 	Hooks *hooks.Hooks

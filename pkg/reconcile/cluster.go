@@ -16,7 +16,7 @@ import (
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
-// Reader is a cluster with read access for one Application. Errors of requests are those of the API server (see
+// Reader is a cluster with read access for one Application. Requests return the errors of the API server (see
 // k8s.io/apimachinery/pkg/api/errors). The caller may keep the returned maps, and change the outer map, but not the
 // objects in it. Get is called from several goroutines at the same time, the other methods are not.
 type Reader interface {

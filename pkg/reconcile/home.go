@@ -115,7 +115,7 @@ func (h wholeHome) Forget(app *v1alpha1.Application) error {
 
 // WriteStatus replaces the status unless it is unchanged. If another client has changed the Application but not its
 // status, the new status is still valid, because it names the generation that it describes. So WriteStatus repeats a
-// conflicting write once, if the status and the UID are those of app. Otherwise it returns the conflict.
+// conflicting write once, if the status and the UID have not changed. Otherwise it returns the conflict.
 func (r *Reconciler) WriteStatus(ctx context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) error {
 	if statusEqual(app.Status, status) {
 		return nil

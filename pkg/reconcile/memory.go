@@ -84,7 +84,7 @@ type outsideWatches struct {
 
 // permissions has what the ServiceAccount may read of objects without tracking metadata.
 type permissions struct {
-	// permits has the objects watched by name that the user of the Application can read. A missing entry means that
+	// permits maps the objects watched by name that the user of the Application can read. A missing entry means that
 	// the object must be read as that user first.
 	permits map[manifest.ID]readPermission
 	// lists has the ranges of spec.select that it may list. A missing entry means that the permission must be checked
@@ -193,7 +193,7 @@ func put[K comparable, V any](to *map[K]V, key K, value V) {
 
 // startReconcile prepares a reconciliation. A new generation of the Application, or a request to reconcile, retries
 // everything. Any change retries the resources that were given up. A new namespace retries the resources that wait
-// for namespaces. See docs/semantics.md, "What the status says", "Retries".
+// for namespaces. See the section about the status in docs/semantics.md.
 func (m *State) startReconcile(app *v1alpha1.Application, news News, now time.Time) {
 	m.retry = retryOf(app.Spec.Retry)
 	request := app.Annotations[v1alpha1.AnnotationReconcile]
@@ -279,7 +279,8 @@ func (m *State) failed(id manifest.ID, problem *plan.Problem, now time.Time) *pl
 	f.attempts++
 	until := now.Add(m.jitter(m.retry.wait(problem, f.attempts)))
 	if namespace := problem.Namespace; namespace != "" {
-		// All objects of the namespace are retried at the same time, of which one finds out whether it exists.
+		// All objects of the namespace are retried at the same time. The first one finds out whether the namespace
+		// exists.
 		if shared := m.missing[namespace]; shared.After(now) {
 			until = shared
 		}

@@ -29,7 +29,7 @@ import (
 //	400, 405, 413, 422             stall: the API server rejects the object
 //	everything else                retry
 //
-// Source: docs/semantics.md, "What the API server refuses" and "What the status says".
+// Source: docs/semantics.md#what-the-api-server-refuses.
 func ProblemOf(err error, at cluster.Location, verb, user string) *plan.Problem {
 	id, what := at.ID, whatOf(at)
 	message := errorText(err, id)

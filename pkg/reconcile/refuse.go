@@ -34,8 +34,8 @@ type search struct {
 	at cluster.Location
 	// change is the rejected change. Its units may be tried in any combination.
 	change plan.Change
-	// units are the parts of the change that can be written separately: see docs/semantics.md, "What the API server
-	// refuses".
+	// units are the parts of the change that can be written separately: see
+	// docs/semantics.md#what-the-api-server-refuses.
 	units []plan.Unit
 	// causes are the fields that the API server names. They are hints: it may name no more
 	// than the spec, or a field that was not sent (spec.clusterIPs[0] for spec.clusterIP).
@@ -62,7 +62,7 @@ var errElsewhere = errors.New("the object has changed")
 
 // refuse finds out which fields of a patch the API server rejects, and records them for the next decision. It reports
 // whether another request must be sent: then the outcome has the object for the next decision. If not, the outcome
-// has the problem. It sends only dry runs and reads. Source: docs/semantics.md, "What the API server refuses".
+// has the problem. It sends only dry runs and reads. Source: docs/semantics.md#what-the-api-server-refuses.
 func (a *sender) refuse(ctx context.Context, at cluster.Location, change plan.Change, err error, problem *plan.Problem) (plan.Outcome, bool) {
 	outcome := plan.Outcome{Action: plan.Update, Problem: problem}
 	s := &search{sender: a, at: at, change: change, units: change.Units(), causes: causesOf(err), problem: problem, invalid: code(err) == http.StatusUnprocessableEntity}
@@ -212,7 +212,8 @@ func (s *search) clearing(ctx context.Context, good, bad []plan.Unit) ([]plan.Si
 	if !s.invalid {
 		return nil, nil
 	}
-	// beside has all siblings, named those that the API server names, and near those next to a field that it names.
+	// The first slice has all siblings. named has those that the API server names, near those next to a field that it
+	// names.
 	var beside, named, near []plan.Sibling
 	for _, u := range bad {
 		beside = append(beside, s.plan.Siblings(s.change, u)...)
@@ -393,8 +394,7 @@ func deniedByAdmission(err error) bool {
 }
 
 // clear records the aliases of written fields that the API server left unchanged, so that the next patch removes
-// them. It reports whether there are any. answer is the response to the patch. Source: docs/semantics.md, "What
-// stays".
+// them. It reports whether there are any. answer is the response to the patch. Source: docs/semantics.md, "Writing".
 func (a *sender) clear(change plan.Change, answer map[string]any) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -356,10 +356,10 @@ func (g *gatherer) addDesired(ctx context.Context) {
 	_ = reads.Wait() // the errors are in g.Input.Blocked
 }
 
-// addUnwatched reads objects that may exist, are no longer desired, and are in no store. An object that lost the
-// tracking label is not gone until a read returns that. An object whose create had no response may not be in the
-// watch yet. The error is the problem of an object that is not in the inventory: without its state, nothing may be
-// decided, because no resource could report it.
+// addUnwatched reads the objects that may exist although they are no longer desired and in no store. An object that
+// lost the tracking label is not gone until a read returns that. An object whose create had no response may not be in
+// the watch yet. The error is the problem of an object that is not in the inventory: without its state, nothing may
+// be decided, because no resource could report it.
 func (g *gatherer) addUnwatched(ctx context.Context) error {
 	recorded := map[manifest.ID]bool{}
 	for _, status := range g.Input.Application.Status.Resources {

@@ -138,7 +138,7 @@ func (p *Profiles) handle(ctx context.Context, name string) (time.Duration, erro
 }
 
 // Select changes which Applications the controller handles. All profiles apply to all of them. Only the namespaces
-// restrict the watch of autoscalers: labels are those of Applications.
+// restrict the watch of autoscalers: labels select Applications.
 func (p *Profiles) Select(selection cluster.Selection) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
