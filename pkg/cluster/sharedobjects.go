@@ -80,7 +80,7 @@ func (w *Watches) sharers(resource watchScope, key types.NamespacedName) (sharer
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	k := w.kinds[resource]
-	// The watch has ended, and a last event arrives.
+	// The watch has ended, and this is one of its last events.
 	if k == nil {
 		return nil
 	}

@@ -70,7 +70,7 @@ type watchScope struct {
 	schema.GroupVersionResource
 	ObjectRange
 
-	// shared is true for a watch of shared objects, which has no label selector for the tracking label.
+	// shared is true for a watch of shared objects, which does not select by the tracking label.
 	shared bool
 }
 

@@ -90,7 +90,7 @@ func (h wholeHome) WriteStatus(ctx context.Context, app *v1alpha1.Application, s
 	named = slices.DeleteFunc(named, func(name string) bool {
 		return slices.Contains(stored.RecordSlices, name) || slices.Contains(stored.HistorySlices, name)
 	})
-	// Only now no status names them any longer.
+	// The stored status no longer names them.
 	for _, s := range h.slices.Of(nameOf(app)) {
 		if slices.Contains(named, s.Name) {
 			h.slices.drop(ctx, s)

@@ -163,7 +163,7 @@ func (r *Reconciler) protect(ctx context.Context, app *v1alpha1.Application, p *
 		return app, nil
 	}
 	early := r.Now().Before(s.memory.since.Add(longestUnseen)) || s.unannounced() != nil
-	// A postponed status is not in the cluster, so the names of the objects that it lists must be kept, too.
+	// A status that could not be written is postponed, too. The objects that only it lists must remain named.
 	marks := ahead(app, p, early, early || s.memory.postponed != nil)
 	finalizers := app.Finalizers
 	if !slices.Contains(finalizers, v1alpha1.Finalizer) {

@@ -177,7 +177,7 @@ func (s *search) firstRefused(ctx context.Context) (good, bad []plan.Unit, err e
 		}
 		return n
 	}
-	// The empty change counts as accepted, and the complete change was rejected.
+	// Units that were accepted together before need no dry run. All units together were rejected.
 	accepted, refused := count(0), len(order)
 	for next := count(1); accepted+1 < refused; next = (accepted + refused) / 2 {
 		if next <= accepted || next >= refused {
@@ -230,7 +230,7 @@ func (s *search) clearing(ctx context.Context, good, bad []plan.Unit) ([]plan.Si
 		near = beside
 	}
 	slices.SortStableFunc(near, func(a, b plan.Sibling) int { return s.distance(a) - s.distance(b) })
-	// If the change fails even without all near siblings, trying each of them is usually in vain.
+	// If the API server rejects the change without all near siblings, only the nearest are tried one by one.
 	if len(near) > mostNear {
 		ok, err := s.accepts(ctx, slices.Concat(good, bad), near)
 		if err != nil {
