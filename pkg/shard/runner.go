@@ -250,7 +250,7 @@ func (r *Runner) dropExpired(ctx context.Context) {
 		klog.FromContext(ctx).Info("Lost a slot: its lease was not renewed in time", "slot", slot)
 		h.lost = true
 		r.view.forget(h.last.Name) // the Lease may be deleted
-		if h.ending { // the work is stopping already, and is now aborted
+		if h.ending {              // the work is stopping already, and is now aborted
 			go r.Work.End(slot, true)
 			continue
 		}
