@@ -18,7 +18,8 @@ type writeAhead struct{ *Plan }
 // before it wrote the final status, and the next spec no longer had these fields, then the controller could
 // not know that it must remove them. It covers resources in the status. For other resources see
 // PendingCreates, except for objects that do not fit into that annotation: the write-ahead status names
-// them.
+// them. It does not change the plan.
+// Source: docs/design.md, "Crashes".
 func (p *Plan) WriteAheadStatus() *v1alpha1.ApplicationStatus {
 	ahead := map[manifest.ID]*record.Record{}
 	for _, res := range p.resources {
@@ -32,6 +33,7 @@ func (p *Plan) WriteAheadStatus() *v1alpha1.ApplicationStatus {
 	}
 	app := p.in.Application
 	status := app.Status.DeepCopy()
+	// Only these parts differ from the stored status. In particular, observedGeneration still is the previous one.
 	status.Resources = upsertInventory(status.Resources, shared)
 	for _, res := range unnamed {
 		status.Resources = append(status.Resources, v1alpha1.ResourceStatus{
@@ -45,11 +47,13 @@ func (p *Plan) WriteAheadStatus() *v1alpha1.ApplicationStatus {
 		if err != nil {
 			continue
 		}
+		// Records and schemas are parallel lists. A record without a schema is never extended.
 		id, ok := manifest.Identify(content, app.Namespace, p.in.Kinds)
 		if r := ahead[id]; ok && r != nil && i < len(status.MangledObserverSchema) {
 			more.Put(i, r)
 			for k := range status.Resources {
 				if manifest.IDFromReference(status.Resources[k].ResourceReference) == id {
+					// Otherwise the next process would not read a default schema, and not remove its fields.
 					status.Resources[k].Schema = v1alpha1.SchemaDefault
 				}
 			}
@@ -68,6 +72,7 @@ func (res *resource) writeAheadRecord() *record.Record {
 	if !r.Entry.Default { // the user's schema was removed: the Application may remove all fields that it holds from now on
 		return &record.Record{ID: r.ID, Desired: res.stored(), Entry: res.entry, Status: r.Status}
 	}
+	// Both states, because a crash can happen before or after the write.
 	desired, more := mergeStates(res.kind, r.Desired, res.stored())
 	if !more {
 		return nil
@@ -103,6 +108,7 @@ func (p writeAhead) writeAheadInventory() (rows []v1alpha1.ResourceStatus) {
 			row.BaselineUID = uid
 		}
 		row.Baseline, row.Unrecorded = slices.Concat(res.baseline, res.copies, res.letting.baseline), slices.Concat(res.unrecorded, res.letting.unrecorded)
+		// The status may already have all of this, from a plan whose request failed.
 		isOther := before == nil || before.Ownership != row.Ownership || before.UID != row.UID || before.BaselineUID != row.BaselineUID
 		if isOther || !isKnown(before.Baseline, row.Baseline) || !isSubset(row.Unrecorded, before.Unrecorded) {
 			rows = append(rows, row)
@@ -116,7 +122,8 @@ func isSubset(some, all []string) bool {
 	return !slices.ContainsFunc(some, func(path string) bool { return !slices.Contains(all, path) })
 }
 
-// isKnown reports whether before contains all baselines of now.
+// isKnown reports whether before contains all baselines of now, with the same original values and at least the same
+// digests of held values.
 func isKnown(before, now []v1alpha1.BaselineField) bool {
 	return !slices.ContainsFunc(now, func(b v1alpha1.BaselineField) bool {
 		return !slices.ContainsFunc(before, func(was v1alpha1.BaselineField) bool {
@@ -126,7 +133,8 @@ func isKnown(before, now []v1alpha1.BaselineField) bool {
 	})
 }
 
-// upsertInventory replaces the inventory entries of the same objects with rows, and appends the other rows.
+// upsertInventory replaces the inventory entries of the same objects with rows, and appends the other rows. It
+// changes inventory in place.
 func upsertInventory(inventory, rows []v1alpha1.ResourceStatus) []v1alpha1.ResourceStatus {
 	for _, row := range rows {
 		id := manifest.IDFromReference(row.ResourceReference)

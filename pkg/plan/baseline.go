@@ -37,6 +37,7 @@ const baselineBytesPerSelectedObject = 512
 // It does so under spec.onRelease Leave, too, because that may change. For an owned object see
 // recordsBaselines and isFirstWrite.
 func (p baselinePass) recordBaselines(res *resource) {
+	// First the recorded baselines, so that hasBaseline finds them below.
 	before := p.statuses[res.object.ID]
 	for _, b := range record.Baseline(before, res.live) {
 		if p.keepsBaseline(res, b) {
@@ -57,6 +58,7 @@ func (p baselinePass) recordBaselines(res *resource) {
 		}
 		for _, b := range res.originalFields(d, p.in) {
 			b.From = topmost(b, created)
+			// A learned value is the live value, so that there is nothing to restore.
 			isSet := d.Rule != nil || res.isInManifest(b.Path)
 			if isSet && !res.hasBaseline(b.Path) && needsBaseline(res, b) && p.hadHeld(res, &b) {
 				res.baseline = append(res.baseline, res.withHeldDigests(res.withCreatedParent(p.in.Application, b, d)))
@@ -68,7 +70,7 @@ func (p baselinePass) recordBaselines(res *resource) {
 
 // keepsBaseline reports whether the baseline of a path is kept, or the record that it exceeded the size
 // limit. The copy of another Application's baseline is kept when this Application takes the field with the value
-// that the other one left.
+// that the other one left. See the table of recordBaselines.
 func (p baselinePass) keepsBaseline(res *resource, b v1alpha1.BaselineField) bool {
 	path := b.Path
 	switch {
@@ -79,6 +81,7 @@ func (p baselinePass) keepsBaseline(res *resource, b v1alpha1.BaselineField) boo
 	case !res.writes(path) && b.Holder == "", b.Holder != "" && record.IsAsHeld(res.kind, res.live, b):
 		return true
 	}
+	// The first write was made if the status or the annotation has the claim. A forged claim only keeps a baseline.
 	mine, isHolder := claim.ReadHolders(res.live).Get(p.in.Application)
 	return p.wasHeld(res, path) || isHolder && (mine.Leaves == nil || slices.ContainsFunc(mine.Leaves, func(leaf string) bool { return observer.IsUnder(leaf, path) }))
 }
@@ -112,7 +115,7 @@ func (p baselinePass) wasHeld(res *resource, path string) bool {
 // hadHeld reports whether a field without a baseline gets one now. A field that was in sync when it was
 // first held had the value that the Application held then. It needs no baseline as long as that value is
 // desired, and gets one when the desired value changes. A value that drifted while the field was held is
-// not an original value.
+// not an original value. In that case, hadHeld sets the value that was held as the value of the baseline.
 func (p baselinePass) hadHeld(res *resource, b *v1alpha1.BaselineField) bool {
 	if !res.policy.Claims || !p.wasHeld(res, b.Path) {
 		return true
@@ -137,7 +140,8 @@ func (res *resource) isNewlyAdopted(status *v1alpha1.ResourceStatus) bool {
 	return res.isFirstAdoption() || res.policy.Existed && status != nil && string(status.UID) != res.change.UID
 }
 
-// recordsBaselines reports whether the status records the original values of held fields.
+// recordsBaselines reports whether the status records the original values of held fields: always for a shared
+// object, for others while spec.onRelease is Restore, and as long as a recorded value remains.
 func (p baselinePass) recordsBaselines(res *resource) bool {
 	return res.policy.Claims || res.policy.Restores || len(record.Baseline(p.statuses[res.object.ID], res.live)) > 0
 }
@@ -182,6 +186,7 @@ func (res *originals) holdsIn(path string) bool {
 	return slices.ContainsFunc(res.heldPaths(), func(leaf string) bool { return observer.IsUnder(leaf, path) })
 }
 
+// heldPaths returns the held leaves, and the maps and lists of which only the existence is held.
 func (res *originals) heldPaths() []string { return slices.Concat(res.leaves, res.empty) }
 
 // writes reports whether the change corrects anything at, above or below a path.
@@ -204,12 +209,14 @@ func (res *resource) originalFields(d delta.Difference, in Input) (fields []v1al
 	case (d.Reason == delta.Changed || d.Reason == delta.Unwanted) && res.holdsIn(d.Path):
 		value := manifest.EncodeRaw(d.Live.Any)
 		b.Value = &value
+		// The writer is for users only. Nothing is decided by it.
 		writer, _ := in.writersOf(res.object.ID, res.live).OfValue(d.LivePath())
 		b.Manager = writer.Manager
 		if d.Reason == delta.Unwanted {
 			b.From = res.emptied(d)
 		}
 		return []v1alpha1.BaselineField{b}
+	// Each held leaf below the missing value gets a baseline without a value. From is the missing parent.
 	case d.Reason == delta.Missing:
 		for _, leaf := range res.heldPaths() {
 			if observer.IsUnder(leaf, d.Path) {
@@ -226,6 +233,7 @@ func (res *resource) originalFields(d delta.Difference, in Input) (fields []v1al
 // withCreatedParent marks a field as absent in its baseline if it is inside a map or element that this
 // Application created, and no other client wrote it: such a field did not exist before.
 func (res *resource) withCreatedParent(app *v1alpha1.Application, b v1alpha1.BaselineField, d delta.Difference) v1alpha1.BaselineField {
+	// Without managedFields, the value counts as part of what this Application created.
 	if foreign := writer.ForeignTo(app, res.live); b.Value == nil || foreign != nil && foreign(d.LivePath()) {
 		return b
 	}
@@ -240,6 +248,7 @@ func (res *resource) withCreatedParent(app *v1alpha1.Application, b v1alpha1.Bas
 // limitBaselines drops baselines that exceed the size limit. The fields are held, but cannot be restored. A
 // warning lists them while they are held.
 func (p *Plan) limitBaselines() {
+	// The resources share one limit, and the first ones in the manifests take precedence.
 	room := maxBaselineBytes
 	for _, res := range p.resources {
 		if intent.IsSelected(res.object) {
@@ -247,6 +256,7 @@ func (p *Plan) limitBaselines() {
 		}
 	}
 	most := room
+	// Recorded baselines count, but are never dropped: only new ones must fit.
 	for i := range p.in.Application.Status.Resources {
 		for _, b := range p.in.Application.Status.Resources[i].Baseline {
 			room -= len(manifest.EncodeRaw(b).Raw)
@@ -283,7 +293,8 @@ func (p *Plan) limitBaselines() {
 	}
 }
 
-// dropBaselines drops the baselines of a resource that exceeded the size limit in its plan.
+// dropBaselines drops the baselines of a resource that exceeded the size limit in its plan. Replan decides one
+// resource, so it cannot measure the baselines of all again.
 func (res *originals) dropBaselines(unrecorded []string) {
 	res.baseline = slices.DeleteFunc(res.baseline, func(b v1alpha1.BaselineField) bool { return slices.Contains(unrecorded, b.Path) })
 	for _, path := range unrecorded {
@@ -323,10 +334,12 @@ func (p baselinePass) copyBaselines(res *resource) {
 		if status == nil {
 			continue
 		}
+		// An owner's baseline is restored by the owner, and with Leave there is nothing to restore.
 		if policy := claim.RecordedPolicy(p.in.Holders[holder.Application], status); !policy.Claims || !policy.Restores {
 			continue
 		}
 		for _, b := range record.Baseline(status, res.live) {
+			// Holder marks the copy. Summarize removes the mark when this Application holds the field.
 			if b.Holder = holder.Application; slices.Contains(res.claimed, claim.Claim{Path: b.Path, Holder: b.Holder}) {
 				res.copies = append(res.copies, b)
 			}

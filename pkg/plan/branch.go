@@ -11,10 +11,11 @@ import (
 // some.
 type ownedTree struct {
 	path     *observer.Path
-	owned    *delta.Location
+	owned    *delta.Location // nil for a parent
 	branches []*ownedTree
 }
 
+// add adds a location at or below the node. chain has the remaining path elements from the node to the location.
 func (b *ownedTree) add(chain []*observer.Path, at *delta.Location) {
 	if len(chain) == 0 {
 		b.owned = at
@@ -39,7 +40,8 @@ func (b *ownedTree) locations() (all []delta.Location) {
 	return all
 }
 
-// isAll reports whether all content of a value is owned.
+// isAll reports whether all content of a value is owned. value is the live value at the node's path. Comparing
+// only the counts is enough, because each branch exists in the live object.
 func (b *ownedTree) isAll(value any) bool {
 	if b.owned != nil {
 		return true
@@ -54,7 +56,8 @@ func (b *ownedTree) isAll(value any) bool {
 }
 
 // emptied returns the topmost map around a field to remove that contains only fields to remove, or "" if
-// there is none. It matters because API servers drop empty maps.
+// there is none. It matters because API servers drop empty maps. d must be one of the unwanted differences of the
+// resource that are not deferred.
 func (res *resource) emptied(d delta.Difference) (root string) {
 	tree := &ownedTree{}
 	for _, other := range res.compared.Differences {
@@ -72,6 +75,7 @@ func (res *resource) emptied(d delta.Difference) (root string) {
 			at = parent[step.Index()]
 		}
 		switch {
+		// An element remains when it is empty, so only maps below it can disappear.
 		case step.IsElement() || !tree.isAll(at):
 			root = ""
 		case root == "":

@@ -30,15 +30,20 @@ import (
 // nothing. A leaf without a holder is left to an older Application that has not processed the object yet.
 // The exception is a leaf that this Application held: another client removed the tracking metadata. An owner
 // holds everything around the claims of other Applications.
+//
+// It sets leaves, claimed, pendingClaims, awaitedOwner, deferredTo, waitsFor and recheckAfter of the resource.
+// Source: docs/semantics.md, "Several Applications share an object".
 func (p claimPass) excludeClaimed(res *resource, leaves []string) {
 	app, status := p.in.Application, p.statuses[res.object.ID]
 	all := p.holdersOf(res.object.ID, res.live)
 	own, isHolder := all.Get(app)
+	// named is true for leaves that the annotation lists for this Application. Without a list of leaves, it is false.
 	named := func(leaf string) bool { return isHolder && slices.Contains(own.Leaves, leaf) }
 	held, baselines := res.leavesInStatus(status), record.BaselinePaths(status, res.live)
 	claims, owner := claim.ListWithKeys(app, all), claim.OwnerWithoutClaims(app, res.object.ID, res.live, all)
 	recorded := p.recordedClaims(res, all, status)
 	res.leaves, res.claimed, res.pendingClaims, res.awaitedOwner, res.waitsFor = nil, nil, nil, owner, nil
+	// deferredTo is empty afterwards unless a leaf was left to that Application.
 	yields := ""
 	for _, leaf := range leaves {
 		conflicts := func(c claim.Claim) bool { return c.ConflictsWith(leaf, named(leaf), res.policy.Claims) }
@@ -52,6 +57,7 @@ func (p claimPass) excludeClaimed(res *resource, leaves []string) {
 			continue
 		}
 		switch {
+		// No pending claim: the owner has not decided yet which fields it holds.
 		case owner != "" && !named(leaf):
 			res.claimed = append(res.claimed, claim.Claim{Path: leaf, Holder: owner})
 		case res.deferredTo != "" && !named(leaf) && !slices.Contains(baselines, leaf):
@@ -65,6 +71,7 @@ func (p claimPass) excludeClaimed(res *resource, leaves []string) {
 
 // claimedPointers returns the JSON pointers of all fields of a live object that other Applications hold,
 // and of the tracking metadata that records the claims.
+// A shared object has none, because the Application removes nothing from it.
 func (res *resourceInput) claimedPointers(app *v1alpha1.Application, live map[string]any) (pointers []string) {
 	if res.policy.Claims || !claim.IsHeldByOthers(app, live) {
 		return nil
@@ -84,7 +91,8 @@ func (res *resourceInput) claimedPointers(app *v1alpha1.Application, live map[st
 	return pointers
 }
 
-// claimProblem returns the Problem of leaves that the resource cannot hold, or nil if it holds all.
+// claimProblem returns the Problem of leaves that the resource cannot hold, or nil if it holds all. Waiting for an
+// owner, and then for an older Application, has precedence over claimed fields.
 func (res *resource) claimProblem() *Problem {
 	if len(res.claimed) == 0 {
 		return nil
@@ -97,6 +105,7 @@ func (res *resource) claimProblem() *Problem {
 	}
 	if res.deferredTo != "" {
 		problem := intent.Problemf(v1alpha1.ReasonWaiting, "%s is also claimed by Application %s, which is older and has not reconciled it yet", res.object.ID, res.deferredTo)
+		// The older Application may decide without changing the object. Then no watch event ends the wait.
 		problem.RetryAfter, problem.FromComparison = precedenceRecheckInterval, true
 		return problem
 	}
@@ -126,7 +135,8 @@ func forgetHolders(id manifest.ID) string {
 	return command + " " + id.Name + " " + v1alpha1.AnnotationHolders + "-"
 }
 
-// withoutClaimed removes from a comparison the differences in fields that other Applications hold.
+// withoutClaimed removes from a comparison the differences in fields that other Applications hold. The argument
+// does not change.
 func (res *sharing) withoutClaimed(c delta.Comparison) delta.Comparison {
 	if len(res.claimed) == 0 {
 		return c
@@ -152,7 +162,8 @@ func (p claimPass) unknownHolder(live map[string]any) string {
 	return ""
 }
 
-// sharedMarks returns the tracking metadata of a shared object, as this Application needs it.
+// sharedMarks returns the tracking metadata of a shared object, as this Application needs it, by field of the
+// metadata and key. The annotation keeps the entries of other holders, except those without effect.
 func (p claimPass) sharedMarks(res *resource) map[string]map[string]string {
 	return map[string]map[string]string{
 		"labels":      {v1alpha1.LabelHeld: "true"},

@@ -11,7 +11,8 @@ import (
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
-// compare compares the desired state, with the tracking metadata, with an object.
+// compare compares the desired state, with the tracking metadata, with an object. The result omits the differences in
+// fields that other Applications hold.
 func (p comparer) compare(res *resource, live map[string]any) delta.Comparison {
 	if compared, is := p.isInSync(res, live); is {
 		return compared
@@ -30,6 +31,7 @@ func (p comparer) isInSync(res *resource, live map[string]any) (compared delta.C
 		return compared, false
 	}
 	compared = delta.Compare(p.comparisonOf(res, live, res.entry, res.desired))
+	// As if the tracking metadata had been compared: Summarize subtracts it from the count again.
 	compared.Held += p.marks()
 	return compared, compared.IsInPlace()
 }
@@ -40,9 +42,12 @@ func (p comparer) comparison(res *resource, live map[string]any) delta.Input {
 	return p.comparisonOf(res, live, entry, desired)
 }
 
+// comparisonOf is like comparison, for a given schema and desired state of the resource. The functions in the result
+// read the resource and the memory when the comparison calls them.
 func (p comparer) comparisonOf(res *resource, live map[string]any, entry *observer.Schema, desired map[string]any) delta.Input {
 	in := delta.Input{
 		Entry: entry, Type: res.kind, Desired: desired, Manifest: desired, Live: live,
+
 		Accepted: res.accepted, Shared: !res.policy.Creates,
 		Limits: delta.Limits{
 			HeldBack: func(d delta.Difference) bool {
@@ -59,12 +64,14 @@ func (p comparer) comparisonOf(res *resource, live map[string]any, entry *observ
 		},
 	}
 	in.Normal = p.normal(res, desired)
+	// A user's schema has the lists that the user wrote. The API server's additions to them are drift.
 	if res.entry.Default || res.entry.Follows {
 		in.Begins = res.beginsAt
 		if p.in.Application.UID == "" && res.previous == nil { // a file that was never submitted
 			in.Begins = func(*observer.Path) func(live, want any) bool { return observer.Completes }
 		}
 	}
+	// A default schema learns nothing, so its whole desired state is from the manifest.
 	if !res.entry.Default {
 		in.Manifest = res.object.Content
 		if p.restored() {
@@ -85,6 +92,7 @@ func (p comparer) addPrevious(in *delta.Input, res *resource) {
 	if r.Status != nil {
 		in.Additions = r.Status.Additions
 	}
+	// Fields are only removed if this Application wrote them. Restoring their original values has precedence.
 	removes := res.policy.Removes && !releasePass(p).restoresRemovedFields(res) && r.Entry != nil && p.wasApplied(res)
 	switch {
 	case !removes:
@@ -120,8 +128,10 @@ func (res *objectState) beginsAt(path *observer.Path) func(live, want any) bool 
 	r := res.previous
 	switch {
 	case res.policy.Adopts(), !res.policy.Writes, r == nil && res.policy.Existed && res.policy.Removes:
+		// With Completes, lists have the same length: elements of other clients are not accepted at an adoption.
 		return observer.Completes
 	case r == nil && res.unanswered:
+		// With Covers, lists can be longer: admission may have added elements to the create.
 		return observer.Covers
 	case r == nil, r.Entry == nil:
 		return nil
@@ -131,6 +141,7 @@ func (res *objectState) beginsAt(path *observer.Path) func(live, want any) bool 
 	case node == nil:
 		return nil
 	case res.unanswered:
+		// Only for the value that was sent. The live value is no response to a later manifest.
 		return func(live, want any) bool { return observer.Equal(wrote, want) && observer.Covers(live, want) }
 	case node.List == nil:
 		return nil
@@ -165,6 +176,7 @@ func (p comparer) marked(res *resource) (*observer.Schema, map[string]any) {
 	if app.UID == "" {
 		return entry, desired
 	}
+	// An owned object gets the holders annotation only while others hold fields of it.
 	more := map[string]string{}
 	if res.policy.Existed {
 		more[v1alpha1.AnnotationAdopted] = "true"
@@ -179,7 +191,8 @@ func (p comparer) marked(res *resource) (*observer.Schema, map[string]any) {
 	return entry.WithMetadata(marks), observer.MarkedObject(desired, marks)
 }
 
-// marks returns the number of held leaves that are tracking metadata. An adopted object has one more.
+// marks returns the number of held leaves that are tracking metadata of an owned object. An adopted object has one
+// more. Without a UID, there is no tracking metadata.
 func (p comparer) marks() int {
 	if p.in.Application.UID == "" {
 		return 0
@@ -187,14 +200,17 @@ func (p comparer) marks() int {
 	return 2
 }
 
-// compareOnly compares an object with its desired state, without the tracking metadata. It also compares an
-// object with another owner, because the Application's ServiceAccount has read it.
+// compareOnly compares an object with its desired state, without the tracking metadata, in observe-only mode. It
+// also compares an object with another owner, because the Application's ServiceAccount has read it. It sets
+// observed and doubtful of the resource, and for an object with another owner also its fields and version.
+// Source: docs/semantics.md, "Observing".
 func (p comparer) compareOnly(res *resource, live map[string]any) {
 	if !p.IsObserveOnly() || res.live == nil && res.policy.Writes || manifest.NestedString(live, "metadata", "deletionTimestamp") != "" {
 		return
 	}
 	if !res.policy.Writes {
 		res.live = live
+		// Elements that the other owner added to lists are no drift.
 		res.entry.FindSurplus(res.kind, res.desired, live)
 	}
 	in := p.comparison(res, live)

@@ -20,6 +20,7 @@ const MaybeRespelled = "perhaps only another spelling"
 // Visible returns the drifted fields of a change to show to a user. It omits values that are the accepted
 // form of the desired value, and the tracking metadata of an observe-only Application.
 func (p *Plan) Visible(c Change) []delta.Difference {
+	// In observe-only mode, the comparison without tracking metadata replaces the differences of the next patch.
 	var visible, compared []delta.Difference
 	observes := p.IsObserveOnly() && c.resource != nil && !c.Prune
 	if observes {
@@ -30,6 +31,7 @@ func (p *Plan) Visible(c Change) []delta.Difference {
 		if i >= 0 {
 			d = compared[i]
 		}
+		// Additional differences are those that only the patch has, such as removals.
 		isDrift := i >= 0 || d.Reason != delta.Changed && d.Reason != delta.Missing && !claim.IsOnlyTracking(d)
 		if d.Spelling != observer.Respelled && (isDrift || !observes) {
 			visible = append(visible, d)
@@ -39,7 +41,7 @@ func (p *Plan) Visible(c Change) []delta.Difference {
 }
 
 // Doubtful returns the patch that writes the visible fields whose live value may be the accepted form of
-// the desired one; nil if there are none.
+// the desired one; nil if there are none. A dry run of it shows the accepted forms: see Settle.
 func (p *Plan) Doubtful(c Change) []delta.Op {
 	doubtful := slices.DeleteFunc(p.Visible(c), func(d delta.Difference) bool { return d.Spelling != observer.MaybeRespelled || d.HeldBack })
 	if c.Live() == nil || len(doubtful) == 0 {
@@ -50,7 +52,8 @@ func (p *Plan) Doubtful(c Change) []delta.Op {
 }
 
 // Settle decides the doubtful fields, given the response to a dry run of Doubtful. If a field has the same
-// value in the response, then the live value is the accepted form of the desired value.
+// value in the response, then the live value is the accepted form of the desired value. Settle changes the
+// differences of the change in place. It must only be called for a change for which Doubtful returned a patch.
 func (c Change) Settle(answer map[string]any) {
 	for _, fields := range [][]delta.Difference{c.Fields, c.resource.doubtful} {
 		for i, d := range fields {

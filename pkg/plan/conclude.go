@@ -27,17 +27,21 @@ func (p *Plan) Summarize(outcomes map[manifest.ID]Outcome, now time.Time) Result
 	return p.conclude(&summarizer{now: metav1.NewTime(now.UTC().Truncate(time.Second)), at: now, outcomes: outcomes})
 }
 
+// conclude fills the result of a summarizer. Only the copy of the plan and the clone of its memory change. The parts
+// depend on each other in this order: conditions need the problems, the event needs the conditions and what was done.
 func (p *Plan) conclude(c *summarizer) Result {
 	own := *p
 	own.in.Memory = p.in.Memory.clone()
 	for _, outcome := range c.outcomes {
 		own.in.Memory = own.in.Memory.with(outcome.Rejected)
 	}
+	// The warnings of resources are added again, because Replan may have changed them.
 	own.Warnings = slices.Clone(p.given)
 	c.plan, c.acceptedForms, c.pendingDrift = &own, map[Leaf]delta.Value{}, map[Leaf]PendingDrift{}
 	c.result.Status = *p.in.Application.Status.DeepCopy()
 	c.result.Status.ObservedGeneration = p.in.Application.Generation
 	c.result.Status.ReconcileRequest = p.in.Application.Annotations[v1alpha1.AnnotationReconcile]
+	// A release that does not know all fields cannot name the release that does.
 	if len(p.in.Application.Unknown) == 0 {
 		c.result.Status.RequiredVersion = p.in.Application.Spec.RequiredVersion()
 	}
@@ -54,10 +58,13 @@ func (p *Plan) conclude(c *summarizer) Result {
 	eventWriter{c}.event()
 	historyWriter{c}.history()
 	c.result.Memory = *own.in.Memory
+	// Conflicting fields apply to this execution only: the next change may be accepted without removing them.
 	c.result.Memory.conflicts = nil
 	return c.result
 }
 
+// status writes the resources and their records to the status, and collects what the conditions report. Everything
+// that it does not reset keeps its previous value.
 func (c *summarizer) status() {
 	s := &c.result.Status
 	s.Resources, s.Accepted, s.Contested, s.Reported, s.Services = nil, nil, nil, nil, nil
@@ -69,21 +76,25 @@ func (c *summarizer) status() {
 	}
 	c.selected()
 	for _, old := range c.plan.pruned {
+		// The decision that was executed, if the object was decided again.
 		if again := c.outcomes[old.id].Change.pruned; again != nil {
 			old = again
 		}
 		c.pruned(old)
 	}
 	for _, old := range c.plan.gone {
+		// The object is gone, but a step after its deletion has failed, and is tried again.
 		if outcome := c.outcomes[old.id]; outcome.Problem != nil {
 			c.keepInInventory(old, nil, outcome.Problem)
 		}
 	}
 	c.deletions()
 	c.unrestored = append(c.unrestored, c.plan.unrestored...)
+	// After all records that must be in the status, because these are only added while they fit.
 	statusWriter{c}.remember()
 	c.hooks()
 	c.plan.in.Memory.PendingDrift = c.pendingDrift
+	// Before the contests are written to the status.
 	if app := c.plan.in.Application; app.Generation != app.Status.ObservedGeneration {
 		c.plan.in.Memory.resetInSync(c.drifted)
 	}
@@ -93,6 +104,7 @@ func (c *summarizer) status() {
 		statusWriter{c}.contested(res)
 	}
 	for _, p := range c.problems {
+		// The earliest time counts: a reconcile before it is due finds the others still deferred.
 		if p.RetryAfter > 0 && (c.result.RetryAfter == 0 || p.RetryAfter < c.result.RetryAfter) {
 			c.result.RetryAfter = p.RetryAfter
 		}
@@ -122,8 +134,10 @@ func (c *summarizer) mutableCopy(res *resource) *resource {
 	return &own
 }
 
-// resource adds one desired resource to the status.
+// resource adds one desired resource to the status. res is a mutable copy, and before its previous inventory entry,
+// or nil. The calls are in the order of their dependencies.
 func (c *summarizer) resource(res *resource, before *v1alpha1.ResourceStatus) {
+	// Both before observe, which may replace the record of the resource.
 	drifted, known := c.plan.drifted(res), res.previous
 	o := responseReader{c}.observe(res, before)
 	responseReader{c}.rejected(res, o)
@@ -146,10 +160,12 @@ func (c *summarizer) resource(res *resource, before *v1alpha1.ResourceStatus) {
 	for _, d := range o.compared.Differences {
 		c.drifted[Leaf{res.object.ID, d.Path}] = true
 	}
+	// The missing object is drift of the leaf with the empty path.
 	if o.live == nil && !res.done {
 		c.drifted[res.leaf()] = true
 	}
 	historyWriter{c}.recordPendingDrift(res, before, o)
+	// Users count the fields that they hold, without the tracking metadata.
 	marks := comparer{&c.plan.facts}.marks()
 	if res.policy.Existed && marks > 0 {
 		marks++
@@ -217,7 +233,8 @@ func (c *summarizer) source() {
 	}
 }
 
-// reconciled runs the hooks of ApplicationPostReconcile.
+// reconciled runs the hooks of ApplicationPostReconcile, which may change the status. An error becomes a problem of
+// the Application. A preview runs no hooks.
 func (c *summarizer) reconciled() {
 	if c.plan.retiring || c.preview {
 		return
@@ -238,7 +255,8 @@ func (c *summarizer) isGoneOrReleased(old *pruneCandidate, outcome Outcome) bool
 	return left || (c.preview && old.change.Writes() && !c.plan.IsNoOp())
 }
 
-// pruned keeps a prune candidate in the inventory until it is gone.
+// pruned keeps a prune candidate in the inventory until it is gone. It also records for event and history that the
+// object was deleted or released.
 func (c *summarizer) pruned(old *pruneCandidate) {
 	outcome, attempted := c.outcomes[old.id]
 	if c.isGoneOrReleased(old, outcome) {
@@ -266,10 +284,12 @@ func (c *summarizer) pruned(old *pruneCandidate) {
 		}
 		problem = outcome.Problem
 		if problem == nil {
+			// The delete was accepted, and the object waits for its finalizers.
 			problem = decider{&c.plan.facts}.terminatingProblem(old.policy, old.id, live)
 			c.done = append(c.done, doneChange{action: Delete, id: old.id})
 			historyWriter{c}.recordRelease(old, v1alpha1.OutcomeDeleted)
 		}
+		// Its stage was not reached, or the plan is not executed.
 	} else if problem == nil {
 		problem = &Problem{Reason: v1alpha1.ReasonDeleting, Message: old.id.String() + " will be deleted when all other resources are in sync"}
 		switch {
@@ -287,6 +307,7 @@ func (c *summarizer) pruned(old *pruneCandidate) {
 // since then are removed.
 func (c *summarizer) keepInInventory(old *pruneCandidate, live map[string]any, problem *Problem) {
 	if r := old.previous; r != nil && r.Entry != nil && manifest.NestedString(live, "metadata", "deletionTimestamp") == "" {
+		// MaxInt appends the record, because the object has no position among the desired resources.
 		c.extra = append(c.extra, extra{math.MaxInt, r})
 	}
 	status := old.status
@@ -295,6 +316,7 @@ func (c *summarizer) keepInInventory(old *pruneCandidate, live map[string]any, p
 		status.Reason = problem.Reason
 	}
 	status.Health, _ = healthOf(c.plan.in.Application, live)
+	// For an object that only the annotation named, the inventory gets the UID now.
 	if claim.IsTrackedBy(c.plan.in.Application, old.id, live) {
 		status.UID = types.UID(manifest.NestedString(live, "metadata", "uid"))
 	}

@@ -36,6 +36,7 @@ type Outcome struct {
 
 // Result is the result of a plan whose changes were executed.
 type Result struct {
+	// Status is complete: it replaces the status of the Application.
 	Status v1alpha1.ApplicationStatus
 	// Memory is the state for the next plan. It is kept in the process, because it has accepted forms of
 	// Secret values.
@@ -61,11 +62,14 @@ type Event struct {
 	Redacted string
 }
 
+// summarizer builds a Result from a plan and its outcomes. It is used once, by one goroutine.
 type summarizer struct {
 	// plan is a copy whose memory and warnings are updated.
-	plan     *Plan
-	now      metav1.Time // truncated to seconds
-	at       time.Time
+	plan *Plan
+	now  metav1.Time // truncated to seconds
+	// at is the same time in full resolution, for durations.
+	at time.Time
+	// outcomes has only the changes that were attempted.
 	outcomes map[manifest.ID]Outcome
 	// preview is true to compute the status as if all changes had succeeded.
 	preview bool
@@ -74,13 +78,17 @@ type summarizer struct {
 	tokens []string // digests of callback tokens that are in the cluster
 	held   int      // leaves that are in sync
 	findings
-	warnings     []string
-	done         []doneChange
+	// warnings are for the event, which they make a warning.
+	warnings []string
+	// done has the changes that were made, for the event.
+	done []doneChange
+	// drifted has the leaves that are not in sync after the changes. pendingDrift has when and by whom.
 	drifted      map[Leaf]bool
 	pendingDrift map[Leaf]PendingDrift
 	// acceptedForms has the API server's forms of written values that are accepted from now on.
 	acceptedForms map[Leaf]delta.Value
-	extra         []extra
+	// extra has records that are added to the status last, while they fit.
+	extra []extra
 }
 
 // The writers of the parts of a result. They share the state of the summarizer, and read what earlier ones have written.
@@ -106,6 +114,7 @@ type findings struct {
 	unrestored     []UnrestoredField
 }
 
+// resourceProblem is a Problem with its resource. The ID is zero for a problem of the Application itself.
 type resourceProblem struct {
 	id manifest.ID
 	*Problem
@@ -113,16 +122,19 @@ type resourceProblem struct {
 
 // resourceResult is the state of a desired resource after its change.
 type resourceResult struct {
-	live     map[string]any // nil if no object belongs to the resource
+	live map[string]any // nil if no object belongs to the resource
+	// compared is the comparison with the response, or the planned one if nothing was written.
 	compared delta.Comparison
 	problem  *Problem
 	// wrote is true if the API server returned a response to the controller's create or patch.
-	wrote  bool
+	wrote bool
+	// action is the action of the outcome; empty if no change was attempted.
 	action Action
 }
 
 // extra is a record that is added to the status if it fits.
 type extra struct {
+	// index is the position of the record that it replaces. If there is none, the record is appended.
 	index  int
 	record *record.Record
 }
@@ -140,7 +152,8 @@ const (
 type doneChange struct {
 	action Action
 	id     manifest.ID
-	paths  []string
+	// paths are the changed fields: those of the redacted event.
+	paths []string
 	// told are the paths with a description of what happened to each.
 	told []string
 }

@@ -16,6 +16,7 @@ type verdict struct {
 	status  metav1.ConditionStatus
 	reason  string
 	message string
+	// stalled is true if only a user can help. The condition Stalled then has the same reason.
 	stalled bool
 }
 
@@ -62,6 +63,7 @@ func (c conditionWriter) conditions() {
 	case len(c.plan.in.StaleKinds) > 0: // otherwise the last-applied state is still held
 		c.set(v1alpha1.ConditionHeld, staleVerdict(c.plan.in.StaleKinds))
 	}
+	// kstatus: at most one of Reconciling and Stalled is present. A plan that is not executed has neither.
 	working := ready.status != metav1.ConditionTrue && !c.plan.IsNoOp()
 	stuck := rendered.stalled || held.stalled
 	c.setWhile(v1alpha1.ConditionReconciling, working && !stuck, ready)
@@ -95,6 +97,7 @@ func (c conditionWriter) deleting() {
 	c.setWhile(v1alpha1.ConditionStalled, ready.stalled, ready)
 }
 
+// rendered returns the verdict on the input: whether the spec is valid, and its template could be translated.
 func (c conditionWriter) rendered() verdict {
 	if p := c.plan.Invalid; p != nil {
 		return falseVerdict(p.Reason, p.Error(), p.Stalled())
@@ -120,6 +123,7 @@ func staleVerdict(why []*Problem) verdict {
 	return verdict{status: metav1.ConditionUnknown, reason: why[0].Reason, message: message, stalled: why[0].Stalled()}
 }
 
+// contestedVerdict returns the verdict while leaves are contested. Its message has no values, which may be secret.
 func contestedVerdict(contested []v1alpha1.ContestedField) verdict {
 	messages := make([]string, len(contested))
 	for i, f := range contested {
@@ -136,6 +140,8 @@ func contestedVerdict(contested []v1alpha1.ContestedField) verdict {
 	return falseVerdict(v1alpha1.ReasonContested, shorten(list(messages), 4096), false)
 }
 
+// heldVerdict returns the verdict on whether all held fields are in sync. Problems of resources have precedence, then
+// stalled watches, contests, and the mode. The reason is that of the first stalled problem, or else of the first.
 func (c conditionWriter) heldVerdict() verdict {
 	if len(c.problems) > 0 {
 		worst := c.problems[0]
@@ -171,6 +177,9 @@ func (c conditionWriter) heldVerdict() verdict {
 	return trueVerdict(v1alpha1.ReasonHeld, count(c.held, "field")+" in sync")
 }
 
+// healthy returns the verdict on whether all resources are current. It never stalls, because the health of an
+// object changes without a change of the Application. The reason is that of the last resource that has failed, or
+// else of the first.
 func (c conditionWriter) healthy() verdict {
 	if len(c.unhealthy) == 0 {
 		return trueVerdict(v1alpha1.ReasonHealthy, count(len(c.plan.resources), "resource")+" current")
@@ -186,6 +195,7 @@ func (c conditionWriter) healthy() verdict {
 	return falseVerdict(worst.Reason, shorten(list(messages), 4096), false)
 }
 
+// set sets a condition. Its transition time changes only if its status does.
 func (c conditionWriter) set(kind string, v verdict) {
 	apimeta.SetStatusCondition(&c.result.Status.Conditions, metav1.Condition{
 		Type: kind, Status: v.status, Reason: v.reason, Message: v.message,

@@ -32,6 +32,7 @@ func (p *Plan) PendingCreates(keep bool) (value string, changed bool) {
 	if keep {
 		pending = writeAhead{p}.mergePendingCreates(before, pending)
 	}
+	// A plan that writes none of these objects leaves the annotation, which costs a request.
 	if !needed || slices.Equal(pending.Objects, before.Objects) && observer.Equal(pending.States, before.States) {
 		return text, false
 	}
@@ -43,6 +44,7 @@ func (p *Plan) PendingCreates(keep bool) (value string, changed bool) {
 // names. It keeps their states, because an object that appears later has the state with which it was about
 // to be created.
 func (p writeAhead) mergePendingCreates(before, pending record.PendingCreates) record.PendingCreates {
+	// Named objects keep their new states, which newPendingCreates has merged with the earlier ones.
 	there := sets.New(pending.Objects...)
 	for _, name := range before.Objects {
 		if !there.Has(name) {
@@ -66,6 +68,7 @@ func (p writeAhead) newPendingCreates() (pending record.PendingCreates, needed b
 		if !res.policy.Creates || !p.unrecorded(p.statuses[res.object.ID]) {
 			continue
 		}
+		// All unrecorded objects are named, not only those that are written now: the value replaces the earlier one.
 		needed = needed || res.change.Writes()
 		pending.Objects = append(pending.Objects, record.Identity(res.object.ID))
 		if state := res.creating(); state != nil {
@@ -84,13 +87,14 @@ func (p writeAhead) newPendingCreates() (pending record.PendingCreates, needed b
 }
 
 // unnamed returns the resources that are about to be written, are not in the inventory, and do not fit into
-// the annotation.
+// the annotation. The annotation then names none, so the inventory names all of them.
 func (p writeAhead) unnamed() (unnamed []*resource) {
 	pending, needed := p.newPendingCreates()
 	length := 0
 	for _, name := range pending.Objects {
 		length += len(name) + len(`"",`)
 	}
+	// Compressing is avoided if the names fit uncompressed.
 	if !needed || base64.StdEncoding.EncodedLen(length+1024) <= p.room() || (record.PendingCreates{Objects: pending.Objects}).Pack(p.room()) != "" {
 		return nil
 	}

@@ -28,11 +28,14 @@ import (
 //	none, or no longer owned                      removed from the inventory
 //
 // Decide writes nothing and does not change its input.
+//
+// The result has Invalid set, and no changes, if the input cannot be used. One mistake rejects the whole input.
 func Decide(in Input) *Plan {
 	p := newPlan(in)
 	if p.Invalid = cmp.Or(intent.UnsupportedProblem(in.Application), intent.IncompleteProblem(in.Application)); p.Invalid != nil {
 		return p
 	}
+	// A restored translation must have its Secret values before it is rendered.
 	p.unmask()
 	r, problem := intent.Render(p.intent())
 	if problem != nil {
@@ -41,6 +44,7 @@ func Decide(in Input) *Plan {
 	}
 	p.given, p.Warnings = r.Warnings, slices.Clip(r.Warnings)
 	resources := p.desired(r)
+	// The status records resources in the order of the manifests, so a record is compared with its manifest first.
 	records := record.Read(in.Application, in.Kinds, func(i int) (map[string]any, *observer.Schema) {
 		if i >= len(resources) {
 			return nil, nil
@@ -49,6 +53,7 @@ func Decide(in Input) *Plan {
 	})
 	accepted := acceptedOf(in)
 	p.statuses = record.ByID(in.Application.Status.Resources)
+	// The annotation is compressed, so it is only read if it can name an object that the status does not have.
 	if p.mayHaveCreated(r.Objects) {
 		record.AddCreated(records, in.Application, in.Kinds)
 	}
@@ -59,12 +64,15 @@ func Decide(in Input) *Plan {
 		desired[id] = true
 		res.previous, res.accepted = records[id], accepted[id]
 		decider{&p.facts}.decide(res, p.in.Live[id])
+		// The order is that of the manifests. Summarize writes the status in this order, too.
 		p.resources = append(p.resources, res)
 		p.Warnings = slices.Concat(p.Warnings, res.newElementWarnings(), res.warnings)
 	}
+	// Only now are all baselines known. They share one limit.
 	p.limitBaselines()
 	p.Warnings = append(p.Warnings, unrestorableWarnings(p.resources)...)
 	if p.Invalid = sizeProblem(p); p.Invalid != nil {
+		// Without resources, Summarize cannot write a status that does not fit.
 		p.resources = nil
 		return p
 	}
@@ -76,6 +84,7 @@ func Decide(in Input) *Plan {
 }
 
 // desired returns the desired resources, before any live object is considered.
+// The policy is that of the spec: decide adapts it to the live object.
 func (f *facts) desired(r intent.Rendering) []*resource {
 	resources := make([]*resource, len(r.Objects))
 	for i, object := range r.Objects {
@@ -100,6 +109,7 @@ func newPlan(in Input) *Plan {
 	if in.Memory != nil {
 		memory = *in.Memory
 	}
+	// The maps are shared with the caller's State. Decisions never change them: see State.with and State.clone.
 	in.Memory = &memory
 	return &Plan{facts: facts{in: in, hooks: hooked(in)}}
 }
@@ -117,11 +127,13 @@ func (p *Plan) WithFields(fields []v1alpha1.ResourceFields) *Plan {
 	in := p.in
 	in.Application = in.Application.DeepCopy()
 	in.Application.Spec.Fields = fields
+	// Another generation than the status describes: what differs is then a change of the spec, not drift.
 	in.Application.Generation++
 	return Decide(in)
 }
 
 // EditFields returns spec.fields after an edit of the fields of a resource: see intent.EditFields.
+// The plan determines the resources to which a name or wildcard can apply. It does not change.
 func (p *Plan) EditFields(id manifest.ID, edit intent.Edit) (fields []v1alpha1.ResourceFields, notes []string, err error) {
 	ids := make([]manifest.ID, len(p.Changes))
 	for i, change := range p.Changes {

@@ -13,7 +13,7 @@ import (
 // serverDefaults are default values of the API server. The key is the name of the field, with the name of
 // its parent if that matters. managedFields attributes a default to the client that created the object, as
 // if the client had set it. Only applied fields are known to be set by a client. Kubernetes publishes no
-// such list for its own kinds.
+// such list for its own kinds. An integer is an int64, as in decoded objects.
 var serverDefaults = map[string][]any{
 	// Pods
 	"terminationMessagePath": {"/dev/termination-log"}, "terminationMessagePolicy": {"File"},

@@ -7,12 +7,15 @@ import (
 )
 
 // deletions writes the count of deletions to the status. It does not change it until a deletion begins, or waits
-// for a confirmation.
+// for a confirmation. While confirmed deletions are in progress, the status has the digest of the remaining objects,
+// so that a deletion in several stages needs one confirmation.
+// Source: docs/semantics.md, "How much a change can delete".
 func (c *summarizer) deletions() {
 	if c.plan.retiring {
 		return
 	}
 	d, was := c.plan.deletions, c.result.Status.Deletions
+	// The remaining objects have another digest than those that the user confirmed.
 	left := slices.DeleteFunc(slices.Clone(d.due), c.hasBegun)
 	begun := len(d.due) - len(left)
 	hasProgress := begun+len(d.begun) > 0

@@ -25,7 +25,9 @@ const deletionWindow = 10 * time.Minute
 const leastMaxDeletions = 5
 
 // limitDeletions decides whether the objects that are no longer desired can be deleted. Unless spec.maxDeletions
-// or a user allows all of these deletions, it removes all of them from the plan.
+// or a user allows all of these deletions, it removes all of them from the plan. It never deletes some of them: a
+// change that deletes too much may be a mistake as a whole.
+// Source: docs/semantics.md, "How much a change can delete".
 func (p *pruner) limitDeletions() {
 	d := &p.deletions
 	for _, old := range p.pruned {
@@ -40,6 +42,7 @@ func (p *pruner) limitDeletions() {
 	app, digest := p.in.Application, deletionDigest(d.due)
 	for _, known := range []string{digest, deletionDigest(d.due, d.begun)} { // the process may have ended before it wrote the status
 		was := app.Status.Deletions
+		// A user confirms with the annotation. The status has the digest while confirmed deletions are in progress.
 		d.confirmed = d.confirmed || app.Annotations[v1alpha1.AnnotationConfirm] == known || was != nil && was.Confirmed == known
 	}
 	allowed := maxDeletions(app, int(d.count.Objects))
@@ -51,6 +54,7 @@ func (p *pruner) limitDeletions() {
 		Command: fmt.Sprintf("holdfast reconcile %s -n %s --confirm %s", app.Name, app.Namespace, digest),
 	}
 	for _, old := range d.due {
+		// keep shares the remedy, so that a condition has it once.
 		old.keep(remedy)
 	}
 }
@@ -67,7 +71,7 @@ func (old *pruneCandidate) keep(remedy v1alpha1.Remedy) {
 }
 
 // isDue reports whether to delete an object, or to restore it if it is shared, now or when it is no longer
-// blocked. Drift does not change the result.
+// blocked. Drift does not change the result, so that the digest that a user confirms does not change either.
 func (p *pruner) isDue(old *pruneCandidate) bool {
 	blocked := p.in.Blocked[old.id]
 	isBlocked := blocked != nil && old.change.Problem == blocked && old.status.UID != "" &&
@@ -81,7 +85,8 @@ func (p *pruner) isDue(old *pruneCandidate) bool {
 	return old.change.Action == Delete || isBlocked && !p.orphaned(old)
 }
 
-// hasBegun reports whether the deletion of an object has begun, although the status does not have that.
+// hasBegun reports whether the deletion of an object has begun, although the status does not have that. The process
+// may have ended between the request and the status.
 func (p *pruner) hasBegun(old *pruneCandidate) bool {
 	isReleased := old.change.Action == Unchanged && old.change.Problem == nil
 	switch {
@@ -124,7 +129,8 @@ func (p *pruner) deletionCount() (count v1alpha1.DeletionCount) {
 	return count
 }
 
-// maxDeletions returns how many of a number of objects can be deleted without a confirmation.
+// maxDeletions returns how many of a number of objects can be deleted without a confirmation. A percentage is
+// rounded down.
 func maxDeletions(app *v1alpha1.Application, objects int) int {
 	limit := app.Spec.MaxDeletions
 	switch {
@@ -159,7 +165,7 @@ func (p *pruner) deletionRefusal(allowed int) string {
 }
 
 // deletionDigest returns the digest of the identities and UIDs of objects, with which a user confirms to delete
-// them.
+// them. It does not depend on their order. An object that was created again has another UID, and thus another digest.
 func deletionDigest(parts ...[]*pruneCandidate) string {
 	var lines []string
 	for _, old := range slices.Concat(parts...) {

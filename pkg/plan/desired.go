@@ -15,20 +15,24 @@ import (
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
-// decide decides the change of one desired resource, given its live object.
+// decide decides the change of one desired resource, given its live object; nil if there is none. The result is in
+// res.change. The resource must be fresh: a second decision of it would start from the raised list maximums.
 func (p decider) decide(res *resource, live map[string]any) {
 	id := res.object.ID
+	// Before anything else, because this replaces the manifest and the schema.
 	if p.in.Memory.RejectedChanges[id] != nil && live != nil {
 		p.keepLast(res, live)
 	}
 	res.policy, res.problem = p.withLive(claim.DesiredPolicy(p.in.Application, res.object.Ownership), id, live)
 	res.change = Change{Action: Unchanged, Shared: res.policy.Claims, ID: id, APIVersion: res.object.APIVersion, resource: res}
+	// The record of a create applies only to an object of the Application, not to one that it is about to adopt.
 	res.computeDesired(res.policy.Claims || live != nil && res.policy.Writes && (!res.policy.Adopts() || res.policy.Reclaimed))
 	res.problem = cmp.Or(res.problem, p.sourceProblem(id))
 	switch {
 	case live == nil:
 		p.decideAbsent(res)
 	case res.problem != nil:
+	// A patch could succeed, but the object disappears with it.
 	case manifest.NestedString(live, "metadata", "deletionTimestamp") != "":
 		res.live = live
 		res.problem = p.terminatingProblem(res.policy, id, live)
@@ -40,7 +44,8 @@ func (p decider) decide(res *resource, live map[string]any) {
 	res.change.Problem = res.problem
 }
 
-// decideAbsent decides the change of a resource whose object does not exist.
+// decideAbsent decides the change of a resource whose object does not exist. The order of the cases is the order of
+// precedence of the reasons not to create it.
 func (p decider) decideAbsent(res *resource) {
 	id := res.object.ID
 	res.problem = cmp.Or(p.in.Blocked[id], res.problem)
@@ -75,6 +80,7 @@ func (p decider) decideLive(res *resource) {
 	p.findServerElements(res)
 	res.judged = true
 	p.correct(res)
+	// The object is compared nevertheless, so that drift is reported and the records remain.
 	if blocked := p.in.Blocked[id]; blocked != nil {
 		res.problem = blocked
 		res.change.Action, res.change.Guards, res.change.Patch, res.change.ReadFirst = Unchanged, nil, nil, false
@@ -90,6 +96,7 @@ func (p decider) findServerElements(res *resource) {
 	case !res.policy.Removes:
 	case res.isNewlyAdopted(status):
 		res.entry.FindSurplus(res.kind, res.desired, res.live)
+	// The live object counts as the response to a create whose response was lost.
 	case p.unrecorded(status), res.previous == nil && !res.policy.Adopts() && p.in.Application.UID != "":
 		res.recordServerElements(res.live)
 	case releasePass(p).releasesFields(res):
@@ -108,13 +115,15 @@ func (res *objectState) recordServerElements(live map[string]any) {
 		res.entry.RaiseSurplus(res.kind, res.desired, live)
 		return
 	}
+	// Elements beyond the state that was sent came from the API server. Those that only the new manifest lacks did not.
 	before := r.Entry.Copy()
 	before.FindSurplus(res.kind, r.Desired, live)
 	res.entry.KeepSurplus(res.kind, res.desired, before, r.Desired)
 }
 
 // keepServerKeys keeps the keys that the API server added to closed maps in its response to a write. It
-// skips keys that another client wrote, and keys whose removal is deferred.
+// skips keys that another client wrote, and keys whose removal is deferred. If the response has no managedFields,
+// no key counts as written by another client.
 func (res *resource) keepServerKeys(app *v1alpha1.Application, answer map[string]any) {
 	foreign := writer.ForeignTo(app, answer)
 	res.entry.KeepServerKeys(res.kind, res.desired, answer, func(path *observer.Path) bool {
@@ -130,6 +139,7 @@ func (res *objectState) computeDesired(exists bool) {
 	res.entry = res.rendered.Raisable()
 	if r := res.previous; r != nil && (exists || !r.Created) {
 		previous = r.Desired
+		// Server-added elements and keys are kept only for whole objects: lists of shared objects have no maximum.
 		if res.policy.Creates {
 			res.entry.KeepSurplus(res.kind, res.object.Content, r.Entry, previous)
 			res.entry.KeepKeys(res.kind, res.object.Content, r.Entry, previous)
@@ -138,6 +148,8 @@ func (res *objectState) computeDesired(exists bool) {
 	res.desired = res.entry.Desired(res.kind, res.object.Content, visibleOf(res.object.ID, previous))
 }
 
+// create decides to create an object. The body has free fields and learned values, too. Fallback is set only if the
+// body has learned values, because then the API server may accept the manifest alone.
 func (p decider) create(res *resource) {
 	app := p.in.Application
 	res.change.Action = Create
@@ -157,8 +169,11 @@ func (p decider) correct(res *resource) {
 	res.compared = comparer(p).compare(res, res.live)
 	res.drift = res.compared.Differences
 	if withdrawn.Correctable() || released.Correctable() && !res.prunes() {
+		// The patch only removes and restores. If a leaf changes its type, the old fields are restored before the new
+		// ones are written.
 		res.compared.Differences = nil // the next patch corrects the others
 	}
+	// Baselines depend on the differences that remain, so they are recorded after the release.
 	if baselinePass(p).recordsBaselines(res) {
 		baselinePass(p).recordBaselines(res)
 		for _, left := range res.letting.baseline {
@@ -176,8 +191,10 @@ func (p decider) correct(res *resource) {
 // decidePatch decides which patch corrects the differences of a resource, and whether it is sent now.
 func (p decider) decidePatch(res *resource) {
 	app, id := p.in.Application, res.object.ID
+	// Watches drop managedFields, so a removal that depends on writers needs a read of the object.
 	unsure := res.compared.NeedsManagedFields || res.letting.needsManagedFields && writer.ForeignTo(app, res.live) == nil
 	res.change.ReadFirst = unsure && res.policy.Removes
+	// Adopting is writing the tracking metadata. Without it, nothing else may be written.
 	if res.policy.Adopts() {
 		if waits, problem := p.deferTracking(res); waits {
 			res.problem = cmp.Or(res.problem, problem)
@@ -187,12 +204,14 @@ func (p decider) decidePatch(res *resource) {
 	if !res.compared.Correctable() {
 		return
 	}
+	// The status of a new holder decides about its claims, and it was not gathered yet.
 	if holder := claimPass(p).unknownHolder(res.live); holder != "" && res.policy.Claims {
 		res.problem = &Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("%s: Application %s now holds fields of it", id, holder)}
 		return
 	}
 	res.change.Action = Update
 	res.change.Guards, res.change.Patch = res.compared.Patch(res.change.UID, res.change.ResourceVersion)
+	// A claim can be written next to those of others, but an owned object must still be owned.
 	if !res.policy.Claims {
 		res.change.Guards = append(res.change.Guards, p.ownership(res)...)
 	}
@@ -218,6 +237,7 @@ func (p decider) assignFields(res *resource) {
 		res.deferredTo = claim.FirstUnnamed(p.in.Precedence[id], res.live)
 		claimPass(p).excludeClaimed(res, res.entry.Leaves(res.kind, res.desired))
 		res.policy.Begins = !claim.Holds(app, res.live) && !slices.ContainsFunc(res.leaves, func(path string) bool { return baselinePass(p).wasHeld(res, path) })
+	// An owned object that others share. Without this case, leaves is not set, and no field counts as claimed.
 	case claim.IsHeldByOthers(app, res.live), p.statuses[id] != nil && len(p.statuses[id].WaitsFor) > 0:
 		claimPass(p).excludeClaimed(res, res.entry.Leaves(res.kind, res.desired))
 	}
@@ -241,7 +261,8 @@ func (p decider) needsContender(res *resource) bool {
 	})
 }
 
-// leftOverProblem returns the Problem of drift that the comparison leaves uncorrected, or nil.
+// leftOverProblem returns the Problem of drift that the comparison leaves uncorrected, or nil. A rejection has
+// precedence over a short list, and that over a value outside of its rule.
 func (p decider) leftOverProblem(id manifest.ID, compared delta.Comparison) *Problem {
 	if problem := p.refusal(id, compared); problem != nil {
 		return problem
@@ -263,6 +284,7 @@ func outsideProblem(id manifest.ID, compared delta.Comparison) *Problem {
 	return problem
 }
 
+// lengthProblem returns the Problem of lists below their minimum for which no further element is known, or nil.
 func lengthProblem(id manifest.ID, compared delta.Comparison) *Problem {
 	if len(compared.TooShort) == 0 {
 		return nil

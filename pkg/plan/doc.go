@@ -3,15 +3,23 @@
 // returns the new status. The controller executes plans, the command line prints them, and golden files
 // record them, so the three always agree.
 //
-// The package does not access a cluster or a clock.
+// The package does not access a cluster or a clock. It keeps these invariants:
 //
-//	p := plan.Decide(plan.Input{Application: &app, Live: live, Kinds: intent.Offline()})
-//	for _, change := range p.Changes {
-//		fmt.Println(change.Action, change.ID)
-//	}
-//	// Output:
-//	// update ConfigMap default/settings
-//	// create ConfigMap default/more
+//   - A Plan never changes. Replan and Summarize return new values, so a retry starts from the same decision.
+//
+//   - Equal inputs give equal plans, and equal outcomes give equal statuses.
+//
+//   - A record of what to remove leaves the status only when the removal is done.
+//
+//   - Statuses, events, messages and views mask the values of Secrets. Only requests have them.
+//
+//     p := plan.Decide(plan.Input{Application: &app, Live: live, Kinds: intent.Offline()})
+//     for _, change := range p.Changes {
+//     fmt.Println(change.Action, change.ID)
+//     }
+//     // Output:
+//     // update ConfigMap default/settings
+//     // create ConfigMap default/more
 //
 // Its layers, from the top down. A layer only uses the layers below it:
 //
@@ -31,9 +39,10 @@
 //	             resource (gone.go one whose object is gone, own.go which claim.Policy applies,
 //	             rejection.go a rejected change, newelement.go elements that a shared object
 //	             lacks), prune.go one that is no longer desired, deletions.go whether it can be
-//	             deleted, stages.go whether it waits for an earlier stage; again.go decides a resource again; ahead.go and creating.go return
-//	             the write-ahead records; restored.go renders from the status if a template is
-//	             not available; compareonly.go has what an observe-only Application shows
+//	             deleted, stages.go whether it waits for an earlier stage; again.go decides a
+//	             resource again; ahead.go and creating.go return the write-ahead records;
+//	             restored.go renders from the status if a template is not available;
+//	             compareonly.go has what an observe-only Application shows
 //	passes       claims.go assigns the fields of shared objects, recordedclaims.go has the claims
 //	             in statuses; compare.go compares a resource with its object; release.go
 //	             (branch.go, merge.go) restores the values of released fields, unless they are lent

@@ -21,6 +21,7 @@ func (c eventWriter) event() {
 	if len(c.done)+len(c.unrestored) == 0 && len(c.warnings) == 0 && len(c.notes) == 0 && stuck == nil {
 		return
 	}
+	// Later reasons override earlier ones. A new stall is the most important one.
 	parts, plain := c.described(true), c.described(false)
 	reasons := map[Action]string{Create: "Created", Update: "Corrected", Delete: "Deleted", release: "Released", adopt: "Adopted", hold: "Held", onlyObserve: "Observed"}
 	reason := "Changed"
@@ -85,6 +86,8 @@ func (c eventWriter) newlyStalled() *metav1.Condition {
 	return now
 }
 
+// describeDone returns the changes with one action in words, or "" if there are none. It names at most three objects,
+// and three fields of each. whole adds values and writers.
 func describeDone(done []doneChange, action Action, word string, whole bool) string {
 	const shown = 3
 	var names []string
@@ -150,7 +153,8 @@ func inline(v delta.Value) string {
 	return shorten(string(raw), 80)
 }
 
-// Merge combines two events that would be emitted one right after the other. Either may be nil.
+// Merge combines two events that would be emitted one right after the other, e first. Either may be nil. A warning
+// decides the reason, and otherwise different reasons become Changed. Neither event changes.
 func (e *Event) Merge(other *Event) *Event {
 	switch {
 	case e == nil:

@@ -13,8 +13,10 @@ import (
 // passes over a resource have nothing else, so that no pass depends on what the plan has decided about other
 // resources.
 type facts struct {
-	in       Input // ContestPolicy and Memory are set
-	hooks    *hooks.Hooks
+	in Input // ContestPolicy and Memory are set
+	// hooks has the engine's own steps around those of the input.
+	hooks *hooks.Hooks
+	// statuses has the inventory entries before the plan. It is nil until the manifests are rendered.
 	statuses map[manifest.ID]*v1alpha1.ResourceStatus
 	unknown  []manifest.ID  // Secrets whose values only the template source has
 	retiring bool           // the Application is being deleted
@@ -43,7 +45,8 @@ func (f *facts) IsNoOp() bool { return f.Suspended() || f.IsObserveOnly() }
 // restored reports whether the manifests are from the status, because their source is not available.
 func (f *facts) restored() bool { return f.in.Source != nil && f.in.Source.Restored }
 
-// isSameSpec reports whether the status describes the current spec.
+// isSameSpec reports whether the status describes the current spec. A new translation of the same template counts
+// as another spec.
 func (f *facts) isSameSpec() bool {
 	app, source := f.in.Application, f.in.Source
 	return app.Generation == app.Status.ObservedGeneration && (source == nil || source.ManifestDigest() == app.Status.ManifestDigest)
@@ -56,7 +59,8 @@ func (f *facts) unrecorded(status *v1alpha1.ResourceStatus) bool {
 	return f.in.Application.UID != "" && (status == nil || status.UID == "")
 }
 
-// mayHaveCreated reports whether an object exists, or may exist, that the status does not record.
+// mayHaveCreated reports whether an object exists, or may exist, that the status does not record. It needs
+// statuses to be set.
 func (f *facts) mayHaveCreated(objects []manifest.Object) bool {
 	for id := range f.in.Live {
 		if f.unrecorded(f.statuses[id]) {
@@ -84,15 +88,18 @@ type releasePass struct{ *facts }
 // pruner decides about the resources that are no longer desired.
 type pruner struct {
 	*facts
+	// The decisions are collected here, and moved to the Plan when they are complete.
 	pruneSet
 
+	// warnings are about objects that are not changed, and about values that are not restored.
 	warnings []string
 }
 
 // originPass finds the users who made writes.
 type originPass struct{ *facts }
 
-// previousLeaves returns the leaves that the record holds. known is false if there is no record.
+// previousLeaves returns the paths that the record holds, and those of maps and lists that it holds as existing.
+// known is false if there is no record, or one without a valid schema.
 func (res *resourceInput) previousLeaves() (leaves []string, known bool) {
 	r := res.previous
 	if r == nil || r.Entry == nil {

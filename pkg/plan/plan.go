@@ -35,6 +35,7 @@ type Input struct {
 	UnresolvedSelections map[int]*Problem
 	Others
 	Observations
+	// Kinds has the types and scopes of kinds: those of the API server, or the built-in ones.
 	Kinds intent.Kinds
 	// Source has the manifests that spec.tosca or spec.csar was translated into.
 	Source *intent.Source
@@ -43,8 +44,10 @@ type Input struct {
 	// Hooks are called in addition to the engine's own steps; nil for none.
 	Hooks *hooks.Hooks
 	// Callback describes how workloads reach the controller, if that is known.
-	Callback      hooks.Callback
-	Memory        *State
+	Callback hooks.Callback
+	// Memory is the State after the last plan; nil for none. newPlan copies it, but not its maps.
+	Memory *State
+	// ContestPolicy decides when fields are contested. The zero value means DefaultContestPolicy.
 	ContestPolicy ContestPolicy
 	// Normalize returns an object in the normal form of the API server, or nil if the kind is
 	// not built in. If it is nil, no kind is.
@@ -97,8 +100,10 @@ const (
 
 // Change is the planned action for one resource.
 type Change struct {
-	Action     Action
-	ID         manifest.ID
+	// Action is the request that executes the change. Update is always one patch, also to release an object.
+	Action Action
+	ID     manifest.ID
+	// APIVersion is the version in the manifest, or in the inventory if the object is no longer desired.
 	APIVersion string
 	// Prune is true for a resource that is no longer desired.
 	Prune bool
@@ -172,9 +177,11 @@ type Plan struct {
 	// and nothing may be deleted.
 	Invalid *Problem
 
+	// facts and pruneSet are embedded, so that a Plan has the methods of its input.
 	facts
 	pruneSet
-	given     []string // warnings about the input only
+	given []string // warnings about the input only
+	// resources has the desired resources in the order of the manifests; Changes has them by stage.
 	resources []*resource
 }
 
@@ -198,14 +205,18 @@ type resource struct {
 	comparisons
 	sharing
 	originals
+	// letting is the decision about the fields that this resource no longer holds.
 	letting fieldRelease
 	// rejected is the rejected change of this resource; nil if there is none. While it is deferred, this
 	// resource has the last-applied state as its desired state, and aside has the new one.
 	rejected *RejectedChange
 	aside    *resource
-	problem  *Problem
+	// problem is the reason why the resource is not in sync; nil if there is none. decide copies it to change.
+	problem *Problem
+	// warnings belong in the condition Rendered.
 	warnings []string
-	change   Change
+	// change is the decision. Its field resource points back to this resource.
+	change Change
 }
 
 // objectState is an object as it is desired and as it is in the cluster.
@@ -227,8 +238,11 @@ type resourceInput struct {
 
 // desiredState is the state that the object is compared with.
 type desiredState struct {
-	entry    *observer.Schema // the schema of the spec, with the server-added elements of lists
-	desired  map[string]any
+	// entry is a copy for this resource, because the decision raises list maximums in it.
+	entry *observer.Schema // the schema of the spec, with the server-added elements of lists
+	// desired is the manifest's own map for a default schema, which must not be changed.
+	desired map[string]any
+	// accepted has the accepted forms by path: those of the status, and of the memory for Secrets.
 	accepted delta.Accepted
 }
 
@@ -244,6 +258,7 @@ type liveState struct {
 
 // comparisons has the results of comparing the desired state with the live object.
 type comparisons struct {
+	// compared has the differences that the next patch corrects, including releases and tracking metadata.
 	compared delta.Comparison
 	// drift has all differences of the live object, and judged is true once it has been compared.
 	judged bool
@@ -265,6 +280,7 @@ type sharing struct {
 
 // originals has the held fields of an object with baselines, and their original values.
 type originals struct {
+	// leaves are the paths that the Application holds, without those in sharing.claimed.
 	leaves       []string
 	baseline     []v1alpha1.BaselineField
 	copies       []v1alpha1.BaselineField // baselines of other Applications, of leaves that this one waits for
@@ -273,9 +289,11 @@ type originals struct {
 	releasesNext []v1alpha1.BaselineField // baselines of the fields that the next patch releases
 }
 
-// fresh returns a copy of the resource from before any decision.
+// fresh returns a copy of the resource from before any decision. If the last-applied state replaces the rejected
+// one, the copy is of the rejected one: decide may replace it again.
 func (res *resource) fresh() *resource {
 	if res.aside != nil {
+		// aside has the manifest and schema of the spec, and the resource only those of the status.
 		res = res.aside
 	}
 	return &resource{objectState: objectState{resourceInput: res.resourceInput, desiredState: desiredState{accepted: res.accepted}}}
@@ -283,7 +301,8 @@ func (res *resource) fresh() *resource {
 
 // pruneCandidate is a resource in the inventory, or with the tracking metadata, that is no longer desired.
 type pruneCandidate struct {
-	id     manifest.ID
+	id manifest.ID
+	// status is the inventory entry. If only the tracking metadata shows the object, it has only the reference.
 	status v1alpha1.ResourceStatus
 	// previous is the record of the resource; nil if there is none.
 	previous *record.Record
@@ -304,8 +323,8 @@ type pruneSet struct {
 
 // deletions is the decision whether the objects that are no longer desired can be deleted.
 type deletions struct {
-	// due has the objects to delete, and the shared ones to restore. begun has those of which the deletion has
-	// begun, although no status has that.
+	// due has the objects to delete, and the shared ones to restore. begun has those whose deletion has begun,
+	// although no status records it.
 	due, begun []*pruneCandidate
 	// count has the deletions in the current window, including begun.
 	count v1alpha1.DeletionCount
@@ -334,6 +353,7 @@ type fieldRelease struct {
 
 // warn adds a warning while the plan is made.
 func (p *Plan) warn(text string) {
+	// A clone, because p.given can share its array with the warnings of the rendering.
 	p.given = append(slices.Clone(p.given), text)
 	p.Warnings = append(p.Warnings, text)
 }

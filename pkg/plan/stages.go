@@ -8,13 +8,14 @@ import (
 
 // awaitedObject is an object that later stages wait for.
 type awaitedObject struct {
-	id    manifest.ID
+	id manifest.ID
+	// stage is the position in the creation order: see manifest.Stage.
 	stage int
 }
 
 // firstAwaited returns the object of the earliest stage that is not current, among those for which
-// spec.healthCheckExprs has expressions; nil if there is none. No other object stops later stages, not even one with built-in
-// expressions: it may need an object of a later stage to become current.
+// spec.healthCheckExprs has expressions; nil if there is none. No other object stops later stages, not even one
+// with built-in expressions: it may need an object of a later stage to become current.
 func (p decider) firstAwaited(resources []*resource) (first *awaitedObject) {
 	if len(p.in.Application.Spec.HealthCheckExprs) == 0 {
 		return nil
@@ -22,6 +23,7 @@ func (p decider) firstAwaited(resources []*resource) (first *awaitedObject) {
 	for _, res := range resources {
 		id, live := res.object.ID, p.in.Live[res.object.ID]
 		stage := manifest.Stage(id.GroupKind())
+		// A finished Job that is gone counts as current. Otherwise it would block later stages forever.
 		if first != nil && stage >= first.stage || writtenCheck(p.in.Application, id.GroupKind()) == nil || live == nil && p.isDone(res) {
 			continue
 		}
@@ -32,8 +34,9 @@ func (p decider) firstAwaited(resources []*resource) (first *awaitedObject) {
 	return first
 }
 
-// awaitsObject reports whether new objects of a stage wait for one of an earlier stage. An observe-only Application
-// creates none.
+// awaitsObject reports whether new objects of a stage wait for one of an earlier stage. Existing objects are
+// corrected without waiting. An observe-only Application creates none.
+// Source: docs/semantics.md, "Who writes".
 func (p decider) awaitsObject(stage int) bool {
 	return !p.IsObserveOnly() && p.awaited != nil && p.awaited.stage < stage
 }

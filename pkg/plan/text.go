@@ -5,6 +5,7 @@ import (
 	"strings"
 )
 
+// shorten returns a string of at most limit bytes. It cuts between characters, and marks the cut with an ellipsis.
 func shorten(s string, limit int) string {
 	if len(s) <= limit {
 		return s
@@ -15,6 +16,7 @@ func shorten(s string, limit int) string {
 // list joins the first five messages, with the number of the others.
 func list(messages []string) string { return listed(messages, 5) }
 
+// listed joins the first messages, with the number of the others. shown is how many it joins.
 func listed(messages []string, shown int) string {
 	if len(messages) <= shown {
 		return strings.Join(messages, "; ")
@@ -30,6 +32,7 @@ func bySuffix(manager string) string {
 	return " by " + manager
 }
 
+// count returns a number with its noun, in the plural unless the number is 1.
 func count(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

@@ -11,11 +11,15 @@ import (
 
 // Unit is a set of fields of an update that are corrected together or not at all.
 type Unit struct {
-	Path   string
+	// Path is the path of an element, a map or a single field, or delta.Root for the top-level fields.
+	Path string
+	// Fields are the differences in the unit, in the order of the change.
 	Fields []delta.Difference
 }
 
-// Units returns the units of an update. If the API server rejects one unit, it may accept the others.
+// Units returns the units of an update, without deferred fields, in the order of their first fields. If the API
+// server rejects one unit, it may accept the others.
+// Source: docs/semantics.md, "What the API server refuses".
 func (c Change) Units() []Unit {
 	var units []Unit
 	for _, d := range c.Fields {
@@ -44,6 +48,7 @@ func (u Unit) IsNamed(cause string) bool {
 // u. For example, if the API server rejects a binding's roleRef, the subjects are in the unit around it.
 func (u Unit) Around(causes []string) (unit string, ok bool) {
 	for _, cause := range causes {
+
 		if !u.IsNamed(cause) || strings.Contains(cause, "[") || slices.Contains(u.causes(), cause) || !isBelow(u.Path, cause) {
 			continue
 		}
@@ -55,6 +60,7 @@ func (u Unit) Around(causes []string) (unit string, ok bool) {
 	return "", false
 }
 
+// causes returns the fields of the unit in the form of error causes. Elements have their live index.
 func (u Unit) causes() (fields []string) {
 	for _, d := range u.Fields {
 		if d.LivePath() != nil {
