@@ -304,8 +304,8 @@ func (res *originals) dropBaselines(unrecorded []string) {
 	}
 }
 
-// unrestorableWarnings returns warnings about fields that rules are about to remove and that cannot be restored, in objects
-// whose fields are restored on release. Only the plan with the removal has this warning.
+// unrestorableWarnings returns warnings about fields that rules are about to remove and that cannot be restored, in
+// objects whose fields are restored on release. Only the plan with the removal has this warning.
 func unrestorableWarnings(resources []*resource) (warnings []string) {
 	for _, res := range resources {
 		if !res.policy.Restores || !res.policy.Existed {

@@ -91,7 +91,8 @@ type summarizer struct {
 	extra []extra
 }
 
-// The writers of the parts of a result. They share the state of the summarizer, and read what earlier ones have written.
+// The writers of the parts of a result. They share the state of the summarizer, and read the parts that earlier ones
+// have written.
 type (
 	responseReader  struct{ *summarizer } // interprets responses of the API server
 	statusWriter    struct{ *summarizer } // writes the inventory and the records

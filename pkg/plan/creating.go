@@ -32,7 +32,7 @@ func (p *Plan) PendingCreates(keep bool) (value string, changed bool) {
 	if keep {
 		pending = writeAhead{p}.mergePendingCreates(before, pending)
 	}
-	// A plan that writes none of these objects leaves the annotation, which costs a request.
+	// A plan that writes none of these objects needs no request to change the annotation.
 	if !needed || slices.Equal(pending.Objects, before.Objects) && observer.Equal(pending.States, before.States) {
 		return text, false
 	}

@@ -129,7 +129,8 @@ type Explanation struct {
 	Desired bool
 	// Missing is true if the object does not exist, so that all its fields are missing.
 	Missing bool
-	Fields  []Field
+	// Fields are in display order: metadata first, the status last.
+	Fields []Field
 }
 
 // Explain returns the state of every field of a resource, from the desired state, the live object and its
@@ -145,7 +146,7 @@ func (p *Plan) Explain(id manifest.ID, showSecrets bool) (Explanation, bool) {
 }
 
 // ExplainChange is like Explain for one of the plan's own changes. It saves the search for the change when
-// all changes are explained.
+// all changes are explained. A change of another plan would be explained with the live objects of this one.
 func (p *Plan) ExplainChange(change Change, showSecrets bool) Explanation {
 	id := change.ID
 	explained := Explanation{ID: id, Change: change, Missing: p.in.Live[id] == nil}
@@ -154,6 +155,7 @@ func (p *Plan) ExplainChange(change Change, showSecrets bool) Explanation {
 		explained.Desired = true
 		return explained // none of its fields is held any more
 	}
+	// Without an Application, so that the Application itself can be the writer of a field.
 	e.authors = writer.NewIndex(nil, e.live)
 	if res := change.resource; res != nil {
 		explained.Desired, explained.Default, explained.FieldsItem = true, res.entry.Default, intent.FieldsItem(res.entry)
@@ -165,6 +167,7 @@ func (p *Plan) ExplainChange(change Change, showSecrets bool) Explanation {
 			e.removals = append(e.removals, slices.DeleteFunc(slices.Clone(change.Fields), func(d delta.Difference) bool { return d.Desired.Set })...)
 		}
 		e.removals = append(e.removals, res.letting.restored...) // original values of released fields
+		// The same comparison as in the decision, but without the claimed fields removed: claim sets their state.
 		in := comparer{&p.facts}.comparison(res, e.live)
 		in.CompareOnly = p.IsObserveOnly()
 		delta.Walk(in, e.field)

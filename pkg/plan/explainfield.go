@@ -16,7 +16,8 @@ import (
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
-// field adds the explanation of a field that the walk has reached.
+// field adds the explanation of a field that the walk has reached. Later steps depend on the state that earlier ones
+// set: a removal, a claim of another Application, and then the reason.
 func (e *explainer) field(from delta.Field) {
 	if hides(from) || e.res != nil && e.live == nil && from.State == delta.StateFree {
 		return // a create only writes the fields of the manifest
@@ -26,6 +27,7 @@ func (e *explainer) field(from delta.Field) {
 		Path: from.Path.String(), Parent: from.Path.Parent().String(), State: FieldState(from.State),
 		Desired: from.Desired, Live: from.Live, Rule: from.Rule, Actors: Actors{Writer: e.writer(from)}, livePath: from.Path,
 	}
+	// The walk does not know the removal, because the object is released or the field was added by a hook.
 	if removal := e.removal(from.Path); removal != nil {
 		f.Path, f.Parent = pathIn(from.Path, removal), pathIn(from.Path.Parent(), removal)
 		if f.State, d = FieldRemoved, removal; removal.Desired.Set {
@@ -33,6 +35,7 @@ func (e *explainer) field(from delta.Field) {
 		}
 	}
 	e.settle(&f, from)
+	// The plan does not correct it, although the walk finds drift.
 	if e.claim(&f); f.State == FieldClaimed {
 		d = nil
 	}
@@ -49,6 +52,7 @@ func (e *explainer) field(from delta.Field) {
 		f.settleProfile(e.res.entry.ProfileOf(f.Path), e.remedy("hold it with `holdfast hold`"))
 	}
 	if !e.showSecrets {
+		// Last, because the steps above compare the values.
 		f.mask(e.id)
 	}
 	e.fields = append(e.fields, f)
@@ -64,7 +68,7 @@ func pathIn(path *observer.Path, removal *delta.Difference) string {
 	return removal.Path + strings.TrimPrefix(path.String(), chain[len(removed)-1].String())
 }
 
-// addRestored explains fields that do not exist and that are about to be restored.
+// addRestored explains fields that do not exist and that are about to be restored. The walk cannot reach them.
 func (e *explainer) addRestored() {
 	for _, d := range e.removals {
 		if d.Desired.Set && !d.Live.Set {
@@ -76,6 +80,7 @@ func (e *explainer) addRestored() {
 // settleProfile sets the profile that frees or holds a field. remedy is how to hold the field.
 func (f *Field) settleProfile(by *observer.ProfilePath, remedy string) {
 	switch {
+	// The profile does not decide about a field whose state contradicts it.
 	case by == nil, f.State == FieldMark, by.Free != (f.State == FieldFree):
 	case by.Free && f.Manifest.Set:
 		f.Profile, f.Why = by.Profile, "not held: "+intent.ProfileNote(by)+"; "+remedy
@@ -113,7 +118,8 @@ func (f *Field) markFree(from delta.Field) {
 	}
 }
 
-// stateOf returns the state of an observed field that has, or may have, a desired value.
+// stateOf returns the state of an observed field that has, or may have, a desired value. A contest has precedence
+// over tracking metadata.
 func (e *explainer) stateOf(f Field) FieldState {
 	switch {
 	case e.fight(f.Path).Contested():
@@ -131,7 +137,8 @@ func isMark(path string) bool {
 }
 
 // isAlike reports whether a free live value may be the API server's form of the manifest's value: the API
-// server omits empty values, and normalizes quantities.
+// server omits empty values, and normalizes quantities. The types of both values are unknown, so any two strings or
+// numbers that are equal quantities are alike.
 func isAlike(written, live delta.Value) bool {
 	if !live.Set {
 		return observer.Empty(written.Any)
@@ -160,6 +167,7 @@ func (f *Field) mask(id manifest.ID) {
 	}
 }
 
+// fight returns the contest record of a leaf, or nil. The leaf may have been corrected without being contested.
 func (e *explainer) fight(path string) *Contest {
 	if e.plan.in.Memory == nil {
 		return nil
@@ -181,6 +189,7 @@ func (e *explainer) reasonOf(f Field, d *delta.Difference) string {
 	switch {
 	case d != nil && d.ReportOnly:
 		return reportedWhy(f)
+	// Below the status. A report-only field has a rule.
 	case f.State == FieldReported && f.Rule == nil:
 		return "reported in the status, and never compared or written"
 	case f.State == FieldClaimed:
@@ -229,7 +238,8 @@ var stateWhy = map[FieldState]string{
 	FieldMark:     "in sync: tracking metadata of Holdfast",
 }
 
-// inPlaceWhy returns the reason why an observed field needs no correction.
+// inPlaceWhy returns the reason why an observed field needs no correction. remedy is how a user can set a field that
+// is not known yet.
 func inPlaceWhy(f Field, remedy string) string {
 	switch {
 	case stateWhy[f.State] != "":
@@ -261,6 +271,7 @@ func acceptedWhy(f Field) string {
 	return "in sync: this is the accepted form of the desired value"
 }
 
+// driftWhy returns the reason of drift, with what is done about it. The more specific reasons are first.
 func (e *explainer) driftWhy(f Field) string {
 	switch {
 	case e.live == nil && e.change.Problem == nil:
@@ -290,7 +301,8 @@ func (e *explainer) driftWhy(f Field) string {
 	}
 }
 
-// driftAction returns what is done about drift, or why nothing is done.
+// driftAction returns what is done about drift, or why nothing is done. done is a past participle, and because a
+// clause about the live value.
 func (e *explainer) driftAction(done, because string) string {
 	switch {
 	case e.plan.IsObserveOnly():

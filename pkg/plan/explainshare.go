@@ -14,7 +14,7 @@ import (
 )
 
 // claimsAt returns the other Applications that hold fields of a live object, by the JSON pointer of the
-// field.
+// field. The values are namespace/name. It omits claims on the whole object, and on fields that do not exist.
 func claimsAt(app *v1alpha1.Application, kind *kinds.Node, live map[string]any) map[string]string {
 	claims := map[string]string{}
 	for _, c := range claim.List(app, live) {
@@ -49,7 +49,8 @@ func (e *explainer) claim(f *Field) {
 }
 
 // onRelease describes what happens to a held field when it is released and the object is kept. If the field
-// cannot be restored, unrestorable is the reason.
+// cannot be restored, unrestorable is the reason. Both are "" if no original values are recorded for the object, if
+// the Application does not hold the field, or if its baseline is not recorded yet.
 func (e *explainer) onRelease(f Field) (text, unrestorable string) {
 	if e.res == nil || !(baselinePass{&e.plan.facts}).recordsBaselines(e.res) || e.live == nil || observer.IsKey(f.Path) || !slices.ContainsFunc(e.res.leaves, func(leaf string) bool { return observer.IsUnder(f.Path, leaf) }) {
 		return "", ""
@@ -75,6 +76,7 @@ func (e *explainer) onRelease(f Field) (text, unrestorable string) {
 	return stays + unrestorable, unrestorable
 }
 
+// writtenBy returns the clause about the client that wrote an original value, or "" if it is not known.
 func writtenBy(manager string) string {
 	if manager == "" {
 		return ""
@@ -82,4 +84,5 @@ func writtenBy(manager string) string {
 	return ", which " + manager + " had written"
 }
 
+// valueText returns a value as JSON, truncated for a sentence.
 func valueText(value any) string { return shorten(string(manifest.EncodeJSON(value)), 200) }

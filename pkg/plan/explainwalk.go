@@ -14,14 +14,15 @@ import (
 
 // explainer is a visitor of delta.Walk that collects fields. The patch results from the same walk.
 type explainer struct {
-	plan        *Plan
-	id          manifest.ID
-	res         *resource // nil if it is no longer desired
-	live        map[string]any
-	change      Change
-	removals    []delta.Difference // removals that the walk does not find
-	authors     *writer.Index
-	claims      map[string]string // other holders, by the JSON pointer of their field
+	plan     *Plan
+	id       manifest.ID
+	res      *resource // nil if it is no longer desired
+	live     map[string]any
+	change   Change
+	removals []delta.Difference // removals that the walk does not find
+	authors  *writer.Index
+	claims   map[string]string // other holders, by the JSON pointer of their field
+	// baseline has the original values in the status, and unrecorded the paths without one.
 	baseline    []v1alpha1.BaselineField
 	unrecorded  []string
 	showSecrets bool
@@ -33,6 +34,7 @@ func (e *explainer) removal(path *observer.Path) *delta.Difference {
 	if len(e.removals) == 0 {
 		return nil
 	}
+	// The removal of a map or element also removes the fields below it.
 	pointer := path.Pointer() + "/"
 	for i, d := range e.removals {
 		if strings.HasPrefix(pointer, d.LivePath().Pointer()+"/") {
@@ -57,6 +59,7 @@ func hides(f delta.Field) bool {
 	return slices.Contains(serverFields, name) || name == "namespace" && f.State == delta.StateFree
 }
 
+// serverFields are the fields of metadata that the API server sets, and the name.
 var serverFields = []string{
 	"name", "uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink",
 	"deletionTimestamp", "deletionGracePeriodSeconds",
@@ -85,6 +88,7 @@ func inOrder(fields []Field) []Field {
 func compareSteps(a, b Field, x, y []*observer.Path, root bool) int {
 	switch {
 	case x[0].IsElement() && y[0].IsElement():
+		// As unsigned numbers, so that the index -1 of an element that is not desired is the largest.
 		return cmp.Or(cmp.Compare(uint(x[0].DesiredIndex()), uint(y[0].DesiredIndex())), cmp.Compare(x[0].Index(), y[0].Index()), cmp.Compare(x[0].Label(), y[0].Label()))
 	case x[0].Name() == y[0].Name():
 		return 0
@@ -106,7 +110,8 @@ func rank(root string) int {
 	}
 }
 
-// depth returns 0 if the first of the remaining path elements leads to a single value, and 1 otherwise.
+// depth returns 0 if the first of the remaining path elements leads to a single value, and 1 otherwise. left is the
+// number of these path elements.
 func (f Field) depth(left int) int {
 	if left > 1 || isContainer(f.Live.Any) || isContainer(f.Desired.Any) {
 		return 1

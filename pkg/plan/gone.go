@@ -14,17 +14,20 @@ import (
 
 // isDone reports whether an object that does not exist is a Job that finished and was removed for that. It
 // ran with this exact manifest, and no user has requested a new run.
+// Source: docs/semantics.md, "Writing".
 func (p decider) isDone(res *resource) bool {
 	app, status := p.in.Application, p.statuses[res.object.ID]
 	if status == nil || !isJob(res.object.ID) || app.Annotations[v1alpha1.AnnotationReconcile] != app.Status.ReconcileRequest {
 		return false
 	}
+	// The Job may have finished after the last status. Then only the deletion event shows it.
 	ended := p.in.FinishedJobs[res.object.ID]
 	finished := status.Job != nil && status.Job.Finished || hasFinished(ended) && claim.IsOwned(app, res.object.ID, status, ended)
 	return finished && (status.Job == nil || status.Job.Manifest == res.digest())
 }
 
-// hasFinished reports whether a Job has succeeded or failed and will be removed after its TTL.
+// hasFinished reports whether a Job has succeeded or failed and will be removed after its TTL. Without a TTL, another
+// client must have deleted the Job, so it is created again.
 func hasFinished(job map[string]any) bool {
 	if _, removed, _ := unstructured.NestedFieldNoCopy(job, "spec", "ttlSecondsAfterFinished"); !removed {
 		return false
@@ -39,7 +42,8 @@ func hasFinished(job map[string]any) bool {
 	return false
 }
 
-// digest returns the SHA-256 digest of the manifest, before hooks, in hexadecimal.
+// digest returns the SHA-256 digest of the manifest, before hooks, in hexadecimal. A change that only
+// a hook makes is no reason to run a Job again. If a hook has added the object, the digest is that of the object.
 func (res *resourceInput) digest() string {
 	content := res.written
 	if content == nil {

@@ -69,7 +69,8 @@ func nativeMessage(live map[string]any) string {
 	return ""
 }
 
-// waits returns the reason why the first container that does not start is waiting.
+// waits returns the reason why the first container that does not start is waiting, or "" if there is none. statuses
+// is the list in the status of the Pod. The first moments of a normal start do not count.
 func waits(live map[string]any, statuses string) string {
 	for _, container := range manifest.NestedMaps(live, "status", statuses) {
 		reason := manifest.NestedString(container, "state", "waiting", "reason")
@@ -91,7 +92,8 @@ func conditionOf(live map[string]any, kind string) map[string]any {
 	return nil
 }
 
-// healthOf returns the health of a live object, and a Problem if it is not Current.
+// healthOf returns the health of a live object, and a Problem if it is not Current. The Problem stalls nothing: see
+// conditionWriter.healthy.
 func healthOf(app *v1alpha1.Application, live map[string]any) (string, *Problem) {
 	if live == nil {
 		return healthNotFound, nil // another Problem reports that it is missing

@@ -42,6 +42,7 @@ func writtenCheck(app *v1alpha1.Application, gk schema.GroupKind) (check *health
 		isForKind := item.Kind == gk.Kind
 		if groupIn(item.APIVersion) == gk.Group && (isForKind || item.Kind == "" && check == nil) {
 			check = &healthCheck{item, fmt.Sprintf("spec.healthCheckExprs[%d].", i), manifest.IsSecret(gk)}
+			// An item without a kind only applies if no later item has the kind.
 			if isForKind {
 				return check
 			}
@@ -50,6 +51,7 @@ func writtenCheck(app *v1alpha1.Application, gk schema.GroupKind) (check *health
 	return check
 }
 
+// groupIn returns the group of an apiVersion, "" for the core group. The version has no effect on expressions.
 func groupIn(apiVersion string) string {
 	group, _, hasGroup := strings.Cut(apiVersion, "/")
 	if !hasGroup {
@@ -58,8 +60,11 @@ func groupIn(apiVersion string) string {
 	return group
 }
 
-// evaluate returns the health of a live object, and the reason if it is not current.
+// evaluate returns the health of a live object, with a message. The first of inProgress, failed and current that is
+// true decides. An expression without a result ends the evaluation as in progress.
+// Source: docs/semantics.md, "Health".
 func (c *healthCheck) evaluate(live map[string]any) (health status.Status, message string) {
+	// Before the expressions: a status of an earlier generation would show the health of the earlier spec.
 	generation, _, _ := unstructured.NestedInt64(live, "metadata", "generation")
 	if seen, ok, err := unstructured.NestedInt64(live, "status", "observedGeneration"); ok && err == nil && generation != 0 && seen != generation {
 		return status.InProgressStatus, fmt.Sprintf("its status describes generation %d, but the object has generation %d", seen, generation)
@@ -109,6 +114,7 @@ func reportedMessage(live map[string]any, text string, isExpected bool) string {
 		return condition["reason"] != nil && (!isExpected || condition["status"] != "True")
 	}
 	condition := conditionOf(live, "Ready")
+	// The expression names a condition in quotes, as isTrue does.
 	for _, named := range manifest.NestedMaps(live, "status", "conditions") {
 		if tells(named) && strings.Contains(text, "'"+manifest.NestedString(named, "type")+"'") {
 			condition = named

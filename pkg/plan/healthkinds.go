@@ -107,10 +107,12 @@ var managedCheck = v1alpha1.HealthCheck{
 	Current: isTrue("Ready") + " && " + isTrue("Synced"),
 }
 
+// strimziFailed is true for a resource of Strimzi that is not ready, except while its operator creates it.
 const strimziFailed = "status.conditions.exists(c, c.type == 'NotReady' && c.status == 'True' && (!has(c.reason) || c.reason != 'Creating'))"
 
 // kindsCheck has the expressions for some kinds, each with its group.
 type kindsCheck struct {
+	// kinds are in the form of schema.ParseGroupKind: Kind.group.
 	kinds                       []string
 	inProgress, failed, current string
 }
@@ -125,6 +127,7 @@ func isFalse(condition string) string {
 	return strings.Replace(isTrue(condition), "'True'", "'False'", 1)
 }
 
+// checksByKind returns the expressions by kind.
 func checksByKind(all []kindsCheck) map[schema.GroupKind]v1alpha1.HealthCheck {
 	known := map[schema.GroupKind]v1alpha1.HealthCheck{}
 	for _, c := range all {
@@ -135,7 +138,8 @@ func checksByKind(all []kindsCheck) map[schema.GroupKind]v1alpha1.HealthCheck {
 	return known
 }
 
-// builtinCheck returns the built-in expressions for an object.
+// builtinCheck returns the built-in expressions for an object, and false if there are none. Managed resources of
+// Crossplane are recognized by spec.forProvider, because there are many kinds of them.
 func builtinCheck(gk schema.GroupKind, live map[string]any) (v1alpha1.HealthCheck, bool) {
 	if check, ok := builtinChecks[gk]; ok {
 		return check, true

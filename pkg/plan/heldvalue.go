@@ -13,9 +13,11 @@ import (
 // withHeldDigests adds to a baseline the digests of the values that its field may have while it is held.
 // These are the values known before, because the live object may be old; the live value, if it is in sync;
 // and the desired value. Within a rule any client may set the value, so only the value that this
-// Application writes counts.
+// Application writes counts. The last digest is that of the value that it writes, if it writes one. The oldest
+// digests are dropped beyond record.MaxDigests.
 func (res *resource) withHeldDigests(b v1alpha1.BaselineField) v1alpha1.BaselineField {
 	held := slices.Clone(b.Held)
+	// A digest that is known already becomes the last one.
 	add := func(d string) {
 		held = append(slices.DeleteFunc(held, func(known string) bool { return known == d }), d)
 	}
@@ -28,6 +30,7 @@ func (res *resource) withHeldDigests(b v1alpha1.BaselineField) v1alpha1.Baseline
 	switch {
 	case rule != nil && rule.Mode == observer.ModeAbsent:
 		add(record.AbsentDigest)
+	// The difference has a bound, or the manifest's value.
 	case rule != nil && rule.Mode == "":
 		for _, d := range res.compared.Differences {
 			if d.Path == b.Path && d.Desired.Set {
@@ -47,8 +50,10 @@ func (res *comparisons) hasDriftAt(path string) bool {
 }
 
 // recordAcceptedDigests sets, in the baselines of the fields that were just written, the digests of the
-// values that the API server stored.
+// values that the API server stored. live is the response, and after its comparison. A field that has drifted in the
+// response keeps its digests.
 func (res *resource) recordAcceptedDigests(live map[string]any, after delta.Comparison) {
+	// A clone, because the resource is a copy whose slices belong to the plan.
 	baseline := slices.Clone(res.baseline)
 	for i, b := range baseline {
 		drifted := slices.ContainsFunc(after.Differences, func(d delta.Difference) bool { return claim.Overlap(d.Path, b.Path) })

@@ -41,12 +41,15 @@ type drift struct {
 	WriteOrigin
 }
 
-// drift finds the writer of a difference of a resource.
+// drift finds the writer of a difference of a resource. by returns the index of writers, and is called only if
+// needed. If the same live value is already pending drift, its writer and time are kept: later writes of other
+// fields would hide them.
 func (c historyWriter) drift(res *resource, d delta.Difference, by func() *writer.Index) drift {
 	standing, stood := c.plan.in.Memory.PendingDrift[Leaf{res.object.ID, d.Path}]
 	if stood && standing.Observed.Equal(d.Live) {
 		of := drift{d, standing.Writer, standing.Since, standing.WriteOrigin}
 		if of.User == (User{}) {
+			// The audit event of the write may have arrived since.
 			of.WriteOrigin = originPass{&c.plan.facts}.author(of.Version)
 		}
 		return of
@@ -57,6 +60,7 @@ func (c historyWriter) drift(res *resource, d delta.Difference, by func() *write
 		of.WriteOrigin = WriteOrigin{} // a write of the status may have changed it
 	}
 	if of.since.IsZero() {
+		// The watch did not deliver the change, for example after a restart. managedFields has it to the second.
 		of.since = of.writer.At
 	}
 	return of
@@ -91,6 +95,7 @@ func (f *facts) drifted(res *resource) map[string]bool {
 		if d.Rule != nil && d.Rule.Mode == observer.ModePush {
 			continue
 		}
+		// With a new spec, a value that is neither the previous desired value nor its accepted form is drift.
 		was, form := d.Was(), res.accepted[d.Path]
 		accepted := form.Desired.Set && form.Desired.Equal(was) && form.Accepted.Equal(d.Live)
 		drifted[d.Path] = f.isSameSpec() || was.Set && !was.Equal(d.Live) && !accepted
@@ -99,7 +104,7 @@ func (f *facts) drifted(res *resource) map[string]bool {
 }
 
 // learned adds to the history the values that were learned from an object that the status already had.
-// Values that are learned from a new object are defaults of the API server.
+// Values that are learned from a new object are defaults of the API server. known is the record before the reconcile.
 func (c historyWriter) learned(res *resource, known *record.Record, o resourceResult) {
 	if known == nil || known.Created || known.Status == nil || known.Status.UID == "" || known.Entry == nil ||
 		o.live == nil || o.action == Create || !c.plan.isSameSpec() || observer.Equal(known.Desired, res.stored()) {
@@ -114,6 +119,7 @@ func (c historyWriter) learned(res *resource, known *record.Record, o resourceRe
 			}
 		}
 	}
+	// The first walk finds the fields that were known before, and the second one those that are known now.
 	in.Desired = known.Desired
 	delta.Walk(in, visit(func(f delta.Field) { before[f.Path.String()] = true }))
 	by, author := c.plan.in.writersOf(res.object.ID, o.live), originPass{&c.plan.facts}.author(c.plan.in.versionOf(res.object.ID, o.live))
@@ -161,13 +167,15 @@ func (c historyWriter) correctionResult(leaf Leaf, of *drift) v1alpha1.HistoryOu
 	return v1alpha1.OutcomeCorrected
 }
 
-// addHistory adds an outcome of a resource, or of one of its leaves, to the history.
+// addHistory adds an outcome of a resource, or of one of its leaves, to the history, and returns the entry. An outcome
+// of the whole resource has a zero Difference. Values of Secrets are masked.
 func (c historyWriter) addHistory(res *resource, outcome v1alpha1.HistoryOutcome, of drift) v1alpha1.HistoryEntry {
 	entry := v1alpha1.HistoryEntry{
 		Time: c.now, Outcome: outcome, Resource: reference(res.object.ID, res.object.APIVersion), Path: of.Path,
 		Manager: of.writer.Manager, Operation: of.writer.Operation, Subresource: of.writer.Subresource,
 		From: recordedValue(res.object.ID, of.Path, of.Desired), To: recordedValue(res.object.ID, of.Path, of.Live),
 	}
+	// A rule allows several values. The written one is no value that the field had before.
 	if of.Rule != nil && outcome != v1alpha1.OutcomeObserved && of.Rule.Mode != observer.ModeAbsent {
 		entry.From, entry.CorrectedTo = nil, entry.From
 	}
@@ -175,6 +183,7 @@ func (c historyWriter) addHistory(res *resource, outcome v1alpha1.HistoryOutcome
 		entry.Duration = &metav1.Duration{Duration: c.at.Sub(of.since).Round(time.Millisecond)}
 	}
 	originPass{&c.plan.facts}.attribute(&entry, of.WriteOrigin)
+	// The response, because an object that was created again has another UID.
 	live := c.outcomes[res.object.ID].Object
 	if live == nil {
 		live = res.live
@@ -189,7 +198,8 @@ func (c historyWriter) recordRelease(old *pruneCandidate, outcome v1alpha1.Histo
 	c.result.NewHistory = append(c.result.NewHistory, HistoryRecord{entry, old.id, old.status.UID, ""})
 }
 
-// history writes the history to the status. An Application that is being deleted has none.
+// history writes the history to the status. An Application that is being deleted has none. Entries that no longer fit
+// into the status are moved to State.Older, from which the controller writes them to slices.
 func (c historyWriter) history() {
 	if c.preview || c.plan.retiring {
 		c.result.NewHistory = nil
@@ -203,6 +213,7 @@ func (c historyWriter) history() {
 	kept, left := withEntries(status.History, more)
 	status.History = kept
 	if len(left) > 0 {
+		// Concat allocates: the slice in the caller's State must not change.
 		older := slices.Concat(left, memory.Older)
 		memory.Older = older[:min(len(older), v1alpha1.MaxOlderEntries)]
 	}
@@ -231,7 +242,8 @@ func (p originPass) attributeHistory(history []v1alpha1.HistoryEntry, written bo
 }
 
 // withEntries adds entries, which are given oldest first, to the beginning of a history. left has the
-// oldest entries, for which there is no room, newest first. Equal entries are merged and counted.
+// oldest entries, for which there is no room, newest first. Equal entries are merged and counted. It does not change
+// its arguments.
 func withEntries(history, more []v1alpha1.HistoryEntry) (kept, left []v1alpha1.HistoryEntry) {
 	if len(more) == 0 {
 		return history, nil
@@ -255,7 +267,7 @@ func WithOlder(older, more []v1alpha1.HistoryEntry) []v1alpha1.HistoryEntry {
 	return all[:fitting(all, v1alpha1.MaxOlderEntries, v1alpha1.MaxOlderBytes)]
 }
 
-// fitting returns the number of entries that fit into the limits.
+// fitting returns the number of entries that fit into the limits, from the first one. bytes limits their JSON.
 func fitting(all []v1alpha1.HistoryEntry, entries, bytes int) int {
 	for i := range all {
 		if bytes -= len(manifest.EncodeRaw(all[i]).Raw) + len(","); i >= entries || bytes < 0 {
@@ -279,6 +291,7 @@ func counted(entries []v1alpha1.HistoryEntry) []v1alpha1.HistoryEntry {
 		}
 		newest := &all[first]
 		newest.Count = max(newest.Count, 1) + max(e.Count, 1)
+		// Since is the time of the oldest of the merged entries.
 		for _, since := range []*metav1.Time{e.Time.DeepCopy(), e.Since} {
 			if since != nil && (newest.Since == nil || since.Before(newest.Since)) {
 				newest.Since = since
@@ -296,6 +309,7 @@ type occurrence struct {
 	unnamed               v1alpha1.ObjectVersion
 }
 
+// occurrenceOf returns the comparable form of an entry. Values are compared as text, because they are pointers.
 func occurrenceOf(e v1alpha1.HistoryEntry) occurrence {
 	o := occurrence{HistoryEntry: e, from: spelled(e.From), to: spelled(e.To), correctedTo: spelled(e.CorrectedTo)}
 	if e.PendingUser != nil {
@@ -323,8 +337,8 @@ func spelled(value *runtime.RawExtension) string {
 // mostValueBytes limits the length of a value in the history.
 const mostValueBytes = 128
 
-// recordedValue returns a value for the history. A value of a Secret is masked. A long value is truncated,
-// and a digest distinguishes it from others.
+// recordedValue returns a value for the history, or nil if it is absent. A value of a Secret is masked. A long value
+// is truncated, and a digest distinguishes it from others. It is then a string, whatever its type was.
 func recordedValue(id manifest.ID, path string, v delta.Value) *runtime.RawExtension {
 	if !v.Set {
 		return nil
@@ -345,7 +359,7 @@ func recordedValue(id manifest.ID, path string, v delta.Value) *runtime.RawExten
 }
 
 // describe returns the text of a history entry for an event: the field, its old and new value, and the
-// writer.
+// writer. It returns "" for an entry about the whole object.
 func describe(e v1alpha1.HistoryEntry) string {
 	masked := slices.ContainsFunc([]*runtime.RawExtension{e.From, e.To, e.CorrectedTo}, func(v *runtime.RawExtension) bool {
 		return v != nil && string(v.Raw) == `"`+manifest.Masked+`"`

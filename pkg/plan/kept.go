@@ -19,6 +19,7 @@ func (c Change) Aliases(answer map[string]any) (aliases []Sibling) {
 		if !isKept(d, answer) {
 			continue
 		}
+		// Equal values alone may be a coincidence, so one of the two names must contain the other.
 		own := strings.ToLower(d.LivePath().Name())
 		for _, s := range res.freeSiblings(Unit{Path: pathOf(d.LivePath().Parent()), Fields: []delta.Difference{d}}) {
 			name := strings.ToLower(s.path.Name())
@@ -46,6 +47,7 @@ func valueIn(answer map[string]any, path *observer.Path) delta.Value {
 	return delta.Value{Set: is, Any: value}
 }
 
+// pathOf returns a path as text, and delta.Root for the root.
 func pathOf(path *observer.Path) string {
 	if path == nil {
 		return delta.Root

@@ -12,17 +12,19 @@ import (
 )
 
 // waitsFor reports whether a field is one that the Application waits for, or waited for when it was last desired, and
-// that another Application holds.
+// that another Application holds. all has the holders in the annotation of the object.
 func (p releasePass) waitsFor(r *fieldReleaser, path string, all claim.Holders) bool {
 	if slices.ContainsFunc(r.claimed, func(c claim.Claim) bool { return c.Path == path }) {
 		return true
 	}
+	// Only the parts of a resource that the claims depend on: it may be no longer desired.
 	res := &resource{objectState: objectState{resourceInput: resourceInput{object: manifest.Object{ID: r.id}, kind: r.kind, policy: r.policy}, liveState: liveState{live: r.live}}}
 	return claimPass(p).recordedClaims(res, all, p.statuses[r.id]).holderOf(path) != ""
 }
 
 // isCopied reports whether all Applications that wait for a field have copied its baseline and can hold the field.
 // The patch that releases the field tests the annotation that lists them. So it fails if one of them stops waiting.
+// Source: docs/semantics.md, "Several Applications share an object".
 func (p releasePass) isCopied(r *fieldReleaser, b v1alpha1.BaselineField, all claim.Holders) bool {
 	own, _ := all.Get(r.app)
 	if !r.policy.Claims || !slices.Contains(own.Leaves, b.Path) || !record.IsAsHeld(r.kind, r.live, b) {
@@ -38,6 +40,7 @@ func (p releasePass) isCopied(r *fieldReleaser, b v1alpha1.BaselineField, all cl
 			continue
 		}
 		copied := record.Baseline(claimPass(p).holderStatus(name, types.UID(entry.UID), r.id), r.live)
+		// One of them cannot restore the value later, so this Application restores it now.
 		if !slices.ContainsFunc(copied, isCopy) || other.DeletionTimestamp != nil || other.Spec.Suspend || other.Spec.Mode == v1alpha1.ModeObserve {
 			return false
 		}

@@ -16,11 +16,13 @@ import (
 // hooked returns the hooks of a plan: the engine's own steps around those of its input. To add a step, add
 // a listener here.
 func hooked(in Input) *hooks.Hooks {
+	// The listeners of the input run between the two, so that they get the learned values.
 	first, last := hooks.New(), hooks.New()
 	first.ApplicationMangling.Listen("callbacks", in.Callback.Mangle)
 	for _, point := range []*hooks.Point[*hooks.ObjectEvent]{
 		&first.ResourcePostCreate, &first.ResourcePostUpdate, &first.ResourceObserved,
 	} {
+		// learn is first, because the others read the desired state.
 		point.Listen("learn", learn)
 		point.Listen("observe", observe)
 		point.Listen("services", hooks.Address)
@@ -30,13 +32,13 @@ func hooked(in Input) *hooks.Hooks {
 	return first.And(in.Hooks).And(last)
 }
 
-// learn learns the values of observed fields that have no desired value yet.
+// learn learns the values of observed fields that have no desired value yet. It changes s.Desired.
 func learn(s *hooks.ObjectEvent) error {
 	s.Entry.Learn(s.Type, s.Desired, s.Manifest, visibleOf(s.ID, s.Live))
 	return nil
 }
 
-// observe projects the live object onto its schema.
+// observe projects the live object onto its schema, as lastObservedManifest has it: without values of Secrets.
 func observe(s *hooks.ObjectEvent) error {
 	observed := s.Entry.Project(s.Type, s.Desired, s.Live)
 	if manifest.HasManifests(s.Entry.ID.GroupKind()) {
@@ -62,7 +64,8 @@ func maskedPart(item map[string]any) map[string]any {
 }
 
 // visibleOf returns the part of an object from which values may be learned: everything but the values of
-// Secrets, also of those among the manifests of an Application.
+// Secrets, also of those among the manifests of an Application. It does not change the object. The result may be the
+// object itself, or share values with it.
 func visibleOf(id manifest.ID, object map[string]any) map[string]any {
 	switch {
 	case object == nil:
@@ -114,7 +117,8 @@ func (p decider) withdrawn(res *resource) (fields []delta.Difference) {
 	return fields
 }
 
-// see runs a hook point for the live object of a resource.
+// see runs a hook point for the live object of a resource. The hooks may add values to res.desired. If one fails, the
+// event has the results of the earlier ones.
 func (p decider) see(point *hooks.Point[*hooks.ObjectEvent], res *resource, live map[string]any) (*hooks.ObjectEvent, *Problem) {
 	s := &hooks.ObjectEvent{
 		Application: p.in.Application, ID: res.object.ID, Entry: res.entry, Type: res.kind,
@@ -129,7 +133,8 @@ func (p decider) see(point *hooks.Point[*hooks.ObjectEvent], res *resource, live
 	return s, nil
 }
 
-// HookProblem returns the Problem of a failed hook, which is retried.
+// HookProblem returns the Problem of a failed hook, which is retried. A hook can return a *Problem as its error, with
+// a reason and retry policy of its own.
 func HookProblem(err error) *Problem {
 	problem := &Problem{Reason: v1alpha1.ReasonHookFailed, Message: err.Error()}
 	var already *Problem

@@ -47,6 +47,7 @@ func secretPointer(id manifest.ID, pointer string) bool {
 	return secretFields(id, fields)
 }
 
+// mayHaveSecrets reports whether objects of a kind can have values of Secrets: a Secret, or an Application.
 func mayHaveSecrets(id manifest.ID) bool {
 	return manifest.IsSecret(id.GroupKind()) || manifest.HasManifests(id.GroupKind())
 }
