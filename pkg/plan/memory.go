@@ -14,10 +14,14 @@ import (
 
 // State is the state of an Application that is kept between two plans and is not, or not only, in its
 // status. If it is lost, the only effect is a repeated correction. The zero value is an empty State.
+//
+// Decisions only read a State. Summarize changes a clone of it, which the caller stores as the next State.
 type State struct {
 	// Contests has the leaves that were corrected recently.
+	// The path of a leaf is empty if the object itself is deleted repeatedly.
 	Contests map[Leaf]*Contest
 	// Rejections has the leaves that the API server refuses to change.
+	// The path of a leaf can be that of a unit: see delta.Difference.Unit.
 	Rejections map[Leaf]*Rejection
 	// RejectedChanges has the resources for which the API server rejects the whole change.
 	RejectedChanges map[manifest.ID]*RejectedChange
@@ -37,8 +41,9 @@ type State struct {
 // PendingDrift is drift that is not corrected yet.
 type PendingDrift struct {
 	// Since is the time at which the drift was first found, Writer the client that caused it.
-	Since    time.Time
-	Writer   writer.Writer
+	Since  time.Time
+	Writer writer.Writer
+	// Observed is the live value. If it changes, the drift counts as new.
 	Observed delta.Value
 	WriteOrigin
 }
@@ -52,15 +57,17 @@ type User struct {
 	Address string
 }
 
-// WriteOrigin is the write that caused something, and its user. Either is zero if it is not known.
+// WriteOrigin is the write that caused something, and its user. Either is zero if it is not known. The version of a
+// deletion has no resourceVersion.
 type WriteOrigin struct {
 	Version v1alpha1.ObjectVersion
 	User    User
 }
 
-// Leaf is the identity of one leaf of one resource.
+// Leaf is the identity of one leaf of one resource. It is a comparable key of maps.
 type Leaf struct {
-	ID   manifest.ID
+	ID manifest.ID
+	// Path is in the form of delta.Difference.Path. An empty path is the whole object.
 	Path string
 }
 
@@ -123,13 +130,15 @@ type Rejection struct {
 type RejectedChange struct {
 	Rejection
 
-	of string // the intent that was rejected: see resource.intent
+	// of is the digest of the rejected manifest and schema: see resourceInput.intent. Another one is tried at once.
+	of string
 }
 
 // holds reports whether the rejected correction is still deferred.
 func (r *Rejection) holds(now time.Time) bool { return r != nil && now.Before(r.Until) }
 
-// Retry ends the backoff of every contested leaf, so that it is corrected again now.
+// Retry ends the backoff of every contested leaf, so that it is corrected again now. The leaves remain contested. It
+// replaces the maps, so that earlier decisions keep theirs.
 func (m *State) Retry() {
 	*m = *m.clone()
 	for _, f := range m.Contests {
@@ -137,7 +146,9 @@ func (m *State) Retry() {
 	}
 }
 
-// clone returns a copy that can be changed, so that earlier decisions keep their own state.
+// clone returns a copy that can be changed, so that earlier decisions keep their own state. PendingDrift and Older
+// are shared, because they are replaced and never modified. Conflicts are not copied, because
+// the State between two plans has none.
 func (m *State) clone() *State {
 	c := &State{Contests: maps.Clone(m.Contests), Rejections: maps.Clone(m.Rejections), RejectedChanges: maps.Clone(m.RejectedChanges), Secrets: maps.Clone(m.Secrets), PendingDrift: m.PendingDrift, Older: m.Older}
 	for leaf, f := range c.Contests {
@@ -178,11 +189,13 @@ func (m *State) recordCorrection(leaf Leaf, d delta.Difference, manager string, 
 		f.Next = now.Add(rules.backoff(f.Corrections - rules.Limit))
 		return false
 	}
+	// Corrections that are further apart than the window are no contest.
 	f.Times = append(within(f.Times, now, rules.Window), now)
 	return len(f.Times) >= rules.Limit && m.markContested(leaf, d, now, rules)
 }
 
-// markContested makes a leaf contested at once. It reports whether it was not contested before.
+// markContested makes a leaf contested at once, as if it had been corrected as often as the limit. It reports whether
+// it was not contested before.
 func (m *State) markContested(leaf Leaf, d delta.Difference, now time.Time, rules ContestPolicy) bool {
 	f := m.contestFor(leaf)
 	isNew := !f.Contested()
@@ -194,7 +207,7 @@ func (m *State) markContested(leaf Leaf, d delta.Difference, now time.Time, rule
 }
 
 // resetInSync removes the contests of leaves that are in sync: the user has changed the spec, so the
-// contest may be over.
+// contest may be over. A leaf that still drifts remains contested.
 func (m *State) resetInSync(drifted map[Leaf]bool) {
 	for leaf := range m.Contests {
 		if !drifted[leaf] {
@@ -203,6 +216,7 @@ func (m *State) resetInSync(drifted map[Leaf]bool) {
 	}
 }
 
+// contestFor returns the contest record of a leaf, and adds an empty one if there is none.
 func (m *State) contestFor(leaf Leaf) *Contest {
 	if m.Contests == nil {
 		m.Contests = map[Leaf]*Contest{}
@@ -229,6 +243,7 @@ func (m *State) expireContests(drifted map[Leaf]bool, decided, now time.Time, ru
 			}
 			continue
 		}
+		// A drifted leaf is due when it may be corrected again, another one when its contest is over.
 		due := f.Next
 		if !drifted[leaf] {
 			due = f.Next.Add(rules.Window)
@@ -246,6 +261,7 @@ func (m *State) expireContests(drifted map[Leaf]bool, decided, now time.Time, ru
 	return next
 }
 
+// backoff returns the delay of a correction: the initial one, doubled the given number of times, up to the maximum.
 func (r ContestPolicy) backoff(doublings int) time.Duration {
 	pause := r.InitialBackoff
 	for range max(doublings, 0) {
@@ -256,6 +272,7 @@ func (r ContestPolicy) backoff(doublings int) time.Duration {
 	return pause
 }
 
+// within returns the times that are less than a window ago. It reuses the array of times.
 func within(times []time.Time, now time.Time, window time.Duration) []time.Time {
 	kept := times[:0]
 	for _, t := range times {

@@ -10,7 +10,7 @@ import (
 )
 
 // mergeStates returns the state before, with the fields and elements that only the state after has. It
-// reports whether there are any.
+// reports whether there are any. It does not change its arguments, but the result shares values with them.
 func mergeStates(t *kinds.Node, before, after any) (union any, more bool) {
 	switch is := after.(type) {
 	case map[string]any:
@@ -30,6 +30,7 @@ func mergeStates(t *kinds.Node, before, after any) (union any, more bool) {
 	return before, false // one value: only the value that was certainly written counts
 }
 
+// mergeFields merges two maps: see mergeStates.
 func mergeFields(t *kinds.Node, before, after map[string]any) (map[string]any, bool) {
 	union, more := maps.Clone(before), false
 	for name, is := range after {
@@ -66,7 +67,7 @@ func mergeElements(t *kinds.Node, before, after []any) ([]any, bool) {
 }
 
 // merged adds the fields of b to a where a does not have them, and returns a. If one of the two is not a
-// map, it returns b.
+// map, it returns b. Unlike mergeStates, it changes the maps in a, and knows no lists.
 func merged(a, b any) any {
 	into, isMap := a.(map[string]any)
 	from, areMaps := b.(map[string]any)

@@ -21,7 +21,8 @@ var containerLists = []string{"containers", "initContainers", "ephemeralContaine
 type newElement struct {
 	path *observer.Path
 	name string
-	// names are the names of the elements that the list has. near suggests one of them.
+	// names are the names of the elements that the list has. near suggests the most similar one, as the end of
+	// a message; empty if none is similar.
 	names []string
 	near  string
 }
@@ -41,9 +42,11 @@ func newElementOf(live map[string]any, d delta.Difference) (e newElement, is boo
 	}
 	e.name = manifest.NestedString(element, "name")
 	e.near = suggest.DidYouMean(e.name, e.names)
+	// A list without elements has no element whose name could be mistyped.
 	return e, len(e.names) > 0
 }
 
+// isContainer reports whether the element runs in the Pods of the object.
 func (e newElement) isContainer() bool {
 	return slices.Contains(containerLists, e.path.Parent().Name())
 }

@@ -58,6 +58,7 @@ func (res *comparisons) doubt() string {
 // differences returns the paths of the fields that have drifted.
 func (res *comparisons) differences() string { return list(pathsOf(res.observed)) }
 
+// pathsOf returns the paths of differences, in their order.
 func pathsOf(differences []delta.Difference) []string {
 	paths := make([]string, 0, len(differences))
 	for _, d := range differences {
@@ -66,7 +67,7 @@ func pathsOf(differences []delta.Difference) []string {
 	return paths
 }
 
-// previewText returns what would be done to an object that is no longer desired.
+// previewText returns what would be done to an object that is no longer desired, as the message of a Problem.
 func (old *pruneCandidate) previewText() string {
 	verb := map[Action]string{Delete: "deleted", Update: "released"}[old.change.Action]
 	return old.id.String() + " is no longer desired, and would be " + cmp.Or(verb, "kept")
@@ -82,6 +83,7 @@ func enablePreview(changes []Change) string {
 		}
 	}
 	var parts []string
+	// In the order in which the changes would be made.
 	for _, verb := range []string{"create", "adopt", "correct", "hold", "restore", "release", "delete"} {
 		if n[verb] > 0 {
 			parts = append(parts, fmt.Sprintf("%s %d", verb, n[verb]))
@@ -98,7 +100,7 @@ func enablePreview(changes []Change) string {
 }
 
 // previewVerb returns a verb for what would be done to a resource: "leave" if a Problem prevents it, and ""
-// for nothing.
+// for nothing. Unlike Verb, it distinguishes adoptions from corrections.
 func (c Change) previewVerb() string {
 	verb, res := c.Verb(), c.resource
 	switch {
@@ -147,6 +149,7 @@ func (c *summarizer) observed(res *resource, before *v1alpha1.ResourceStatus) {
 		if secretPath(res.object.ID, d.Path) {
 			field.Desired, field.Live = nil, nil
 		}
+		// The limit is that of the Application, not of one resource.
 		if c.observes++; c.observes > mostObserved {
 			break
 		}
@@ -171,6 +174,7 @@ func (c *summarizer) observed(res *resource, before *v1alpha1.ResourceStatus) {
 // isKnown reports whether the previous status reported a field with the same live value. Values of Secrets
 // are not compared, because no status has them.
 func (c *summarizer) isKnown(field v1alpha1.ReportedField) bool {
+	// observedGeneration is -1 until the first status, which reports all drift as new.
 	app := c.plan.in.Application
 	return app.Status.ObservedGeneration >= 0 && slices.ContainsFunc(app.Status.Reported, func(was v1alpha1.ReportedField) bool {
 		return was.Resource == field.Resource && was.Path == field.Path && spelled(was.Live) == spelled(field.Live)
@@ -197,7 +201,8 @@ func (c conditionWriter) idleReason() string {
 	return v1alpha1.ReasonSuspended
 }
 
-// observing returns the Ready verdict of an observe-only Application, which is never ready.
+// observing returns the Ready verdict of an observe-only Application, which is never ready. The message has what mode
+// Hold would change.
 func (c conditionWriter) observing() verdict {
 	message := "observe-only: nothing is written until spec.mode is Hold, " + enablePreview(c.plan.Changes)
 	if c.plan.Suspended() {

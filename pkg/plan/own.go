@@ -14,7 +14,8 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// conflictProblem returns the Problem of an object that the Application does not own and may not adopt.
+// conflictProblem returns the Problem of an object that the Application does not own and may not adopt. Its message
+// names the owner, if the metadata of the object shows one, and how to solve the conflict.
 func conflictProblem(app *v1alpha1.Application, id manifest.ID, live map[string]any) *Problem {
 	const share = "to share it with its owner, annotate it in the manifest with " + v1alpha1.AnnotationOwnership + ": " + string(v1alpha1.OwnershipShare)
 	owner := claim.Owner(app, live)
@@ -39,7 +40,7 @@ func isTokenSecret(app *v1alpha1.Application, id manifest.ID) bool {
 }
 
 // ownership returns a test that the object still has the tracking label of the Application, so that no other
-// Application has adopted it. It returns nil for an object without the label.
+// Application has adopted it. It returns nil for an object without the label, because the patch adds it then.
 func (p decider) ownership(res *resource) []delta.Op {
 	uid := p.in.Application.UID
 	if uid == "" || manifest.NestedString(res.live, "metadata", "labels", v1alpha1.LabelApplicationUID) != string(uid) {
@@ -81,7 +82,8 @@ func formerTracking(app *v1alpha1.Application, of claim.Policy, live map[string]
 	return nil
 }
 
-// terminatingProblem returns the Problem of an object that another client deletes.
+// terminatingProblem returns the Problem of an object that is being deleted, by any client. It waits for a watch
+// event, or for a time if no watch of the Application has the object.
 func (p decider) terminatingProblem(of claim.Policy, id manifest.ID, live map[string]any) *Problem {
 	message := id.String() + " is being deleted"
 	if finalizers := finalizersOf(live); len(finalizers) > 0 {
@@ -115,6 +117,7 @@ func NamespaceRemains(live map[string]any) string {
 // recheckAfter is the delay before an object that is in no watch is read again.
 const recheckAfter = 10 * time.Second
 
+// finalizersOf returns the finalizers of a live object.
 func finalizersOf(live map[string]any) []string {
 	metadata, _ := live["metadata"].(map[string]any)
 	list, _ := metadata["finalizers"].([]any)
@@ -128,7 +131,7 @@ func finalizersOf(live map[string]any) []string {
 }
 
 // withLive returns the policy for an object with a live object, and the Problem if it may not be written. The
-// Problem is nil if it may.
+// Problem is nil if it may. before is the policy of the spec; live can be nil.
 func (p decider) withLive(before claim.Policy, id manifest.ID, live map[string]any) (now claim.Policy, problem *Problem) {
 	app := p.in.Application
 	now = before.WithLive(app, id, p.statuses[id], live)

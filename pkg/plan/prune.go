@@ -12,7 +12,8 @@ import (
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
-// prune decides about the resources that are no longer desired.
+// prune decides about the resources that are no longer desired, and sets the pruneSet of the plan. The deletion of an
+// Application is not limited by spec.maxDeletions.
 func (p *Plan) prune(desired map[manifest.ID]bool, records map[manifest.ID]*record.Record) {
 	pruner := &pruner{facts: &p.facts}
 	pruner.prune(desired, records)
@@ -42,8 +43,10 @@ func (p *pruner) prune(desired map[manifest.ID]bool, records map[manifest.ID]*re
 			others[id] = live
 		}
 	}
+	// Sorted, so that equal inputs give equal plans.
 	for _, id := range manifest.SortedIDs(others) {
 		live := others[id]
+		// Any client can write tracking metadata. Only the annotation of the Application proves a create of its own.
 		if !p.isNamed(id) {
 			p.warnings = append(p.warnings, fmt.Sprintf("%s has the tracking metadata of this Application, but is not in its inventory: "+
 				"it is not changed. Remove its label %s", id, v1alpha1.LabelApplicationUID))
@@ -55,6 +58,7 @@ func (p *pruner) prune(desired map[manifest.ID]bool, records map[manifest.ID]*re
 	}
 }
 
+// pruneOne decides about one resource and adds it to the set that fits the decision. r is its record, or nil.
 func (p *pruner) pruneOne(id manifest.ID, status v1alpha1.ResourceStatus, r *record.Record) {
 	old := &pruneCandidate{id: id, status: status, previous: r, policy: p.policyOnRecord(id, status)}
 	p.decideCandidate(old, p.in.Live[id])
@@ -69,6 +73,7 @@ func (p *pruner) pruneOne(id manifest.ID, status v1alpha1.ResourceStatus, r *rec
 	switch {
 	case old.change.Writes() || old.change.Problem != nil:
 		p.pruned = append(p.pruned, old)
+	// It is no longer held, so nothing is left to do. The event lists the fields that keep their values.
 	case old.policy.Claims:
 		p.unrestored = append(p.unrestored, old.letting.kept...)
 	case old.live == nil && status.UID != "":
@@ -77,7 +82,8 @@ func (p *pruner) pruneOne(id manifest.ID, status v1alpha1.ResourceStatus, r *rec
 }
 
 // Removed returns the resources in the inventory that are no longer desired and no longer exist. The steps after
-// their deletion are still pending. An Outcome with a Problem keeps a resource in the inventory.
+// their deletion are still pending. An Outcome with a Problem keeps a resource in the inventory. Shared objects are
+// not among them, because Holdfast does not delete those.
 func (p *Plan) Removed() []manifest.ID {
 	ids := make([]manifest.ID, len(p.gone))
 	for i, old := range p.gone {
@@ -100,12 +106,14 @@ func (p *pruner) decideCandidate(old *pruneCandidate, live map[string]any) {
 	case blocked != nil:
 		old.change.Problem = blocked
 	case old.live == nil || !old.policy.Claims && !claim.IsOwned(p.in.Application, old.id, &old.status, old.live):
+	// Before the check for a deletion in progress: releaseObject skips such an object.
 	case old.policy.Claims || p.orphaned(old):
 		p.releaseObject(old)
 	case manifest.NestedString(old.live, "metadata", "deletionTimestamp") != "":
 		old.change.Problem = decider{p.facts}.terminatingProblem(old.policy, old.id, old.live)
 	default:
 		old.change.Action = Delete
+		// Both become preconditions of the delete, so that a replaced or adopted object remains.
 		old.change.UID = manifest.NestedString(old.live, "metadata", "uid")
 		old.change.ResourceVersion = manifest.NestedString(old.live, "metadata", "resourceVersion")
 	}
@@ -126,7 +134,8 @@ func (old *pruneCandidate) neverExisted(blocked *Problem) bool {
 	return !MayExist(old.status)
 }
 
-// orderedChanges returns the changes in the order of execution.
+// orderedChanges returns the changes in the order of execution: desired resources by stage, then the others in
+// reverse order.
 func orderedChanges(resources []*resource, pruned []*pruneCandidate) []Change {
 	changes := make([]Change, 0, len(resources)+len(pruned))
 	for _, res := range manifest.InOrder(resources, func(res *resource) manifest.ID { return res.object.ID }) {
@@ -152,11 +161,13 @@ func reversed(resources []*pruneCandidate) []*pruneCandidate {
 // orphaned reports whether an object that is no longer desired is orphaned. The client that deleted the
 // Application has precedence, then the annotation in the manifest, then spec.deletionPolicy. An adopted object
 // is orphaned unless spec.adoptedDeletionPolicy is Delete.
+// Source: docs/semantics.md, "Who writes" and "Suspending and deleting".
 func (p *pruner) orphaned(old *pruneCandidate) bool {
 	if p.retiring && claim.IsCascadeOrphan(p.in.Application) {
 		return true
 	}
 	policy := manifest.NestedString(old.live, "metadata", "annotations", v1alpha1.AnnotationDeletionPolicy)
+	// The record has what the manifest set. The live annotation may be of another client.
 	if old.previous != nil {
 		policy = manifest.NestedString(old.previous.Desired, "metadata", "annotations", v1alpha1.AnnotationDeletionPolicy)
 	}

@@ -16,12 +16,13 @@ import (
 )
 
 // recordedClaims are the claims of other Applications on one object according to their statuses, which other
-// clients do not write. A status is decoded only when a leaf depends on it.
+// clients do not write. A status is decoded only when a leaf depends on it. The value is for one decision about one
+// resource, and is not safe for concurrent use.
 type recordedClaims struct {
 	pass claimPass
 	res  *resource
 	// uids has the UIDs of the other Applications that the object names or the status waits for, by
-	// namespace/name.
+	// namespace/name. The keys of the other maps are among these.
 	uids map[string]types.UID
 	// annotated and awaited are the names in the annotation, and those that the status waits for.
 	annotated, awaited map[string]bool
@@ -49,7 +50,8 @@ func (p claimPass) recordedClaims(res *resource, all claim.Holders, status *v1al
 }
 
 // holdersOf returns the holders in the annotation of an object, without those that do not hold anything of it:
-// another client has written their entries, or they were not removed. The status of a holder lists the object.
+// another client has written their entries, or they were not removed. The status of a holder lists the object. An
+// Application that could not be read remains.
 func (p claimPass) holdersOf(id manifest.ID, live map[string]any) claim.Holders {
 	all := claim.ReadHolders(live)
 	maps.DeleteFunc(all, func(name string, _ json.RawMessage) bool {
@@ -66,6 +68,7 @@ func HoldsNothing(other *v1alpha1.Application, uid types.UID, id manifest.ID) bo
 	if other == nil || other.UID != uid {
 		return true
 	}
+	// A status of an earlier spec may not list the object yet, and slices may have the rest of the inventory.
 	isComplete := other.Status.ObservedGeneration == other.Generation && len(other.Status.RecordSlices) == 0
 	return isComplete && record.ByID(other.Status.Resources)[id] == nil
 }
@@ -97,6 +100,7 @@ func (c *recordedClaims) leavesOf(other *v1alpha1.Application) map[string]bool {
 	}
 	status := record.ByID(other.Status.Resources)[c.res.object.ID]
 	if status == nil || !claim.RecordedPolicy(other, status).Claims || !record.Describes(status, c.res.live) {
+		// Known, and empty: it does not share the object, or its record is about an earlier object of the name.
 		return map[string]bool{}
 	}
 	records := record.Read(other, c.pass.in.Kinds, nil)
@@ -125,7 +129,7 @@ func (res *objectState) leavesInStatus(status *v1alpha1.ResourceStatus) map[stri
 }
 
 // decide returns the other Application that holds a leaf; empty if there is none. annotated is the holder in the
-// annotation, and held is true if the status of this Application holds the leaf.
+// annotation, and held is true if the status of this Application holds the leaf. See the table of excludeClaimed.
 func (c *recordedClaims) decide(annotated, leaf string, held bool) string {
 	switch {
 	case annotated != "" && held && c.denies(annotated, leaf):
@@ -151,6 +155,7 @@ func (c *recordedClaims) holderOf(leaf string) string {
 		if known && c.conflict(leaves, name, leaf) == "" || !known && !c.mayHold(name) {
 			continue
 		}
+		// An Application with a new spec, or in deletion, will soon write its status.
 		c.recheckAfter = precedenceRecheckInterval
 		if other := c.pass.in.Holders[name]; other == nil || other.DeletionTimestamp == nil && other.Status.ObservedGeneration == other.Generation {
 			c.recheckAfter = holderRecheckInterval
@@ -174,6 +179,7 @@ const holderRecheckInterval = time.Second
 
 // conflict returns the first of some leaves of another Application that prevents this one from holding a leaf.
 func (c *recordedClaims) conflict(leaves map[string]bool, name, leaf string) string {
+	// The usual case, without sorting.
 	if leaves[leaf] && !observer.IsKey(leaf) {
 		return leaf
 	}

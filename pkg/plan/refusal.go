@@ -21,7 +21,8 @@ const (
 const mostRefused = 32
 
 // Alters reports whether a change has a desired state or schema other than the recorded ones, and does not
-// correct drift only. Such a change is written completely or not at all.
+// correct drift only. Such a change is written completely or not at all. It is false for a resource whose rejected
+// change is deferred: only drift from the last-applied state is corrected then.
 func (c Change) Alters() bool {
 	res := c.resource
 	if res == nil || res.rejected != nil {
@@ -39,18 +40,22 @@ type RejectedLeaf struct {
 	// Problem is the Problem of the resource from now on.
 	Problem *Problem
 
+	// Exactly one of these is for the memory: the rejection of a leaf or unit, that of a whole change, or the
+	// paths of fields to remove.
 	refusal   Rejection
 	rejection *RejectedChange
 	conflicts []string
 }
 
 // RecordRejection defers a leaf or a unit whose change the API server rejected. The other leaves of its
-// resource can be decided again with Replan.
+// resource can be decided again with Replan. The plan and its memory do not change: Summarize adds the result, from
+// the Outcome, to the next State.
 func (p *Plan) RecordRejection(leaf Leaf, problem *Problem) RejectedLeaf {
 	refusal := Rejection{}
 	if before := p.in.Memory.Rejections[leaf]; before != nil {
 		refusal = *before
 	}
+	// A copy, because the caller uses the Problem for several leaves.
 	located := *problem
 	located.Path, _ = observer.ParsePath(leaf.Path) // nil if it is not a valid path
 	refusal.again(&located, p.in.Now)
@@ -59,6 +64,7 @@ func (p *Plan) RecordRejection(leaf Leaf, problem *Problem) RejectedLeaf {
 
 // again counts a rejection and sets the time of the next attempt.
 func (r *Rejection) again(problem *Problem, now time.Time) {
+	// The shift is limited, because it would overflow after many rejections.
 	r.Until = now.Add(min(firstRefusal<<min(r.Times, 8), longestRefusal))
 	r.Problem, r.Times = problem, r.Times+1
 }
@@ -131,7 +137,8 @@ func (m *State) refusalOf(id manifest.ID, d delta.Difference) *Rejection {
 // backoff may have ended.
 func (m *State) hasRefused(leaf Leaf) bool { return m != nil && m.Rejections[leaf] != nil }
 
-// accepts deletes the rejections of leaves that are in sync and have no drift below them.
+// accepts deletes the rejections of leaves that are in sync and have no drift below them. Their next rejection starts
+// with the first backoff again.
 func (m *State) accepts(drifted map[Leaf]bool) {
 	for leaf := range m.Rejections {
 		if !drifted[leaf] && !hasDriftBelow(leaf, drifted) {
@@ -140,6 +147,7 @@ func (m *State) accepts(drifted map[Leaf]bool) {
 	}
 }
 
+// hasDriftBelow reports whether a field of a rejected unit has drifted.
 func hasDriftBelow(leaf Leaf, drifted map[Leaf]bool) bool {
 	for d := range drifted {
 		if d.ID == leaf.ID && (leaf.Path == delta.Root || observer.IsUnder(d.Path, leaf.Path)) {

@@ -11,13 +11,15 @@ import (
 )
 
 // Reject defers a whole change that the API server has rejected. Until the next attempt, the controller holds
-// the last-applied state. Reject returns false if there is none that can be held.
+// the last-applied state. Reject returns false if there is none that can be held. Like RecordRejection, it changes
+// neither the plan nor its memory.
 func (p *Plan) Reject(c Change, problem *Problem) (RejectedLeaf, bool) {
 	res := c.resource
 	if res == nil || !res.hasLast(p.in.Memory.RejectedChanges[c.ID] != nil) {
 		return RejectedLeaf{}, false
 	}
 	rejection := RejectedChange{of: res.intent()}
+	// The backoff continues only for the same change.
 	if before := p.in.Memory.RejectedChanges[c.ID]; before != nil && before.of == rejection.of {
 		rejection = *before
 	}
@@ -26,6 +28,7 @@ func (p *Plan) Reject(c Change, problem *Problem) (RejectedLeaf, bool) {
 }
 
 // keepLast makes the last-applied state the desired state of a resource while its rejected change is deferred.
+// It has no effect if the backoff has ended, if the spec has changed since, or if the object has another owner.
 // Source: docs/semantics.md, "What the API server refuses".
 func (p decider) keepLast(res *resource, live map[string]any) {
 	r := p.in.Memory.RejectedChanges[res.object.ID]
@@ -34,6 +37,7 @@ func (p decider) keepLast(res *resource, live map[string]any) {
 	}
 	last := res.previous
 	res.rejected, res.aside = r, res.fresh()
+	// The record of a Secret has masked values, which must never be written.
 	res.object.Content = visibleOf(res.object.ID, last.Desired)
 	res.written = res.object.Content
 	entry := last.Entry.Copy()

@@ -37,7 +37,7 @@ type fieldReleaser struct {
 }
 
 // addition is a field that did not exist before the first hold. root is the path of the topmost parent that
-// did not exist either.
+// did not exist either, or of the field itself.
 type addition struct {
 	at   delta.Location
 	root string
@@ -54,6 +54,9 @@ type addition struct {
 //	                                                created are removed with the last of its leaves, unless
 //	                                                another client wrote in them
 //	another value, or absent                        the leaf is left, and reported as not restored
+//
+// A baseline with a Holder is the copy of another Application's. It counts when the wait for that field has ended.
+// Source: docs/semantics.md, "Original values".
 func (p releasePass) releaseFields(res fieldReleaser, baseline []v1alpha1.BaselineField) fieldRelease {
 	r := &res
 	r.app = p.in.Application
@@ -67,10 +70,12 @@ func (p releasePass) releaseFields(res fieldReleaser, baseline []v1alpha1.Baseli
 		if slices.ContainsFunc(r.held, func(leaf string) bool { return observer.IsUnder(leaf, b.Path) }) {
 			continue // the leaf, or a leaf below it, is held
 		}
+		// The key of an element has no holder, so a claim on it prevents nothing.
 		i := slices.IndexFunc(r.others, func(c claim.Claim) bool { return !observer.IsKey(c.Path) && c.Overlaps(b.Path) })
 		if b.Holder != "" && (i >= 0 || p.waitsFor(r, b.Path, all)) {
 			continue
 		}
+		// From here on, the leaf is released, whether its value is restored or not.
 		r.baseline = append(r.baseline, b)
 		switch {
 		case slices.ContainsFunc(r.others, func(c claim.Claim) bool { return c.Path == b.Path && observer.IsKey(b.Path) }):
@@ -83,12 +88,15 @@ func (p releasePass) releaseFields(res fieldReleaser, baseline []v1alpha1.Baseli
 			r.judgeField(b)
 		}
 	}
+	// After the recorded ones, and before remove, because keptPaths prevent the removal of parents.
 	r.releaseUnrecorded()
+	// The tracking metadata is removed like a field that did not exist before, together with an empty map around it.
 	for _, at := range marks {
 		r.additions = append(r.additions, addition{at, at.Path.Parent().String()})
 	}
 	r.remove()
 	r.restored = slices.DeleteFunc(r.restored, func(d delta.Difference) bool {
+		// A restore that the API server has rejected is not tried again.
 		refusal := p.in.Memory.Rejections[Leaf{r.id, d.Path}]
 		if refusal != nil {
 			r.keep(d.Path, refusal.Problem.Message)
@@ -99,7 +107,7 @@ func (p releasePass) releaseFields(res fieldReleaser, baseline []v1alpha1.Baseli
 }
 
 // releaseUnrecorded leaves the released leaves whose baseline exceeded the size limit. It reports them as not
-// restored if they should be.
+// restored if they should be. Leaves that are still held are skipped.
 func (r *fieldReleaser) releaseUnrecorded() {
 	for _, path := range r.unrecordedLeaves {
 		if slices.ContainsFunc(r.held, func(leaf string) bool { return observer.IsUnder(leaf, path) }) {
@@ -112,8 +120,8 @@ func (r *fieldReleaser) releaseUnrecorded() {
 	}
 }
 
-// restores reports whether the original value of a leaf is restored. Its schema has precedence over
-// spec.onRelease.
+// restores reports whether the original value of a leaf is restored. The lists leave and restore of spec.fields have
+// precedence over spec.onRelease.
 func (r *fieldReleaser) restores(path string) bool {
 	switch r.entry.Released(path) {
 	case observer.ReleasedLeave:
@@ -124,17 +132,19 @@ func (r *fieldReleaser) restores(path string) bool {
 	return r.policy.Restores
 }
 
-// judgeField decides whether a leaf is restored, removed or left.
+// judgeField decides whether a leaf is restored, removed or left: see the table of releaseFields.
 func (r *fieldReleaser) judgeField(b v1alpha1.BaselineField) {
 	before := record.Original(b)
 	at, ok := delta.Locate(r.kind, r.live, b.Path)
 	switch {
+	// Also if both are absent.
 	case at.Value.Equal(before):
 	case before.Set && !at.Value.Set && record.HoldsAbsent(b):
 		r.restoreRemoved(b, before)
 	case !ok || !at.Value.Set:
 		r.keep(b.Path, "it no longer exists")
 	case !slices.Contains(b.Held, record.Digest(at.Value.Any)):
+		// The report names the writer, whom only managedFields show.
 		r.needsManagedFields = r.needsManagedFields || writer.ForeignTo(r.app, r.live) == nil
 		writer, _ := writer.NewIndex(r.app, r.live).OfValue(at.Path)
 		r.keep(b.Path, "it was changed"+bySuffix(writer.Manager)+" while it was held")
@@ -147,7 +157,7 @@ func (r *fieldReleaser) judgeField(b v1alpha1.BaselineField) {
 }
 
 // restoreRemoved restores a removed field, with the maps around it that are missing because they were empty
-// without it.
+// without it. b.From is the topmost of these maps. Fields that share such a map are restored in one operation.
 func (r *fieldReleaser) restoreRemoved(b v1alpha1.BaselineField, before delta.Value) {
 	at, ok := delta.Locate(r.kind, r.live, b.Path)
 	if ok {
@@ -161,6 +171,7 @@ func (r *fieldReleaser) restoreRemoved(b v1alpha1.BaselineField, before delta.Va
 		return
 	}
 	value := before.Any
+	// Up to the topmost missing map, at most to b.From.
 	for !ok && path.String() != b.From {
 		value = map[string]any{path.Name(): value}
 		path = path.Parent()
@@ -179,14 +190,16 @@ func (r *fieldReleaser) restoreRemoved(b v1alpha1.BaselineField, before delta.Va
 	r.restored[i] = at.Restore(merged(r.restored[i].Desired.Any, value))
 }
 
+// keep leaves a field that should be restored, and records why.
 func (r *fieldReleaser) keep(path, why string) {
 	r.kept = append(r.kept, UnrestoredField{r.id, path, why})
 	r.keptPaths = append(r.keptPaths, path)
 }
 
 // remove removes the additions. It removes a root as one value if no other client has a value in it, and
-// otherwise only the Application's fields below it.
+// otherwise only the Application's fields below it. It sorts r.restored for execution.
 func (r *fieldReleaser) remove() {
+	// The shortest roots first, because the removal of a root covers those below it.
 	slices.SortStableFunc(r.additions, func(a, b addition) int { return cmp.Compare(len(a.root), len(b.root)) })
 	var done []string
 	for _, m := range r.additions {
@@ -216,10 +229,12 @@ func (r *fieldReleaser) remove() {
 }
 
 // isExclusive reports whether a map or list that the Application created can be removed as one value: no field
-// in it is held, left, or written by another client. Defaults of the API server are removed with it.
+// in it is held, left, or written by another client. Defaults of the API server are removed with it. The map of all
+// labels, annotations or metadata is never exclusive.
 func (r *fieldReleaser) isExclusive(root delta.Location, ours []delta.Location) bool {
 	path := root.Path.String()
 	under := func(other string) bool { return observer.IsUnder(other, path) }
+	// A claim on a field that does not exist protects nothing.
 	isThere := func(leaf string) bool {
 		at, ok := delta.Locate(r.kind, r.live, leaf)
 		return leaf != path && under(leaf) && ok && at.Value.Set
@@ -235,8 +250,8 @@ func (r *fieldReleaser) isExclusive(root delta.Location, ours []delta.Location) 
 	return !r.isForeign(root.Path, root.Value.Any, mine)
 }
 
-// isForeign reports whether another client has written in a value, except for the locations in mine. If the
-// object has no managedFields, it returns true.
+// isForeign reports whether another client has written in a value, except for the locations in mine, which are JSON
+// pointers. If the object has no managedFields, it returns true and sets needsManagedFields.
 func (r *fieldReleaser) isForeign(path *observer.Path, value any, mine map[string]bool) bool {
 	if mine[path.Pointer()] {
 		return false
@@ -262,6 +277,7 @@ func (r *fieldReleaser) isForeign(path *observer.Path, value any, mine map[strin
 		r.needsManagedFields = true
 		return true
 	}
+	// Several Applications can hold fields of an element. Each of them wrote the keys, so these keep no element.
 	return foreign(path) && (!observer.IsKey(path.String()) || !writer.OnlyApplicationsWrote(r.live, path))
 }
 
@@ -275,7 +291,9 @@ func (r *fieldReleaser) removeParts(root delta.Location, ours []delta.Location) 
 	r.prune(tree, root.Value.Any)
 }
 
+// prune removes the owned locations in a tree. It removes each value that would be empty without them as a whole.
 func (r *fieldReleaser) prune(b *ownedTree, value any) {
+	// A restored value below would be lost with its parent.
 	isRefilled := slices.ContainsFunc(r.restored, func(d delta.Difference) bool { return d.Desired.Set && observer.IsUnder(d.Path, b.path.String()) })
 	at, ok := delta.Locate(r.kind, r.live, b.path.String())
 	isThere := ok && at.Value.Set
@@ -307,7 +325,8 @@ func keysOf(element *observer.Path, live map[string]any) []string {
 }
 
 // restoresRemovedFields reports whether the original values of fields that were removed from the manifest are
-// restored, instead of removing the fields. This requires that the object existed before the Application.
+// restored, instead of removing the fields. This requires that the object existed before the Application, and that
+// original values are recorded for it.
 func (p releasePass) restoresRemovedFields(res *resource) bool {
 	return res.policy.Existed && baselinePass(p).recordsBaselines(res)
 }
@@ -336,8 +355,9 @@ func (res *resource) releasedPointers(live map[string]any) (pointers []string) {
 	return pointers
 }
 
-// release decides whether the fields that have a baseline and are no longer held are restored. If the release
-// waits for the next patch, their baselines are kept.
+// release decides whether the fields that have a baseline and are no longer held are restored, and returns the
+// differences that restore them. If the release waits for the next patch, their baselines are kept. release also
+// sets the held leaves and maps of an owned object, which the baselines depend on.
 func (p releasePass) release(res *resource, waits bool) []delta.Difference {
 	id, status := res.object.ID, p.statuses[res.object.ID]
 	was, lost := record.Baseline(status, res.live), record.Unrecorded(status, res.live)
@@ -357,6 +377,7 @@ func (p releasePass) release(res *resource, waits bool) []delta.Difference {
 		policy: res.policy, removesTracking: res.policy.Claims && res.holdsNothing(),
 		entry: res.entry, id: id, kind: res.kind, live: res.live, held: res.heldPaths(), claimed: res.claimed, unrecordedLeaves: lost,
 	}, was)
+	// The withdrawn fields of hooks are removed first, in a patch of their own.
 	if waits {
 		res.releasesNext = letting.baseline
 		return nil
@@ -370,7 +391,7 @@ func (p releasePass) release(res *resource, waits bool) []delta.Difference {
 
 // keepParentBaseline copies the topmost parent that the Application created for a released leaf to the
 // baselines of the held leaves below that parent, so that the parent is removed with the last of them. If the
-// leaf is left in the object, its parents are not removed.
+// leaf is left in the object, its parents are not removed. stays is true for a leaf that is left on request.
 func (res *originals) keepParentBaseline(left v1alpha1.BaselineField, stays bool) {
 	root := left.From
 	for i, b := range res.baseline {
@@ -391,7 +412,8 @@ func (res *originals) keepParentBaseline(left v1alpha1.BaselineField, stays bool
 	}
 }
 
-// ReleasedFields returns the fields of desired resources that a plan releases and that have a baseline.
+// ReleasedFields returns the fields of desired resources that a plan releases and that have a baseline. The CLI waits
+// until the status has none of them: see StillHeld.
 func (p *Plan) ReleasedFields() map[manifest.ID][]string {
 	fields := map[manifest.ID][]string{}
 	for _, res := range p.resources {

@@ -18,12 +18,13 @@ import (
 )
 
 // record writes the schema and the last-applied state of a resource to the status. It keeps the recorded ones
-// while the changes they require are not complete.
+// while the changes they require are not complete. The records are in the order of the manifests.
 func (c statusWriter) record(res *resource, o resourceResult) {
 	s := &c.result.Status
 	entry, desired := res.entry, res.stored()
 	if !c.preview && (!res.entry.Default || res.entry.HasRules()) {
 		_, attempted := c.outcomes[res.object.ID]
+		// Dropping a value that was not written must remove nothing.
 		desired = o.compared.Unmade(desired, attempted)
 	}
 	if res.rejected != nil {
@@ -31,6 +32,7 @@ func (c statusWriter) record(res *resource, o resourceResult) {
 	} else if c.isStillOnRecord(res, o) {
 		entry, desired = res.previous.Entry, res.previous.Desired
 		if _, attempted := c.outcomes[res.object.ID]; attempted {
+			// A failed request may have been processed, so the status also needs the fields that it would have added.
 			if r := res.writeAheadRecord(); r != nil {
 				c.extra = append(c.extra, extra{len(s.LastAppliedManifest), r})
 			}
@@ -45,6 +47,7 @@ func (c statusWriter) remember() {
 	if len(c.extra) == 0 {
 		return
 	}
+	// The size is known only now, after all records that must be in the status.
 	more := record.NewSpare(&c.result.Status)
 	for _, e := range c.extra {
 		more.Put(e.index, e.record)
@@ -75,6 +78,7 @@ func (res *objectState) isPending(o resourceResult) bool {
 	if r == nil || r.Entry == nil || r.Entry.Default != res.entry.Default {
 		return false
 	}
+	// AcceptedUsed is nil if there was no comparison: see delta.Walk.
 	if o.problem != nil && o.compared.AcceptedUsed == nil || o.compared.NeedsManagedFields {
 		return true
 	}
@@ -83,6 +87,7 @@ func (res *objectState) isPending(o resourceResult) bool {
 	})
 }
 
+// inventory appends the inventory entry of a resource. before is its previous entry, or nil.
 func (c statusWriter) inventory(res *resource, before *v1alpha1.ResourceStatus, o resourceResult) {
 	status := v1alpha1.ResourceStatus{
 		ResourceReference: reference(res.object.ID, res.object.APIVersion),
@@ -101,6 +106,7 @@ func (c statusWriter) inventory(res *resource, before *v1alpha1.ResourceStatus, 
 		now := c.now // a copy, because a postponed report must not keep c in memory
 		status.LastCorrection = &now
 	}
+	// The entry describes the schema on record, which is the previous one.
 	if before != nil && before.Schema != "" && (res.rejected != nil || c.isStillOnRecord(res, o)) {
 		status.Schema, status.Profiles = before.Schema, before.Profiles
 	}
@@ -109,7 +115,7 @@ func (c statusWriter) inventory(res *resource, before *v1alpha1.ResourceStatus, 
 }
 
 // ownership sets the object of a resource, and its relation to the Application. The origin is known when the object
-// exists.
+// exists. Without an object, the entry keeps the UID of the last one, so that its deletion counts as drift.
 func (c statusWriter) ownership(res *resource, before *v1alpha1.ResourceStatus, o resourceResult, status *v1alpha1.ResourceStatus) {
 	app := c.plan.in.Application
 	if before != nil {
@@ -128,7 +134,8 @@ func (c statusWriter) ownership(res *resource, before *v1alpha1.ResourceStatus, 
 	}
 }
 
-// report sets the health of a resource, and the reason why it is not in sync or not healthy.
+// report sets the health of a resource, and the reason why it is not in sync or not healthy. A Problem has precedence
+// over pending work, and that over the health. report also collects what the conditions need.
 func (c statusWriter) report(res *resource, before *v1alpha1.ResourceStatus, o resourceResult, status *v1alpha1.ResourceStatus) {
 	health, unhealthy := healthOf(c.plan.in.Application, o.live)
 	if c.plan.IsObserveOnly() {
@@ -160,7 +167,8 @@ func (res *resource) isCorrected(o resourceResult) bool {
 }
 
 // baselineStatus sets the baseline of an object: the original values of held fields, and of fields that are
-// not released yet.
+// not released yet. The baseline of a released field is kept until its restoration
+// is written.
 func (c statusWriter) baselineStatus(res *resource, before *v1alpha1.ResourceStatus, o resourceResult, status *v1alpha1.ResourceStatus) {
 	_, attempted := c.outcomes[res.object.ID]
 	if o.live == nil || res.live != nil && !res.judged {
@@ -169,12 +177,14 @@ func (c statusWriter) baselineStatus(res *resource, before *v1alpha1.ResourceSta
 	}
 	status.Waits, status.WaitsFor = c.waitsOf(res, o), res.waitsFor
 	status.Baseline, status.Unrecorded = res.baseline, res.unrecorded
+	// The planned baselines are of values that were not written.
 	if !attempted && !c.preview {
 		status.Baseline = res.onRecord(record.Baseline(before, o.live))
 		known := record.Unrecorded(before, o.live)
 		status.Unrecorded = slices.DeleteFunc(slices.Clone(res.unrecorded), func(path string) bool { return !slices.Contains(known, path) })
 	}
 	status.Baseline = withoutHolders(slices.Concat(status.Baseline, res.copies), status.Waits)
+	// The release is still to be done, and needs the original values.
 	if (len(res.letting.restored) > 0 || c.plan.IsNoOp()) && !o.wrote && !c.preview {
 		status.Baseline = slices.Concat(status.Baseline, res.letting.baseline)
 		status.Unrecorded = slices.Concat(status.Unrecorded, res.letting.unrecorded)
@@ -184,7 +194,7 @@ func (c statusWriter) baselineStatus(res *resource, before *v1alpha1.ResourceSta
 }
 
 // withoutHolders returns baselines without the names of former holders: those are now the baselines of this
-// Application, except for the fields that it waits for.
+// Application, except for the fields that it waits for. It changes the slice.
 func withoutHolders(baseline []v1alpha1.BaselineField, waits []string) []v1alpha1.BaselineField {
 	for i, b := range baseline {
 		if !slices.ContainsFunc(waits, func(path string) bool { return claim.Overlap(path, b.Path) }) {
@@ -209,7 +219,8 @@ func (c statusWriter) stillBefore(res *resource, before *v1alpha1.ResourceStatus
 }
 
 // waitsOf returns the fields of a shared object that are not held yet. Another Application holds them, or
-// they were not held before and were neither written nor claimed now.
+// they were not held before and were neither written nor claimed now. Other Applications read them in the status:
+// see objectState.leavesInStatus.
 func (c statusWriter) waitsOf(res *resource, o resourceResult) (paths []string) {
 	for _, claimed := range res.claimed {
 		paths = append(paths, claimed.Path)
@@ -218,6 +229,7 @@ func (c statusWriter) waitsOf(res *resource, o resourceResult) (paths []string) 
 		slices.Sort(paths)
 		return paths
 	}
+	// The claim was not written, so none of the new fields is held, not even those in sync.
 	if !o.wrote && !c.preview && !c.plan.IsNoOp() && slices.ContainsFunc(res.drift, func(d delta.Difference) bool { return claim.IsSharedTracking(d.Path) }) {
 		for _, leaf := range res.leaves {
 			if !(baselinePass{&c.plan.facts}).wasHeld(res, leaf) {
@@ -266,7 +278,7 @@ func (c statusWriter) pendingWork(res *resource) string {
 }
 
 // accepted writes the accepted forms that still apply: those that the last comparison used, or all if there
-// was no comparison.
+// was no comparison. Forms of Secret values are kept in the memory instead of the status.
 func (c statusWriter) accepted(res *resource, compared delta.Comparison) {
 	id := res.object.ID
 	delete(c.plan.in.Memory.Secrets, id)
@@ -284,7 +296,7 @@ func (c statusWriter) accepted(res *resource, compared delta.Comparison) {
 	}
 }
 
-// reported writes the drift of report-only fields.
+// reported writes the drift of report-only fields, without values of Secrets.
 func (c statusWriter) reported(res *resource, compared delta.Comparison) {
 	for _, d := range compared.Reported {
 		field := v1alpha1.ReportedField{Resource: reference(res.object.ID, res.object.APIVersion), Path: d.Path}
@@ -297,6 +309,7 @@ func (c statusWriter) reported(res *resource, compared delta.Comparison) {
 
 func sortedPaths(forms delta.Accepted) []string { return slices.Sorted(maps.Keys(forms)) }
 
+// acceptSecret records the accepted form of a Secret value. The maps are those of a clone.
 func (m *State) acceptSecret(id manifest.ID, path string, form delta.Form) {
 	if m.Secrets == nil {
 		m.Secrets = map[manifest.ID]delta.Accepted{}
@@ -307,7 +320,8 @@ func (m *State) acceptSecret(id manifest.ID, path string, form delta.Form) {
 	m.Secrets[id][path] = form
 }
 
-// contested writes the contested leaves of a resource.
+// contested writes the contested leaves of a resource. It omits values of Secrets, and those of the annotation with
+// all holders, which can be long.
 func (c statusWriter) contested(res *resource) {
 	id := res.object.ID
 	for _, leaf := range c.plan.in.Memory.leaves(id) {

@@ -18,7 +18,8 @@ import (
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
-// observe combines the planned state of a resource with the outcome of its change.
+// observe combines the planned state of a resource with the outcome of its change. It changes the resource, which is
+// a mutable copy: its schema, desired state and accepted forms follow the response.
 func (c responseReader) observe(res *resource, before *v1alpha1.ResourceStatus) resourceResult {
 	o := resourceResult{live: res.live, compared: res.compared, problem: res.problem}
 	outcome, attempted := c.outcomes[res.object.ID]
@@ -27,10 +28,12 @@ func (c responseReader) observe(res *resource, before *v1alpha1.ResourceStatus) 
 		o.problem = c.waitProblem(res)
 	case outcome.Gone:
 		o.live, o.problem = nil, outcome.Problem
+		// The object was deleted while the plan was executed, and is created by the next one.
 		c.result.Again = c.result.Again || outcome.Problem == nil
 	default:
 		o.problem, o.action = outcome.Problem, outcome.Action
 		if outcome.WithoutLearned {
+			// The values that the API server rejected are forgotten, and learned again from the response.
 			res.desired = res.entry.Desired(res.kind, res.object.Content, nil)
 		}
 		if c.isOurs(res, outcome, before) {
@@ -47,6 +50,7 @@ func (c responseReader) observe(res *resource, before *v1alpha1.ResourceStatus) 
 	if !res.policy.Writes {
 		o.compared = delta.Comparison{Differences: o.compared.Differences, Reported: o.compared.Reported}
 	}
+	// A Problem of the planned comparison may be solved in the response. A Problem of the request remains.
 	if o.problem == nil || o.problem.FromComparison {
 		o.problem = cmp.Or(res.claimProblem(), decider{&c.plan.facts}.rejected(res, o.compared), decider{&c.plan.facts}.leftOverProblem(res.object.ID, o.compared),
 			res.newElementProblem(o.live, o.compared))
@@ -81,9 +85,11 @@ func (c responseReader) isOurs(res *resource, outcome Outcome, before *v1alpha1.
 }
 
 // responded processes a response of the API server: lists that the API server lengthened, accepted forms, and
-// values to learn. It returns the comparison with the response.
+// values to learn. It returns the comparison with the response. If that shows drift that can be corrected, the
+// result requests another reconcile.
 func (c responseReader) responded(res *resource, outcome Outcome, o *resourceResult) delta.Comparison {
 	live, point := outcome.Object, &c.plan.hooks.ResourceObserved
+	// The originals belong to the plan.
 	res.entry, res.desired, res.accepted = res.entry.Copy(), observer.CopyMap(res.desired), maps.Clone(res.accepted)
 	if o.wrote {
 		point = &c.plan.hooks.ResourcePostUpdate
@@ -101,6 +107,7 @@ func (c responseReader) responded(res *resource, outcome Outcome, o *resourceRes
 		o.problem = problem
 	}
 	if o.wrote {
+		// Before the comparison below, in which the accepted forms are in sync.
 		c.accept(res, live, outcome.Action)
 	}
 	after := comparer{&c.plan.facts}.compare(res, live)
@@ -150,6 +157,7 @@ func (c responseReader) accept(res *resource, live map[string]any, action Action
 	after := comparer{&c.plan.facts}.compare(res, live)
 	forms := delta.Accept(after, func(d delta.Difference) bool { return res.change.wroteValue(d, action) })
 	maps.DeleteFunc(forms, losesTracking)
+	// Sorted, because the order of the warnings must not change.
 	for _, path := range sortedPaths(forms) {
 		if res.accepted == nil {
 			res.accepted = delta.Accepted{}
@@ -207,7 +215,8 @@ func (c *Change) wrote(path string, action Action) bool {
 }
 
 // losesTracking reports whether a form drops or changes tracking metadata. Such a form is never accepted,
-// because the Application could no longer recognize the object as its own.
+// because the Application could no longer recognize the object as its own. path may be that of all labels or
+// annotations, if a leaf holds them.
 func losesTracking(path string, form delta.Form) bool {
 	for _, mark := range claim.TrackingKeys {
 		if path == mark.Path() {
@@ -243,7 +252,9 @@ func (res *resourceInput) corrects(d delta.Difference) bool {
 }
 
 // corrected records the corrections that were made, to detect contests. It adds corrected drift to the
-// history. Creating a deleted object again counts as a correction, too.
+// history. Creating a deleted object again counts as a correction, too. drifted has the paths that another client
+// changed: only these are in the history.
+// Source: docs/semantics.md, "Fights".
 func (c responseReader) corrected(res *resource, before *v1alpha1.ResourceStatus, drifted map[string]bool) {
 	done := doneChange{action: res.updated(), id: res.object.ID}
 	if res.change.Action == Create {
@@ -267,6 +278,7 @@ func (c responseReader) corrected(res *resource, before *v1alpha1.ResourceStatus
 			eventWriter(c).warnContested(leaf)
 		}
 		if tells && drifted[d.Path] {
+			// The event describes drift with its values. For other fields, it has only the path.
 			done.told[len(done.told)-1] = describe(historyWriter(c).addHistory(res, historyWriter(c).correctionResult(leaf, &of), of))
 		}
 	}
@@ -296,7 +308,7 @@ func (c responseReader) created(res *resource, before *v1alpha1.ResourceStatus) 
 }
 
 // kept adds the fields that the API server keeps although they were removed from the manifest to the
-// status.
+// status. An entry remains as long as the live value is the same and the field is not desired again.
 func (c responseReader) kept(res *resource, o resourceResult) {
 	id := res.object.ID
 	values := map[string]any{}
@@ -344,7 +356,8 @@ func (c responseReader) rejected(res *resource, o resourceResult) {
 	}
 }
 
-// run returns the JobRun of a resource for the inventory; nil if it is not a Job.
+// run returns the JobRun of a resource for the inventory; nil if it is not a Job, or none ran yet. The digest is that
+// of the manifest with which the Job was created, so that another manifest runs it again.
 func (res *objectState) run(before *v1alpha1.ResourceStatus, o resourceResult) *v1alpha1.JobRun {
 	var known *v1alpha1.JobRun
 	if before != nil {
@@ -361,7 +374,8 @@ func (res *objectState) run(before *v1alpha1.ResourceStatus, o resourceResult) *
 }
 
 // healthOfDone returns the last health of a Job that is gone. The object in the deletion event has a
-// deletionTimestamp, with which it would be terminating forever.
+// deletionTimestamp, with which it would be terminating forever. ended is nil if this process has not seen the
+// deletion: then a failure in the previous status remains, and any other Job counts as current.
 func healthOfDone(app *v1alpha1.Application, before *v1alpha1.ResourceStatus, ended map[string]any) (string, *Problem) {
 	if ended != nil {
 		ended = observer.CopyMap(ended)

@@ -12,7 +12,7 @@ import (
 
 // unmask replaces the masked values of Secrets in a restored translation, and in the manifests of its
 // Applications, by the live values. The status masks them. A Secret without live values cannot be applied
-// until the source is available.
+// until the source is available. unmask replaces the source of the plan, and does not change the caller's.
 func (f *facts) unmask() {
 	if !f.restored() {
 		return
@@ -28,6 +28,7 @@ func (f *facts) unmask() {
 		}
 		live := f.in.Live[id]
 		if live != nil && !claim.IsOwned(app, id, statuses[id], live) {
+			// Another owner's values must not become desired values.
 			live = nil
 		}
 		whole, known := unmasked(content, live)
@@ -47,7 +48,7 @@ func (p decider) sourceProblem(id manifest.ID) *Problem {
 }
 
 // unmasked returns a value with its masked parts replaced by those of the live value. known is false if the
-// live value lacks one of them.
+// live value lacks one of them. It copies maps and lists. List elements must have the same position, kind and name.
 func unmasked(value, live any) (whole any, known bool) {
 	switch value := value.(type) {
 	case map[string]any:

@@ -13,7 +13,9 @@ import (
 )
 
 // DecideDeletion plans the deletion of an Application: delete its objects in reverse order, or remove the
-// tracking metadata of objects that are orphaned.
+// tracking metadata of objects that are orphaned. It does not render the manifests, so an invalid spec is no obstacle.
+// Only a spec that this release does not know gives an invalid plan.
+// Source: docs/semantics.md, "Suspending and deleting".
 func DecideDeletion(in Input) *Plan {
 	if problem := intent.UnsupportedProblem(in.Application); problem != nil {
 		return NewInvalid(in, problem)
@@ -38,12 +40,14 @@ func Orphans(app *v1alpha1.Application) bool {
 // according to its status. These are all objects (see Orphans), or those that were adopted or whose manifest
 // sets the deletion policy.
 func RetainedObjects(app *v1alpha1.Application) map[manifest.ID]bool {
+	// The command line has no live objects here. The policies depend on the status and the records.
 	in := Input{Application: app, Kinds: intent.Offline()}
 	p := pruner{facts: &facts{in: in, retiring: true}}
 	records := record.Read(app, in.Kinds, nil)
 	stays := map[manifest.ID]bool{}
 	for _, status := range app.Status.Resources {
 		id := manifest.IDFromReference(status.ResourceReference)
+		// The UID makes claim.WasAdopted use the origin in the inventory.
 		live := map[string]any{"metadata": map[string]any{"uid": string(status.UID)}}
 		if p.orphaned(&pruneCandidate{id: id, status: status, previous: records[id], live: live}) {
 			stays[id] = true

@@ -66,7 +66,7 @@ func (p *Plan) Selected() (views []ViewSelection, ids map[manifest.ID]bool) {
 	return views, ids
 }
 
-// isReady reports whether a resource is in sync and healthy.
+// isReady reports whether a resource is in sync and healthy, according to its inventory entry.
 func isReady(r v1alpha1.ResourceStatus) bool { return r.Reason == "" && r.Health == healthCurrent }
 
 // ViewSelection is the number of objects that a spec.select item matches.

@@ -41,6 +41,8 @@ func ShuttingDown(app *v1alpha1.Application, step hooks.ShutdownStep, lastError 
 	return c.result
 }
 
+// shutdownVerdict returns the Ready verdict while the workload shuts down. It stalls only in the step
+// ShutdownStuck, in which all resources are kept.
 func shutdownVerdict(hook v1alpha1.ShutdownHook, step hooks.ShutdownStep, state v1alpha1.ShutdownStatus) verdict {
 	said := ""
 	if state.LastError != "" {

@@ -16,7 +16,7 @@ import (
 // only one of several fields, the sibling may cause the API server to reject the held field.
 type Sibling struct {
 	path  *observer.Path
-	value any
+	value any // the live value, which a patch tests before it removes the field
 }
 
 // Path returns the readable path of the field.
@@ -44,6 +44,7 @@ func (p *Plan) Siblings(c Change, u Unit) []Sibling {
 		switch theirs := foreign(s.path); {
 		case !c.Alters():
 			return !theirs
+		// An adopted object keeps the fields of other clients, because it may have had them before.
 		case res.policy.Existed:
 			return theirs
 		}
@@ -75,13 +76,14 @@ func InTheWay(siblings []Sibling) string {
 }
 
 // freeSiblings returns the free fields in the maps from the fields of a unit up to the unit itself, the nearest ones
-// first.
+// first. It omits fields that spec.fields frees, because a user has decided about them.
 func (res *resource) freeSiblings(u Unit) (siblings []Sibling) {
 	seen := map[string]bool{}
 	for _, d := range u.Fields {
 		if d.LivePath() == nil {
 			continue
 		}
+		// Top-level fields have no siblings: the root is not visited.
 		for at := d.LivePath().Parent(); at != nil && observer.IsUnder(at.String(), u.Path); at = at.Parent() {
 			node, _ := res.entry.At(res.kind, res.desired, at)
 			live, _ := valueAt(res.live, at).(map[string]any)
@@ -104,7 +106,7 @@ func (res *resource) freeSiblings(u Unit) (siblings []Sibling) {
 	return siblings
 }
 
-// valueAt returns the value of a live object at a path, or nil.
+// valueAt returns the value of a live object at a path, or nil. It finds list elements by their live index.
 func valueAt(live any, path *observer.Path) any {
 	for _, step := range path.Chain() {
 		switch at := live.(type) {
@@ -137,7 +139,8 @@ func (s Sibling) Distance(cause string) int {
 	return -1
 }
 
-// PatchOf returns a patch that writes only the given units of a change, and removes the given siblings.
+// PatchOf returns a patch that writes only the given units of a change, and removes the given siblings. It has the
+// guards of these fields, so that a failed guard can be distinguished from a rejection.
 func (c Change) PatchOf(units []Unit, siblings []Sibling) []delta.Op {
 	var some delta.Comparison
 	for _, u := range units {

@@ -20,9 +20,11 @@ import (
 const schemaFactor = 40
 
 // sizeProblem returns a Problem if an Application is too large even with slices. It is checked before any object
-// is created, because without its status the controller could not learn, correct or delete.
+// is created, because without its status the controller could not learn, correct or delete. It returns nil as soon as
+// an upper bound fits: exact sizes need the encoded records of all resources.
 func sizeProblem(p *Plan) *Problem {
 	app := p.in.Application
+	// fixed is the size of what must be in the Application itself. The rest can be in slices.
 	fixed := sourceSize(app) + fieldsSize(app)
 	for key, value := range app.Annotations {
 		fixed += textSize(key) + textSize(value)
@@ -80,6 +82,7 @@ func isSmall(app *v1alpha1.Application, resources []*resource) bool {
 		if manifest.IsSecret(res.object.ID.GroupKind()) || len(res.baseline)+len(res.copies) > 0 {
 			return false
 		}
+		// An object in sync has the held values of the manifest, and no others are projected.
 		if isSeen := res.live == nil || res.compared.Held > 0 && res.compared.IsInPlace(); !isSpec || !isSeen {
 			n += size(res.object.Content) + size(res.desired) + size(res.live)
 		}
@@ -96,6 +99,7 @@ func longest(raw []byte) int {
 	return n
 }
 
+// fieldsSize returns the size of spec.fields, which cannot be in slices.
 func fieldsSize(app *v1alpha1.Application) int {
 	raw, _ := json.Marshal(app.Spec.Fields)
 	return len(raw)
@@ -121,6 +125,7 @@ func sourceSize(app *v1alpha1.Application) int {
 	return n
 }
 
+// inputsSize returns the size of the inputs of a template.
 func inputsSize(t v1alpha1.Translation) int {
 	if t.Inputs == nil {
 		return 0

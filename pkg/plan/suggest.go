@@ -50,6 +50,7 @@ func Suggest(live map[string]any, kind *kinds.Node) Suggestion {
 	s := &suggester{live: live, writers: writer.NewIndex(nil, live)}
 	apiVersion, _ := live["apiVersion"].(string)
 	group, _, _ := strings.Cut(apiVersion, "/")
+	// Groups of built-in kinds, such as apps or networking.k8s.io. The defaults are only those of built-in kinds.
 	s.kubernetes = !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
 	applied := appliedOf(live)
 	s.suggestion.Entry, s.suggestion.Manifest = map[string]any{}, map[string]any{}
@@ -75,6 +76,7 @@ func Suggest(live map[string]any, kind *kinds.Node) Suggestion {
 	return s.suggestion
 }
 
+// suggester builds one Suggestion in a walk of the live object.
 type suggester struct {
 	live       map[string]any
 	kubernetes bool // the kind is built into Kubernetes
@@ -84,7 +86,8 @@ type suggester struct {
 
 // suggestionNode is a value of the live object, with the value from kubectl apply and the type at its path.
 type suggestionNode struct {
-	live    any
+	live any
+	// applied is not set if kubectl apply did not set the field, or was not used.
 	applied delta.Value
 	t       *kinds.Node
 	path    *observer.Path
@@ -99,7 +102,7 @@ type proposal struct{ schema, value any }
 // clientSideApply is the field manager of kubectl apply, which stores its input in an annotation.
 const clientSideApply = "kubectl-client-side-apply"
 
-// appliedOf returns the last input of kubectl apply, or nil.
+// appliedOf returns the last input of client-side kubectl apply, or nil. Any client can write the annotation.
 func appliedOf(live map[string]any) map[string]any {
 	var applied map[string]any
 	if json.Unmarshal([]byte(manifest.NestedString(live, "metadata", "annotations", manifest.LastApplied)), &applied) != nil {
@@ -158,6 +161,7 @@ func (s *suggester) fields(m map[string]any, at suggestionNode) (proposal, bool)
 		}
 		if child, ok := s.node(below); ok {
 			schema[name], values[name] = child.schema, child.value
+			// The manifest needs an initial value, although clients change it through the subresource scale.
 		} else if s.writer(below.path).Subresource == "scale" {
 			values[name] = m[name]
 			s.suggestion.Free = append(s.suggestion.Free, below.path.String())
@@ -217,7 +221,8 @@ func withKeys(value, element any, t *kinds.Node) any {
 	return fields
 }
 
-// take reports whether to hold a field. It adds a field to LeftOut if a controller writes it.
+// take reports whether to hold a field. It adds a field to LeftOut if a controller writes it, or if it only records
+// an action.
 func (s *suggester) take(at suggestionNode) bool {
 	writer := s.writer(at.path)
 	applied := at.applied.Set || s.hasApplied(writer, at.path)
@@ -266,6 +271,7 @@ func isAct(path *observer.Path) bool {
 	return strings.HasSuffix(path.String(), "annotations['kubectl.kubernetes.io/restartedAt']")
 }
 
+// item returns an element of a list. The value is not set if the index is out of range.
 func item(l []any, i int) delta.Value {
 	if i < 0 || i >= len(l) {
 		return delta.Value{}

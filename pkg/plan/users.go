@@ -16,7 +16,8 @@ import (
 // seconds, and retries for a minute or two.
 const nameWait = 5 * time.Minute
 
-// UnattributedWrites returns the object versions whose users a plan needs.
+// UnattributedWrites returns the object versions whose users a plan needs: of live objects, of deleted ones, of
+// pending drift, and of recent history entries. Their order is not specified. Secrets are not among them.
 func UnattributedWrites(in Input) []v1alpha1.ObjectVersion {
 	wanted := map[v1alpha1.ObjectVersion]bool{}
 	for id, live := range in.Live {
@@ -39,6 +40,7 @@ func UnattributedWrites(in Input) []v1alpha1.ObjectVersion {
 			wanted[*e.PendingUser] = true
 		}
 	}
+	// versionOf returns the zero version for an object whose last write cannot be attributed.
 	delete(wanted, v1alpha1.ObjectVersion{})
 	return slices.Collect(maps.Keys(wanted))
 }
@@ -73,7 +75,8 @@ func (p originPass) author(v v1alpha1.ObjectVersion) WriteOrigin {
 	return WriteOrigin{v, p.in.Users[v]}
 }
 
-// deleter returns the origin of the deletion of a resource's object.
+// deleter returns the origin of the deletion of a resource's object. before is its inventory entry, whose UID
+// identifies the deletion. It returns the zero origin for Secrets and for objects that never existed.
 func (p originPass) deleter(res *resource, before *v1alpha1.ResourceStatus) WriteOrigin {
 	if standing, stood := p.in.Memory.PendingDrift[res.leaf()]; stood && standing.User != (User{}) {
 		return standing.WriteOrigin
@@ -84,7 +87,8 @@ func (p originPass) deleter(res *resource, before *v1alpha1.ResourceStatus) Writ
 	return p.author(v1alpha1.ObjectVersion{UID: before.UID})
 }
 
-// attribute adds the user to a history entry. If the user is not known yet, it sets PendingUser.
+// attribute adds the user to a history entry. If the user is not known yet, it sets PendingUser, unless
+// no audit events are received.
 func (p originPass) attribute(entry *v1alpha1.HistoryEntry, by WriteOrigin) {
 	switch {
 	case by.User != (User{}):

@@ -16,10 +16,11 @@ import (
 
 // View is the printed form of a plan, for `holdfast diff -o yaml` and the golden files. Values of Secrets are masked.
 type View struct {
-	APIVersion  string       `json:"apiVersion" yaml:"apiVersion"`
-	Kind        string       `json:"kind" yaml:"kind"`
-	Application ViewOwner    `json:"application" yaml:"application"`
-	Refused     *ViewProblem `json:"refused,omitempty" yaml:"refused,omitempty"`
+	APIVersion  string    `json:"apiVersion" yaml:"apiVersion"`
+	Kind        string    `json:"kind" yaml:"kind"`
+	Application ViewOwner `json:"application" yaml:"application"`
+	// Refused is the reason why the Application is invalid. The plan then has no changes.
+	Refused *ViewProblem `json:"refused,omitempty" yaml:"refused,omitempty"`
 	// Selected lists the number of objects that each spec.select item matches.
 	Selected []ViewSelection `json:"selected,omitempty" yaml:"selected,omitempty"`
 	Changes  []ViewChange    `json:"changes" yaml:"changes"`
@@ -43,9 +44,10 @@ type ViewProblem struct {
 
 // ViewChange is a planned change of one object.
 type ViewChange struct {
-	Action   Action         `json:"action" yaml:"action"`
-	Resource ViewResource   `json:"resource" yaml:"resource"`
-	Problem  *ViewProblem   `json:"problem,omitempty" yaml:"problem,omitempty"`
+	Action   Action       `json:"action" yaml:"action"`
+	Resource ViewResource `json:"resource" yaml:"resource"`
+	Problem  *ViewProblem `json:"problem,omitempty" yaml:"problem,omitempty"`
+	// Manifest is the body of a create.
 	Manifest map[string]any `json:"manifest,omitempty" yaml:"manifest,omitempty"`
 	Fields   []ViewField    `json:"fields,omitempty" yaml:"fields,omitempty"`
 	// Patch has the operations without the guards.
@@ -82,7 +84,8 @@ type ViewField struct {
 	Reason   delta.Reason `json:"reason" yaml:"reason"`
 	Desired  *ViewValue   `json:"desired,omitempty" yaml:"desired,omitempty"`
 	Observed *ViewValue   `json:"observed,omitempty" yaml:"observed,omitempty"`
-	HeldBack bool         `json:"heldBack,omitempty" yaml:"heldBack,omitempty"`
+	// HeldBack is true if the correction is deferred, so that Patch does not have it.
+	HeldBack bool `json:"heldBack,omitempty" yaml:"heldBack,omitempty"`
 	// Rule is the text of the field's rule in the observer schema.
 	Rule string `json:"rule,omitempty" yaml:"rule,omitempty"`
 }
@@ -109,6 +112,7 @@ type ViewStatus struct {
 	LastAppliedManifest   []any `json:"lastAppliedManifest" yaml:"lastAppliedManifest"`
 	LastObservedManifest  []any `json:"lastObservedManifest" yaml:"lastObservedManifest"`
 
+	// whole is the status in the API version, for MarshalJSON.
 	whole v1alpha1.ApplicationStatus
 }
 
@@ -142,6 +146,7 @@ func (s ViewStatus) MarshalJSON() ([]byte, error) {
 }
 
 // View returns the printed form of the plan. Its status is the one after all changes of the plan succeed.
+// Values of Secrets are masked in all parts. View does not change the plan.
 func (p *Plan) View() View {
 	app := p.in.Application
 	v := View{
@@ -202,6 +207,7 @@ func shown(objects []any) []any {
 	return objects
 }
 
+// viewChange returns the printed form of a change, without the parts that depend on the plan.
 func viewChange(c Change) ViewChange {
 	v := ViewChange{
 		Action: Action(c.Verb()),
@@ -245,6 +251,7 @@ func withGenerated(object map[string]any) map[string]any {
 	return shown
 }
 
+// viewField returns the printed form of a difference. Both values of a Secret are masked.
 func viewField(id manifest.ID, d delta.Difference) ViewField {
 	desired, observed := MaskedValues(id, d)
 	v := ViewField{
@@ -257,6 +264,7 @@ func viewField(id manifest.ID, d delta.Difference) ViewField {
 	return v
 }
 
+// viewValue returns nil for an absent value, and a value with nil for null.
 func viewValue(v delta.Value) *ViewValue {
 	if !v.Set {
 		return nil
@@ -264,6 +272,7 @@ func viewValue(v delta.Value) *ViewValue {
 	return &ViewValue{v.Any}
 }
 
+// viewOp returns the printed form of an operation. A value of a Secret is masked.
 func viewOp(id manifest.ID, op delta.Op) ViewOp {
 	v := ViewOp{Op: op.Op, Path: op.Path}
 	if op.Op != "remove" {
