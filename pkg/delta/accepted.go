@@ -8,7 +8,8 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// accepted reports whether the live value at path is the accepted form of want.
+// accepted reports whether the live value at path is the accepted form of want. An absent live value is the accepted
+// form of a value that the API server dropped.
 func (c formFinder) accepted(path *observer.Path, t *kinds.Node, want, live Value) bool {
 	form, ok := c.acceptedForm(path, want)
 	return ok && form.Accepted.Set == live.Set && (!live.Set || observer.Same(t, form.Accepted.Any, live.Any))
@@ -31,7 +32,8 @@ func (c formFinder) completed(s cursor, value any) bool {
 	return true
 }
 
-// spelling reports whether the live value is equivalent to the desired value.
+// spelling reports whether the live value is equivalent to the desired value. If the normalized form of the desired
+// state is unknown, it can only be MaybeRespelled.
 func (c formFinder) spelling(s cursor, value any) observer.Spelling {
 	if c.in.Normal == nil {
 		return observer.Different
@@ -41,6 +43,7 @@ func (c formFinder) spelling(s cursor, value any) observer.Spelling {
 	if isTyped {
 		form, ok := s.path.Of(normal)
 		switch {
+		// The API server omits the value.
 		case !ok && !s.live.Set && observer.Empty(value):
 			return observer.Respelled
 		case !ok || !s.live.Set:
@@ -57,7 +60,8 @@ func (c formFinder) spelling(s cursor, value any) observer.Spelling {
 	return observer.Different
 }
 
-// acceptedForm returns the form that is recorded for exactly this desired value, and marks it as used.
+// acceptedForm returns the form that is recorded for exactly this desired value, and marks it as used. Forms that are
+// not used are removed from the status.
 func (c formFinder) acceptedForm(path *observer.Path, want Value) (Form, bool) {
 	if len(c.in.Accepted) == 0 {
 		return Form{}, false
@@ -71,7 +75,8 @@ func (c formFinder) acceptedForm(path *observer.Path, want Value) (Form, bool) {
 	return form, true
 }
 
-// keepForm keeps the accepted form of a value, even while the live value equals the value as written.
+// keepForm keeps the accepted form of a value, even while the live value equals the value as written. The API server
+// may change it to the accepted form again at the next write.
 func (c formFinder) keepForm(s cursor) {
 	if len(c.in.Accepted) == 0 {
 		return
@@ -109,6 +114,7 @@ func (c formFinder) keepHidden() {
 func Accept(after Comparison, wrote func(Difference) bool) Accepted {
 	forms := Accepted{}
 	for _, d := range slices.Concat(after.Differences, after.Reported) {
+		// Elements that were to be removed have no accepted form: their list is contested instead.
 		if (d.Reason == Changed || d.Reason == Missing || d.Reason == ListLength) && wrote(d) {
 			forms[d.Path] = Form{Desired: d.Desired, Accepted: d.Live}
 		}
@@ -118,7 +124,7 @@ func Accept(after Comparison, wrote func(Difference) bool) Accepted {
 
 // observed returns the part of a desired value that the schema observes. List elements include their free
 // fields, because an element is created like a resource. It returns false if no part of the value must exist,
-// or if a missing value is not restored.
+// or if a missing value is not restored. The result shares values with the desired state.
 func observed(s cursor) (any, bool) {
 	if !s.restored() {
 		return nil, false
@@ -159,6 +165,7 @@ func observedFields(s cursor, want map[string]any) (any, bool) {
 			out[f.Name] = kept
 		}
 	}
+	// Only free fields are left: the map need not exist.
 	if len(out) == 0 && seen < len(want) {
 		return nil, false
 	}
@@ -192,6 +199,8 @@ func completed(node *observer.Node, value any) any {
 	return value
 }
 
+// completedElement returns an element of a list that is about to be written: see completed. Elements beyond the
+// schema are written as they are.
 func completedElement(list *observer.List, i int, element any) any {
 	if i >= len(list.Elements) {
 		return element

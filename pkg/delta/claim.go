@@ -22,8 +22,10 @@ func (c elementMatcher) matchRenamed(l *listCursor) {
 	if len(missing) == 0 || len(l.free) == 0 {
 		return
 	}
+	// Each step takes elements from unclaimed and from missing, so the most certain matches are first.
 	unclaimed := l.unclaimed()
 	missing = slices.DeleteFunc(missing, func(i int) bool { return l.take(i, c.inForm(l, i, unclaimed), unclaimed) })
+	// Elements with other keys belong to other clients.
 	if c.in.Shared {
 		return
 	}
@@ -32,17 +34,20 @@ func (c elementMatcher) matchRenamed(l *listCursor) {
 		return // an element with another value belongs to another client
 	}
 	path := func(i int) *observer.Path { return l.path.Element(l.pairing.Label(i), -1).Desired(i) }
+	// An element that the API server drops is not missing.
 	missing = slices.DeleteFunc(missing, func(i int) bool { return !listComparer(c).mustBeThere(l, i, path(i)) })
 	candidates := unclaimed
 	if l.list.Open {
 		candidates = c.candidates(l, unclaimed)
 		missing = c.matchEqual(l, missing, candidates, unclaimed)
 	}
+	// With two missing elements, it is unknown which of them the live element was.
 	if len(missing) == 1 && l.take(missing[0], c.successor(l, missing[0], candidates), unclaimed) {
 		return
 	}
 	only := slices.Collect(maps.Keys(candidates))
 	for _, i := range missing {
+		// The position, or being the only candidate, counts only after the API server has rejected the addition.
 		k := i
 		if l.list.Open && len(only) == 1 {
 			k = only[0]
@@ -66,6 +71,7 @@ func (c elementMatcher) matchPrevious(l *listCursor, missing []int, unclaimed ma
 			return false
 		}
 		if !l.observesChange(i, l.liveList[k]) {
+			// A free key cannot be written, so the element is removed, and the new one is added.
 			l.replaced = append(l.replaced, k)
 			return false
 		}
@@ -96,8 +102,10 @@ func (c elementMatcher) matchEqual(l *listCursor, missing []int, candidates, unc
 	if len(missing)*len(candidates) > maxRenamed {
 		return missing
 	}
+	// i is an element of the desired list, k a live one, and same is the number of equal fields.
 	type match struct{ i, k, same int }
 	var matches []match
+	// An element that is new in the manifest has not lost its keys.
 	known := l.list.Identities(l.t, l.wantList, l.beforeList)
 	for _, i := range missing {
 		for _, k := range l.free {
@@ -245,7 +253,7 @@ func (l *listCursor) previousOf(missing []int) map[int]int {
 }
 
 // observesChange reports whether the schema observes every key in which element i and a live element differ,
-// so that the keys can be written.
+// so that the keys can be written. An element of a set is its own key, so a leaf must observe it.
 func (l *listCursor) observesChange(i int, live any) bool {
 	node := l.list.Elements[i]
 	return (len(l.pairing.Keys) > 0 || node.Shape == observer.Leaf) &&
@@ -323,6 +331,8 @@ func (c elementMatcher) agreement(l *listCursor, i, k int, keys bool) (same, oth
 	return same, other
 }
 
+// agree counts the leaves below a field that have the same value in both elements, and the others. Absent values and
+// fields with rules count as neither.
 func (c elementMatcher) agree(s cursor) (same, other int) {
 	if !s.desired.Set || !s.live.Set || s.node.Rule != nil {
 		return 0, 0 // a rule may allow any of the values

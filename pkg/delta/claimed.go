@@ -9,7 +9,8 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// claimed reports whether a claimed field (see Input.Claimed) is at or below a path of the live object.
+// claimed reports whether a claimed field (see Input.Claimed) is at or below a path of the live object. It does not
+// find claims above the path: those conflict with the leaf, and package plan excludes it.
 func (c *comparer) claimed(path *observer.Path) bool {
 	if len(c.in.Claimed) == 0 {
 		return false
@@ -20,7 +21,8 @@ func (c *comparer) claimed(path *observer.Path) bool {
 	})
 }
 
-// withClaimed returns a desired value that includes the claimed fields of the live value.
+// withClaimed returns a desired value that includes the claimed fields of the live value. It copies what it changes.
+// If the types of the two values differ, it returns the desired value.
 func (c *comparer) withClaimed(t *kinds.Node, path *observer.Path, want, live any) any {
 	if slices.Contains(c.in.Claimed, path.Pointer()) {
 		return live
@@ -49,6 +51,7 @@ func (c *comparer) withClaimed(t *kinds.Node, path *observer.Path, want, live an
 		for k, i := range list.Identities(t, live, l) {
 			switch at := path.Element(labels[k], k); {
 			case !c.claimed(at):
+			// Without keys, the whole element is claimed, and keeps its position.
 			case !list.ByIdentity(t) && slices.Contains(c.in.Claimed, at.Pointer()):
 				merged = withElement(merged, k, live[k])
 			case i < 0: // the element is added with its keys

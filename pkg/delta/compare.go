@@ -21,6 +21,8 @@ import (
 // Comparing a desired state with itself finds nothing.
 func Compare(in Input) Comparison { return Walk(in, nil) }
 
+// compare compares a node that the schema names. A type in the live object other than the schema's is drift of the
+// whole value.
 func (c *comparer) compare(s cursor) {
 	if s.node.Rule != nil && !s.inStatus {
 		ruleComparer{c}.compareRule(s)
@@ -30,6 +32,7 @@ func (c *comparer) compare(s cursor) {
 		c.unknown(s)
 		return
 	}
+	// Before any return, because a form must not be lost while the live value equals the desired one.
 	formFinder{c}.keepForm(s)
 	if !s.live.Set {
 		c.missing(s)
@@ -65,6 +68,8 @@ func (c *comparer) unknown(s cursor) {
 	}
 }
 
+// compareMap compares the fields of a map: those that the schema names, in its order, and then the others. Both maps
+// may be missing. root is true for the object itself.
 func (c *comparer) compareMap(s cursor, root bool) {
 	want, _ := s.desired.Any.(map[string]any)
 	live, _ := s.live.Any.(map[string]any)
@@ -73,6 +78,7 @@ func (c *comparer) compareMap(s cursor, root bool) {
 	if c.visit != nil && len(s.node.Fields)+len(live) == 0 {
 		c.visitField(s, s.state(), nil) // the map itself, because it has no fields
 	}
+	// One allocation for all paths of the map.
 	paths := s.path.Fields(s.node.Fields)
 	for i, f := range s.node.Fields {
 		at := cursor{
@@ -96,6 +102,7 @@ func (c *comparer) compareMap(s cursor, root bool) {
 func (c *comparer) compareRest(s cursor, before, want, live, written map[string]any) {
 	var names []string
 	switch {
+	// A visitor gets every field. Otherwise, only the fields that may be removed are looked at.
 	case c.visit != nil:
 		names = unionOf(live, written)
 	case s.node.Keys != nil, s.closed, len(c.in.Conflicting) > 0:
@@ -122,6 +129,7 @@ func (c *comparer) compareUnnamed(s cursor, name string, before, want map[string
 	switch {
 	case !at.live.Set:
 		c.free(at)
+	// A claim protects a closed key here, and a dropped field in remove. It does not protect a conflicting field.
 	case isClosed && !c.claimed(at.path):
 		ruleComparer{c}.removeAbsent(at, Unwanted)
 	case slices.Contains(c.in.Conflicting, at.path.String()):
@@ -161,6 +169,7 @@ func unnamed(node *observer.Node, before, want map[string]any) (names []string) 
 
 // changed compares a value as one unit, and adds a difference if the value has drifted.
 func (c *comparer) changed(s cursor) {
+	// Fields of other Applications below a leaf are no drift of the leaf.
 	if c.claimed(s.path) && !slices.Contains(c.in.Claimed, s.path.Pointer()) {
 		s.desired.Any = c.withClaimed(s.t, s.path, s.desired.Any, s.live.Any)
 	}
@@ -172,6 +181,7 @@ func (c *comparer) changed(s cursor) {
 		c.inPlace(s, StateAccepted)
 		return
 	}
+	// From here on, the live value has another type, or the node is a leaf.
 	value, ok := observed(s)
 	if l, wantsList := s.desired.Any.([]any); wantsList && len(l) == 0 && s.live.Any != nil {
 		ok = true // an empty list allows any list, but no other value
@@ -199,6 +209,7 @@ func (c *comparer) changed(s cursor) {
 func (c *comparer) missing(s cursor) {
 	value, ok := observed(s)
 	switch {
+	// No element must exist, but the list may be shorter than its minimum.
 	case !ok && s.node.Shape == observer.Sequence:
 		listComparer{c}.compareList(s)
 		return
@@ -216,6 +227,7 @@ func (c *comparer) missing(s cursor) {
 	}
 	d := addition(s, value)
 	d.was, d.Spelling = wasOf(s), spelling
+	// A visitor gets each field below the missing value, all with the same difference.
 	c.absent(s, c.add(s.path, d))
 }
 
@@ -230,12 +242,13 @@ func Walk(in Input, visit func(Field)) Comparison {
 		node: in.Entry.Root, t: in.Type,
 		desired: NewValue(in.Desired), live: Value{in.Live != nil, in.Live}, written: NewValue(in.Manifest), previous: in.Previous,
 	}, true)
+	// Both need the complete list of differences.
 	formFinder{c}.keepHidden()
 	c.out.holdBackRest()
 	return c.out
 }
 
-// WalkFree visits every field of an object that has no observed fields.
+// WalkFree visits every field of an object that has no observed fields. All of them are StateFree.
 func WalkFree(t *kinds.Node, live map[string]any, visit func(Field)) {
 	c := &comparer{visit: visit}
 	c.free(cursor{t: t, live: NewValue(live)})

@@ -10,6 +10,7 @@ import (
 
 // Input is one resource to compare.
 type Input struct {
+	// Entry is the schema of the resource. It is not changed.
 	Entry *observer.Schema
 	// Type is the typed schema of the kind; nil if it is unknown.
 	Type *kinds.Node
@@ -31,7 +32,8 @@ type Input struct {
 	Additions []string
 	// Shared is true for a shared object. Its list elements are matched only by their keys, or by the
 	// accepted form of the keys, so that no element of another client is taken for a desired element.
-	Shared   bool
+	Shared bool
+	// Accepted has the recorded accepted forms. Those that still apply are in Comparison.AcceptedUsed.
 	Accepted Accepted
 	// Begins returns a function that decides whether a live list is the accepted form of a desired list. It
 	// returns a function only for a list that the Application begins to hold as one value, because the
@@ -71,7 +73,7 @@ type comparer struct {
 	visit       func(Field) // nil for Compare
 	visited     int         // number of visited fields
 	ruleContext *observer.RuleContext
-	out         Comparison
+	out         Comparison // the result so far
 }
 
 // The parts of the walk. Each has the methods for one kind of node or decision.
@@ -87,6 +89,7 @@ type (
 // cursor is one position of the walk: the same path in the schema, the desired state, the manifest and the
 // live object.
 type cursor struct {
+	// node is nil for a field that the schema does not name.
 	node     *observer.Node
 	t        *kinds.Node
 	path     *observer.Path
@@ -149,6 +152,7 @@ type Field struct {
 	Rule *observer.Rule
 }
 
+// visitField calls the visitor, if there is one, with the field at a position. The root has no field.
 func (c *comparer) visitField(s cursor, state State, d *Difference) {
 	if c.visit == nil || s.path == nil {
 		return
@@ -183,6 +187,7 @@ func (s cursor) state() State {
 // add completes a difference and records it.
 func (c *comparer) add(path *observer.Path, d Difference) *Difference {
 	d.Path, d.livePath, d.Unit = path.String(), path, unitOf(c.in.Type, path)
+	// Last, because the decision may depend on the path and the unit.
 	d.HeldBack = c.in.HeldBack != nil && c.in.HeldBack(d)
 	c.out.Differences = append(c.out.Differences, d)
 	return &d
@@ -220,17 +225,21 @@ func wasOf(s cursor) *previous {
 	return &previous{s.path, s.previous}
 }
 
+// inPlace counts a node that is in sync, and visits it.
 func (c *comparer) inPlace(s cursor, state State) {
 	c.held(s)
 	c.visitField(s, state, nil)
 }
 
+// held counts a leaf that is in sync. Maps and lists are counted by their leaves.
 func (c *comparer) held(s cursor) {
 	if s.node.Shape == observer.Leaf {
 		c.out.Held++
 	}
 }
 
+// withGuard returns the guards with more guards. The capacity is limited, so that append copies: siblings share the
+// guards of the elements around them.
 func withGuard(guards []Op, more ...Op) []Op {
 	return append(guards[:len(guards):len(guards)], more...)
 }
@@ -250,6 +259,7 @@ func hasChildren(v any) bool {
 	return false
 }
 
+// unionOf returns the keys of two maps, sorted.
 func unionOf(a, b map[string]any) []string {
 	names := slices.Collect(maps.Keys(a))
 	for name := range b {
@@ -261,12 +271,13 @@ func unionOf(a, b map[string]any) []string {
 	return names
 }
 
-// Member returns the value of a member of a map.
+// Member returns the value of a member of a map, which can be nil. The value is not set if there is no such member.
 func Member(m map[string]any, name string) Value {
 	v, has := m[name]
 	return Value{has, v}
 }
 
+// item returns an element of a list. The value is not set if the index is out of range, such as -1.
 func item(l []any, i int) Value {
 	if i < 0 || i >= len(l) {
 		return Value{}
@@ -280,7 +291,7 @@ func fieldOf(v any, name string) any {
 	return m[name]
 }
 
-// stateOf returns the state of a leaf that has a rule and has not drifted.
+// stateOf returns the state of a leaf that has a rule and has not drifted. Rules without a mode allow several values.
 func stateOf(rule *observer.Rule) State {
 	switch rule.Mode {
 	case observer.ModeSeed:
@@ -304,6 +315,7 @@ func (s cursor) restored() bool {
 	case observer.ModeSeed, observer.ModeReport, observer.ModeAbsent:
 		return false
 	case observer.ModePush:
+		// The last-applied state has the value that was written last.
 		return s.desired.Set && (s.previous == nil || !observer.Same(s.t, s.desired.Any, s.previous))
 	}
 	return true

@@ -30,7 +30,9 @@ const (
 
 // Value is a JSON value that may be absent. An absent value is not the same as null.
 type Value struct {
+	// Set is false if the value is absent. Any is then not meaningful.
 	Set bool
+	// Any is the decoded JSON value: nil for null, int64 or float64 for a number.
 	Any any
 }
 
@@ -48,8 +50,9 @@ type Difference struct {
 	Path string
 	// Unit is the path of the unit that is corrected as a whole if the API server rejects part of a patch:
 	// see unitOf.
-	Unit          string
-	Reason        Reason
+	Unit   string
+	Reason Reason
+	// Desired is not set if the value is removed. Live is not set if it is added.
 	Desired, Live Value
 	// HeldBack is true if the correction is deferred. The leaf is contested, its change was rejected, or it
 	// does not fit in one patch with the others.
@@ -61,10 +64,10 @@ type Difference struct {
 	livePath   *observer.Path
 	was        *previous // the value of the previous desired state, or nil
 	pushed     bool      // written once for each value of the manifest
-	ops        []Op
-	guards     []Op
-	structural bool // changes the indices of a list
-	versioned  bool // safe only for exactly the compared resourceVersion
+	ops        []Op      // executed in this order
+	guards     []Op      // test operations, which precede all operations of the patch
+	structural bool      // changes the indices of a list
+	versioned  bool      // safe only for exactly the compared resourceVersion
 }
 
 // RuleResult is the decision of a rule about the correction of a leaf.
@@ -169,6 +172,7 @@ const (
 // holdBackRest defers the differences that do not fit in one patch. The next comparison finds them again. The
 // differences of metadata have priority, and changes of list indices are last, in the order of Patch.
 func (c *Comparison) holdBackRest() {
+	// The first difference is never deferred, even if it exceeds the limit. Otherwise it would never be corrected.
 	left, some := mostOps, false
 	for _, rank := range []int{0, 1, 2} {
 		for i := range c.Differences {
@@ -202,7 +206,7 @@ type previous struct {
 }
 
 // Kept returns the desired state with the values whose removal is deferred. It becomes the previous state of
-// the next attempt. It is nil if no removal is deferred.
+// the next attempt. It is nil if no removal is deferred. It does not change desired.
 func (c Comparison) Kept(desired map[string]any) map[string]any {
 	var kept map[string]any
 	for _, d := range c.Differences {
@@ -219,7 +223,8 @@ func (c Comparison) Kept(desired map[string]any) map[string]any {
 
 // Unmade returns the applied state: the desired state with the previous values of fields that are not in
 // sync, if these values differ. It omits pushed fields that were attempted, because it is unknown which of
-// their values was written last.
+// their values was written last. attempted is true if a request was sent. The result is desired itself if nothing
+// differs, and otherwise a copy.
 func (c Comparison) Unmade(desired map[string]any, attempted bool) map[string]any {
 	applied, copied := desired, false
 	for _, d := range c.Differences {
@@ -248,6 +253,7 @@ func (c Comparison) Patch(uid, resourceVersion string) (guards, ops []Op) {
 	guards = []Op{{Op: "test", Path: "/metadata/uid", Value: uid}}
 	seen := map[string]bool{}
 	versioned := false
+	// Operations that move indices are last, because all paths are those of the compared object.
 	for _, structural := range []bool{false, true} {
 		for _, d := range c.Differences {
 			if d.HeldBack || d.structural != structural {
@@ -265,6 +271,7 @@ func (c Comparison) Patch(uid, resourceVersion string) (guards, ops []Op) {
 	}
 	version := Op{Op: "test", Path: "/metadata/resourceVersion", Value: resourceVersion}
 	switch {
+	// The resourceVersion proves all that the guards test.
 	case len(guards)+len(ops) > mostGuarded || areLong(guards):
 		guards = []Op{version}
 	case versioned:
@@ -284,7 +291,7 @@ func areLong(guards []Op) bool {
 	return false
 }
 
-// lengthOf returns the length of the names and strings in a value. Every other scalar counts as 1.
+// lengthOf returns the length of the names and strings in a value, in bytes. Every other scalar counts as 1.
 func lengthOf(v any) int {
 	switch v := v.(type) {
 	case map[string]any:

@@ -41,8 +41,10 @@ func (c lengthControl) excessElements(l *listCursor, absent []int) []removal {
 		choose(Extra, c.dropped(l)...)
 	}
 	if tooMany := len(l.liveList) - len(l.claimed) + len(absent) - len(victims) - l.list.Max; l.list.Max != 0 && tooMany > 0 {
+		// From a number of further elements to the total, because choose adds to victims.
 		tooMany += len(victims)
 		var candidates []int
+		// The last duplicates are removed first.
 		for _, s := range slices.Backward(l.pairing.Surplus) {
 			candidates = append(candidates, s.Live)
 		}
@@ -60,7 +62,7 @@ func (c lengthControl) excessElements(l *listCursor, absent []int) []removal {
 	return victims
 }
 
-// unwanted returns the elements of other clients that a closed list does not allow.
+// unwanted returns the elements of other clients that a closed list does not allow: see Keys.Removes.
 func (c lengthControl) unwanted(l *listCursor) []int {
 	if l.node.Keys == nil {
 		return nil
@@ -69,7 +71,8 @@ func (c lengthControl) unwanted(l *listCursor) []int {
 	return l.freeIf(func(k int) bool { return unclaimed[k] && l.node.Keys.Removes(l.pairing.KeyText(k)) })
 }
 
-// dropped returns the elements that the manifest no longer has.
+// dropped returns the elements that the manifest no longer has, if the Application removes them although the list
+// is not too long.
 func (c lengthControl) dropped(l *listCursor) []int {
 	switch {
 	case c.in.Prune:
@@ -82,7 +85,7 @@ func (c lengthControl) dropped(l *listCursor) []int {
 }
 
 // replaced returns the live elements that the manifest replaced. It omits elements whose keys another client
-// wrote.
+// wrote: such a client has added an element of its own.
 func (c lengthControl) replaced(l *listCursor) []int {
 	return slices.DeleteFunc(l.replaced, func(k int) bool {
 		path := l.path.Element(l.pairing.LiveLabel(k), k)
@@ -95,7 +98,8 @@ func (c lengthControl) replaced(l *listCursor) []int {
 	})
 }
 
-// removeVictims adds a difference for each element to remove.
+// removeVictims adds a difference for each element to remove. The last element is first, so that the indices of the
+// others remain valid while the patch is executed.
 func (c lengthControl) removeVictims(l *listCursor, victims []removal) {
 	for _, v := range victims {
 		k := v.live
@@ -115,6 +119,7 @@ func (c lengthControl) removeVictims(l *listCursor, victims []removal) {
 		})
 		c.visitField(at, StateRemoved, d)
 		if !d.HeldBack {
+			// addElements computes indices in the list without the removed elements.
 			l.order = slices.Delete(l.inOrder(), k, k+1)
 		}
 	}
@@ -155,7 +160,7 @@ func (l *listCursor) freeIf(is func(k int) bool) []int {
 }
 
 // tooShort adds known elements that only the minimum length requires: learned elements, and elements of the
-// manifest that are not observed.
+// manifest that are not observed. Elements with claimed fields do not count.
 func (c lengthControl) tooShort(l *listCursor, absent []int) {
 	length := l.length - len(l.claimed)
 	if length >= l.list.Min {
@@ -183,7 +188,7 @@ func (c lengthControl) tooShort(l *listCursor, absent []int) {
 }
 
 // present reports which elements of the desired list are in the live list or were just added. Without
-// identities, an element is present if its position exists.
+// identities, an element is present if its position exists. The added ones include those whose addition is deferred.
 func (l *listCursor) present(absent []int) []bool {
 	present := make([]bool, len(l.wantList))
 	for _, i := range absent {

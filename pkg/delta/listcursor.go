@@ -7,23 +7,28 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
+// listCursor is one list of the walk. It has the state of the comparison of this list: first the elements are
+// matched, then some are removed, and at last some are added.
 type listCursor struct {
 	cursor
-	list               *observer.List
-	pairing            observer.Pairing
+	list *observer.List
+	// pairing matches the elements of the schema with live elements by keys, values or positions.
+	pairing observer.Pairing
+	// wantList is the desired list: the manifest's elements, and then learned ones.
 	wantList, liveList []any
-	writtenList        []any
-	beforeList         []any
+	// writtenList is the list in the manifest, beforeList that in the previous desired state.
+	writtenList []any
+	beforeList  []any
 	// at has the live index of each element of the desired list, or -1. It starts as the pairing;
 	// matchRenamed adds to it.
 	at       []int
-	free     []int // live elements that match no schema element
-	claimed  []int // like free, but with claimed fields: see Input.Claimed
-	replaced []int // free elements that have the previous keys of a missing element
-	renamed  []int // elements to remove, because another client has changed the keys of a missing element
-	length   int   // of the live list during the correction
-	order    []int // see inOrder
-	added    map[int]bool
+	free     []int        // live elements that match no schema element
+	claimed  []int        // like free, but with claimed fields: see Input.Claimed
+	replaced []int        // free elements that have the previous keys of a missing element
+	renamed  []int        // elements to remove, because another client has changed the keys of a missing element
+	length   int          // of the live list during the correction
+	order    []int        // see inOrder
+	added    map[int]bool // the visited elements of the desired list that are added; nil without a visitor
 }
 
 // mustBeThere reports whether element i must exist: it is required, and the API server does not drop it.
@@ -60,6 +65,7 @@ func absentElements(s cursor, want []any) map[int]bool {
 	return take
 }
 
+// element returns an element of a list, or nil if the index is out of range.
 func element(l []any, i int) any {
 	if i < 0 || i >= len(l) {
 		return nil
@@ -67,7 +73,8 @@ func element(l []any, i int) any {
 	return l[i]
 }
 
-// keyGuards returns tests that the element at a live index is still the same element.
+// keyGuards returns tests that the element at a live index is still the same element. It returns none for an element
+// without keys.
 func (l *listCursor) keyGuards(path *observer.Path, k int) []Op {
 	m, _ := l.liveList[k].(map[string]any)
 	var guards []Op
@@ -81,6 +88,7 @@ func (l *listCursor) keyGuards(path *observer.Path, k int) []Op {
 
 // elementAt returns the cursor of element i of the schema, and its live index or -1.
 func (l *listCursor) elementAt(i int) (at cursor, k int) {
+	// at also has the elements that were matched with other keys.
 	if k = l.pairing.Live[i]; i < len(l.wantList) {
 		k = l.at[i]
 	}
@@ -102,10 +110,11 @@ func (l *listCursor) isWhole(at cursor) bool {
 
 // removal is a live element to remove.
 type removal struct {
-	live   int
+	live   int // its index
 	reason Reason
 }
 
+// isVictim reports whether a live element is removed. victims are sorted by descending index.
 func isVictim(victims []removal, live int) bool {
 	_, found := slices.BinarySearchFunc(victims, live, func(v removal, live int) int { return cmp.Compare(live, v.live) })
 	return found

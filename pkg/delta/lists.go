@@ -18,6 +18,7 @@ func (c listComparer) compareList(s cursor) {
 		c.out.Warnings = append(c.out.Warnings, fmt.Sprintf(
 			"%s: hooks add elements, so the maximum of the observer schema, %d, is raised to %d", s.path, l.list.Max-l.list.Raised, l.list.Max))
 	}
+	// The manifest has an empty list, and a default schema no maximum for it: only own elements are removed.
 	if c.in.Prune && s.desired.Set && len(l.wantList) == 0 && l.list.Max == 0 && !l.list.ByValue {
 		remover(c).emptied(s, l.beforeList, l.liveList)
 		return
@@ -27,6 +28,7 @@ func (c listComparer) compareList(s cursor) {
 		c.visitFree(l, nil)
 		return
 	}
+	// The order matters: removed elements are neither corrected nor additions, and their removal moves the others.
 	victims := lengthControl(c).excessElements(l, absent)
 	c.compareSurplus(l, victims)
 	c.findAdditions(l, victims)
@@ -38,6 +40,8 @@ func (c listComparer) compareList(s cursor) {
 	c.visitMissing(l)
 }
 
+// listCursor returns the list at a position, with its elements matched. Live elements that match no schema element
+// are in free, or in claimed if they have fields of other Applications.
 func (c listComparer) listCursor(s cursor) *listCursor {
 	l := &listCursor{cursor: s, list: s.node.List}
 	l.wantList, _ = s.desired.Any.([]any)
@@ -116,7 +120,7 @@ func (c listComparer) compareSurplus(l *listCursor, victims []removal) {
 	}
 }
 
-// findAdditions finds the elements that other clients added to an open list.
+// findAdditions finds the elements that other clients added to an open list. Users see them in the status.
 func (c listComparer) findAdditions(l *listCursor, victims []removal) {
 	if !l.list.Open || c.in.Shared || len(l.free) == 0 {
 		return
@@ -130,7 +134,8 @@ func (c listComparer) findAdditions(l *listCursor, victims []removal) {
 	}
 }
 
-// visitFree visits the live elements that match no schema element and are not removed.
+// visitFree visits the live elements that match no schema element and are not removed. If an element of the manifest
+// matches one of them, the visited field has the manifest's value.
 func (c listComparer) visitFree(l *listCursor, victims []removal) {
 	if c.visit == nil {
 		return

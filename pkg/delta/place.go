@@ -68,6 +68,7 @@ func (c listComparer) addElements(l *listCursor, indices []int, reason Reason) {
 		path := l.path.Element(l.pairing.Label(i), -1).Desired(i)
 		d := Difference{Reason: reason, Desired: NewValue(l.wantList[i]), guards: l.guards, structural: true, versioned: true}
 		if l.pairing.ByPosition {
+			// JSON Patch cannot add an element beyond the end of a list.
 			for next := true; next; next = l.length <= i {
 				d.ops = append(d.ops, l.insert(i, l.length, min(i, l.length)))
 				l.length++
@@ -79,6 +80,7 @@ func (c listComparer) addElements(l *listCursor, indices []int, reason Reason) {
 		d.ops = []Op{l.insert(at, len(l.inOrder()), i)}
 		l.length++
 		added := c.add(path, d)
+		// The next element must be placed behind this one. A deferred element does not take a place.
 		if !added.HeldBack {
 			l.order = slices.Insert(l.inOrder(), at, i)
 		}
@@ -86,7 +88,8 @@ func (c listComparer) addElements(l *listCursor, indices []int, reason Reason) {
 	}
 }
 
-// visitAdded visits an element that is added.
+// visitAdded visits an element that is added: each of its observed fields, or the element if the schema does not name
+// it.
 func (c listComparer) visitAdded(l *listCursor, i int, d *Difference) {
 	if c.visit == nil {
 		return
@@ -105,7 +108,7 @@ func (c listComparer) visitAdded(l *listCursor, i int, d *Difference) {
 }
 
 // insert returns the operation that inserts element i of the desired list at an index of a list of that
-// length.
+// length. The index "-" is the end of the list (RFC 6902).
 func (l *listCursor) insert(at, length, i int) Op {
 	index := "-"
 	if at < length {

@@ -9,6 +9,7 @@ import (
 
 // remove removes the value that the Application wrote at a path. If another client wrote inside the value, it
 // removes only the parts that the Application wrote. It keeps claimed fields.
+// Source: docs/semantics.md, "Removing and releasing".
 func (c remover) remove(s cursor) {
 	claimed := c.claimed(s.path)
 	before, wasMap := s.previous.(map[string]any)
@@ -64,6 +65,7 @@ func (c remover) emptied(s cursor, before, live []any) {
 	}
 }
 
+// removeElements removes the Application's elements of a list, and keeps all others.
 func (c remover) removeElements(s cursor, before, live []any) {
 	mine, labels := findOwn(s, before, live), new(observer.List).Labels(s.t, live)
 	for k, element := range slices.Backward(live) { // the last one first, so that indices remain valid
@@ -74,7 +76,8 @@ func (c remover) removeElements(s cursor, before, live []any) {
 		}
 		d := c.add(at.path, Difference{
 			Reason: Removed, Live: at.live, was: &previous{s.path, s.previous},
-			ops:    []Op{{Op: "remove", Path: at.path.Pointer()}},
+			ops: []Op{{Op: "remove", Path: at.path.Pointer()}},
+			// Elements may have no keys to test, so only the version proves that the index is still right.
 			guards: s.guards, structural: true, versioned: true,
 		})
 		c.visitField(at, StateRemoved, d)
@@ -101,7 +104,7 @@ func findOwn(s cursor, before, live []any) []bool {
 }
 
 // hasOtherWriters reports whether the live value has parts that another client wrote and the Application did
-// not.
+// not. It ignores scalars that another client has changed: a field that left the manifest is removed in any case.
 func (c remover) hasOtherWriters(s cursor) bool {
 	switch live := s.live.Any.(type) {
 	case map[string]any:
@@ -131,6 +134,8 @@ func (c remover) hasOtherWriters(s cursor) bool {
 	return false
 }
 
+// wroteAt reports whether another client wrote at or below a path. If the object has no managedFields, it assumes so,
+// and requests them with NeedsManagedFields.
 func (c remover) wroteAt(path *observer.Path) bool {
 	if c.in.Foreign == nil {
 		c.out.NeedsManagedFields = true

@@ -11,12 +11,13 @@ type Location struct {
 	// Value is not set if the field is missing.
 	Value Value
 
-	guards    []Op
-	versioned bool
+	guards    []Op // tests of the keys of the list elements in the path
+	versioned bool // an element in the path has no keys
 }
 
 // Locate finds a path, in the format of Difference.Path, in a live object. It returns false if the path is
-// invalid, or if a parent of the field is missing.
+// invalid, or if a parent of the field is missing. If only the field is missing, the result has a path and no value.
+// t is the type of the object, or nil.
 func Locate(t *kinds.Node, live map[string]any, text string) (Location, bool) {
 	typed, err := observer.ParsePath(text)
 	if err != nil || typed == nil {
@@ -52,7 +53,8 @@ func Locate(t *kinds.Node, live map[string]any, text string) (Location, bool) {
 	return at, true
 }
 
-// Restore returns the difference that sets a field to its original value.
+// Restore returns the difference that sets a field to its original value. The map or list that contains the field
+// must exist.
 func (p Location) Restore(value any) Difference {
 	pointer := p.Path.Pointer()
 	if !p.Value.Set {

@@ -25,6 +25,7 @@ func (c ruleComparer) compareRule(s cursor) {
 	}
 	c.out.Rules[s.path.String()] = rule
 	if s.desired.Set {
+		// The forms of all values that may be written remain recorded, even while another value is allowed.
 		formFinder(c).acceptedForm(s.path, s.desired)
 	}
 	for _, bound := range rule.Bounds() {
@@ -48,7 +49,8 @@ func (c ruleComparer) compareRule(s cursor) {
 	}
 }
 
-// compareAllowed compares a leaf whose rule limits the allowed values.
+// compareAllowed compares a leaf whose rule limits the allowed values. An accepted form is in sync even if the rule
+// does not allow it: a webhook changed the correction, and would change it again.
 func (c ruleComparer) compareAllowed(s cursor) {
 	rule := s.node.Rule
 	if s.live.Set && rule.Allows(s.live.Any, c.ruleContext) {
@@ -77,7 +79,8 @@ func (c ruleComparer) outside(s cursor) {
 	c.visitField(s, StateAllowed, &d)
 }
 
-// push writes the manifest's value if it differs from the value that was written last.
+// push writes the manifest's value if it differs from the value that was written last. It only visits the field if
+// the parent map is missing, or if the live value is the manifest's anyway.
 func (c ruleComparer) push(s cursor) {
 	switch {
 	case !s.restored(), s.orphan, s.live.Set && observer.Same(s.t, s.desired.Any, s.live.Any):
@@ -89,7 +92,7 @@ func (c ruleComparer) push(s cursor) {
 	}
 }
 
-// watch reports the drift of a report-only field.
+// watch reports the drift of a report-only field. Without a value in the manifest, there is no drift.
 func (c ruleComparer) watch(s cursor) {
 	isSame := s.live.Set && observer.Same(s.t, s.desired.Any, s.live.Any)
 	isSame = isSame || c.in.CompareOnly && s.desired.Set && formFinder(c).spelling(s, s.desired.Any) == observer.Respelled
@@ -105,7 +108,8 @@ func (c ruleComparer) watch(s cursor) {
 	c.visitField(s, StateReported, &d)
 }
 
-// removeAbsent removes a field that is not allowed.
+// removeAbsent removes a field that is not allowed, with everything below it. s.node is nil if the schema does not
+// name the field.
 func (c ruleComparer) removeAbsent(s cursor, why Reason) {
 	pointer := s.path.Pointer()
 	d := Difference{
@@ -119,7 +123,8 @@ func (c ruleComparer) removeAbsent(s cursor, why Reason) {
 	c.visitField(s, StateRemoved, c.add(s.path, d))
 }
 
-// correct writes a value, whether the field exists or is missing.
+// correct writes a value, whether the field exists or is missing. as has the fields of the difference that depend on
+// the rule.
 func (c *comparer) correct(s cursor, value any, as Difference) {
 	d := replacement(s, value)
 	if !s.live.Set {

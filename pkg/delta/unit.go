@@ -32,6 +32,7 @@ func unitOf(t *kinds.Node, path *observer.Path) string {
 	switch {
 	case up == nil:
 		return Root
+	// Labels and annotations are independent of each other, and so is everything else in the metadata.
 	case path.IsElement(), around.HasFreeKeys(up.Name()), isMetadata(path):
 		return path.String()
 	}

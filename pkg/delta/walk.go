@@ -6,7 +6,8 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// absent visits the observed fields of a missing value, each with the drift that it is part of.
+// absent visits the observed fields of a missing value, each with the drift that it is part of. d is nil if the value
+// need not exist.
 func (c *comparer) absent(s cursor, d *Difference) {
 	if c.visit == nil {
 		return
@@ -44,6 +45,7 @@ func (c *comparer) absent(s cursor, d *Difference) {
 	c.visitField(s, s.state(), d)
 }
 
+// absentList visits the elements of a missing list. Only the elements that the correction writes have the drift.
 func (c *comparer) absentList(s cursor, want []any, d *Difference) {
 	written, _ := s.written.Any.([]any)
 	pairing := s.node.List.Pair(s.t, want, nil, len(written))
@@ -78,6 +80,7 @@ func (c *comparer) free(s cursor) {
 	}
 	live, isMap := s.live.Any.(map[string]any)
 	written, wasMap := s.written.Any.(map[string]any)
+	// Values of different types in the object and the manifest are visited as one field.
 	if isMap && (wasMap || !s.written.Set) && len(live)+len(written) > 0 {
 		for _, name := range unionOf(live, written) {
 			c.free(s.freeField(name))
