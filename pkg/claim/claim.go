@@ -14,7 +14,8 @@ import (
 
 // Claim is a leaf of a shared object that another Application holds, according to the object's metadata.
 type Claim struct {
-	Path   string // empty for the whole object
+	// Path is the path of the leaf. An empty path claims all leaves that no other holder names.
+	Path   string
 	Holder string // namespace/name
 }
 
@@ -31,7 +32,9 @@ func List(app *v1alpha1.Application, live map[string]any) []Claim {
 }
 
 // ListWithKeys returns the claims of other Applications, sorted. If there are two holders of the same
-// leaf, or of the whole object, the older Application has precedence.
+// leaf, or of the whole object, the older Application has precedence. If app is the older one, the
+// claim is omitted. all are
+// the holders of the object: those of ReadHolders, or the ones among them that have an effect.
 func ListWithKeys(app *v1alpha1.Application, all Holders) (claims []Claim) {
 	own, isHolder := all.Get(app)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -40,6 +43,7 @@ func ListWithKeys(app *v1alpha1.Application, all Holders) (claims []Claim) {
 			continue
 		}
 		goesFirst := func(leaf string) bool { return isHolder && slices.Contains(own.Leaves, leaf) && own.IsOlder(other) }
+		// Both hold everything that no other holder names. Only one of them can.
 		if other.Leaves == nil {
 			if !isHolder || own.Leaves != nil || !own.IsOlder(other) {
 				claims = append(claims, Claim{"", name})
@@ -56,7 +60,9 @@ func ListWithKeys(app *v1alpha1.Application, all Holders) (claims []Claim) {
 }
 
 // ConflictsWith reports whether a claim of another Application prevents this one from holding a leaf.
-// Several Applications may hold the key of an element, but only one may hold a leaf above it.
+// Several Applications may hold the key of an element, but only one may hold a leaf above it. named is true if the
+// annotation lists the leaf for this Application. Then only a claim on the same leaf, or below a shared one, prevents
+// it. shared is true if this Application shares the object. An owner holds leaves around the claims of others.
 func (c Claim) ConflictsWith(leaf string, named, shared bool) bool {
 	switch {
 	case c.Path == "":
@@ -70,7 +76,7 @@ func (c Claim) ConflictsWith(leaf string, named, shared bool) bool {
 }
 
 // isIncompatible reports whether two leaves cannot be in one object: the path of one goes through a list
-// where the path of the other goes through a map.
+// where the path of the other goes through a map. It returns false for paths that cannot be parsed.
 func isIncompatible(leaf, other string) bool {
 	a, err := observer.ParsePath(leaf)
 	b, problem := observer.ParsePath(other)
@@ -80,6 +86,7 @@ func isIncompatible(leaf, other string) bool {
 	theirs := b.Chain()
 	for i, step := range a.Chain() {
 		switch {
+		// The paths separate before their types differ, so both can exist.
 		case i == len(theirs), step.IsElement() == theirs[i].IsElement() && (step.Name() != theirs[i].Name() || step.Label() != theirs[i].Label()):
 			return false
 		case step.IsElement() != theirs[i].IsElement():
@@ -112,7 +119,7 @@ func OwnerWithoutClaims(app *v1alpha1.Application, id manifest.ID, live map[stri
 }
 
 // OtherHolders returns the UIDs of the other Applications that a live object names as holders of its
-// fields, by namespace/name.
+// fields, by namespace/name; nil if there are none. Any client can have written them.
 func OtherHolders(app *v1alpha1.Application, live map[string]any) map[string]types.UID {
 	var others map[string]types.UID
 	all := ReadHolders(live)

@@ -7,4 +7,7 @@
 //	claim.go     the claims of other Applications, and which of two claims has precedence
 //
 // Other packages only ask the policy; they do not ask how an Application is related to an object.
+//
+// The package has no statuses of other Applications. Any client can change the metadata of an object, so package plan
+// checks claims against the statuses of their holders.
 package claim

@@ -21,8 +21,9 @@ const maxHolders = 16 * 1024
 // Entry is one Application that holds leaves of a shared object, as in the annotation
 // holdfast.dev/holders.
 type Entry struct {
+	// UID is the UID of the Application, so that an entry does not apply to a later one of the same name.
 	UID string `json:"uid"`
-	// Created is when the Application was created.
+	// Created is when the Application was created, in RFC 3339 and UTC, so that strings compare like times.
 	Created string `json:"created,omitempty"`
 	// Leaves are the paths of the held leaves; null means all that no other holder names.
 	Leaves []string `json:"leaves"`
@@ -37,7 +38,8 @@ type Entry struct {
 type Holders map[string]json.RawMessage
 
 // ReadHolders parses the annotation; nil if there is none, as on most objects. Any client may have written
-// the annotation. Entries that no Application would write are ignored, and are dropped with the next write.
+// the annotation. Entries that no Application would write are ignored, and are dropped with the next write. An
+// annotation that is not a JSON object counts as none.
 func ReadHolders(live map[string]any) Holders {
 	written := manifest.NestedString(live, "metadata", "annotations", v1alpha1.AnnotationHolders)
 	if written == "" {
@@ -64,6 +66,7 @@ func (h Holders) Entry(name string) (entry Entry, ok bool) {
 		entry.PendingClaims = entry.Wants
 	}
 	entry.Wants = nil
+	// One path that is not normalized makes the whole entry invalid: its leaves could not be compared.
 	for _, path := range slices.Concat(entry.Leaves, entry.PendingClaims) {
 		if !IsLeaf(path) {
 			return Entry{}, false
@@ -99,7 +102,8 @@ func Holds(app *v1alpha1.Application, live map[string]any) bool {
 	return named && (own.Leaves == nil || len(own.Leaves) > 0)
 }
 
-// IsHeldByOthers reports whether other Applications have claims or pending claims on an object.
+// IsHeldByOthers reports whether other Applications have claims or pending claims on an object, according to its
+// annotation only.
 func IsHeldByOthers(app *v1alpha1.Application, live map[string]any) bool {
 	for name := range ReadHolders(live) {
 		if name != HolderName(app) {
@@ -109,8 +113,11 @@ func IsHeldByOthers(app *v1alpha1.Application, live map[string]any) bool {
 	return false
 }
 
-// WithApplication returns the value of the annotation with the claims and pending claims of an Application.
+// WithApplication returns the value of the annotation with the claims and pending claims of an Application, in place
+// of its earlier ones. It does not change its arguments. Equal inputs give the same text, because the annotation is
+// held like any field.
 func (h Holders) WithApplication(app *v1alpha1.Application, leaves, wants []string) string {
+	// Leaves is never null here: null would claim all leaves.
 	own := Entry{UID: string(app.UID), Created: createdAt(app), Leaves: append([]string{}, leaves...), PendingClaims: wants}
 	slices.Sort(own.Leaves)
 	if h = maps.Clone(h); h == nil {
@@ -118,6 +125,7 @@ func (h Holders) WithApplication(app *v1alpha1.Application, leaves, wants []stri
 	}
 	h[HolderName(app)] = manifest.EncodeJSON(own)
 	value := manifest.EncodeJSON(h)
+	// An entry without a list cannot be shortened. If there are only such entries, the limit is exceeded.
 	for len(value) > maxHolders {
 		longest := ""
 		for _, name := range slices.Sorted(maps.Keys(h)) {
@@ -136,7 +144,7 @@ func (h Holders) WithApplication(app *v1alpha1.Application, leaves, wants []stri
 	return string(value)
 }
 
-// createdAt returns the creation time of an Application in the format of the annotation.
+// createdAt returns the creation time of an Application in the format of the annotation, or "" if it has none.
 func createdAt(app *v1alpha1.Application) string {
 	if app.CreationTimestamp.IsZero() {
 		return ""
@@ -152,11 +160,12 @@ func (h Entry) IsOlder(other Entry) bool {
 
 // WithoutApplication removes an Application from the tracking metadata of a shared object. fields has the
 // change of the holders. gone has the tracking metadata to remove, if no holder other than the owner is
-// left. all has the valid holders of the object.
+// left. all has the valid holders of the object: invalid ones are removed, too. It changes neither all nor live.
 func WithoutApplication(app *v1alpha1.Application, id manifest.ID, live map[string]any, all Holders) (fields []delta.Difference, gone []delta.Location) {
 	h := maps.Clone(all)
 	delete(h, HolderName(app))
 	changes := len(h) < len(ReadHolders(live))
+	// Without sharers, an owner does not write the annotation.
 	if _, says := h[OwnerApplication(live, id)]; says && len(h) == 1 {
 		h = nil
 	}
@@ -187,7 +196,8 @@ type Holder struct {
 	PendingClaims []string `json:"waits,omitempty" yaml:"waits,omitempty"`
 }
 
-// ListHolders returns the Applications that hold fields of a live object, its owner first.
+// ListHolders returns the Applications that hold fields of a live object, its owner first, and then by name. It
+// returns the claims in the annotation, which may have no effect.
 func ListHolders(id manifest.ID, live map[string]any) (found []Holder) {
 	all, owner := ReadHolders(live), OwnerApplication(live, id)
 	if _, says := all[owner]; owner != "" && !says {

@@ -32,7 +32,8 @@ func Controller(live map[string]any) string {
 	return ""
 }
 
-// Owner returns the owner that the metadata of a live object names, or "" if there is none.
+// Owner returns the owner that the metadata of a live object names, or "" if there is none. The result is text for
+// users. Decisions only depend on whether it is empty: see spec.adoption IfUnowned.
 func Owner(app *v1alpha1.Application, live map[string]any) string {
 	uid := manifest.NestedString(live, "metadata", "labels", v1alpha1.LabelApplicationUID)
 	name, _, _ := strings.Cut(manifest.NestedString(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID), ":")
@@ -75,13 +76,14 @@ func IsOwned(app *v1alpha1.Application, id manifest.ID, status *v1alpha1.Resourc
 	if status == nil || status.Ownership == v1alpha1.OwnershipShare || status.UID == "" || string(status.UID) != manifest.NestedString(live, "metadata", "uid") {
 		return false
 	}
+	// The UIDs of the object agree, so it is the object in the inventory, and has lost its tracking metadata.
 	other := manifest.NestedString(live, "metadata", "labels", v1alpha1.LabelApplicationUID)
 	return other == "" || other == string(app.UID) // otherwise another Application has adopted it
 }
 
 // isFromRestoredCluster reports whether an object that the Application does not own belonged to an Application
 // with this namespace and name. In a restored cluster all objects have new UIDs. The Application adopts the
-// object, whatever spec.adoption is.
+// object, whatever spec.adoption is. The tracking-id also has the identity of the object, so a copy does not match.
 func isFromRestoredCluster(app *v1alpha1.Application, id manifest.ID, live map[string]any) bool {
 	return manifest.NestedString(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID) == TrackingID(app, id)
 }
@@ -93,7 +95,8 @@ func isMarkedAdopted(live map[string]any) bool {
 
 // WasAdopted reports whether an object of the Application existed before the Application: its annotation or
 // the inventory shows it. An inventory without the origin was written by a version that did not record it. Then
-// an object that is older than the Application counts as adopted.
+// an object that is older than the Application counts as adopted. It does not check that the Application owns the
+// object.
 func WasAdopted(app *v1alpha1.Application, status *v1alpha1.ResourceStatus, live map[string]any) bool {
 	if isMarkedAdopted(live) {
 		return true

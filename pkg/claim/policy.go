@@ -25,6 +25,7 @@ const (
 // Policy is a set of permissions: what an Application may do with an object. Other code does not depend on
 // the relation of the two.
 type Policy struct {
+	// Target is the row of the table. No decision depends on it.
 	Target Target
 	// Creates is true if the manifest describes the whole object, so that it can be created.
 	Creates bool
@@ -56,7 +57,7 @@ var policies = [...]Policy{
 	Foreign: {Creates: true, Existed: true},
 }
 
-// PolicyFor returns the policy for a target of an Application.
+// PolicyFor returns the policy for a target of an Application. Begins and Reclaimed are false: see WithLive.
 func PolicyFor(app *v1alpha1.Application, t Target) Policy {
 	p := policies[t]
 	p.Target = t
@@ -79,7 +80,8 @@ func DesiredPolicy(app *v1alpha1.Application, ownership v1alpha1.Ownership) Poli
 	return PolicyFor(app, Created)
 }
 
-// RecordedPolicy returns the policy for an object in the inventory; that of a created object if status is nil.
+// RecordedPolicy returns the policy for an object in the inventory; that of a created object if status is nil. It
+// reflects the last reconcile, not the current spec.
 func RecordedPolicy(app *v1alpha1.Application, status *v1alpha1.ResourceStatus) Policy {
 	switch {
 	case status != nil && status.Ownership == v1alpha1.OwnershipShare:
@@ -90,7 +92,8 @@ func RecordedPolicy(app *v1alpha1.Application, status *v1alpha1.ResourceStatus) 
 	return PolicyFor(app, Created)
 }
 
-// Record writes the relation of an Application to a live object into its inventory entry.
+// Record writes the relation of an Application to a live object into its inventory entry. A shared object
+// has ownership Share and no origin. For another object, it sets ownership Own only if spec.ownership is Share.
 func (p Policy) Record(app *v1alpha1.Application, status *v1alpha1.ResourceStatus) {
 	switch {
 	case p.Claims:
@@ -108,7 +111,8 @@ func (p Policy) Record(app *v1alpha1.Application, status *v1alpha1.ResourceStatu
 
 // WithLive returns the policy for an object of the manifest, given its live object. The target is Foreign if
 // the Application does not own the live object and may not adopt it. status is the inventory entry; nil if there
-// is none.
+// is none. The policy of a shared object, or of one that does not exist, does not change.
+// Source: docs/semantics.md, "Object ownership".
 func (p Policy) WithLive(app *v1alpha1.Application, id manifest.ID, status *v1alpha1.ResourceStatus, live map[string]any) Policy {
 	switch {
 	case p.Claims || live == nil:
@@ -120,6 +124,7 @@ func (p Policy) WithLive(app *v1alpha1.Application, id manifest.ID, status *v1al
 	}
 	reclaimed := isFromRestoredCluster(app, id, live)
 	switch {
+	// The adopted annotation shows which of the two relations the object had before the cluster was restored.
 	case reclaimed && !isMarkedAdopted(live):
 		p = PolicyFor(app, Created)
 	case reclaimed, app.Spec.Adoption == v1alpha1.AdoptAlways, app.Spec.Adoption == v1alpha1.AdoptIfUnowned && Owner(app, live) == "":

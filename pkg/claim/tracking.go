@@ -17,6 +17,7 @@ func IsOnlyTracking(d delta.Difference) bool {
 	if d.Path != "metadata.labels" && d.Path != "metadata.annotations" {
 		return IsTrackingPath(d.Path)
 	}
+	// The difference adds the whole map, because the object has no labels or annotations.
 	marks, _ := d.Desired.Any.(map[string]any)
 	for key := range marks {
 		if !strings.HasPrefix(key, v1alpha1.GroupVersion.Group+"/") {
@@ -32,11 +33,13 @@ func TrackingID(app *v1alpha1.Application, id manifest.ID) string {
 	return app.Namespace + "/" + app.Name + ":" + identityOf(id)
 }
 
+// identityOf returns the part of the tracking annotation that identifies the object, without its version.
 func identityOf(id manifest.ID) string {
 	return id.Group + "/" + id.Kind + ":" + id.Namespace + "/" + id.Name
 }
 
-// IsTrackedBy reports whether a live object has the tracking metadata of the Application for this identity.
+// IsTrackedBy reports whether a live object has the tracking metadata of the Application for this identity. The label
+// is not enough, because a copy of the object under another name has it, too.
 func IsTrackedBy(app *v1alpha1.Application, id manifest.ID, live map[string]any) bool {
 	return manifest.NestedString(live, "metadata", "labels", v1alpha1.LabelApplicationUID) == string(app.UID) &&
 		manifest.NestedString(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID) == TrackingID(app, id)
@@ -63,7 +66,8 @@ var TrackingKeys = []TrackingKey{
 	{"annotations", v1alpha1.AnnotationAdopted},
 }
 
-// TrackingKey is a label or an annotation of the tracking metadata: Field is labels or annotations.
+// TrackingKey is a label or an annotation of the tracking metadata: Field is labels or annotations, and Key the key
+// in that map.
 type TrackingKey struct{ Field, Key string }
 
 // Path returns the path of the label or annotation.
@@ -86,7 +90,8 @@ func IsMetadataMap(path string) bool {
 	return path == "metadata" || path == "metadata.labels" || path == "metadata.annotations"
 }
 
-// Removals returns the removals of the tracking metadata that a live object has.
+// Removals returns the removals of the tracking metadata that a live object has, each with a test of its value. Empty
+// values count as absent.
 func Removals(live map[string]any, marks []TrackingKey) (fields []delta.Difference) {
 	for _, mark := range marks {
 		if value := manifest.NestedString(live, "metadata", mark.Field, mark.Key); value != "" {
@@ -98,7 +103,7 @@ func Removals(live map[string]any, marks []TrackingKey) (fields []delta.Differen
 }
 
 // WithTracking adds the tracking metadata to a schema and a desired state, so that it is created, compared
-// and corrected like any held field. It does not change its arguments.
+// and corrected like any held field. It does not change its arguments. Without a UID, it returns them as they are.
 func WithTracking(app *v1alpha1.Application, entry *observer.Schema, desired map[string]any) (*observer.Schema, map[string]any) {
 	if app.UID == "" {
 		return entry, desired
