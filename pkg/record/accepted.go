@@ -6,7 +6,8 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// AcceptedForms returns the accepted forms in a status.
+// AcceptedForms returns the accepted forms in a status. It skips entries about removed fields that the API server
+// keeps, which are no forms of a desired value, and entries that cannot be decoded.
 func AcceptedForms(status *v1alpha1.ApplicationStatus) map[manifest.ID]delta.Accepted {
 	accepted := map[manifest.ID]delta.Accepted{}
 	for _, a := range status.Accepted {
@@ -29,7 +30,7 @@ func AcceptedForms(status *v1alpha1.ApplicationStatus) map[manifest.ID]delta.Acc
 	return accepted
 }
 
-// AcceptedField returns an accepted form as the status has it.
+// AcceptedField returns an accepted form as the status has it. The form of a dropped value has no accepted value.
 func AcceptedField(of v1alpha1.ResourceReference, path string, form delta.Form) v1alpha1.AcceptedField {
 	a := v1alpha1.AcceptedField{Resource: of, Path: path, Desired: manifest.EncodeRaw(form.Desired.Any), Dropped: form.Dropped()}
 	if form.Accepted.Set {

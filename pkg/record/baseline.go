@@ -11,7 +11,8 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Baseline returns the valid baselines in the status, if they belong to this live object.
+// Baseline returns the valid baselines in the status, if they belong to this live object. It returns a copy. A
+// baseline is invalid if its path is not normalized, or is not below the parent that it names.
 func Baseline(status *v1alpha1.ResourceStatus, live map[string]any) []v1alpha1.BaselineField {
 	if !isBaselineOf(status, live) {
 		return nil
@@ -43,12 +44,13 @@ func BaselinePaths(status *v1alpha1.ResourceStatus, live map[string]any) []strin
 }
 
 // isBaselineOf reports whether the baselines in the status belong to this object, and not to another one of
-// the same name.
+// the same name. BaselineUID is set while the Application does not own or hold the object yet.
 func isBaselineOf(status *v1alpha1.ResourceStatus, live map[string]any) bool {
 	return status != nil && string(cmp.Or(status.BaselineUID, status.UID)) == manifest.NestedString(live, "metadata", "uid")
 }
 
-// Original returns the original value of a field. It is not set if the field did not exist.
+// Original returns the original value of a field. It is not set if the field did not exist, or if the recorded value
+// cannot be decoded.
 func Original(b v1alpha1.BaselineField) delta.Value {
 	if b.Value == nil {
 		return delta.Value{}
@@ -58,7 +60,7 @@ func Original(b v1alpha1.BaselineField) delta.Value {
 }
 
 // Describes reports whether an inventory entry is about a live object, and not about another one of the same
-// name.
+// name. Unlike isBaselineOf, it is false until the Application owns or holds the object.
 func Describes(status *v1alpha1.ResourceStatus, live map[string]any) bool {
 	return status != nil && status.UID != "" && string(status.UID) == manifest.NestedString(live, "metadata", "uid")
 }

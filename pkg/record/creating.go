@@ -19,7 +19,7 @@ import (
 type PendingCreates struct {
 	// Objects are the identities of objects: group/kind/namespace/name.
 	Objects []string `json:"objects"`
-	// States are the desired states of some of these objects.
+	// States are the desired states of some of these objects, as JSON objects. Values of Secrets are masked in them.
 	States []any `json:"states"`
 }
 
@@ -30,6 +30,7 @@ func ReadPendingCreates(text string) (pending PendingCreates) {
 	if err != nil || len(compressed) == 0 {
 		return PendingCreates{}
 	}
+	// A limit, because any client that may write the Application may write the annotation.
 	raw, err := compress.Decode(compressed, 2*v1alpha1.MaxApplicationBytes)
 	if err != nil {
 		return PendingCreates{}
@@ -53,6 +54,7 @@ func ReadPendingCreates(text string) (pending PendingCreates) {
 }
 
 // Has reports whether the annotation names an object. Earlier versions wrote only the states, without the names.
+// namespace is the Application's.
 func (a PendingCreates) Has(id manifest.ID, namespace string, types intent.Kinds) bool {
 	return slices.Contains(a.Objects, Identity(id)) || slices.ContainsFunc(a.States, func(state any) bool {
 		desired, _ := state.(map[string]any)
@@ -62,7 +64,7 @@ func (a PendingCreates) Has(id manifest.ID, namespace string, types intent.Kinds
 }
 
 // Pack encodes the value as compressed JSON in base64. It drops the last states until the value fits into
-// room. If the value without states does not fit, Pack returns "".
+// room, in bytes. If the value without states does not fit, Pack returns "". The receiver's States are not changed.
 func (a PendingCreates) Pack(room int) string {
 	for {
 		raw, err := json.Marshal(a)
@@ -75,6 +77,7 @@ func (a PendingCreates) Pack(room int) string {
 		if len(a.States) == 0 {
 			return ""
 		}
+		// Halving, because each attempt compresses the value again.
 		a.States = a.States[:len(a.States)/2]
 	}
 }
@@ -85,7 +88,7 @@ func Identity(id manifest.ID) string {
 }
 
 // AddCreated adds the states in the annotation holdfast.dev/creating to the records. It adds only those of
-// resources that the status does not have, or that could not be created.
+// resources that the status does not have, or that could not be created. It changes records.
 func AddCreated(records map[manifest.ID]*Record, app *v1alpha1.Application, types intent.Kinds) {
 	for _, state := range ReadPendingCreates(app.Annotations[v1alpha1.AnnotationCreating]).States {
 		desired, _ := state.(map[string]any)
@@ -94,6 +97,7 @@ func AddCreated(records map[manifest.ID]*Record, app *v1alpha1.Application, type
 			continue
 		}
 		r := records[id]
+		// The status is newer than the annotation once it has the UID. A user's schema removes no fields.
 		if r != nil && (r.Status != nil && r.Status.UID != "" || r.Entry != nil && !r.Entry.Default) {
 			continue
 		}

@@ -10,5 +10,5 @@
 // large status, and package slice moves it to ApplicationSlices. The record of an object is read with its UID: it
 // never applies to another object of the same name. A part that cannot be read is skipped.
 //
-// Package plan decides what is recorded.
+// Package plan decides what is recorded. No function here writes to a cluster or decides about an object.
 package record

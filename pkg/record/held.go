@@ -12,8 +12,8 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// HoldsAbsent reports whether a field is held as absent: its rule requires it, or the API server drops the
-// value, which is a zero value.
+// HoldsAbsent reports whether a field is held as absent: its rule requires it, or the held value is a zero value,
+// which the API server may omit.
 func HoldsAbsent(b v1alpha1.BaselineField) bool {
 	for _, zero := range []any{false, int64(0), "", map[string]any{}, []any{}, nil} {
 		if slices.Contains(b.Held, Digest(zero)) {
@@ -29,7 +29,8 @@ const AbsentDigest = "absent"
 // MaxDigests limits the digests of a field. The response to a write leaves two.
 const MaxDigests = 4
 
-// Digest returns a short hash of a value, which identifies the held value.
+// Digest returns a short hash of a value, which identifies the held value. Equal values have the same digest, also if
+// one was decoded as int64 and the other as float64.
 func Digest(v any) string {
 	sum := sha256.Sum256(manifest.EncodeJSON(canonical(v)))
 	return hex.EncodeToString(sum[:8])
@@ -51,6 +52,7 @@ func canonical(v any) any {
 		}
 		return l
 	case float64:
+		// Beyond that, a float64 does not identify one integer.
 		if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
 			return int64(v)
 		}
@@ -58,7 +60,8 @@ func canonical(v any) any {
 	return v
 }
 
-// IsAsHeld reports whether the live value of a field is one that its holder wrote, or the original value.
+// IsAsHeld reports whether the live value of a field is one that its holder wrote, or the original value. An absent
+// field is as held if it was absent at first, or is held as absent.
 func IsAsHeld(kind *kinds.Node, live map[string]any, b v1alpha1.BaselineField) bool {
 	at, _ := delta.Locate(kind, live, b.Path)
 	if !at.Value.Set {

@@ -11,10 +11,13 @@ import (
 
 // Record is the last-applied state of one resource, with its schema and its inventory entry.
 type Record struct {
-	ID      manifest.ID
+	ID manifest.ID
+	// Desired is the last-applied state, with masked values of Secrets. It can be the manifest's own map, and must not
+	// be changed.
 	Desired map[string]any
-	Entry   *observer.Schema
-	Status  *v1alpha1.ResourceStatus // nil if it was never created
+	// Entry is the schema that belongs to Desired; nil if the status has no valid one.
+	Entry  *observer.Schema
+	Status *v1alpha1.ResourceStatus // nil if it was never created
 	// Created is true if the record is not from the status but from the annotation that was written before
 	// the object was created.
 	Created bool
@@ -40,6 +43,7 @@ func Read(app *v1alpha1.Application, types intent.Kinds, known func(i int) (map[
 			continue
 		}
 		r := &Record{ID: id, Desired: desired}
+		// The two lists are parallel.
 		if i < len(app.Status.MangledObserverSchema) {
 			r.Entry = decodeEntry(app.Status.MangledObserverSchema[i], id, rendered)
 		}
@@ -57,7 +61,7 @@ func Read(app *v1alpha1.Application, types intent.Kinds, known func(i int) (map[
 	return records
 }
 
-// Append adds the schema and the last-applied state of a resource to a status.
+// Append adds the schema and the last-applied state of a resource to a status. desired must have no values of Secrets.
 func Append(status *v1alpha1.ApplicationStatus, entry *observer.Schema, desired map[string]any) {
 	status.MangledObserverSchema = append(status.MangledObserverSchema, manifest.EncodeRaw(entry.Raw()))
 	status.LastAppliedManifest = append(status.LastAppliedManifest, manifest.EncodeRaw(desired))
@@ -111,7 +115,7 @@ func (r *Record) settleOrigin(types intent.Kinds) {
 	r.Entry.Default = plain.SameFields(r.Entry) || plain.Typed(types.Type(object.GVK())).SameFields(r.Entry)
 }
 
-// ByID returns the inventory entries by object.
+// ByID returns the inventory entries by object. They point into the inventory, and are not copies.
 func ByID(inventory []v1alpha1.ResourceStatus) map[manifest.ID]*v1alpha1.ResourceStatus {
 	byID := make(map[manifest.ID]*v1alpha1.ResourceStatus, len(inventory))
 	for i := range inventory {
