@@ -12,10 +12,12 @@ import (
 // entry is one decoded item of managedFields.
 type entry struct {
 	Writer
+	// leaves has the paths that the field manager owns and below which it owns nothing more.
 	leaves *fieldpath.Set
 	nth    int // index in managedFields
 }
 
+// managersOf decodes the managedFields of a live object. It returns none for an object from a watch that dropped them.
 func managersOf(live map[string]any) []entry {
 	metadata, _ := live["metadata"].(map[string]any)
 	raw, err := json.Marshal(metadata["managedFields"])
@@ -60,7 +62,8 @@ const (
 	reachSelf
 )
 
-// reachOf returns how near to a location a set has a leaf.
+// reachOf returns how near to a location a set has a leaf. It cannot look up the path, because managedFields and the
+// steps identify list elements in different ways.
 func reachOf(leaves *fieldpath.Set, steps []observer.Step) ownershipReach {
 	nearest := reachNone
 	leaves.Iterate(func(p fieldpath.Path) {
@@ -90,12 +93,15 @@ func sameWay(p fieldpath.Path, steps []observer.Step) bool {
 	return true
 }
 
+// sameStep reports whether a path element of managedFields and a step of a live object are the same. An element of a
+// list with keys is the same if it has the values of all keys.
 func sameStep(e fieldpath.PathElement, s observer.Step) bool {
 	switch {
 	case e.FieldName != nil:
 		return !s.IsElement && *e.FieldName == s.Field
 	case e.Index != nil:
 		return s.IsElement && *e.Index == s.Index
+	// An element of a set.
 	case e.Value != nil:
 		return s.IsElement && observer.Equal((*e.Value).Unstructured(), s.Element)
 	case e.Key != nil:

@@ -17,12 +17,14 @@ import (
 
 // Writer is a field manager with the time of its last write. The zero Writer means that it is not known.
 type Writer struct {
+	// Manager is the name in managedFields. Clients choose it, so it proves nothing.
 	Manager string
 	// Operation is how it wrote: Update or Apply.
 	Operation metav1.ManagedFieldsOperationType
 	// Subresource through which it wrote, such as scale; "" for the object itself.
 	Subresource string
-	At          time.Time
+	// At is the time of the managedFields entry, to the second. It is zero if the entry has none.
+	At time.Time
 }
 
 // Activity is a summary of the writes to a live object that the watch has delivered, since the
@@ -48,9 +50,10 @@ type Activity struct {
 
 // Index is an index of the field managers of one live object. The live object's managedFields are decoded once.
 type Index struct {
-	app     *v1alpha1.Application // its own field manager is never returned as a writer; nil to return all
+	app *v1alpha1.Application // its own field manager is never returned as a writer; nil to return all
+	// Live is the live object, which resolves the keys of list elements in paths.
 	Live    map[string]any
-	entries []entry
+	entries []entry // none if managedFields are not known
 	// onlyCandidate is the only field manager that can have removed something; nil if that is not known.
 	onlyCandidate *entry
 }
@@ -62,13 +65,14 @@ func NewIndex(app *v1alpha1.Application, live map[string]any) *Index {
 }
 
 // Index returns the writers of a live object, as NewIndex does. If the live object has managedFields, they are
-// used, because they are newer than those that the watch delivered.
+// used, because they are newer than those that the watch delivered. app must not be nil.
 func (w Activity) Index(app *v1alpha1.Application, live map[string]any) *Index {
 	x := NewIndex(app, live)
 	if len(x.entries) > 0 || len(w.ManagedFields) == 0 {
 		return x
 	}
 	x.entries = managersIn(w.ManagedFields)
+	// With more events, another client may have made the removal.
 	if w.Events != 1 || len(w.ChangedEntries) != 1 {
 		return x
 	}
@@ -110,6 +114,7 @@ func (x *Index) OfValue(at *observer.Path) (last Writer, owned bool) {
 			owners = append(owners, e)
 		}
 	}
+	// Before the Application is removed from the owners: a value that it owns has an owner, but no other writer.
 	owned = len(owners) > 0
 	owners = slices.DeleteFunc(owners, func(e entry) bool { return x.app != nil && isManager(x.app, e.Manager) })
 	if len(owners) == 0 {
@@ -117,6 +122,7 @@ func (x *Index) OfValue(at *observer.Path) (last Writer, owned bool) {
 	}
 	slices.SortStableFunc(owners, func(a, b entry) int { return b.At.Compare(a.At) })
 	tied := slices.DeleteFunc(slices.Clone(owners), func(e entry) bool { return !e.At.Equal(owners[0].At) })
+	// Among several with the same time, the watch may have shown which one wrote.
 	for _, e := range tied {
 		if len(tied) == 1 || x.onlyCandidate != nil && x.onlyCandidate.nth == e.nth {
 			return e.Writer, owned
@@ -126,7 +132,8 @@ func (x *Index) OfValue(at *observer.Path) (last Writer, owned bool) {
 }
 
 // setPath returns the path of a value that another client set, where the live value is not the desired one.
-// It returns nil if the live value only lacks something.
+// It returns nil if the live value only lacks something. Of several values, it returns the first in a map, by name,
+// or in a list.
 func setPath(path *observer.Path, desired, live delta.Value) *observer.Path {
 	if !live.Set {
 		return nil
@@ -164,7 +171,8 @@ func setPath(path *observer.Path, desired, live delta.Value) *observer.Path {
 	return path
 }
 
-// Owns reports whether a writer owns a field itself, or something below it.
+// Owns reports whether a writer owns a field itself, or something below it. The writer must be one that the index has
+// returned, with the same time.
 func (x *Index) Owns(writer Writer, path *observer.Path) bool {
 	steps := path.Steps(x.Live)
 	return slices.ContainsFunc(x.entries, func(e entry) bool { return e.Writer == writer && reachOf(e.leaves, steps) == reachSelf })
@@ -190,7 +198,8 @@ func ForeignTo(app *v1alpha1.Application, live map[string]any) func(*observer.Pa
 	}
 }
 
-// OnlyApplicationsWrote reports whether all field managers at a path belong to Applications.
+// OnlyApplicationsWrote reports whether all field managers at a path belong to Applications, of any namespace. It is
+// true for an object without managedFields.
 func OnlyApplicationsWrote(live map[string]any, path *observer.Path) bool {
 	steps := path.Steps(live)
 	return !slices.ContainsFunc(managersOf(live), func(e entry) bool {
@@ -198,6 +207,7 @@ func OnlyApplicationsWrote(live map[string]any, path *observer.Path) bool {
 	})
 }
 
+// isManager reports whether a field manager is that of an Application, or the common name of earlier versions.
 func isManager(app *v1alpha1.Application, manager string) bool {
 	return v1alpha1.IsFieldManagerOf(manager, app.Namespace, app.Name)
 }
