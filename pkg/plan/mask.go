@@ -115,6 +115,8 @@ func MaskedValues(id manifest.ID, d delta.Difference) (desired, observed delta.V
 	return maskedPair(id, d.Path, d.Desired, d.Live)
 }
 
+// maskedPair returns two values at a path for display. If the path leads to a value of a Secret, both are masked, but
+// still differ. Absent values remain absent.
 func maskedPair(id manifest.ID, path string, desired, observed delta.Value) (maskedDesired, maskedObserved delta.Value) {
 	if !secretPath(id, path) {
 		return desired, observed

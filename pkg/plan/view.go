@@ -285,6 +285,7 @@ func viewOp(id manifest.ID, op delta.Op) ViewOp {
 	return v
 }
 
+// viewProblem returns the printed form of a Problem, or nil. It omits the remedy.
 func viewProblem(p *Problem) *ViewProblem {
 	if p == nil {
 		return nil
