@@ -87,7 +87,7 @@ func (c formFinder) keepForm(s cursor) {
 }
 
 // keepHidden keeps the accepted forms of values below a difference, because they cannot be compared before it
-// is corrected.
+// is corrected. For example, if a container is missing, the form of its image is not used.
 func (c formFinder) keepHidden() {
 	if len(c.in.Accepted) == 0 || len(c.out.Differences) == 0 {
 		return

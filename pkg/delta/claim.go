@@ -264,7 +264,7 @@ func (l *listCursor) observesChange(i int, live any) bool {
 // with element i in all other observed fields that both have. Or it is the element at the same position of a
 // list of the same length, if it agrees in at least one field. If these are two elements, the match is
 // ambiguous, and the result is -1. An element that is new in the manifest has no successor. A live element
-// that matches one of the previous manifest is never a successor.
+// that matches one of the previous manifest is never a successor: successor removes it from unclaimed.
 func (c elementMatcher) successor(l *listCursor, i int, unclaimed map[int]bool) int {
 	if (l.list.Open || isList(l.previous)) && l.list.Identities(l.t, l.wantList[i:i+1], l.beforeList)[0] < 0 {
 		return -1

@@ -17,7 +17,8 @@ type Input struct {
 	// Desired is the desired state. Manifest is the part of it that the manifest and hooks set, without
 	// learned values.
 	Desired, Manifest map[string]any
-	Live              map[string]any
+	// Live is the live object. It is never changed.
+	Live map[string]any
 	// Previous is the last-applied state, or nil.
 	Previous map[string]any
 	// Prune removes fields that are in Previous and not in Desired. It is true if both states have default
@@ -69,9 +70,10 @@ type Limits struct {
 
 // comparer walks the schema, the desired state and the live object together.
 type comparer struct {
-	in          Input
-	visit       func(Field) // nil for Compare
-	visited     int         // number of visited fields
+	in      Input
+	visit   func(Field) // nil for Compare
+	visited int         // number of visited fields
+	// ruleContext has the object for rules in CEL, and limits their cost. It is computed when a rule needs it.
 	ruleContext *observer.RuleContext
 	out         Comparison // the result so far
 }
@@ -90,7 +92,8 @@ type (
 // live object.
 type cursor struct {
 	// node is nil for a field that the schema does not name.
-	node     *observer.Node
+	node *observer.Node
+	// t is the type of the value; nil if it is unknown.
 	t        *kinds.Node
 	path     *observer.Path
 	desired  Value

@@ -61,6 +61,7 @@ type Difference struct {
 	Spelling observer.Spelling
 	RuleResult
 
+	// livePath is the location of Path in the live object, with indices.
 	livePath   *observer.Path
 	was        *previous // the value of the previous desired state, or nil
 	pushed     bool      // written once for each value of the manifest

@@ -126,7 +126,8 @@ func (c lengthControl) removeVictims(l *listCursor, victims []removal) {
 }
 
 // prunable returns the free live elements that the previous manifest had and the manifest does not have, the
-// most certain first. An element can be listed more than once.
+// most certain first. An element can be listed more than once. Elements are matched by keys or values, if the list
+// has them, and otherwise by their content and position.
 func (c lengthControl) prunable(l *listCursor) []int {
 	if !l.pairing.ByPosition && !l.pairing.Aligned {
 		liveIn := l.list.Origins(l.t, l.beforeList, l.liveList)

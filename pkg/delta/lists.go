@@ -7,7 +7,8 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// compareList compares the elements that the schema names, and then the length of the list.
+// compareList compares the elements that the schema names, and then the length of the list. Either list may be
+// missing: its length limits still apply.
 // Source: docs/semantics.md, "Lists".
 func (c listComparer) compareList(s cursor) {
 	l := c.listCursor(s)

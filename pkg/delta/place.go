@@ -26,6 +26,8 @@ func (l *listCursor) inOrder() []int {
 // behind the nearest of its predecessors in the desired list, else before the first of its successors, else
 // at the end. The order is significant for init containers and for variables that refer to each other.
 // Elements with the same keys are always in the order of the desired list.
+//
+// For example, b of the desired list [a, b, c] is inserted into the live list [x, a, y, c] after a: [x, a, b, y, c].
 func (l *listCursor) indexFor(i int) int {
 	order, at := l.inOrder(), l.indexAmong(i)
 	if !l.pairing.Repeats(i) {

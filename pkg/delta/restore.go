@@ -7,6 +7,7 @@ import (
 
 // Location is the position of a path in a live object.
 type Location struct {
+	// Path has the live indices of list elements.
 	Path *observer.Path
 	// Value is not set if the field is missing.
 	Value Value

@@ -13,7 +13,15 @@ const Root = "."
 // unitOf returns the path of the unit that is corrected together with a field, so that an object never has
 // half of the previous values and half of the values of another client. The unit is the outermost element of
 // a list without keys. Otherwise it is the element with keys, or the map, that contains the field. The keys
-// of a map with arbitrary keys are independent units.
+// of a map with arbitrary keys are independent units:
+//
+//	field                                         unit
+//	spec.template.spec.containers[name=a].image   spec.template.spec.containers[name=a]
+//	spec.template.spec.tolerations[0].key         spec.template.spec.tolerations[0]
+//	spec.replicas                                 spec
+//	data.key                                      data.key
+//	type                                          . (Root)
+//
 // Source: docs/semantics.md, "What the API server refuses".
 func unitOf(t *kinds.Node, path *observer.Path) string {
 	var around, parent *kinds.Node // the types of the map that contains the field, and of its parent

@@ -12,6 +12,7 @@ func (c *comparer) absent(s cursor, d *Difference) {
 	if c.visit == nil {
 		return
 	}
+	// A value without observed fields is visited itself, so that its drift has a field.
 	defer func(before int) {
 		if d != nil && s.desired.Set && c.visited == before {
 			c.visitField(s, s.state(), d) // the value is empty

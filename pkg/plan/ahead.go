@@ -66,6 +66,7 @@ func (p *Plan) WriteAheadStatus() *v1alpha1.ApplicationStatus {
 // if all of them are recorded, or if the controller never removes fields of the resource.
 func (res *resource) writeAheadRecord() *record.Record {
 	r := res.previous
+	// Under a user's schema, dropped fields are released and not removed.
 	if !res.change.Writes() || !res.policy.MayRemove() || !res.entry.Default || r == nil || r.Entry == nil {
 		return nil
 	}
@@ -77,6 +78,7 @@ func (res *resource) writeAheadRecord() *record.Record {
 	if !more {
 		return nil
 	}
+	// A copy: the previous record remains that of the plan.
 	grown := *r
 	grown.Desired = desired.(map[string]any)
 	grown.Entry = res.entry.ForManifest(manifest.Object{ID: r.ID, APIVersion: manifest.NestedString(grown.Desired, "apiVersion"), Content: grown.Desired}).Typed(res.kind)
@@ -90,6 +92,7 @@ func (res *resource) writeAheadRecord() *record.Record {
 // BaselineUID.
 func (p writeAhead) writeAheadInventory() (rows []v1alpha1.ResourceStatus) {
 	for _, res := range p.resources {
+		// An owned object without baselines is in the inventory or in the annotation already.
 		if !res.change.Writes() || !res.policy.Claims && len(res.baseline)+len(res.unrecorded) == 0 {
 			continue
 		}

@@ -107,6 +107,7 @@ func (p baselinePass) wasHeld(res *resource, path string) bool {
 	if !p.recordedPolicy(res).Claims || !record.Describes(status, res.live) {
 		return false
 	}
+	// A claim on a parent or child of the path counts, too, for example after a leaf was split.
 	same := func(other string) bool { return claim.Overlap(other, path) }
 	held, _ := res.previousLeaves()
 	return slices.ContainsFunc(held, same) && !slices.ContainsFunc(status.Waits, same)
@@ -120,6 +121,7 @@ func (p baselinePass) hadHeld(res *resource, b *v1alpha1.BaselineField) bool {
 	if !res.policy.Claims || !p.wasHeld(res, b.Path) {
 		return true
 	}
+	// before is the value that was held, desired the one that is held from now on.
 	before, _ := delta.Locate(res.kind, res.previous.Desired, b.Path)
 	desired, _ := delta.Locate(res.kind, res.desired, b.Path)
 	live, _ := delta.Locate(res.kind, res.live, b.Path)
@@ -165,7 +167,8 @@ func (p baselinePass) recordedPolicy(res *resource) claim.Policy {
 }
 
 // isFirstWrite reports whether a drifted leaf is about to be written for the first time: the object is
-// shared or is being adopted, or the recorded schema did not hold the leaf.
+// shared or is being adopted, or the recorded schema did not hold the leaf. For a shared object, it is always true,
+// because hadHeld decides.
 func (res *resourceInput) isFirstWrite(path string) bool {
 	if res.policy.Claims || res.isFirstAdoption() {
 		return true
@@ -175,13 +178,14 @@ func (res *resourceInput) isFirstWrite(path string) bool {
 }
 
 // matchesLocation reports whether the path of a difference leads to the same location in the live object.
-// In a list where only some elements have keys, an index may lead to another element.
+// In a list where only some elements have keys, an index may lead to another element. A baseline with such a path
+// would later be restored in that element.
 func (res *objectState) matchesLocation(d delta.Difference) bool {
 	at, ok := delta.Locate(res.kind, res.live, d.Path)
 	return !ok || !at.Value.Set || d.Live.Set && at.Path.Pointer() == d.LivePath().Pointer()
 }
 
-// holdsIn reports whether a leaf at or below a path is held.
+// holdsIn reports whether a leaf at or below a path is held. leaves must be set: see assignFields and release.
 func (res *originals) holdsIn(path string) bool {
 	return slices.ContainsFunc(res.heldPaths(), func(leaf string) bool { return observer.IsUnder(leaf, path) })
 }

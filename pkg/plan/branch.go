@@ -8,7 +8,8 @@ import (
 )
 
 // ownedTree is a tree of the owned locations of an object. Each node is an owned location or a parent of
-// some.
+// some. It answers whether a parent would be empty without the owned locations, so that the parent can be removed
+// instead of its parts.
 type ownedTree struct {
 	path     *observer.Path
 	owned    *delta.Location // nil for a parent

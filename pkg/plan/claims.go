@@ -51,6 +51,7 @@ func (p claimPass) excludeClaimed(res *resource, leaves []string) {
 		if i := slices.IndexFunc(claims, conflicts); i >= 0 {
 			holder = claims[i].Holder
 		}
+		// The statuses correct the annotation, in both directions.
 		if holder = recorded.decide(holder, leaf, held[leaf]); holder != "" {
 			res.claimed, res.pendingClaims = append(res.claimed, claim.Claim{Path: leaf, Holder: holder}), append(res.pendingClaims, leaf)
 			res.waitsFor = recorded.addTo(res.waitsFor, holder)
@@ -148,8 +149,9 @@ func (res *sharing) withoutClaimed(c delta.Comparison) delta.Comparison {
 	return c
 }
 
-// unknownHolder returns the name of a holder of the live object whose status could not be read; empty if
-// there is none. A controller may be unable to read the Applications of other namespaces.
+// unknownHolder returns the name of a holder of the live object whose status was not read; empty if there is none.
+// Another Application may have claimed fields after the input was gathered. Holders in other namespaces do not count,
+// because the controller may be unable to read those.
 func (p claimPass) unknownHolder(live map[string]any) string {
 	if p.in.Holders == nil {
 		return ""

@@ -51,6 +51,7 @@ func (p comparer) comparisonOf(res *resource, live map[string]any, entry *observ
 		Accepted: res.accepted, Shared: !res.policy.Creates,
 		Limits: delta.Limits{
 			HeldBack: func(d delta.Difference) bool {
+				// In three cases, drift is found but not corrected: a rejection, a new element that may be a mistake, and a contest.
 				if p.in.Memory.refusalOf(res.object.ID, d).holds(p.in.Now) {
 					return true
 				}
@@ -60,7 +61,8 @@ func (p comparer) comparisonOf(res *resource, live map[string]any, entry *observ
 			Conflicting: p.in.Memory.conflicts[res.object.ID],
 			Refused:     func(path string) bool { return p.in.Memory.hasRefused(Leaf{res.object.ID, path}) },
 			Foreign:     writer.ForeignTo(p.in.Application, live),
-			Claimed:     append(res.claimedPointers(p.in.Application, live), res.releasedPointers(live)...),
+			// Both are fields that the Application must not remove: those of others, and those that the release decides.
+			Claimed: append(res.claimedPointers(p.in.Application, live), res.releasedPointers(live)...),
 		},
 	}
 	in.Normal = p.normal(res, desired)

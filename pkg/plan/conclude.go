@@ -139,6 +139,7 @@ func (c *summarizer) mutableCopy(res *resource) *resource {
 func (c *summarizer) resource(res *resource, before *v1alpha1.ResourceStatus) {
 	// Both before observe, which may replace the record of the resource.
 	drifted, known := c.plan.drifted(res), res.previous
+	// First the response, because everything below describes the object after the change.
 	o := responseReader{c}.observe(res, before)
 	responseReader{c}.rejected(res, o)
 	if o.wrote {

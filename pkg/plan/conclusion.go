@@ -53,12 +53,14 @@ type Result struct {
 
 // Event is the content of a Kubernetes event. There is one per change.
 type Event struct {
+	// Warning selects the type of the event, Warning or Normal.
 	Warning bool
 	// Reason is Created, Adopted, Held, Corrected, Deleted, Released, Changed for several
 	// of them, NotRestored, or a condition reason.
 	Reason string
 	Note   string
-	// Redacted is the note without the values of fields and without their writers.
+	// Redacted is the note without the values and writers of corrections. It is emitted if there are too many different
+	// notes, because a series of events has the text of its first event.
 	Redacted string
 }
 
@@ -112,7 +114,8 @@ type findings struct {
 	// newlyContested is true if a warning reports a newly contested field.
 	newlyContested bool
 	notes          []string // further text for the event
-	unrestored     []UnrestoredField
+	// unrestored has the released fields that keep their live values although they should be restored.
+	unrestored []UnrestoredField
 }
 
 // resourceProblem is a Problem with its resource. The ID is zero for a problem of the Application itself.
@@ -126,7 +129,8 @@ type resourceResult struct {
 	live map[string]any // nil if no object belongs to the resource
 	// compared is the comparison with the response, or the planned one if nothing was written.
 	compared delta.Comparison
-	problem  *Problem
+	// problem is the reason why the resource is not in sync now; nil if it is.
+	problem *Problem
 	// wrote is true if the API server returned a response to the controller's create or patch.
 	wrote bool
 	// action is the action of the outcome; empty if no change was attempted.

@@ -90,6 +90,7 @@ func (p *pruner) isDue(old *pruneCandidate) bool {
 func (p *pruner) hasBegun(old *pruneCandidate) bool {
 	isReleased := old.change.Action == Unchanged && old.change.Problem == nil
 	switch {
+	// It did not exist, or the previous status has its deletion.
 	case old.status.UID == "" || old.status.Health == string(status.TerminatingStatus) || old.status.Health == healthNotFound:
 		return false
 	case old.policy.Claims:
@@ -117,9 +118,11 @@ func (p *pruner) deletionCount() (count v1alpha1.DeletionCount) {
 	waits := slices.ContainsFunc(p.pruned, func(old *pruneCandidate) bool { return v1alpha1.InfoForReason(old.status.Reason).Unconfirmed })
 	if was := app.Status.Deletions; was != nil && was.Objects > 0 && (waits || was.Since != nil && p.in.Now.Sub(was.Since.Time) < deletionWindow) {
 		count = *was
+		// A confirmation is for one set of objects. limitDeletions compares its digest.
 		count.Confirmed = ""
 	} else {
 		for _, r := range app.Status.Resources {
+			// Only objects that exist: a percentage must not grow with objects that could not be created.
 			if r.UID != "" && r.Health != string(status.TerminatingStatus) {
 				count.Objects++
 			}

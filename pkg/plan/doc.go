@@ -5,7 +5,7 @@
 //
 // The package does not access a cluster or a clock. It keeps these invariants:
 //
-//   - A Plan never changes. Replan and Summarize return new values, so a retry starts from the same decision.
+//   - Replan and Summarize do not change a Plan. They return new values, so a retry starts from the same decision.
 //
 //   - Equal inputs give equal plans, and equal outcomes give equal statuses.
 //

@@ -68,6 +68,7 @@ type Field struct {
 	IsDoubtful bool
 	// Corrected is true for drift that Holdfast corrects now. Otherwise Why has the reason.
 	Corrected bool
+	// The embedded parts are zero if they do not apply to the state.
 	Actors
 	Contention
 	// Why is the reason why Holdfast corrects the field or not.

@@ -34,6 +34,7 @@ type HistoryRecord struct {
 
 // drift is a difference with its writer.
 type drift struct {
+	// An outcome of the whole object has a zero Difference.
 	delta.Difference
 	writer writer.Writer
 	// since is the time at which it was first found; zero if that is not known.
@@ -305,6 +306,7 @@ func counted(entries []v1alpha1.HistoryEntry) []v1alpha1.HistoryEntry {
 type occurrence struct {
 	v1alpha1.HistoryEntry
 
+	// The pointers of the entry are nil here, and these fields have their values.
 	from, to, correctedTo string
 	unnamed               v1alpha1.ObjectVersion
 }

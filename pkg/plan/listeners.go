@@ -111,6 +111,7 @@ func (p decider) withdrawn(res *resource) (fields []delta.Difference) {
 	}
 	for _, w := range hooks.Withdrawn(p.in.Application, res.object.ID, res.previous.Desired, res.desired, res.live) {
 		d := delta.Remove(w.Path, w.Value)
+		// A removal does not back off, so a contest has no effect.
 		d.HeldBack = p.in.Memory.refused(Leaf{res.object.ID, d.Path}, p.in.Now)
 		fields = append(fields, d)
 	}

@@ -60,6 +60,7 @@ type User struct {
 // WriteOrigin is the write that caused something, and its user. Either is zero if it is not known. The version of a
 // deletion has no resourceVersion.
 type WriteOrigin struct {
+	// Version is the object version that the write created.
 	Version v1alpha1.ObjectVersion
 	User    User
 }
@@ -119,6 +120,7 @@ func (m *State) refused(leaf Leaf, now time.Time) bool {
 // correction is deferred for some time, together with its unit. The other fields of its resource are still
 // held.
 type Rejection struct {
+	// Problem is the last rejection, without the time of the next attempt.
 	Problem *Problem
 	// Times is the number of rejections.
 	Times int

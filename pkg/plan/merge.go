@@ -30,7 +30,7 @@ func mergeStates(t *kinds.Node, before, after any) (union any, more bool) {
 	return before, false // one value: only the value that was certainly written counts
 }
 
-// mergeFields merges two maps: see mergeStates.
+// mergeFields merges two maps: see mergeStates. For example, {a: 1, b: 1} and {b: 2, c: 2} give {a: 1, b: 1, c: 2}.
 func mergeFields(t *kinds.Node, before, after map[string]any) (map[string]any, bool) {
 	union, more := maps.Clone(before), false
 	for name, is := range after {
@@ -46,7 +46,8 @@ func mergeFields(t *kinds.Node, before, after map[string]any) (map[string]any, b
 	return union, more
 }
 
-// mergeElements returns the elements in the order of after, and then those that only before has.
+// mergeElements returns the elements in the order of after, and then those that only before has. It matches elements
+// by their keys or values, as the type of the list requires.
 func mergeElements(t *kinds.Node, before, after []any) ([]any, bool) {
 	union, more := make([]any, 0, len(after)), false
 	kept := make([]bool, len(before))

@@ -17,7 +17,8 @@ import (
 // another owner.
 var containerLists = []string{"containers", "initContainers", "ephemeralContainers"}
 
-// newElement is a list element that a shared object lacks and that the next patch would add.
+// newElement is a list element that a shared object lacks and that the next patch would add. A mistyped name of an
+// existing element looks the same.
 type newElement struct {
 	path *observer.Path
 	name string

@@ -21,6 +21,7 @@ func (c *summarizer) previewText(res *resource) string {
 		return "does not exist, and would be created"
 	case differs == "":
 		return ""
+	// Not even mode Hold would write it.
 	case res.problem != nil && res.change.Action == Unchanged:
 		return "differs: " + differs
 	case res.policy.Reclaimed:

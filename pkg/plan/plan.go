@@ -199,7 +199,7 @@ func (p *Plan) HasWork() bool {
 func (c Change) Writes() bool { return c.Action != Unchanged }
 
 // resource is a desired resource, decided with one live object. It is not modified after it is part of a plan:
-// see fresh.
+// see fresh. For an existing object, decider.correct sets sharing, letting, comparisons and originals, in this order.
 type resource struct {
 	objectState
 	comparisons
@@ -231,6 +231,8 @@ type resourceInput struct {
 	object   manifest.Object  // the manifest after hooks
 	written  map[string]any   // the manifest before hooks; nil if a hook has added the object
 	rendered *observer.Schema // the schema of the spec
+	// kind is the typed schema; nil if it is unknown. previous is the record of the status; nil if there is none. policy
+	// is that of the spec at first, and that for the live object after withLive.
 	kind     *kinds.Node
 	previous *record.Record
 	policy   claim.Policy
@@ -281,7 +283,8 @@ type sharing struct {
 // originals has the held fields of an object with baselines, and their original values.
 type originals struct {
 	// leaves are the paths that the Application holds, without those in sharing.claimed.
-	leaves       []string
+	leaves []string
+	// baseline has the original values of these leaves, sorted by path.
 	baseline     []v1alpha1.BaselineField
 	copies       []v1alpha1.BaselineField // baselines of other Applications, of leaves that this one waits for
 	unrecorded   []string                 // leaves whose baseline exceeded the size limit
@@ -308,8 +311,9 @@ type pruneCandidate struct {
 	previous *record.Record
 	live     map[string]any
 	change   Change
-	policy   claim.Policy
-	letting  fieldRelease // the decision about its fields
+	// policy is that of a shared object or of a created one: see policyOnRecord.
+	policy  claim.Policy
+	letting fieldRelease // the decision about its fields
 }
 
 // pruneSet is the decision about the resources that are no longer desired.
@@ -384,6 +388,7 @@ func (res *resourceInput) leaf() Leaf { return Leaf{ID: res.object.ID} }
 
 // UnrestoredField is a released field that keeps its live value although its original value should be restored.
 type UnrestoredField struct {
+	// Why completes the sentence "not restored: PATH of ID: ".
 	ID        manifest.ID
 	Path, Why string
 }

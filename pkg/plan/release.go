@@ -17,9 +17,11 @@ import (
 
 // fieldReleaser is the input and the result of the decision about the released fields of one object.
 type fieldReleaser struct {
+	// fieldRelease is the result. It is filled step by step.
 	fieldRelease
 
-	app              *v1alpha1.Application
+	app *v1alpha1.Application
+	// The input is policy, entry, id, kind, live, held, claimed, unrecordedLeaves and removesTracking.
 	policy           claim.Policy
 	entry            *observer.Schema // nil if the object is no longer in the manifests
 	id               manifest.ID

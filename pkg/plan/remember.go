@@ -205,7 +205,7 @@ func withoutHolders(baseline []v1alpha1.BaselineField, waits []string) []v1alpha
 }
 
 // stillBefore keeps the previous baseline of an object that was not found, or that was not compared because a
-// hook failed.
+// hook failed. attempted is true if a request was sent for an object that is not known afterwards.
 func (c statusWriter) stillBefore(res *resource, before *v1alpha1.ResourceStatus, attempted bool, status *v1alpha1.ResourceStatus) {
 	switch {
 	case attempted && res.isFirstAdoption(): // the adoption may have succeeded, even if the request failed

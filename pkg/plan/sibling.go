@@ -25,8 +25,8 @@ func (s Sibling) Path() string { return s.path.String() }
 // Siblings returns the fields that may conflict with a unit, the nearest ones first. The live object must have
 // its managedFields. If the change only corrects drift, Siblings returns the fields that another client wrote.
 // If the desired state changes, it also returns the fields that the API server added to the controller's own
-// write. For an object that is being adopted, it returns all siblings. None of them may be removed, but
-// InTheWay reports them. A shared object has no siblings.
+// write; for an object that was adopted, only these. For an object that is being adopted, it returns all siblings.
+// None of them may be removed, but InTheWay reports them. A shared object has no siblings.
 // Source: docs/semantics.md, "One of several fields".
 func (p *Plan) Siblings(c Change, u Unit) []Sibling {
 	res := c.resource

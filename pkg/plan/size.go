@@ -69,7 +69,8 @@ func sizeProblem(p *Plan) *Problem {
 }
 
 // isSmall reports whether the spec is so short that its record cannot be too large. The held values usually
-// equal those of the spec, and then the resources do not need to be measured.
+// equal those of the spec, and then the resources do not need to be measured. It returns false if there are Secrets or
+// baselines: sizeProblem then measures.
 func isSmall(app *v1alpha1.Application, resources []*resource) bool {
 	n := 0
 	for _, items := range [][]runtime.RawExtension{app.Spec.Manifest, app.Spec.ObserverSchema} {
@@ -169,7 +170,8 @@ func size(v any) int {
 	return len(raw)
 }
 
-// textSize returns the length of a string as JSON, with quotes. An escaped character takes two or six bytes.
+// textSize returns the length of a string as JSON, with quotes. An escaped character takes two or six bytes. The
+// characters are those that encoding/json escapes by default.
 func textSize(s string) int {
 	n := len(s) + len(`""`)
 	for i := range len(s) {

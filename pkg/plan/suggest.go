@@ -81,6 +81,7 @@ type suggester struct {
 	live       map[string]any
 	kubernetes bool // the kind is built into Kubernetes
 	writers    *writer.Index
+	// suggestion is the result so far.
 	suggestion Suggestion
 }
 
@@ -89,8 +90,9 @@ type suggestionNode struct {
 	live any
 	// applied is not set if kubectl apply did not set the field, or was not used.
 	applied delta.Value
-	t       *kinds.Node
-	path    *observer.Path
+	// t is the type of the value, or nil.
+	t    *kinds.Node
+	path *observer.Path
 	// parent is the name of the map that contains the value, and siblings is that map.
 	parent   string
 	siblings map[string]any
@@ -183,6 +185,7 @@ func (s *suggester) list(elements []any, at suggestionNode) (proposal, bool) {
 	sameAs := list.Identities(at.t, elements, applied)
 	var nodes, values []any
 	var placeholders []string // elements without a proposal, after the last one with a proposal
+	// kept is the length up to the last element with a proposal.
 	kept := 0
 	for i, element := range elements {
 		below := suggestionNode{element, item(applied, sameAs[i]), at.t.Elem(), at.path.Element(labels[i], i), at.path.Name(), at.siblings}

@@ -23,9 +23,11 @@ type View struct {
 	Refused *ViewProblem `json:"refused,omitempty" yaml:"refused,omitempty"`
 	// Selected lists the number of objects that each spec.select item matches.
 	Selected []ViewSelection `json:"selected,omitempty" yaml:"selected,omitempty"`
-	Changes  []ViewChange    `json:"changes" yaml:"changes"`
-	Warnings []string        `json:"warnings" yaml:"warnings"`
-	Status   ViewStatus      `json:"status" yaml:"status"`
+	// Changes are in the order of execution, including unchanged resources.
+	Changes  []ViewChange `json:"changes" yaml:"changes"`
+	Warnings []string     `json:"warnings" yaml:"warnings"`
+	// Status is the status that the Application would have after the changes.
+	Status ViewStatus `json:"status" yaml:"status"`
 }
 
 // ViewOwner names the Application.
@@ -44,6 +46,7 @@ type ViewProblem struct {
 
 // ViewChange is a planned change of one object.
 type ViewChange struct {
+	// Action is Change.Verb, which for a shared object is not one of the four actions.
 	Action   Action       `json:"action" yaml:"action"`
 	Resource ViewResource `json:"resource" yaml:"resource"`
 	Problem  *ViewProblem `json:"problem,omitempty" yaml:"problem,omitempty"`
@@ -80,10 +83,11 @@ type ViewResource struct {
 
 // ViewField is one drifted field. Absent values are omitted, null values are not.
 type ViewField struct {
-	Path     string       `json:"path" yaml:"path"`
-	Reason   delta.Reason `json:"reason" yaml:"reason"`
-	Desired  *ViewValue   `json:"desired,omitempty" yaml:"desired,omitempty"`
-	Observed *ViewValue   `json:"observed,omitempty" yaml:"observed,omitempty"`
+	Path    string       `json:"path" yaml:"path"`
+	Reason  delta.Reason `json:"reason" yaml:"reason"`
+	Desired *ViewValue   `json:"desired,omitempty" yaml:"desired,omitempty"`
+	// Observed is the live value.
+	Observed *ViewValue `json:"observed,omitempty" yaml:"observed,omitempty"`
 	// HeldBack is true if the correction is deferred, so that Patch does not have it.
 	HeldBack bool `json:"heldBack,omitempty" yaml:"heldBack,omitempty"`
 	// Rule is the text of the field's rule in the observer schema.

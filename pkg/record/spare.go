@@ -10,6 +10,7 @@ import (
 // Spare adds records to a status while they fit. These records are only needed if the spec changes before its
 // changes are complete. Without its record, a dropped field or object is then not removed.
 type Spare struct {
+	// room is the number of bytes that are left, before compression.
 	status *v1alpha1.ApplicationStatus
 	room   int
 }
