@@ -18,6 +18,7 @@ func (c formFinder) accepted(path *observer.Path, t *kinds.Node, want, live Valu
 // completed reports whether the live value is a list without keys that the Application begins to hold and
 // that contains all desired elements. It then records the live list as the accepted form.
 func (c formFinder) completed(s cursor, value any) bool {
+	// An empty desired list is not completed: any list would have all of its elements.
 	want, wantsList := value.([]any)
 	if _, isList := s.live.Any.([]any); !isList || !wantsList || len(want) == 0 || c.in.Begins == nil {
 		return false
@@ -49,6 +50,7 @@ func (c formFinder) spelling(s cursor, value any) observer.Spelling {
 		case !ok || !s.live.Set:
 			return observer.Different
 		}
+		// The stored form of the desired value, which is compared with the live value from here on.
 		value = form
 	}
 	switch {
@@ -137,6 +139,7 @@ func observed(s cursor) (any, bool) {
 	case []any:
 		if s.node.Shape == observer.Sequence {
 			elements := make([]any, 0, len(want))
+			// Other elements, such as learned ones, are written to a missing list only if its minimum requires them.
 			take := absentElements(s, want)
 			for i, element := range want {
 				if take[i] {
@@ -160,6 +163,7 @@ func observedFields(s cursor, want map[string]any) (any, bool) {
 		if !ok || !at.restored() {
 			continue
 		}
+		// seen counts the fields that are observed, even if no part of them must exist.
 		seen++
 		if kept, ok := observed(at); ok {
 			out[f.Name] = kept

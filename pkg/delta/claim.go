@@ -118,10 +118,12 @@ func (c elementMatcher) matchEqual(l *listCursor, missing []int, candidates, unc
 			}
 		}
 	}
+	// Stable, so that of equal matches the first in the manifest counts, and then the first live one.
 	slices.SortStableFunc(matches, func(a, b match) int { return cmp.Compare(b.same, a.same) })
 	matched := map[int]bool{}
 	for _, m := range matches {
 		switch {
+		// Each element is matched once.
 		case matched[m.i] || !candidates[m.k]:
 			continue
 		case m.same == 0:
@@ -217,6 +219,7 @@ func (c elementMatcher) inForm(l *listCursor, i int, unclaimed map[int]bool) int
 	}
 	path, formed, known := l.path.Element(l.pairing.Label(i), -1), map[string]any{}, false
 	for _, key := range l.pairing.Keys {
+		// Keys without an accepted form are as desired.
 		if v, has := want[key]; has {
 			formed[key] = v
 		}
@@ -241,6 +244,7 @@ func (l *listCursor) previousOf(missing []int) map[int]int {
 	if len(missing) == 0 || len(l.beforeList) == 0 {
 		return nil
 	}
+	// Both lists are matched with the previous one, whose elements had the previous keys.
 	live := l.list.Identities(l.t, l.beforeList, l.liveList)
 	want := l.list.Identities(l.t, l.beforeList, l.wantList)
 	was := map[int]int{}
@@ -274,6 +278,7 @@ func (c elementMatcher) successor(l *listCursor, i int, unclaimed map[int]bool) 
 	}
 	alike, candidates := c.alike(l, i, unclaimed)
 	here := -1
+	// An equal length suggests that no element was added or removed, so that the position identifies the element.
 	if len(l.liveList) == len(l.wantList) && unclaimed[i] && l.observesChange(i, l.liveList[i]) {
 		if same, _ := c.agreement(l, i, i, true); same > 0 {
 			here = i
@@ -320,6 +325,7 @@ func (c elementMatcher) agreement(l *listCursor, i, k int, keys bool) (same, oth
 		})
 		same, other = same+s, other+o
 	}
+	// A leaf over the element observes all of its fields.
 	if node.Shape == observer.Leaf {
 		for name := range want {
 			count(name, node)

@@ -24,11 +24,13 @@ func (c *comparer) claimed(path *observer.Path) bool {
 // withClaimed returns a desired value that includes the claimed fields of the live value. It copies what it changes.
 // If the types of the two values differ, it returns the desired value.
 func (c *comparer) withClaimed(t *kinds.Node, path *observer.Path, want, live any) any {
+	// The whole value is claimed, so any live value is right.
 	if slices.Contains(c.in.Claimed, path.Pointer()) {
 		return live
 	}
 	switch live := live.(type) {
 	case map[string]any:
+		// A nil want is a missing map: the claimed fields below it are kept.
 		m, isMap := want.(map[string]any)
 		if !isMap && want != nil {
 			return want
@@ -36,6 +38,7 @@ func (c *comparer) withClaimed(t *kinds.Node, path *observer.Path, want, live an
 		merged := map[string]any{}
 		maps.Copy(merged, m)
 		for name, child := range live {
+			// Only fields with claims are taken from the live value. Others are compared as desired.
 			if at := path.Field(name); c.claimed(at) {
 				merged[name] = c.withClaimed(t.Field(name), at, m[name], child)
 			}

@@ -21,6 +21,7 @@ import (
 func (c lengthControl) excessElements(l *listCursor, absent []int) []removal {
 	var victims []removal
 	chosen := map[int]bool{}
+	// The first reason of an element counts.
 	choose := func(reason Reason, indices ...int) {
 		for _, k := range indices {
 			if !chosen[k] {
@@ -163,6 +164,7 @@ func (l *listCursor) freeIf(is func(k int) bool) []int {
 // tooShort adds known elements that only the minimum length requires: learned elements, and elements of the
 // manifest that are not observed. Elements with claimed fields do not count.
 func (c lengthControl) tooShort(l *listCursor, absent []int) {
+	// Elements with fields of other Applications do not count.
 	length := l.length - len(l.claimed)
 	if length >= l.list.Min {
 		return

@@ -53,6 +53,7 @@ func absentElements(s cursor, want []any) map[int]bool {
 	take := make(map[int]bool, len(want))
 	byPosition := !list.ByIdentity(s.t)
 	for i := len(want) - 1; i >= 0; i-- {
+		// From the end, so that an element without keys is taken if a later one is.
 		if required(list, i, written) || len(take) > 0 && byPosition {
 			take[i] = true
 		}

@@ -24,7 +24,9 @@ func (c listComparer) compareList(s cursor) {
 		remover(c).emptied(s, l.beforeList, l.liveList)
 		return
 	}
+	// Elements first, because the missing ones count toward the length.
 	absent := c.compareElements(l)
+	// Lists below status have no bounds.
 	if s.inStatus {
 		c.visitFree(l, nil)
 		return
@@ -35,6 +37,7 @@ func (c listComparer) compareList(s cursor) {
 	c.findAdditions(l, victims)
 	c.visitFree(l, victims)
 	lengthControl(c).removeVictims(l, victims)
+	// From here on, length counts each addition.
 	l.length = len(l.liveList) - len(victims)
 	c.addElements(l, absent, Missing)
 	lengthControl(c).tooShort(l, absent)
@@ -58,6 +61,7 @@ func (c listComparer) listCursor(s cursor) *listCursor {
 		}
 		l.free = append(l.free, k)
 	}
+	// Without keys or values to find an element by, there is no element with other keys.
 	if !l.pairing.ByPosition && !l.pairing.Aligned {
 		elementMatcher(c).matchRenamed(l)
 	}
@@ -71,6 +75,7 @@ func (c listComparer) compareElements(l *listCursor) []int {
 	before := l.list.Identities(l.t, l.wantList, l.beforeList)
 	for i, node := range l.list.Elements {
 		at, k := l.elementAt(i)
+		// The previous value of the element, at whatever index it was.
 		if i < len(before) {
 			at.previous = element(l.beforeList, before[i])
 		}
@@ -87,6 +92,7 @@ func (c listComparer) compareElements(l *listCursor) []int {
 			c.compare(at)
 		case !c.mustBeThere(l, i, at.path):
 			c.absent(at, nil)
+		// It is added after the elements to remove are known: see addElements.
 		default:
 			absent = append(absent, i)
 		}
@@ -109,6 +115,7 @@ func (c listComparer) inPlaceWhole(s cursor) {
 // value.
 func (c listComparer) compareSurplus(l *listCursor, victims []removal) {
 	for _, s := range l.pairing.Surplus {
+		// Duplicates in a shared object belong to other clients.
 		if c.in.Shared || isVictim(victims, s.Live) {
 			continue
 		}

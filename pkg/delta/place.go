@@ -48,6 +48,7 @@ func (l *listCursor) indexFor(i int) int {
 // indexAmong is like indexFor, for an element that shares its keys with no other element.
 func (l *listCursor) indexAmong(i int) int {
 	order := l.inOrder()
+	// before is the nearest predecessor that is in the list, and at the index behind it.
 	before, at := -1, len(order)
 	for k, j := range order {
 		if j >= 0 && j < i && j > before {

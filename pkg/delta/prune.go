@@ -14,6 +14,7 @@ func (c remover) remove(s cursor) {
 	claimed := c.claimed(s.path)
 	before, wasMap := s.previous.(map[string]any)
 	live, isMap := s.live.Any.(map[string]any)
+	// Field by field: those that the previous state had are removed, and all others are kept.
 	if wasMap && isMap && (claimed || c.hasOtherWriters(s)) {
 		for _, name := range slices.Sorted(maps.Keys(live)) {
 			at := s.freeField(name)
@@ -32,6 +33,7 @@ func (c remover) remove(s cursor) {
 		c.removeElements(s, beforeList, liveList)
 		return
 	}
+	// A single value, or a value of another type than before.
 	if claimed {
 		c.free(s)
 		return
@@ -97,6 +99,7 @@ func findOwn(s cursor, before, live []any) []bool {
 	list := &observer.List{}
 	list.ByValue = !list.ByIdentity(s.t)
 	mine, origins := make([]bool, len(live)), list.Origins(s.t, before, live)
+	// A previous element that is found by its value is not matched at its index, too.
 	for k, origin := range origins {
 		mine[k] = origin >= 0 || list.ByValue && k < len(before) && !slices.Contains(origins, k) && observer.Covers(live[k], before[k])
 	}
@@ -110,6 +113,7 @@ func (c remover) hasOtherWriters(s cursor) bool {
 	case map[string]any:
 		before, _ := s.previous.(map[string]any)
 		for name, now := range live {
+			// A field that the Application did not write counts only if another client wrote it, and not the API server.
 			was, had := before[name]
 			path := s.path.Field(name)
 			if !had {

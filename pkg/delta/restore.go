@@ -49,6 +49,7 @@ func Locate(t *kinds.Node, live map[string]any, text string) (Location, bool) {
 				at.guards = append(at.guards, Op{Op: "test", Path: at.Path.Field(key).Pointer(), Value: v})
 			}
 		}
+		// Without keys to test, only the version proves that the index still is the element.
 		at.versioned = at.versioned || len(keys) == 0
 	}
 	return at, true
@@ -61,6 +62,7 @@ func (p Location) Restore(value any) Difference {
 	if !p.Value.Set {
 		return Difference{
 			Path: p.Path.String(), Reason: Restored, Desired: NewValue(value), livePath: p.Path,
+			// A test for null would succeed in any element without the field, so the version is tested.
 			ops: []Op{{Op: "add", Path: pointer, Value: value}}, guards: p.guards, versioned: true,
 		}
 	}

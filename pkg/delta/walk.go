@@ -19,6 +19,7 @@ func (c *comparer) absent(s cursor, d *Difference) {
 		}
 	}(c.visited)
 	switch s.node.Shape {
+	// Fields that only the desired value has are free, and are not visited below a missing value.
 	case observer.Map:
 		want, isMap := s.desired.Any.(map[string]any)
 		if s.desired.Set && !isMap {
@@ -50,6 +51,7 @@ func (c *comparer) absent(s cursor, d *Difference) {
 func (c *comparer) absentList(s cursor, want []any, d *Difference) {
 	written, _ := s.written.Any.([]any)
 	pairing := s.node.List.Pair(s.t, want, nil, len(written))
+	// added has the elements that the correction writes.
 	added := map[int]bool{}
 	if d != nil {
 		added = absentElements(s, want)
@@ -64,6 +66,7 @@ func (c *comparer) absentList(s cursor, want []any, d *Difference) {
 			desired: item(want, i), written: item(written, i), whole: true,
 		}, of)
 	}
+	// Elements that the schema does not name are added only to reach the minimum length.
 	for i := len(s.node.List.Elements); i < len(want); i++ {
 		at := cursor{path: s.path.Element(pairing.Label(i), -1).Desired(i), desired: item(want, i), written: item(written, i)}
 		if added[i] {
@@ -88,9 +91,11 @@ func (c *comparer) free(s cursor) {
 		}
 		return
 	}
+	// A list of scalars is visited as one value.
 	liveList, isList := s.live.Any.([]any)
 	writtenList, wasList := s.written.Any.([]any)
 	if isList && (wasList || !s.written.Set) && slices.ContainsFunc(liveList, hasChildren) {
+		// The schema has no list here, so the type determines how elements are matched with the manifest's.
 		list := &observer.List{}
 		labels := list.Labels(s.t, liveList)
 		for k, w := range list.Identities(s.t, liveList, writtenList) {

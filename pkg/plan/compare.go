@@ -51,7 +51,7 @@ func (p comparer) comparisonOf(res *resource, live map[string]any, entry *observ
 		Accepted: res.accepted, Shared: !res.policy.Creates,
 		Limits: delta.Limits{
 			HeldBack: func(d delta.Difference) bool {
-				// In three cases, drift is found but not corrected: a rejection, a new element that may be a mistake, and a contest.
+				// Drift is not corrected after a rejection, for a new element that may be a mistake, and in a contest.
 				if p.in.Memory.refusalOf(res.object.ID, d).holds(p.in.Now) {
 					return true
 				}
@@ -61,7 +61,7 @@ func (p comparer) comparisonOf(res *resource, live map[string]any, entry *observ
 			Conflicting: p.in.Memory.conflicts[res.object.ID],
 			Refused:     func(path string) bool { return p.in.Memory.hasRefused(Leaf{res.object.ID, path}) },
 			Foreign:     writer.ForeignTo(p.in.Application, live),
-			// Both are fields that the Application must not remove: those of others, and those that the release decides.
+			// Neither the fields of other Applications nor those that the release decides are removed.
 			Claimed: append(res.claimedPointers(p.in.Application, live), res.releasedPointers(live)...),
 		},
 	}

@@ -67,6 +67,7 @@ func (p *Plan) conclude(c *summarizer) Result {
 // that it does not reset keeps its previous value.
 func (c *summarizer) status() {
 	s := &c.result.Status
+	// These parts are made again from the resources.
 	s.Resources, s.Accepted, s.Contested, s.Reported, s.Services = nil, nil, nil, nil, nil
 	s.MangledObserverSchema, s.LastAppliedManifest, s.LastObservedManifest = nil, nil, nil
 	c.drifted = map[Leaf]bool{}
@@ -74,6 +75,7 @@ func (c *summarizer) status() {
 	for _, res := range c.plan.resources {
 		c.resource(c.mutableCopy(res), before[res.object.ID])
 	}
+	// It counts desired resources only, so it precedes the prune candidates.
 	c.selected()
 	for _, old := range c.plan.pruned {
 		// The decision that was executed, if the object was decided again.
@@ -263,6 +265,7 @@ func (c *summarizer) pruned(old *pruneCandidate) {
 	if c.isGoneOrReleased(old, outcome) {
 		return
 	}
+	// An update of a prune candidate is its release.
 	if attempted && outcome.Action == Update && outcome.Problem == nil {
 		c.unrestored = append(c.unrestored, old.letting.kept...)
 		c.done = append(c.done, doneChange{action: release, id: old.id}) // the tracking metadata was removed

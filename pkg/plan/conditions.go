@@ -57,6 +57,7 @@ func (c conditionWriter) conditions() {
 	c.set(v1alpha1.ConditionReady, ready)
 	c.set(v1alpha1.ConditionRendered, rendered)
 	switch {
+	// While the spec is invalid, the conditions of the last valid one remain.
 	case c.plan.Invalid == nil:
 		c.set(v1alpha1.ConditionHeld, held)
 		c.set(v1alpha1.ConditionHealthy, healthy)
@@ -79,6 +80,7 @@ func (c conditionWriter) completed() {
 		return
 	}
 	v := trueVerdict(v1alpha1.ReasonCompleted, "the workload said at "+at+" that its work is done")
+	// Reported by an event once.
 	if apimeta.FindStatusCondition(app.Status.Conditions, v1alpha1.ConditionCompleted) == nil {
 		c.notes = append(c.notes, v.message)
 	}
@@ -102,6 +104,7 @@ func (c conditionWriter) rendered() verdict {
 	if p := c.plan.Invalid; p != nil {
 		return falseVerdict(p.Reason, p.Error(), p.Stalled())
 	}
+	// The manifests of the last translation are decided, so the plan is not invalid.
 	if source := c.plan.in.Source; source != nil && source.Problem != nil {
 		p := source.Problem
 		return falseVerdict(p.Reason, p.Error()+"; the manifests of the last translation remain in use", p.Stalled())
@@ -148,6 +151,7 @@ func (c conditionWriter) heldVerdict() verdict {
 		messages, remedies := make([]string, len(c.problems)), []string(nil)
 		for i, p := range c.problems {
 			messages[i] = p.Message
+			// Many resources often have the same remedy, which is listed once, at the end.
 			if remedy := p.Remedy.String(); remedy != "" && !slices.Contains(remedies, remedy) {
 				remedies = append(remedies, remedy)
 			}
@@ -209,6 +213,7 @@ func (c conditionWriter) setWhile(kind string, holds bool, v verdict) {
 		apimeta.RemoveStatusCondition(&c.result.Status.Conditions, kind)
 		return
 	}
+	// Both are conditions of which True is the abnormal state, with the reason of Ready.
 	v.status = metav1.ConditionTrue
 	c.set(kind, v)
 }

@@ -74,6 +74,7 @@ func (old *pruneCandidate) keep(remedy v1alpha1.Remedy) {
 // blocked. Drift does not change the result, so that the digest that a user confirms does not change either.
 func (p *pruner) isDue(old *pruneCandidate) bool {
 	blocked := p.in.Blocked[old.id]
+	// A blocked object is counted before it can be deleted, so that the confirmation covers it.
 	isBlocked := blocked != nil && old.change.Problem == blocked && old.status.UID != "" &&
 		old.status.Health != string(status.TerminatingStatus) && !p.in.isUnselected(blocked)
 	switch {

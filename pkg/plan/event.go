@@ -25,9 +25,11 @@ func (c eventWriter) event() {
 	parts, plain := c.described(true), c.described(false)
 	reasons := map[Action]string{Create: "Created", Update: "Corrected", Delete: "Deleted", release: "Released", adopt: "Adopted", hold: "Held", onlyObserve: "Observed"}
 	reason := "Changed"
+	// One kind of change has a reason of its own. Several kinds are "Changed".
 	if len(parts) == 1 {
 		reason = reasons[c.done[0].action]
 	}
+	// Only the workload has reported something: see completed.
 	if len(parts) == 0 && len(c.notes) > 0 {
 		reason = v1alpha1.ReasonCompleted
 	}
@@ -41,6 +43,7 @@ func (c eventWriter) event() {
 	if stuck != nil {
 		reason, more = stuck.Reason, append(more, stuck.Message)
 	}
+	// An Event's note has at most 1 KiB (events.k8s.io/v1).
 	note := func(parts []string) string { return shorten(strings.Join(slices.Concat(parts, more), "; "), 1024) }
 	c.result.Event = &Event{
 		Warning: len(c.warnings)+len(c.unrestored) > 0 || stuck != nil, Reason: reason, Note: note(parts), Redacted: note(plain),
@@ -96,6 +99,7 @@ func describeDone(done []doneChange, action Action, word string, whole bool) str
 		if d.action != action {
 			continue
 		}
+		// Counted, and not named.
 		if n++; n > shown {
 			continue
 		}

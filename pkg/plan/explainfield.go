@@ -100,6 +100,7 @@ func (e *explainer) settle(f *Field, from delta.Field) {
 	case FieldRemoved, FieldAbsent:
 		f.Desired = delta.Value{}
 	case FieldAllowed, FieldPushed:
+		// The difference has the value that is written, which may be a bound.
 		if f.State = e.stateOf(*f); from.Difference != nil && !from.Difference.ReportOnly {
 			f.Desired = from.Difference.Desired
 			return

@@ -31,6 +31,7 @@ func (e *explainer) claim(f *Field) {
 	if e.res == nil {
 		return
 	}
+	// Leaves that this Application desires are decided. Free fields are looked up in the annotation.
 	i := slices.IndexFunc(e.res.claimed, func(c claim.Claim) bool { return observer.IsUnder(f.Path, c.Path) })
 	switch {
 	case i >= 0:

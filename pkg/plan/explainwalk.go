@@ -68,6 +68,7 @@ var serverFields = []string{
 // inOrder sorts fields for display: metadata first and the status last; within a map first the fields
 // without children, then by name; within a list in the desired order, then in the live order.
 func inOrder(fields []Field) []Field {
+	// Computed once per field, because a comparison would allocate two chains.
 	chains := make(map[*observer.Path][]*observer.Path, len(fields))
 	for _, f := range fields {
 		chains[f.livePath] = f.livePath.Chain()

@@ -71,6 +71,7 @@ func (c historyWriter) drift(res *resource, d delta.Difference, by func() *write
 // watch may have delivered the writes of other clients.
 func (c historyWriter) recordPendingDrift(res *resource, before *v1alpha1.ResourceStatus, o resourceResult) {
 	by := func() *writer.Index { return c.plan.in.writersOf(res.object.ID, o.live) }
+	// The missing object is pending drift, too, with its deleter.
 	if o.live == nil && !res.done {
 		since := c.plan.in.ObservedWrites[res.object.ID].FirstSeen
 		if standing, stood := c.plan.in.Memory.PendingDrift[res.leaf()]; stood {
@@ -225,10 +226,12 @@ func (c historyWriter) history() {
 // a name.
 func (p originPass) attributeHistory(history []v1alpha1.HistoryEntry, written bool) []v1alpha1.HistoryEntry {
 	waits := func(e v1alpha1.HistoryEntry) bool { return e.PendingUser != nil }
+	// waits is true for an entry whose user is not known yet, comes if it is known now.
 	comes := func(e v1alpha1.HistoryEntry) bool { return waits(e) && p.in.Users[*e.PendingUser] != User{} }
 	if !slices.ContainsFunc(history, comes) && (!written || !slices.ContainsFunc(history, waits)) {
 		return history
 	}
+	// A clone, because the history is part of the Application.
 	signed := slices.Clone(history)
 	for i := range signed {
 		e := &signed[i]
@@ -328,6 +331,7 @@ func spelled(value *runtime.RawExtension) string {
 	if value == nil {
 		return ""
 	}
+	// Only such values can have several encodings: the order of keys, spaces, and escapes.
 	if bytes.ContainsAny(value.Raw, `{[\<>&`) {
 		if decoded, ok := manifest.DecodeRawValue(value); ok {
 			return string(manifest.EncodeRaw(decoded).Raw)

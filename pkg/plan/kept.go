@@ -12,6 +12,7 @@ import (
 // have to be removed together.
 func (c Change) Aliases(answer map[string]any) (aliases []Sibling) {
 	res := c.resource
+	// Nothing may be removed from a shared object, or by an adoption.
 	if res == nil || !res.policy.MayRemove() {
 		return nil
 	}

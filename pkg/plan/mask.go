@@ -99,6 +99,7 @@ func withoutSecrets(object map[string]any) map[string]any {
 	visible := maps.Clone(object)
 	maps.DeleteFunc(visible, func(field string, _ any) bool { return manifest.SecretField(field) })
 	metadata, _ := object["metadata"].(map[string]any)
+	// kubectl apply stores the whole Secret in an annotation.
 	annotations, _ := metadata["annotations"].(map[string]any)
 	if _, has := annotations[manifest.LastApplied]; has {
 		annotations, metadata = maps.Clone(annotations), maps.Clone(metadata)

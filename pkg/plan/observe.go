@@ -111,6 +111,7 @@ func (c Change) previewVerb() string {
 		return ""
 	case res != nil && res.policy.Adopts():
 		return "adopt"
+	// An owned object that is orphaned. For a shared object, Verb returns release or restore.
 	case c.Prune && c.Action == Update && verb == string(Update):
 		return "release"
 	case verb == string(Update):
@@ -148,6 +149,7 @@ func (c *summarizer) observed(res *resource, before *v1alpha1.ResourceStatus) {
 			Desired: recordedValue(res.object.ID, d.Path, d.Desired), Live: recordedValue(res.object.ID, d.Path, d.Live),
 		}
 		if secretPath(res.object.ID, d.Path) {
+			// No values of Secrets, not even masked ones.
 			field.Desired, field.Live = nil, nil
 		}
 		// The limit is that of the Application, not of one resource.
@@ -158,6 +160,7 @@ func (c *summarizer) observed(res *resource, before *v1alpha1.ResourceStatus) {
 		if c.isKnown(field) {
 			continue
 		}
+		// A missing object has no difference, and its deleter in place of a writer.
 		of := drift{}
 		if d.Path == "" {
 			of.WriteOrigin = originPass{&c.plan.facts}.deleter(res, before)

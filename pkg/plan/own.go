@@ -58,6 +58,7 @@ func (p decider) deferTracking(res *resource) (waits bool, problem *Problem) {
 		if !d.HeldBack || !claim.IsTrackingPath(d.Path) {
 			continue
 		}
+		// A rejection has its own Problem: see refusal.
 		if f := p.in.Memory.Contests[Leaf{res.object.ID, d.Path}]; f != nil {
 			problem = &Problem{
 				Reason:     v1alpha1.ReasonContested,

@@ -27,6 +27,7 @@ func (c statusWriter) record(res *resource, o resourceResult) {
 		// Dropping a value that was not written must remove nothing.
 		desired = o.compared.Unmade(desired, attempted)
 	}
+	// The last-applied state is held, and remains on record with its own schema.
 	if res.rejected != nil {
 		entry, desired = res.aside.previous.Entry, res.aside.previous.Desired
 	} else if c.isStillOnRecord(res, o) {

@@ -36,6 +36,7 @@ func (c responseReader) observe(res *resource, before *v1alpha1.ResourceStatus) 
 			// The values that the API server rejected are forgotten, and learned again from the response.
 			res.desired = res.entry.Desired(res.kind, res.object.Content, nil)
 		}
+		// An object of another owner must not be learned from.
 		if c.isOurs(res, outcome, before) {
 			o.live = outcome.Object
 			o.wrote = outcome.Problem == nil && outcome.Action != Unchanged
@@ -127,6 +128,7 @@ func (res *resource) keepRefused(app *v1alpha1.Application, live map[string]any)
 		return // no field is removed, and the record still shows which fields were held
 	case kept == nil && res.compared.NeedsManagedFields && writer.ForeignTo(app, live) != nil:
 		return // the response has managedFields, so the next comparison may find more to remove
+	// Everything that the manifest dropped is removed, so the previous record has no further use.
 	case kept == nil:
 		res.previous = nil
 		return
@@ -169,6 +171,7 @@ func (c responseReader) accept(res *resource, live map[string]any, action Action
 		}
 	}
 	for _, d := range after.Differences {
+		// The API server sets an absent field again. Without a backoff, each reconcile would remove it.
 		if d.Reason == delta.Unwanted && !d.HeldBack && action == Update && res.change.wrote(d.Path, action) {
 			c.plan.in.Memory = c.plan.in.Memory.with([]RejectedLeaf{c.plan.RecordRejection(Leaf{res.object.ID, d.Path}, filledIn(res.object.ID, d.Path))})
 		}
@@ -311,6 +314,7 @@ func (c responseReader) created(res *resource, before *v1alpha1.ResourceStatus) 
 // status. An entry remains as long as the live value is the same and the field is not desired again.
 func (c responseReader) kept(res *resource, o resourceResult) {
 	id := res.object.ID
+	// By path: those that the status has, and those of this response.
 	values := map[string]any{}
 	for _, a := range c.plan.in.Application.Status.Accepted {
 		if value, ok := manifest.DecodeRawValue(&a.Desired); ok && a.Kept && manifest.IDFromReference(a.Resource) == id {

@@ -17,6 +17,7 @@ func (f *facts) unmask() {
 	if !f.restored() {
 		return
 	}
+	// A copy, because the caller keeps its source.
 	app, source := f.in.Application, *f.in.Source
 	statuses := record.ByID(app.Status.Resources)
 	source.Objects = slices.Clone(source.Objects)
@@ -66,6 +67,7 @@ func unmasked(value, live any) (whole any, known bool) {
 		known = true
 		for i, child := range value {
 			var there any
+			// Lists with masked values are those of manifests, whose order can change.
 			if i < len(from) && sameName(child, from[i]) {
 				there = from[i]
 			}

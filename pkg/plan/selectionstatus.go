@@ -27,6 +27,7 @@ func (c *summarizer) selected() {
 	}
 	read, _ := intent.Selections(c.plan.in.Application)
 	for id, by := range intent.Selected(c.plan.in.Intent(), read) {
+		// An object that two items match counts in both.
 		for _, s := range by {
 			counts[s.Position].Objects++
 			if ready[id] {

@@ -15,6 +15,7 @@ import (
 // not recorded would be repeated.
 func ShuttingDown(app *v1alpha1.Application, step hooks.ShutdownStep, lastError string, now time.Time) Result {
 	at := metav1.NewTime(now.UTC().Truncate(time.Second))
+	// The status keeps everything that is not set below.
 	c := &summarizer{plan: &Plan{facts: facts{in: Input{Application: app}, retiring: true}}, now: at}
 	c.result.Status = *app.Status.DeepCopy()
 	c.result.Status.ObservedGeneration = app.Generation

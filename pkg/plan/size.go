@@ -29,9 +29,11 @@ func sizeProblem(p *Plan) *Problem {
 	for key, value := range app.Annotations {
 		fixed += textSize(key) + textSize(value)
 	}
+	// The usual case, without measuring any object.
 	if fixed <= v1alpha1.MaxApplicationBytes && isSmall(p.in.Application, p.resources) {
 		return nil
 	}
+	// atMost is an upper bound with the longest possible schemas. records is computed only if atMost exceeds the limit.
 	written := record.RawSize(app.Spec.Manifest) + record.RawSize(app.Spec.ObserverSchema)
 	atMost, records := written*(1+schemaFactor), written
 	for _, res := range p.resources {
@@ -50,6 +52,7 @@ func sizeProblem(p *Plan) *Problem {
 		return nil
 	}
 	for _, res := range p.resources {
+		// The three records of a resource: mangledObserverSchema, lastAppliedManifest and lastObservedManifest.
 		records += size(res.entry.Raw()) + size(res.stored()) + size(res.projected())
 	}
 	if fixed <= v1alpha1.MaxApplicationBytes && records <= v1alpha1.MaxUnpacked {
@@ -159,6 +162,7 @@ func size(v any) int {
 		return len("true")
 	case nil:
 		return len("null")
+	// Without the allocation of json.Marshal.
 	case int64:
 		var digits [20]byte
 		return len(strconv.AppendInt(digits[:0], v, 10))

@@ -137,6 +137,7 @@ func (s ViewStatus) MarshalJSON() ([]byte, error) {
 			delete(condition, "lastTransitionTime")
 		}
 	}
+	// The records are redacted when they are written. A status in a file may have values.
 	for _, record := range []string{"lastAppliedManifest", "lastObservedManifest"} {
 		if objects, is := tree[record].([]any); is {
 			tree[record] = shown(objects)
@@ -279,6 +280,7 @@ func viewValue(v delta.Value) *ViewValue {
 // viewOp returns the printed form of an operation. A value of a Secret is masked.
 func viewOp(id manifest.ID, op delta.Op) ViewOp {
 	v := ViewOp{Op: op.Op, Path: op.Path}
+	// An operation with the value null is printed with it.
 	if op.Op != "remove" {
 		value := op.Value
 		if secretPointer(id, op.Path) {

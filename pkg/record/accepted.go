@@ -12,9 +12,11 @@ func AcceptedForms(status *v1alpha1.ApplicationStatus) map[manifest.ID]delta.Acc
 	accepted := map[manifest.ID]delta.Accepted{}
 	for _, a := range status.Accepted {
 		desired, ok := manifest.DecodeRawValue(&a.Desired)
+		// An entry with Kept has the value that remains, in place of a written one.
 		if !ok || a.Kept {
 			continue
 		}
+		// Without an accepted value, the API server dropped the field.
 		form := delta.Form{Desired: delta.NewValue(desired)}
 		if a.Accepted != nil {
 			if value, ok := manifest.DecodeRawValue(a.Accepted); ok {

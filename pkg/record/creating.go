@@ -42,6 +42,7 @@ func ReadPendingCreates(text string) (pending PendingCreates) {
 	if utiljson.Unmarshal(raw, &tree) != nil {
 		return PendingCreates{}
 	}
+	// The failed decoding above may have left something.
 	pending = PendingCreates{}
 	pending.States, _ = tree["states"].([]any)
 	objects, _ := tree["objects"].([]any)

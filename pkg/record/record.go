@@ -93,6 +93,7 @@ func decodeEntry(item runtime.RawExtension, id manifest.ID, known *observer.Sche
 		}
 		entry = entries[0]
 	}
+	// The namespace can be missing in the schema, so it is not compared.
 	if entry.ID.GroupKind() != id.GroupKind() || entry.ID.Name != id.Name {
 		return nil
 	}
@@ -110,6 +111,7 @@ func (r *Record) settleOrigin(types intent.Kinds) {
 		r.Entry.Follows = r.Status.Schema == v1alpha1.SchemaFields
 		return
 	}
+	// Earlier versions did not record the origin, and may have written default schemas without types.
 	object := manifest.Object{ID: r.ID, APIVersion: r.Entry.APIVersion, Content: r.Desired}
 	plain := observer.DefaultEntry(object)
 	r.Entry.Default = plain.SameFields(r.Entry) || plain.Typed(types.Type(object.GVK())).SameFields(r.Entry)

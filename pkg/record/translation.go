@@ -22,6 +22,7 @@ func Translation(app *v1alpha1.Application) *intent.Source {
 	source := &intent.Source{Restored: true, Objects: []map[string]any{}}
 	for i, item := range app.Status.LastAppliedManifest {
 		content, err := manifest.DecodeRaw(item)
+		// The lists are parallel if they have the same length, and each record is checked against its inventory entry.
 		of := app.Status.Resources[i].ResourceReference
 		if err != nil || content["apiVersion"] != of.APIVersion || content["kind"] != of.Kind || manifest.NestedString(content, "metadata", "name") != of.Name {
 			return nil

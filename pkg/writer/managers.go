@@ -35,6 +35,7 @@ func managersIn(raw []byte) []entry {
 	}
 	var entries []entry
 	for i, f := range fields {
+		// Such an entry owns nothing.
 		if f.FieldsV1 == nil {
 			continue
 		}
