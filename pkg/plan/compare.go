@@ -47,7 +47,6 @@ func (p comparer) comparison(res *resource, live map[string]any) delta.Input {
 func (p comparer) comparisonOf(res *resource, live map[string]any, entry *observer.Schema, desired map[string]any) delta.Input {
 	in := delta.Input{
 		Entry: entry, Type: res.kind, Desired: desired, Manifest: desired, Live: live,
-
 		Accepted: res.accepted, Shared: !res.policy.Creates,
 		Limits: delta.Limits{
 			HeldBack: func(d delta.Difference) bool {

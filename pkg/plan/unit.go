@@ -48,7 +48,6 @@ func (u Unit) IsNamed(cause string) bool {
 // u. For example, if the API server rejects a binding's roleRef, the subjects are in the unit around it.
 func (u Unit) Around(causes []string) (unit string, ok bool) {
 	for _, cause := range causes {
-
 		if !u.IsNamed(cause) || strings.Contains(cause, "[") || slices.Contains(u.causes(), cause) || !isBelow(u.Path, cause) {
 			continue
 		}
