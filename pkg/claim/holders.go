@@ -19,7 +19,10 @@ import (
 const maxHolders = 16 * 1024
 
 // Entry is one Application that holds leaves of a shared object, as in the annotation
-// holdfast.dev/holders.
+// holdfast.dev/holders:
+//
+//	{"prod/web": {"uid": "0a1b…", "created": "2026-01-31T08:00:00Z",
+//	  "leaves": ["spec.replicas"], "pending": ["spec.paused"]}}
 type Entry struct {
 	// UID is the UID of the Application, so that an entry does not apply to a later one of the same name.
 	UID string `json:"uid"`
@@ -127,6 +130,7 @@ func (h Holders) WithApplication(app *v1alpha1.Application, leaves, wants []stri
 	value := manifest.EncodeJSON(h)
 	// An entry without a list cannot be shortened. If there are only such entries, the limit is exceeded.
 	for len(value) > maxHolders {
+		// The order of the names decides between equal lengths, so that all Applications shorten the same entry.
 		longest := ""
 		for _, name := range slices.Sorted(maps.Keys(h)) {
 			if entry, _ := h.Entry(name); entry.Leaves != nil && (longest == "" || len(h[name]) > len(h[longest])) {
@@ -200,6 +204,7 @@ type Holder struct {
 // returns the claims in the annotation, which may have no effect.
 func ListHolders(id manifest.ID, live map[string]any) (found []Holder) {
 	all, owner := ReadHolders(live), OwnerApplication(live, id)
+	// Without an entry of its own, an owner holds all fields.
 	if _, says := all[owner]; owner != "" && !says {
 		found = append(found, Holder{Application: owner, Owns: true, Whole: true})
 	}

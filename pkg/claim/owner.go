@@ -38,6 +38,7 @@ func Owner(app *v1alpha1.Application, live map[string]any) string {
 	uid := manifest.NestedString(live, "metadata", "labels", v1alpha1.LabelApplicationUID)
 	name, _, _ := strings.Cut(manifest.NestedString(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID), ":")
 	switch {
+	// Both agree, so only the identity in the tracking-id can differ: see IsTrackedBy.
 	case name == app.Namespace+"/"+app.Name && uid == string(app.UID):
 		return ThisApplication + ", as a copy of another of its objects"
 	case name == app.Namespace+"/"+app.Name:
@@ -47,9 +48,11 @@ func Owner(app *v1alpha1.Application, live map[string]any) string {
 	case uid != "":
 		return "the Application with UID " + uid
 	}
+	// A controller owner would create the object again or change it back.
 	if owner := Controller(live); owner != "" {
 		return owner
 	}
+	// Other tools record their objects in annotations and labels.
 	annotations := []struct{ key, who string }{
 		{"meta.helm.sh/release-name", "Helm release"},
 		{"argocd.argoproj.io/tracking-id", "Argo CD application"},

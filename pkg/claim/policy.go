@@ -61,6 +61,7 @@ var policies = [...]Policy{
 func PolicyFor(app *v1alpha1.Application, t Target) Policy {
 	p := policies[t]
 	p.Target = t
+	// Restore is the default for shared objects, and Leave for all others.
 	p.Restores = app.Spec.OnRelease == v1alpha1.ReleaseRestore || p.Claims && app.Spec.OnRelease != v1alpha1.ReleaseLeave
 	return p
 }
@@ -117,6 +118,7 @@ func (p Policy) WithLive(app *v1alpha1.Application, id manifest.ID, status *v1al
 	switch {
 	case p.Claims || live == nil:
 		return p
+	// An owned object needs no adoption, whatever spec.adoption is now.
 	case IsOwned(app, id, status, live) && WasAdopted(app, status, live):
 		return PolicyFor(app, Adopted)
 	case IsOwned(app, id, status, live):

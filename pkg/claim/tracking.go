@@ -28,7 +28,8 @@ func IsOnlyTracking(d delta.Difference) bool {
 }
 
 // TrackingID returns the value of the tracking annotation, which names the Application and the object. A copy
-// of the object under another name does not match it.
+// of the object under another name does not match it. For example, Deployment web of Application prod/shop has
+// prod/shop:apps/Deployment:prod/web.
 func TrackingID(app *v1alpha1.Application, id manifest.ID) string {
 	return app.Namespace + "/" + app.Name + ":" + identityOf(id)
 }

@@ -191,6 +191,7 @@ func completed(node *observer.Node, value any) any {
 		fillIn(node, filled)
 		return filled
 	case []any:
+		// A leaf over a list is written as it is.
 		if node.Shape != observer.Sequence {
 			break
 		}

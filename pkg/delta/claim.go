@@ -149,6 +149,7 @@ func (l *listCursor) hasOnlyKeys(i, k int) bool {
 	if !isMap || !alsoMap {
 		return false
 	}
+	// An element with more fields than its keys is another one, unless a field repeats a key.
 	only := true
 	for name, value := range live {
 		if slices.Contains(l.pairing.Keys, name) || observer.Empty(value) {

@@ -46,7 +46,8 @@ func (v Value) Equal(w Value) bool {
 
 // Difference is one leaf that has drifted.
 type Difference struct {
-	// Path is the path of the leaf as users read it, with keys in place of indices.
+	// Path is the path of the leaf as users read it, with keys in place of indices, for example
+	// spec.template.spec.containers[name=web].image.
 	Path string
 	// Unit is the path of the unit that is corrected as a whole if the API server rejects part of a patch:
 	// see unitOf.
@@ -229,11 +230,13 @@ func (c Comparison) Kept(desired map[string]any) map[string]any {
 func (c Comparison) Unmade(desired map[string]any, attempted bool) map[string]any {
 	applied, copied := desired, false
 	for _, d := range c.Differences {
+		// Without an attempt, the recorded value is still the one that was written last.
 		isUnknown := d.pushed && (attempted || d.was == nil)
 		isKnown := (d.Reason == Changed || d.Reason == Missing) && d.was != nil && !d.Desired.Equal(NewValue(d.was.value))
 		if !isUnknown && !isKnown {
 			continue
 		}
+		// Usually nothing differs, and no copy is needed.
 		if !copied {
 			applied, copied = observer.CopyMap(desired), true
 		}

@@ -148,6 +148,7 @@ func (c listComparer) visitFree(l *listCursor, victims []removal) {
 	if c.visit == nil {
 		return
 	}
+	// written maps live elements to the elements of the desired list that they match.
 	written := map[int]int{}
 	for i, k := range l.at {
 		written[k] = i
@@ -160,6 +161,7 @@ func (c listComparer) visitFree(l *listCursor, victims []removal) {
 		if i, ok := written[k]; ok {
 			at.written = item(l.writtenList, i)
 		}
+		// An element of an open set is visited as one value.
 		if l.isOpenSet() {
 			c.visitField(at, StateFree, nil)
 			continue

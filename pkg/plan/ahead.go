@@ -96,6 +96,7 @@ func (p writeAhead) writeAheadInventory() (rows []v1alpha1.ResourceStatus) {
 		if !res.change.Writes() || !res.policy.Claims && len(res.baseline)+len(res.unrecorded) == 0 {
 			continue
 		}
+		// The previous entry is kept as far as possible: the object has not changed yet.
 		row := v1alpha1.ResourceStatus{ResourceReference: reference(res.object.ID, res.object.APIVersion)}
 		before := p.statuses[res.object.ID]
 		if before != nil {

@@ -364,6 +364,7 @@ func (p baselinePass) createdByHolders(res *resource) (roots []string) {
 	if len(p.in.Holders) == 0 {
 		return nil
 	}
+	// holderStatus trusts only Applications in the same namespace.
 	for name, uid := range claim.OtherHolders(p.in.Application, res.live) {
 		for _, b := range record.Baseline(claimPass(p).holderStatus(name, uid, res.object.ID), res.live) {
 			if b.Value == nil && b.From != "" && !claim.IsMetadataMap(b.From) {
@@ -380,6 +381,7 @@ func (p baselinePass) recordSharedParents(res *resource, created []string) {
 	for _, leaf := range res.leaves {
 		b := v1alpha1.BaselineField{Path: leaf, Time: metav1.NewTime(p.in.Now.UTC()).Rfc3339Copy()}
 		b.From = topmost(b, created)
+		// Fields that this change writes get their baseline from the difference.
 		if b.From == "" || res.hasBaseline(leaf) || res.writes(leaf) || p.wasHeld(res, leaf) {
 			continue
 		}

@@ -78,6 +78,7 @@ func (res *resourceInput) claimedPointers(app *v1alpha1.Application, live map[st
 		return nil
 	}
 	paths := []string{}
+	// An owner that holds all labels or annotations with one leaf must not remove the claims of others.
 	for _, mark := range claim.SharedTrackingKeys {
 		paths = append(paths, mark.Path())
 	}

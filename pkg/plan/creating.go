@@ -76,6 +76,7 @@ func (p writeAhead) newPendingCreates() (pending record.PendingCreates, needed b
 		}
 	}
 	for _, old := range p.pruned {
+		// Its create may be in flight although the spec no longer has it.
 		if old.status.UID == "" && old.policy.Creates {
 			pending.Objects = append(pending.Objects, record.Identity(old.id))
 		}

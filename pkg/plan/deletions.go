@@ -21,7 +21,8 @@ import (
 // deletionWindow is the time in which the deletions of several changes count as those of one change.
 const deletionWindow = 10 * time.Minute
 
-// leastMaxDeletions is the number of objects that the default of spec.maxDeletions always allows to delete.
+// leastMaxDeletions is the number of objects that the default of spec.maxDeletions always allows to delete. Half of a
+// small number of objects would need a confirmation for almost every change.
 const leastMaxDeletions = 5
 
 // limitDeletions decides whether the objects that are no longer desired can be deleted. Unless spec.maxDeletions

@@ -168,6 +168,7 @@ func (e *Event) Merge(other *Event) *Event {
 	}
 	both := Event{Warning: e.Warning || other.Warning, Reason: e.Reason, Note: e.Note, Redacted: e.Redacted}
 	switch {
+	// The reason of a warning is never replaced by that of a change.
 	case e.Reason == other.Reason, e.Warning:
 	case other.Warning:
 		both.Reason = other.Reason

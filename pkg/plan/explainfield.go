@@ -275,6 +275,7 @@ func acceptedWhy(f Field) string {
 // driftWhy returns the reason of drift, with what is done about it. The more specific reasons are first.
 func (e *explainer) driftWhy(f Field) string {
 	switch {
+	// Every field of a missing object is missing. The creation is the reason for all of them.
 	case e.live == nil && e.change.Problem == nil:
 		return e.driftAction("created", "the object does not exist")
 	case f.Drift == delta.Unwanted:
@@ -293,6 +294,7 @@ func (e *explainer) driftWhy(f Field) string {
 		return e.driftAction("added", "the list is shorter than the observer schema requires")
 	case f.Drift == delta.Extra:
 		return e.driftAction("removed", "the list is longer than the observer schema allows")
+	// Without a resource, the object itself is no longer desired.
 	case f.Drift == delta.Removed && e.res == nil:
 		return e.driftAction("removed", "Holdfast releases the object")
 	case f.Drift == delta.Removed:

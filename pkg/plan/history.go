@@ -370,6 +370,7 @@ func describe(e v1alpha1.HistoryEntry) string {
 	masked := slices.ContainsFunc([]*runtime.RawExtension{e.From, e.To, e.CorrectedTo}, func(v *runtime.RawExtension) bool {
 		return v != nil && string(v.Raw) == `"`+manifest.Masked+`"`
 	})
+	// Values of Secrets are masked in the entry. A masked old and new value would look equal.
 	text := e.Path
 	switch {
 	case e.Path == "":

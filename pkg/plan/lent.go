@@ -47,5 +47,6 @@ func (p releasePass) isCopied(r *fieldReleaser, b v1alpha1.BaselineField, all cl
 		}
 		copies++
 	}
+	// Without a waiting Application, the value must be restored here.
 	return copies > 0
 }

@@ -77,7 +77,8 @@ type ContestPolicy struct {
 	// A leaf is contested after Limit corrections within Window.
 	Limit  int
 	Window time.Duration
-	// InitialBackoff is the delay of its next correction. The delay doubles each time, up to MaxBackoff.
+	// InitialBackoff is the delay of its next correction. The delay doubles each time, up to MaxBackoff. The default
+	// policy waits 10 s, 20 s, 40 s, and so on up to 30 minutes.
 	InitialBackoff, MaxBackoff time.Duration
 }
 
@@ -153,6 +154,7 @@ func (m *State) Retry() {
 // the State between two plans has none.
 func (m *State) clone() *State {
 	c := &State{Contests: maps.Clone(m.Contests), Rejections: maps.Clone(m.Rejections), RejectedChanges: maps.Clone(m.RejectedChanges), Secrets: maps.Clone(m.Secrets), PendingDrift: m.PendingDrift, Older: m.Older}
+	// The values are pointers, which the copied maps still share.
 	for leaf, f := range c.Contests {
 		own := *f
 		own.Times = slices.Clone(f.Times)

@@ -193,11 +193,13 @@ func (p *pruner) releaseObject(old *pruneCandidate) {
 		policy: old.policy, removesTracking: old.policy.Claims || claim.IsHeldByOthers(app, live),
 		id: old.id, kind: p.in.Kinds.Type(gvkOf(old.id, old.status.APIVersion)), live: live, unrecordedLeaves: record.Unrecorded(&old.status, live),
 	}, record.Baseline(&old.status, live))
+	// A shared object only has the tracking metadata of an owner if it was owned before.
 	tracking := claim.Removals(live, claim.TrackingKeys)
 	if old.policy.Claims {
 		tracking = formerTracking(app, old.policy, live)
 	}
 	fields := slices.Concat(old.letting.restored, tracking, old.letting.metadata)
+	// Nothing of the Application is in the object, so it is removed from the inventory without a request.
 	if len(fields) == 0 {
 		return
 	}

@@ -134,6 +134,7 @@ func (c *recordedClaims) decide(annotated, leaf string, held bool) string {
 	switch {
 	case annotated != "" && held && c.denies(annotated, leaf):
 		return ""
+	// If the status of this Application holds the leaf, and the annotation names no other holder, no status is read.
 	case annotated == "" && !held:
 		return c.holderOf(leaf)
 	}

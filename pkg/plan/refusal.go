@@ -11,7 +11,8 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// The first and the longest backoff of a rejected leaf. The backoff doubles with each rejection.
+// The first and the longest backoff of a rejected leaf. The backoff doubles with each rejection: 2, 4, 8, and then
+// always 16 minutes.
 const (
 	firstRefusal   = 2 * time.Minute
 	longestRefusal = 16 * time.Minute

@@ -397,6 +397,7 @@ func (p releasePass) release(res *resource, waits bool) []delta.Difference {
 func (res *originals) keepParentBaseline(left v1alpha1.BaselineField, stays bool) {
 	root := left.From
 	for i, b := range res.baseline {
+		// The parent now also has the leaf that was left, so it must not be removed.
 		if stays && b.Value == nil && b.From != "" && observer.IsUnder(left.Path, b.From) {
 			res.baseline[i].From = ""
 		}
@@ -404,6 +405,7 @@ func (res *originals) keepParentBaseline(left v1alpha1.BaselineField, stays bool
 	if stays {
 		return
 	}
+	// The leaf existed before, or had no parent that the Application created.
 	if left.Value != nil || root == "" {
 		return
 	}

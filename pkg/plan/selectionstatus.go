@@ -45,6 +45,7 @@ func (p *Plan) Selected() (views []ViewSelection, ids map[manifest.ID]bool) {
 		return nil, nil
 	}
 	entries, _ := intent.Selections(p.in.Application)
+	// counts and changes are by the position of the item in spec.select.
 	writes, counts := map[manifest.ID]bool{}, make(map[int]int, len(entries))
 	for _, c := range p.Changes {
 		writes[c.ID] = c.Writes()

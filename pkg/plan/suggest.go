@@ -195,6 +195,7 @@ func (s *suggester) list(elements []any, at suggestionNode) (proposal, bool) {
 			nodes, values = append(nodes, child.schema), append(values, withKeys(child.value, element, at.t))
 			kept = len(nodes)
 			s.suggestion.Free, placeholders = append(s.suggestion.Free, placeholders...), nil
+		// A later element keeps its position only if this one is in the schema, too.
 		case !byIdentity:
 			nodes, values = append(nodes, map[string]any{}), append(values, element)
 			placeholders = append(placeholders, below.path.String())

@@ -28,6 +28,7 @@ func UnattributedWrites(in Input) []v1alpha1.ObjectVersion {
 			wanted[v1alpha1.ObjectVersion{UID: r.UID}] = true
 		}
 	}
+	// Audit events arrive in batches, often after the drift was found or corrected.
 	if in.Memory != nil {
 		for _, standing := range in.Memory.PendingDrift {
 			if standing.User == (User{}) {
@@ -64,6 +65,7 @@ func (in *Input) writersOf(id manifest.ID, live map[string]any) *writer.Index {
 // never looks up the users who write them.
 func (in Input) versionOf(id manifest.ID, live map[string]any) (v v1alpha1.ObjectVersion) {
 	w := in.ObservedWrites[id]
+	// Also if the object was read at a version that the watch has not delivered.
 	if live == nil || w.Writes != 1 || manifest.IsSecret(id.GroupKind()) || manifest.NestedString(live, "metadata", "resourceVersion") != w.ResourceVersion {
 		return v
 	}

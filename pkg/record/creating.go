@@ -17,7 +17,8 @@ import (
 
 // PendingCreates is the decoded value of the annotation holdfast.dev/creating.
 type PendingCreates struct {
-	// Objects are the identities of objects: group/kind/namespace/name.
+	// Objects are the identities of objects: group/kind/namespace/name, for example apps/Deployment/prod/web, or
+	// /Secret/prod/key in the core group.
 	Objects []string `json:"objects"`
 	// States are the desired states of some of these objects, as JSON objects. Values of Secrets are masked in them.
 	States []any `json:"states"`

@@ -16,6 +16,7 @@ import (
 //	other        any other client with a name
 //	unknown      the field manager is not known
 func Class(manager string, operation metav1.ManagedFieldsOperationType) string {
+	// Field managers are free text, so parts of well-known names decide.
 	name := strings.ToLower(manager)
 	has := func(parts ...string) bool {
 		return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(name, part) })

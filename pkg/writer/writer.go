@@ -141,6 +141,7 @@ func setPath(path *observer.Path, desired, live delta.Value) *observer.Path {
 	if !desired.Set {
 		return path
 	}
+	// A map or list can also differ by what it lacks, which has no writer. So the path leads to a value that it has.
 	switch now := live.Any.(type) {
 	case map[string]any:
 		was, ok := desired.Any.(map[string]any)
@@ -159,12 +160,14 @@ func setPath(path *observer.Path, desired, live delta.Value) *observer.Path {
 			return path
 		}
 		for i, element := range now {
+			// The label has no meaning: only the index is looked up in managedFields.
 			if !slices.ContainsFunc(was, func(e any) bool { return observer.Equal(e, element) }) {
 				return path.Element("[]", i)
 			}
 		}
 		return nil
 	}
+	// A scalar with the desired value, in a map or list that has drifted elsewhere.
 	if desired.Equal(live) {
 		return nil
 	}
