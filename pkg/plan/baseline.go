@@ -20,7 +20,8 @@ import (
 // maxBaselineBytes limits the size of all baselines of one Application.
 const maxBaselineBytes = 64 * 1024
 
-// baselineBytesPerSelectedObject is added to the limit for each object that spec.select matches.
+// baselineBytesPerSelectedObject is added to the limit for each object that spec.select matches. The inventory of
+// these objects can be in slices.
 const baselineBytesPerSelectedObject = 512
 
 // recordBaselines collects the baselines of the held fields of an object: the recorded ones, and those of
@@ -376,7 +377,7 @@ func (p baselinePass) createdByHolders(res *resource) (roots []string) {
 }
 
 // recordSharedParents records that a field which is in sync did not exist before: it lies in a map or
-// element that another holder created.
+// element that another holder created. Without this, the last of the two to release its fields would leave the parent.
 func (p baselinePass) recordSharedParents(res *resource, created []string) {
 	for _, leaf := range res.leaves {
 		b := v1alpha1.BaselineField{Path: leaf, Time: metav1.NewTime(p.in.Now.UTC()).Rfc3339Copy()}

@@ -19,7 +19,8 @@ import (
 )
 
 // Summarize returns the status after the changes of a plan were executed. outcomes has an Outcome for each
-// attempted change. Without outcomes, the status only follows from the live objects.
+// attempted change. Without outcomes, the status only follows from the live objects. now is the time after the
+// execution, and Input.Now that of the decision.
 //
 // The status only records what was done in the cluster. A resource whose change was not made keeps its
 // record, so that the fields that are still to be removed are not lost. Summarize is deterministic.
@@ -249,7 +250,7 @@ func (c *summarizer) reconciled() {
 }
 
 // isGoneOrReleased reports whether an object is gone or no longer belongs to the Application, or, in a
-// preview, will be when all changes are done.
+// preview, will be when all changes are done. Such an object leaves the inventory without a history entry.
 func (c *summarizer) isGoneOrReleased(old *pruneCandidate, outcome Outcome) bool {
 	if old.change.Problem != nil {
 		return false

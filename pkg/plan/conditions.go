@@ -29,7 +29,8 @@ func falseVerdict(reason, message string, stalled bool) verdict {
 }
 
 // conditions sets the conditions. The first of these decides Ready: invalid, observe-only, suspended, not
-// held, not healthy.
+// held, not healthy. All conditions have the generation that was decided.
+// Source: docs/semantics.md, "What the status says".
 func (c conditionWriter) conditions() {
 	if c.plan.retiring {
 		c.deleting()
@@ -71,7 +72,8 @@ func (c conditionWriter) conditions() {
 	c.setWhile(v1alpha1.ConditionStalled, working && stuck, ready)
 }
 
-// completed sets the condition Completed if the workload has reported that its work is done.
+// completed sets the condition Completed if the workload has reported that its work is done. It removes the condition
+// when spec.hooks no longer requests it.
 func (c conditionWriter) completed() {
 	app := c.plan.in.Application
 	at, said := app.Annotations[v1alpha1.AnnotationCompleted]
@@ -87,7 +89,8 @@ func (c conditionWriter) completed() {
 	c.set(v1alpha1.ConditionCompleted, v)
 }
 
-// deleting sets the conditions of an Application that is being deleted.
+// deleting sets the conditions of an Application that is being deleted. Held, Healthy and Rendered keep their last
+// values.
 func (c conditionWriter) deleting() {
 	ready := falseVerdict(v1alpha1.ReasonDeleting, "being deleted", false)
 	if len(c.problems) > 0 {

@@ -151,7 +151,8 @@ func maxDeletions(app *v1alpha1.Application, objects int) int {
 	return allowed
 }
 
-// deletionRefusal returns why the objects are not deleted.
+// deletionRefusal returns why the objects are not deleted, for example "The change would delete 8 objects, and
+// spec.maxDeletions allows 5 of 12".
 func (p *pruner) deletionRefusal(allowed int) string {
 	d := &p.deletions
 	would := "would delete "

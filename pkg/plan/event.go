@@ -50,7 +50,12 @@ func (c eventWriter) event() {
 	}
 }
 
-// described returns the changes that were made, with or without values and writers.
+// described returns the changes that were made, with or without values and writers. For example:
+//
+//	created Service prod/web
+//	corrected ConfigMap prod/web (data.mode was changed from "a" to "b" by mallory)
+//
+// whole is false for the second form of each: corrected ConfigMap prod/web (data.mode).
 func (c eventWriter) described(whole bool) (parts []string) {
 	for _, kind := range []struct {
 		action Action
@@ -145,7 +150,7 @@ func (c eventWriter) warnContested(leaf Leaf) {
 	c.warnings = append(c.warnings, text)
 }
 
-// inline returns a value as short text for a message.
+// inline returns a value as short text for a message: JSON of at most 80 bytes. The caller masks values of Secrets.
 func inline(v delta.Value) string {
 	if !v.Set {
 		return "absent"

@@ -12,7 +12,8 @@ import (
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
-// FieldState is the state of a field for the Application. Source: docs/semantics.md, "Words".
+// FieldState is the state of a field for the Application, as `holdfast explain` prints it. The states of delta.State
+// are a subset. Source: docs/semantics.md, "Words".
 type FieldState string
 
 const (

@@ -94,7 +94,11 @@ func (c *healthCheck) evaluate(live map[string]any) (health status.Status, messa
 }
 
 // describe returns the result of an expression, after what the object itself reports. isExpected is true if the
-// object would be current with a condition that is True.
+// object would be current with a condition that is True. For example:
+//
+//	NotReady: no endpoints (spec.healthCheckExprs[0].current is false: status.ready)
+//
+// For a Secret, it returns neither the expression nor anything from the object.
 func (c *healthCheck) describe(live map[string]any, result, text string, isExpected bool) string {
 	if c.secret {
 		return c.path + result

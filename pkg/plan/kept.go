@@ -33,7 +33,8 @@ func (c Change) Aliases(answer map[string]any) (aliases []Sibling) {
 	return aliases
 }
 
-// isKept reports whether the value in a response is the value from before the field was written or removed.
+// isKept reports whether the value in a response is the value from before the field was written or removed. It is
+// false for list elements, which cannot be distinguished from moved ones.
 func isKept(d delta.Difference, answer map[string]any) bool {
 	at := d.LivePath()
 	if d.HeldBack || at == nil || at.IsElement() || !d.Live.Set || d.Reason != delta.Removed && d.Reason != delta.Changed {

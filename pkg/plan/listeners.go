@@ -103,8 +103,8 @@ func withManifests(object map[string]any, replaced func(map[string]any) map[stri
 }
 
 // withdrawn returns the removals of fields that hooks once added to an object with a user's schema and no
-// longer add. With a default schema, they are removed like all other fields that the manifest no longer
-// has.
+// longer add. They precede other corrections: see correct. With a default schema, they are removed like all
+// other fields that the manifest no longer has.
 func (p decider) withdrawn(res *resource) (fields []delta.Difference) {
 	if res.entry.Default || res.previous == nil {
 		return nil

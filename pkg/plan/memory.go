@@ -85,7 +85,8 @@ type ContestPolicy struct {
 // DefaultContestPolicy is the policy of the controller.
 var DefaultContestPolicy = ContestPolicy{Limit: 5, Window: 10 * time.Minute, InitialBackoff: 10 * time.Second, MaxBackoff: 30 * time.Minute}
 
-// Contest is the state of one leaf that was corrected recently.
+// Contest is the state of one leaf that was corrected recently. First, Times collects the corrections. When there are
+// as many as the limit within the window, Times is cleared, and Corrections counts further ones.
 type Contest struct {
 	// Times are the times of the corrections within the window, while the leaf is not contested.
 	Times []time.Time
@@ -183,8 +184,8 @@ func (m *State) nearlyContested(leaf Leaf, rules ContestPolicy) bool {
 	return f.Contested() || len(f.Times) >= rules.Limit-1
 }
 
-// recordCorrection records a correction of a value that manager wrote. It reports whether the leaf is newly
-// contested.
+// recordCorrection records a correction of a value that manager wrote, which can be "". It reports whether the leaf is
+// newly contested. It must be called on a clone.
 func (m *State) recordCorrection(leaf Leaf, d delta.Difference, manager string, now time.Time, rules ContestPolicy) bool {
 	f := m.contestFor(leaf)
 	f.Desired, f.Observed, f.Manager = d.Desired, d.Live, manager

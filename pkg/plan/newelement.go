@@ -29,7 +29,7 @@ type newElement struct {
 }
 
 // newElementOf returns the element that the correction of a difference would add. It returns false for any
-// other difference.
+// other difference, for an element without the key name, and for a list that has no elements.
 func newElementOf(live map[string]any, d delta.Difference) (e newElement, is bool) {
 	e.path = d.LivePath()
 	if d.Reason != delta.Missing || !e.path.IsElement() || !strings.HasPrefix(e.path.Label(), "[name=") {

@@ -35,7 +35,8 @@ func (c *summarizer) previewText(res *resource) string {
 }
 
 // otherDifferences returns the text about the drift of a resource that has a Problem. The text follows the
-// message of the Problem in the status of an observe-only Application.
+// message of the Problem in the status of an observe-only Application. It is "" in other modes, in which observed and
+// doubtful are empty.
 func (res *comparisons) otherDifferences() string {
 	also := ""
 	if len(res.observed) > 0 {
@@ -74,7 +75,8 @@ func (old *pruneCandidate) previewText() string {
 	return old.id.String() + " is no longer desired, and would be " + cmp.Or(verb, "kept")
 }
 
-// enablePreview returns a summary of the changes that the Application would make in mode Hold.
+// enablePreview returns a summary of the changes that the Application would make in mode Hold, for example
+// "which would create 1, correct 2 (3 fields)".
 func enablePreview(changes []Change) string {
 	n, fields := map[string]int{}, 0
 	for _, change := range changes {

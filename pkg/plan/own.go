@@ -50,7 +50,7 @@ func (p decider) ownership(res *resource) []delta.Op {
 	return []delta.Op{{Op: "test", Path: path.Pointer(), Value: string(uid)}}
 }
 
-// deferTracking reports whether tracking metadata of an object that is about to be adopted is deferred. The
+// deferTracking reports whether tracking metadata of an object that is about to be adopted is deferred, and why. The
 // API server rejected it, or the metadata is contested because another client removes it again and again; then
 // there is a Problem. Adopting an object is writing the tracking metadata, so nothing else is written first.
 func (p decider) deferTracking(res *resource) (waits bool, problem *Problem) {

@@ -285,6 +285,9 @@ func (r *fieldReleaser) isForeign(path *observer.Path, value any, mine map[strin
 
 // removeParts removes the Application's fields below a location, with the maps and lists that would be empty
 // without them. It keeps the keys of an element that is not removed.
+//
+// For example, the Application created the map a and wrote a.b.c and a.d, and another client wrote a.e. Then a.b, which
+// would be empty, and a.d are removed.
 func (r *fieldReleaser) removeParts(root delta.Location, ours []delta.Location) {
 	tree := &ownedTree{path: root.Path}
 	for i := range ours {

@@ -66,7 +66,8 @@ func (c statusWriter) isStillOnRecord(res *resource, o resourceResult) bool {
 }
 
 // isUnwritten reports whether a pending change would record a default schema that is not applied to the
-// object. If the change is rejected, the previous schema still applies.
+// object. If the change is rejected, the previous schema still applies. A user's schema is recorded at once, because
+// it removes nothing.
 func (res *resource) isUnwritten() bool {
 	r := res.previous
 	return res.change.Writes() && res.entry.Default && r != nil && r.Entry != nil

@@ -60,7 +60,8 @@ func (c responseReader) observe(res *resource, before *v1alpha1.ResourceStatus) 
 }
 
 // waitProblem returns the Problem of a resource whose change was not attempted: its own Problem, or that the
-// change is still pending. It returns nil if the resource needs no write.
+// change is still pending, for example because the tokens of an earlier stage could not be recorded. It returns nil
+// if the resource needs no write.
 func (c responseReader) waitProblem(res *resource) *Problem {
 	if res.problem != nil || c.preview || c.plan.IsNoOp() || !res.change.Writes() {
 		return res.problem
@@ -194,7 +195,8 @@ func filledIn(id manifest.ID, path string) *Problem {
 }
 
 // wroteValue reports whether the controller sent the desired value of a difference. If that value is a bound
-// of a rule, it checks the value as well as the path, because another value may have been sent.
+// of a rule, it checks the value as well as the path, because another value may have been sent: a create sends the
+// manifest's value, and a webhook may move that out of bounds.
 func (c *Change) wroteValue(d delta.Difference, action Action) bool {
 	if !d.Bound {
 		return c.wrote(d.Path, action)

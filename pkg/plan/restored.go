@@ -86,7 +86,7 @@ func unmasked(value, live any) (whole any, known bool) {
 	return value, true
 }
 
-// sameName reports whether two manifests have the same kind and name.
+// sameName reports whether two manifests have the same kind and name. It is true for two values that are no manifests.
 func sameName(a, b any) bool {
 	x, _ := a.(map[string]any)
 	y, _ := b.(map[string]any)

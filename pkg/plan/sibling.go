@@ -128,7 +128,8 @@ func valueAt(live any, path *observer.Path) any {
 func (s Sibling) IsNamed(cause string) bool { return isBelow(cause, causeOf(s.path)) }
 
 // Distance returns the number of path elements between the sibling and the field that the cause of an API
-// server error names. The sibling is in that field or next to it; otherwise, the distance is negative.
+// server error names. The sibling is in that field or next to it; otherwise, the distance is negative. For the cause
+// spec.a, the distance of spec.b is 0, that of spec.a.b is 1, and that of spec.c.d is negative.
 func (s Sibling) Distance(cause string) int {
 	field := causeOf(s.path)
 	if around := cause[:max(0, strings.LastIndexByte(cause, '.'))]; isBelow(field, cause) {

@@ -177,7 +177,7 @@ func (s *suggester) fields(m map[string]any, at suggestionNode) (proposal, bool)
 
 // list proposes the elements that have a proposal, and no upper limit, so that other clients can add elements.
 // If only their positions identify elements, it proposes all elements up to the last one with a proposal. The
-// placeholders among them are free.
+// placeholders among them are free. The minimum is the number of proposed elements.
 func (s *suggester) list(elements []any, at suggestionNode) (proposal, bool) {
 	list := &observer.List{}
 	byIdentity, labels := list.ByIdentity(at.t), list.Labels(at.t, elements)

@@ -46,7 +46,7 @@ func UnattributedWrites(in Input) []v1alpha1.ObjectVersion {
 	return slices.Collect(maps.Keys(wanted))
 }
 
-// history returns the history entries of the status, and those that are not in a slice yet.
+// history returns the history entries of the status, and those that are not in a slice yet, newest first.
 func (in Input) history() []v1alpha1.HistoryEntry {
 	if in.Memory == nil {
 		return in.Application.Status.History

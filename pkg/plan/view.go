@@ -190,7 +190,8 @@ func (p *Plan) preview() v1alpha1.ApplicationStatus {
 	return p.conclude(&summarizer{preview: true}).Status
 }
 
-// YAML returns the view as YAML, with the keys of the plan in reading order.
+// YAML returns the view as YAML, with the keys of the plan in reading order. Golden files have this form, so it is
+// deterministic.
 func (v View) YAML() ([]byte, error) {
 	var b bytes.Buffer
 	encoder := yaml.NewEncoder(&b)
@@ -239,7 +240,8 @@ func viewChange(c Change) ViewChange {
 	return v
 }
 
-// withGenerated returns a Secret with a placeholder for each value that is generated when it is created.
+// withGenerated returns a Secret with a placeholder for each value that is generated when it is created. It returns
+// any other object as it is, and does not change its argument.
 func withGenerated(object map[string]any) map[string]any {
 	keys, err := hooks.GeneratedKeys(object)
 	if err != nil || len(keys) == 0 {
