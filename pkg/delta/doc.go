@@ -9,10 +9,16 @@
 //   - A correction changes only held fields, and removes only what the Application wrote.
 //   - The order of lists with keys does not matter.
 //
-// compare.go walks the schema (comparer.go has the types, walk.go missing and free values), lists.go, listcursor.go,
-// length.go, place.go and claim.go compare lists, rule.go fields with rules, prune.go removes values that left the
-// manifest, accepted.go finds accepted forms, claimed.go fields of other Applications. difference.go and unit.go have
-// the result, restore.go the differences that restore original values.
+// Its files:
+//
+//	compare.go, comparer.go, walk.go    the walk over schema, desired state and live object, and its types
+//	lists.go, listcursor.go, claim.go   lists: which live element a desired element is
+//	length.go, place.go                 lists: which elements are removed, and where elements are added
+//	rule.go                             fields with rules
+//	prune.go                            values that left the manifest
+//	accepted.go, claimed.go             accepted forms; fields of other Applications
+//	difference.go, unit.go              the result: differences, operations, guards and units
+//	restore.go                          the restoration of original values
 //
 //	c := delta.Compare(delta.Input{Entry: entry, Desired: manifest, Manifest: manifest, Live: live})
 //	for _, d := range c.Differences {

@@ -10,10 +10,10 @@ import (
 // Root is the unit of the top-level fields of an object.
 const Root = "."
 
-// unitOf returns the path of the unit that is corrected together with a field, so that an object never has
-// half of the previous values and half of the values of another client. The unit is the outermost element of
-// a list without keys. Otherwise it is the element with keys, or the map, that contains the field. The keys
-// of a map with arbitrary keys are independent units:
+// unitOf returns the path of the unit that is corrected together with a field. Without units, an object could have
+// half of the previous values and half of the values of another client. The unit is the outermost element of a list
+// without keys. Otherwise it is the element with keys, or the map, that contains the field. The keys of a map with
+// arbitrary keys are independent units:
 //
 //	field                                         unit
 //	spec.template.spec.containers[name=a].image   spec.template.spec.containers[name=a]

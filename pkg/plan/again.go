@@ -42,8 +42,8 @@ func (p *Plan) Replan(id manifest.ID, live map[string]any, refused ...RejectedLe
 }
 
 // recordFirst defers the change of an object if it needs baselines that the status did not record before
-// this plan was executed, because baselines are recorded before the first write. Otherwise a crash after the write
-// would lose the original values. planned is the resource as the plan has it.
+// this plan was executed. Baselines are recorded before the first write, because a crash after it would lose the
+// original values. planned is the resource as the plan has it.
 func (res *resource) recordFirst(planned *resource, status *v1alpha1.ResourceStatus) {
 	known := record.Baseline(status, res.live)
 	// The write-ahead status has the planned baselines, but they only apply to the object with that UID.

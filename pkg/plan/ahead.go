@@ -14,9 +14,9 @@ import (
 type writeAhead struct{ *Plan }
 
 // WriteAheadStatus returns the status to write before the plan is executed, or nil if none is needed. It is
-// needed if a request is about to write fields that the status does not record. If the controller stopped
-// before it wrote the final status, and the next spec no longer had these fields, then the controller could
-// not know that it must remove them. It covers resources in the status. For other resources see
+// needed if a request is about to write fields that the status does not record. The controller may stop before it
+// writes the final status, and the next spec may no longer have these fields. Without the record, the controller
+// could not know that it must remove them. It covers resources in the status. For other resources see
 // PendingCreates, except for objects that do not fit into that annotation: the write-ahead status names
 // them. It does not change the plan.
 // Source: docs/design.md, "Crashes".
@@ -96,7 +96,7 @@ func (p writeAhead) writeAheadInventory() (rows []v1alpha1.ResourceStatus) {
 		if !res.change.Writes() || !res.policy.Claims && len(res.baseline)+len(res.unrecorded) == 0 {
 			continue
 		}
-		// The previous entry is kept as far as possible: the object has not changed yet.
+		// The rest of the previous entry is kept, because the object has not changed yet.
 		row := v1alpha1.ResourceStatus{ResourceReference: reference(res.object.ID, res.object.APIVersion)}
 		before := p.statuses[res.object.ID]
 		if before != nil {

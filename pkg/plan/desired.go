@@ -149,7 +149,7 @@ func (res *objectState) computeDesired(exists bool) {
 }
 
 // create decides to create an object. The body has free fields and learned values, too. Fallback is set only if the
-// body has learned values, because then the API server may accept the manifest alone.
+// body has learned values, because the API server may then accept the manifest without them.
 func (p decider) create(res *resource) {
 	app := p.in.Application
 	res.change.Action = Create

@@ -304,8 +304,8 @@ func (e *explainer) driftWhy(f Field) string {
 	}
 }
 
-// driftAction returns what is done about drift, or why nothing is done. done is a past participle, and because a
-// clause about the live value.
+// driftAction returns what is done about drift, or why nothing is done. done completes "it is", for example with
+// "corrected". because is a clause about the live value.
 func (e *explainer) driftAction(done, because string) string {
 	switch {
 	case e.plan.IsObserveOnly():

@@ -23,7 +23,7 @@ func (p decider) isDone(res *resource) bool {
 	// The Job may have finished after the last status. Then only the deletion event shows it.
 	ended := p.in.FinishedJobs[res.object.ID]
 	finished := status.Job != nil && status.Job.Finished || hasFinished(ended) && claim.IsOwned(app, res.object.ID, status, ended)
-	// Without a recorded run, the finished Job was created from the current manifest as far as the status shows.
+	// Without a recorded run, nothing shows that the finished Job was created from another manifest.
 	return finished && (status.Job == nil || status.Job.Manifest == res.digest())
 }
 

@@ -20,7 +20,7 @@ func (c Change) Aliases(answer map[string]any) (aliases []Sibling) {
 		if !isKept(d, answer) {
 			continue
 		}
-		// Equal values alone may be a coincidence, so one of the two names must contain the other.
+		// Equal values may be a coincidence, so one of the two names must contain the other.
 		own := strings.ToLower(d.LivePath().Name())
 		for _, s := range res.freeSiblings(Unit{Path: pathOf(d.LivePath().Parent()), Fields: []delta.Difference{d}}) {
 			name := strings.ToLower(s.path.Name())

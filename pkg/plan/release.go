@@ -394,9 +394,10 @@ func (p releasePass) release(res *resource, waits bool) []delta.Difference {
 	return slices.Concat(letting.restored, letting.metadata)
 }
 
-// keepParentBaseline copies the topmost parent that the Application created for a released leaf to the
-// baselines of the held leaves below that parent, so that the parent is removed with the last of them. If the
-// leaf is left in the object, its parents are not removed. stays is true for a leaf that is left on request.
+// keepParentBaseline copies a parent from the baseline of a released leaf to the baselines of the held leaves below
+// that parent. It is the topmost one that the Application created for the leaf. The parent is then removed with the
+// last of these leaves. If the leaf is left in the object, its parents are not removed. stays is true for a leaf that
+// is left on request.
 func (res *originals) keepParentBaseline(left v1alpha1.BaselineField, stays bool) {
 	root := left.From
 	for i, b := range res.baseline {
