@@ -2,7 +2,7 @@
 // operations that correct the held fields.
 //
 // It compares one resource at a time, decides only about observed fields, and has no access to a cluster.
-// Package plan decides how the result is used. It keeps these laws, which laws_test.go checks:
+// Package plan decides how the result is used. The package keeps these laws, which laws_test.go checks:
 //
 //   - Comparing a desired state with itself finds nothing.
 //   - A corrected object has no drift.
@@ -19,6 +19,8 @@
 //	accepted.go, claimed.go             accepted forms; fields of other Applications
 //	difference.go, unit.go              the result: differences, operations, guards and units
 //	restore.go                          the restoration of original values
+//
+// For example:
 //
 //	c := delta.Compare(delta.Input{Entry: entry, Desired: manifest, Manifest: manifest, Live: live})
 //	for _, d := range c.Differences {

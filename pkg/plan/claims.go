@@ -71,8 +71,8 @@ func (p claimPass) excludeClaimed(res *resource, leaves []string) {
 }
 
 // claimedPointers returns the JSON pointers of all fields of a live object that other Applications hold,
-// and of the tracking metadata that records the claims.
-// A shared object has none, because the Application removes nothing from it.
+// and of the tracking metadata that records the claims. A shared object has none, because the Application removes
+// nothing from it.
 func (res *resourceInput) claimedPointers(app *v1alpha1.Application, live map[string]any) (pointers []string) {
 	if res.policy.Claims || !claim.IsHeldByOthers(app, live) {
 		return nil

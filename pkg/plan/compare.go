@@ -177,12 +177,12 @@ func (p comparer) marked(res *resource) (*observer.Schema, map[string]any) {
 	if app.UID == "" {
 		return entry, desired
 	}
-	// An owned object gets the holders annotation only while others hold fields of it.
 	more := map[string]string{}
 	if res.policy.Existed {
 		more[v1alpha1.AnnotationAdopted] = "true"
 	}
 	if claim.IsHeldByOthers(app, res.live) {
+		// An owned object gets the holders annotation only while others hold fields of it.
 		more[v1alpha1.AnnotationHolders] = claimPass(p).holdersOf(res.object.ID, res.live).WithApplication(app, res.leaves, res.pendingClaims)
 	}
 	if len(more) == 0 {

@@ -294,8 +294,8 @@ func (c *summarizer) pruned(old *pruneCandidate) {
 			c.done = append(c.done, doneChange{action: Delete, id: old.id})
 			historyWriter{c}.recordRelease(old, v1alpha1.OutcomeDeleted)
 		}
-		// Its stage was not reached, or the plan is not executed.
 	} else if problem == nil {
+		// Its stage was not reached, or the plan is not executed.
 		problem = &Problem{Reason: v1alpha1.ReasonDeleting, Message: old.id.String() + " will be deleted when all other resources are in sync"}
 		switch {
 		case c.plan.IsObserveOnly():

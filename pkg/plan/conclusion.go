@@ -139,7 +139,7 @@ type resourceResult struct {
 
 // extra is a record that is added to the status if it fits.
 type extra struct {
-	// index is the position of the record that it replaces. If there is none, the record is appended.
+	// index is the position of the record that it replaces. Beyond the end of the list, the record is appended.
 	index  int
 	record *record.Record
 }

@@ -58,7 +58,7 @@ func (c conditionWriter) conditions() {
 	c.set(v1alpha1.ConditionReady, ready)
 	c.set(v1alpha1.ConditionRendered, rendered)
 	switch {
-	// While the spec is invalid, the conditions of the last valid one remain.
+	// While the spec is invalid, Held and Healthy of the last valid spec remain.
 	case c.plan.Invalid == nil:
 		c.set(v1alpha1.ConditionHeld, held)
 		c.set(v1alpha1.ConditionHealthy, healthy)

@@ -83,8 +83,8 @@ func Decide(in Input) *Plan {
 	return p
 }
 
-// desired returns the desired resources, before any live object is considered.
-// The policy is that of the spec: decide adapts it to the live object.
+// desired returns the desired resources, before any live object is considered. The policy is that of the spec: decide
+// adapts it to the live object.
 func (f *facts) desired(r intent.Rendering) []*resource {
 	resources := make([]*resource, len(r.Objects))
 	for i, object := range r.Objects {
@@ -132,8 +132,8 @@ func (p *Plan) WithFields(fields []v1alpha1.ResourceFields) *Plan {
 	return Decide(in)
 }
 
-// EditFields returns spec.fields after an edit of the fields of a resource: see intent.EditFields.
-// The plan determines the resources to which a name or wildcard can apply. It does not change.
+// EditFields returns spec.fields after an edit of the fields of a resource: see intent.EditFields. The plan determines
+// the resources to which a name or wildcard can apply. It does not change.
 func (p *Plan) EditFields(id manifest.ID, edit intent.Edit) (fields []v1alpha1.ResourceFields, notes []string, err error) {
 	ids := make([]manifest.ID, len(p.Changes))
 	for i, change := range p.Changes {

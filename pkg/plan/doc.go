@@ -6,20 +6,19 @@
 // The package does not access a cluster or a clock. It keeps these invariants:
 //
 //   - Replan and Summarize do not change a Plan. They return new values, so a retry starts from the same decision.
-//
 //   - Equal inputs give equal plans, and equal outcomes give equal statuses.
-//
-//   - A record of what to remove leaves the status only when the removal is done.
-//
+//   - A record of something to remove leaves the status only when the removal is done.
 //   - Statuses, events, messages and views mask the values of Secrets. Only requests have them.
 //
-//     p := plan.Decide(plan.Input{Application: &app, Live: live, Kinds: intent.Offline()})
-//     for _, change := range p.Changes {
-//     fmt.Println(change.Action, change.ID)
-//     }
-//     // Output:
-//     // update ConfigMap default/settings
-//     // create ConfigMap default/more
+// For example:
+//
+//	p := plan.Decide(plan.Input{Application: &app, Live: live, Kinds: intent.Offline()})
+//	for _, change := range p.Changes {
+//		fmt.Println(change.Action, change.ID)
+//	}
+//	// Output:
+//	// update ConfigMap default/settings
+//	// create ConfigMap default/more
 //
 // Its layers, from the top down. A layer only uses the layers below it:
 //

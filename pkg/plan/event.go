@@ -55,7 +55,7 @@ func (c eventWriter) event() {
 //	created Service prod/web
 //	corrected ConfigMap prod/web (data.mode was changed from "a" to "b" by mallory)
 //
-// whole is false for the second form of each: corrected ConfigMap prod/web (data.mode).
+// Unless whole is true, the second line is: corrected ConfigMap prod/web (data.mode).
 func (c eventWriter) described(whole bool) (parts []string) {
 	for _, kind := range []struct {
 		action Action

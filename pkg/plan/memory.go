@@ -17,11 +17,10 @@ import (
 //
 // Decisions only read a State. Summarize changes a clone of it, which the caller stores as the next State.
 type State struct {
-	// Contests has the leaves that were corrected recently.
-	// The path of a leaf is empty if the object itself is deleted repeatedly.
+	// Contests has the leaves that were corrected recently. The path of a leaf is empty if the object itself is deleted
+	// repeatedly.
 	Contests map[Leaf]*Contest
-	// Rejections has the leaves that the API server refuses to change.
-	// The path of a leaf can be that of a unit: see delta.Difference.Unit.
+	// Rejections has the leaves that the API server refuses to change. The path of a leaf can be that of a unit: see delta.Difference.Unit.
 	Rejections map[Leaf]*Rejection
 	// RejectedChanges has the resources for which the API server rejects the whole change.
 	RejectedChanges map[manifest.ID]*RejectedChange
@@ -151,8 +150,8 @@ func (m *State) Retry() {
 }
 
 // clone returns a copy that can be changed, so that earlier decisions keep their own state. PendingDrift and Older
-// are shared, because they are replaced and never modified. Conflicts are not copied, because
-// the State between two plans has none.
+// are shared, because they are replaced and never modified. Conflicts are not copied, because the State between two
+// plans has none.
 func (m *State) clone() *State {
 	c := &State{Contests: maps.Clone(m.Contests), Rejections: maps.Clone(m.Rejections), RejectedChanges: maps.Clone(m.RejectedChanges), Secrets: maps.Clone(m.Secrets), PendingDrift: m.PendingDrift, Older: m.Older}
 	// The values are pointers, which the copied maps still share.

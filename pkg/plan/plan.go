@@ -240,8 +240,9 @@ type resourceInput struct {
 
 // desiredState is the state that the object is compared with.
 type desiredState struct {
-	// entry is a copy for this resource, because the decision raises list maximums in it.
-	entry *observer.Schema // the schema of the spec, with the server-added elements of lists
+	// entry is the schema of the spec, with the server-added elements of lists. It is a copy, because the decision
+	// raises the maximums of its lists.
+	entry *observer.Schema
 	// desired is the manifest's own map for a default schema, which must not be changed.
 	desired map[string]any
 	// accepted has the accepted forms by path: those of the status, and of the memory for Secrets.
@@ -388,8 +389,8 @@ func (res *resourceInput) leaf() Leaf { return Leaf{ID: res.object.ID} }
 
 // UnrestoredField is a released field that keeps its live value although its original value should be restored.
 type UnrestoredField struct {
-	// Why completes the sentence "not restored: PATH of ID: ".
-	ID        manifest.ID
+	ID manifest.ID
+	// Why completes the text "not restored: PATH of ID: WHY".
 	Path, Why string
 }
 

@@ -1,5 +1,10 @@
 // Package writer finds out which client wrote a field of an object, from the object's managedFields and
 // from the events that a watch has delivered.
+//
+// Clients choose the names of their field managers, and managedFields has neither removals nor users. So the result is
+// for people, and for the question whether a client other than an Application wrote in a value. If several clients are
+// possible, the result is the zero Writer: no name is better than a wrong one. Package plan adds the users of audit
+// events.
 package writer
 
 import (
