@@ -116,7 +116,7 @@ func (c formFinder) keepHidden() {
 func Accept(after Comparison, wrote func(Difference) bool) Accepted {
 	forms := Accepted{}
 	for _, d := range slices.Concat(after.Differences, after.Reported) {
-		// Elements that were to be removed have no accepted form: their list is contested instead.
+		// Surplus elements have no accepted form: their list is contested instead.
 		if (d.Reason == Changed || d.Reason == Missing || d.Reason == ListLength) && wrote(d) {
 			forms[d.Path] = Form{Desired: d.Desired, Accepted: d.Live}
 		}

@@ -257,7 +257,7 @@ func (c Comparison) Patch(uid, resourceVersion string) (guards, ops []Op) {
 	guards = []Op{{Op: "test", Path: "/metadata/uid", Value: uid}}
 	seen := map[string]bool{}
 	versioned := false
-	// Operations that move indices are last, because all paths are those of the compared object.
+	// Operations that move indices are last, because all paths refer to the compared object.
 	for _, structural := range []bool{false, true} {
 		for _, d := range c.Differences {
 			if d.HeldBack || d.structural != structural {

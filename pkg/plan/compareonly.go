@@ -31,7 +31,7 @@ func (p *Plan) Visible(c Change) []delta.Difference {
 		if i >= 0 {
 			d = compared[i]
 		}
-		// Additional differences are those that only the patch has, such as removals.
+		// The patch also has differences that are no drift of a value, such as removals.
 		isDrift := i >= 0 || d.Reason != delta.Changed && d.Reason != delta.Missing && !claim.IsOnlyTracking(d)
 		if d.Spelling != observer.Respelled && (isDrift || !observes) {
 			visible = append(visible, d)

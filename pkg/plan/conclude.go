@@ -29,7 +29,7 @@ func (p *Plan) Summarize(outcomes map[manifest.ID]Outcome, now time.Time) Result
 }
 
 // conclude fills the result of a summarizer. Only the copy of the plan and the clone of its memory change. The parts
-// depend on each other in this order: conditions need the problems, the event needs the conditions and what was done.
+// depend on each other in this order: conditions need the problems, the event needs the conditions and the changes.
 func (p *Plan) conclude(c *summarizer) Result {
 	own := *p
 	own.in.Memory = p.in.Memory.clone()

@@ -30,7 +30,6 @@ func falseVerdict(reason, message string, stalled bool) verdict {
 
 // conditions sets the conditions. The first of these decides Ready: invalid, observe-only, suspended, not
 // held, not healthy. All conditions have the generation that was decided.
-// Source: docs/semantics.md, "What the status says".
 func (c conditionWriter) conditions() {
 	if c.plan.retiring {
 		c.deleting()
@@ -147,7 +146,7 @@ func contestedVerdict(contested []v1alpha1.ContestedField) verdict {
 }
 
 // heldVerdict returns the verdict on whether all held fields are in sync. Problems of resources have precedence, then
-// stalled watches, contests, and the mode. The reason is that of the first stalled problem, or else of the first.
+// stalled watches, contests, and the mode. The first stalled problem decides the reason, or else the first.
 func (c conditionWriter) heldVerdict() verdict {
 	if len(c.problems) > 0 {
 		worst := c.problems[0]
@@ -185,8 +184,8 @@ func (c conditionWriter) heldVerdict() verdict {
 }
 
 // healthy returns the verdict on whether all resources are current. It never stalls, because the health of an
-// object changes without a change of the Application. The reason is that of the last resource that has failed, or
-// else of the first.
+// object changes without a change of the Application. The last resource that has failed decides the
+// reason, or else the first.
 func (c conditionWriter) healthy() verdict {
 	if len(c.unhealthy) == 0 {
 		return trueVerdict(v1alpha1.ReasonHealthy, count(len(c.plan.resources), "resource")+" current")

@@ -64,7 +64,7 @@ func Decide(in Input) *Plan {
 		desired[id] = true
 		res.previous, res.accepted = records[id], accepted[id]
 		decider{&p.facts}.decide(res, p.in.Live[id])
-		// The order is that of the manifests. Summarize writes the status in this order, too.
+		// In the order of the manifests. Summarize writes the status in this order, too.
 		p.resources = append(p.resources, res)
 		p.Warnings = slices.Concat(p.Warnings, res.newElementWarnings(), res.warnings)
 	}
@@ -83,8 +83,8 @@ func Decide(in Input) *Plan {
 	return p
 }
 
-// desired returns the desired resources, before any live object is considered. The policy is that of the spec: decide
-// adapts it to the live object.
+// desired returns the desired resources, before any live object is considered. The policy follows from the spec:
+// decide adapts it to the live object.
 func (f *facts) desired(r intent.Rendering) []*resource {
 	resources := make([]*resource, len(r.Objects))
 	for i, object := range r.Objects {

@@ -272,7 +272,7 @@ func acceptedWhy(f Field) string {
 	return "in sync: this is the accepted form of the desired value"
 }
 
-// driftWhy returns the reason of drift, with what is done about it. The more specific reasons are first.
+// driftWhy returns the reason of drift, with the planned action. The more specific reasons are first.
 func (e *explainer) driftWhy(f Field) string {
 	switch {
 	// Every field of a missing object is missing. The creation is the reason for all of them.

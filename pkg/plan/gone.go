@@ -44,7 +44,7 @@ func hasFinished(job map[string]any) bool {
 }
 
 // digest returns the SHA-256 digest of the manifest, before hooks, in hexadecimal. A change that only
-// a hook makes is no reason to run a Job again. If a hook has added the object, the digest is that of the object.
+// a hook makes is no reason to run a Job again. If a hook has added the object, it is the digest of the object.
 func (res *resourceInput) digest() string {
 	content := res.written
 	if content == nil {

@@ -13,7 +13,7 @@ import (
 // withHeldDigests adds to a baseline the digests of the values that its field may have while it is held.
 // These are the values known before, because the live object may be old; the live value, if it is in sync;
 // and the desired value. Within a rule any client may set the value, so only the value that this
-// Application writes counts. The last digest is that of the value that it writes, if it writes one. The oldest
+// Application writes counts. The value that it writes, if any, has the last digest. The oldest
 // digests are dropped beyond record.MaxDigests.
 func (res *resource) withHeldDigests(b v1alpha1.BaselineField) v1alpha1.BaselineField {
 	held := slices.Clone(b.Held)

@@ -227,7 +227,7 @@ func (c historyWriter) history() {
 // a name.
 func (p originPass) attributeHistory(history []v1alpha1.HistoryEntry, written bool) []v1alpha1.HistoryEntry {
 	waits := func(e v1alpha1.HistoryEntry) bool { return e.PendingUser != nil }
-	// waits is true for an entry whose user is not known yet, comes if it is known now.
+	// An entry waits while its user is not known. An audit event may have identified the user since.
 	comes := func(e v1alpha1.HistoryEntry) bool { return waits(e) && p.in.Users[*e.PendingUser] != User{} }
 	if !slices.ContainsFunc(history, comes) && (!written || !slices.ContainsFunc(history, waits)) {
 		return history
@@ -347,7 +347,7 @@ const mostValueBytes = 128
 
 // recordedValue returns a value for the history, or nil if it is absent. A value of a Secret is masked. A long value
 // is truncated, and a digest distinguishes it from others: "BEGIN… (2048 bytes, sha256:0a1b2c3d4e5f)". It is then a
-// string, whatever its type was.
+// string, regardless of its type.
 func recordedValue(id manifest.ID, path string, v delta.Value) *runtime.RawExtension {
 	if !v.Set {
 		return nil

@@ -20,7 +20,8 @@ type State struct {
 	// Contests has the leaves that were corrected recently. The path of a leaf is empty if the object itself is deleted
 	// repeatedly.
 	Contests map[Leaf]*Contest
-	// Rejections has the leaves that the API server refuses to change. The path of a leaf can be that of a unit: see delta.Difference.Unit.
+	// Rejections has the leaves that the API server refuses to change. The path of a leaf can be the path of a unit:
+	// see delta.Difference.Unit.
 	Rejections map[Leaf]*Rejection
 	// RejectedChanges has the resources for which the API server rejects the whole change.
 	RejectedChanges map[manifest.ID]*RejectedChange

@@ -154,7 +154,7 @@ func (c *summarizer) observed(res *resource, before *v1alpha1.ResourceStatus) {
 			// No values of Secrets, not even masked ones.
 			field.Desired, field.Live = nil, nil
 		}
-		// The limit is that of the Application, not of one resource.
+		// The limit applies to the Application, not to one resource.
 		if c.observes++; c.observes > mostObserved {
 			break
 		}

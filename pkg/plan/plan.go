@@ -232,7 +232,7 @@ type resourceInput struct {
 	written  map[string]any   // the manifest before hooks; nil if a hook has added the object
 	rendered *observer.Schema // the schema of the spec
 	// kind is the typed schema; nil if it is unknown. previous is the record of the status; nil if there is none. policy
-	// is that of the spec at first, and that for the live object after withLive.
+	// follows from the spec at first, and also from the live object after withLive.
 	kind     *kinds.Node
 	previous *record.Record
 	policy   claim.Policy
@@ -312,7 +312,7 @@ type pruneCandidate struct {
 	previous *record.Record
 	live     map[string]any
 	change   Change
-	// policy is that of a shared object or of a created one: see policyOnRecord.
+	// policy is the policy of a shared object or of a created one: see policyOnRecord.
 	policy  claim.Policy
 	letting fieldRelease // the decision about its fields
 }

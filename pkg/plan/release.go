@@ -57,7 +57,7 @@ type addition struct {
 //	                                                another client wrote in them
 //	another value, or absent                        the leaf is left, and reported as not restored
 //
-// A baseline with a Holder is the copy of another Application's. It counts when the wait for that field has ended.
+// A baseline with a Holder is a copy from another Application. It counts when the wait for that field has ended.
 // Source: docs/semantics.md, "Original values".
 func (p releasePass) releaseFields(res fieldReleaser, baseline []v1alpha1.BaselineField) fieldRelease {
 	r := &res
@@ -396,8 +396,8 @@ func (p releasePass) release(res *resource, waits bool) []delta.Difference {
 
 // keepParentBaseline copies a parent from the baseline of a released leaf to the baselines of the held leaves below
 // that parent. It is the topmost one that the Application created for the leaf. The parent is then removed with the
-// last of these leaves. If the leaf is left in the object, its parents are not removed. stays is true for a leaf that
-// is left on request.
+// last of these leaves. If the leaf is left in the object, its parents are not removed. The second argument
+// is true for a leaf that is left on request.
 func (res *originals) keepParentBaseline(left v1alpha1.BaselineField, stays bool) {
 	root := left.From
 	for i, b := range res.baseline {

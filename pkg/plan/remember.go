@@ -311,7 +311,7 @@ func (c statusWriter) reported(res *resource, compared delta.Comparison) {
 
 func sortedPaths(forms delta.Accepted) []string { return slices.Sorted(maps.Keys(forms)) }
 
-// acceptSecret records the accepted form of a Secret value. The maps are those of a clone.
+// acceptSecret records the accepted form of a Secret value. The maps belong to a clone.
 func (m *State) acceptSecret(id manifest.ID, path string, form delta.Form) {
 	if m.Secrets == nil {
 		m.Secrets = map[manifest.ID]delta.Accepted{}

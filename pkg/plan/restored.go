@@ -29,7 +29,7 @@ func (f *facts) unmask() {
 		}
 		live := f.in.Live[id]
 		if live != nil && !claim.IsOwned(app, id, statuses[id], live) {
-			// Another owner's values must not become desired values.
+			// Values of an object with another owner must not become desired values.
 			live = nil
 		}
 		whole, known := unmasked(content, live)
@@ -67,7 +67,7 @@ func unmasked(value, live any) (whole any, known bool) {
 		known = true
 		for i, child := range value {
 			var there any
-			// Lists with masked values are those of manifests, whose order can change.
+			// Only lists of manifests have masked values, and their order can change.
 			if i < len(from) && sameName(child, from[i]) {
 				there = from[i]
 			}

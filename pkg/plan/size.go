@@ -24,7 +24,7 @@ const schemaFactor = 40
 // an upper bound fits: exact sizes need the encoded records of all resources.
 func sizeProblem(p *Plan) *Problem {
 	app := p.in.Application
-	// fixed is the size of what must be in the Application itself. The rest can be in slices.
+	// fixed is the size of the parts that must be in the Application itself. The rest can be in slices.
 	fixed := sourceSize(app) + fieldsSize(app)
 	for key, value := range app.Annotations {
 		fixed += textSize(key) + textSize(value)
@@ -174,8 +174,8 @@ func size(v any) int {
 	return len(raw)
 }
 
-// textSize returns the length of a string as JSON, with quotes. An escaped character takes two or six bytes. The
-// characters are those that encoding/json escapes by default.
+// textSize returns the length of a string as JSON, with quotes. An escaped character takes two or six bytes. The set of
+// escaped characters is the default of encoding/json.
 func textSize(s string) int {
 	n := len(s) + len(`""`)
 	for i := range len(s) {

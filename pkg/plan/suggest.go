@@ -50,7 +50,7 @@ func Suggest(live map[string]any, kind *kinds.Node) Suggestion {
 	s := &suggester{live: live, writers: writer.NewIndex(nil, live)}
 	apiVersion, _ := live["apiVersion"].(string)
 	group, _, _ := strings.Cut(apiVersion, "/")
-	// Groups of built-in kinds, such as apps or networking.k8s.io. The defaults are only those of built-in kinds.
+	// Groups of built-in kinds, such as apps or networking.k8s.io. Only their defaults are known.
 	s.kubernetes = !strings.Contains(group, ".") || strings.HasSuffix(group, ".k8s.io")
 	applied := appliedOf(live)
 	s.suggestion.Entry, s.suggestion.Manifest = map[string]any{}, map[string]any{}

@@ -137,8 +137,8 @@ func (x *Index) OfValue(at *observer.Path) (last Writer, owned bool) {
 }
 
 // setPath returns the path of a value that another client set, where the live value is not the desired one.
-// It returns nil if the live value only lacks something. Of several values, it returns the first in a map, by name,
-// or in a list.
+// It returns nil if the live value only lacks something. If there are several, it returns the first in a map, by
+// name, or in a list.
 func setPath(path *observer.Path, desired, live delta.Value) *observer.Path {
 	if !live.Set {
 		return nil
@@ -146,7 +146,7 @@ func setPath(path *observer.Path, desired, live delta.Value) *observer.Path {
 	if !desired.Set {
 		return path
 	}
-	// A map or list can also differ by what it lacks, which has no writer. So the path leads to a value that it has.
+	// A missing field or element has no writer, so the path leads to a value in the live map or list.
 	switch now := live.Any.(type) {
 	case map[string]any:
 		was, ok := desired.Any.(map[string]any)
@@ -215,7 +215,7 @@ func OnlyApplicationsWrote(live map[string]any, path *observer.Path) bool {
 	})
 }
 
-// isManager reports whether a field manager is that of an Application, or the common name of earlier versions.
+// isManager reports whether a field manager belongs to an Application, or is the common name of earlier versions.
 func isManager(app *v1alpha1.Application, manager string) bool {
 	return v1alpha1.IsFieldManagerOf(manager, app.Namespace, app.Name)
 }
