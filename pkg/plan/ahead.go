@@ -10,7 +10,8 @@ import (
 	"holdfast.dev/holdfast/pkg/record"
 )
 
-// writeAhead finds what to record before a plan is executed.
+// writeAhead finds the data to record before a plan is executed. If the process ends during the execution, the next
+// one only knows what the status and the annotation have.
 type writeAhead struct{ *Plan }
 
 // WriteAheadStatus returns the status to write before the plan is executed, or nil if none is needed. It is

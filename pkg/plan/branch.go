@@ -30,7 +30,8 @@ func (b *ownedTree) add(chain []*observer.Path, at *delta.Location) {
 	b.branches[k].add(chain[1:], at)
 }
 
-// locations returns all owned locations at and below a branch.
+// locations returns all owned locations at and below a branch. A location below an owned one is part of it, and is
+// not returned.
 func (b *ownedTree) locations() (all []delta.Location) {
 	if b.owned != nil {
 		return []delta.Location{*b.owned}

@@ -260,7 +260,15 @@ func (c *summarizer) isGoneOrReleased(old *pruneCandidate, outcome Outcome) bool
 }
 
 // pruned keeps a prune candidate in the inventory until it is gone. It also records for event and history that the
-// object was deleted or released.
+// object was deleted or released:
+//
+//	change and outcome                            inventory                  event, history
+//	no change, no Problem                         removed
+//	update without a Problem                      removed                    released
+//	delete, and the object is gone                removed                    deleted
+//	... but a step after the deletion failed      kept, with the Problem     deleted
+//	delete, and the object still exists           kept, as terminating       deleted
+//	any other Problem, or not attempted           kept, with the reason
 func (c *summarizer) pruned(old *pruneCandidate) {
 	outcome, attempted := c.outcomes[old.id]
 	if c.isGoneOrReleased(old, outcome) {

@@ -124,7 +124,8 @@ type Explanation struct {
 	// it, such as "fields[0]"; empty if there is none.
 	Written    bool
 	FieldsItem string
-	// Profiles are the names of the HoldProfiles that decide about any of its fields.
+	// Profiles are the names of the HoldProfiles that decide about any of its fields. They have no effect on a schema
+	// that a user wrote.
 	Profiles []string
 	// Desired is false for a resource in the inventory that is no longer desired: none of its fields is
 	// held.

@@ -10,7 +10,8 @@ import (
 	"holdfast.dev/holdfast/pkg/record"
 )
 
-// withHeldDigests adds to a baseline the digests of the values that its field may have while it is held.
+// withHeldDigests adds to a baseline the digests of the values that its field may have while it is held. When the
+// field is released, its original value is restored only if the live value has one of these digests.
 // These are the values known before, because the live object may be old; the live value, if it is in sync;
 // and the desired value. Within a rule any client may set the value, so only the value that this
 // Application writes counts. The value that it writes, if any, has the last digest. The oldest

@@ -14,7 +14,10 @@ import (
 )
 
 // hooked returns the hooks of a plan: the engine's own steps around those of its input. To add a step, add
-// a listener here.
+// a listener here. The order is:
+//
+//	spec           callbacks, the listeners of the input, generate
+//	live object    learn, observe, services, tokens, the listeners of the input
 func hooked(in Input) *hooks.Hooks {
 	// The listeners of the input run between the two, so that they get the learned values.
 	first, last := hooks.New(), hooks.New()

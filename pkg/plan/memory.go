@@ -21,9 +21,10 @@ type State struct {
 	// repeatedly.
 	Contests map[Leaf]*Contest
 	// Rejections has the leaves that the API server refuses to change. The path of a leaf can be the path of a unit:
-	// see delta.Difference.Unit.
+	// see delta.Difference.Unit. The caller clears them when the Application changes.
 	Rejections map[Leaf]*Rejection
-	// RejectedChanges has the resources for which the API server rejects the whole change.
+	// RejectedChanges has the resources for which the API server rejects the whole change. The caller clears them when
+	// the Application changes.
 	RejectedChanges map[manifest.ID]*RejectedChange
 	// conflicts are the fields to remove so that the API server accepts a change that it rejected, while
 	// one plan is executed.

@@ -98,7 +98,13 @@ const (
 	Unchanged Action = "unchanged"
 )
 
-// Change is the planned action for one resource.
+// Change is the planned action for one resource:
+//
+//	Action      request                                 body
+//	Create      create                                  Manifest, or Fallback if that is rejected
+//	Update      patch (JSON Patch)                      Guards, then Patch
+//	Delete      delete, with UID and ResourceVersion
+//	Unchanged   none, or a read if ReadFirst is set
 type Change struct {
 	// Action is the request that executes the change. Update is always one patch, also to release an object.
 	Action Action
@@ -231,8 +237,8 @@ type resourceInput struct {
 	object   manifest.Object  // the manifest after hooks
 	written  map[string]any   // the manifest before hooks; nil if a hook has added the object
 	rendered *observer.Schema // the schema of the spec
-	// kind is the typed schema; nil if it is unknown. previous is the record of the status; nil if there is none. policy
-	// follows from the spec at first, and also from the live object after withLive.
+	// kind is the typed schema; nil if it is unknown. previous is the record of the status; nil if there is none.
+	// policy follows from the spec at first, and also from the live object after withLive.
 	kind     *kinds.Node
 	previous *record.Record
 	policy   claim.Policy

@@ -34,7 +34,12 @@ func (c Change) Alters() bool {
 }
 
 // RejectedLeaf is a part of a patch that the API server has rejected. It is an argument of Replan, and part of
-// the Outcome of its resource.
+// the Outcome of its resource. Package reconcile finds it with dry runs of Change.PatchOf:
+//
+//	rejected                                       returned by        effect of Replan
+//	a leaf or unit, in the correction of drift     RecordRejection    the unit is deferred
+//	a change of the desired state                  Reject             the last-applied state is held
+//	a field, because of a free field next to it    Clear              the free field is removed
 type RejectedLeaf struct {
 	// Leaf is the deferred leaf or unit. Its path is empty if the API server rejected the whole change.
 	Leaf Leaf

@@ -18,7 +18,12 @@ import (
 )
 
 // record writes the schema and the last-applied state of a resource to the status. It keeps the recorded ones
-// while the changes they require are not complete. The records are in the order of the manifests.
+// while the changes they require are not complete. The records are in the order of the manifests:
+//
+//	resource                                            recorded schema and state
+//	its change was written, or there is none            the new ones
+//	a rejected change is deferred                       the previous ones
+//	dropped values still exist, or it is not known      the previous ones, extended after an attempt
 func (c statusWriter) record(res *resource, o resourceResult) {
 	s := &c.result.Status
 	entry, desired := res.entry, res.stored()

@@ -21,7 +21,10 @@ const schemaFactor = 40
 
 // sizeProblem returns a Problem if an Application is too large even with slices. It is checked before any object
 // is created, because without its status the controller could not learn, correct or delete. It returns nil as soon as
-// an upper bound fits: exact sizes need the encoded records of all resources.
+// an upper bound fits: exact sizes need the encoded records of all resources. There are two limits:
+//
+//	MaxApplicationBytes    annotations, template and inputs, spec.fields, Secrets, and most baselines
+//	MaxUnpacked            manifests, schemas and records, which can be in slices
 func sizeProblem(p *Plan) *Problem {
 	app := p.in.Application
 	// fixed is the size of the parts that must be in the Application itself. The rest can be in slices.

@@ -45,7 +45,8 @@ func (s Suggestion) Empty() bool {
 
 // Suggest proposes an observer schema and a manifest from an object's managedFields. It includes the fields that
 // users and their tools wrote. It excludes fields that controllers and autoscalers write, defaults, and fields
-// without a field manager. kind may be nil. An object without managedFields gets a schema without fields.
+// without a field manager. kind may be nil. An object without managedFields gets a schema without fields. The result
+// has the values of a Secret: the caller decides who reads them.
 func Suggest(live map[string]any, kind *kinds.Node) Suggestion {
 	s := &suggester{live: live, writers: writer.NewIndex(nil, live)}
 	apiVersion, _ := live["apiVersion"].(string)

@@ -32,7 +32,8 @@ func Unrecorded(status *v1alpha1.ResourceStatus, live map[string]any) []string {
 }
 
 // BaselinePaths returns the fields of a live object that were held, or are about to be: those with a
-// baseline, and those whose baseline exceeded the size limit.
+// baseline, and those whose baseline exceeded the size limit. Copies of the baselines of other Applications do not
+// count.
 func BaselinePaths(status *v1alpha1.ResourceStatus, live map[string]any) []string {
 	paths := slices.Clone(Unrecorded(status, live))
 	for _, b := range Baseline(status, live) {

@@ -23,10 +23,10 @@ func HoldsAbsent(b v1alpha1.BaselineField) bool {
 	return slices.Contains(b.Held, AbsentDigest)
 }
 
-// AbsentDigest is the entry in the digests of a field for its absence.
+// AbsentDigest is the entry in the digests of a field for its absence. No digest of a value equals it.
 const AbsentDigest = "absent"
 
-// MaxDigests limits the digests of a field. The response to a write leaves two.
+// MaxDigests limits the digests of a field. The response to a write leaves two: the stored and the written value.
 const MaxDigests = 4
 
 // Digest returns a short hash of a value, which identifies the held value. Equal values have the same digest, also if

@@ -42,7 +42,7 @@ func (s *Spare) Put(i int, r *Record) {
 	s.room -= more
 }
 
-// RawSize returns the length of a list in JSON.
+// RawSize returns the length of a list in JSON, without its brackets.
 func RawSize(items []runtime.RawExtension) int {
 	n := 0
 	for i := range items {
