@@ -26,6 +26,7 @@ func (p comparer) compare(res *resource, live map[string]any) delta.Comparison {
 // matters for anything else.
 func (p comparer) isInSync(res *resource, live map[string]any) (compared delta.Comparison, is bool) {
 	app := p.in.Application
+	// The tracking metadata matters for adopted objects, accepted forms and claims, and for leaves over all labels.
 	if app.UID == "" || res.policy.Existed || len(res.accepted)+len(res.claimed) > 0 || !res.entry.HasRoomForMarks() ||
 		claim.ReadHolders(live) != nil || !claim.IsTrackedBy(app, res.object.ID, live) {
 		return compared, false
@@ -122,9 +123,15 @@ func (p comparer) normal(res *resource, desired map[string]any) func() map[strin
 }
 
 // beginsAt returns a function that reports whether a live list without keys is the API server's form of the
-// desired list. beginsAt returns nil if the record has that form. The record does not have it if the object
-// does not belong to the Application yet, if an earlier schema opened the list, or if no controller
-// received the response to the create, which has all elements that admission added.
+// desired list. beginsAt returns nil if the record has that form. The record does not have it for an object that does
+// not belong to the Application yet, or for a list that an earlier schema opened. It does not have it either if no
+// controller received the response to the create, which has all elements that admission added:
+//
+//	object                                        a live list is the accepted form if it
+//	adopted now, or of another owner              completes the desired list, with equal length
+//	created, and the response was lost            covers the desired list, which was sent as it is
+//	recorded, with a schema that opened the list  covers it, and was not too long for that schema
+//	recorded otherwise                            (nil: the record has the form)
 func (res *objectState) beginsAt(path *observer.Path) func(live, want any) bool {
 	r := res.previous
 	switch {

@@ -160,7 +160,14 @@ func (p decider) create(res *resource) {
 }
 
 // correct decides what is written to the live object: first the original values of released fields, then
-// the correction of drift.
+// the correction of drift. Its steps depend on each other:
+//
+//  1. claims: which fields the Application holds
+//  2. removals of fields that hooks no longer add
+//  3. the release of fields that are no longer held
+//  4. the comparison, without the fields that 1 and 3 decide
+//  5. baselines of the fields that the patch writes for the first time
+//  6. the Problem, and the patch
 func (p decider) correct(res *resource) {
 	app, id := p.in.Application, res.object.ID
 	p.assignFields(res)
@@ -188,7 +195,9 @@ func (p decider) correct(res *resource) {
 	p.decidePatch(res)
 }
 
-// decidePatch decides which patch corrects the differences of a resource, and whether it is sent now.
+// decidePatch decides which patch corrects the differences of a resource, and whether it is sent now. It is not sent
+// without tracking metadata that it must write first, without a correctable difference, and without the statuses of
+// all holders.
 func (p decider) decidePatch(res *resource) {
 	app, id := p.in.Application, res.object.ID
 	// Watches drop managedFields, so a removal that depends on writers needs a read of the object.

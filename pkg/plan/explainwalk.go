@@ -12,7 +12,8 @@ import (
 	"holdfast.dev/holdfast/pkg/writer"
 )
 
-// explainer is a visitor of delta.Walk that collects fields. The patch results from the same walk.
+// explainer is a visitor of delta.Walk that collects fields. The patch results from the same walk, so an explanation
+// cannot contradict the plan.
 type explainer struct {
 	plan     *Plan
 	id       manifest.ID

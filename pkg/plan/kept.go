@@ -43,7 +43,7 @@ func isKept(d delta.Difference, answer map[string]any) bool {
 	return valueIn(answer, at).Equal(d.Live)
 }
 
-// valueIn returns the value at a path of a response, in which elements may have moved.
+// valueIn returns the value at a path of a response, in which elements may have moved. It finds them by their keys.
 func valueIn(answer map[string]any, path *observer.Path) delta.Value {
 	value, is := observer.ValueAt(answer, path)
 	return delta.Value{Set: is, Any: value}

@@ -105,7 +105,7 @@ type Contest struct {
 // Contested reports whether the leaf is contested, so that its corrections back off.
 func (f *Contest) Contested() bool { return f != nil && f.Corrections > 0 }
 
-// HeldBack reports whether the correction of the leaf is deferred: it was rejected, or is contested.
+// HeldBack reports whether the correction of the leaf is deferred: it was rejected, or is contested. m can be nil.
 func (m *State) HeldBack(leaf Leaf, now time.Time) bool {
 	if m == nil {
 		return false

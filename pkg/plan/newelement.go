@@ -87,7 +87,8 @@ func (res *resource) newElementWarnings() (warnings []string) {
 	return warnings
 }
 
-// newElementProblem returns the Problem of the first deferred list element of a shared object, or nil.
+// newElementProblem returns the Problem of the first deferred list element of a shared object, or nil. The Problem is
+// partial: the other fields of the object are held.
 func (res *resource) newElementProblem(live map[string]any, compared delta.Comparison) *Problem {
 	for _, d := range compared.Differences {
 		if e, is := newElementOf(live, d); is && e.isDeferred(res) {

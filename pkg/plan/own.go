@@ -115,7 +115,7 @@ func NamespaceRemains(live map[string]any) string {
 	return ": " + shorten(strings.Join(says, "; "), 1024)
 }
 
-// recheckAfter is the delay before an object that is in no watch is read again.
+// recheckAfter is the delay before an object that is in no watch is read again. Watches select by the tracking label.
 const recheckAfter = 10 * time.Second
 
 // finalizersOf returns the finalizers of a live object.

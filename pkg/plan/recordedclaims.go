@@ -142,7 +142,7 @@ func (c *recordedClaims) decide(annotated, leaf string, held bool) string {
 }
 
 // denies reports whether the status of an Application shows that it does not hold a leaf, nor one above or
-// below it.
+// below it. It is false if the status is not known, so that a claim in the annotation then has effect.
 func (c *recordedClaims) denies(name, leaf string) bool {
 	leaves, known := c.heldLeaves(name)
 	return known && c.conflict(leaves, name, leaf) == ""
@@ -192,7 +192,8 @@ func (c *recordedClaims) conflict(leaves map[string]bool, name, leaf string) str
 	return ""
 }
 
-// addTo adds an Application with its UID to the Applications that the resource waits for.
+// addTo adds an Application with its UID to the Applications that the resource waits for. It adds none without a UID,
+// such as an owner without an entry in the annotation.
 func (c *recordedClaims) addTo(waitsFor []v1alpha1.HolderReference, name string) []v1alpha1.HolderReference {
 	holder := v1alpha1.HolderReference{Application: name, UID: c.uids[name]}
 	if holder.UID == "" || slices.Contains(waitsFor, holder) {

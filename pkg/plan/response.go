@@ -19,7 +19,12 @@ import (
 )
 
 // observe combines the planned state of a resource with the outcome of its change. It changes the resource, which is
-// a mutable copy: its schema, desired state and accepted forms follow the response.
+// a mutable copy: its schema, desired state and accepted forms follow the response:
+//
+//	outcome                                live object     compared with
+//	none, or an object of another owner    as planned      as planned
+//	the object is gone                     none            as planned
+//	a response, or the object as read      that object     that object
 func (c responseReader) observe(res *resource, before *v1alpha1.ResourceStatus) resourceResult {
 	o := resourceResult{live: res.live, compared: res.compared, problem: res.problem}
 	outcome, attempted := c.outcomes[res.object.ID]
@@ -88,7 +93,7 @@ func (c responseReader) isOurs(res *resource, outcome Outcome, before *v1alpha1.
 
 // responded processes a response of the API server: lists that the API server lengthened, accepted forms, and
 // values to learn. It returns the comparison with the response. If that shows drift that can be corrected, the
-// result requests another reconcile.
+// result requests another reconcile. o.wrote is false for an object that was read: then only values are learned.
 func (c responseReader) responded(res *resource, outcome Outcome, o *resourceResult) delta.Comparison {
 	live, point := outcome.Object, &c.plan.hooks.ResourceObserved
 	// The originals belong to the plan.

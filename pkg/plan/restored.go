@@ -40,7 +40,8 @@ func (f *facts) unmask() {
 	}
 }
 
-// sourceProblem returns the Problem of an object with unknown Secret values, or nil if the values are known.
+// sourceProblem returns the Problem of an object with unknown Secret values, or nil if the values are known. Such an
+// object is neither created nor corrected.
 func (p decider) sourceProblem(id manifest.ID) *Problem {
 	if !slices.Contains(p.unknown, id) {
 		return nil

@@ -57,8 +57,8 @@ func RetainedObjects(app *v1alpha1.Application) map[manifest.ID]bool {
 }
 
 // RequestsOrphan reports whether this version of an Application shows that the client that deleted it
-// requested to orphan its objects. The garbage collector may remove that finalizer before the next reconcile,
-// so AnnotationOrphan must be written before anything else.
+// requested to orphan its objects, with propagationPolicy Orphan. The garbage collector may remove that finalizer
+// before the next reconcile, so AnnotationOrphan must be written before anything else.
 func RequestsOrphan(app *v1alpha1.Application) bool {
 	return app.DeletionTimestamp != nil && slices.Contains(app.Finalizers, metav1.FinalizerOrphanDependents)
 }

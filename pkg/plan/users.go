@@ -13,7 +13,7 @@ import (
 )
 
 // nameWait is how long to wait for the name of a user. The API server sends a batch of audit events every 30
-// seconds, and retries for a minute or two.
+// seconds, and retries for a minute or two. Afterwards, the entry remains without a user.
 const nameWait = 5 * time.Minute
 
 // UnattributedWrites returns the object versions whose users a plan needs: of live objects, of deleted ones, of

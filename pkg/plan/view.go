@@ -70,7 +70,8 @@ type ViewNotHeld struct {
 	Path     string     `json:"path" yaml:"path"`
 	Manifest *ViewValue `json:"manifest" yaml:"manifest"`
 	Live     *ViewValue `json:"live,omitempty" yaml:"live,omitempty"`
-	Profile  string     `json:"profile,omitempty" yaml:"profile,omitempty"`
+	// Profile is the HoldProfile that frees the field; empty if the user frees it.
+	Profile string `json:"profile,omitempty" yaml:"profile,omitempty"`
 }
 
 // ViewResource is a reference to an object. Its fields are in reading order.

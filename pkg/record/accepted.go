@@ -7,7 +7,7 @@ import (
 )
 
 // AcceptedForms returns the accepted forms in a status. It skips entries about removed fields that the API server
-// keeps, which are no forms of a desired value, and entries that cannot be decoded.
+// keeps, which are no forms of a desired value, and entries that cannot be decoded. The result is by object and path.
 func AcceptedForms(status *v1alpha1.ApplicationStatus) map[manifest.ID]delta.Accepted {
 	accepted := map[manifest.ID]delta.Accepted{}
 	for _, a := range status.Accepted {

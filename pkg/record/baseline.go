@@ -18,6 +18,7 @@ func Baseline(status *v1alpha1.ResourceStatus, live map[string]any) []v1alpha1.B
 		return nil
 	}
 	return slices.DeleteFunc(slices.Clone(status.Baseline), func(b v1alpha1.BaselineField) bool {
+		// From must be a parent, because it is removed with the last of its fields.
 		return !claim.IsLeaf(b.Path) || b.From != "" && (!claim.IsLeaf(b.From) || !observer.IsUnder(b.Path, b.From))
 	})
 }

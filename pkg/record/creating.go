@@ -24,8 +24,8 @@ type PendingCreates struct {
 	States []any `json:"states"`
 }
 
-// ReadPendingCreates decodes the value of the annotation holdfast.dev/creating. It returns an empty value if it cannot be
-// decoded.
+// ReadPendingCreates decodes the value of the annotation holdfast.dev/creating: base64 of compressed JSON. It returns
+// an empty value if it cannot be decoded.
 func ReadPendingCreates(text string) (pending PendingCreates) {
 	compressed, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || len(compressed) == 0 {

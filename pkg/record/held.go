@@ -63,6 +63,7 @@ func canonical(v any) any {
 // IsAsHeld reports whether the live value of a field is one that its holder wrote, or the original value. An absent
 // field is as held if it was absent at first, or is held as absent.
 func IsAsHeld(kind *kinds.Node, live map[string]any, b v1alpha1.BaselineField) bool {
+	// A field whose parent is missing is absent, too.
 	at, _ := delta.Locate(kind, live, b.Path)
 	if !at.Value.Set {
 		return b.Value == nil || HoldsAbsent(b)

@@ -28,6 +28,7 @@ type Record struct {
 // usually repeats and then need not be decoded. It may be nil.
 func Read(app *v1alpha1.Application, types intent.Kinds, known func(i int) (map[string]any, *observer.Schema)) map[manifest.ID]*Record {
 	records := make(map[manifest.ID]*Record, len(app.Status.LastAppliedManifest))
+	// An item without a valid state has no identity, so it is skipped with its schema.
 	for i, item := range app.Status.LastAppliedManifest {
 		var content map[string]any
 		var rendered *observer.Schema
@@ -49,6 +50,7 @@ func Read(app *v1alpha1.Application, types intent.Kinds, known func(i int) (map[
 		}
 		records[id] = r
 	}
+	// Records without an inventory entry remain: their objects were never created.
 	for i := range app.Status.Resources {
 		status := &app.Status.Resources[i]
 		if r := records[manifest.IDFromReference(status.ResourceReference)]; r != nil {
@@ -101,7 +103,8 @@ func decodeEntry(item runtime.RawExtension, id manifest.ID, known *observer.Sche
 }
 
 // settleOrigin sets whether the schema is a default one: the inventory reports it, or, if it does not, the
-// schema has exactly the fields of the desired state.
+// schema has exactly the fields of the desired state. Dropped fields can be removed only then: see
+// delta.Input.Prune.
 func (r *Record) settleOrigin(types intent.Kinds) {
 	if r.Entry == nil {
 		return
