@@ -123,8 +123,8 @@ func (p comparer) normal(res *resource, desired map[string]any) func() map[strin
 }
 
 // beginsAt returns a function that reports whether a live list without keys is the API server's form of the
-// desired list. beginsAt returns nil if the record has that form. The record does not have it for an object that does
-// not belong to the Application yet, or for a list that an earlier schema opened. It does not have it either if no
+// desired list. beginsAt returns nil if the record has that form. The record lacks it for an object that does
+// not belong to the Application yet, or for a list that an earlier schema opened. It also lacks the form if no
 // controller received the response to the create, which has all elements that admission added:
 //
 //	object                                        a live list is the accepted form if it
