@@ -26,32 +26,49 @@ type sharedStore struct {
 // has reports whether the store would contain the object of that name if it exists.
 func (s sharedStore) has(key types.NamespacedName) bool { return s.isWhole() && s.keeps(key) }
 
-// addNamed adds the watches of shared objects. The caller holds the lock and has updated w.named.
+// addNamed adds the watches of shared objects. The caller holds the lock and has called setNamed.
 func (w *Watches) addNamed(needs map[watchScope]struct{}, named Named) {
 	for resource, keys := range named {
 		for _, key := range keys {
-			r := watchScope{GroupVersionResource: resource, ObjectRange: ObjectRange{Namespace: key.Namespace, Name: key.Name}, shared: true}
-			if w.namedIn(resource, key.Namespace) > maxSingleWatches {
-				// The watch of the whole namespace replaces the single ones.
-				r.Name = ""
+			r := namespaceOf(resource, key)
+			if len(w.shares[r]) <= maxSingleWatches { // otherwise, the watch of the namespace replaces the single ones
+				r.Name = key.Name
 			}
 			needs[r] = struct{}{}
 		}
 	}
 }
 
-// namedIn returns the number of objects of a kind that Applications share in a namespace. The caller holds the lock.
-// It visits the shared objects of all Applications.
-func (w *Watches) namedIn(resource schema.GroupVersionResource, namespace string) int {
-	names := map[string]struct{}{}
-	for _, named := range w.named {
-		for _, key := range named[resource] {
-			if key.Namespace == namespace {
-				names[key.Name] = struct{}{}
+// setNamed replaces the shared objects of an Application. The caller holds the lock.
+func (w *Watches) setNamed(application types.UID, named Named) {
+	w.countNamed(w.named[application], -1)
+	w.countNamed(named, 1)
+	if w.named[application] = named; len(named) == 0 {
+		delete(w.named, application)
+	}
+}
+
+// countNamed adds a number to the count of each object in shares. The caller holds the lock.
+func (w *Watches) countNamed(named Named, by int) {
+	for resource, keys := range named {
+		for _, key := range keys {
+			at := namespaceOf(resource, key)
+			if w.shares[at] == nil {
+				w.shares[at] = map[string]int{}
+			}
+			if w.shares[at][key.Name] += by; w.shares[at][key.Name] == 0 {
+				delete(w.shares[at], key.Name)
+			}
+			if len(w.shares[at]) == 0 {
+				delete(w.shares, at)
 			}
 		}
 	}
-	return len(names)
+}
+
+// namespaceOf returns the scope of the watch of all shared objects in the namespace of an object.
+func namespaceOf(resource schema.GroupVersionResource, key types.NamespacedName) watchScope {
+	return watchScope{GroupVersionResource: resource, ObjectRange: ObjectRange{Namespace: key.Namespace}, shared: true}
 }
 
 // sharedChanged returns a function that notifies the Applications that share a changed object. It is the callback of

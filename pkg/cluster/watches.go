@@ -48,6 +48,8 @@ type Watches struct {
 	// named has the shared objects that each Application watches by name, ranges those that it selects.
 	named  map[types.UID]Named
 	ranges map[types.UID]Ranges
+	// shares counts, by the names of the shared objects of a kind in a namespace, the Applications in named.
+	shares map[watchScope]map[string]int
 	// wait counts the goroutines of the watches.
 	wait sync.WaitGroup
 }
@@ -98,7 +100,7 @@ func newWatches(client dynamic.Interface, events eventClient, handler Handler, p
 		client: client, events: events, handler: handler, patience: patience,
 		kinds: map[watchScope]*kindWatch{},
 		needs: map[types.UID][]watchScope{},
-		named: map[types.UID]Named{}, ranges: map[types.UID]Ranges{},
+		named: map[types.UID]Named{}, shares: map[watchScope]map[string]int{}, ranges: map[types.UID]Ranges{},
 	}
 }
 
@@ -130,9 +132,7 @@ func (w *Watches) RestrictNamespaces(narrow bool) {
 func (w *Watches) SetInterest(application types.UID, resources map[schema.GroupVersionResource]bool, namespaces []string, named Named, ranges Ranges) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.named[application] = named; len(named) == 0 {
-		delete(w.named, application)
-	}
+	w.setNamed(application, named)
 	if w.ranges[application] = ranges; len(ranges) == 0 {
 		delete(w.ranges, application)
 	}
