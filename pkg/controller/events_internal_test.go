@@ -3,13 +3,19 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"golang.org/x/time/rate"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
@@ -50,4 +56,39 @@ func TestEventsOnObjectsInAStorm(t *testing.T) {
 	defer stop()
 	e.run(ctx) // ends when the limiter allows no further event before the deadline
 	assert.Equal(t, 3, sent)
+}
+
+// A user whose events were denied is asked again after a pause: the right can be granted, and a quota can be raised.
+func TestDeniedEventsAreTriedAgain(t *testing.T) {
+	requests, code := 0, http.StatusForbidden
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		requests++
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(code)
+		_, _ = fmt.Fprintf(w, `{"apiVersion":"v1","kind":"Status","status":"Failure","reason":"Forbidden","code":%d}`, code)
+	}))
+	defer server.Close()
+	client, err := cluster.NewClient(&rest.Config{Host: server.URL})
+	require.NoError(t, err)
+	now, refused := time.Unix(0, 0), 0
+	e := newObjectEvents(client.WriterFor, func() time.Time { return now }, func(*v1alpha1.Application, string) { refused++ })
+	app := &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "1"}}
+	for i, row := range []struct {
+		after    time.Duration
+		code     int
+		requests int
+	}{
+		{0, http.StatusForbidden, 1},
+		{time.Minute, http.StatusForbidden, 1},
+		{deniedPause, http.StatusForbidden, 2},
+		{deniedPause, http.StatusCreated, 3},
+		{time.Minute, http.StatusCreated, 4},
+	} {
+		now, code = now.Add(row.after), row.code
+		uid := types.UID(strconv.Itoa(i))
+		e.record(app, "app", []plan.HistoryRecord{{UID: uid, HistoryEntry: v1alpha1.HistoryEntry{Outcome: v1alpha1.OutcomeRestored}}})
+		e.send(t.Context(), uid)
+		assert.Equal(t, row.requests, requests, i)
+	}
+	assert.Equal(t, 1, refused)
 }

@@ -27,6 +27,8 @@ const (
 	eventInterval = 10 * time.Second
 	// eventSeries is how long a repeated event is counted instead of sent again.
 	eventSeries = 6 * time.Minute
+	// deniedPause is how long a user who may not create events gets no further request.
+	deniedPause = 10 * time.Minute
 	// mostReportedObjects limits the number of objects whose events are cached. Other objects get no
 	// events.
 	mostReportedObjects = 4096
@@ -50,7 +52,8 @@ type objectEvents struct {
 	mu sync.Mutex
 	// objects has the events by the UID of the object.
 	objects map[types.UID]*objectEvent
-	denied  map[string]struct{} // users
+	// denied has the time at which the API server last denied an event to a user.
+	denied map[string]time.Time
 }
 
 // objectEvent is the next event and the last event of one object. app, appUID and account identify the Application
@@ -81,7 +84,7 @@ type objectNote struct {
 func newObjectEvents(as func(namespace, account string) (*cluster.Writer, error), now func() time.Time, refused func(*v1alpha1.Application, string)) *objectEvents {
 	return &objectEvents{
 		as: as, now: now, refused: refused, queue: workqueue.NewTypedDelayingQueue[types.UID](), limit: rate.NewLimiter(eventRate, eventBurst),
-		objects: map[types.UID]*objectEvent{}, denied: map[string]struct{}{},
+		objects: map[types.UID]*objectEvent{}, denied: map[string]time.Time{},
 	}
 }
 
@@ -214,7 +217,7 @@ func (e *objectEvents) send(ctx context.Context, uid types.UID) {
 	o.last = note
 	e.mu.Unlock()
 	writer, err := e.as(app.Namespace, account)
-	if err != nil || e.isDenied(writer.User()) {
+	if err != nil || e.isDenied(writer.User(), now) {
 		return
 	}
 	if again && countEvent(ctx, writer, object, name, note, now) == nil {
@@ -224,22 +227,23 @@ func (e *objectEvents) send(ctx context.Context, uid types.UID) {
 	forbidden := apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 	e.mu.Lock()
 	o.name = created
+	_, known := e.denied[writer.User()]
 	if forbidden {
-		e.denied[writer.User()] = struct{}{}
+		e.denied[writer.User()] = now
 	}
 	e.mu.Unlock()
-	if forbidden { // there is only one worker, so this is the first time
+	if forbidden && !known {
 		klog.FromContext(ctx).Info("Cannot create events on held objects", "user", writer.User(), "reason", "it has no right to create events")
 		e.refused(&v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name, UID: appUID}}, writer.User())
 	}
 }
 
-// isDenied reports whether the API server has denied events to a user. It is never asked again in this process.
-func (e *objectEvents) isDenied(user string) bool {
+// isDenied reports whether the API server has denied an event to a user within the last deniedPause.
+func (e *objectEvents) isDenied(user string, now time.Time) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	_, denied := e.denied[user]
-	return denied
+	at, denied := e.denied[user]
+	return denied && now.Sub(at) < deniedPause
 }
 
 // eventNamespace returns the namespace of the events on an object.
