@@ -206,7 +206,8 @@ func (p *Profiles) end() {
 	if p.stop != nil {
 		p.stop()
 	}
-	p.store, p.stop, p.refused = nil, nil, refusals{}
+	p.store, p.stop = nil, nil
+	p.refused.last(nil)
 	were := p.known
 	p.known = map[string]parsedProfile{}
 	if first := !p.settled; first {
