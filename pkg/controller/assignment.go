@@ -49,10 +49,10 @@ func (c *Controller) Begin(number int, held func() error) {
 func (c *Controller) End(number int, lost bool) {
 	s := c.slots
 	s.mu.Lock()
-	h := s.held[number]
+	h, again := s.held[number], false
 	if h != nil {
 		// From here on, no reconcile of the slot begins, and events queue none of its Applications.
-		h.ending = true
+		again, h.ending = h.ending, true
 	}
 	s.mu.Unlock()
 	if h == nil {
@@ -60,6 +60,9 @@ func (c *Controller) End(number int, lost bool) {
 	}
 	if lost {
 		h.abandon(ErrNotLeading)
+	}
+	if again {
+		return // when the first call has returned, the slot may begin again
 	}
 	// A reconcile that takes longer is canceled. The next process continues its work.
 	late := time.AfterFunc(c.options.Drain, func() { h.abandon(nil) })

@@ -29,7 +29,8 @@ type Work interface {
 	Begin(slot int, held func() error)
 	// End stops the work for a slot and returns when it has stopped. It is called on its own goroutine. Except when
 	// the process leaves, the Lease is renewed until it returns. If the Lease is lost, lost is true and running work
-	// is aborted. If the Lease is lost during a call of End, End is called once more, concurrently, with lost.
+	// is aborted. If the Lease is lost during a call of End, End is called once more, concurrently, with lost. This
+	// call must not wait, because the slot may begin again when the first one has returned.
 	End(slot int, lost bool)
 }
 
