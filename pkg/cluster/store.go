@@ -308,7 +308,7 @@ func (s *Store) Add(item any) error { return s.Update(item) }
 // Update handles a watch event. It removes managedFields from item. Objects are decoded and compressed without the
 // lock, so that readers do not wait.
 func (s *Store) Update(item any) error {
-	if u, ok := item.(metav1.Object); ok && (s.Get(keyOf(u)).isVersion(u) || s.keeps.ignores(keyOf(u))) {
+	if u, ok := item.(metav1.Object); ok && (s.Get(KeyOf(u)).isVersion(u) || s.keeps.ignores(KeyOf(u))) {
 		return nil // most often the watch event of the controller's own write
 	}
 	item, err := decoded(item)
@@ -347,15 +347,15 @@ type nameFilter func(types.NamespacedName) bool
 // ignores reports whether an object of that name is not stored.
 func (f nameFilter) ignores(key types.NamespacedName) bool { return f != nil && !f(key) }
 
-// keyOf returns the key of an object in a Store.
-func keyOf(u metav1.Object) types.NamespacedName {
+// KeyOf returns the namespace and name of an object.
+func KeyOf(u metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
 }
 
 // Delete handles a watch event: the object was deleted, or no longer matches the selector. A response to an earlier
 // write can still arrive: see left. An event about an earlier object of the same name is ignored.
 func (s *Store) Delete(item any) error {
-	if u, ok := item.(metav1.Object); ok && s.keeps.ignores(keyOf(u)) {
+	if u, ok := item.(metav1.Object); ok && s.keeps.ignores(KeyOf(u)) {
 		return nil
 	}
 	o, err := s.objectOf(item)
@@ -447,7 +447,7 @@ func (s *Store) Replace(items []any, version string) error {
 func (s *Store) listed(items []any) (all map[types.NamespacedName]listedObject, sharing map[types.NamespacedName][]types.UID, err error) {
 	all, sharing = make(map[types.NamespacedName]listedObject, len(items)), map[types.NamespacedName][]types.UID{}
 	for _, item := range items {
-		if u, ok := item.(metav1.Object); ok && s.keeps.ignores(keyOf(u)) {
+		if u, ok := item.(metav1.Object); ok && s.keeps.ignores(KeyOf(u)) {
 			continue
 		}
 		o, err := s.listedOf(item)
@@ -515,8 +515,8 @@ func (s *Store) Transformer() cache.TransformFunc {
 		switch {
 		case !ok:
 			return item, nil
-		case s.keeps.ignores(keyOf(u)):
-			return &Object{Key: keyOf(u)}, nil
+		case s.keeps.ignores(KeyOf(u)):
+			return &Object{Key: KeyOf(u)}, nil
 		}
 		return s.listedOf(u)
 	}

@@ -8,7 +8,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/audit"
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/controller/templates"
@@ -168,9 +167,4 @@ func (c *Controller) manifests(uid types.UID) *cluster.Manifests {
 		return object.Manifests()
 	}
 	return nil
-}
-
-// keyOf returns the key of an Application in stores and queues.
-func keyOf(app *v1alpha1.Application) types.NamespacedName {
-	return types.NamespacedName{Namespace: app.Namespace, Name: app.Name}
 }

@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -130,25 +129,12 @@ func errorText(err error, id manifest.ID) string {
 	if !errors.As(err, &status) {
 		return "the request did not succeed (details are withheld for Secrets)"
 	}
-	fields := causeFields(status.Status())
+	fields := causesOf(err)
 	text := string(status.Status().Reason)
 	if len(fields) > 0 {
 		text += " (" + strings.Join(fields, ", ") + ")"
 	}
 	return text + "; details are withheld for Secrets"
-}
-
-// causeFields returns the field paths of the causes of an error. They have no values, except map keys.
-func causeFields(status metav1.Status) []string {
-	var fields []string
-	if status.Details != nil {
-		for _, cause := range status.Details.Causes {
-			if cause.Field != "" {
-				fields = append(fields, cause.Field)
-			}
-		}
-	}
-	return fields
 }
 
 // immutableRemedy returns the remedy for a field that the API server never changes. It deletes only objects
@@ -244,4 +230,18 @@ func Trimmed(text string) string {
 		return strings.ToValidUTF8(text[:limit], "") + "…"
 	}
 	return text
+}
+
+// causesOf returns the fields that an API server names in an error.
+func causesOf(err error) (fields []string) {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return nil
+	}
+	for _, cause := range status.Status().Details.Causes {
+		if cause.Field != "" {
+			fields = append(fields, cause.Field)
+		}
+	}
+	return fields
 }

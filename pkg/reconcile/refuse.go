@@ -365,20 +365,6 @@ func (s *search) named(paths []string) *search {
 	return &named
 }
 
-// causesOf returns the fields that an API server names in an error.
-func causesOf(err error) (fields []string) {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) || status.Status().Details == nil {
-		return nil
-	}
-	for _, cause := range status.Status().Details.Causes {
-		if cause.Field != "" {
-			fields = append(fields, cause.Field)
-		}
-	}
-	return fields
-}
-
 // hasManagers reports whether an object has managedFields, which an object from a watch may lack.
 func hasManagers(object map[string]any) bool {
 	metadata, _ := object["metadata"].(map[string]any)

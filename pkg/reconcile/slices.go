@@ -123,8 +123,3 @@ func (r *Reconciler) Collect(ctx context.Context, application types.NamespacedNa
 	}
 	return after, nil
 }
-
-// nameOf returns the key of an Application.
-func nameOf(app *v1alpha1.Application) types.NamespacedName {
-	return types.NamespacedName{Namespace: app.Namespace, Name: app.Name}
-}

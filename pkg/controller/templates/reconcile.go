@@ -11,7 +11,6 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
@@ -97,7 +96,7 @@ func (t *Templates) hold(ctx context.Context, kind *kind, app *v1alpha1.Applicat
 // select it. It returns nil if the Application does not belong to the custom resource, and the unchanged Application
 // if there is nothing to write.
 func (t *Templates) takeExisting(ctx context.Context, desired *v1alpha1.Application, seen *template.Seen) (*v1alpha1.Application, error) {
-	app, err := t.client.GetApplication(ctx, keyOf(desired))
+	app, err := t.client.GetApplication(ctx, cluster.KeyOf(desired))
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +159,7 @@ func (t *Templates) write(ctx context.Context, app, desired *v1alpha1.Applicatio
 	if ops == nil {
 		return nil, nil
 	}
-	return t.client.PatchApplication(ctx, keyOf(app), ops, template.FieldManager)
+	return t.client.PatchApplication(ctx, cluster.KeyOf(app), ops, template.FieldManager)
 }
 
 // refuse reports whether the existing Application cannot belong to the custom resource. It records the
@@ -233,11 +232,6 @@ func decoded(value map[string]any) (map[string]any, error) {
 		return nil, err
 	}
 	return manifest.DecodeJSON(raw)
-}
-
-// keyOf returns the key of an Application, which is also that of its custom resource.
-func keyOf(app *v1alpha1.Application) types.NamespacedName {
-	return types.NamespacedName{Namespace: app.Namespace, Name: app.Name}
 }
 
 // requestTimeout limits one request.
