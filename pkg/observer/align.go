@@ -19,6 +19,7 @@ func align(desired, live []any, taken []bool) (pairs []int, whole []bool) {
 	for i := range pairs {
 		pairs[i] = -1
 	}
+	// An equal beginning and an equal end are paired first. Then the quadratic step only sees the part that changed.
 	take := func(i, k int) { pairs[i], whole[i], taken[k] = k, true, true }
 	first := 0
 	for first < min(len(desired), len(live)) && Completes(live[first], desired[first]) {
@@ -30,6 +31,7 @@ func align(desired, live []any, taken []bool) (pairs []int, whole []bool) {
 		end, liveEnd = end-1, liveEnd-1
 		take(end, liveEnd)
 	}
+	// In a longer part, elements match by position only.
 	if (end-first)*(liveEnd-first) <= maxAligned {
 		for _, pair := range commonSubsequence(desired[first:end], live[first:liveEnd]) {
 			take(first+pair[0], first+pair[1])
@@ -44,6 +46,7 @@ func align(desired, live []any, taken []bool) (pairs []int, whole []bool) {
 func (l *List) heldIn(t *kinds.Node, desired []any) []any {
 	held := slices.Clone(desired)
 	for i := range min(len(held), len(l.Elements)) {
+		// A change of a free field in the live list must not prevent the match.
 		if of, some := restrict(l.Elements[i], t.Elem(), held[i]); some {
 			held[i] = of
 		}
@@ -85,6 +88,8 @@ func commonSubsequence(desired, live []any) (pairs [][2]int) {
 		}
 	}
 	for i, k := 0, 0; i < len(desired) && k < len(live); {
+		// The walk prefers a pair to a skip if both are equally long. Therefore the first of several equal live
+		// elements is taken.
 		switch {
 		case covers[i][k] && longest[i][k] == longest[i+1][k+1]+1:
 			pairs = append(pairs, [2]int{i, k})

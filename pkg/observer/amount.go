@@ -22,6 +22,7 @@ func compareAmounts(a, b any) (int, bool) {
 	if !ok || xIsPercentage != yIsPercentage {
 		return 0, false
 	}
+	// Two integers are compared without the conversion to quantities.
 	if i, isInt := integer(a); isInt {
 		if j, bothInt := integer(b); bothInt {
 			return cmp.Compare(i, j), true
@@ -40,6 +41,8 @@ func SameAmount(a, b any) bool {
 // take it minutes.
 var amountForm = regexp.MustCompile(`^[+-]?[0-9.]{1,32}([eE][+-]?[0-9]{1,2}|[KMGTPE]i|[numkMGTPE])?$`)
 
+// amountOf parses a number, or a string in the syntax of a quantity or a percentage. The amount of a percentage is
+// the number before the sign. ok is false for all other values, and for more than 32 digits.
 func amountOf(v any) (amount resource.Quantity, isPercentage, ok bool) {
 	text, isText := v.(string)
 	if isText {

@@ -28,13 +28,15 @@ func closeOver(n *Node, value any) {
 	}
 }
 
-// KeepServerKeys adds the keys that appeared in the response to the controller's own write to the kept keys
-// of closed maps and lists. added reports whether the response added the value at a path. KeepServerKeys reports
-// whether it added any key.
+// KeepServerKeys adds the keys that appeared in the response to the controller's own write to the kept keys of closed
+// maps and lists. added reports whether the response added the value at a path. KeepServerKeys reports whether it
+// added any key. It changes the schema, which must be a copy: see Schema.Raisable.
 func (e *schemaTree) KeepServerKeys(t *kinds.Node, desired, answer map[string]any, added func(*Path) bool) bool {
 	return keepAnswer(e.Root, t, nil, desired, answer, added)
 }
 
+// keepAnswer applies KeepServerKeys to a node and everything below it. It pairs list elements of the response with
+// those of the desired state.
 func keepAnswer(n *Node, t *kinds.Node, path *Path, desired, answer any, added func(*Path) bool) bool {
 	kept := false
 	switch n.Shape {
@@ -85,6 +87,8 @@ func (e *schemaTree) KeepKeys(t *kinds.Node, desired map[string]any, before *Sch
 	}
 }
 
+// keepKeys copies the kept keys of before to n, and to the nodes below it. List elements correspond if they have the
+// same identity in desired and previous.
 func keepKeys(n, before *Node, t *kinds.Node, desired, previous any) {
 	if n.Shape == before.Shape && n.Keys != nil && before.Keys != nil {
 		for _, name := range before.Keys.Kept {
@@ -114,8 +118,8 @@ func keepKeys(n, before *Node, t *kinds.Node, desired, previous any) {
 	}
 }
 
-// Closed returns a copy of the schema in which every map with free keys, and every list to which other clients
-// can add elements, is closed, except for metadata.
+// Closed returns a copy of the schema in which every map with free keys, and every list to which other clients can
+// add elements, is closed, except for metadata.
 func (e *Schema) Closed(t *kinds.Node) *Schema {
 	closed := e.Copy()
 	closeFree(closed.Root, t)

@@ -10,7 +10,8 @@ func controlExample(elements int) string {
 	return fmt.Sprintf("{%s: %d, %s: 0}", KeyMinLength, elements, KeyMaxLength)
 }
 
-// control reads the dictionary that ends a list with that many elements.
+// control reads the dictionary that ends a list with that many elements. It never returns nil. KeyCurrentLength is
+// ignored, because only a projection has it. sequence reads KeyKeys.
 func (p *parser) control(path *Path, m map[string]any, elements int) *List {
 	list := &List{Min: p.length(path, m, KeyMinLength), Max: p.length(path, m, KeyMaxLength)}
 	for _, name := range sortedKeys(m) {
@@ -33,6 +34,7 @@ func (p *parser) control(path *Path, m map[string]any, elements int) *List {
 	return list
 }
 
+// length reads a required list length. It returns 0 after an error.
 func (p *parser) length(path *Path, m map[string]any, name string) int {
 	v, ok := m[name]
 	if !ok {
@@ -47,6 +49,7 @@ func (p *parser) length(path *Path, m map[string]any, name string) int {
 	return int(n)
 }
 
+// mapKeys reads the list-map keys, in their order. It returns nil after an error.
 func (p *parser) mapKeys(path *Path, raw any) []string {
 	l, ok := raw.([]any)
 	if !ok || len(l) == 0 {

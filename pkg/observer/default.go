@@ -23,6 +23,8 @@ func DefaultEntry(object manifest.Object) *Schema {
 		}
 	}
 	if isLoadBalancer(object) {
+		// A field below status is only recorded in the status of the Application, which lists the address of a
+		// Service.
 		entry.Root.set("status", chain("loadBalancer", "ingress"))
 	}
 	return entry
@@ -46,7 +48,8 @@ func (e *Schema) Typed(t *kinds.Node) *Schema {
 	return &typed
 }
 
-// typedNode returns the node with a leaf for everything that is one value by its type.
+// typedNode returns the node with a leaf for everything that is one value by its type. It does not change n, whose
+// unchanged parts the result shares.
 func typedNode(n *Node, t *kinds.Node) *Node {
 	if n.Shape == Map && t.IsOneValue() || n.Shape == Sequence && len(n.List.Elements) > 0 && !n.List.ByIdentity(t) {
 		return plainLeaf
@@ -76,6 +79,7 @@ func typedBelow(n *Node, t *kinds.Node, root bool) *Node {
 		return node
 	case Sequence:
 		node := n
+		// A maximum of 0 marks a list that is open already.
 		if t.IsOpen() && n.List.Max != 0 {
 			node = n.open()
 		}
@@ -119,6 +123,7 @@ func unbind(n *Node) {
 // Align makes the elements of lists without keys match as in a default schema: see List.Aligned.
 func (e *schemaTree) Align() { e.Root = alignedNode(e.Root) }
 
+// alignedNode returns a copy of a node in which all lists are aligned. It copies leaves, too.
 func alignedNode(n *Node) *Node {
 	c := *n
 	if n.List != nil {
@@ -136,6 +141,8 @@ func alignedNode(n *Node) *Node {
 	return &c
 }
 
+// defaultMetadata returns the default schema of the metadata of an object: without the name and the fields of the API
+// server. Its lists have no maximum.
 func defaultMetadata(v any) *Node {
 	m, _ := v.(map[string]any)
 	node := &Node{Shape: Map, Fields: make([]Field, 0, len(m))}
@@ -151,6 +158,8 @@ func defaultMetadata(v any) *Node {
 	return node
 }
 
+// defaultNode returns a node that observes all of a value. Each list has the length of the value as minimum and
+// maximum, and is aligned. The nodes are not shared, except for plainLeaf.
 func defaultNode(v any) *Node {
 	switch v := v.(type) {
 	case map[string]any:
@@ -173,6 +182,7 @@ func defaultNode(v any) *Node {
 	}
 }
 
+// isLoadBalancer reports whether an object is a Service whose manifest requests a load balancer.
 func isLoadBalancer(object manifest.Object) bool {
 	if object.ID.Group != "" || object.ID.Kind != "Service" {
 		return false

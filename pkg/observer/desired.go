@@ -2,10 +2,10 @@ package observer
 
 import "holdfast.dev/holdfast/pkg/kinds"
 
-// Desired returns the desired state of a resource before hooks: a copy of the manifest, with the previous
-// desired value of every observed path that the manifest does not set. previous can be nil. For a default
-// schema, it returns the manifest itself, because such a schema observes only fields that the manifest sets
-// and never learns.
+// Desired returns the desired state of a resource before hooks: a copy of the manifest, with the previous desired
+// value of every observed path that the manifest does not set. previous can be nil, and is not changed. For a default
+// schema, it returns the manifest itself, because such a schema observes only fields that the manifest sets and never
+// learns.
 // Source: docs/semantics.md, "Desired state".
 func (e *Schema) Desired(t *kinds.Node, content, previous map[string]any) map[string]any {
 	if e.Default {
@@ -19,6 +19,8 @@ func (e *Schema) Desired(t *kinds.Node, content, previous map[string]any) map[st
 	return desired
 }
 
+// carryMap adds the observed previous values that a map lacks to it. root is true for the map of the object, whose
+// status is never held.
 func carryMap(node *Node, t *kinds.Node, want, previous map[string]any, root bool) {
 	for _, f := range node.Fields {
 		if root && isStatus(f.Name) {
@@ -39,7 +41,8 @@ func carryMap(node *Node, t *kinds.Node, want, previous map[string]any, root boo
 	}
 }
 
-// carry adds previous values to a value that the manifest sets.
+// carry adds previous values to a value that the manifest sets. If both have different types, the manifest's value is
+// unchanged.
 func carry(node *Node, t *kinds.Node, want, previous any) any {
 	switch node.Shape {
 	case Map:
@@ -58,6 +61,9 @@ func carry(node *Node, t *kinds.Node, want, previous any) any {
 	return want
 }
 
+// carryList adds previous values to the elements of a list, and appends previous elements. A previous element that
+// matches no element of want was learned, or has left the manifest. It is kept while the schema has a further element
+// for it.
 func carryList(list *List, t *kinds.Node, want, previous []any) []any {
 	used := make([]bool, len(previous))
 	for i, k := range list.Identities(t, want, previous) {
@@ -79,10 +85,10 @@ func carryList(list *List, t *kinds.Node, want, previous []any) []any {
 	return want
 }
 
-// Learn adds live values to desired, at observed paths whose value is not known yet. It changes desired and
-// reports whether it learned anything. It never overwrites a known value. It learns nothing with a default
-// schema, because all values of that are known. manifest is the part of desired that was not learned, or
-// nil if that is unknown.
+// Learn adds live values to desired, at observed paths whose value is not known yet. It changes desired and reports
+// whether it learned anything. It never overwrites a known value. It learns nothing with a default schema, because
+// all values of that are known. manifest is the part of desired that was not learned, or nil if that is unknown. The
+// learned values are copies, so desired does not share them with live.
 func (e *Schema) Learn(t *kinds.Node, desired, manifest, live map[string]any) bool {
 	if e.Default {
 		return false
@@ -93,6 +99,7 @@ func (e *Schema) Learn(t *kinds.Node, desired, manifest, live map[string]any) bo
 	return learnMap(e.Root, t, desired, manifest, live, true)
 }
 
+// learnMap adds live values to a map. written is the manifest's part of it; nil if the manifest does not set the map.
 func learnMap(node *Node, t *kinds.Node, desired, written, live map[string]any, root bool) bool {
 	learned := false
 	for _, f := range node.Fields {
@@ -120,6 +127,8 @@ func learnMap(node *Node, t *kinds.Node, desired, written, live map[string]any, 
 	return learned
 }
 
+// learn adds live values below a known value. It returns the value, which for a list can be a longer one, and reports
+// whether it learned anything. Values of different types are unchanged.
 func learn(node *Node, t *kinds.Node, known, written, live any) (any, bool) {
 	switch node.Shape {
 	case Map:
@@ -140,8 +149,9 @@ func learn(node *Node, t *kinds.Node, known, written, live any) (any, bool) {
 	return known, false
 }
 
-// learnList adds live values to a list. It does not add an element while an element of the manifest is
-// missing, because the live element may be the missing one, with another key.
+// learnList adds live values to a list. It does not add an element while an element of the manifest is missing,
+// because the live element may be the missing one, with another key. It changes the elements of known, and returns
+// the list, to which it may have appended.
 func learnList(list *List, t *kinds.Node, known, written, live []any) (any, bool) {
 	learned := false
 	p := list.Pair(t, known, live, len(written))

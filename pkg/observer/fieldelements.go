@@ -7,7 +7,8 @@ import (
 	"holdfast.dev/holdfast/pkg/kinds"
 )
 
-// elements applies the rest of a path to elements of the manifest's list.
+// elements applies the rest of a path to elements of the manifest's list. It replaces *node, and does not change the
+// previous node, which other schemas may share. A list without held elements, and without keys, becomes nil.
 func (c *fieldCompiler) elements(node **Node, p cursor, steps []pathStep) {
 	l, _ := p.value.([]any)
 	indices, err := elementsOf(p, l, steps[0])
@@ -25,6 +26,7 @@ func (c *fieldCompiler) elements(node **Node, p cursor, steps []pathStep) {
 	labels := seq.List.Labels(p.t, l)
 	opened := false
 	for _, i := range indices {
+		// A placeholder keeps the index of each element that no path matches.
 		for len(seq.List.Elements) <= i {
 			seq.List.Elements = append(seq.List.Elements, &Node{Shape: Map})
 		}
@@ -81,6 +83,7 @@ func elementsOf(p cursor, l []any, step pathStep) ([]int, error) {
 	switch {
 	case step.bracket == "":
 		return nil, fmt.Errorf("%s is a list: write %[1]s[0] for one element, or %[1]s[*] for all", p.path)
+	// In a set, the brackets can contain the value without =, such as finalizers[a/b].
 	case (err != nil || rest != "") && p.t != nil && p.t.List == kinds.Set:
 		name = elementName{keys: []elementKey{{value: scalarOf(step.bracket)}}}
 	case err != nil || rest != "":
@@ -98,6 +101,7 @@ func elementsOf(p cursor, l []any, step pathStep) ([]int, error) {
 			found = append(found, i)
 		}
 	}
+	// #2 selects the second of the elements with these keys. Without a number, the path matches all of them.
 	if name.nth > 1 {
 		found = found[min(name.nth-1, len(found)):min(name.nth, len(found))]
 	}
@@ -107,6 +111,7 @@ func elementsOf(p cursor, l []any, step pathStep) ([]int, error) {
 	return nil, noElement(p.path, step, labels)
 }
 
+// upTo returns the integers from 0 to n-1.
 func upTo(n int) []int {
 	all := make([]int, n)
 	for i := range all {
@@ -115,7 +120,8 @@ func upTo(n int) []int {
 	return all
 }
 
-// matches reports whether an element has the keys in a name, or equals the value in it.
+// matches reports whether an element has the keys in a name, or equals the value in it. An omitted key has its
+// default, if t is known. Values that print alike are equal, so [port=80] also matches the string "80".
 func (n elementName) matches(element any, t *kinds.Node) bool {
 	m, isMap := element.(map[string]any)
 	for _, key := range n.keys {
@@ -135,8 +141,9 @@ func (n elementName) matches(element any, t *kinds.Node) bool {
 	return true
 }
 
-// ValueAt returns the value at a path in an object, and whether it exists. It finds a list element by its
-// keys, so a path of the manifest also works for a live list in another order.
+// ValueAt returns the value at a path in an object, and whether it exists. It finds a list element by its keys, so a
+// path of the manifest also works for a live list in another order. Among several elements with the same keys, it
+// takes the first.
 func ValueAt(object map[string]any, path *Path) (any, bool) {
 	if path == nil {
 		return object, object != nil
@@ -153,6 +160,7 @@ func ValueAt(object map[string]any, path *Path) (any, bool) {
 	return v, ok
 }
 
+// elementIn returns the element of a list to which the last path element refers, by its keys or its position.
 func elementIn(list any, path *Path) (any, bool) {
 	l, _ := list.([]any)
 	name, _, err := parseElement(path.Label()[1:])
@@ -166,9 +174,9 @@ func elementIn(list any, path *Path) (any, bool) {
 	return elementAt(l, i), i >= 0
 }
 
-// closeList ends a list in which paths matched elements. It keeps the lengths as they are written, and
-// removes a list without elements, lengths and keys. It removes written placeholders at the end only if a
-// path released something.
+// closeList ends a list of a written schema in which paths matched elements. It keeps the lengths as they are
+// written, and removes a list without elements, lengths and keys. It removes written placeholders at the end only if
+// a path released something. opened reports whether a path released an element.
 func (c *fieldCompiler) closeList(node **Node, seq *Node, opened bool) {
 	if opened {
 		seq.List.Elements = withoutPlaceholders(seq.List.Elements, 0)

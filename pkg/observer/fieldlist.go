@@ -4,7 +4,7 @@ import (
 	"fmt"
 )
 
-// Fields is an item of spec.fields: the fields of some resources to hold.
+// Fields is an item of spec.fields: the fields of some resources to hold. Compile reads it and does not change it.
 type Fields struct {
 	// Position is the index in spec.fields.
 	Position int
@@ -17,11 +17,12 @@ type Fields struct {
 	// Leave and Restore are also paths of free fields. They specify what happens when these fields are
 	// released.
 	Leave, Restore []*FieldPath
-	OnlyHold       bool
+	// OnlyHold is true if only the fields in Hold are held. It has no effect if Hold contains AllFields.
+	OnlyHold bool
 	// Profiles lists the rules of the cluster administrator. They are applied before the paths of the item,
 	// to all fields that the manifest sets.
 	Profiles []ProfilePath
-	// said maps an index in Hold to its rule or closed map: a leaf with a rule, or a map with keys.
+	// said maps an index in Hold to its rule, type or closed map: see AddRule. It is nil without any.
 	said map[int]*Node
 }
 
@@ -65,14 +66,15 @@ type ProfilePath struct {
 	Profile, Because string
 }
 
-// profileTarget is a field that a path matches. by is the path of a profile, or nil for a path of the user.
+// profileTarget is a field that a path matches. path is in the syntax of Path.String. by is the path of a profile, or
+// nil for a path of the user.
 type profileTarget struct {
 	path string
 	free bool
 	by   *ProfilePath
 }
 
-// releasedPath is a field that a path of an item releases.
+// releasedPath is a field that a path of an item releases. path is in the syntax of Path.String.
 type releasedPath struct {
 	path string
 	as   Released

@@ -2,8 +2,8 @@ package observer
 
 import "holdfast.dev/holdfast/pkg/manifest"
 
-// Named returns the canonical paths of the fields in an object that a path matches. It returns an error if
-// the path matches none. A path without wildcards matches at most one field.
+// Named returns the canonical paths of the fields in an object that a path matches. It returns an error if the path
+// matches none. A path without wildcards matches several fields if several list elements have the keys in it.
 func Named(object manifest.Object, path *FieldPath, in Context) ([]string, error) {
 	f := &Fields{Kind: object.ID.Kind, Name: object.ID.Name, OnlyHold: true, Hold: []*FieldPath{path}}
 	c := &fieldCompiler{fields: f, object: object, t: in.Type, live: in.Live, work: in.Work, currentPath: currentPath{rule: fieldRule{path: path}}}

@@ -41,6 +41,7 @@ func (c *fieldCompiler) elsewhere() string {
 		}
 	})
 	for _, path := range paths {
+		// The user has probably omitted the beginning, such as replicas for spec.replicas.
 		if strings.HasSuffix(path, "."+typed) {
 			return ": did you mean " + path + "?"
 		}

@@ -19,7 +19,9 @@ const maxFieldPath = 4096
 // contain an element: its keys, its value, its position, or * for all. The manifest, or the kind,
 // determines whether brackets refer to a map or a list.
 type FieldPath struct {
-	text  string
+	// text is the path as the user wrote it. Messages contain it.
+	text string
+	// steps is never empty.
 	steps []pathStep
 }
 
@@ -97,6 +99,7 @@ func bracketStep(text string) (pathStep, string, error) {
 			if i == 0 {
 				return pathStep{}, "", errors.New("[] contains neither a key nor an element")
 			}
+			// A key in double quotes is literal, even if it contains *.
 			var key string
 			if text[0] == '"' && json.Unmarshal([]byte(text[:i]), &key) == nil {
 				return pathStep{name: key}, text[i+1:], nil
@@ -111,7 +114,8 @@ func bracketStep(text string) (pathStep, string, error) {
 func (p *FieldPath) String() string { return p.text }
 
 // CheckNames returns an error for the first path element that objects of a kind are known not to have, and how many
-// elements are before it.
+// elements are before it. A nil kind is unknown, and has any fields. Without an error, it returns the number of path
+// elements.
 func (p *FieldPath) CheckNames(kind *kinds.Node) (depth int, err error) {
 	for i, step := range p.steps {
 		switch isList := kind != nil && kind.List != ""; {
@@ -130,7 +134,7 @@ func (p *FieldPath) CheckNames(kind *kinds.Node) (depth int, err error) {
 }
 
 // DefaultFor returns the value that the API server sets if the field is absent in an object of the kind. It returns
-// false if the schema of the kind does not define it.
+// false if the schema of the kind does not define it. An unquoted key in brackets at the end has no default.
 func (p *FieldPath) DefaultFor(kind *kinds.Node) (any, bool) {
 	last := len(p.steps) - 1
 	for _, step := range p.steps[:last] {
@@ -147,6 +151,7 @@ func (s pathStep) below(kind *kinds.Node) *kinds.Node {
 	return kind.Field(s.key())
 }
 
+// stepsText returns path elements in the syntax of a path.
 func stepsText(steps []pathStep) string {
 	var text strings.Builder
 	for _, step := range steps {

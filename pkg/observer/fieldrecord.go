@@ -32,8 +32,8 @@ func (e *schemaSource) NamesInFields(path string) bool {
 	})
 }
 
-// ForManifest returns the default schema for other content of its object, without the fields that
-// spec.fields releases.
+// ForManifest returns the default schema for other content of its object, without the fields that spec.fields
+// releases. It is the schema after hooks, and for a previous manifest.
 func (e *Schema) ForManifest(object manifest.Object) *Schema {
 	if e.fields == nil {
 		return DefaultEntry(object)
@@ -49,6 +49,7 @@ func (e *Schema) Recorded(t *kinds.Node, before *Schema, previous map[string]any
 	if e.fields == nil && before.Root.observesAll(previous) {
 		return previous
 	}
+	// A leaf observes everything. It applies if the new schema releases no fields.
 	now := &Node{Shape: Leaf}
 	if e.fields != nil {
 		now = e.ForManifest(manifest.Object{ID: e.ID, APIVersion: e.APIVersion, Content: previous}).Root
@@ -96,6 +97,7 @@ func (n *Node) child(name string) *Node {
 	return n
 }
 
+// element returns the node for a list element, or nil if the element is free. A leaf holds all elements.
 func (n *Node) element(i int) *Node {
 	switch {
 	case n.Shape != Sequence:
@@ -106,7 +108,8 @@ func (n *Node) element(i int) *Node {
 	return nil
 }
 
-// observedByBoth returns the part of a value that two nodes observe. It returns false if there is none.
+// observedByBoth returns the part of a value that two nodes observe. It returns false if there is none. The result
+// shares single values with value, but no maps or lists.
 func observedByBoth(a, b *Node, t *kinds.Node, value any) (any, bool) {
 	if a == nil || b == nil || a.Rule.releases() || b.Rule.releases() {
 		return nil, false

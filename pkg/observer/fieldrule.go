@@ -24,6 +24,7 @@ var ruleTexts = map[string]string{
 // AddRule adds a rule, or the keys of a closed map, to a path of hold. If they are invalid, it returns the
 // validation errors and removes the path.
 func (f *Fields) AddRule(item int, said map[string]any) []*FieldPathError {
+	// The parser is the one of schemas, so that both forms of a rule have the same limits and messages.
 	p, rule := &parser{secret: f.Kind == "Secret"}, &Rule{}
 	var node *Node
 	for _, name := range sortedKeys(said) {
@@ -71,7 +72,7 @@ func (f *Fields) AddRule(item int, said map[string]any) []*FieldPathError {
 	return faults
 }
 
-// node returns the node of a path with a rule or a type.
+// node returns the node of a path with a rule or a type. A set has no elements yet: see declareSet.
 func (r *Rule) node() *Node {
 	switch r.Type {
 	case setText:
@@ -90,13 +91,14 @@ func (r *Rule) besideKeys() string {
 	return "closes a map, and has a rule for one value: use a path for each"
 }
 
+// ruledField is a field that got a rule. judgeRules checks the manifest's value when all paths are applied.
 type ruledField struct {
 	by   fieldRule
 	rule *Rule
 	p    cursor
 }
 
-// endRuled applies the rule, or the closed keys, at the field that the path matches.
+// endRuled applies the rule, type, or closed keys, at the field that the path matches.
 func (c *fieldCompiler) endRuled(node **Node, p cursor) {
 	said := c.rule.said
 	if said.Shape == Map {
@@ -188,7 +190,9 @@ func emptyContainer(p cursor) *Node {
 	return nil
 }
 
-// freeKeys adds the keys that the path releases to the free keys of a closed map.
+// freeKeys adds the keys that the path releases to the free keys of a closed map. Otherwise, the closed map would
+// remove them. A path that ends at the key adds the key or pattern itself. A path below a key adds the key if nothing
+// in it is held any longer.
 func (c *fieldCompiler) freeKeys(m *Node, names []string, steps []pathStep) {
 	if m.Keys == nil || !c.rule.free {
 		return
@@ -202,6 +206,7 @@ func (c *fieldCompiler) freeKeys(m *Node, names []string, steps []pathStep) {
 			more = append(more, name)
 		}
 	}
+	// The keys may be shared with the parsed rule.
 	keys := m.Keys.copy()
 	for _, key := range more {
 		if !slices.Contains(keys.Free, key) {
@@ -215,7 +220,8 @@ func (c *fieldCompiler) freeKeys(m *Node, names []string, steps []pathStep) {
 	m.Keys = keys
 }
 
-// judgeRules reports manifest values that violate their own rules.
+// judgeRules reports manifest values that violate their own rules. It runs last, because a longer path can replace or
+// release a field with a rule.
 func (c *fieldCompiler) judgeRules(entry *Schema) {
 	around := NewRuleContext(func() map[string]any { return entry.Object(nil, c.object.Content, c.object.Content) })
 	for _, r := range c.ruled {

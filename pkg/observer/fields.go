@@ -10,17 +10,19 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// fieldRule is one path of a spec.fields item or of a profile.
+// fieldRule is one path of a spec.fields item or of a profile. It is never changed.
 type fieldRule struct {
 	path *FieldPath
 	free bool
-	// freed is the list that contains the path, if the path is free.
+	// freed is the list that contains the path, if the path is free. It is empty for a path of a profile.
 	freed Released
-	item  int
-	said  *Node        // nil for a path without a rule
-	by    *ProfilePath // nil for a path of the item
+	// item is the index in that list, or in Fields.Profiles.
+	item int
+	said *Node        // nil for a path without a rule
+	by   *ProfilePath // nil for a path of the item
 }
 
+// list returns the name of the list in spec.fields that contains the path. Do not call it for a path of a profile.
 func (r fieldRule) list() string {
 	if r.free {
 		return string(r.freed)
@@ -87,8 +89,11 @@ type Context struct {
 	Written *Schema
 	// Type is the type of its kind, and Published the type that the API server publishes for it.
 	Type, Published *kinds.Node
-	Live            map[string]any
-	// Work is the remaining number of fields that the paths can visit; nil: no limit.
+	// Live is the live object, or nil if it is unknown. A path is valid if the live object has the field. A field
+	// that only a client can still set is a warning.
+	Live map[string]any
+	// Work is the remaining number of fields that the paths can visit; nil: no limit. It is shared by all objects of
+	// an Application, and Compile reduces it.
 	Work *int
 	// ProfileWork is the same for the paths of profiles.
 	ProfileWork *int
@@ -105,6 +110,7 @@ const MostFieldWork = 1_000_000
 func (f *Fields) Compile(object manifest.Object, in Context) CompileResult {
 	c := &fieldCompiler{fields: f, object: object, t: in.Type, live: in.Live, keepsLengths: in.Written != nil, isShared: in.Shared}
 	root := f.base(object, in)
+	// Each path changes the tree that the previous paths have made, so the last one that matches a field decides.
 	for _, rule := range f.rules() {
 		if !rule.free && rule.path.isAll() {
 			c.judgeAll(rule, in.Written)
@@ -152,7 +158,7 @@ func (f *Fields) base(object manifest.Object, in Context) *Node {
 	return &Node{Shape: Map}
 }
 
-// fieldCompiler applies the paths of an item, one after the other.
+// fieldCompiler applies the paths of an item, one after the other. It is used for one object.
 type fieldCompiler struct {
 	fields *Fields
 	object manifest.Object
@@ -160,8 +166,9 @@ type fieldCompiler struct {
 	live   map[string]any
 	out    CompileResult
 	more   bool // the schema holds a field that the manifest does not set
-	work   *int
-	ruled  []ruledField
+	// work is the remaining work for the current path: of the item, or of the profiles. nil means no limit.
+	work  *int
+	ruled []ruledField
 	// isShared is true for a shared object, of which no list has bounds.
 	isShared bool
 	// keepsLengths is true for a user's schema, which sets its own list lengths.
@@ -173,7 +180,7 @@ type fieldCompiler struct {
 	currentPath
 }
 
-// currentPath is the path that is being applied.
+// currentPath is the path that is being applied. Compile resets it for each path.
 type currentPath struct {
 	rule   fieldRule
 	named  []*Path // the fields that the current path matches
@@ -229,25 +236,30 @@ func (c *fieldCompiler) judge() {
 	}
 }
 
-// wrongPath is the error of a path that is invalid for every resource.
+// wrongPath is the error of a path that is invalid for every resource. Other errors mean only that this resource has
+// no such field.
 type wrongPath struct{ error }
 
-// cursor is the position that a path has reached: in the manifest, in the type of the kind, and in the type
-// that the API server publishes.
+// cursor is the position that a path has reached: in the manifest, in the type of the kind, and in the type that the
+// API server publishes. The published type is only used to find out whether a name exists, because the API server can
+// be newer than the built-in types.
 type cursor struct {
+	// value is the manifest's value. set is false if the manifest does not set it; value is nil then.
 	value        any
 	set          bool
 	t, published *kinds.Node
 	path         *Path
 }
 
+// field returns the cursor for a field of a map.
 func (p cursor) field(name string) cursor {
 	m, _ := p.value.(map[string]any)
 	v, set := m[name]
 	return cursor{v, set, p.t.Field(name), p.published.Field(name), p.path.Field(name)}
 }
 
-// isList reports whether the value is a list. next is the path element that follows.
+// isList reports whether the position is a list: by the manifest's value, or else by the type. If both are unknown,
+// next, the path element that follows, determines it.
 func (p cursor) isList(next pathStep) bool {
 	switch {
 	case p.set:
@@ -259,7 +271,8 @@ func (p cursor) isList(next pathStep) bool {
 	return p.path != nil && next.isElement()
 }
 
-// applyAt applies a path to a node: it adds or removes leaves. The node is nil if nothing is held there.
+// applyAt applies a path to a node: it adds or removes leaves. The node is nil if nothing is held there. It replaces
+// *node and does not change the node itself, which a shared schema may contain.
 func (c *fieldCompiler) applyAt(node **Node, p cursor, steps []pathStep) {
 	if c.charge(1) {
 		return
@@ -332,13 +345,15 @@ func (c *fieldCompiler) applyField(node **Node, p cursor) {
 	}
 }
 
+// miss records why the path matches nothing here. The first reason is kept, because it is the one of the first
+// branch.
 func (c *fieldCompiler) miss(err error) {
 	if c.why == nil {
 		c.why = err
 	}
 }
 
-// keys applies the rest of a path to fields of a map.
+// keys applies the rest of a path to fields of a map. A map in which nothing is held any longer becomes nil.
 func (c *fieldCompiler) keys(node **Node, p cursor, steps []pathStep) {
 	names, err := c.names(p, steps[0])
 	if err != nil {
@@ -416,6 +431,7 @@ func (c *fieldCompiler) name(p cursor, m map[string]any, name string) ([]string,
 		return nil, wrongPath{fmt.Errorf("%s belongs to the API server and cannot be observed", path)}
 	case identifies(p.path, name) && name != "namespace":
 		return nil, wrongPath{fmt.Errorf("%s identifies the resource: it is neither held nor free", path)}
+	// A name is valid if any source knows it, or if the type is unknown.
 	case set, live, !p.t.Forbids(name), p.published != nil && !p.published.Forbids(name):
 		return []string{name}, nil
 	}
@@ -430,6 +446,7 @@ func identifies(parent *Path, name string) bool {
 	return isMetadata(parent) && (name == "name" || name == "namespace" || serverOwned(name))
 }
 
+// isMetadata reports whether a path is the metadata of the object, and not of a Pod template.
 func isMetadata(path *Path) bool {
 	return path != nil && path.Parent() == nil && path.Name() == "metadata"
 }

@@ -7,16 +7,19 @@ import (
 	"holdfast.dev/holdfast/pkg/kinds"
 )
 
-// elementKeys reads the identity of a list element: the values of its keys, or the element itself in a set.
+// elementKeys reads the identity of a list element: the values of its keys, or the element itself in a set, which has
+// no keys.
 type elementKeys struct {
-	keys     []string
+	keys []string
+	// defaults maps a key to its value in elements that omit it, such as protocol to TCP. It can be nil.
 	defaults map[string]any
-	// observed lists the keys that every observed element observes, if these are some of the keys but not
-	// all.
+	// observed lists the keys that every observed element observes, if these are some of the keys but not all. It is
+	// nil otherwise, and if all keys identify the elements: see List.AllKeys.
 	observed []string
 }
 
-// identifier returns nil if only the position identifies elements.
+// identifier returns nil if only the position identifies elements. The keys of the schema override those of the kind.
+// t can be nil.
 func (l *List) identifier(t *kinds.Node) *elementKeys {
 	id := &elementKeys{keys: l.Keys}
 	switch {
@@ -59,7 +62,8 @@ func (l *List) observedKeys(keys []string) []string {
 	return observed
 }
 
-// Observes reports whether a node holds a field of a map to one value.
+// Observes reports whether a node holds a field of a map to one value. A leaf holds all fields. A field with a rule
+// is not held to one value.
 func (n *Node) Observes(name string) bool {
 	child := n.Field(name)
 	return n.Shape == Leaf || child != nil && child.Rule == nil
@@ -82,6 +86,7 @@ func (d *elementKeys) key(element any, keys []string) string {
 	return strings.Join(texts, "\x00")
 }
 
+// keyOf returns the comparable value of a key, or of its default: see textOf.
 func (d *elementKeys) keyOf(m map[string]any, name string) string {
 	v, given := m[name]
 	if !given {
@@ -90,6 +95,7 @@ func (d *elementKeys) keyOf(m map[string]any, name string) string {
 	return textOf(v, given)
 }
 
+// textOf returns a scalar in comparable form, or "-" if it is absent or not a scalar. keyText never returns "-".
 func textOf(v any, given bool) string {
 	text, ok := keyText(v)
 	if !given || !ok {
@@ -106,8 +112,8 @@ func wholeText(element any) string {
 	return textOf(element, true)
 }
 
-// text returns the keys of an element as patterns match them: the value of its key, or all values with commas
-// between them.
+// text returns the keys of an element as patterns match them: the value of its key, or all values with commas between
+// them. It returns "" for an element without all its keys.
 func (d *elementKeys) text(element any) string {
 	if !d.whole(element) {
 		return ""
@@ -201,7 +207,8 @@ func (d *elementKeys) match(want, have []any, taken []bool) []int {
 	return pairs
 }
 
-// matchCompleted pairs the maps and lists without a partner, in order, with those that complete them.
+// matchCompleted pairs the maps and lists without a partner, in order, with those that complete them. It gives up
+// after maxAligned comparisons.
 func matchCompleted(want, have []any, pairs []int, taken []bool) {
 	compared := 0
 	for i, element := range want {
@@ -222,6 +229,8 @@ func matchCompleted(want, have []any, pairs []int, taken []bool) {
 
 // matchBy pairs the elements without a partner by some keys. It returns how many elements of want remain.
 func (d *elementKeys) matchBy(keys []string, want, have []any, pairs []int, taken []bool) (left int) {
+	// first maps keys to the first remaining element with them; next chains the others. So repeated keys take linear
+	// time.
 	first := make(map[string]int, len(have))
 	next := make([]int, len(have)) // the next element with the same keys
 	for k := len(have) - 1; k >= 0; k-- {
@@ -288,7 +297,7 @@ func (d *elementKeys) alignRepeated(want, have []any, pairs []int, taken []bool)
 	}
 }
 
-// distinct reports whether the keys distinguish all elements.
+// distinct reports whether the keys distinguish all elements. Elements without a key count as equal.
 func (d *elementKeys) distinct(list []any, keys []string) bool {
 	seen := make(map[string]bool, len(list))
 	for _, element := range list {

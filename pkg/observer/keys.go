@@ -59,6 +59,7 @@ func matchesKey(pattern, name string) bool {
 	return strings.HasSuffix(name, parts[len(parts)-1])
 }
 
+// raw returns the keys in the form of a schema. Empty lists are omitted, because the parser rejects them.
 func (k *Keys) raw() map[string]any {
 	m := map[string]any{}
 	for name, list := range map[string][]string{"hold": k.Hold, "free": k.Free, "kept": k.Kept} {
@@ -74,6 +75,8 @@ func (k *Keys) raw() map[string]any {
 	return m
 }
 
+// copy returns a copy whose Kept can be changed. It shares Hold and Free, which are never changed in place. It
+// accepts nil.
 func (k *Keys) copy() *Keys {
 	if k == nil {
 		return nil

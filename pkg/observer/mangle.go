@@ -19,6 +19,8 @@ func (e *Schema) WithHookChanges(before, after manifest.Object) *Schema {
 	return grown
 }
 
+// extendMap observes the fields of a map that hooks added or changed. It changes node, which must be a copy. A field
+// that hooks removed remains observed.
 func extendMap(node *Node, before, after map[string]any, root bool) {
 	for _, name := range sortedKeys(after) {
 		if root && (name == "apiVersion" || name == "kind") {
@@ -40,8 +42,8 @@ func extendMap(node *Node, before, after map[string]any, root bool) {
 	}
 }
 
-// newNode returns a node for a value that hooks changed. If both values are maps, or both are lists, it
-// observes nothing yet. Otherwise it observes the whole new value.
+// newNode returns a node for a value that hooks changed. If both values are maps, or both are lists, it observes
+// nothing yet: extend adds the differences. Otherwise it observes the whole new value.
 func newNode(before, after any) *Node {
 	_, wasMap := before.(map[string]any)
 	_, isMap := after.(map[string]any)
@@ -55,6 +57,7 @@ func newNode(before, after any) *Node {
 	}
 	node := defaultNode(after)
 	if node.Shape == Sequence {
+		// A user's schema sets no bounds for a list that only hooks set.
 		node.List.Min, node.List.Max = 0, 0
 	}
 	return node
@@ -100,6 +103,7 @@ func extendList(list *List, before, after []any) {
 	if list.Max == 0 {
 		return
 	}
+	// The maximum as the user wrote it, before earlier hooks raised it.
 	written := list.Max - list.Raised
 	list.Max = max(list.Max+max(0, len(after)-len(before)), len(list.Elements))
 	list.Raised = list.Max - written

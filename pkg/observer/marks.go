@@ -2,8 +2,8 @@ package observer
 
 import "maps"
 
-// WithMetadata returns the schema with more leaves in metadata, by field (labels, annotations) and key. It
-// does not change the schema. The result shares all other nodes with it.
+// WithMetadata returns the schema with more leaves in metadata, by field (labels, annotations) and key. The values of
+// marks are not used. It does not change the schema. The result shares all other nodes with it.
 func (e *Schema) WithMetadata(marks map[string]map[string]string) *Schema {
 	marked := *e
 	marked.Root = e.Root.shallow()
@@ -23,8 +23,8 @@ func (e *Schema) WithMetadata(marks map[string]map[string]string) *Schema {
 	return &marked
 }
 
-// HasRoomForMarks reports whether WithMetadata only adds leaves to the schema, without replacing any node
-// of it.
+// HasRoomForMarks reports whether WithMetadata only adds leaves to the schema, without replacing any node of it. A
+// leaf over all labels or annotations contains the tracking metadata instead.
 func (e *schemaTree) HasRoomForMarks() bool {
 	metadata := e.Root.Field("metadata")
 	if metadata == nil || metadata.Shape != Map {
@@ -69,6 +69,7 @@ func MarkedObject(object map[string]any, marks map[string]map[string]string) map
 // SameFields reports whether two schemas observe the same fields, regardless of list lengths.
 func (e *schemaTree) SameFields(other *Schema) bool { return sameFields(e.Root, other.Root) }
 
+// sameFields compares two nodes and everything below them. It ignores list lengths, and the keys of closed maps.
 func sameFields(a, b *Node) bool {
 	if a.Shape != b.Shape || len(a.Fields) != len(b.Fields) || !a.Rule.same(b.Rule) || (a.Keys == nil) != (b.Keys == nil) {
 		return false

@@ -37,6 +37,7 @@ func Assign(entries []*Schema, objects []manifest.Object) ([]*Schema, error) {
 				own.namespace = ""
 			}
 			assigned[k], from[k] = own, i
+			// A closed map also holds the keys of the manifest, so they must be checked like its other fields.
 			closeOver(own.Root, objects[k].Content)
 			c.manifest = NewRuleContext(func() map[string]any { return own.Object(nil, objects[k].Content, objects[k].Content) })
 			c.fields(nil, own.Root, objects[k].Content)
@@ -82,9 +83,11 @@ type checker struct {
 	position int
 	name     string
 	faults   []error
+	// manifest evaluates the CEL rules against the manifest's values.
 	manifest *RuleContext
 }
 
+// fault adds a validation error at a path, and returns it, so that the caller can set Late.
 func (c *checker) fault(path *Path, format string, args ...any) *ValidationError {
 	f := &ValidationError{Entry: c.position, Name: c.name, Path: path.String(), Message: fmt.Sprintf(format, args...)}
 	c.faults = append(c.faults, f)
@@ -140,6 +143,7 @@ func (c *checker) leaf(path *Path, node *Node, value any, set bool) {
 	}
 }
 
+// fields checks the fields of a map. metadata has no node check of its own, because a schema always has it.
 func (c *checker) fields(path *Path, node *Node, m map[string]any) {
 	for _, f := range node.Fields {
 		if path == nil && f.Name == "metadata" {

@@ -41,7 +41,8 @@ const (
 	Sequence
 )
 
-// Node is one node of an observer schema.
+// Node is one node of an observer schema. Schemas share nodes, so a node is changed only by the function that made or
+// copied it.
 type Node struct {
 	Shape  NodeType
 	Fields []Field // of a Map, sorted by name
@@ -55,7 +56,7 @@ type Node struct {
 // plainLeaf is shared by leaves without a rule. Leaves are never changed, only replaced.
 var plainLeaf = &Node{Shape: Leaf}
 
-// Field is a named child of a Map node.
+// Field is a named child of a Map node. Node is never nil: a field that is not observed has no Field.
 type Field struct {
 	Name string
 	Node *Node
@@ -63,6 +64,8 @@ type Field struct {
 
 // List is the schema of a list.
 type List struct {
+	// Elements observe the elements of the desired list with the same indices, and then live elements that are still
+	// unknown. A placeholder is a free element: see Node.IsPlaceholder.
 	Elements []*Node
 	// Min and Max limit the live length; if Max is 0, there is no upper limit.
 	Min, Max int
@@ -78,10 +81,10 @@ type List struct {
 	Open bool
 	// AllKeys makes elements match by all keys, not only by the observed ones.
 	AllKeys bool
-	// Known is the number of elements that the list had when its surplus was accepted: see
-	// Schema.KeepSurplus. It is 0 unless Max exceeds len(Elements) for that reason.
+	// Known is the number of elements that the list had when its surplus was accepted: see Schema.KeepSurplus. It is
+	// 0 unless Max exceeds len(Elements) for that reason. It is not part of the JSON form.
 	Known int
-	// Raised is the amount by which hooks raised Max.
+	// Raised is the amount by which hooks raised Max. It is not part of the JSON form.
 	Raised int
 }
 
@@ -96,7 +99,7 @@ func (n *Node) Field(name string) *Node {
 	return n.Fields[i].Node
 }
 
-// set adds or replaces a child.
+// set adds or replaces a child, and keeps the order by name.
 func (n *Node) set(name string, child *Node) {
 	i, ok := slices.BinarySearchFunc(n.Fields, name, func(f Field, name string) int {
 		return strings.Compare(f.Name, name)
@@ -115,7 +118,7 @@ func (n *Node) IsPlaceholder() bool { return n.Shape == Map && len(n.Fields) == 
 // IsHeld reports whether a node is a leaf without a rule.
 func (n *Node) IsHeld() bool { return n.Shape == Leaf && n.Rule == nil }
 
-// raw returns the node as a JSON value.
+// raw returns the node as a new JSON value, which the parser reads as an equal node.
 func (n *Node) raw() any {
 	switch n.Shape {
 	case Map:
@@ -147,6 +150,7 @@ func (n *Node) raw() any {
 	return LeafText
 }
 
+// control returns the control dictionary of the list. Numbers are int64, as in decoded JSON.
 func (l *List) control() map[string]any {
 	c := map[string]any{KeyMinLength: int64(l.Min), KeyMaxLength: int64(l.Max)}
 	if len(l.Keys) > 0 {
@@ -162,7 +166,7 @@ func (l *List) control() map[string]any {
 	return c
 }
 
-// copy returns a deep copy that shares the leaves.
+// copy returns a deep copy that shares the leaves, which are never changed.
 func (n *Node) copy() *Node {
 	if n.Shape == Leaf {
 		return n
@@ -190,7 +194,7 @@ type Schema struct {
 	// ID of the resource; Namespace is empty in a parsed schema that sets none.
 	ID         manifest.ID
 	APIVersion string
-	// Position is the index in spec.observerSchema, for a schema that the user wrote there.
+	// Position is the index in spec.observerSchema, for a schema that the user wrote there. It is 0 for others.
 	Position int
 	schemaTree
 	// Default is true for a schema that was derived from the manifest and holds nothing else.
@@ -203,14 +207,15 @@ type Schema struct {
 	schemaSource
 }
 
-// schemaTree has the nodes of a schema.
+// schemaTree has the nodes of a schema. Its methods need nothing else.
 type schemaTree struct {
 	// Root observes the fields, without apiVersion, kind and metadata.name, which identify the object.
 	Root *Node
 }
 
-// schemaSource has the sources of a schema.
+// schemaSource has the sources of a schema. They are not part of its JSON form, so a schema in the status has none.
 type schemaSource struct {
+	// freed lists the fields whose leaf is FreeText in a schema that the user wrote.
 	freed []*Path
 	// fields and kind are the sources of a schema that was made from spec.fields. overWritten is true if the
 	// paths were applied to a schema that the user wrote.
@@ -224,7 +229,7 @@ type schemaSource struct {
 	released []releasedPath
 }
 
-// Raw returns the schema as a JSON object, in the form of the status and of files.
+// Raw returns the schema as a JSON object, in the form of the status and of files. The caller can change the result.
 func (e *Schema) Raw() map[string]any {
 	raw, _ := e.Root.raw().(map[string]any)
 	raw["apiVersion"] = e.APIVersion
@@ -241,7 +246,7 @@ func (e *Schema) Raw() map[string]any {
 	return raw
 }
 
-// Copy returns a deep copy.
+// Copy returns a deep copy. It shares only leaves and the sources, which are never changed.
 func (e *Schema) Copy() *Schema {
 	c := *e
 	c.Root = e.Root.copy()
@@ -291,6 +296,7 @@ func serverOwned(name string) bool {
 	}, name)
 }
 
+// hasControlKey reports whether a map in a schema is a control dictionary. In a manifest, it is a part of a schema.
 func hasControlKey(m map[string]any) bool {
 	for name := range m {
 		if isControlKey(name) {
@@ -300,6 +306,7 @@ func hasControlKey(m map[string]any) bool {
 	return false
 }
 
+// texts returns the paths in the form of String; nil for none.
 func texts(paths []*Path) []string {
 	var all []string
 	for _, path := range paths {
@@ -308,6 +315,7 @@ func texts(paths []*Path) []string {
 	return all
 }
 
+// isControlKey reports whether a key belongs only in a control dictionary. KeyKeys can also be in a map.
 func isControlKey(name string) bool {
 	switch name {
 	case KeyMinLength, KeyMaxLength, KeyCurrentLength, KeyMapKeys:
@@ -316,6 +324,7 @@ func isControlKey(name string) bool {
 	return false
 }
 
+// describeShape returns the type of a value for messages. It never contains the value, which can be secret.
 func describeShape(v any) string {
 	switch v.(type) {
 	case map[string]any:
@@ -338,6 +347,7 @@ func (p *Path) Fields(of []Field) []Path {
 	return paths
 }
 
+// hasRules reports whether the node, or a node below it, has a rule.
 func (n *Node) hasRules() bool {
 	switch n.Shape {
 	case Map:

@@ -17,6 +17,8 @@ func DroppedNulls(sent, stored []any) []string {
 	return lost
 }
 
+// findLost appends the paths of the nulls in sent that stored lacks. kubectl keeps nulls in lists, so only fields of
+// maps can be lost.
 func findLost(path *Path, sent, stored any, lost *[]string) {
 	switch s := sent.(type) {
 	case map[string]any:
@@ -37,6 +39,7 @@ func findLost(path *Path, sent, stored any, lost *[]string) {
 	}
 }
 
+// withoutNulls returns a copy without the null fields of maps, at any depth. Nulls in lists are kept.
 func withoutNulls(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -67,6 +70,7 @@ func ReplaceNulls(entry map[string]any) map[string]any {
 			continue
 		}
 		replaced[name] = replaceNulls(value)
+		// A name that is null must remain invalid, and not become the name "observed".
 		if metadata, ok := replaced[name].(map[string]any); ok && name == "metadata" {
 			if given, has := entry[name].(map[string]any)["name"]; has {
 				metadata["name"] = given
@@ -76,6 +80,8 @@ func ReplaceNulls(entry map[string]any) map[string]any {
 	return replaced
 }
 
+// replaceNulls returns a copy of a value in a schema with LeafText for each null. It returns dictionaries of rules
+// and lengths unchanged, because null is not a leaf in them.
 func replaceNulls(v any) any {
 	switch v := v.(type) {
 	case nil:

@@ -7,12 +7,14 @@ import (
 	"holdfast.dev/holdfast/pkg/kinds"
 )
 
-// Pairing matches the elements of a schema list with live elements.
+// Pairing matches the elements of a schema list with live elements. It retains both lists, which must not change
+// while it is used.
 // Source: docs/semantics.md, "Lists".
 type Pairing struct {
-	// Live has the index in the live list for each schema element, or -1.
+	// Live has the index in the live list for each schema element, or -1. No live element is used twice.
 	Live []int
-	// Want has the index in the live list for each element of the desired list, observed or not.
+	// Want has the index in the live list for each element of the desired list, observed or not; -1 for a missing
+	// one.
 	Want []int
 	// Surplus lists live elements with the same keys as an observed element that already has a live
 	// element. They are in live order.
@@ -25,7 +27,8 @@ type Pairing struct {
 	// Warning describes elements that have the same keys, or is "".
 	Warning string
 
-	whole         []bool // see IsWhole
+	whole []bool // see IsWhole
+	// id is nil if only the position, or first the value, identifies elements.
 	id            *elementKeys
 	desired, live []any
 	wantNth       []int // see elementKeys.occurrences
@@ -63,6 +66,8 @@ func (l *List) Pair(t *kinds.Node, desired, live []any, own int) Pairing {
 		p.Want = p.id.match(desired, live, taken)
 		p.Surplus = p.id.surplus(l, &p, taken)
 	}
+	// The first schema elements describe the elements of the desired list. Further ones take the remaining live
+	// elements.
 	p.Live = make([]int, len(l.Elements))
 	missing := copy(p.Live, p.Want) < len(p.Live) && l.misses(p.Want, own)
 	next := 0
@@ -93,7 +98,7 @@ func (l *List) misses(want []int, own int) bool {
 	return false
 }
 
-// byPosition pairs elements by their position.
+// byPosition pairs elements by their position, and sets taken for the live elements in pairs.
 func (l *List) byPosition(desired, live []any, taken []bool) []int {
 	pairs := make([]int, len(desired))
 	for i := range pairs {
@@ -112,7 +117,8 @@ func (l *List) inserted(i int, desired, live []any) bool {
 	return isNew && !Covers(live[i], desired[i])
 }
 
-// IsWhole reports whether the live element of element i of an aligned list completes all its held fields.
+// IsWhole reports whether the live element of element i of an aligned list completes all its held fields. It returns
+// false for lists that are not aligned.
 func (p *Pairing) IsWhole(i int) bool { return i < len(p.whole) && p.whole[i] }
 
 // Free returns the indices of the live elements that match no schema element, in order.
@@ -172,7 +178,8 @@ func (p *Pairing) KeyText(k int) string {
 	return p.id.text(p.live[k])
 }
 
-// Repeats reports whether another element, desired or live, has the same keys as a desired element.
+// Repeats reports whether another element, desired or live, has the same keys as a desired element. Only live
+// elements in Surplus count.
 func (p *Pairing) Repeats(i int) bool {
 	if p.id == nil || i >= len(p.desired) {
 		return false
@@ -191,8 +198,8 @@ func (p *Pairing) Repeats(i int) bool {
 	return len(p.repeated) > 0 && p.repeated[p.id.key(p.desired[i], p.id.keys)]
 }
 
-// Differing returns the keys that distinguish the elements of the desired list and that have different
-// values in a and b.
+// Differing returns the keys that distinguish the elements of the desired list and that have different values in a
+// and b. These are the observed keys, if they suffice. It returns nil without keys.
 func (p *Pairing) Differing(a, b any) []string {
 	if p.id == nil {
 		return nil
@@ -208,13 +215,13 @@ func (p *Pairing) Differing(a, b any) []string {
 	return slices.DeleteFunc(slices.Clone(p.apart), func(key string) bool { return p.id.keyOf(x, key) == p.id.keyOf(y, key) })
 }
 
-// Alike reports whether two elements have the same keys.
+// Alike reports whether two elements have the same keys. It returns false if the position identifies elements.
 func (p *Pairing) Alike(a, b any) bool {
 	return p.id != nil && p.id.key(a, p.id.keys) == p.id.key(b, p.id.keys)
 }
 
-// Identities returns, for each element of a, the index in b of the element with the same identity, or -1.
-// Without keys, elements are identified by position.
+// Identities returns, for each element of a, the index in b of the element with the same identity, or -1. Without
+// keys, elements are identified by position. It changes neither list.
 func (l *List) Identities(t *kinds.Node, a, b []any) []int {
 	id := l.identifier(t)
 	if id != nil {
@@ -289,7 +296,8 @@ func Same(t *kinds.Node, a, b any) bool {
 	return Equal(a, b)
 }
 
-// surplus finds the remaining live elements that have the keys of an observed element, and adds a warning.
+// surplus finds the remaining live elements that have the keys of an observed element, and adds a warning. It sets
+// taken for them, so that they match no other schema element.
 func (d *elementKeys) surplus(l *List, p *Pairing, taken []bool) []Surplus {
 	if !d.repeats(p.live, taken) {
 		return nil
@@ -308,6 +316,7 @@ func (d *elementKeys) surplus(l *List, p *Pairing, taken []bool) []Surplus {
 		}
 		taken[k] = true
 		found = append(found, Surplus{Live: k, Of: i})
+		// One warning for each list is enough, because the elements can be many.
 		if p.Warning == "" {
 			p.Warning = fmt.Sprintf("elements %d and %d of the live list are both %s: only the first is held, and the second gets the same values until it is removed",
 				p.Want[i], k, d.label(element, 1, k))

@@ -54,9 +54,10 @@ func ParseAll(raw []map[string]any) ([]*Schema, error) {
 	return entries, errors.Join(faults...)
 }
 
-// Freed returns the paths of the fields that are released by name.
+// Freed returns the paths of the fields that are released by name: their leaf is FreeText.
 func (e *schemaSource) Freed() []string { return texts(e.freed) }
 
+// parseEntry parses the schema of one resource. It never returns nil. The nodes of invalid fields are missing.
 func parseEntry(position int, raw map[string]any) (*Schema, []error) {
 	p := &parser{position: position, name: nameOf(raw), secret: raw["kind"] == "Secret"}
 	entry := p.identity(raw)
@@ -89,7 +90,7 @@ func parseEntry(position int, raw map[string]any) (*Schema, []error) {
 	return entry, p.faults
 }
 
-// nameOf returns the kind and name of a schema for messages, as far as the schema has them.
+// nameOf returns the kind and name of a schema for messages. It returns "" if the schema has neither.
 func nameOf(raw map[string]any) string {
 	kind, _ := raw["kind"].(string)
 	metadata, _ := raw["metadata"].(map[string]any)
@@ -97,14 +98,17 @@ func nameOf(raw map[string]any) string {
 	return shorten(strings.TrimSpace(kind + " " + name))
 }
 
+// parser reads one schema, and collects all its validation errors.
 type parser struct {
 	position int
 	name     string
 	secret   bool // an invalid value can be a secret
 	faults   []error
-	freed    []*Path
+	// freed lists the fields whose leaf is FreeText.
+	freed []*Path
 }
 
+// fault adds a validation error. A nil path is the whole schema.
 func (p *parser) fault(path *Path, format string, args ...any) {
 	p.faults = append(p.faults, &ValidationError{
 		Entry: p.position, Name: p.name, Path: path.String(), Message: fmt.Sprintf(format, args...),
@@ -142,7 +146,8 @@ func (p *parser) text(parent *Path, m map[string]any, name string) string {
 	return s
 }
 
-// metadata reads the observed fields of metadata.
+// metadata reads the observed fields of metadata. It returns nil if metadata is not a map. The value of the namespace
+// identifies the resource, and is not a leaf.
 func (p *parser) metadata(raw any) *Node {
 	m, ok := raw.(map[string]any)
 	if !ok {
@@ -175,6 +180,8 @@ func (p *parser) metadata(raw any) *Node {
 	return node
 }
 
+// node reads the value of a field or list element. It returns nil if nothing is observed there: the value is invalid
+// or free, or a map without leaves. depth counts the levels from the object.
 func (p *parser) node(path *Path, raw any, depth int) *Node {
 	if depth > maxDepth {
 		p.fault(nil, "nested deeper than %d levels", maxDepth)
@@ -204,7 +211,7 @@ func (p *parser) node(path *Path, raw any, depth int) *Node {
 	return nil
 }
 
-// mapping reads a map. It returns nil if the map has keys and observes none of them.
+// mapping reads a map. It returns nil if the map has keys and observes none of them. An empty map is a placeholder.
 func (p *parser) mapping(path *Path, m map[string]any, depth int) *Node {
 	node := &Node{Shape: Map}
 	for _, name := range sortedKeys(m) {
@@ -226,6 +233,8 @@ func (p *parser) mapping(path *Path, m map[string]any, depth int) *Node {
 	return node
 }
 
+// sequence reads a list, and the control dictionary at its end. It returns nil only for an empty list. Without a
+// control dictionary, it adds an error and reads the elements anyway, to report all errors at once.
 func (p *parser) sequence(path *Path, l []any, depth int) *Node {
 	if len(l) == 0 {
 		p.fault(path, "is an empty list: its last element must be a control dictionary, such as %s", controlExample(0))
@@ -257,6 +266,8 @@ func (p *parser) sequence(path *Path, l []any, depth int) *Node {
 	return &Node{Shape: Sequence, List: list, Keys: closed}
 }
 
+// describe describes an invalid value in a message. For a Secret, it names only the type, because a user may have
+// copied a value into the schema.
 func (p *parser) describe(v any) string {
 	if p.secret {
 		return describeShape(v)
@@ -264,7 +275,8 @@ func (p *parser) describe(v any) string {
 	return describe(v)
 }
 
-// foldStringData moves the stringData of a Secret's schema to data, where the API server stores it.
+// foldStringData moves the stringData of a Secret's schema to data, where the API server stores it. If both name a
+// key, the node of stringData has precedence, as its value has in the API server.
 func foldStringData(root *Node) {
 	text := root.Field("stringData")
 	if text == nil {

@@ -1,6 +1,7 @@
 package observer
 
-// keys reads the keys that close a map.
+// keys reads the keys that close a map. It returns nil after an error. path is the path of KeyKeys, one below the
+// map.
 func (p *parser) keys(path *Path, raw any) *Keys {
 	k := p.keyLists(path, raw)
 	if text := noKeysFor(path.Parent()); text != "" {
@@ -22,6 +23,8 @@ func noKeysFor(path *Path) string {
 	return ""
 }
 
+// keyLists reads the lists of keys, without a check whether the map can be closed. kept occurs only in recorded
+// schemas.
 func (p *parser) keyLists(path *Path, raw any) *Keys {
 	m, ok := raw.(map[string]any)
 	if !ok || len(m) == 0 {
@@ -50,6 +53,7 @@ func (p *parser) keyLists(path *Path, raw any) *Keys {
 	return k
 }
 
+// keyPatterns reads a list of keys or patterns, within the limits of a closed map. It returns nil after an error.
 func (p *parser) keyPatterns(path *Path, raw any) []string {
 	l, ok := raw.([]any)
 	if !ok || len(l) == 0 || len(l) > maxKeyPatterns {

@@ -26,7 +26,7 @@ func ParsePath(text string) (*Path, error) {
 	return path, nil
 }
 
-// parseStep reads one path element and returns the rest of the string.
+// parseStep reads one path element and returns the rest of the string. text is not empty.
 func parseStep(parent *Path, text string) (*Path, string, error) {
 	switch {
 	case strings.HasPrefix(text, "['"):
@@ -49,7 +49,8 @@ func parseStep(parent *Path, text string) (*Path, string, error) {
 	return parent.Field(text[:end]), text[end:], nil
 }
 
-// quotedField reads key'] and returns the rest of the string.
+// quotedField reads key'] and returns the rest of the string. A backslash makes the next character literal. A quote
+// ends the key only before a bracket.
 func quotedField(text string) (name, rest string, err error) {
 	var b strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -66,12 +67,13 @@ func quotedField(text string) (name, rest string, err error) {
 	return "", "", fmt.Errorf("['%s is not closed by ']", text)
 }
 
-// elementName is the readable name of a list element.
+// elementName is the readable name of a list element, as brackets in a path contain it.
 type elementName struct {
+	// position is the index of an element without keys.
 	position int
 	// keys identify the element. A key without a name is the value of the element itself.
 	keys []elementKey
-	// nth distinguishes elements with the same keys: 2 is the second of them.
+	// nth distinguishes elements with the same keys: 2 is the second of them. 0 and 1 are not written.
 	nth int
 	// isWhole is true for an element of a set: keys are all its fields that are not empty.
 	isWhole bool
@@ -87,11 +89,14 @@ func wholeKeys(m map[string]any) (keys []elementKey) {
 	return keys
 }
 
+// elementKey is a key of a list element with its value. An omitted key has its default as value.
 type elementKey struct {
 	name  string
 	value any
 }
 
+// label returns the name with its brackets. parseElement reverses it, except for values that are not scalars outside
+// of a set.
 func (n elementName) label() string {
 	if len(n.keys) == 0 && !n.isWhole {
 		return positionLabel(n.position)
@@ -99,6 +104,7 @@ func (n elementName) label() string {
 	parts := make([]string, len(n.keys), len(n.keys)+1)
 	for i, key := range n.keys {
 		text := scalarText(key.value)
+		// Braces delimit the element of a set, so a string with braces is quoted.
 		if n.isWhole && strings.ContainsAny(text, "{}") && !isContainer(key.value) && text[0] != '"' {
 			text = keyName(text)
 		}
@@ -133,6 +139,7 @@ func parseElement(text string) (elementName, string, error) {
 			return n, "", err
 		}
 		n.keys = append(n.keys, key)
+		// #2 follows the last key. The comma before it must remain in rest.
 		if rest, more = strings.CutPrefix(after, ","); !n.isWhole && strings.HasPrefix(rest, "#") {
 			rest, more = after, false
 		}
@@ -235,6 +242,7 @@ func otherScalar(text string) (any, bool) {
 
 func positionLabel(i int) string { return "[" + strconv.Itoa(i) + "]" }
 
+// keyName returns a key in the syntax of a path. It quotes a key with other characters than a plain name.
 func keyName(name string) string {
 	if name == "" || manifest.IsPlain(name) {
 		return name
@@ -296,7 +304,8 @@ func sameStep(canonical, typed *Path) bool {
 	return true
 }
 
-// Position returns the index in the last path element. It returns false if the element has another name.
+// Position returns the index in the last path element, as it is written in the path. It returns false if the element
+// has another name.
 func (p *Path) Position() (int, bool) {
 	if !p.IsElement() {
 		return 0, false

@@ -7,7 +7,8 @@ import (
 	"holdfast.dev/holdfast/pkg/expression"
 )
 
-// rule reads the dictionary that replaces a leaf.
+// rule reads the dictionary that replaces a leaf. It never returns nil. After an error, and for ModeHold, the result
+// is a leaf without a rule.
 func (p *parser) rule(path *Path, m map[string]any) *Node {
 	before, rule := len(p.faults), &Rule{}
 	for _, name := range sortedKeys(m) {
@@ -33,6 +34,8 @@ func (p *parser) rule(path *Path, m map[string]any) *Node {
 	return node
 }
 
+// rulePart reads one key of a rule into rule, or adds an error. AddRule calls it with the keys of spec.fields,
+// translated.
 func (p *parser) rulePart(rule *Rule, path *Path, name string, value any) {
 	switch name {
 	case KeyMinimum:
@@ -80,8 +83,9 @@ func (r *Rule) conflict(minimum, maximum string) string {
 	return ""
 }
 
-// noRuleFor returns the reason why a field cannot have a rule, or cannot have this one. It returns "" if it
-// can.
+// noRuleFor returns the reason why a field cannot have a rule, or cannot have this one. It returns "" if it can. path
+// must not be the root.
+// Source: docs/semantics.md, "Rules for values".
 func (p *parser) noRuleFor(path *Path, rule *Rule) string {
 	chain := path.Chain()
 	root := chain[0].Name()
@@ -99,6 +103,7 @@ func (p *parser) noRuleFor(path *Path, rule *Rule) string {
 	return ""
 }
 
+// amount checks a bound. It keeps the notation of the user, because the bound can be written to the object.
 func (p *parser) amount(path *Path, value any) any {
 	if _, ok := compareAmounts(value, value); !ok {
 		p.fault(path, "must be a number, a quantity or a percentage, not %s", p.describe(value))
@@ -107,6 +112,7 @@ func (p *parser) amount(path *Path, value any) any {
 	return value
 }
 
+// oneOf checks a list of allowed values. It returns nil after an error.
 func (p *parser) oneOf(path *Path, value any) []any {
 	l, ok := value.([]any)
 	if !ok || len(l) == 0 {
@@ -119,6 +125,7 @@ func (p *parser) oneOf(path *Path, value any) []any {
 	return l
 }
 
+// expression reads a pattern or a CEL rule, and compiles it with check. what names it in messages.
 func (p *parser) expression(path *Path, value any, what string, check func(string) error) string {
 	text, ok := value.(string)
 	if !ok || text == "" {
@@ -131,6 +138,7 @@ func (p *parser) expression(path *Path, value any, what string, check func(strin
 	return text
 }
 
+// mode reads a mode. It translates the former name of ModeReport.
 func (p *parser) mode(path *Path, value any) Mode {
 	text, _ := value.(string)
 	if text == formerReport {

@@ -35,7 +35,8 @@ func PartialEntry(object manifest.Object, t *kinds.Node) *Schema {
 	return entry
 }
 
-// partialNode returns nil if there is nothing to observe.
+// partialNode returns the node that observes the scalars in a value. It returns nil if there is nothing to observe. A
+// manifest's own schema is one leaf.
 func partialNode(t *kinds.Node, v any) *Node {
 	switch v := v.(type) {
 	case map[string]any:
@@ -60,6 +61,7 @@ func partialNode(t *kinds.Node, v any) *Node {
 		list.ByValue = !list.ByIdentity(t) // computed before the list has elements, because their nodes do not exist yet
 		list.Elements = make([]*Node, len(v))
 		for i, element := range v {
+			// An element without scalars is a placeholder. An element of a set is held as a whole.
 			list.Elements[i] = cmp.Or(partialNode(t.Elem(), element), &Node{Shape: Map})
 			if t != nil && t.List == kinds.Set {
 				list.Elements[i] = plainLeaf
@@ -74,6 +76,7 @@ func partialNode(t *kinds.Node, v any) *Node {
 // that differs in one key belongs to another client.
 func (e *schemaTree) FindByAllKeys() { e.Root.findByAllKeys() }
 
+// findByAllKeys changes the lists below the node, which must not be shared.
 func (n *Node) findByAllKeys() {
 	for _, f := range n.Fields {
 		f.Node.findByAllKeys()
@@ -96,11 +99,14 @@ type Nameless struct {
 	Keys []string
 }
 
-// UnkeyedLists returns the lists in which the schema observes elements that only their position identifies.
+// UnkeyedLists returns the lists in which the schema observes elements that only their position identifies. content
+// is the manifest, whose elements must have all keys. The result is empty for a valid schema of a shared object.
 func (e *schemaTree) UnkeyedLists(t *kinds.Node, content map[string]any) []Nameless {
 	return e.Root.nameless(nil, t, content)
 }
 
+// nameless returns the unkeyed lists at and below a path. It does not look below a list without keys, because its
+// elements cannot be found.
 func (n *Node) nameless(path *Path, t *kinds.Node, content any) (found []Nameless) {
 	switch n.Shape {
 	case Leaf:
@@ -126,7 +132,8 @@ func (n *Node) nameless(path *Path, t *kinds.Node, content any) (found []Nameles
 	return found
 }
 
-// nameless returns the list if its elements have no keys, or the elements that lack a key.
+// nameless returns the list if its elements have no keys, or the elements that lack a key. A list of scalars is
+// identified by value.
 func (l *List) nameless(path *Path, t *kinds.Node, elements []any) (found []Nameless) {
 	id := l.identifier(t)
 	if id == nil {
@@ -150,6 +157,7 @@ func (l *List) nameless(path *Path, t *kinds.Node, elements []any) (found []Name
 // shared object: lists with bounds, and leaves over all labels, all annotations or all metadata.
 func (e *schemaTree) TruncatedLists() []string { return texts(e.Root.cuts(nil)) }
 
+// cuts returns the paths of bounded lists, closed lists, and leaves over metadata, at and below a path.
 func (n *Node) cuts(path *Path) (found []*Path) {
 	switch n.Shape {
 	case Leaf:
@@ -173,7 +181,8 @@ func (n *Node) cuts(path *Path) (found []*Path) {
 	return found
 }
 
-// IsKey reports whether a path leads to a key of the list element around it.
+// IsKey reports whether a path leads to a key of the list element around it. No Application claims these fields: see
+// "Several Applications share an object" in docs/semantics.md.
 func IsKey(path string) bool {
 	p, err := ParsePath(path)
 	if err != nil || p == nil || p.IsElement() || !p.Parent().IsElement() {
@@ -183,8 +192,9 @@ func IsKey(path string) bool {
 	return err == nil && !name.isWhole && slices.ContainsFunc(name.keys, func(key elementKey) bool { return key.name == p.Name() })
 }
 
-// In returns the index of the list element in the last path element, or -1, and the names of its keys. keys
-// is empty if the element is identified by its value or its position.
+// In returns the index of the list element in the last path element, or -1, and the names of its keys. keys is empty
+// if the element is identified by its value or its position. If the element is missing, keys are nil. The last path
+// element must be a list element.
 func (p *Path) In(t *kinds.Node, list []any) (index int, keys []string) {
 	name, _, err := parseElement(p.label[1:])
 	switch {
@@ -252,7 +262,9 @@ func (n elementName) names(id *elementKeys, element any) bool {
 	return true
 }
 
-// Leaves returns the paths of all fields that a schema holds in a desired state.
+// Leaves returns the paths of all fields that a schema holds in a desired state. A field with a rule counts even
+// without a value, but not with the modes seed and report, which never write to a live object. Fields of the status
+// do not count.
 func (e *schemaTree) Leaves(t *kinds.Node, desired map[string]any) []string {
 	var leaves []*Path
 	for _, f := range e.Root.Fields {
@@ -275,6 +287,7 @@ func (e *schemaTree) Empty(t *kinds.Node, desired map[string]any) []string {
 	return texts(found)
 }
 
+// empty appends the paths of empty maps and lists that the node observes.
 func (n *Node) empty(found []*Path, path *Path, t *kinds.Node, desired any) []*Path {
 	if n.Shape != Leaf && isEmptyTree(desired) {
 		found = append(found, path)
@@ -318,6 +331,7 @@ func isEmptyTree(v any) bool {
 // it, has a rule. Rules of list elements apply only to elements that exist.
 func (n *Node) claims() bool { return n.Shape != Sequence && n.hasRules() }
 
+// held appends the held fields at and below a path. If the types of node and value differ, the whole value is held.
 func (n *Node) held(leaves []*Path, path *Path, t *kinds.Node, desired any) []*Path {
 	if n.Rule != nil && (n.Rule.Mode == ModeSeed || n.Rule.Mode == ModeReport) {
 		return leaves // never written to a live object

@@ -29,7 +29,8 @@ func (p *Path) Element(label string, index int) *Path {
 	return &Path{parent: p, label: label, index: index, nth: -1}
 }
 
-// Desired sets the index of the list element in the desired list, and returns the path.
+// Desired sets the index of the list element in the desired list, and returns the path. Call it only for a new path,
+// because other paths may share this one.
 func (p *Path) Desired(nth int) *Path {
 	p.nth = nth
 	return p
@@ -38,8 +39,8 @@ func (p *Path) Desired(nth int) *Path {
 // DesiredIndex returns the index of the last path element in the desired list, or -1.
 func (p *Path) DesiredIndex() int { return p.nth }
 
-// Set sets the value of a field in a desired state. It adds missing maps above the field. List elements
-// above the field must exist.
+// Set sets the value of a field in a desired state. It adds missing maps above the field. List elements above the
+// field must exist. It does nothing if a value above the field has another type.
 func (p *Path) Set(desired map[string]any, value any) {
 	if m, ok := p.parent.lookup(desired).(map[string]any); ok {
 		m[p.field] = value
@@ -53,7 +54,8 @@ func (p *Path) Delete(desired map[string]any) {
 	}
 }
 
-// Of returns the value at the path in a desired state, or in another state with the same lists.
+// Of returns the value at the path in a desired state, or in another state with the same lists. It finds list
+// elements by DesiredIndex, and not by their keys.
 func (p *Path) Of(desired any) (value any, ok bool) {
 	if p == nil {
 		return desired, true
@@ -68,6 +70,8 @@ func (p *Path) Of(desired any) (value any, ok bool) {
 	return value, ok
 }
 
+// lookup returns the value at the path in a desired state. It adds each missing map on the way. It returns nil if a
+// value has another type, or a list element does not exist.
 func (p *Path) lookup(desired map[string]any) any {
 	if p == nil {
 		return desired
@@ -137,7 +141,8 @@ func (p *Path) write(b *strings.Builder) {
 	}
 }
 
-// Pointer returns the JSON Pointer (RFC 6901) of the path in the live object.
+// Pointer returns the JSON Pointer (RFC 6901) of the path in the live object. It is valid only if all list elements
+// in the path are live.
 func (p *Path) Pointer() string {
 	var b strings.Builder
 	p.point(&b)
@@ -173,7 +178,8 @@ func (p *Path) Live(live map[string]any) any {
 	return value
 }
 
-// Step is one path element in an object: a field of a map, or a list element with its value.
+// Step is one path element in an object: a field of a map, or a list element with its value. For a field, only Field
+// is set. For an element, Index is its live index.
 type Step struct {
 	Field     string
 	IsElement bool
@@ -187,6 +193,7 @@ func (p *Path) Steps(live map[string]any) []Step {
 	return steps
 }
 
+// steps returns the path elements, and the value at the path; nil if it does not exist.
 func (p *Path) steps(live any) ([]Step, any) {
 	if p == nil {
 		return nil, live

@@ -19,7 +19,8 @@ func (f *Fields) profileRules() []fieldRule {
 	return byPrecedence(rules)
 }
 
-// trace records which path matched which field, for ProfileOf.
+// trace records which path matched which field, for ProfileOf. Paths of the user are recorded, too, because they
+// override those of profiles.
 func (c *fieldCompiler) trace() {
 	if len(c.fields.Profiles) == 0 {
 		return
@@ -38,6 +39,7 @@ func (c *fieldCompiler) judgeProfile() {
 		c.warnOf(by, fmt.Sprintf("%s %s; the path is ignored", shorten(by.Path.text), c.why))
 		return
 	}
+	// A held field that the manifest lacks makes the schema more than a default schema: it learns.
 	for _, path := range c.learns {
 		c.more = c.more || path != nil
 	}
@@ -53,6 +55,7 @@ func (c *fieldCompiler) judgeProfile() {
 	}
 }
 
+// warnOf adds a warning that names the object and the profile.
 func (c *fieldCompiler) warnOf(by *ProfilePath, text string) {
 	c.out.Warnings = append(c.out.Warnings, fmt.Sprintf("%s: HoldProfile %s: %s", c.object.ID, by.Profile, text))
 }
@@ -68,7 +71,7 @@ func (e *schemaSource) ProfileOf(path string) *ProfilePath {
 	return nil
 }
 
-// Profiles returns the names of the profiles that decide about any field, in order.
+// Profiles returns the names of the profiles that decide about any field, sorted and without duplicates.
 func (e *schemaSource) Profiles() (names []string) {
 	for _, p := range e.profiled {
 		if by := e.ProfileOf(p.path); by != nil && by == p.by {

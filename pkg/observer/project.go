@@ -29,8 +29,9 @@ func (e *Schema) Project(t *kinds.Node, desired, live map[string]any) map[string
 	return projected
 }
 
-// Object returns the observed part of an object for the evaluation of rules. It includes the fields with
-// rules, lists without their lengths, and from the metadata name, namespace, labels and annotations.
+// Object returns the observed part of an object for the evaluation of rules. It includes the fields with rules, lists
+// without their lengths, and from the metadata name, namespace, labels and annotations. The labels and annotations
+// are not copied.
 func (e *Schema) Object(t *kinds.Node, desired, live map[string]any) map[string]any {
 	object, _ := projector{whole: true}.project(e.Root, t, desired, live).(map[string]any)
 	object["apiVersion"], object["kind"] = e.APIVersion, e.ID.Kind
@@ -54,6 +55,8 @@ func (e *Schema) Object(t *kinds.Node, desired, live map[string]any) map[string]
 // lengths.
 type projector struct{ whole bool }
 
+// project returns a copy of the observed part of a live value. If the types of node and value differ, it returns all
+// of the value, so that the status shows the wrong type.
 func (p projector) project(node *Node, t *kinds.Node, desired, live any) any {
 	switch node.Shape {
 	case Map:
@@ -74,6 +77,7 @@ func (p projector) project(node *Node, t *kinds.Node, desired, live any) any {
 		if !ok {
 			return Copy(live)
 		}
+		// A projection of a projection must keep the live length.
 		l, length := withoutLength(l)
 		want, _ := desired.([]any)
 		pairing := node.List.Pair(t, want, l, len(want))
@@ -81,6 +85,7 @@ func (p projector) project(node *Node, t *kinds.Node, desired, live any) any {
 		for i, k := range pairing.Live {
 			switch element := node.List.Elements[i]; {
 			case k < 0:
+			// An empty map keeps the index of the elements after it.
 			case element.IsPlaceholder():
 				out = append(out, map[string]any{})
 			default:

@@ -34,7 +34,8 @@ func (e *Schema) ReadBack(raw []byte) *Schema {
 // isOpenMap reports whether a node is a map to which other clients can add keys.
 func (n *Node) isOpenMap() bool { return n.Shape == Map && n.Keys == nil }
 
-// skipNode reports whether the JSON of a node follows.
+// skipNode reports whether the JSON of a node follows. It returns false for everything that a default schema cannot
+// have.
 func skipNode(n *Node, w *manifest.RawText) bool {
 	switch {
 	case n.IsHeld() && !n.Quantity:

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// freed returns the paths of the fields that are not held.
+// freed returns the paths of the fields that are not held, from all three lists.
 func (f *Fields) freed() (rules []fieldRule) {
 	for _, list := range [...]struct {
 		as    Released
@@ -29,8 +29,8 @@ func (c *fieldCompiler) release() {
 	}
 }
 
-// Released returns the list that releases a field, or "" if none does. If several paths match the field,
-// the last one decides.
+// Released returns the list that releases a field, or "" if none does. If several paths match the field, the last one
+// decides. It accepts a nil schema.
 func (e *Schema) Released(path string) Released {
 	if e == nil {
 		return ""

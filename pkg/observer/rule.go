@@ -72,7 +72,9 @@ type Rule struct {
 type RuleContext struct {
 	// Object returns the object. It is called when the first rule needs it.
 	Object func() map[string]any
+	// Budget is the remaining cost of all evaluations. Each one reduces it.
 	Budget int64
+	// object caches the result of Object.
 	object map[string]any
 }
 
@@ -81,6 +83,8 @@ func NewRuleContext(object func() map[string]any) *RuleContext {
 	return &RuleContext{Object: object, Budget: expression.Budget}
 }
 
+// holds evaluates a CEL rule for a value. It returns an error if the rule fails to evaluate, or the budget is used
+// up.
 func (a *RuleContext) holds(rule string, self any) (bool, error) {
 	if a.object == nil {
 		a.object = a.Object()
@@ -107,8 +111,8 @@ func (r *Rule) Allows(value any, around *RuleContext) bool {
 	return isAmount && below == 0
 }
 
-// below returns -1 for a value below the minimum, 1 for a value above the maximum, and 0 otherwise. It
-// returns false if the value cannot be compared with them.
+// below returns -1 for a value below the minimum, 1 for a value above the maximum, and 0 otherwise. It returns false
+// if the value cannot be compared with them. The number has no meaning then.
 func (r *Rule) below(value any) (int, bool) {
 	if r.Minimum != nil {
 		if c, ok := compareAmounts(value, r.Minimum); !ok || c < 0 {
@@ -123,8 +127,9 @@ func (r *Rule) below(value any) (int, bool) {
 	return 0, true
 }
 
-// Correction returns the value to which a value out of bounds is corrected: the nearest bound, or the
-// manifest's value. It returns false if there is neither. Both values can be missing.
+// Correction returns the value to which a value out of bounds is corrected: the nearest bound, or the manifest's
+// value. It returns false if there is neither. Both values can be missing. For a live value that cannot be compared
+// with the bounds, it returns the manifest's value, or else the fallback.
 func (r *Rule) Correction(live any, isLive bool, written any, isWritten bool) (any, bool) {
 	if r.Minimum == nil && r.Maximum == nil {
 		return written, isWritten
@@ -143,8 +148,8 @@ func (r *Rule) Correction(live any, isLive bool, written any, isWritten bool) (a
 	return r.Fallback()
 }
 
-// Fallback returns the value to write if neither the manifest nor the live object has one. It returns false
-// if the rule has no bounds.
+// Fallback returns the value to write if neither the manifest nor the live object has one: the minimum, or else the
+// maximum. It returns false if the rule has no bounds. It accepts nil.
 func (r *Rule) Fallback() (any, bool) {
 	if r == nil || len(r.Bounds()) == 0 {
 		return nil, false
@@ -152,7 +157,7 @@ func (r *Rule) Fallback() (any, bool) {
 	return r.Bounds()[0], true
 }
 
-// Bounds returns the values, other than the manifest's, to which a value can be corrected.
+// Bounds returns the values, other than the manifest's, to which a value can be corrected: the minimum first.
 func (r *Rule) Bounds() (bounds []any) {
 	for _, bound := range []any{r.Minimum, r.Maximum} {
 		if bound != nil {
@@ -186,7 +191,7 @@ func (r *Rule) String() string {
 	return amountText(r.Minimum) + " to " + amountText(r.Maximum)
 }
 
-// raw returns the rule as a JSON value.
+// raw returns the rule as a JSON value. Type is not part of it, because a node with a type has no rule.
 func (r *Rule) raw() map[string]any {
 	m := map[string]any{}
 	switch {
@@ -238,6 +243,7 @@ func (r *Rule) misses(value any, manifest *RuleContext) string {
 
 func isRuleKey(name string) bool { return slices.Contains(ruleKeys, name) }
 
+// hasRuleKey reports whether a map in a schema replaces a leaf. In a manifest, it is a part of a schema.
 func hasRuleKey(m map[string]any) bool {
 	for name := range m {
 		if isRuleKey(name) {

@@ -12,6 +12,7 @@ func (e *schemaTree) RuleItems(t *kinds.Node, content map[string]any) (items []m
 	return items
 }
 
+// ruleItems visits the rules at and below a path. value is the manifest's value there, or nil.
 func (n *Node) ruleItems(t *kinds.Node, path *Path, value any, visit func(*Path, map[string]any)) {
 	switch n.Shape {
 	case Leaf:
@@ -36,7 +37,8 @@ func (n *Node) ruleItems(t *kinds.Node, path *Path, value any, visit func(*Path,
 	}
 }
 
-// ruleParts returns the rule of a leaf with the keys that an item of hold has for it.
+// ruleParts returns the rule of a leaf with the keys that an item of hold has for it. It is empty for a leaf without
+// a rule and a type.
 func (n *Node) ruleParts() map[string]any {
 	raw, _ := n.raw().(map[string]any)
 	parts := map[string]any{}

@@ -25,8 +25,11 @@ func SpellingOf(t *kinds.Node, isTyped bool, want, live any) Spelling {
 	return speller{isTyped}.compare(t, want, live, false)
 }
 
+// speller compares two values. isTyped is true if want is the stored form, in which nothing is left to guess.
 type speller struct{ isTyped bool }
 
+// compare returns the worst result of all values below. inList is true below a list element, where the live map can
+// have more fields.
 func (s speller) compare(t *kinds.Node, want, live any, inList bool) Spelling {
 	switch want := want.(type) {
 	case map[string]any:
@@ -47,6 +50,7 @@ func (s speller) compare(t *kinds.Node, want, live any, inList bool) Spelling {
 	return Different
 }
 
+// fields compares two maps. Without types, an empty value of want can be absent in live.
 func (s speller) fields(t *kinds.Node, want, live map[string]any, inList bool) Spelling {
 	spelling := Respelled
 	for name, v := range want {
@@ -69,6 +73,7 @@ func (s speller) fields(t *kinds.Node, want, live map[string]any, inList bool) S
 	return spelling
 }
 
+// elements compares two lists of equal length. The order of sets and lists with keys has no effect.
 func (s speller) elements(t *kinds.Node, want, live []any) Spelling {
 	spelling := Respelled
 	for i, k := range (&List{}).Identities(t, want, live) {

@@ -21,8 +21,11 @@ func (e *Schema) FindSurplus(t *kinds.Node, desired, live map[string]any) bool {
 // raises reports whether the maxima of the schema are the lengths of the manifest's own lists.
 func (e *Schema) raises() bool { return e.Default || e.Follows }
 
+// raiser raises maxima. later is true for FindSurplus.
 type raiser struct{ later bool }
 
+// raise raises the maxima at and below a node, and reports whether it raised any. It changes the lists of the schema,
+// which must be a copy: see Schema.Raisable.
 func (r raiser) raise(node *Node, t *kinds.Node, desired, live any) bool {
 	raised := false
 	switch node.Shape {
@@ -42,6 +45,7 @@ func (r raiser) raise(node *Node, t *kinds.Node, desired, live any) bool {
 		if r.later {
 			length = len(list.Elements) + len(pairing.Free())
 		}
+		// A maximum of 0 permits any length.
 		if list.Max != 0 && length > list.Max {
 			list.Max, list.Known = length, len(list.Elements)
 			raised = true
@@ -63,6 +67,8 @@ func (e *Schema) KeepSurplus(t *kinds.Node, desired map[string]any, before *Sche
 	}
 }
 
+// keep copies the surplus of before to node, and to the nodes below it. Only lists with a maximum in both schemas
+// have one.
 func keep(node, before *Node, t *kinds.Node, desired, previous any) {
 	if node.Shape != before.Shape {
 		return

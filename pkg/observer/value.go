@@ -52,6 +52,8 @@ func equalLists(a, b []any) bool {
 	return true
 }
 
+// equalNumbers reports whether both values are numbers with the same value. It compares integers exactly, and others
+// as float64.
 func equalNumbers(a, b any) bool {
 	i, aInt := integer(a)
 	j, bInt := integer(b)
@@ -63,7 +65,7 @@ func equalNumbers(a, b any) bool {
 	return aNumber && bNumber && x == y
 }
 
-// integer returns the value of an integral number that fits into an int64.
+// integer returns the value of an integral number that fits into an int64. A float64 without a fraction is integral.
 func integer(v any) (int64, bool) {
 	switch v := v.(type) {
 	case int64:
@@ -81,6 +83,7 @@ func integer(v any) (int64, bool) {
 	return 0, false
 }
 
+// float returns a number as float64. An integer beyond 53 bits loses precision.
 func float(v any) (float64, bool) {
 	switch v := v.(type) {
 	case int64:
@@ -96,8 +99,9 @@ func float(v any) (float64, bool) {
 	return 0, false
 }
 
-// Covers reports whether live has everything that want has. Maps and lists can have more, and maps can lack
-// empty values. It recognizes a list element that the controller wrote and the API server completed.
+// Covers reports whether live has everything that want has. Maps and lists can have more, and maps can lack empty
+// values. It recognizes a list element that the controller wrote and the API server completed. List elements must be
+// in the same order, with others between them.
 func Covers(live, want any) bool {
 	switch want := want.(type) {
 	case map[string]any:
@@ -185,7 +189,8 @@ func Empty(v any) bool {
 	}
 }
 
-// keyText returns a scalar as a map key. Only equal scalars have the same string.
+// keyText returns a scalar as a map key. Only equal scalars have the same string. It returns false for null, maps and
+// lists.
 func keyText(v any) (string, bool) {
 	if i, ok := integer(v); ok {
 		return "i" + strconv.FormatInt(i, 10), true
@@ -207,6 +212,7 @@ func Copy(v any) any { return runtime.DeepCopyJSONValue(v) }
 // CopyMap returns a deep copy of a JSON object.
 func CopyMap(m map[string]any) map[string]any { return runtime.DeepCopyJSON(m) }
 
+// sortedKeys makes walks deterministic: the order of errors, paths and fields does not depend on the map.
 func sortedKeys(m map[string]any) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {
@@ -243,6 +249,7 @@ func describe(v any) string {
 	}
 }
 
+// isContainer reports whether a value is a map or a list, even an empty one.
 func isContainer(v any) bool {
 	switch v.(type) {
 	case map[string]any, []any:
