@@ -13,10 +13,11 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Edit is a change of the held fields of a resource.
+// Edit is a change of the held fields of a resource, by the commands hold and free.
 type Edit struct {
 	// Free is true to free the paths, and false to hold them.
-	Free  bool
+	Free bool
+	// Paths are in the syntax of spec.fields.
 	Paths []string
 	// OnRelease is the release policy for fields of a shared object that are freed. If it is not set,
 	// spec.onRelease applies.
@@ -25,9 +26,9 @@ type Edit struct {
 	Rule v1alpha1.HeldField
 }
 
-// EditFields returns spec.fields after an edit that holds or frees paths of a resource. If a path is
-// already held or free, it changes nothing and returns a note. To hold a free path and then to free it
-// restores spec.fields, and so does the reverse. others has the IDs of all resources of the Application.
+// EditFields returns spec.fields after an edit that holds or frees paths of a resource. If a path is already held or
+// free, it changes nothing and returns a note. To hold a free path and then to free it restores spec.fields, and so
+// does the reverse. others has the IDs of all resources of the Application. The Application is not changed.
 func EditFields(in Input, others []manifest.ID, id manifest.ID, edit Edit) (fields []v1alpha1.ResourceFields, notes []string, err error) {
 	object, written, err := sources(in, id)
 	if err != nil {
@@ -51,6 +52,7 @@ func EditFields(in Input, others []manifest.ID, id manifest.ID, edit Edit) (fiel
 	switch {
 	case e.at >= 0:
 		e.entry = fields[e.at]
+	// A new item replaces the one with a wildcard for this resource, so it starts as a copy of it.
 	case e.inherited != nil:
 		e.entry = *e.inherited.DeepCopy()
 	}
@@ -66,7 +68,8 @@ func EditFields(in Input, others []manifest.ID, id manifest.ID, edit Edit) (fiel
 	return e.store(fields), notes, nil
 }
 
-// sources returns the manifest of a resource, and its schema in spec.observerSchema; nil if it has none.
+// sources returns the manifest of a resource, and its schema in spec.observerSchema; nil if it has none. It returns
+// an error if the manifests or the schemas are invalid.
 func sources(in Input, id manifest.ID) (manifest.Object, *observer.Schema, error) {
 	objects, _, err := objectsOf(in)
 	if err != nil {
@@ -87,7 +90,8 @@ func sources(in Input, id manifest.ID) (manifest.Object, *observer.Schema, error
 	return objects[at], assigned[at], nil
 }
 
-// profiled returns the paths that HoldProfiles hold or free for a resource.
+// profiled returns the paths that HoldProfiles hold or free for a resource. Profiles have no effect on shared
+// objects.
 func profiled(in Input, object manifest.Object) []observer.ProfilePath {
 	objects, _, err := objectsOf(in)
 	if err != nil || claim.DesiredPolicy(in.Application, object.Ownership).Claims {
@@ -102,7 +106,7 @@ func fieldsIn(app *v1alpha1.Application) []*observer.Fields {
 	return fields
 }
 
-// fieldsEditor is an editor of the spec.fields item of one resource.
+// fieldsEditor is an editor of the spec.fields item of one resource. It works on copies of the items.
 type fieldsEditor struct {
 	in     Input
 	others []manifest.ID
@@ -119,7 +123,8 @@ type fieldsEditor struct {
 	profiles []observer.ProfilePath
 }
 
-// apply holds or frees a path. It returns a note if the path is already held or free.
+// apply holds or frees a path. It returns a note if the path is already held or free. It compiles the item as it is,
+// without the contradicting parts, and with the path. It takes the smallest of these changes that has an effect.
 func (e *fieldsEditor) apply(typed string) (note string, err error) {
 	path, err := observer.ParseFieldPath(typed)
 	if err != nil {
@@ -173,7 +178,8 @@ func (e *fieldsEditor) holdsByDefault() []v1alpha1.HeldField {
 	return []v1alpha1.HeldField{{Path: observer.AllFields}}
 }
 
-// compiled returns the schema that a spec.fields item compiles to.
+// compiled returns the schema that a spec.fields item compiles to. The error is the first validation error of the
+// item.
 func (e *fieldsEditor) compiled(entry v1alpha1.ResourceFields) (*observer.Schema, error) {
 	if entry.Hold == nil && !entry.Frees() {
 		entry.Hold = e.holdsByDefault()
@@ -192,7 +198,8 @@ func (e *fieldsEditor) compiled(entry v1alpha1.ResourceFields) (*observer.Schema
 	return compiled.Entry, nil
 }
 
-// without returns the item without the parts that contradict the edit of a path.
+// without returns the item without the parts that contradict the edit of a path. To hold a path, it removes it from
+// all lists of free paths, and from Hold if its rule is another one.
 func (e *fieldsEditor) without(text string) v1alpha1.ResourceFields {
 	less := *e.entry.DeepCopy()
 	if !e.edit.Free || e.edit.OnRelease != "" {
@@ -220,7 +227,8 @@ func (e *fieldsEditor) matches(written, text string) bool {
 	return written == text || e.normalizePath(written) == text
 }
 
-// normalizePath returns the normalized form of a path that names one field, and any other path unchanged.
+// normalizePath returns the canonical form of a path that names one field, and any other path unchanged. A path that
+// the resource does not have is unchanged, too.
 func (e *fieldsEditor) normalizePath(written string) string {
 	path, err := observer.ParseFieldPath(written)
 	if err != nil || path.HasWildcard() {
@@ -232,7 +240,7 @@ func (e *fieldsEditor) normalizePath(written string) string {
 	return written
 }
 
-// with returns the item with a path added.
+// with returns the item with a path added. The item is not changed.
 func (e *fieldsEditor) with(entry v1alpha1.ResourceFields, text string) v1alpha1.ResourceFields {
 	more := *entry.DeepCopy()
 	if e.edit.Free {
@@ -260,7 +268,8 @@ func (e *fieldsEditor) listOf(entry *v1alpha1.ResourceFields) *[]string {
 	return &entry.Free
 }
 
-// store returns the spec.fields items with the edited item. It removes an item that has no effect.
+// store returns the spec.fields items with the edited item. It removes an item that has no effect. An item of the
+// resource is kept, or added, if it only overrides an item with a wildcard.
 func (e *fieldsEditor) store(fields []v1alpha1.ResourceFields) []v1alpha1.ResourceFields {
 	if e.entry.Hold != nil && slices.EqualFunc(e.entry.Hold, e.holdsByDefault(), func(a, b v1alpha1.HeldField) bool { return a.Path == b.Path }) {
 		e.entry.Hold = nil

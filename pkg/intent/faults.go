@@ -13,10 +13,10 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Faults returns the validation errors for which Render rejects an input, one error for each, so that a
-// tool that reads files can locate them: a *manifest.ValidationError, an *observer.ValidationError or an
-// *observer.FieldPathError has the field. It returns nil if Render accepts the input, or rejects it for
-// another reason.
+// Faults returns the validation errors for which Render rejects an input, one error for each, so that a tool that
+// reads files can locate them: a *manifest.ValidationError, an *observer.ValidationError or an
+// *observer.FieldPathError has the field. It returns nil if Render accepts the input, or rejects it for another
+// reason: the source is missing, nulls were dropped, or too many objects match.
 func Faults(in Input) []error {
 	if nullsDropped(in.Application) != nil {
 		return nil
@@ -38,8 +38,9 @@ func Faults(in Input) []error {
 	return faults
 }
 
-// validate returns the validation errors of a schema, in its order. Errors that earlier versions did not
-// detect become warnings if the spec was already accepted.
+// validate returns the validation errors of a schema, in its order. Errors that earlier versions did not detect
+// become warnings if the spec was already accepted. late has these warnings.
+// Source: docs/semantics.md, "What is refused".
 func (e entries) validate(app *v1alpha1.Application) (faults []error, late []string) {
 	faults = slices.Concat(e.unread, e.unfit)
 	slices.SortStableFunc(faults, func(a, b error) int { return cmp.Compare(entryIn(a), entryIn(b)) })
@@ -69,7 +70,7 @@ func entryIn(err error) int {
 	return -1
 }
 
-// isAccepted reports whether this generation of the spec was accepted before.
+// isAccepted reports whether this generation of the spec was accepted before, as the condition Rendered records it.
 func isAccepted(app *v1alpha1.Application) bool {
 	c := apimeta.FindStatusCondition(app.Status.Conditions, v1alpha1.ConditionRendered)
 	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == app.Generation

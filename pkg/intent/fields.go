@@ -15,7 +15,8 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// entries has the schemas of all objects that result from spec.observerSchema and spec.fields.
+// entries has the schemas of all objects that result from spec.observerSchema and spec.fields. readEntries makes it,
+// assign fills it, and validate judges it.
 type entries struct {
 	written  []*observer.Schema // the schemas of spec.observerSchema
 	fields   []*observer.Fields
@@ -27,6 +28,8 @@ type entries struct {
 	unsupported *Problem
 }
 
+// readEntries parses spec.observerSchema and spec.fields. The result has only the valid parts, and the errors of the
+// others in unread.
 func readEntries(in Input) entries {
 	written, err := schemaOf(in.Application)
 	fields, faults := fieldsOf(in.Application)
@@ -48,8 +51,9 @@ func (e *entries) assign(in Input, objects []manifest.Object) {
 	}
 }
 
-// ruleWarnings returns a warning if a schema that the user wrote has rules, with the item of spec.fields that replaces
-// them. It masks the rules of a Secret, because they can contain its values.
+// ruleWarnings returns a warning if a schema that the user wrote has rules, with the item of spec.fields that
+// replaces them. It masks the rules of a Secret, because they can contain its values. The result is nil or has one
+// warning.
 func ruleWarnings(in Input, entry *observer.Schema, object manifest.Object) []string {
 	rules := entry.RuleItems(in.Kinds.Type(object.GVK()), object.Content)
 	if len(rules) == 0 {
@@ -71,7 +75,8 @@ func ruleWarnings(in Input, entry *observer.Schema, object manifest.Object) []st
 		entry.Position, entry.ID.Kind, entry.ID.Name, manifest.EncodeJSON(item))}
 }
 
-// maskRule masks the values in a rule.
+// maskRule masks the values in a rule. The path, the mode and the type are shown, because they cannot contain a
+// value.
 func maskRule(rule map[string]any) {
 	for name := range rule {
 		switch name {
@@ -84,7 +89,8 @@ func maskRule(rule map[string]any) {
 	}
 }
 
-// fieldsOf reads spec.fields.
+// fieldsOf reads spec.fields. The items are parallel to spec.fields, and an invalid path is nil in its list. So an
+// item with errors can still be compiled, to find further errors.
 func fieldsOf(app *v1alpha1.Application) (entries []*observer.Fields, faults []error) {
 	for i, item := range app.Spec.Fields {
 		f := &observer.Fields{
@@ -100,6 +106,7 @@ func fieldsOf(app *v1alpha1.Application) (entries []*observer.Fields, faults []e
 			return path
 		}
 		for k, held := range item.Hold {
+			// The API types record an item that cannot be decoded, instead of a failure of the whole Application.
 			if held.Fault != "" {
 				faults = append(faults, f.Fault("hold", k, "%s", held.Fault))
 				f.Hold = append(f.Hold, nil)
@@ -125,7 +132,7 @@ func fieldsOf(app *v1alpha1.Application) (entries []*observer.Fields, faults []e
 	return entries, faults
 }
 
-// ruleOf adds the rule of a path to the fields, if it has one.
+// ruleOf adds the rule of a path to the fields, if it has one. It returns the validation errors of the rule.
 func ruleOf(f *observer.Fields, item int, held v1alpha1.HeldField) []*observer.FieldPathError {
 	if !held.HasRule() {
 		return nil
@@ -145,6 +152,8 @@ func ruleOf(f *observer.Fields, item int, held v1alpha1.HeldField) []*observer.F
 // compile sets the schema of each object that a spec.fields item or a HoldProfile matches. A path of an
 // item is a validation error if it names no field in any of the objects that the item matches.
 func (e *entries) compile(in Input, objects []manifest.Object) {
+	// missing has, for each item, the paths that matched no field in any of its resources so far, by list and index.
+	// used counts these resources.
 	missing := make([]map[string]*observer.FieldPathError, len(e.fields))
 	used, work, profiles := make([]int, len(e.fields)), observer.MostFieldWork, profilerOf(in, objects)
 	for k, object := range objects {
@@ -158,6 +167,7 @@ func (e *entries) compile(in Input, objects []manifest.Object) {
 		if written.Default {
 			written = nil
 		}
+		// Profiles apply only to default schemas, and never to shared objects.
 		if written == nil && !shared {
 			f = fieldsUnder(f, profiles.pathsFor(object))
 		}
@@ -198,7 +208,8 @@ func (e *entries) judgeUse(app *v1alpha1.Application, objects []manifest.Object,
 	}
 }
 
-// fieldsUnder returns an item, which may be nil, with the paths of profiles that apply before it.
+// fieldsUnder returns an item, which may be nil, with the paths of profiles that apply before it. The item is not
+// changed, because it is shared by all resources that it matches. The result is nil if there is neither.
 func fieldsUnder(f *observer.Fields, paths []observer.ProfilePath) *observer.Fields {
 	switch {
 	case len(paths) == 0:
@@ -211,7 +222,8 @@ func fieldsUnder(f *observer.Fields, paths []observer.ProfilePath) *observer.Fie
 	return &changed
 }
 
-// inAll returns the paths that name no field in any of the resources so far.
+// inAll returns the paths that name no field in any of the resources so far. before has them for the previous
+// resources; first is true for the first resource, which has no previous ones.
 func inAll(before map[string]*observer.FieldPathError, now []*observer.FieldPathError, first bool) map[string]*observer.FieldPathError {
 	both := map[string]*observer.FieldPathError{}
 	for _, fault := range now {
@@ -223,8 +235,8 @@ func inAll(before map[string]*observer.FieldPathError, now []*observer.FieldPath
 	return both
 }
 
-// fieldsFor returns the spec.fields item that matches an object: a name without wildcards has precedence.
-// It is a validation error if two items of equal precedence match.
+// fieldsFor returns the spec.fields item that matches an object: a name without wildcards has precedence. It is a
+// validation error if two items of equal precedence match. best is nil if no item matches.
 func fieldsFor(fields []*observer.Fields, object manifest.Object) (best *observer.Fields, fault *observer.FieldPathError) {
 	for _, f := range fields {
 		switch {
@@ -241,9 +253,10 @@ func fieldsFor(fields []*observer.Fields, object manifest.Object) (best *observe
 	return best, fault
 }
 
+// hasWildcard reports whether an item selects resources by a pattern of names.
 func hasWildcard(f *observer.Fields) bool { return strings.Contains(f.Name, "*") }
 
-// matchesObject reports whether an item matches an object.
+// matchesObject reports whether an item matches an object. The version in apiVersion has no effect, only the group.
 func matchesObject(f *observer.Fields, object manifest.Object) bool {
 	if f.Kind != object.ID.Kind || !observer.MatchesPattern(f.Name, object.ID.Name) || f.Namespace != "" && object.ID.Namespace != "" && f.Namespace != object.ID.Namespace {
 		return false
@@ -252,7 +265,8 @@ func matchesObject(f *observer.Fields, object manifest.Object) bool {
 	return f.APIVersion == "" || err == nil && gv.Group == object.ID.Group
 }
 
-// isShadowed reports whether an item matches resources that all have a more specific item.
+// isShadowed reports whether an item matches any resource. judgeUse calls it for an item that applies to none: a more
+// specific item applies to each resource that it matches.
 func isShadowed(f *observer.Fields, objects []manifest.Object) bool {
 	for _, object := range objects {
 		if matchesObject(f, object) {
@@ -291,6 +305,7 @@ func FieldsItem(entry *observer.Schema) string {
 	return ""
 }
 
+// schemaOf parses spec.observerSchema. If an item is not a JSON object, it returns only an error, and no schemas.
 func schemaOf(app *v1alpha1.Application) ([]*observer.Schema, error) {
 	raw := make([]map[string]any, len(app.Spec.ObserverSchema))
 	var faults []error

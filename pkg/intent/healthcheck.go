@@ -11,10 +11,13 @@ import (
 	"holdfast.dev/holdfast/pkg/expression"
 )
 
+// kindName matches the name of a kind, which is CamelCase by the Kubernetes API conventions.
 var kindName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`)
 
-// healthCheckFaults returns the validation errors of spec.healthCheckExprs.
+// healthCheckFaults returns the validation errors of spec.healthCheckExprs. Two items of one group and kind are an
+// error, even in different versions.
 func healthCheckFaults(app *v1alpha1.Application) (faults []error) {
+	// The index of the first item for each group and kind.
 	position := map[schema.GroupKind]int{}
 	for i, item := range app.Spec.HealthCheckExprs {
 		fault := func(field, format string, args ...any) {

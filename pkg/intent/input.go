@@ -9,13 +9,16 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Input is an Application with the data that its manifests and schemas depend on.
+// Input is an Application with the data that its manifests and schemas depend on. Slices must be merged into the
+// Application before: see IncompleteProblem.
 type Input struct {
 	Application *v1alpha1.Application
-	// Live has the live objects. Selections, references and rules depend on them.
+	// Live has the live objects that are known. Selections, references and rules depend on them. A missing object
+	// counts as one that does not exist.
 	Live  map[manifest.ID]map[string]any
 	Kinds Kinds
-	// Source has the manifests that spec.tosca or spec.csar was translated into.
+	// Source has the manifests that spec.tosca or spec.csar was translated into; nil for an Application without a
+	// template, or if nothing here can translate it.
 	Source   *Source
 	Profiles Profiles
 	Hooks    *hooks.Hooks
@@ -28,9 +31,11 @@ type Kinds interface {
 	Type(gvk schema.GroupVersionKind) *kinds.Node
 }
 
-// Offline returns the built-in kinds, which are known without an API server.
+// Offline returns the built-in kinds, which are known without an API server. Custom kinds are unknown: they count as
+// namespaced, and have no type.
 func Offline() Kinds { return offline{manifest.BuiltinScopes()} }
 
+// offline implements Kinds with the built-in tables.
 type offline struct{ manifest.Scopes }
 
 func (offline) Type(gvk schema.GroupVersionKind) *kinds.Node { return kinds.Builtin(gvk) }

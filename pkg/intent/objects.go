@@ -12,8 +12,9 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// objectsOf returns the normalized manifests and their warnings. The manifests are from spec.manifest,
-// spec.select, or the translated source. The error is a *Problem if there are no manifests to validate.
+// objectsOf returns the normalized manifests and their warnings. The manifests are from spec.manifest, spec.select,
+// or the translated source. The error is a *Problem if there are no manifests to validate. Otherwise it joins the
+// validation errors.
 func objectsOf(in Input) ([]manifest.Object, []string, error) {
 	app := in.Application
 	options := manifest.Options{
@@ -24,6 +25,8 @@ func objectsOf(in Input) ([]manifest.Object, []string, error) {
 		if err != nil {
 			return nil, nil, err
 		}
+		// manifestsOf has just decoded the manifests, so Normalize can modify them. The selected ones are copies
+		// already.
 		options.OwnsInput = true
 		objects, warnings, err := manifest.Normalize(raw, options)
 		if options.OwnsInput = false; len(app.Spec.Select) == 0 {
@@ -42,7 +45,8 @@ func objectsOf(in Input) ([]manifest.Object, []string, error) {
 	return objects, slices.Concat(in.Source.Warnings, manifest.Messages(warnings)), err
 }
 
-// withSelected adds the objects that spec.select matches. An object with a manifest is not among them.
+// withSelected adds the objects that spec.select matches. An object with a manifest is not among them. wrong is the
+// error of the manifests; the result joins it with the error of the selection.
 func withSelected(in Input, options manifest.Options, objects []manifest.Object, warnings []string, wrong error) ([]manifest.Object, []string, error) {
 	selected, more, err := selectedObjects(in, options)
 	var problem *Problem
@@ -60,7 +64,8 @@ func IsTranslated(app *v1alpha1.Application) bool {
 	return app.Spec.Tosca != nil || app.Spec.CSAR != nil
 }
 
-// manifestsOf decodes spec.manifest.
+// manifestsOf decodes spec.manifest. The result is parallel to spec.manifest. The error joins one error for each item
+// that is not a JSON object.
 func manifestsOf(app *v1alpha1.Application) ([]map[string]any, error) {
 	raw := make([]map[string]any, len(app.Spec.Manifest))
 	var faults []error
@@ -74,7 +79,8 @@ func manifestsOf(app *v1alpha1.Application) ([]map[string]any, error) {
 	return raw, errors.Join(faults...)
 }
 
-// Shared returns the shared objects of an Application. It skips manifests that cannot be decoded.
+// Shared returns the shared objects of an Application, without those of spec.select. It skips manifests that cannot
+// be decoded or identified. The controller needs it before it renders the Application, to watch these objects.
 func Shared(in Input) map[manifest.ID]bool {
 	shared := map[manifest.ID]bool{}
 	var manifests []map[string]any

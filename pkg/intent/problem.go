@@ -11,7 +11,8 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Problem is the reason why a resource is not in sync, or why the input is invalid.
+// Problem is the reason why a resource is not in sync, or why the input is invalid. It is also an error. Its message
+// can be shown to users, and has no values of Secrets.
 type Problem struct {
 	// Reason is a condition reason of package v1alpha1, for users. The controller acts on Disposition.
 	Reason string
@@ -71,7 +72,7 @@ func FirstNames(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
 }
 
-// unjoin returns the errors that errors.Join has joined.
+// unjoin returns the errors that errors.Join has joined. It returns nil for nil, and a single error as a list of one.
 func unjoin(err error) []error {
 	var joined interface{ Unwrap() []error }
 	switch {

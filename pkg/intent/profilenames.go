@@ -15,7 +15,8 @@ import (
 // ServedKinds are the kinds that an API server serves.
 type ServedKinds struct {
 	Kinds []schema.GroupVersionKind
-	// Unavailable lists the groups whose kinds are not known, because their API servers do not respond.
+	// Unavailable lists the groups whose kinds are not known, because their API servers do not respond. A selector
+	// that can match such a group is not checked.
 	Unavailable []string
 }
 
@@ -47,6 +48,8 @@ func (p *Profile) CheckNames(served ServedKinds, typeOf func(schema.GroupVersion
 	return faults
 }
 
+// checkServed returns an error if the API server serves no kind that the selector matches. It suggests a served kind
+// with a similar name.
 func checkServed(selector v1alpha1.KindSelector, served ServedKinds) error {
 	var names []string
 	for _, kind := range served.Kinds {
@@ -64,7 +67,8 @@ func checkServed(selector v1alpha1.KindSelector, served ServedKinds) error {
 	return fmt.Errorf("the API server serves no kind %s%s", name, suggest.DidYouMean(selector.Kind, names))
 }
 
-// checkPaths returns an error for each path that none of the kinds has.
+// checkPaths returns an error for each path that none of the kinds has. It reports the kind that has the longest
+// beginning of the path. A kind without a published schema has any path. rule is the index of the rule.
 func (r profileRule) checkPaths(rule int, of []schema.GroupVersionKind, typeOf func(schema.GroupVersionKind) *kinds.Node) (faults []error) {
 	for k, path := range r.paths {
 		deepest, missing := -1, error(nil)
@@ -83,7 +87,8 @@ func (r profileRule) checkPaths(rule int, of []schema.GroupVersionKind, typeOf f
 	return faults
 }
 
-// MayName reports whether a change of the kinds of a group can change the result of CheckNames.
+// MayName reports whether a change of the kinds of a group can change the result of CheckNames. A selector of all
+// kinds matches with any kinds, so it cannot.
 func (p *Profile) MayName(group string) bool {
 	return slices.ContainsFunc(p.rules, func(r profileRule) bool {
 		return slices.ContainsFunc(r.kinds, func(s v1alpha1.KindSelector) bool { return s.Kind != "*" && selectsGroup(s, group) })

@@ -33,8 +33,10 @@ type Profile struct {
 	unknown []string
 }
 
+// profileRule is a parsed rule. It applies to an object if the kind, match and autoscaled all agree.
 type profileRule struct {
-	kinds      []v1alpha1.KindSelector
+	kinds []v1alpha1.KindSelector
+	// match is a CEL rule over the manifest; "" matches every object.
 	match      string
 	autoscaled bool // the rule applies only to objects that an autoscaler targets
 	paths      []observer.ProfilePath
@@ -44,7 +46,8 @@ type profileRule struct {
 // autoscalerKind is the kind of the autoscalers, which write replicas.
 var autoscalerKind = schema.GroupKind{Group: "autoscaling", Kind: string(v1alpha1.TargetingAutoscaler)}
 
-// ReadProfile parses a HoldProfile and returns its validation errors.
+// ReadProfile parses a HoldProfile and returns its validation errors. It never returns a nil profile. A profile with
+// unknown fields has no errors, because NotSupported reports it.
 func ReadProfile(from *v1alpha1.HoldProfile) (p *Profile, faults []error) {
 	p = &Profile{Name: from.Name, unknown: from.Unknown}
 	for i, rule := range from.Spec.Rules {
@@ -112,14 +115,18 @@ func (p *Profile) AsksForAutoscalersOf(kind schema.GroupKind) bool {
 	return slices.ContainsFunc(p.rules, func(r profileRule) bool { return r.autoscaled && r.isFor(kind) })
 }
 
+// isFor reports whether the rule applies to objects of a kind, in any version.
 func (r profileRule) isFor(kind schema.GroupKind) bool {
 	return slices.ContainsFunc(r.kinds, func(s v1alpha1.KindSelector) bool { return selects(s, kind) })
 }
 
+// selects reports whether a selector matches a kind. Kind and group can be patterns.
 func selects(s v1alpha1.KindSelector, kind schema.GroupKind) bool {
 	return observer.MatchesPattern(s.Kind, kind.Kind) && selectsGroup(s, kind.Group)
 }
 
+// selectsGroup reports whether a selector matches a group. Without a group, it matches all; an empty group is the
+// core group.
 func selectsGroup(s v1alpha1.KindSelector, group string) bool {
 	return s.Group == nil || observer.MatchesPattern(*s.Group, group)
 }
@@ -136,11 +143,13 @@ func AutoscalerTarget(object map[string]any) (target manifest.ID, ok bool) {
 	return target, isAutoscaler && cmp.Or(err, wrong) == nil && target.Kind != "" && target.Name != ""
 }
 
-// profiler is a resolver of the profile rules that apply to objects.
+// profiler is a resolver of the profile rules that apply to objects. It is used for one Rendering.
 type profiler struct {
-	profiles   []*Profile
+	profiles []*Profile
+	// autoscaled maps the target of each autoscaler to the autoscaler's name.
 	autoscaled map[manifest.ID]string
-	work       int
+	// work is the remaining number of fields that the paths of all profiles can visit, in all objects.
+	work int
 	// unsupported is the Problem of the first profile that is not supported and may concern an object.
 	unsupported *Problem
 }
@@ -163,7 +172,8 @@ func profilerOf(in Input, objects []manifest.Object) *profiler {
 	return p
 }
 
-// pathsFor returns the paths of the profile rules that apply to an object.
+// pathsFor returns the paths of the profile rules that apply to an object, in the order of the profiles and their
+// rules. It sets unsupported if this version does not understand a profile that may concern the object.
 func (p *profiler) pathsFor(object manifest.Object) (paths []observer.ProfilePath) {
 	var around map[string]any
 	for _, profile := range p.profiles {
@@ -192,7 +202,8 @@ func (p *profiler) pathsFor(object manifest.Object) (paths []observer.ProfilePat
 	return paths
 }
 
-// matches reports whether the CEL rule evaluates to true. A rule that fails to evaluate does not match.
+// matches reports whether the CEL rule evaluates to true. A rule that fails to evaluate, or exceeds its budget, does
+// not match.
 func (r profileRule) matches(object map[string]any) bool {
 	if r.match == "" {
 		return true

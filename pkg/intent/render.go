@@ -18,7 +18,8 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Rendering is the result of Render: the objects after and before hooks, and the schema of each.
+// Rendering is the result of Render: the objects after and before hooks, and the schema of each. Objects, Entries and
+// Written are parallel. An object that a hook added has a nil map in Written.
 type Rendering struct {
 	Objects  []manifest.Object
 	Entries  []*observer.Schema
@@ -26,9 +27,9 @@ type Rendering struct {
 	Warnings []string
 }
 
-// Render converts the source and the observer schema of an Application into objects and their schemas. One
-// validation error makes the whole input invalid, so that the controller applies no partial input and deletes
-// nothing by mistake.
+// Render converts the source and the observer schema of an Application into objects and their schemas. One validation
+// error makes the whole input invalid, so that the controller applies no partial input and deletes nothing by
+// mistake. The Rendering is empty if there is a Problem. The Application is not changed.
 func Render(in Input) (Rendering, *Problem) {
 	app := in.Application
 	if problem := cmp.Or(nullsDropped(app), healthCheckProblem(app)); problem != nil {
@@ -39,6 +40,7 @@ func Render(in Input) (Rendering, *Problem) {
 	if errors.As(err, &problem) {
 		return Rendering{}, problem
 	}
+	// Errors of manifests and schemas are reported together, so the schemas are read even if a manifest is invalid.
 	e := readEntries(in)
 	if err != nil {
 		return Rendering{}, Problemf(v1alpha1.ReasonManifestInvalid, "%s", Summary(errors.Join(append([]error{err}, e.unread...)...)))
@@ -60,6 +62,7 @@ func Render(in Input) (Rendering, *Problem) {
 	}
 	if err := mangle(in, &r); err != nil {
 		problem := Problemf(v1alpha1.ReasonHookFailed, "%s", Summary(err))
+		// The same input fails again, so a retry makes no sense until the spec changes.
 		problem.As = v1alpha1.DispositionStall
 		return Rendering{}, problem
 	}
@@ -105,8 +108,8 @@ func namelessFaults(id manifest.ID, nameless []observer.Nameless) (faults []erro
 	return faults
 }
 
-// mangle runs the hooks. Fields that hooks add or change are observed, too. Objects that hooks add get a
-// default schema. Hooks cannot change shared objects.
+// mangle runs the hooks. Fields that hooks add or change are observed, too. Objects that hooks add get a default
+// schema. Hooks cannot change shared objects, which are last in the result.
 func mangle(in Input, r *Rendering) error {
 	m := &hooks.Mangling{
 		Application: in.Application, Live: in.Live,
@@ -146,7 +149,7 @@ func mangle(in Input, r *Rendering) error {
 	return nil
 }
 
-// positions finds objects in a list by their ID.
+// positions finds objects in a list by their ID. Hooks usually keep the order, so that the map is not needed.
 type positions struct {
 	objects []manifest.Object
 	byID    map[manifest.ID]int // built when it is first needed
@@ -167,7 +170,8 @@ func (p *positions) find(id manifest.ID, likely int) (position int, there bool) 
 	return position, there
 }
 
-// IsSameContent reports whether two contents are the same map, that is, whether no hook replaced it.
+// IsSameContent reports whether two contents are the same map, that is, whether no hook replaced it. It does not
+// compare the fields.
 func IsSameContent(a, b map[string]any) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
@@ -189,7 +193,8 @@ func nullsDropped(app *v1alpha1.Application) *Problem {
 		FirstNames(lost), observer.LeafText)
 }
 
-// freed returns a warning for each schema with FreeText leaves, which can be removed with its next change.
+// freed returns a warning for each schema with FreeText leaves, which can be removed with its next change. entries
+// must be all items of spec.observerSchema, because the warning has the index.
 func freed(entries []*observer.Schema) (warnings []string) {
 	for i, entry := range entries {
 		if paths := entry.Freed(); len(paths) > 0 {
@@ -229,6 +234,7 @@ func lostLeaves(text string, app *v1alpha1.Application) []string {
 	return lost
 }
 
+// prefixed adds the path of a field before each path, in place.
 func prefixed(field string, paths []string) []string {
 	for i := range paths {
 		paths[i] = field + paths[i]
@@ -236,7 +242,8 @@ func prefixed(field string, paths []string) []string {
 	return paths
 }
 
-// Summary returns the text of an error, truncated to the length of a condition message.
+// Summary returns the text of an error, truncated to the length of a condition message. It truncates at the end of a
+// line, if there is one.
 func Summary(err error) string {
 	const limit = 4096
 	text := err.Error()

@@ -13,8 +13,8 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// selectedObjects returns the manifests that are equivalent to spec.select: for each matched object, the held
-// fields, as a shared object. The error is a *Problem if too many objects match.
+// selectedObjects returns the manifests that are equivalent to spec.select: for each matched object, the held fields,
+// as a shared object. They are sorted by ID. The error is a *Problem if too many objects match.
 func selectedObjects(in Input, options manifest.Options) (objects []manifest.Object, warnings []string, err error) {
 	app := in.Application
 	entries, faults := Selections(app)
@@ -52,6 +52,7 @@ func IsSelected(o manifest.Object) bool { return len(o.Field) > 1 && o.Field[1] 
 // returns warnings about dropped fields.
 func validateSelection(entries []Selection, options manifest.Options) (warnings []string, faults []error) {
 	for _, s := range entries {
+		// The identity is a placeholder, because no object is needed to validate the fields.
 		raw := s.manifestOf(manifest.ID{Group: s.Group, Kind: s.Kind, Name: "name"}, map[string]any{"metadata": map[string]any{"name": "name", "namespace": "name", "uid": "uid"}})
 		options.Field = manifest.Path{"spec", "select", s.Position, "hold"}
 		objects, dropped, err := manifest.Normalize([]map[string]any{raw}, options)
@@ -92,7 +93,9 @@ func tooMany(app *v1alpha1.Application, entries []Selection, selected map[manife
 		len(selected), mostObjects(app), FirstNames(counts))
 }
 
-// manifestOf returns the manifest of one object, with the fields that the selection holds.
+// manifestOf returns the manifest of one object, with the fields that the selection holds. It is a new map, with
+// references resolved, identity, and the annotation for a shared object. If the metadata is not a map, the manifest
+// has no identity, and its validation fails.
 func (s Selection) manifestOf(id manifest.ID, live map[string]any) map[string]any {
 	content, _ := resolve(s.hold, live).(map[string]any)
 	content["apiVersion"], content["kind"] = s.GroupVersion().String(), s.Kind
@@ -120,7 +123,8 @@ func (s Selection) manifestOf(id manifest.ID, live map[string]any) map[string]an
 	return content
 }
 
-// mergeSelections returns the manifest of an object that several spec.select items match.
+// mergeSelections returns the manifest of an object that several spec.select items match. It is a validation error if
+// two items set the same field, or select the object in two versions.
 func mergeSelections(id manifest.ID, live map[string]any, by []Selection, known Kinds) (content map[string]any, faults []error) {
 	content = by[0].manifestOf(id, live)
 	for i, s := range by[1:] {
@@ -130,6 +134,7 @@ func mergeSelections(id manifest.ID, live map[string]any, by []Selection, known 
 				id, s.Version, by[0].Position, by[0].Version), "apiVersion"))
 			continue
 		}
+		// Each manifest has these fields, so they are not overlaps.
 		for _, field := range []string{"apiVersion", "kind"} {
 			delete(more, field)
 		}
@@ -149,12 +154,13 @@ func mergeSelections(id manifest.ID, live map[string]any, by []Selection, known 
 	return content, faults
 }
 
-// union merges parts of one object. Fields that both parts set are overlaps.
+// union merges parts of one object. Fields that both parts set are overlaps. kind is the type of the object, or nil.
 type union struct {
 	kind     *kinds.Node
 	overlaps []string
 }
 
+// maps adds the fields of from to into, which it changes. An atomic map that both have is an overlap.
 func (u *union) maps(path *observer.Path, t *kinds.Node, into, from map[string]any) {
 	for _, name := range slices.Sorted(maps.Keys(from)) {
 		at, there := path.Field(name), into[name]
@@ -178,7 +184,8 @@ func (u *union) maps(path *observer.Path, t *kinds.Node, into, from map[string]a
 	}
 }
 
-// lists merges elements with the same keys, and appends the others.
+// lists merges elements with the same keys, and appends the others. It returns the merged list, and changes the
+// elements of both lists. Elements without keys are the same if their values are equal.
 func (u *union) lists(path *observer.Path, t *kinds.Node, into, from []any) []any {
 	list := observer.List{}
 	list.ByValue = !list.ByIdentity(t)
@@ -196,6 +203,7 @@ func (u *union) lists(path *observer.Path, t *kinds.Node, into, from []any) []an
 			u.overlaps = append(u.overlaps, at.String())
 			continue
 		}
+		// The keys are equal in both elements, and would be overlaps.
 		for _, key := range t.Keys {
 			delete(more, key)
 		}
@@ -208,7 +216,8 @@ func (u *union) lists(path *observer.Path, t *kinds.Node, into, from []any) []an
 // write a referenced field, it could derive that field from the held value, so that both change without end.
 var referable = []string{"metadata.name", "metadata.namespace", "metadata.uid"}
 
-// resolve returns a copy of a value in which references to fields of the object are replaced.
+// resolve returns a copy of a value in which references to fields of the object are replaced. A reference to a
+// missing field becomes "". Keys of maps are not resolved.
 func resolve(value any, object map[string]any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -233,8 +242,8 @@ func resolve(value any, object map[string]any) any {
 	return value
 }
 
-// references splits a string into plain text and references, and calls the functions for them in order. $$(
-// escapes $(.
+// references splits a string into plain text and references, and calls the functions for them in order. $$( escapes
+// $(. A reference without a closing parenthesis is plain text.
 func references(value string, plain, reference func(string)) {
 	for value != "" {
 		before, rest, found := strings.Cut(value, "$(")
@@ -254,6 +263,7 @@ func references(value string, plain, reference func(string)) {
 	}
 }
 
+// hasReference reports whether the value of a string depends on the object.
 func hasReference(value string) (has bool) {
 	references(value, func(string) {}, func(string) { has = true })
 	return has

@@ -15,14 +15,16 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Selection is an item of spec.select: objects of one kind, and the fields to hold of each.
+// Selection is an item of spec.select: objects of one kind, and the fields to hold of each. It is never changed.
 type Selection struct {
+	// Position is the index in spec.select.
 	Position int
 	schema.GroupVersionKind
 	// Namespaces and Names are patterns. By default, only the Application's namespace and all names match.
 	Namespaces, Names []string
 	Labels            labels.Selector
 
+	// hold is a part of an object, in which strings can have references: see resolve.
 	hold map[string]any
 }
 
@@ -45,12 +47,13 @@ func (s Selection) Covers(id manifest.ID) bool {
 		(id.Namespace == "" || matchesAny(s.Namespaces, id.Namespace))
 }
 
+// matchesAny reports whether a string matches one of the patterns. Without patterns, any string matches.
 func matchesAny(patterns []string, text string) bool {
 	return len(patterns) == 0 || slices.ContainsFunc(patterns, func(pattern string) bool { return observer.MatchesPattern(pattern, text) })
 }
 
 // Selections returns the valid items of spec.select. faults has the validation errors of the others, and of
-// combinations of items.
+// combinations of items. An item without namespaces gets the namespace of the Application.
 func Selections(app *v1alpha1.Application) (all []Selection, faults []error) {
 	for i := range app.Spec.Select {
 		s, err := readSelection(i, &app.Spec.Select[i])
@@ -66,10 +69,12 @@ func Selections(app *v1alpha1.Application) (all []Selection, faults []error) {
 	return all, append(faults, unstableSelections(all)...)
 }
 
+// selectFault returns a validation error at a path in an item of spec.select.
 func selectFault(position int, message string, path ...any) error {
 	return &manifest.ValidationError{Field: manifest.Path{"spec", "select"}, Position: position, Path: path, Message: message}
 }
 
+// readSelection parses an item of spec.select. With any errors, the result must not be used.
 func readSelection(position int, item *v1alpha1.ObjectSelection) (s Selection, faults []error) {
 	s = Selection{
 		Position: position, GroupVersionKind: schema.FromAPIVersionAndKind(item.APIVersion, item.Kind),
@@ -85,6 +90,8 @@ func readSelection(position int, item *v1alpha1.ObjectSelection) (s Selection, f
 	}
 	requirements, _ := s.Labels.Requirements()
 	for _, r := range requirements {
+		// The controller changes these labels when it holds or releases the object, and so would select it or not in
+		// turn.
 		if strings.HasPrefix(r.Key(), v1alpha1.GroupVersion.Group+"/") {
 			fault("selects by a tracking label of Holdfast, which changes when objects are held: select by another label", "selector")
 		}
@@ -142,6 +149,7 @@ func unstableSelections(all []Selection) (faults []error) {
 	return faults
 }
 
+// entryName returns the name of an item in a message about the item s.
 func entryName(s, other Selection) string {
 	if s.Position == other.Position {
 		return "the same item"
@@ -179,6 +187,7 @@ func Selected(in Input, entries []Selection) map[manifest.ID][]Selection {
 	return selected
 }
 
+// labelsOf returns the labels of a live object. It accepts an object without metadata.
 func labelsOf(live map[string]any) labels.Set {
 	metadata, _ := live["metadata"].(map[string]any)
 	has, _ := metadata["labels"].(map[string]any)
@@ -189,7 +198,7 @@ func labelsOf(live map[string]any) labels.Set {
 	return set
 }
 
-// mostObjects returns the maximum number of objects that spec.select can match.
+// mostObjects returns the maximum number of objects that spec.select can match: spec.maxObjects, or the default.
 func mostObjects(app *v1alpha1.Application) int {
 	return int(cmp.Or(app.Spec.MaxObjects, v1alpha1.DefaultMaxObjects))
 }

@@ -24,8 +24,8 @@ type Source struct {
 	Restored bool
 }
 
-// ManifestDigest returns the SHA-256 digest of the manifests as JSON, in hexadecimal. It excludes values of
-// Secrets, because a digest reveals a value that is easy to guess.
+// ManifestDigest returns the SHA-256 digest of the manifests as JSON, in hexadecimal. It excludes values of Secrets,
+// because a digest reveals a value that is easy to guess. It returns "" if the manifests cannot be encoded.
 func (s *Source) ManifestDigest() string {
 	shown := make([]map[string]any, len(s.Objects))
 	for i, object := range s.Objects {

@@ -14,7 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Publisher is an optional interface of Kinds.
+// Publisher is an optional interface of Kinds: only a connected cluster has published schemas.
 type Publisher interface {
 	// Published returns the schema that the API server publishes for a kind, or nil if it was not requested.
 	Published(gvk schema.GroupVersionKind) *kinds.Node
@@ -48,6 +48,8 @@ func UnknownFields(objects []manifest.Object, entries []*observer.Schema, known 
 		if m.kind == nil {
 			continue
 		}
+		// there has the live values for the field at hand: for a field of a list element, those of all live elements,
+		// because elements cannot be paired here.
 		var there []any
 		if object := live[o.ID]; object != nil {
 			there = []any{object}
@@ -94,6 +96,7 @@ func hasUnknown(value any, kind *kinds.Node) bool {
 	return false
 }
 
+// unknownFieldFinder finds the unknown fields of one object and of its schema. kind is never nil.
 type unknownFieldFinder struct {
 	object manifest.Object
 	entry  *observer.Schema
@@ -151,6 +154,8 @@ func (m *unknownFieldFinder) schema(path *observer.Path, node *observer.Node, ki
 	}
 }
 
+// message returns the text of an error for an unknown field, with a suggestion. kind is the type of the map that
+// contains the field.
 func (m *unknownFieldFinder) message(name string, kind *kinds.Node) string {
 	text := m.object.APIVersion + " " + m.object.ID.Kind + " has no such field"
 	if strings.ContainsAny(name, ".[") {
@@ -164,6 +169,7 @@ func (m *unknownFieldFinder) message(name string, kind *kinds.Node) string {
 	return text + suggest.DidYouMean(name, names)
 }
 
+// children returns the values of a field in all the maps that have it.
 func children(there []any, name string) (below []any) {
 	for _, v := range there {
 		if m, ok := v.(map[string]any); ok {
@@ -175,6 +181,7 @@ func children(there []any, name string) (below []any) {
 	return below
 }
 
+// elements returns the elements of all the lists, in one list.
 func elements(there []any) (below []any) {
 	for _, v := range there {
 		l, _ := v.([]any)
