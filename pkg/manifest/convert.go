@@ -12,23 +12,28 @@ var (
 	tooManyFaults = fmt.Sprintf("there are more than %d errors: correct those above first", maxErrors)
 )
 
-// converter converts YAML nodes to values and collects errors.
+// converter converts YAML nodes to values and collects errors. It also converts JSON, which parseJSON reads into the
+// same nodes.
 type converter struct {
 	file   string
 	faults []error
 
+	// path is the path of the node that is being converted, and depth the number of maps and lists around it. path is
+	// a stack, so errors need a copy: see Path.with.
 	path  Path
 	depth int
-	// anchored contains the anchors of the document. The value is true while the node is being converted,
-	// so that a recursive alias is detected.
+	// anchored contains the anchors of the document. The value is true while the node is being converted, so that a
+	// recursive alias is detected. An anchor that is missing belongs to another document.
 	anchored map[*yaml.Node]bool
 	// via is the outermost alias that is being followed, or nil.
-	via    *yaml.Node
+	via *yaml.Node
+	// copies counts the nodes below aliases, in all documents. It limits the expansion of nested aliases.
 	copies int
 	// stopped is set by errors after which it would be harmful to continue.
 	stopped bool
 }
 
+// documents converts all documents of a stream. A document that is not a map is an error; an empty one is skipped.
 func (c *converter) documents(roots []*yaml.Node) []Document {
 	documents := make([]Document, 0, len(roots))
 	for _, root := range roots {
@@ -44,6 +49,7 @@ func (c *converter) documents(roots []*yaml.Node) []Document {
 	return documents
 }
 
+// value converts a node and everything below it. It returns nil for null, and after an error.
 func (c *converter) value(n *yaml.Node) any {
 	if !c.enter(n) {
 		return nil
@@ -61,6 +67,8 @@ func (c *converter) value(n *yaml.Node) any {
 	}
 }
 
+// enter returns false if the node must not be converted, because a limit is exceeded. Each call that returns true
+// needs a call of leave.
 func (c *converter) enter(n *yaml.Node) bool {
 	if c.via != nil {
 		c.copies++
@@ -97,6 +105,8 @@ func isContainer(n *yaml.Node) bool {
 	return n.Kind == yaml.MappingNode || n.Kind == yaml.SequenceNode
 }
 
+// alias converts the node that an alias refers to. Each alias gets a copy of its own, so the values of a stream share
+// no maps or lists.
 func (c *converter) alias(n *yaml.Node) any {
 	open, known := c.anchored[n.Alias]
 	if !known {
@@ -107,6 +117,7 @@ func (c *converter) alias(n *yaml.Node) any {
 		c.addError(n, "the anchor "+quoteKey(n.Value)+" contains this alias of it")
 		return nil
 	}
+	// Errors in the copy are reported at the anchor, and limits at the outermost alias.
 	if c.via == nil {
 		c.via = n
 		defer func() { c.via = nil }()
@@ -114,6 +125,7 @@ func (c *converter) alias(n *yaml.Node) any {
 	return c.value(n.Alias)
 }
 
+// scalar converts a scalar with the meaning of YAML 1.1, as kubectl does.
 func (c *converter) scalar(n *yaml.Node) any {
 	value, err := Scalar(n, true)
 	if err != nil {
@@ -122,6 +134,7 @@ func (c *converter) scalar(n *yaml.Node) any {
 	return value
 }
 
+// sequence converts a list. After an error in an element, the list has nil at its index.
 func (c *converter) sequence(n *yaml.Node) any {
 	if n.Tag != TagSeq {
 		c.addError(n, wrongTag(n.Tag).Error())
@@ -152,7 +165,7 @@ func (c *converter) addError(n *yaml.Node, message string) {
 	c.faults = append(c.faults, &Error{File: c.file, Line: n.Line, Column: n.Column, Path: c.path.with(), Message: message})
 }
 
-// stop adds a last error.
+// stop adds a last error. No further node is converted.
 func (c *converter) stop(n *yaml.Node, message string) {
 	if c.via != nil {
 		n, c.via = c.via, nil

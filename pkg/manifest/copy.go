@@ -14,13 +14,18 @@ func (d *draft) copy(manifest map[string]any) {
 	d.content = c.mapping(manifest)
 }
 
+// copier copies a manifest, or modifies one that Normalize owns.
 type copier struct {
-	path    Path
-	fault   func(Path, string)
-	given   bool
+	path  Path
+	fault func(Path, string)
+	// given is true if the manifest is modified in place.
+	given bool
+	// tooDeep is true when the error about the depth is reported.
 	tooDeep bool
 }
 
+// value copies a value that isPlain returns false for. After an error, the result does not matter, because Normalize
+// returns no objects.
 func (c *copier) value(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -40,6 +45,7 @@ func (c *copier) value(value any) any {
 	}
 }
 
+// mapping copies a map without its nulls. It can delete keys while it iterates, because from and to can be one map.
 func (c *copier) mapping(from map[string]any) map[string]any {
 	if !c.enter() {
 		return nil
@@ -70,6 +76,7 @@ func isPlain(value any) bool {
 	return false
 }
 
+// list copies a list. A null in it is an error.
 func (c *copier) list(from []any) []any {
 	if !c.enter() {
 		return nil
@@ -112,6 +119,7 @@ func (c *copier) enter() bool {
 	return false
 }
 
+// refuse adds an error at the current path.
 func (c *copier) refuse(message string) {
 	c.fault(c.path.with(), message)
 }

@@ -13,11 +13,12 @@ type Document struct {
 	// notation.
 	Value map[string]any
 
+	// root is the node of Value. It is nil for an item of a list that is not written in the file.
 	root *yaml.Node
 }
 
-// Position returns the line and column(starting at 1) of a field's key or of a list element. For fields
-// from an alias or a merge key, it returns the position at the anchor.
+// Position returns the line and column (starting at 1) of a field's key or of a list element. For fields from an
+// alias or a merge key, it returns the position at the anchor. known is false if the document has no such field.
 func (d Document) Position(path Path) (line, column int, known bool) {
 	at, value := d.root, d.root
 	for _, step := range path {
@@ -49,6 +50,8 @@ func field(n *yaml.Node, step any) (name, value *yaml.Node) {
 	return nil, nil
 }
 
+// entry returns a field of a map. A written key has precedence over keys from merge keys, and an earlier merge over a
+// later one.
 func entry(mapping *yaml.Node, key string) (name, value *yaml.Node) {
 	var merged []*yaml.Node
 	for i := 0; i+1 < len(mapping.Content); i += 2 {

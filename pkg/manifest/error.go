@@ -62,7 +62,8 @@ func fieldOrDefault(field Path) Path {
 	return field
 }
 
-// Describe returns the type of a value for a message, and never the value, which can be secret.
+// Describe returns the type of a value for a message, and never the value, which can be secret. A Go type that JSON
+// does not have is named, because only a program can have passed it.
 func Describe(value any) string {
 	switch value := value.(type) {
 	case nil:

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Expand replaces every list (a v1 List, a PodList, any kind that ends in List and has items) with its
-// items, recursively. Items of a typed list without a kind get the kind of their list, as in kubectl.
+// Expand replaces every list (a v1 List, a PodList, any kind that ends in List and has items) with its items,
+// recursively. Items of a typed list without a kind get the kind of their list, as in kubectl. The error joins one
+// *Error for each invalid list; no documents are returned then.
 func Expand(documents []Document) ([]Document, error) {
 	var expanded []Document
 	var faults []error
@@ -43,6 +44,8 @@ func isList(value map[string]any) bool {
 	return hasItems && strings.HasSuffix(kind, "List")
 }
 
+// items returns the items of a list as documents. A list without items has none. It reports only the first item that
+// is not a map.
 func (d Document) items() ([]Document, error) {
 	items, ok := d.Value["items"].([]any)
 	if !ok && d.Value["items"] != nil {
@@ -59,6 +62,7 @@ func (d Document) items() ([]Document, error) {
 	return documents, nil
 }
 
+// item returns an item with its position in the file, or with the line of the list if the position is unknown.
 func (d Document) item(index int, value map[string]any) Document {
 	item := Document{File: d.File, Line: d.Line, Value: d.ofListKind(value)}
 	_, items := field(d.root, "items")
@@ -83,6 +87,7 @@ func (d Document) ofListKind(item map[string]any) map[string]any {
 	return item
 }
 
+// fault returns an error at a path of the document.
 func (d Document) fault(path Path, message string) error {
 	line, column, _ := d.Position(path)
 	return &Error{File: d.File, Line: line, Column: column, Path: path, Message: fmt.Sprintf("%s: %s", path, message)}

@@ -15,6 +15,8 @@ var serverFields = []string{
 	"deletionGracePeriodSeconds", "managedFields", "selfLink",
 }
 
+// dropServerFields removes the fields of a live object that a manifest cannot set, each with a warning.
+// Source: docs/semantics.md, "Reading manifests".
 func (d *draft) dropServerFields() {
 	metadata := d.metadata()
 	for _, field := range serverFields {
@@ -42,7 +44,7 @@ func WithoutServerFields(content map[string]any) map[string]any {
 	return kept
 }
 
-// drop removes a field from the map at the given path, with a warning.
+// drop removes a field from the map at the given path, with a warning. It modifies the map. from can be nil.
 func (d *draft) drop(from map[string]any, field, why string, at ...any) {
 	if _, there := from[field]; there {
 		delete(from, field)
@@ -50,7 +52,7 @@ func (d *draft) drop(from map[string]any, field, why string, at ...any) {
 	}
 }
 
-// checkTexts validates labels or annotations, and rejects Holdfast's own tracking metadata.
+// checkTexts validates labels or annotations, and rejects Holdfast's own tracking metadata. marks has its keys.
 func (d *draft) checkTexts(field string, marks ...string) {
 	texts, isMap := d.metadata()[field].(map[string]any)
 	if value := d.metadata()[field]; value != nil && !isMap {
@@ -97,7 +99,8 @@ func (d *draft) takeOwnership() {
 	}
 }
 
-// OwnershipIn returns the ownership in a manifest, or "" if it is missing or invalid.
+// OwnershipIn returns the ownership in a manifest, or "" if it is missing or invalid. It reads the annotation, which
+// Object.Content no longer has.
 func OwnershipIn(content map[string]any) v1alpha1.Ownership {
 	metadata, _ := content["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)
@@ -150,6 +153,7 @@ func (d *draft) refuseLeaves(manifest map[string]any) {
 	refuse(spec["observerSchema"], Path{"spec", "observerSchema"})
 }
 
+// applicationID returns the identity of the Application of the manifests.
 func (o Options) applicationID() ID {
 	return ID{
 		Group: v1alpha1.GroupVersion.Group, Kind: v1alpha1.Kind,
@@ -157,6 +161,8 @@ func (o Options) applicationID() ID {
 	}
 }
 
+// definesOwnKind reports whether the manifest is a CustomResourceDefinition of Holdfast. The name also counts,
+// because the group can be missing.
 func (d *draft) definesOwnKind() bool {
 	spec, _ := d.content["spec"].(map[string]any)
 	own := v1alpha1.GroupVersion.Group

@@ -10,7 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// refuseList rejects a manifest that is a list of objects.
+// refuseList rejects a manifest that is a list of objects, and reports whether it did. Other errors would only
+// confuse then.
 func (d *draft) refuseList() bool {
 	if !isList(d.content) {
 		return false
@@ -19,7 +20,8 @@ func (d *draft) refuseList() bool {
 	return true
 }
 
-// identify sets the identity of the manifest's object, including its namespace.
+// identify sets the identity of the manifest's object, including its namespace. After an error, the identity remains
+// zero.
 func (d *draft) identify() {
 	faults := len(d.faults)
 	kind := schema.GroupKind{Group: d.readGroup(), Kind: d.readKind()}
@@ -56,6 +58,7 @@ func (d *draft) setNamespace(namespace string) {
 	d.id.Namespace = namespace
 }
 
+// readGroup returns the group of apiVersion. It accepts only the canonical form, so that one object has one ID.
 func (d *draft) readGroup() string {
 	apiVersion := d.text(d.content["apiVersion"], "apiVersion")
 	gv, err := schema.ParseGroupVersion(apiVersion)
@@ -72,10 +75,12 @@ func isGroup(group string) bool {
 	return group == "" || len(validation.IsDNS1123Subdomain(group)) == 0
 }
 
+// isLabel reports whether a string is a DNS label, as versions, kinds and namespaces are.
 func isLabel(text string) bool {
 	return len(validation.IsDNS1123Label(text)) == 0
 }
 
+// readKind returns the kind, or "" after an error about a missing one.
 func (d *draft) readKind() string {
 	kind := d.text(d.content["kind"], "kind")
 	if kind != "" && !isLabel(strings.ToLower(kind)) {
@@ -84,6 +89,7 @@ func (d *draft) readKind() string {
 	return kind
 }
 
+// readName returns the name. It checks only the rule for all kinds; the API server checks the rule of the kind.
 func (d *draft) readName() string {
 	if d.metadata()["name"] == nil && d.metadata()["generateName"] != nil {
 		d.fault(Path{"metadata", "generateName"}, "would create another object each time: give the object a metadata.name")
@@ -96,6 +102,7 @@ func (d *draft) readName() string {
 	return name
 }
 
+// readNamespace returns the namespace, or "" if the manifest has none. "" and null mean that it has none.
 func (d *draft) readNamespace() string {
 	value := d.metadata()["namespace"]
 	if value == nil || value == "" {
@@ -129,6 +136,8 @@ func (f *findings) text(value any, at ...string) string {
 	return ""
 }
 
+// mustBeText returns the message for a value that is not a string. YAML reads an unquoted number or yes as another
+// type.
 func mustBeText(value any) string {
 	message := "must be text, not " + Describe(value)
 	switch value.(type) {
@@ -144,8 +153,9 @@ func (d *draft) metadata() map[string]any {
 	return metadata
 }
 
-// checkTwin reports whether a manifest is identical to a previous one, and warns about it. It rejects a
-// different manifest for the same object, even in another version.
+// checkTwin reports whether a manifest is identical to a previous one, and warns about it. It rejects a different
+// manifest for the same object, even in another version. firsts has the first manifest of each object, and gets this
+// one if it is the first.
 func (d *draft) checkTwin(firsts map[ID]*draft) bool {
 	if d.id == (ID{}) {
 		return false

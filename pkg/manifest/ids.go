@@ -10,7 +10,8 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// IDFromReference returns the identity of the object that a reference names.
+// IDFromReference returns the identity of the object that a reference names. It returns the zero ID if the apiVersion
+// is invalid, which no object has.
 func IDFromReference(ref v1alpha1.ResourceReference) ID {
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil {
@@ -19,7 +20,8 @@ func IDFromReference(ref v1alpha1.ResourceReference) ID {
 	return ID{Group: gv.Group, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}
 }
 
-// Identify returns the identity of a normalized object, or false if it has no valid identity.
+// Identify returns the identity of a normalized object, or false if it has no valid identity. namespace is the
+// default for namespaced kinds. An unknown kind counts as namespaced.
 func Identify(content map[string]any, namespace string, scopes Scopes) (ID, bool) {
 	apiVersion, _ := content["apiVersion"].(string)
 	kind, _ := content["kind"].(string)
@@ -39,7 +41,7 @@ func Identify(content map[string]any, namespace string, scopes Scopes) (ID, bool
 	return id, true
 }
 
-// SortedIDs returns the keys of a map in the order of their text.
+// SortedIDs returns the keys of a map in the order of their string form.
 func SortedIDs[V any](all map[ID]V) []ID {
 	return slices.SortedFunc(maps.Keys(all), func(a, b ID) int {
 		return strings.Compare(a.String(), b.String())

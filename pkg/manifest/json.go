@@ -41,8 +41,8 @@ func SameJSON(a, b []byte) bool {
 	return kjson.Unmarshal(a, &x) == nil && kjson.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
-// parseJSON parses concatenated JSON documents to the nodes of the YAML parser, so that one converter
-// handles both.
+// parseJSON parses concatenated JSON documents to the nodes of the YAML parser, so that one converter handles both.
+// After an error, it returns no documents.
 func parseJSON(text []byte) ([]*yaml.Node, *Error) {
 	p := jsonParser{tokens: json.NewDecoder(bytes.NewReader(text)), at: newCursor(text)}
 	p.tokens.UseNumber()
@@ -62,11 +62,14 @@ func parseJSON(text []byte) ([]*yaml.Node, *Error) {
 	}
 }
 
+// jsonParser builds nodes from the tokens of encoding/json, which does not report lines and columns.
 type jsonParser struct {
 	tokens *json.Decoder
-	at     *cursor
-	roots  []*yaml.Node
-	open   []*yaml.Node
+	// at is the position of the token that is being read.
+	at    *cursor
+	roots []*yaml.Node
+	// open is the stack of the maps and lists that are not closed yet.
+	open []*yaml.Node
 }
 
 // skipToToken moves the cursor to the next token.
@@ -78,6 +81,8 @@ func (p *jsonParser) skipToToken() {
 	p.at.moveTo(offset)
 }
 
+// take adds a token to the tree. The decoder has checked that the brackets match. Keys and values alternate in the
+// content of a map, as in the YAML library.
 func (p *jsonParser) take(token json.Token) {
 	if delim, ok := token.(json.Delim); ok && (delim == '}' || delim == ']') {
 		p.open = p.open[:len(p.open)-1]
@@ -96,6 +101,7 @@ func (p *jsonParser) take(token json.Token) {
 	}
 }
 
+// jsonNode returns the node of a token, with a tag and a style that make the converter keep its JSON type.
 func jsonNode(token json.Token) *yaml.Node {
 	switch token := token.(type) {
 	case json.Delim:
@@ -118,6 +124,7 @@ func jsonNode(token json.Token) *yaml.Node {
 	}
 }
 
+// fault returns a syntax error at the current position.
 func (p *jsonParser) fault(err error) *Error {
 	message := err.Error()
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {

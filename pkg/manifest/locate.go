@@ -14,10 +14,12 @@ type cursor struct {
 	column int
 }
 
+// newCursor returns a cursor at the start of a text.
 func newCursor(text []byte) *cursor {
 	return &cursor{text: text, line: 1, column: 1}
 }
 
+// moveTo moves the cursor forward to an offset in bytes.
 func (c *cursor) moveTo(offset int) {
 	passed := c.text[c.offset:offset]
 	c.offset = offset
@@ -29,6 +31,7 @@ func (c *cursor) moveTo(offset int) {
 	c.column += utf8.RuneCount(passed)
 }
 
+// faultAt returns an error at an offset in bytes.
 func faultAt(text []byte, offset int, message string) *Error {
 	c := newCursor(text)
 	c.moveTo(offset)

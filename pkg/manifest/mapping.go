@@ -6,6 +6,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// mapping converts a map with its merge keys. Of duplicate keys, the first value is kept, and each further one is an
+// error.
 func (c *converter) mapping(n *yaml.Node) any {
 	if n.Tag != TagMap {
 		c.addError(n, wrongTag(n.Tag).Error())
@@ -56,6 +58,7 @@ func (c *converter) key(n *yaml.Node) string {
 	return n.Value
 }
 
+// duplicate reports a key that a map has twice, at its second position.
 func (c *converter) duplicate(mapping, name *yaml.Node, key string) {
 	first, _ := entry(mapping, key)
 	c.path = append(c.path, key)
@@ -63,11 +66,12 @@ func (c *converter) duplicate(mapping, name *yaml.Node, key string) {
 	c.path = c.path[:len(c.path)-1]
 }
 
+// isMerge reports whether a key is the plain <<. In quotes, it is a key like any other.
 func isMerge(name *yaml.Node) bool {
 	return name.Kind == yaml.ScalarNode && name.Tag == TagMerge && name.Value == "<<"
 }
 
-// mergeSources converts the maps of a merge key, in order of precedence.
+// mergeSources converts the maps of a merge key, in order of precedence. It returns nil after an error.
 func (c *converter) mergeSources(n *yaml.Node) []map[string]any {
 	value := c.value(n)
 	if value == nil && isContainer(target(n)) {
@@ -89,8 +93,8 @@ func (c *converter) mergeSources(n *yaml.Node) []map[string]any {
 	return sources
 }
 
-// merge adds missing keys: keys in a map have precedence over merged ones, and earlier sources over later
-// ones.
+// merge adds missing keys: keys in a map have precedence over merged ones, and earlier sources over later ones. The
+// values are not copied, because each alias was converted separately.
 func merge(into map[string]any, sources []map[string]any) {
 	for _, source := range sources {
 		for key, value := range source {

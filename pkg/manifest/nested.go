@@ -7,13 +7,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// NestedString returns a string in an object, or "".
+// NestedString returns a string in an object. It returns "" if the field is absent or not a string. object can be
+// nil.
 func NestedString(object map[string]any, fields ...string) string {
 	s, _, _ := unstructured.NestedString(object, fields...)
 	return s
 }
 
-// NestedMaps returns the elements of a list that are maps.
+// NestedMaps returns the elements of a list that are maps. It does not copy them. It returns nil if the field is not
+// a list.
 func NestedMaps(live map[string]any, path ...string) []map[string]any {
 	list, _, _ := unstructured.NestedFieldNoCopy(live, path...)
 	items, _ := list.([]any)

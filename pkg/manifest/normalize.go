@@ -79,15 +79,16 @@ func Normalize(manifests []map[string]any, opts Options) (objects []Object, warn
 	return objects, warnings, nil
 }
 
-// draft is a manifest that is being normalized.
+// draft is a manifest that is being normalized. The rules of normalize change it one after the other.
 type draft struct {
 	Options
 	findings
 
+	// content is the copy that becomes Object.Content.
 	content map[string]any
 	// kind is zero until its fields have been validated.
 	kind schema.GroupKind
-	// ownership is the value of the annotation.
+	// ownership is the value of the annotation, which takeOwnership removes from content.
 	ownership v1alpha1.Ownership
 }
 
@@ -101,7 +102,8 @@ type findings struct {
 	faults   []*ValidationError
 }
 
-// normalize applies all rules.
+// normalize applies all rules, and collects all errors. The order matters: the rules after identify need the
+// identity, and takeOwnership must be after the checks of annotations.
 func (d *draft) normalize(manifest map[string]any) {
 	d.copy(manifest)
 	if d.refuseList() {
@@ -121,15 +123,18 @@ func (d *draft) normalize(manifest map[string]any) {
 	}
 }
 
+// object returns the normalized object. It is valid only if there are no errors.
 func (d *draft) object() Object {
 	apiVersion, _ := d.content["apiVersion"].(string)
 	return Object{ID: d.id, APIVersion: apiVersion, Ownership: d.ownership, Position: d.position, Field: d.Field, Content: d.content}
 }
 
+// fault adds an error at a path of the manifest; nil is the entire manifest.
 func (f *findings) fault(path Path, message string) {
 	f.faults = append(f.faults, &ValidationError{Field: f.field, Position: f.position, ID: f.id, Path: path, Message: message})
 }
 
+// warn adds a warning, which does not make the manifest invalid.
 func (f *findings) warn(path Path, message string) {
 	f.warnings = append(f.warnings, &ValidationError{Field: f.field, Position: f.position, ID: f.id, Path: path, Message: message})
 }

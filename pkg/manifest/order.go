@@ -73,7 +73,7 @@ func Stage(gk schema.GroupKind) int {
 	return StageOthers
 }
 
-// InOrder sorts values by the stage of their object. The sort is stable.
+// InOrder sorts values by the stage of their object. The sort is stable. It returns a new slice.
 func InOrder[T any](all []T, id func(T) ID) []T {
 	byStage := make([][]T, StageAdmission+1)
 	for _, one := range all {

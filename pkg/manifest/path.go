@@ -36,6 +36,7 @@ func (p Path) String() string {
 	return text.String()
 }
 
+// writeKey appends a key with the syntax that its place requires: after a dot, or in brackets and quotes.
 func writeKey(text *strings.Builder, key string) {
 	switch {
 	case len(key) > maxPrintedKey:
@@ -57,9 +58,10 @@ func escapeKey(key string) string {
 	return unescaped.Replace(escaped[1 : len(escaped)-1])
 }
 
+// unescaped adapts the escapes of double quotes to single quotes.
 var unescaped = strings.NewReplacer(`\\`, `\\`, `\"`, `"`, `'`, `\'`)
 
-// IsPlain reports whether a key needs no quotes in a path.
+// IsPlain reports whether a key needs no quotes in a path: it has only ASCII letters, digits, _, - and $.
 func IsPlain(key string) bool {
 	if key == "" {
 		return false

@@ -11,6 +11,7 @@ import (
 // up on everything else (fractions, invalid or deeply nested input), and the caller uses encoding/json,
 // which also returns the error.
 type plainJSON struct {
+	// text is the rest of the input, and deep the number of maps and lists around it.
 	text []byte
 	deep int
 }
@@ -47,6 +48,7 @@ func (p *plainJSON) skip(c byte) bool {
 	return true
 }
 
+// value decodes any value. After false, the position has no meaning, and the caller must give up.
 func (p *plainJSON) value() (any, bool) {
 	switch p.next() {
 	case '{':
@@ -65,12 +67,14 @@ func (p *plainJSON) value() (any, bool) {
 	return p.integer()
 }
 
+// word skips a literal, and reports whether it was next.
 func (p *plainJSON) word(word string) bool {
 	rest, ok := bytes.CutPrefix(p.text, []byte(word))
 	p.text = rest
 	return ok
 }
 
+// mapping decodes a map. Of duplicate keys, the last value is kept, as in encoding/json.
 func (p *plainJSON) mapping() (any, bool) {
 	p.deep++
 	defer func() { p.deep-- }()
@@ -91,6 +95,7 @@ func (p *plainJSON) mapping() (any, bool) {
 	return m, true
 }
 
+// list decodes a list. An empty list is not nil, as in encoding/json.
 func (p *plainJSON) list() (any, bool) {
 	p.deep++
 	defer func() { p.deep-- }()
@@ -141,7 +146,8 @@ func (p *plainJSON) escaped() (text string, ok bool) {
 	return "", false
 }
 
-// integer decodes an integer.
+// integer decodes an integer. It returns false for a number with a fraction or an exponent, and for one that does not
+// fit in 64 bits.
 func (p *plainJSON) integer() (any, bool) {
 	end := 0
 	for end < len(p.text) && (p.text[end] == '-' && end == 0 || '0' <= p.text[end] && p.text[end] <= '9') {

@@ -8,7 +8,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// DecodeRaw decodes a JSON object, like DecodeJSON.
+// DecodeRaw decodes a JSON object, like DecodeJSON. It returns an error if the field is empty.
 func DecodeRaw(item runtime.RawExtension) (map[string]any, error) {
 	if len(item.Raw) == 0 {
 		return nil, errors.New("is empty")
@@ -16,7 +16,8 @@ func DecodeRaw(item runtime.RawExtension) (map[string]any, error) {
 	return DecodeJSON(item.Raw)
 }
 
-// DecodeRawValue decodes any JSON value, with whole numbers as int64.
+// DecodeRawValue decodes any JSON value, with whole numbers as int64. It returns false for invalid JSON. An empty
+// field is null, because the API machinery drops a raw null.
 func DecodeRawValue(item *runtime.RawExtension) (any, bool) {
 	if len(item.Raw) == 0 {
 		return nil, true // a raw null

@@ -6,8 +6,9 @@ import (
 	"strconv"
 )
 
-// RawText compares JSON text with values, which is much cheaper than decoding it. The text must have the
-// format of encoding/json: no spaces, and fields in ascending order. Other texts never match.
+// RawText compares JSON text with values, which is much cheaper than decoding it. The text must have the format of
+// encoding/json: no spaces, and fields in ascending order. Other texts never match. After a method has returned
+// false, the position has no meaning.
 type RawText struct {
 	rest []byte
 }
@@ -59,6 +60,7 @@ func (w *RawText) SkipObject(fields int, is func(name []byte) bool) bool {
 	if !w.skip("{") {
 		return false
 	}
+	// Ascending names cannot repeat, so each name matches another field.
 	var last []byte
 	for i := range fields {
 		if i > 0 && !w.skip(",") {
@@ -87,6 +89,7 @@ func (w *RawText) SkipList(elements int, is func(i int) bool) bool {
 	return w.skip("]")
 }
 
+// skip reports whether the text is next, and skips it.
 func (w *RawText) skip(text string) bool {
 	if len(w.rest) < len(text) || string(w.rest[:len(text)]) != text {
 		return false
@@ -95,7 +98,7 @@ func (w *RawText) skip(text string) bool {
 	return true
 }
 
-// text reads a string.
+// text reads a string, and returns it without quotes and escapes.
 func (w *RawText) text() ([]byte, bool) {
 	if len(w.rest) == 0 || w.rest[0] != '"' {
 		return nil, false
@@ -118,6 +121,7 @@ func (w *RawText) text() ([]byte, bool) {
 	}
 }
 
+// unquoted returns the content of a JSON string. Without escapes, the result is a part of quoted.
 func unquoted(quoted []byte, escaped bool) ([]byte, bool) {
 	if !escaped {
 		return quoted[1 : len(quoted)-1], true

@@ -98,6 +98,7 @@ func decodeText(data []byte) ([]byte, *Error) {
 	return text, nil
 }
 
+// firstInvalid returns the offset of the first byte that is not UTF-8, or the length of the text.
 func firstInvalid(text []byte) int {
 	offset := 0
 	for offset < len(text) {

@@ -32,7 +32,8 @@ func Redact(content map[string]any) map[string]any {
 	return redact(content, nil, Masked)
 }
 
-// redact masks values. Values that differ from those of the other state get the given mark.
+// redact masks values. Values that differ from those of the other state get the given mark. other can be nil. The
+// result is content itself if it is not a Secret.
 func redact(content, other map[string]any, mark string) map[string]any {
 	if !isSecret(content) {
 		return content
@@ -69,6 +70,8 @@ func isSecret(content map[string]any) bool {
 	return content["kind"] == "Secret" && !strings.Contains(apiVersion, "/")
 }
 
+// maskAll masks each value of a map, and keeps its keys. It masks anything else as one value. The result does not
+// depend on the values, except for mark.
 func maskAll(value, other any, mark string) any {
 	values, ok := value.(map[string]any)
 	if !ok {
@@ -82,6 +85,8 @@ func maskAll(value, other any, mark string) any {
 	return masked
 }
 
+// maskOne returns the mark of one value: mark if both states have the key with different values, and Masked
+// otherwise.
 func maskOne(values, others map[string]any, key, mark string) string {
 	if other, both := others[key]; both && !reflect.DeepEqual(values[key], other) {
 		return mark
@@ -89,6 +94,7 @@ func maskOne(values, others map[string]any, key, mark string) string {
 	return Masked
 }
 
+// annotationsOf returns the annotations of an object, or nil. It does not copy them.
 func annotationsOf(content map[string]any) map[string]any {
 	metadata, _ := content["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)

@@ -29,7 +29,8 @@ func RedactNestedChange(before, after map[string]any) (shownBefore, shownAfter m
 	return shown(before, after, changeMark(after, maskedBefore)), shown(after, before, changeMark(before, maskedAfter))
 }
 
-// changeMark returns the mark for values that differ from those of another state.
+// changeMark returns the mark for values that differ from those of another state. Without another state, nothing has
+// changed.
 func changeMark(other map[string]any, mark string) string {
 	if other == nil {
 		return Masked
@@ -37,6 +38,8 @@ func changeMark(other map[string]any, mark string) string {
 	return mark
 }
 
+// shown redacts an object, and everything in it that is a manifest. other is the other state, or nil. It returns nil
+// for nil.
 func shown(content, other map[string]any, mark string) map[string]any {
 	if content == nil {
 		return nil
@@ -74,6 +77,8 @@ func shown(content, other map[string]any, mark string) map[string]any {
 	return visible
 }
 
+// shownList redacts manifests or items. It compares each with the one at the same index of others. Elements that are
+// not maps are returned unchanged.
 func shownList(list, others []any, mark string) []any {
 	visible := make([]any, len(list))
 	for i, item := range list {
@@ -89,7 +94,8 @@ func shownList(list, others []any, mark string) []any {
 	return visible
 }
 
-// shownCopy redacts the copy that kubectl apply keeps of an Application.
+// shownCopy redacts the copy that kubectl apply keeps of an Application. A copy that is not JSON is masked
+// completely.
 func shownCopy(text string) string {
 	var applied map[string]any
 	if json.Unmarshal([]byte(text), &applied) != nil {

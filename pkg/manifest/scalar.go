@@ -93,6 +93,8 @@ func tagged(tag, text string, old bool) (any, error) {
 	return value, err
 }
 
+// fits reports whether an explicit tag agrees with a value. An integer fits a float, because an integral float is an
+// int64.
 func fits(tag string, value any) bool {
 	switch value.(type) {
 	case nil:
@@ -119,7 +121,8 @@ func wrongTag(tag string) error {
 	return errors.New("the tag " + quoteKey(tag) + " is not supported: Kubernetes has no custom YAML types")
 }
 
-// Integer parses a YAML integer as an int64: 12, 0x1F, 0644, 0o644, 0b11 and 1_000.
+// Integer parses a YAML integer as an int64: 12, 0x1F, 0644, 0o644, 0b11 and 1_000. The error is that it does not fit
+// in 64 bits.
 func Integer(text string) (any, error) {
 	digits := strings.ReplaceAll(text, "_", "")
 	value, err := strconv.ParseInt(digits, 0, 64)

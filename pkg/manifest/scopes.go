@@ -34,6 +34,7 @@ func (t scopeTable) Namespaced(gk schema.GroupKind) (namespaced, known bool) {
 	return namespaced, known
 }
 
+// add adds kinds by their group.
 func (t scopeTable) add(kinds map[string][]string, namespaced bool) {
 	for group, kinds := range kinds {
 		for _, kind := range kinds {
@@ -55,7 +56,8 @@ func (l layers) Namespaced(gk schema.GroupKind) (namespaced, known bool) {
 	return true, false
 }
 
-// WithDefined returns scopes, and those of the kinds that manifests define and scopes does not know.
+// WithDefined returns scopes, and those of the kinds that manifests define and scopes does not know. The manifests
+// need not be valid.
 func WithDefined(scopes Scopes, manifests []map[string]any) Scopes {
 	return layers{scopes, definedScopes(manifests)}
 }

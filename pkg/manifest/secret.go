@@ -31,6 +31,7 @@ func (d *draft) foldStringData() {
 	delete(d.content, "stringData")
 }
 
+// secretMap returns a map of values, or nil. It adds an error if the field is not a map.
 func (d *draft) secretMap(field string) map[string]any {
 	values, isMap := d.content[field].(map[string]any)
 	if value := d.content[field]; value != nil && !isMap {

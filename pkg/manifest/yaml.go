@@ -96,6 +96,8 @@ func yamlFault(text []byte, err error) *Error {
 	return scannerFault(text, line-1, problem)
 }
 
+// scannerFault returns the error for a problem of the library's scanner. A tab in the indentation can also be
+// reported as a character that cannot start a token.
 func scannerFault(text []byte, line int, problem string) *Error {
 	meaning, known := scannerProblems[problem]
 	if !known {
