@@ -16,9 +16,12 @@ const objectMeta = "meta.v1.ObjectMeta"
 //go:embed builtin.json
 var builtinJSON []byte
 
-// table is the content of builtin.json, as tools/listtypes writes it.
+// table is the content of builtin.json, as tools/listtypes writes it. Type names are those of the Go packages, such
+// as core.v1.PodSpec.
 type table struct {
-	Kinds map[string]string            `json:"kinds"`
+	// Kinds maps "GROUP/VERSION KIND" to the name of a type.
+	Kinds map[string]string `json:"kinds"`
+	// Types maps the name of a type to its fields.
 	Types map[string]map[string]*entry `json:"types"`
 	// Values lists the map types that are atomic.
 	Values []string `json:"values"`
@@ -44,7 +47,7 @@ var builtin = sync.OnceValue(func() linkedTable {
 	return result
 })
 
-// Builtin returns the schema of a built-in kind of Kubernetes, or nil.
+// Builtin returns the schema of a built-in kind of Kubernetes. It returns nil for other kinds and versions.
 func Builtin(gvk schema.GroupVersionKind) *Node {
 	known := builtin()
 	return known.types[known.kinds[gvk.GroupVersion().String()+" "+gvk.Kind]]
@@ -57,10 +60,13 @@ func metadata() *Node {
 
 // linkedTable is a table whose types are resolved to nodes that reference each other.
 type linkedTable struct {
+	// kinds maps "GROUP/VERSION KIND" to a key of types.
 	kinds map[string]string
 	types map[string]*Node
 }
 
+// link parses builtin.json and connects its types. It makes the nodes of all types first, because types refer to each
+// other in cycles.
 func link(content []byte) (linkedTable, error) {
 	var raw table
 	if err := json.Unmarshal(content, &raw); err != nil {
@@ -100,6 +106,7 @@ func isGrant(typeName, field string) bool {
 	return strings.HasPrefix(typeName, "admissionregistration.") && (field == "webhooks" || field == "matchConditions")
 }
 
+// node returns the node of a field or element: the shared node of a named type, or a new one. It returns nil for nil.
 func (l linkedTable) node(e *entry) (*Node, error) {
 	if e == nil {
 		return nil, nil

@@ -29,7 +29,7 @@ type Node struct {
 	List ListKind
 	// Keys are the list-map keys of a Map list, in schema order.
 	Keys []string
-	// Defaults holds the default of each key that an element can omit.
+	// Defaults maps each list-map key that an element can omit to its default. Numbers are int64.
 	Defaults map[string]any
 	// OneValue is true for an atomic map: a label selector, or an atomic map of strings such as the
 	// selector of a Service.
@@ -38,10 +38,13 @@ type Node struct {
 	// from a policy, or gives another server access to objects.
 	Grants bool
 
-	fields   map[string]*Node
+	// fields maps the known fields to their types. A nil type is known, but has no lists below it.
+	fields map[string]*Node
+	// defaults maps fields to the values that the API server sets if they are absent.
 	defaults map[string]any
-	elem     *Node
-	closed   bool // no fields other than the known ones are allowed
+	// elem is the type of list elements, or of the values of a map with any keys.
+	elem   *Node
+	closed bool // no fields other than the known ones are allowed
 }
 
 // Field returns the field with that name, or the element type if the node is a map. It returns nil if the

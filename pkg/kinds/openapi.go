@@ -30,8 +30,8 @@ func FromOpenAPI(doc []byte, gvk schema.GroupVersionKind) (*Node, error) {
 	return nil, nil
 }
 
-// FromCRD returns the schema of a kind from its CustomResourceDefinition. It returns nil if the definition
-// is for another kind or does not contain the version.
+// FromCRD returns the schema of a kind from its CustomResourceDefinition. It returns nil if the definition is for
+// another kind, does not contain the version, or is malformed.
 func FromCRD(crd map[string]any, gvk schema.GroupVersionKind) *Node {
 	var definition struct {
 		Spec struct {
@@ -68,7 +68,8 @@ func FromCRD(crd map[string]any, gvk schema.GroupVersionKind) *Node {
 	return nil
 }
 
-// withMetadata adds the metadata schema, which CustomResourceDefinitions omit.
+// withMetadata returns a copy of the node with the metadata schema, which CustomResourceDefinitions omit. n can be
+// nil.
 func (n *Node) withMetadata() *Node {
 	result := &Node{fields: map[string]*Node{}}
 	if n != nil {

@@ -10,7 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// openAPI contains the fields of a schema object that concern lists.
+// openAPI contains the fields of a schema object (JSON Schema with extensions of Kubernetes) that concern lists,
+// fields and defaults.
 type openAPI struct {
 	Ref                  string                `json:"$ref"`
 	AllOf                []*openAPI            `json:"allOf"`
@@ -22,9 +23,10 @@ type openAPI struct {
 	ListMapKeys          []string              `json:"x-kubernetes-list-map-keys"`
 	MapType              string                `json:"x-kubernetes-map-type"`
 	Type                 any                   `json:"type"`
-	Kinds                []groupVersionKind    `json:"x-kubernetes-group-version-kind"`
-	Open                 bool                  `json:"x-kubernetes-preserve-unknown-fields"`
-	Embedded             bool                  `json:"x-kubernetes-embedded-resource"`
+	// Kinds is only set for the schema object of a kind, not for those of its parts.
+	Kinds    []groupVersionKind `json:"x-kubernetes-group-version-kind"`
+	Open     bool               `json:"x-kubernetes-preserve-unknown-fields"`
+	Embedded bool               `json:"x-kubernetes-embedded-resource"`
 }
 
 type groupVersionKind struct {
@@ -33,7 +35,7 @@ type groupVersionKind struct {
 	Kind    string `json:"kind"`
 }
 
-// additionalProperties is a schema object or a boolean.
+// additionalProperties is a schema object or a boolean. schema is nil for a boolean.
 type additionalProperties struct{ schema *openAPI }
 
 // UnmarshalJSON accepts both forms.
@@ -64,6 +66,7 @@ func readSchema(root *openAPI, schemas map[string]*openAPI, gvk schema.GroupVers
 // becomes a cycle of nodes.
 type reader struct {
 	schemas map[string]*openAPI
+	// numbers gives each schema object a number, of which the keys of nodes consist.
 	numbers map[*openAPI]int
 	nodes   map[string]*Node
 }
@@ -97,6 +100,8 @@ func (r *reader) parts(descriptions []*openAPI) ([]*openAPI, error) {
 	return parts, nil
 }
 
+// collect appends a schema object, and all that it includes, to parts. The object itself is before the included ones,
+// because the first definition of a list takes precedence. visited prevents endless recursion.
 func (r *reader) collect(s *openAPI, visited map[*openAPI]bool, parts *[]*openAPI) error {
 	if s == nil || visited[s] {
 		return nil
@@ -122,6 +127,8 @@ func (r *reader) collect(s *openAPI, visited map[*openAPI]bool, parts *[]*openAP
 	return nil
 }
 
+// resolve returns the schema object that a reference names. Only references within the document are supported, as API
+// servers write them.
 func (r *reader) resolve(ref string) (*openAPI, error) {
 	name, ok := strings.CutPrefix(ref, "#/components/schemas/")
 	if !ok {
