@@ -5,10 +5,12 @@ import "sync"
 // cache caches compiled expressions by their text. When it is full, it is emptied: real clusters do not
 // have that many rules, and missing ones are compiled again.
 type cache[T any] struct {
+	// mu guards known. It is not held while an expression is compiled, so two callers can compile the same text.
 	mu    sync.Mutex
 	known map[string]T
 }
 
+// maxCached limits the number of expressions in a cache. Each text is at most 4 KiB.
 const maxCached = 500
 
 // get returns the compiled expression. It compiles the text if it is not cached.

@@ -39,6 +39,7 @@ func programSize(re *syntax.Regexp) int {
 	for _, sub := range re.Sub {
 		size = min(size+programSize(sub), maxPatternSize+1)
 	}
+	// The compiler copies the repeated expression. For no upper limit, Max is -1.
 	if re.Op == syntax.OpRepeat {
 		size *= max(re.Min, re.Max, 1)
 	}
@@ -52,14 +53,16 @@ func Matches(pattern, value string) bool {
 	return compiled != nil && len(value)*compiled.size <= maxPatternSteps && compiled.MatchString(value)
 }
 
+// compiledPattern is a pattern that matches entire values.
 type compiledPattern struct {
 	*regexp.Regexp
+	// size is the approximate number of instructions, by which the steps for a value are estimated.
 	size int
 }
 
 var patterns cache[*compiledPattern]
 
-// compilePattern returns nil for an invalid pattern.
+// compilePattern returns nil for an invalid pattern. The cache keeps the nil, so that the pattern is checked once.
 func compilePattern(text string) *compiledPattern {
 	if CheckPattern(text) != nil {
 		return nil

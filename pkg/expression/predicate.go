@@ -26,7 +26,7 @@ func Holds(text string, object map[string]any) (bool, error) {
 
 var predicates cache[compiledRule]
 
-// predicateLanguage has the functions of the expressions of Flux.
+// predicateLanguage has the functions of the expressions of Flux. It declares no variables: see namesOf.
 var predicateLanguage = sync.OnceValues(func() (*cel.Env, error) {
 	env, err := language()
 	if err != nil {
@@ -38,6 +38,8 @@ var predicateLanguage = sync.OnceValues(func() (*cel.Env, error) {
 // expensive are the functions whose result, or time, is the product of the lengths of two strings.
 var expensive = []string{"replace", "format", "join", "indexOf", "lastIndexOf"}
 
+// compilePredicate compiles a predicate in a language with a variable for each name in it, because the fields of an
+// object are not known here.
 func compilePredicate(text string) compiledRule {
 	return compile(text, func() (*cel.Env, error) {
 		env, err := predicateLanguage()
@@ -56,8 +58,8 @@ func compilePredicate(text string) compiledRule {
 	})
 }
 
-// namesOf returns the names that may be variables, and a call of an expensive function, if there is one. The
-// variable of a macro hides one of the same name.
+// namesOf returns the names that may be variables, and a call of an expensive function, or "". The variable of a
+// macro hides one of the same name.
 func namesOf(env *cel.Env, parsed *cel.Ast) (variables []cel.EnvOption, call string) {
 	known := map[string]bool{}
 	ast.PreOrderVisit(parsed.NativeRep().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
@@ -80,9 +82,11 @@ func namesOf(env *cel.Env, parsed *cel.Ast) (variables []cel.EnvOption, call str
 	return variables, call
 }
 
-// costs counts the lengths of the strings of functions of which CEL does not know that they depend on them.
+// costs adds the lengths of strings to the cost of functions that CEL counts as one step.
 type costs struct{}
 
+// CallCost implements the cost estimator of CEL. nil stands for the default cost. The unit is ten bytes, as for other
+// functions on strings.
 func (costs) CallCost(function, _ string, args []ref.Val, result ref.Val) *uint64 {
 	switch function {
 	case "charAt", "lowerAscii", "upperAscii", "split", "substring", "trim", "reverse", "strings.quote", "base64.encode", "base64.decode":
@@ -96,6 +100,7 @@ func (costs) CallCost(function, _ string, args []ref.Val, result ref.Val) *uint6
 	return &cost
 }
 
+// length returns the number of bytes in a string or in bytes, and 0 for other values.
 func length(value ref.Val) uint64 {
 	switch v := value.(type) {
 	case types.String:

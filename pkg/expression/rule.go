@@ -30,8 +30,8 @@ const (
 // cost limit.
 func CheckRule(text string) error { return rules.get(text, compileRule).err }
 
-// Evaluate evaluates a rule and subtracts its cost from the budget. The error is the reason why the rule
-// has no result.
+// Evaluate evaluates a rule and subtracts its cost from the budget, which can become negative. The error is the
+// reason why the rule has no result.
 func Evaluate(text string, self any, object map[string]any, budget *int64) (bool, error) {
 	rule := rules.get(text, compileRule)
 	switch {
@@ -45,12 +45,14 @@ func Evaluate(text string, self any, object map[string]any, budget *int64) (bool
 	return holds, err
 }
 
+// compiledRule is a compiled rule or predicate, or the reason why the text is invalid.
 type compiledRule struct {
 	program cel.Program
 	err     error
 }
 
-// evaluate returns the result and its cost. The error is the reason why there is no result.
+// evaluate returns the result and its cost. The error is the reason why there is no result. If CEL reports no cost,
+// the maximum counts.
 func (rule compiledRule) evaluate(variables map[string]any) (holds bool, cost int64, err error) {
 	if rule.err != nil {
 		return false, 0, rule.err
@@ -81,6 +83,7 @@ var language = sync.OnceValues(func() (*cel.Env, error) {
 	)
 })
 
+// ruleLanguage has the variables self and object, which can have any type.
 var ruleLanguage = sync.OnceValues(func() (*cel.Env, error) {
 	env, err := language()
 	if err != nil {
@@ -93,7 +96,8 @@ func compileRule(text string) compiledRule {
 	return compile(text, func() (*cel.Env, error) { return ruleLanguage() })
 }
 
-// compile compiles a boolean expression in a language, which it asks for only if the text is not too long.
+// compile compiles a boolean expression in a language, which it asks for only if the text is not too long. It never
+// runs the expression. Every error is in the result.
 func compile(text string, of func() (*cel.Env, error)) (rule compiledRule) {
 	if len(text) > maxText {
 		rule.err = fmt.Errorf("has %d bytes, but an expression may have %d", len(text), maxText)
@@ -154,7 +158,7 @@ func checkMatches(checked *cel.Ast) (err error) {
 	return err
 }
 
-// sizes estimates the sizes of variables.
+// sizes estimates the sizes of variables, and leaves the costs of calls to CEL.
 type sizes struct{}
 
 func (sizes) EstimateSize(checker.AstNode) *checker.SizeEstimate {
@@ -165,5 +169,6 @@ func (sizes) EstimateCallCost(string, string, *checker.AstNode, []checker.AstNod
 	return nil
 }
 
-// MentionsObject reports whether a rule can use more than the value itself.
+// MentionsObject reports whether a rule can use more than the value itself. It errs on the side of true, for example
+// if a string literal contains the word.
 func MentionsObject(text string) bool { return strings.Contains(text, "object") }
