@@ -17,10 +17,11 @@ const (
 	volumeName = "holdfast-callback"
 	// MountPath is the directory in each container with the file ca.crt.
 	MountPath = "/var/run/secrets/holdfast.dev/callback"
-	caKey     = "ca.crt"
+	// caKey is the key of the bundle in the Secret, and the name of its file.
+	caKey = "ca.crt"
 )
 
-// Callback describes how workloads reach the controller.
+// Callback describes how workloads reach the controller. The command line uses the zero value.
 type Callback struct {
 	// URL is the base URL of all callbacks. It is empty if it is unknown, for example if a plan is made
 	// without a cluster. Then the address in the existing Secrets is used, or a placeholder.
@@ -29,9 +30,10 @@ type Callback struct {
 	CA []byte
 }
 
-// Mangle listens to ApplicationMangling. It adds a Secret with the addresses and tokens of the
-// callbacks to each namespace with Pods of the Application, before all other objects. It also adds the
-// variables, volumes and mounts that Pods need to use the Secret.
+// Mangle listens to ApplicationMangling. It adds a Secret with the addresses and tokens of the callbacks to each
+// namespace with Pods of the Application, before all other objects. It also adds the variables, volumes and mounts
+// that Pods need to use the Secret. An Application without hooks is unchanged.
+// Source: docs/hooks.md.
 func (c Callback) Mangle(m *Mangling) error {
 	purposes := Purposes(m.Application)
 	if len(purposes) == 0 {
@@ -49,6 +51,7 @@ func (c Callback) Mangle(m *Mangling) error {
 		if podSpec(o) == nil {
 			continue
 		}
+		// A listener must not change the given objects, which are the manifests before hooks.
 		o.Content = observer.CopyMap(o.Content)
 		m.Warnings = append(m.Warnings, c.inject(m.Application, o)...)
 		objects[i] = o
@@ -68,8 +71,8 @@ func (c Callback) Mangle(m *Mangling) error {
 	return nil
 }
 
-// secretNamespaces returns the namespaces that get a Secret: the Application's own, and those with its
-// Pods. makesPods reports whether there are any Pods.
+// secretNamespaces returns the namespaces that get a Secret, sorted: the Application's own, and those with its Pods.
+// makesPods reports whether there are any Pods.
 func secretNamespaces(m *Mangling) (namespaces []string, makesPods bool) {
 	namespaces = []string{m.Application.Namespace}
 	for _, o := range m.Objects {
@@ -81,8 +84,8 @@ func secretNamespaces(m *Mangling) (namespaces []string, makesPods bool) {
 	return slices.Compact(namespaces), makesPods
 }
 
-// callbackInCluster returns the callback in the existing Secrets of the Application. It ignores Secrets
-// that another client has created.
+// callbackInCluster returns the callback in the existing Secrets of the Application. It ignores Secrets that another
+// client has created. It returns the zero value if there is none.
 func callbackInCluster(m *Mangling, namespaces []string) Callback {
 	app := m.Application
 	for _, namespace := range namespaces {
@@ -113,12 +116,14 @@ func decodeSecretValue(value any) []byte {
 	return raw
 }
 
-// needsInjection reports whether Pods get the variables of the callbacks.
+// needsInjection reports whether Pods get the variables of the callbacks. The hook reconcile adds none: see
+// docs/hooks.md.
 func needsInjection(app *v1alpha1.Application) bool {
 	return app.Spec.Hooks.Complete != nil || app.Spec.Hooks.Shutdown != nil
 }
 
-// secret returns the Secret for one namespace.
+// secret returns the Secret for one namespace. It has no tokens: the annotation makes Generate add them to the create
+// request, so that they are in no status and no plan.
 func (c Callback) secret(app *v1alpha1.Application, namespace string, purposes []Purpose) manifest.Object {
 	id := manifest.ID{Kind: "Secret", Namespace: namespace, Name: SecretName(app)}
 	metadata := map[string]any{"name": id.Name}
@@ -151,7 +156,7 @@ func generatedTokens() string {
 // placeholder is the value in a plan for values that only the controller knows.
 const placeholder = "set by the controller"
 
-// value returns the encoded value, or the placeholder.
+// value returns the value in base64, or the placeholder if the URL is unknown.
 func (c Callback) value(text string) string {
 	if c.URL == "" {
 		text = placeholder
@@ -159,7 +164,8 @@ func (c Callback) value(text string) string {
 	return base64.StdEncoding.EncodeToString([]byte(text))
 }
 
-// needsBundle reports whether Pods need a bundle to verify the server.
+// needsBundle reports whether Pods need a bundle to verify the server. Without a URL, this is unknown, and the plan
+// shows the bundle.
 func (c Callback) needsBundle() bool { return c.URL == "" || len(c.CA) > 0 }
 
 // NeedAddresses listens to ApplicationMangling and is called after Mangle. It rejects hooks without a
@@ -177,8 +183,8 @@ func NeedAddresses(m *Mangling) error {
 	return nil
 }
 
-// inject adds the variables, volume and mounts to the Pods of an object. It does not change what the
-// manifest already contains.
+// inject adds the variables, volume and mounts to the Pods of an object, whose content it changes. It does not change
+// what the manifest already contains, and returns a warning for each such conflict.
 func (c Callback) inject(app *v1alpha1.Application, o manifest.Object) (warnings []string) {
 	spec := podSpec(o)
 	warn := func(format string, args ...any) {
@@ -206,7 +212,8 @@ func (c Callback) inject(app *v1alpha1.Application, o manifest.Object) (warnings
 	return warnings
 }
 
-// addVolume adds the volume with the bundle, unless another volume has its name.
+// addVolume adds the volume with the bundle, unless another volume has its name. It reports whether the Pod has the
+// volume then.
 func addVolume(spec map[string]any, secret string) bool {
 	volume := map[string]any{"name": volumeName, "secret": map[string]any{
 		"secretName": secret,
@@ -219,8 +226,8 @@ func addVolume(spec map[string]any, secret string) bool {
 	return source["secretName"] == secret
 }
 
-// addMount adds the mount, unless the container already has one at the path: a container cannot mount two
-// volumes there.
+// addMount adds the mount, unless the container already has one at the path: a container cannot mount two volumes
+// there. It reports whether the container has the mount then.
 func addMount(container map[string]any) bool {
 	list, _ := container["volumeMounts"].([]any)
 	for _, item := range list {
@@ -235,13 +242,14 @@ func addMount(container map[string]any) bool {
 // variable is an environment variable whose value is a key of the Secret.
 type variable struct{ name, key string }
 
+// fromSecret returns the variable as an element of the env list of a container.
 func (v variable) fromSecret(secret string) map[string]any {
 	return map[string]any{"name": v.name, "valueFrom": map[string]any{
 		"secretKeyRef": map[string]any{"name": secret, "key": v.key},
 	}}
 }
 
-// variables returns the variables that each container gets.
+// variables returns the variables that each container gets. The user can change their names in spec.hooks.
 func variables(app *v1alpha1.Application) []variable {
 	var all []variable
 	if hook := app.Spec.Hooks.Complete; hook != nil {
@@ -267,6 +275,7 @@ func duplicateName(all []variable) string {
 	return ""
 }
 
+// or returns text, or otherwise if text is empty.
 func or(text, otherwise string) string {
 	if text == "" {
 		return otherwise

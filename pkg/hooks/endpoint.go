@@ -47,6 +47,7 @@ func Endpoint(service map[string]any) string {
 	return join(name+"."+namespace+".svc", port)
 }
 
+// ingressHost returns the first address of a load balancer, or "". In one ingress, the IP has precedence.
 func ingressHost(service map[string]any) string {
 	ingresses, _, _ := unstructured.NestedFieldNoCopy(service, "status", "loadBalancer", "ingress")
 	list, _ := ingresses.([]any)
@@ -78,6 +79,7 @@ func firstPort(service map[string]any, field string) string {
 	return ""
 }
 
+// join returns host:port, with an IPv6 address in brackets. It returns only the host if the port is empty.
 func join(host, port string) string {
 	if port == "" {
 		return host

@@ -26,6 +26,7 @@ const (
 	maxSecretLength = 1024
 )
 
+// keyName matches a valid key of a Secret.
 var keyName = regexp.MustCompile(`^[-._a-zA-Z0-9]{1,253}$`)
 
 // GeneratedKeys parses the annotation holdfast.dev/generate of a manifest, for example
@@ -75,6 +76,8 @@ func CheckGenerate(m *Mangling) error {
 	return nil
 }
 
+// neverGenerated returns a warning for each key that an existing Secret lacks: Generate fills keys only in a create
+// request.
 func neverGenerated(id manifest.ID, keys []GeneratedKey, live map[string]any) (warnings []string) {
 	data, _ := live["data"].(map[string]any)
 	for _, key := range keys {
@@ -85,6 +88,8 @@ func neverGenerated(id manifest.ID, keys []GeneratedKey, live map[string]any) (w
 	return warnings
 }
 
+// checkGenerate returns the reason why the keys of an object cannot be generated, or nil. entry is its schema, or
+// nil.
 func checkGenerate(o manifest.Object, keys []GeneratedKey, entry *observer.Schema) error {
 	if !manifest.IsSecret(o.ID.GroupKind()) {
 		return fmt.Errorf("is for Secrets only, this is a %s", o.ID.Kind)
@@ -101,8 +106,8 @@ func checkGenerate(o manifest.Object, keys []GeneratedKey, entry *observer.Schem
 	return nil
 }
 
-// Generate listens to ResourcePreCreate. It fills the keys that the annotation names when a Secret is
-// created. These keys are not observed.
+// Generate listens to ResourcePreCreate. It fills the keys that the annotation names when a Secret is created. These
+// keys are not observed. If the Secret is deleted, it is created again with other values.
 func Generate(c *CreateEvent) error {
 	keys, err := GeneratedKeys(c.Object)
 	if err != nil || len(keys) == 0 || !manifest.IsSecret(c.ID.GroupKind()) {
@@ -125,8 +130,8 @@ func Generate(c *CreateEvent) error {
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-// randomText returns random text in which all characters of the alphabet are equally likely. It discards
-// bytes that would make the first characters more likely.
+// randomText returns random text in which all characters of the alphabet are equally likely. It discards bytes that
+// would make the first characters more likely. It reads more bytes than it needs, and returns the error of random.
 func randomText(random io.Reader, length int) ([]byte, error) {
 	const fair = 256 - 256%len(alphabet)
 	text := make([]byte, 0, length)
@@ -144,6 +149,7 @@ func randomText(random io.Reader, length int) ([]byte, error) {
 	return text, nil
 }
 
+// annotation returns an annotation of an object, and whether it is set.
 func annotation(object map[string]any, key string) (string, bool) {
 	metadata, _ := object["metadata"].(map[string]any)
 	annotations, _ := metadata["annotations"].(map[string]any)

@@ -44,6 +44,7 @@ func New() *Hooks { return (&Hooks{}).And(nil) }
 // And returns Hooks with the listeners of both, those of h first. Both h and other can be nil.
 func (h *Hooks) And(other *Hooks) *Hooks {
 	both := &Hooks{}
+	// Reflection gives each point the name of its field, and a new field needs no code here.
 	fields := reflect.ValueOf(both).Elem()
 	for i := range fields.NumField() {
 		joined := fields.Field(i).Addr().Interface().(point)
@@ -68,9 +69,9 @@ type Translation struct {
 	URL  string
 	// Sensitive is true if the data come from a Secret. They must not be shown to users.
 	Sensitive bool
-	// Inputs are the values of the template's inputs.
+	// Inputs are the values of the template's inputs, by name.
 	Inputs map[string]Input
-	// Objects, Outputs, Warnings and Digest are the results.
+	// Objects, Outputs, Warnings and Digest are the results. Outputs has the available outputs by name.
 	Objects  []map[string]any
 	Outputs  map[string]any
 	Warnings []string
@@ -134,7 +135,8 @@ type ObjectEvent struct {
 	Desired map[string]any
 	// Manifest is the part of Desired that was not learned, or nil if it is unknown.
 	Manifest map[string]any
-	Live     map[string]any
+	// Live is the object as the API server has it. Listeners must not change it.
+	Live map[string]any
 	// Observed, Address and Tokens are results: the observed part of the object, the address of a Service,
 	// and the digests of the callback tokens in the Secret that contains them.
 	Observed map[string]any

@@ -18,7 +18,7 @@ var podSpecs = map[schema.GroupKind][]string{
 	{Group: "batch", Kind: "CronJob"}:    {"spec", "jobTemplate", "spec", "template", "spec"},
 }
 
-// podSpec returns the spec of the Pods that an object creates, or nil.
+// podSpec returns the spec of the Pods that an object creates, or nil. The result is part of the object.
 func podSpec(o manifest.Object) map[string]any {
 	steps, makesPods := podSpecs[o.ID.GroupKind()]
 	if !makesPods {
@@ -31,7 +31,8 @@ func podSpec(o manifest.Object) map[string]any {
 	return at
 }
 
-// containers returns the containers of a Pod spec, init containers first.
+// containers returns the containers of a Pod spec, init containers first. The results are parts of the spec.
+// Ephemeral containers cannot be in a manifest.
 func containers(spec map[string]any) []map[string]any {
 	var found []map[string]any
 	for _, field := range []string{"initContainers", "containers"} {
@@ -45,7 +46,8 @@ func containers(spec map[string]any) []map[string]any {
 	return found
 }
 
-// appendNamed appends an element to a list, unless the list has an element of that name.
+// appendNamed appends an element to a list, unless the list has an element of that name. It reports whether it
+// appended the element. It changes parent, but not the list, which the manifest may share.
 func appendNamed(parent map[string]any, field string, element map[string]any) bool {
 	value, there := parent[field]
 	list, isList := value.([]any)

@@ -8,6 +8,7 @@ import (
 // Point is a list of listeners. They are called in the order of registration. The first error stops the
 // run.
 type Point[E any] struct {
+	// name is the name of the field in Hooks. It is empty until And sets it.
 	name      string
 	listeners []listener[E]
 }
@@ -55,6 +56,7 @@ func (p *Point[E]) Run(event E) error {
 	return nil
 }
 
+// run calls the listener, and converts a panic to an error.
 func (l listener[E]) run(event E) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -64,12 +66,13 @@ func (l listener[E]) run(event E) (err error) {
 	return l.call(event)
 }
 
-// point is a Point of any event type.
+// point is a Point of any event type, for And.
 type point interface {
 	called(name string)
 	join(other any)
 }
 
+// called sets the name of the point.
 func (p *Point[E]) called(name string) { p.name = name }
 
 // join adds the listeners of another Point of the same event type.

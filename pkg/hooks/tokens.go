@@ -53,8 +53,8 @@ func TokenDigest(purpose Purpose, token string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Accepts reports whether one of the digests belongs to the token. It takes constant time, so that callers
-// cannot guess which digest matches.
+// Accepts reports whether one of the digests belongs to the token. Its time depends only on the number of digests, so
+// that callers cannot guess which digest matches.
 func Accepts(digests []string, purpose Purpose, token string) bool {
 	got := []byte(TokenDigest(purpose, token))
 	equal := 0
@@ -81,7 +81,7 @@ func Tokens(s *ObjectEvent) error {
 	return nil
 }
 
-// KeepTokens adds digests to the recorded ones, newest first, and drops the oldest.
+// KeepTokens adds digests to the recorded ones, newest first, and drops the oldest. It changes neither argument.
 func KeepTokens(before, digests []string) []string {
 	kept := slices.Clone(digests)
 	for _, digest := range before {
@@ -92,6 +92,7 @@ func KeepTokens(before, digests []string) []string {
 	return kept[:min(len(kept), len(digests)+keptTokens)]
 }
 
+// tokenKey and urlKey return the keys of the Secret for a purpose.
 func tokenKey(purpose Purpose) string { return string(purpose) + "-token" }
 func urlKey(purpose Purpose) string   { return string(purpose) + "-url" }
 

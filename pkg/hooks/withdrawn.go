@@ -8,7 +8,7 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Withdrawal is a list element of a live object that a hook had added and no longer adds.
+// Withdrawal is a list element of a live object that a hook had added and no longer adds. Value is the live element.
 type Withdrawal struct {
 	Path  *observer.Path
 	Value any
@@ -46,7 +46,9 @@ func Withdrawn(app *v1alpha1.Application, id manifest.ID, before, desired, live 
 	return found
 }
 
-// withdrawnFrom returns the elements of one list that Mangle had added and that are no longer desired.
+// withdrawnFrom returns the elements of one list that Mangle had added and that are no longer desired. is contains
+// the live list. ours reports whether an element is of the form that Mangle adds. An element that a user changed to
+// another form is kept.
 func withdrawnFrom(at *observer.Path, field string, was, wanted, is map[string]any, ours func(map[string]any) bool) (found []Withdrawal) {
 	list, _ := is[field].([]any)
 	for i, item := range slices.Backward(list) {
