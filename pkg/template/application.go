@@ -53,6 +53,7 @@ func (r RenderedTemplate) labels(inherited map[string]string) map[string]string 
 	return all
 }
 
+// raw encodes objects as the API types store them.
 func raw(objects []map[string]any) ([]runtime.RawExtension, error) {
 	items := make([]runtime.RawExtension, len(objects))
 	for i, object := range objects {

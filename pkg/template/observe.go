@@ -39,6 +39,7 @@ func Observe(manifest map[string]any, free ...string) map[string]any {
 	return entry
 }
 
+// observeMap returns the schema of a map at a path, without its free fields.
 func observeMap(values map[string]any, path string, free []string) map[string]any {
 	result := make(map[string]any, len(values))
 	for name, value := range values {
@@ -49,6 +50,7 @@ func observeMap(values map[string]any, path string, free []string) map[string]an
 	return result
 }
 
+// observe returns the schema of any value at a path.
 func observe(value any, path string, free []string) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -60,7 +62,10 @@ func observe(value any, path string, free []string) any {
 	}
 }
 
+// observeList returns the schema of a list. Its elements have the path of the list, so that free also applies to
+// their fields.
 func observeList(list []any, path string, free []string) []any {
+	// Other clients can add maps, such as containers, but not scalars, such as arguments.
 	longest := len(list)
 	result := make([]any, 0, len(list)+1)
 	for _, element := range list {

@@ -42,7 +42,8 @@ func Update(live, desired *v1alpha1.Application) []delta.Op {
 	return append([]delta.Op{{Op: "test", Path: "/metadata/uid", Value: live.UID}}, ops...)
 }
 
-// labelOps returns the operations that set the rendered labels. Other labels are not changed.
+// labelOps returns the operations that set the rendered labels, in the order of their keys. Other labels are not
+// changed.
 func labelOps(live *v1alpha1.Application, desired map[string]string) (ops []delta.Op) {
 	if len(live.Labels) == 0 && len(desired) > 0 {
 		return []delta.Op{{Op: "add", Path: "/metadata/labels", Value: desired}}
@@ -56,7 +57,7 @@ func labelOps(live *v1alpha1.Application, desired map[string]string) (ops []delt
 	return ops
 }
 
-// sameObjects compares lists as JSON values.
+// sameObjects compares lists as JSON values, in order. The API server can store the same value with other key orders.
 func sameObjects(a, b []runtime.RawExtension) bool {
 	return slices.EqualFunc(a, b, func(a, b runtime.RawExtension) bool { return manifest.SameJSON(a.Raw, b.Raw) })
 }

@@ -52,6 +52,7 @@ func (s Seen) Verdict() Verdict {
 	return Verdict{Reason: ready.Reason, Message: fmt.Sprintf("Application %s: %s", app.Name, ready.Message)}
 }
 
+// ofApplication returns a condition of an Application. A missing condition is Unknown.
 func ofApplication(app *v1alpha1.Application, kind string) metav1.Condition {
 	if condition := apimeta.FindStatusCondition(app.Status.Conditions, kind); condition != nil {
 		return *condition
