@@ -25,6 +25,7 @@ func (d *database) files() values {
 	return values{optionsFile: d.options(), startFile: startScript, aliveFile: aliveScript}
 }
 
+// configMap returns the ConfigMap that the Pod mounts as a directory.
 func (d *database) configMap() values {
 	return d.object("v1", "ConfigMap", d.configName(), values{"data": d.files()})
 }

@@ -6,7 +6,7 @@ import (
 	"holdfast.dev/holdfast/pkg/template"
 )
 
-// reserved lists options that the Pod and its Services depend on.
+// reserved maps the options that the Pod and its Services depend on to the reason for it.
 var reserved = map[string]string{
 	"datadir":           "the volume is mounted there",
 	"socket":            "the probes use it",
@@ -51,8 +51,8 @@ func checkLine(line string) string {
 	return ""
 }
 
-// optionName returns the normalized name of an option. The server treats dashes and underscores alike and
-// strips prefixes.
+// optionName returns the normalized name of an option: lower case, with dashes. The server treats dashes and
+// underscores alike and strips prefixes.
 func optionName(line string) string {
 	name, _, _ := strings.Cut(line, "=")
 	name = strings.ReplaceAll(strings.ToLower(strings.TrimSpace(name)), "_", "-")

@@ -39,7 +39,8 @@ func (d *database) volume() values {
 	return volume
 }
 
-// dataDeletionPolicy returns the deletion policy of the volume and of the Secret that belongs to it.
+// dataDeletionPolicy returns the deletion policy of the volume and of the Secret that belongs to it. Any policy
+// except Delete keeps them.
 func (d *database) dataDeletionPolicy() string {
 	if d.spec.DeletionPolicy == v1.DeletionDelete {
 		return string(v1alpha1.DeletionDelete)
@@ -47,6 +48,7 @@ func (d *database) dataDeletionPolicy() string {
 	return string(v1alpha1.DeletionOrphan)
 }
 
+// annotate sets the annotations of a manifest, which has none before.
 func (d *database) annotate(manifest, annotations values) {
 	metadata, _ := manifest["metadata"].(values)
 	metadata["annotations"] = annotations

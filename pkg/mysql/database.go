@@ -25,7 +25,7 @@ const (
 // its Pods: a dash and a hash of ten characters. A label value has at most 63 characters.
 const maxNameLength = 52
 
-// database is a Mysql with a valid spec.
+// database is a Mysql with a valid spec. cpu, memory and storage are its parsed sizes.
 type database struct {
 	identity
 
@@ -62,16 +62,19 @@ func newDatabase(object *v1.Mysql) (*database, error) {
 }
 
 var (
+	// tag matches a version: it is both a tag of the image and a label value.
 	tag          = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`)
 	databaseName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 	objectName   = regexp.MustCompile(`^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$`)
 	serviceName  = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
 )
 
+// fault returns an error for a field of the spec.
 func fault(field, format string, args ...any) *template.ValidationError {
 	return &template.ValidationError{Path: manifest.Path{"spec", field}, Reason: template.ReasonSpecInvalid, Message: fmt.Sprintf(format, args...)}
 }
 
+// checkName returns an error for a name that the objects of the Mysql cannot have.
 func checkName(name string) *template.ValidationError {
 	var message string
 	switch {
@@ -87,6 +90,8 @@ func checkName(name string) *template.ValidationError {
 	return &template.ValidationError{Path: manifest.Path{"metadata", "name"}, Reason: template.ReasonSpecInvalid, Message: message}
 }
 
+// checkQuantity parses a size into parsed. It returns an error if the size is not a quantity, or less than the
+// minimum.
 func checkQuantity(field, text, example, least string, parsed *resource.Quantity) *template.ValidationError {
 	quantity, err := resource.ParseQuantity(text)
 	if err != nil {
@@ -99,6 +104,7 @@ func checkQuantity(field, text, example, least string, parsed *resource.Quantity
 	return nil
 }
 
+// shortened limits the length of an invalid value in a message.
 func shortened(text string) string {
 	if len(text) > 32 {
 		return strings.ToValidUTF8(text[:32], "") + "…"
@@ -106,6 +112,7 @@ func shortened(text string) string {
 	return text
 }
 
+// checkText returns an error with a message unless the text matches.
 func checkText(field, text string, pattern *regexp.Regexp, message string) *template.ValidationError {
 	if pattern.MatchString(text) {
 		return nil
@@ -113,6 +120,7 @@ func checkText(field, text string, pattern *regexp.Regexp, message string) *temp
 	return fault(field, "%s", message)
 }
 
+// checkPolicy returns an error for an unknown deletion policy.
 func checkPolicy(policy v1.DeletionPolicy) *template.ValidationError {
 	if policy == v1.DeletionKeep || policy == v1.DeletionDelete {
 		return nil
@@ -120,8 +128,10 @@ func checkPolicy(policy v1.DeletionPolicy) *template.ValidationError {
 	return fault("deletionPolicy", "must be %s or %s", v1.DeletionKeep, v1.DeletionDelete)
 }
 
+// ownDatabases are the databases that the server creates for itself.
 var ownDatabases = []string{"mysql", "sys", "information_schema", "performance_schema"}
 
+// checkDatabase returns an error for the name of a system database. The server ignores case in these names.
 func checkDatabase(name string) *template.ValidationError {
 	if slices.Contains(ownDatabases, strings.ToLower(name)) {
 		return fault("database", "%s is a system database of the server", name)
@@ -129,6 +139,7 @@ func checkDatabase(name string) *template.ValidationError {
 	return nil
 }
 
+// checkClass returns an error for an invalid name of a StorageClass. "" is valid: it disables dynamic provisioning.
 func checkClass(name *string) *template.ValidationError {
 	if name == nil {
 		return nil

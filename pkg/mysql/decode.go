@@ -15,8 +15,8 @@ import (
 	"holdfast.dev/holdfast/pkg/template"
 )
 
-// decode decodes a Mysql. It returns unknown fields separately, not as an error: an API server can have a
-// newer definition.
+// decode decodes a Mysql, and sets the defaults of its spec. It returns unknown fields separately, not as an error:
+// an API server can have a newer definition.
 func decode(content map[string]any) (*v1.Mysql, []*template.ValidationError, error) {
 	raw, err := json.Marshal(content)
 	if err != nil {
@@ -38,6 +38,7 @@ func decode(content map[string]any) (*v1.Mysql, []*template.ValidationError, err
 	return object, unknownFields(strict), nil
 }
 
+// unknownFields returns an error for each unknown field in the errors of the strict decoder.
 func unknownFields(strict []error) (unknown []*template.ValidationError) {
 	for _, err := range strict {
 		var field kjson.FieldError
@@ -51,7 +52,7 @@ func unknownFields(strict []error) (unknown []*template.ValidationError) {
 	return unknown
 }
 
-// suggestField returns a suggestion for an unknown field of the spec.
+// suggestField returns a suggestion for an unknown field of the spec, or "". path is not empty.
 func suggestField(path manifest.Path) string {
 	name, _ := path[len(path)-1].(string)
 	if len(path) != 2 || path[0] != "spec" {
@@ -73,6 +74,7 @@ func parsePath(text string) (path manifest.Path) {
 	return path
 }
 
+// typeName returns the name of a Go type in a message for users.
 func typeName(name string) string {
 	switch {
 	case strings.HasSuffix(name, "string"):

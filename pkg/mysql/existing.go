@@ -21,8 +21,8 @@ const (
 	ReasonVersionDowngrade = "VersionDowngrade"
 )
 
-// checkData rejects a spec that does not fit the existing volume. ran is the version that last accepted
-// connections, or "".
+// checkData rejects a spec that does not fit the existing volume. ran is the version that last accepted connections,
+// or "". Without live objects, it returns nil. The error joins all problems.
 func (d *database) checkData(live template.Live, ran string) error {
 	claim := live[manifest.ID{Kind: "PersistentVolumeClaim", Namespace: d.namespace, Name: d.volumeName()}]
 	if manifest.NestedString(claim, "metadata", "deletionTimestamp") != "" {
@@ -54,7 +54,7 @@ func (d *database) checkVolume(claim values) error {
 	}
 }
 
-// keptVersion returns the version in the label of a claim that an earlier Mysql has left. The label of the
+// keptVersion returns the version in the label of a claim that an earlier Mysql has left, or "". The label of the
 // claim of this Mysql does not count: it changes before the server starts, which may never succeed.
 func keptVersion(claim values) string {
 	if manifest.NestedString(claim, "metadata", "labels", v1alpha1.LabelApplicationUID) != "" {

@@ -27,7 +27,8 @@ func (i identity) host() string {
 	return fmt.Sprintf("%s.%s.svc", i.name, i.namespace)
 }
 
-// selector selects the Pod regardless of its version.
+// selector selects the Pod regardless of its version. It must never change, because the selector of a StatefulSet is
+// immutable.
 func (i identity) selector() values {
 	return values{"app.kubernetes.io/name": "mysql", "app.kubernetes.io/instance": i.name}
 }

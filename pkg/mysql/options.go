@@ -24,7 +24,8 @@ func (d *database) options() string {
 	return b.String()
 }
 
-// defaultOptions returns the options that the template sets.
+// sized returns the options that the template sets, and comments for the reader of the file. Most depend on the size
+// of the Pod.
 func (d *database) sized() []string {
 	memory, storage := d.memory.Value(), d.storage.Value()
 	pool, instances := bufferPool(memory)
@@ -72,7 +73,7 @@ func bufferPool(memory int64) (bytes, instances int64) {
 	return bytes / mebibyte * mebibyte, instances
 }
 
-// connections returns the maximum number of clients. Each needs memory.
+// connections returns the maximum number of clients: one for each 8 MiB of memory, from 16 to 1000.
 func connections(memory int64) int64 {
 	return min(max(memory/(8*mebibyte), 16), 1000)
 }

@@ -20,6 +20,7 @@ func (d *database) headlessService() values {
 	}})
 }
 
+// servicePorts returns the ports of both Services. targetPort is the name of the container's port.
 func servicePorts() list {
 	return list{values{"name": "mysql", "port": int64(port), "protocol": "TCP", "targetPort": "mysql"}}
 }

@@ -56,6 +56,8 @@ const (
 	dataDirectory        = "/var/lib/mysql"
 )
 
+// container returns the container with the server. The paths of the directories are arguments of the scripts, so that
+// the scripts contain none.
 func (d *database) container() values {
 	size := values{"cpu": d.spec.CPU, "memory": d.spec.Memory}
 	return values{
@@ -89,6 +91,8 @@ func ping() list {
 	return list{"mysqladmin", "--defaults-file=" + runDirectory + "/client.cnf", "ping"}
 }
 
+// probe returns a probe that runs a command. period is in seconds. failures is the number of consecutive failures
+// after which the probe has failed.
 func probe(command list, period, failures int64) values {
 	return values{
 		"exec":          values{"command": command},

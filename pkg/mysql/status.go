@@ -39,7 +39,7 @@ func (Template) Status(seen template.Seen) (map[string]any, error) {
 	return runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
 }
 
-// conditions returns the three conditions about objects.
+// conditions returns the three conditions about objects. An object that is not in live is missing.
 func (i identity) conditions(live template.Live) []v1.Condition {
 	return []v1.Condition{
 		availableCondition(live[manifest.ID{Group: "apps", Kind: "StatefulSet", Namespace: i.namespace, Name: i.name}]),
@@ -48,7 +48,8 @@ func (i identity) conditions(live template.Live) []v1.Condition {
 	}
 }
 
-// availableCondition returns AVAILABLE if the only replica of the current spec is ready.
+// availableCondition returns AVAILABLE if the only replica of the current spec is ready. A status of an older
+// generation does not count.
 func availableCondition(set values) v1.Condition {
 	condition := existsCondition(v1.ConditionStatefulSet, set)
 	if condition.Status == v1.Missing {
@@ -133,8 +134,8 @@ func (i identity) waitingFor(objects []v1.Condition, live template.Live) string 
 	return "waiting for the controller to apply the current spec to its Application"
 }
 
-// withTransitionTimes sets the time of each condition's last transition. It is now if the status has
-// changed.
+// withTransitionTimes sets the time of each condition's last transition, and sorts the conditions, in place. The time
+// is now if the status has changed.
 func withTransitionTimes(before, conditions []v1.Condition, now metav1.Time) []v1.Condition {
 	for i := range conditions {
 		condition := &conditions[i]
