@@ -20,7 +20,7 @@ type Reader interface {
 	Read(ctx context.Context, kind, name string) (map[string]any, *plan.Problem)
 }
 
-// Fetcher fetches URLs.
+// Fetcher fetches URLs. Get returns before if the page is unchanged since then. fetch.Fetcher implements it.
 type Fetcher interface {
 	Get(ctx context.Context, url string, before fetch.Page) (fetch.Page, error)
 }
@@ -29,16 +29,18 @@ type Fetcher interface {
 type Material struct {
 	Application *v1alpha1.Application
 	// Name identifies the template or archive in messages.
-	Name   string
-	URL    string
+	Name string
+	URL  string
+	// Data is the template or archive.
 	Data   []byte
 	Inputs map[string]hooks.Input
 	// Page is the page fetched from the URL.
 	Page fetch.Page
-	// Imports contains the pages that the template imports. Translate fills it.
+	// Imports contains the pages that the template imports, by URL. Gather copies them from the last translation, and
+	// Translate replaces them.
 	Imports map[string]fetch.Page
 
-	// stamp replaces the data in digests if the data are secret.
+	// stamp replaces the data in digests if the data are secret: see objectStamp. It is "" for other data.
 	stamp string
 }
 
@@ -118,6 +120,8 @@ func (m *Material) find(ctx context.Context, reader Reader, fetcher Fetcher, bef
 	}
 }
 
+// fetch fetches the template or archive from a URL. digest is the expected SHA-256 digest, or "". With a digest, a
+// page that matches it is never requested again.
 func (m *Material) fetch(ctx context.Context, fetcher Fetcher, url, digest string, before *Material) *plan.Problem {
 	m.Name, m.URL = displayURL(url), url
 	last := fetch.Page{}
@@ -148,10 +152,12 @@ func fetchProblem(name string, err error) *plan.Problem {
 	return missingProblem("%s cannot be fetched: %v", name, err)
 }
 
+// missingProblem returns the Problem of data that are unavailable now, and may be available later.
 func missingProblem(format string, args ...any) *plan.Problem {
 	return &plan.Problem{Reason: v1alpha1.ReasonFetchFailed, Message: fmt.Sprintf(format, args...)}
 }
 
+// translationOf returns the settings of the translation. One of the two sources must be set.
 func translationOf(app *v1alpha1.Application) v1alpha1.Translation {
 	if app.Spec.Tosca != nil {
 		return app.Spec.Tosca.Translation

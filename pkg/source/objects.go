@@ -14,8 +14,8 @@ import (
 // secretKind is the kind whose values must not be shown.
 const secretKind = "Secret"
 
-// readKey reads the archive from a key of a ConfigMap or Secret. In the data of a ConfigMap it is a string,
-// that is, a template instead of an archive.
+// readKey reads the template or archive from a key of a ConfigMap or Secret. In the data of a ConfigMap it is a
+// string, that is, a template instead of an archive.
 func (m *Material) readKey(ctx context.Context, reader Reader, kind string, ref v1alpha1.KeyReference) *plan.Problem {
 	m.Name = fmt.Sprintf("%s %s, key %s", kind, ref.Name, ref.Key)
 	object, problem := reader.Read(ctx, kind, ref.Name)
@@ -42,6 +42,7 @@ func (m *Material) readKey(ctx context.Context, reader Reader, kind string, ref 
 	return missingProblem("%s: the key does not exist", m.Name)
 }
 
+// textAt returns a string in one of the maps of a ConfigMap or Secret, and whether it exists.
 func textAt(object map[string]any, field, key string) (string, bool) {
 	data, _ := object[field].(map[string]any)
 	text, has := data[key].(string)
@@ -86,6 +87,7 @@ func (m *Material) readInputs(ctx context.Context, reader Reader) *plan.Problem 
 	return nil
 }
 
+// addTexts adds each key of an object as an input. All keys of a Secret are sensitive.
 func (m *Material) addTexts(kind, name string, object map[string]any) *plan.Problem {
 	data, _ := object["data"].(map[string]any)
 	for key, value := range data {

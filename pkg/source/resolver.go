@@ -8,12 +8,14 @@ import (
 	"holdfast.dev/holdfast/pkg/fetch"
 )
 
-// resolver reads imports by URL. It caches results and errors.
+// resolver reads imports by URL, and records the pages. It is used by one goroutine, for one translation.
 type resolver struct {
 	fetcher Fetcher
-	before  map[string]fetch.Page
-	read    map[string]fetch.Page
-	// failed is set after a temporary error. local is set if an import is not a URL.
+	// before has the pages of the last translation, and read those of this one, by URL.
+	before map[string]fetch.Page
+	read   map[string]fetch.Page
+	// failed is set after a temporary error. local is set if an import is not a URL. They determine the reason of the
+	// Problem.
 	failed, local bool
 
 	namespace string
@@ -21,11 +23,12 @@ type resolver struct {
 	release func()
 }
 
+// newResolver returns a resolver without a slot: call acquire before the translation.
 func newResolver(fetcher Fetcher, m *Material) *resolver {
 	return &resolver{fetcher: fetcher, before: m.Imports, read: map[string]fetch.Page{}, namespace: m.Application.Namespace}
 }
 
-// acquire waits for the slot of the translation.
+// acquire waits for the slot of the translation. After an error, release has no effect, so it can always be called.
 func (r *resolver) acquire(ctx context.Context) (err error) {
 	r.release, err = translations.Acquire(ctx, r.namespace)
 	if err != nil {

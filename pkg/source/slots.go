@@ -5,24 +5,26 @@ import (
 	"sync"
 )
 
-// Slots limits how much work runs at the same time: in total, and for one namespace. One
-// namespace can neither take all slots nor fill the queue for them, so it cannot delay the
-// others.
+// Slots limits how much work runs at the same time: in total, and for one namespace. One namespace can neither take
+// all slots nor fill the queue for them, so it cannot delay the others. All methods can be called concurrently.
 type Slots struct {
+	// total has an element for each slot in use. each is the number of slots for one namespace.
 	total chan struct{}
 	each  int
 
+	// mu guards namespaces, and the number of callers of each.
 	mu         sync.Mutex
 	namespaces map[string]*namespaceSlots
 }
 
-// namespaceSlots are the slots of a namespace, and how many callers use or wait for them.
+// namespaceSlots are the slots of a namespace, and how many callers use or wait for them. They are dropped when
+// callers is 0.
 type namespaceSlots struct {
 	taken   chan struct{}
 	callers int
 }
 
-// NewSlots returns slots of which a namespace can take some: each of total.
+// NewSlots returns total slots, of which one namespace can use at most each at the same time.
 func NewSlots(total, each int) *Slots {
 	return &Slots{total: make(chan struct{}, total), each: each, namespaces: map[string]*namespaceSlots{}}
 }
@@ -50,6 +52,7 @@ func (s *Slots) Acquire(ctx context.Context, namespace string) (release func(), 
 	}, nil
 }
 
+// acquire waits for a slot of one channel. It returns the cause if ctx ends first, or has ended already.
 func acquire(ctx context.Context, slots chan struct{}) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -75,6 +78,7 @@ func (s *Slots) enter(namespace string) *namespaceSlots {
 	return own
 }
 
+// leave reverses enter.
 func (s *Slots) leave(namespace string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

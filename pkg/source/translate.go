@@ -25,8 +25,9 @@ const translateTimeout = 30 * time.Second
 // 100 MiB.
 var translations = NewSlots(2, 1)
 
-// Translate translates the material to manifests through the point ApplicationToscaTranslation. The
-// listeners of h run after the translation and can change its result. h can be nil.
+// Translate translates the material to manifests through the point ApplicationToscaTranslation. The listeners of h
+// run after the translation and can change its result. h can be nil. The result has a Problem, or the manifests; it
+// is never nil. Translate sets m.Imports, also after an error.
 func Translate(ctx context.Context, m *Material, fetcher Fetcher, h *hooks.Hooks) *intent.Source {
 	ctx, cancel := context.WithTimeout(ctx, translateTimeout)
 	defer cancel()
@@ -51,6 +52,7 @@ func Translate(ctx context.Context, m *Material, fetcher Fetcher, h *hooks.Hooks
 	return &intent.Source{Objects: event.Objects, Outputs: event.Outputs, Warnings: event.Warnings, Digest: m.digest(event.Digest)}
 }
 
+// lateProblem returns the Problem of a translation that has reached its time limit.
 func lateProblem(name string) *plan.Problem {
 	return &plan.Problem{
 		Reason: v1alpha1.ReasonTranslationFailed, As: v1alpha1.DispositionRetry,
@@ -72,6 +74,7 @@ func translate(ctx context.Context, t *hooks.Translation, imports *resolver) err
 		return err
 	}
 	t.Objects, t.Digest, t.Outputs = result.Objects, result.Digest, map[string]any{}
+	// Nil objects mean that there is no translation, and a template can have none.
 	if t.Objects == nil {
 		t.Objects = []map[string]any{}
 	}
