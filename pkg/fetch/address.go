@@ -27,6 +27,7 @@ var specialNetworks = prefixes(
 	"fec0::/10",       // site-local
 )
 
+// prefixes parses networks. It panics on invalid ones, which only a changed table can have.
 func prefixes(texts ...string) []netip.Prefix {
 	list := make([]netip.Prefix, len(texts))
 	for i, text := range texts {
@@ -52,6 +53,8 @@ func (f *Fetcher) control(_, address string, _ syscall.RawConn) error {
 	return notAllowed("the host has an address that is neither public nor in an --allow-url-network")
 }
 
+// reachable reports whether connections to an address are allowed. An allowed network overrides all other rules. An
+// IPv4 address in IPv6 form counts as IPv4.
 func (f *Fetcher) reachable(ip netip.Addr) bool {
 	ip = ip.Unmap().WithZone("")
 	for _, network := range f.options.Networks {

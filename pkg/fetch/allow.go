@@ -14,6 +14,7 @@ type NotAllowedError struct{ Reason string }
 
 func (e *NotAllowedError) Error() string { return e.Reason }
 
+// notAllowed returns a NotAllowedError with a formatted reason.
 func notAllowed(format string, args ...any) error {
 	return &NotAllowedError{fmt.Sprintf(format, args...)}
 }
@@ -57,7 +58,8 @@ func (f *Fetcher) check(text string) (*url.URL, error) {
 	return nil, notAllowed("no --allow-url-prefix of the controller allows it")
 }
 
-// isCleanPath reports whether cleaning leaves the path unchanged.
+// isCleanPath reports whether cleaning leaves the path unchanged. Otherwise, the server could resolve the path to one
+// that is not below the prefix. Escaped dots and slashes are rejected for the same reason.
 func isCleanPath(u *url.URL) bool {
 	escaped := strings.ToLower(u.EscapedPath())
 	if strings.Contains(escaped, "%2f") || strings.Contains(escaped, "%5c") || strings.Contains(escaped, "%2e") || strings.Contains(u.Path, `\`) {
@@ -76,6 +78,7 @@ func isUnderPrefix(prefix, u *url.URL) bool {
 	return ok && (rest == "" || rest[0] == '/')
 }
 
+// port returns the port of a URL, or the default port of its scheme.
 func port(u *url.URL) string {
 	if p := u.Port(); p != "" {
 		return p

@@ -40,7 +40,7 @@ type Options struct {
 	Timeout time.Duration
 }
 
-// Fetcher fetches URLs that are allowed.
+// Fetcher fetches URLs that are allowed. It keeps no connections, cookies or pages, and can be used concurrently.
 type Fetcher struct {
 	options  Options
 	prefixes []*url.URL
@@ -68,6 +68,8 @@ func New(options Options) (*Fetcher, error) {
 	return f, nil
 }
 
+// redirect checks the target of a redirect like the first URL. It removes the Referer, which can contain a secret.
+// The error does not contain the path and the query of the target.
 func (f *Fetcher) redirect(next *http.Request, before []*http.Request) error {
 	if len(before) > maxRedirects {
 		return &redirectsError{}
@@ -120,6 +122,8 @@ func (f *Fetcher) Get(ctx context.Context, address string, before Page) (Page, e
 	return f.read(ctx, response)
 }
 
+// read reads the body, up to the size limit. Content-Length is checked first, to reject a large body without reading
+// it.
 func (f *Fetcher) read(ctx context.Context, response *http.Response) (Page, error) {
 	if response.ContentLength > maxBytes {
 		return Page{}, errors.New("it is larger than 8 MiB")
@@ -169,7 +173,7 @@ func (*redirectsError) Error() string {
 	return fmt.Sprintf("there are more than %d redirects", maxRedirects)
 }
 
-// CheckDigest returns an error unless data has the given SHA-256 digest in hexadecimal.
+// CheckDigest returns an error unless data has the given SHA-256 digest in lower-case hexadecimal.
 func CheckDigest(data []byte, digest string) error {
 	sum := sha256.Sum256(data)
 	if got := hex.EncodeToString(sum[:]); got != digest {
