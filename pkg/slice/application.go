@@ -13,7 +13,8 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// Names returns the names of the slices in the spec and in the status of a stored Application.
+// Names returns the names of the slices in the spec and in the status of a stored Application. For one that was
+// joined, it still returns those of the record, but not those of the spec.
 func Names(app *v1alpha1.Application) []string {
 	names := slices.Concat(app.Status.RecordSlices, app.RecordedIn)
 	for _, list := range [][]runtime.RawExtension{app.Spec.Manifest, app.Spec.ObserverSchema} {
@@ -29,6 +30,7 @@ func InSpec(spec *v1alpha1.ApplicationSpec) bool {
 	return slices.ContainsFunc(spec.Manifest, isSlices) || slices.ContainsFunc(spec.ObserverSchema, isSlices)
 }
 
+// isSlices reports whether an element of a list refers to slices.
 func isSlices(item runtime.RawExtension) bool { return len(elementSlices(item.Raw)) > 0 }
 
 // elementSlices returns the names of the slices that replace an element of a list. It returns nil if the
@@ -45,8 +47,9 @@ func elementSlices(raw []byte) []string {
 	return names
 }
 
-// Join replaces references to slices by their content. If some slices are unavailable, it joins the others
-// and returns an error: an *Unavailable, or the error of get.
+// Join replaces references to slices by their content. If some slices are unavailable, it joins the others and
+// returns an error: an *Unavailable, or the error of get. It does not change the Application, and returns it if it
+// refers to no slices. The history remains in its slices: see OlderHistory.
 func Join(app *v1alpha1.Application, get Get) (*v1alpha1.Application, error) {
 	if len(app.Status.RecordSlices) == 0 && !InSpec(&app.Spec) {
 		return app, nil
@@ -100,10 +103,11 @@ func joinList(application string, list []runtime.RawExtension, get Get) ([]runti
 	return whole, nil
 }
 
-// SplitStatus moves the inventory of an Application to slices if the Application would otherwise exceed the
-// given size in bytes. stored is the status that refers to them.
+// SplitStatus moves the inventory of an Application to slices if the Application would otherwise exceed the given
+// size in bytes. stored is the status that refers to them. Without parts, stored is the given status.
 func SplitStatus(app *v1alpha1.Application, status v1alpha1.ApplicationStatus, bytes int) (stored v1alpha1.ApplicationStatus, parts []v1alpha1.ApplicationSlice, err error) {
 	room := bytes - sizeOf(app.Spec.Manifest) - sizeOf(app.Spec.ObserverSchema)
+	// The estimate saves encoding a status that is small enough in any case.
 	record := sizeOf(status.MangledObserverSchema) + sizeOf(status.LastAppliedManifest) + sizeOf(status.LastObservedManifest)
 	if record+resourceBytes*len(status.Resources) <= room && status.Outputs == nil {
 		return status, nil, nil
@@ -120,7 +124,8 @@ func SplitStatus(app *v1alpha1.Application, status v1alpha1.ApplicationStatus, b
 	return rest, parts, nil
 }
 
-// SplitHistory moves history entries that do not fit into the status to slices.
+// SplitHistory moves history entries that do not fit into the status to slices. The caller puts the names into
+// status.historySlices.
 func SplitHistory(app *v1alpha1.Application, older []v1alpha1.HistoryEntry) (parts []v1alpha1.ApplicationSlice, names []string, err error) {
 	raw, err := json.Marshal(older)
 	if err != nil {
@@ -150,6 +155,7 @@ func OlderHistory(app *v1alpha1.Application, get Get) (older []v1alpha1.HistoryE
 // resourceBytes is more than a typical resource needs in the inventory.
 const resourceBytes = 1024
 
+// sizeOf returns the size of a list as JSON, without its brackets.
 func sizeOf(items []runtime.RawExtension) int {
 	n := 0
 	for i := range items {

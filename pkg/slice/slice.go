@@ -14,7 +14,8 @@ import (
 // apply` keeps in an annotation (256 KiB, in base64 with the rest of the object).
 const maxSliceBytes = 180 << 10
 
-// Name returns the name of the slice of an Application with the given data.
+// Name returns the name of the slice of an Application with the given data: a SHA-256 digest in hexadecimal, which is
+// a valid object name.
 func Name(application string, data []byte) string {
 	digest := sha256.New()
 	digest.Write([]byte(application + "\n")) // writing to a hash never fails
@@ -22,7 +23,8 @@ func Name(application string, data []byte) string {
 	return hex.EncodeToString(digest.Sum(nil))
 }
 
-// split splits data into slices.
+// split splits data into slices. names has their names in the order of the data. Both are nil for no data. The
+// finalizer keeps a slice while its Application refers to it.
 func split(namespace, application string, data []byte) (slices []v1alpha1.ApplicationSlice, names []string) {
 	for len(data) > 0 {
 		part := data[:min(maxSliceBytes, len(data))]
@@ -45,7 +47,7 @@ type Unavailable struct {
 	Wrong bool
 }
 
-// Error also returns the remedy.
+// Error returns the reason. intent.SliceProblem adds the remedy.
 func (u *Unavailable) Error() string {
 	if u.Wrong {
 		return fmt.Sprintf("the data of the ApplicationSlice %s does not match its name", u.Name)
@@ -53,10 +55,12 @@ func (u *Unavailable) Error() string {
 	return fmt.Sprintf("the ApplicationSlice %s does not exist", u.Name)
 }
 
-// Get returns the data of a slice. It returns an *Unavailable if the slice does not exist.
+// Get returns the data of a slice, which must not be changed. It returns an *Unavailable if the slice does not exist.
+// All names are in the namespace of the Application.
 type Get func(name string) (data []byte, err error)
 
-// joinData returns the concatenated data of slices.
+// joinData returns the concatenated data of slices. It returns the first error of get, or an *Unavailable for data
+// that do not match their name.
 func joinData(application string, names []string, get Get) (data []byte, err error) {
 	for _, name := range names {
 		part, err := get(name)

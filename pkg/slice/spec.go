@@ -17,9 +17,9 @@ const SpecBytes = 1 << 20
 // MinListBytes is the size from which a list is moved to slices.
 const MinListBytes = 64 << 10
 
-// SplitSpec moves the manifests and the observer schema of a spec, a JSON object, to slices, each if it is
-// larger than the given number of bytes. Elements with values of Secrets are not moved; they follow the
-// slices. The given spec is not changed.
+// SplitSpec moves the manifests and the observer schema of a spec, a JSON object, to slices, each if it is larger
+// than the given number of bytes. Elements with values of Secrets are not moved; they follow the slices. The given
+// spec is not changed.
 func SplitSpec(namespace, application string, spec map[string]any, few int) (stored map[string]any, parts []v1alpha1.ApplicationSlice, err error) {
 	stored = map[string]any{}
 	for field, value := range spec {
