@@ -7,13 +7,17 @@ import (
 
 // artifact is a file that belongs to a node.
 type artifact struct {
+	// at is the artifact in the template.
 	at   fileNode
 	file fileNode // its path
+	// kind is the name of the artifact type; "" if it is not set.
 	kind string
+	// from is the file that declares the artifact. The path is relative to it.
 	from *file
 }
 
-// artifactsOf returns the artifacts of a node template and its types, own ones first.
+// artifactsOf returns the artifacts of a node template and its types, own ones first. A node's artifact replaces the
+// inherited one of the same name.
 func (e *navigator) artifactsOf(n *template) []artifact {
 	var all []artifact
 	seen := map[string]bool{}
@@ -36,7 +40,7 @@ func (e *navigator) artifactsOf(n *template) []artifact {
 	return all
 }
 
-// readArtifact understands `name: path` and `name: {file: path, type: …}`.
+// readArtifact reads `name: path` and `name: {file: path, type: …}`. It returns false after an error.
 func (e *navigator) readArtifact(p fileNode) (artifact, bool) {
 	a := artifact{at: p, file: p, from: p.file}
 	if p.isMap() {
@@ -63,8 +67,8 @@ func (a artifact) isManifest() bool {
 	}
 }
 
-// getArtifact evaluates get_artifact: [SELF | node, name]. It is the content of the file:
-// where the file is, as TOSCA has it, means nothing in a manifest.
+// getArtifact evaluates get_artifact: [SELF | node, name]. The result is the content of the file. In TOSCA it is the
+// location of the file, which has no meaning in a manifest.
 func getArtifact(e *evaluator, args fileNode, s scope) value {
 	elements := args.elements()
 	if len(elements) < 2 || !elements[0].isScalar() || !elements[1].isScalar() {
@@ -86,7 +90,8 @@ func getArtifact(e *evaluator, args fileNode, s scope) value {
 	return unknown
 }
 
-// contentOf reads an artifact, as imports are read.
+// contentOf reads an artifact with the rules of imports. It returns unknown after an error. from is the position for
+// errors about the content.
 func (e *evaluator) contentOf(a artifact, from fileNode) value {
 	to, ok := e.sources.locate(a.from, statement{at: a.at, reference: a.file.text(), repository: a.at.get("repository")})
 	if !ok {

@@ -6,9 +6,8 @@ import (
 	"strconv"
 )
 
-// primitive returns the type that the values of a schema have at last, with the types on
-// the way, which may add constraints. A data type that is made of properties is its
-// own.
+// primitive returns the type that the values of a schema are finally made of, with the types on the way, which may
+// add constraints. For a data type with properties, this is the type itself. base.name is "" if the type is unknown.
 func (t *typeIndex) primitive(s *schema) (base basis, line []*definition) {
 	if s == nil {
 		return basis{}, nil
@@ -34,13 +33,15 @@ func (t *typeIndex) primitive(s *schema) (base basis, line []*definition) {
 	return basis{name: s.typeName}, line
 }
 
-// baseOf returns the name of the type that the values of a schema have at last.
+// baseOf returns the name of the type that the values of a schema are finally made of. It returns "" for nil and for
+// an unknown type.
 func (t *typeIndex) baseOf(s *schema) string {
 	base, _ := t.primitive(s)
 	return base.name
 }
 
-// scaleOf returns the scale of a type that is derived from scalar.
+// scaleOf returns the scale of a type that is derived from scalar. line is the type with its ancestors. The result is
+// cached in the definition.
 func (t *typeIndex) scaleOf(line []*definition) *scale {
 	if known := line[0].scale; known != nil {
 		return known
@@ -54,6 +55,7 @@ func (t *typeIndex) scaleOf(line []*definition) *scale {
 	}
 	t.spend(t.ctx, len(own)+len(prefixes))
 	maps.Copy(s.units, own)
+	// Prefixes apply only to a type with a single unit, such as m with k and M.
 	if len(own) == 1 {
 		for unit, multiple := range own {
 			for prefix, factor := range prefixes {
@@ -75,7 +77,7 @@ func unitsOf(line []*definition) (own, prefixes map[string]float64) {
 	return own, prefixes
 }
 
-// multiples returns the numbers of a map, and leaves out other values.
+// multiples returns the numbers of a map, and omits other values.
 func multiples(p fileNode) map[string]float64 {
 	all := map[string]float64{}
 	for _, entry := range p.entries() {

@@ -11,14 +11,16 @@ import (
 //go:embed profiles/simple.yaml
 var simpleProfile []byte
 
-// builtIn returns the file of the normative types. It reads the file once: several
-// translations share it. After that, nothing in it changes.
+// builtIn returns the file of the normative types. It reads the file once, and concurrent translations share it.
+// After that, nothing in it changes.
 var builtIn func() *file
 
 func init() { // reading it looks types up, also in it
 	builtIn = sync.OnceValue(readBuiltIn)
 }
 
+// readBuiltIn reads the embedded profile. It panics on a mistake in it, which a test would find. It reads all schemas
+// and constraints, so that no translation writes to the shared definitions.
 func readBuiltIn() *file {
 	s := newSession(context.Background(), Source{}, Options{}) //nolint:forbidigo // it is for no caller in particular
 	f := &file{name: "simple", profile: true, version: versions["tosca_simple_yaml_1_3"]}
@@ -40,9 +42,8 @@ func readBuiltIn() *file {
 	return f
 }
 
-// sol001 matches the names of the files with the types of ETSI GS NFV-SOL 001. Many
-// templates import them by a path at which they are not: then only the names of the types
-// are known.
+// sol001 matches the names of the files with the types of ETSI GS NFV-SOL 001. Many templates import them by a path
+// where they do not exist. Then only the names of the types are known.
 var sol001 = regexp.MustCompile(`(?:^|/)etsi_nfv_sol001_[a-z]+_types(?:\.ya?ml)?$`)
 
 // The names of the normative types, tosca-parser's and TOSCA's, of the profiles for
@@ -55,8 +56,8 @@ var (
 	inStock     = "org.oasis-open.simple (1.0 to 2.0), tosca_simple_profile_for_nfv_1_0_0 and etsi_nfv_sol001_vnfd_types"
 )
 
-// shortSchema reads a property as the profiles write it: string, string! if it is
-// required, list of string.
+// shortSchema reads a property in the short form of the built-in profile: string, string! if it is required, list of
+// string.
 func (t *library) shortSchema(p fileNode) *schema {
 	text, required := strings.CutSuffix(p.text(), "!")
 	s := &schema{at: p, required: required}
@@ -68,6 +69,7 @@ func (t *library) shortSchema(p fileNode) *schema {
 	return s
 }
 
+// fullName returns the full name of a data type. It reports an unknown name, and returns it unchanged.
 func (t *typeIndex) fullName(p fileNode, name string) string {
 	if d := t.dataType(p.file, name); d != nil {
 		return d.name

@@ -32,9 +32,9 @@ type call struct {
 	args fileNode
 }
 
-// callIn reports whether a value is a call. literal is the key that it has if it
-// is none but looks like one: $$name means $name. A map that the author has tagged
-// with !!map is data.
+// callIn reports whether a value is a call of a function, and returns the call. literal is the key of a map that only
+// looks like a call: $$name means $name. It is "" for other values. A map that the author has tagged with !!map is
+// data.
 func (t *session) callIn(p fileNode) (c call, ok bool, literal string) {
 	entry, single := p.only()
 	if !single || p.isTagged() {
@@ -56,7 +56,7 @@ func (t *session) callIn(p fileNode) (c call, ok bool, literal string) {
 	return call{}, false, ""
 }
 
-// dollarCall returns a call as TOSCA 2.0 writes it.
+// dollarCall returns a call in the syntax of TOSCA 2.0.
 func dollarCall(entry fileNode, name string) (c call, ok bool, literal string) {
 	bare, dollar := strings.CutPrefix(name, "$")
 	switch {
@@ -69,8 +69,8 @@ func dollarCall(entry fileNode, name string) (c call, ok bool, literal string) {
 	}
 }
 
-// nearestFunction returns the function that a name was probably meant to be: one or, in
-// a long name, two letters are different.
+// nearestFunction returns the function whose name was probably mistyped, or "". It accepts one difference, or two in
+// a long name.
 func nearestFunction(name string) string {
 	for _, known := range keysOf(since) {
 		most := 1 + len(known)/8
@@ -83,12 +83,12 @@ func nearestFunction(name string) string {
 
 func abs(n int) int { return max(n, -n) }
 
-// hasShape reports whether arguments have the form that a function wants.
+// hasShape reports whether arguments have the form that a function requires.
 func hasShape(name string, args fileNode) bool {
 	return args.isList() || (args.isScalar() && (name == "get_input" || name == "get_nodes_of_type"))
 }
 
-// dataHint returns how to write a map that looks like a call.
+// dataHint returns how to write a map that looks like a call, as the end of a message.
 func dataHint(c call) string {
 	if c.args.file.version.dollar() {
 		return fmt.Sprintf(" (if it is a key, write $$%s)", c.name)
@@ -96,6 +96,7 @@ func dataHint(c call) string {
 	return " (if it is data, write !!map before the map)"
 }
 
+// dollarNames returns the names of all functions with a dollar, for suggestions.
 func dollarNames() []string {
 	names := slices.Concat(keysOf(since), keysOf(operations))
 	for i, name := range names {

@@ -5,6 +5,8 @@ import (
 	"strconv"
 )
 
+// value reports whether content, which is at the path within the value, agrees with a schema. It reports every
+// mistake. depth is the number of levels above content. s can be nil.
 func (c checker) value(content any, s *schema, within string, depth int) bool {
 	c.step(c.ctx)
 	if depth > c.limits.Nesting {
@@ -23,11 +25,13 @@ func (c checker) value(content any, s *schema, within string, depth int) bool {
 	return ok && c.keeps(content, base, s.constraints, within)
 }
 
-// keeps reports whether a value keeps all of several constraints.
+// keeps reports whether a value satisfies all constraints. It stops at the first violation.
 func (c checker) keeps(content any, base basis, all []constraint, within string) bool {
 	return !slices.ContainsFunc(all, func(one constraint) bool { return !c.checkConstraint(content, base, one, within) })
 }
 
+// ofType reports whether a value has a type. An unknown type accepts everything, because value reports the type
+// itself.
 func (c checker) ofType(content any, base basis, s *schema, within string, depth int) bool {
 	if base.name == "" || base.name == "any" || (content == nil && base.name == "null") {
 		return true
@@ -61,7 +65,7 @@ func hint(content any, base string) string {
 	return ""
 }
 
-// entries checks what is in a list or map.
+// entries checks the elements of a list, and the keys and values of a map.
 func (c checker) entries(content any, s *schema, within string, depth int) bool {
 	ok := true
 	switch content := content.(type) {
@@ -118,7 +122,7 @@ func (c checker) complex(content any, name string, properties map[string]*schema
 	return ok
 }
 
-// quantity reports mistakes in a value of a scale.
+// quantity checks a number with a unit, and then the number alone against the type that the scale declares for it.
 func (c checker) quantity(content any, s *scale, article, within string, depth int) bool {
 	number, _, ok := s.parts(content)
 	if !ok {

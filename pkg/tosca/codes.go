@@ -54,9 +54,8 @@ const (
 	NoEntry         Code = csar.NoEntry
 )
 
-// rules explain codes without quoting anything. They stand for the
-// messages about fetched files: the author of a URL must not learn its
-// content through an error.
+// rules explain codes without a quotation. They replace the messages about fetched files: the author of a URL must
+// not learn its content through an error.
 var rules = map[Code]string{
 	"":                     "has no effect, or not the expected effect", // a warning
 	InvalidYAML:            "the text is not valid YAML",
@@ -99,4 +98,5 @@ var rules = map[Code]string{
 	NoEntry:                "it is not clear which template is the entry",
 }
 
+// ruleOf returns the message that replaces an error in a sealed file.
 func ruleOf(code Code) string { return cmp.Or(rules[code], "is not valid") }

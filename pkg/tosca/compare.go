@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// compare orders two values of a type; ok is false if they have no order.
+// compare returns the order of two values of a type: negative, 0 or positive. ok is false if they have no order.
+// Numbers with units are compared by their amounts.
 func compare(a, b any, base basis) (order int, ok bool) {
 	if base.scale != nil {
 		x, xOK := base.scale.measure(a)
@@ -29,12 +30,14 @@ func compare(a, b any, base basis) (order int, ok bool) {
 	return 0, false
 }
 
+// bothOf returns two values as type T, and whether both have it.
 func bothOf[T any](a, b any) (x, y T, ok bool) {
 	x, xOK := a.(T)
 	y, yOK := b.(T)
 	return x, y, xOK && yOK
 }
 
+// numberOf converts an int64 or a float64, and panics on other types.
 func numberOf(content any) float64 {
 	if integer, ok := content.(int64); ok {
 		return float64(integer)
@@ -42,7 +45,8 @@ func numberOf(content any) float64 {
 	return content.(float64)
 }
 
-// compareVersions compares part by part, numbers as numbers.
+// compareVersions compares part by part, numbers as numbers. If one version begins with the other, the longer one is
+// greater.
 func compareVersions(a, b string) int {
 	x, y := strings.FieldsFunc(a, isDot), strings.FieldsFunc(b, isDot)
 	for i := range min(len(x), len(y)) {
@@ -64,6 +68,7 @@ func comparePart(a, b string) int {
 	return strings.Compare(a, b)
 }
 
+// same reports whether two values are equal, as values of a type if they have an order.
 func same(a, b any, base basis) bool {
 	if order, ok := compare(a, b, base); ok {
 		return order == 0

@@ -21,17 +21,18 @@ func (s *schema) hasFields() bool {
 	return s != nil && (s.typeName != "" && !isPrimitive(s.typeName) || s.entry.hasFields())
 }
 
-// completer counts what it adds.
+// completer adds defaults to one value, and counts their size.
 type completer struct {
 	*library
 
 	at fileNode
 
+	// size is the size of the value with the defaults that have been added.
 	size int
 }
 
-// complete ends where a data type contains itself by default: what is deeper than
-// files are is refused by the check that follows.
+// complete returns a copy with defaults at and below a value. It stops where a data type contains itself by default:
+// the check that follows rejects such a depth.
 func (c *completer) complete(content any, s *schema, depth int) any {
 	if depth > c.limits.Nesting || !s.hasFields() {
 		return content
@@ -73,7 +74,8 @@ func (c *completer) added(name string, field *schema) any {
 	return v.any
 }
 
-// fieldsOf returns the schemas of the fields of a map, and of those that it leaves out.
+// fieldsOf returns the schemas of the fields of a map, also of missing fields that the data type declares. For a map
+// with an entry schema, these are only the existing keys.
 func (c *completer) fieldsOf(content map[string]any, s *schema) map[string]*schema {
 	if s.entry != nil {
 		fields := make(map[string]*schema, len(content))

@@ -5,12 +5,14 @@ import (
 	"strings"
 )
 
+// operators are the constraints of TOSCA 1.x, and the functions of TOSCA 2.0 that are the same constraints.
 var operators = []string{
 	"equal", "greater_than", "greater_or_equal", "less_than", "less_or_equal", "in_range", "valid_values",
 	"length", "min_length", "max_length", "pattern", "schema",
 }
 
-// readConstraints reads the list of TOSCA 1.x and the function of TOSCA 2.0.
+// readConstraints reads the list of TOSCA 1.x and the function of TOSCA 2.0. It omits invalid constraints, which it
+// reports.
 func (t *library) readConstraints(p fileNode) []constraint {
 	var all []constraint
 	list := p.get("constraints")
@@ -32,6 +34,7 @@ func (t *library) readConstraints(p fileNode) []constraint {
 	return all
 }
 
+// readClauses appends the constraints in a map, each key of which is an operator.
 func (t *library) readClauses(all []constraint, p fileNode) []constraint {
 	for _, clause := range p.entries() {
 		all = t.readClause(all, clause.name(), clause)
@@ -39,7 +42,8 @@ func (t *library) readClauses(all []constraint, p fileNode) []constraint {
 	return all
 }
 
-// readClause checks an operator and its argument.
+// readClause checks an operator and its argument, and appends the constraint. So checkConstraint can rely on the type
+// of the bound.
 func (t *library) readClause(all []constraint, op string, p fileNode) []constraint {
 	if !slices.Contains(operators, op) {
 		t.faults.add(p, InvalidConstraint, "there is no constraint %s%s", shown(op), t.didYouMean(op, operators))
@@ -74,8 +78,8 @@ func (t *library) readClause(all []constraint, op string, p fileNode) []constrai
 	return append(all, c)
 }
 
-// readValidation reads {$greater_than: [$value, 0]} and $and of such, which are
-// constraints, and takes any other call as it is.
+// readValidation reads {$greater_than: [$value, 0]} and $and of such calls, which are constraints. Any other call is
+// appended as one constraint that is evaluated.
 func (t *library) readValidation(all []constraint, p fileNode) []constraint {
 	called, ok := p.only()
 	op, dollar := strings.CutPrefix(called.name(), "$")
@@ -99,7 +103,7 @@ func (t *library) readValidation(all []constraint, p fileNode) []constraint {
 	return append(all, constraint{op: "validation", at: p})
 }
 
-// constraintsOf returns the constraints that a data type itself has.
+// constraintsOf returns the constraints of a data type itself, without inherited ones. It reads them once.
 func (t *library) constraintsOf(d *definition) []constraint {
 	if d.constraints == nil {
 		read := t.readConstraints(d.at)

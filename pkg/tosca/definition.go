@@ -13,8 +13,10 @@ type basis struct {
 
 // constraint is one clause: an operator and its argument.
 type constraint struct {
-	op    string
-	at    fileNode
+	// op is one of operators, or "validation" for a call of TOSCA 2.0 that is evaluated.
+	op string
+	at fileNode
+	// bound is the argument; nil for a validation.
 	bound any
 }
 
@@ -24,8 +26,10 @@ type file struct {
 	name string
 	at   location
 	// sealed files are not quoted in messages, because they were fetched or are sensitive.
-	sealed  bool
-	depth   int
+	sealed bool
+	// depth is the number of imports between the entry template and the file.
+	depth int
+	// root is absent if the file could not be parsed.
 	root    fileNode
 	version version
 	imports []edge
@@ -38,7 +42,7 @@ type file struct {
 	doubles map[string][]*Error
 }
 
-// edge is an import.
+// edge is an import of a file, with the namespace that the importing file gives to its types.
 type edge struct {
 	prefix string
 	file   *file
@@ -55,18 +59,23 @@ type scale struct {
 	number *schema
 }
 
-// schema describes the values of an input, a property, or the entries of a list or map.
+// schema describes the values of an input, a property, or the entries of a list or map. It is not changed after it
+// was read.
 type schema struct {
-	at          fileNode
+	// at is the definition in its file, in which typeName is looked up.
+	at fileNode
+	// typeName is "" if the definition has no type.
 	typeName    string
 	required    bool
 	initial     fileNode // the default
 	fixed       fileNode // a value that cannot be changed, in TOSCA 2.0
 	constraints []constraint
-	entry, key  *schema
+	// entry and key are the schemas of the entries and keys of a list or map; nil if they can have any type.
+	entry, key *schema
 }
 
-// refining returns s with the missing parts of the definition that it refines.
+// refining returns s with the missing parts of the definition that it refines. A constraint is added to the inherited
+// ones. It changes neither schema.
 func (s *schema) refining(inherited *schema) *schema {
 	if inherited == nil {
 		return s
@@ -94,6 +103,7 @@ func (s *schema) refining(inherited *schema) *schema {
 	return &merged
 }
 
+// specKey is the property with the manifest of a Kubernetes node.
 const specKey = "spec"
 
 // kind is the section of a file in which a type is declared.
@@ -116,6 +126,7 @@ func (k kind) String() string {
 	return [...]string{"node", "data", "capability", "relationship", "artifact", "interface", "policy", "group"}[k] + " type"
 }
 
+// sections maps the keys of a file to the kind of the types in them.
 var sections = map[string]kind{
 	"node_types": nodeTypes, "data_types": dataTypes,
 	"capability_types": capabilityTypes, "relationship_types": relationshipTypes, "artifact_types": artifactTypes,
@@ -129,14 +140,16 @@ const (
 	Alias            = "holdfast.nodes.KubernetesObject"
 )
 
-// definition is a type.
+// definition is a type as a file declares it.
 type definition struct {
-	name   string
-	kind   kind
-	at     fileNode
+	name string
+	kind kind
+	at   fileNode
+	// parent is the name in derived_from; "" for a root type.
 	parent string
 	// properties are the own properties of the type, without inherited ones.
-	properties  map[string]*schema
+	properties map[string]*schema
+	// constraints are nil until constraintsOf has read them.
 	constraints *[]constraint
 	// scale is set for a type derived from scalar, after it has been determined.
 	scale *scale

@@ -1,16 +1,17 @@
 // Package tosca translates TOSCA templates and CSAR archives into manifests.
 //
-// It is pure: bytes and values in, objects out. It reads no file and no network;
-// what a template imports and its archive does not have, a Resolver reads, which
-// decides what may be read. Everything is bounded: the limits are in limits.go.
+// It is pure: bytes and values in, objects out. It reads no file and no network. Files that the archive does not
+// contain come from a Resolver, which decides what may be read. All work is bounded: the limits are in limits.go.
 // Every mistake is an *Error with file, line, column, path and a stable code.
 //
-// A translation is a row of phases, and each uses the result of the one before: the
-// loader reads files, the library reads their types, the model has the inputs and nodes
-// of the entry template, the evaluator gives them values, and manifests are rendered of
-// these. A session has what they share: the limits and the mistakes. A file of the package
-// knows the phases before its own. A mistake counts if a manifest needs the part of the
-// template; otherwise it becomes a warning.
+// A translation consists of phases, and each uses the result of the previous one. The loader reads files, and the
+// library reads their types. The model has the inputs and nodes of the entry template. The evaluator computes their
+// values, and the renderer makes manifests of them. A session has the state that they share: the limits and the
+// mistakes. A file of the package uses only the phases before its own.
+//
+// A mistake counts if a manifest needs the part of the template; otherwise it becomes a warning. Values of sensitive
+// inputs are marked as secret, and so is every value that is made of one. A limit, or the end of the context, ends
+// the translation with a panic of type stop, which Translate recovers.
 //
 // docs/tosca.md describes the supported features, and the differences to other tools.
 //

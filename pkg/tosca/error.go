@@ -10,21 +10,20 @@ import (
 // maxFaults is how many errors of one translation are reported.
 const maxFaults = 50
 
-// Error is one mistake in a template or archive. It never has the value of a
-// sensitive input.
+// Error is one mistake in a template or archive. It does not contain the value of a sensitive input.
 type Error struct {
 	// File is the name of the file, as the caller or an import named it.
 	File string
 	// Line and Col are counted from 1; 0 if the mistake has no place of its own.
 	Line, Col int
-	// Path leads to the key, from below topology_template:
-	// node_templates.shop.properties.spec.concat[1].
+	// Path leads to the key, from below topology_template: node_templates.shop.properties.spec.concat[1]. It is ""
+	// for an error in a fetched file.
 	Path string
 	Code Code
 	Msg  string
 }
 
-// Error prints file:line:column: path: message, which editors can jump to.
+// Error returns file:line:column: path: message, a format that editors can open.
 func (e *Error) Error() string {
 	text := e.Msg
 	if e.Path != "" {
@@ -43,12 +42,11 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Warning is about a part of a template that has no effect, or not the one that its
-// author may expect. It has the form of an Error.
+// Warning describes a part of a template that has no effect, or not the effect that its author may expect. It has the
+// form of an Error, with an empty Code.
 type Warning = Error
 
-// Errors takes apart what Translate and Validate return: nil if err has no
-// *Error in it.
+// Errors returns the errors that Translate and Validate have joined. It returns nil if err contains no *Error.
 func Errors(err error) []*Error {
 	var one *Error
 	if several, ok := err.(interface{ Unwrap() []error }); ok {
@@ -64,8 +62,8 @@ func Errors(err error) []*Error {
 	return nil
 }
 
-// join sorts errors by their places and joins them. Those beyond maxFaults are
-// counted, not told.
+// join sorts errors by position and joins them. Those beyond maxFaults are replaced by one error. It returns nil for
+// none.
 func join(all []*Error) error {
 	if len(all) == 0 {
 		return nil
@@ -82,6 +80,7 @@ func join(all []*Error) error {
 	return errors.Join(errs...)
 }
 
+// byPosition compares the positions of two errors.
 func byPosition(a, b *Error) int {
 	return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Col, b.Col))
 }

@@ -8,8 +8,8 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// evaluator evaluates expressions. Its recursion is bounded by the nesting of the
-// files times the stack of properties.
+// evaluator evaluates expressions. Its recursion is bounded by the nesting of the files times the stack of
+// properties. Only properties of capabilities that refer to each other are bounded by the steps.
 type evaluator struct {
 	*navigator
 
@@ -27,7 +27,7 @@ type property struct {
 	name string
 }
 
-// eval evaluates what is written at p.
+// eval evaluates the expression at p. It returns unknown after an error, which it reports. An absent p is unset.
 func (e *evaluator) eval(p fileNode, s scope) value {
 	e.step(e.ctx)
 	if !p.exists() {
@@ -48,6 +48,7 @@ func (e *evaluator) eval(p fileNode, s scope) value {
 	}
 }
 
+// listValue evaluates the elements of a list.
 func (e *evaluator) listValue(p fileNode, s scope) value {
 	result := value{size: 16}
 	list := make([]any, 0, len(p.node.Content))
@@ -61,6 +62,7 @@ func (e *evaluator) listValue(p fileNode, s scope) value {
 	return result
 }
 
+// mapValue evaluates the values of a map. literal replaces the key of a map with one entry; "" keeps it.
 func (e *evaluator) mapValue(p fileNode, s scope, literal string) value {
 	result := value{size: 16}
 	entries := p.entries()
@@ -81,8 +83,8 @@ func (e *evaluator) mapValue(p fileNode, s scope, literal string) value {
 	return result
 }
 
-// include counts a part into a whole. Values are bounded when they are made:
-// parts are shared, and a copy of all of them could be without end.
+// include adds the size and the marks of a part to a whole. Values are bounded when they are made: parts are shared,
+// and a copy of all of them could be without end.
 func (e *evaluator) include(whole *value, part value, at fileNode) {
 	whole.size += part.size
 	whole.secret = whole.secret || part.secret
@@ -93,17 +95,17 @@ func (e *evaluator) include(whole *value, part value, at fileNode) {
 	}
 }
 
-// functions evaluate the calls that are no operations. args is the value of the key of a
+// functions maps the names of functions that are no operations to their evaluation. args is the value of the key of a
 // call.
 var functions map[string]func(e *evaluator, args fileNode, s scope) value
 
-// scope is where an expression is.
+// scope is the context of an expression.
 type scope struct {
 	// self is the node template that it is in; nil in outputs.
 	self *template
 	// want is the schema of the value; nil if there is none.
 	want *schema
-	// manifest is set in what becomes a manifest as it is.
+	// manifest is set in a value that becomes a manifest unchanged. Plain words are then read as kubectl reads them.
 	manifest bool
 	// output is set in outputs.
 	output bool
@@ -143,7 +145,8 @@ func (e *evaluator) notCalled(c call) {
 	}
 }
 
-// operate calls a function whose result depends on its arguments only.
+// operate calls a function whose result depends only on its arguments. It counts the work before the call, because an
+// operation cannot be interrupted.
 func (e *evaluator) operate(c call, of operation, s scope) value {
 	s.want, s.manifest = nil, false
 	operands := c.args.elements()
@@ -176,7 +179,8 @@ func (e *evaluator) operate(c call, of operation, s scope) value {
 	return result
 }
 
-// pairwise are the operations that look for each entry of one argument in another.
+// pairwise are the operations that search each entry of one argument in another. Their work is the product of the
+// sizes.
 var pairwise = words("contains has_all_entries has_any_entry union intersection")
 
 // comparisonsPerStep is how many values can be compared in the time of a step.
@@ -200,6 +204,7 @@ func comparisons(args []any) int {
 	return entries * size / one
 }
 
+// countText describes the number of arguments for a message.
 func (of operation) countText() string {
 	switch of.most {
 	case 0:
@@ -211,7 +216,7 @@ func (of operation) countText() string {
 	}
 }
 
-// walk follows keys of maps and indexes of lists into a value.
+// walk follows keys of maps and indexes of lists into a value. A key with a sensitive name makes the result secret.
 func (e *navigator) walk(v value, steps []fileNode) value {
 	for _, step := range steps {
 		e.step(e.ctx)
@@ -242,11 +247,14 @@ func (e *navigator) walk(v value, steps []fileNode) value {
 	return v
 }
 
+// notSupported is the evaluation of functions that are known and not supported.
 func notSupported(e *evaluator, args fileNode, _ scope) value {
 	e.faults.add(args, NotSupported, "the function %s is not supported", strings.TrimPrefix(args.name(), "$"))
 	return unknown
 }
 
+// notAvailable is the evaluation of functions that need a running deployment. In an output, this is no error: the
+// output is Unavailable.
 func notAvailable(e *evaluator, args fileNode, s scope) value {
 	if !s.output {
 		e.faults.add(args, NotAvailable, "needs a running deployment; not available when manifests are rendered")

@@ -5,16 +5,17 @@ import (
 	"slices"
 )
 
-// faults collects what is wrong, up to the end of a stage.
+// faults collects the errors of one stage, or of one call of session.collect.
 type faults struct {
 	list  []*Error
 	quote bool // files that were fetched
 }
 
-// collected is how many faults are kept: more than are reported, so that the reported ones
-// can be the first by place.
+// collected limits the number of errors that are kept. It is higher than maxFaults, so that the first errors by
+// position are reported.
 const collected = 20 * maxFaults
 
+// add adds an error at a value.
 func (c *faults) add(p fileNode, code Code, format string, args ...any) {
 	fault := &Error{Code: code, Msg: fmt.Sprintf(format, args...), Path: p.path.String()}
 	if p.at != nil {
@@ -23,16 +24,20 @@ func (c *faults) add(p fileNode, code Code, format string, args ...any) {
 	c.keep(p.file, fault)
 }
 
+// addAt adds an error at a line and column; 0 for an error without a position.
 func (c *faults) addAt(f *file, line, column int, code Code, message string) {
 	c.keep(f, &Error{Line: line, Col: column, Code: code, Msg: message})
 }
 
+// addAll adds errors that were collected before. f can be nil if their files are set.
 func (c *faults) addAll(f *file, errors []*Error) {
 	for _, fault := range errors {
 		c.keep(f, fault)
 	}
 }
 
+// keep adds an error in a file. For a sealed file, it removes the message and the path, which can quote the content.
+// f can be nil.
 func (c *faults) keep(f *file, fault *Error) {
 	if len(c.list) >= collected {
 		return

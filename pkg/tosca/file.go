@@ -1,7 +1,7 @@
 package tosca
 
-// topology returns the part that instances are made of: topology_template, or
-// service_template as TOSCA 2.0 calls it.
+// topology returns the part with inputs, nodes and outputs: topology_template, or service_template in TOSCA 2.0. It
+// is absent in a file of types.
 func (f *file) topology() fileNode {
 	p := f.root.get("topology_template")
 	if !p.exists() {
@@ -11,7 +11,8 @@ func (f *file) topology() fileNode {
 	return p
 }
 
-// addDouble notes keys of a node template that are there twice.
+// addDouble records the errors about duplicate keys of a node template. They count only if the node is a Kubernetes
+// object.
 func (f *file) addDouble(template string, mistakes []*Error) {
 	if f.doubles == nil {
 		f.doubles = map[string][]*Error{}
@@ -19,6 +20,7 @@ func (f *file) addDouble(template string, mistakes []*Error) {
 	f.doubles[template] = append(f.doubles[template], mistakes...)
 }
 
+// versions maps the values of tosca_definitions_version to the grammar.
 var versions = map[string]version{
 	"tosca_simple_yaml_1_0": {"tosca_simple_yaml_1_0", 1, 0},
 	"tosca_simple_yaml_1_1": {"tosca_simple_yaml_1_1", 1, 1},
@@ -38,8 +40,8 @@ var versions = map[string]version{
 
 const versionKey = "tosca_definitions_version"
 
-// readVersion reads which grammar a file is written in. A file of types without
-// one takes that of the file that imports it.
+// readVersion sets the grammar of a file. A file of types without a version has the one of the file that imports it.
+// importer is nil for the entry template.
 func (t *session) readVersion(f, importer *file) {
 	p := f.root.get(versionKey)
 	if !p.exists() && importer != nil {

@@ -10,7 +10,8 @@ func init() { // the functions evaluate their arguments, which call functions
 	}
 }
 
-// getInput evaluates get_input: name, or [name, key or index…].
+// getInput evaluates get_input: name, or [name, key or index…]. Errors in the value of the input are reported here,
+// because they count only if the input is used.
 func getInput(e *evaluator, args fileNode, _ scope) value {
 	name, rest := args, []fileNode(nil)
 	if args.isList() {
@@ -35,7 +36,7 @@ func getInput(e *evaluator, args fileNode, _ scope) value {
 	return e.walk(v, rest)
 }
 
-// pointed returns the call that has the arguments.
+// pointed returns the call that contains the arguments, for the position of an error.
 func pointed(args fileNode) fileNode {
 	if args.path != nil && args.path.up != nil {
 		args.path = args.path.up

@@ -30,7 +30,7 @@ func getProperty(e *evaluator, args fileNode, s scope) value {
 	return e.propertyAt(n, elements[1:])
 }
 
-// entity returns the node template that the first argument names.
+// entity returns the node template that the first argument names. It reports an unknown one, and returns nil.
 func (e *navigator) entity(p fileNode, s scope) *template {
 	switch name := p.text(); name {
 	case "SELF", "HOST", "SOURCE", "TARGET":
@@ -44,6 +44,7 @@ func (e *navigator) entity(p fileNode, s scope) *template {
 	}
 }
 
+// relative returns the node template of a keyword. It returns nil after an error.
 func (e *navigator) relative(p fileNode, name string, s scope) *template {
 	switch {
 	case name == "SOURCE" || name == "TARGET":
@@ -63,7 +64,8 @@ func (e *navigator) relative(p fileNode, name string, s scope) *template {
 	return hosts[0].to
 }
 
-// propertyAt finds what the arguments after the node lead to.
+// propertyAt returns the value that the arguments after the node lead to. Each pass of the loop follows one
+// requirement, so the number of passes is at most that of the arguments.
 func (e *evaluator) propertyAt(n *template, steps []fileNode) value {
 	for {
 		name := steps[0].text()
@@ -104,7 +106,7 @@ func (e *evaluator) propertyAt(n *template, steps []fileNode) value {
 	}
 }
 
-// ofCapability returns a property of a capability, or its default; absent if it has neither.
+// ofCapability returns a property of a capability, or its default. It is absent if it has neither.
 func (e *navigator) ofCapability(n *template, capability string, property fileNode) fileNode {
 	name := property.text()
 	if assigned := n.get("capabilities").get(capability).get("properties").get(name); assigned.exists() {
@@ -118,8 +120,8 @@ func (e *navigator) ofCapability(n *template, capability string, property fileNo
 	return fileNode{}
 }
 
-// ofRequired returns a property of the capability that a requirement leads to: the one that
-// it names, or that has its own name.
+// ofRequired returns a property of the capability that a requirement leads to. This is the capability that the
+// requirement names, or the one with the requirement's own name.
 func (e *navigator) ofRequired(r requirement, property fileNode) fileNode {
 	if named := e.ofCapability(r.to, r.at.get("capability").text(), property); named.exists() {
 		return named
@@ -139,14 +141,15 @@ func (n *template) hasValue(name string) bool {
 	return n.get("properties").get(name).exists() || s != nil && s.initial.exists()
 }
 
+// noProperty reports that a node has no such property, and returns unknown.
 func (e *navigator) noProperty(n *template, p fileNode) value {
 	names := func() []string { return append(n.get("properties").names(), keysOf(n.schemas)...) }
 	e.faults.add(p, UnknownProperty, "the node %s has no property %s%s", n.name, shown(p.text()), e.near(p.text(), names))
 	return unknown
 }
 
-// alongRelationship follows requirement, [index,] TARGET. TARGET may be left out
-// before CAPABILITY.
+// alongRelationship follows requirement, [index,] TARGET. TARGET can be omitted before CAPABILITY. It returns the
+// requirement and the remaining steps, which are never empty. After an error, to is nil.
 func (e *navigator) alongRelationship(n *template, steps []fileNode) (requirement, []fileNode) {
 	requirements, index := n.requirementsNamed(steps[0].text()), int64(0)
 	at := steps[0]
@@ -165,8 +168,8 @@ func (e *navigator) alongRelationship(n *template, steps []fileNode) (requiremen
 	return requirements[index], steps
 }
 
-// getAttribute answers for attributes that are properties, which TOSCA 2.0
-// reflects as attributes. All others need a running deployment.
+// getAttribute evaluates attributes that are properties, which TOSCA 2.0 reflects as attributes. All others need a
+// running deployment.
 func getAttribute(e *evaluator, args fileNode, s scope) value {
 	elements := args.elements()
 	if len(elements) < 2 || !elements[0].isScalar() || !elements[1].isScalar() {
