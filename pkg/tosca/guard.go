@@ -9,10 +9,9 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// guard checks a parsed file before anything walks through it: how deep and how
-// large it is once its aliases are followed, that no alias is within its own
-// anchor, that keys are text and not there twice, and that tags are YAML's own.
-// After it, every walk through the file ends.
+// guard checks a parsed file before any other code walks through it: its depth and size with all aliases followed,
+// that no alias is within its own anchor, that keys are unique strings, and that tags are YAML's own. After it, every
+// walk through the file ends.
 func (t *session) guard(f *file, root *yaml.Node) {
 	nameRequirements(root)
 	g := guard{t: t, f: f, done: map[*yaml.Node]extent{}, open: map[*yaml.Node]bool{}}
@@ -22,8 +21,8 @@ func (t *session) guard(f *file, root *yaml.Node) {
 	g.measure(root, 1)
 }
 
-// nameRequirements makes names of the keys [name, index] that the mappings of
-// requirements may have in TOSCA 2.0. Anywhere else, a key is text.
+// nameRequirements converts the keys [name, index] to strings, which the mappings of requirements can have in TOSCA
+// 2.0. Anywhere else, a key must be a string.
 func nameRequirements(root *yaml.Node) {
 	at := fileNode{node: root}.get("service_template").get("substitution_mappings").get("requirements")
 	for _, element := range at.elements() {
@@ -44,19 +43,24 @@ func nameRequirements(root *yaml.Node) {
 // extent is how large a value is with all its aliases followed.
 type extent struct{ nodes, depth int }
 
+// guard walks through one file, and follows no alias: it adds the measured size of the anchor instead. So the walk
+// takes linear time.
 type guard struct {
 	t    *session
 	f    *file
 	done map[*yaml.Node]extent // of anchors
+	// open contains the anchors. The value is true while the walk is in the anchor.
 	open map[*yaml.Node]bool
-	// forgiving are the sections in which the last of two keys counts, as it does to
-	// the parsers of TOSCA 1.x; forgives tells that the walk is in one.
+	// forgiving are the sections in which the last of two keys counts, as in the parsers of TOSCA 1.x. forgives is
+	// true while the walk is in one.
 	forgiving map[string]kind
 	forgives  bool
-	// path are the first keys that lead to the value.
+	// path has the first keys that lead to the value.
 	path [3]string
 }
 
+// measure returns the size of a value, and checks everything in it. It removes duplicate keys that do not count.
+// depth is the number of maps and lists around the value, plus 1.
 func (g *guard) measure(n *yaml.Node, depth int) extent {
 	if n.Kind == yaml.AliasNode {
 		return g.alias(n, depth)
@@ -101,6 +105,7 @@ func (g *guard) measure(n *yaml.Node, depth int) extent {
 	return size
 }
 
+// add adds the size of a child, and halts above the limit.
 func (g *guard) add(n *yaml.Node, size, child extent) extent {
 	size.nodes += child.nodes
 	size.depth = max(size.depth, child.depth)
@@ -110,6 +115,7 @@ func (g *guard) add(n *yaml.Node, size, child extent) extent {
 	return size
 }
 
+// alias returns the size of the value that an alias refers to. Its anchor is before it, so it is measured already.
 func (g *guard) alias(n *yaml.Node, depth int) extent {
 	if g.open[n.Alias] {
 		g.halt(n, "the anchor "+quote(n.Value)+" contains this alias of it")
@@ -128,7 +134,7 @@ func (g *guard) tooDeep() string {
 	return fmt.Sprintf("nested deeper than %d levels", g.t.limits.Nesting)
 }
 
-// halt ends the translation: going on would be the harm that is guarded against.
+// halt ends the translation, because every further walk could take too long.
 func (g *guard) halt(n *yaml.Node, message string) {
 	code := LimitExceeded
 	if n.Kind == yaml.AliasNode && g.open[n.Alias] {
@@ -138,6 +144,8 @@ func (g *guard) halt(n *yaml.Node, message string) {
 	panic(stop{g.t.faults.err()})
 }
 
+// checkTag reports a tag that is not one of YAML's own, or does not agree with the value. The library sets the tags
+// of maps and lists, but only resolves those of scalars on demand.
 func (g *guard) checkTag(n *yaml.Node) {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -164,15 +172,15 @@ func (g *guard) checkTag(n *yaml.Node) {
 	g.t.faults.addAt(g.f, n.Line, n.Column, InvalidYAML, message)
 }
 
-// isForgiving reports whether two keys are no mistake in the value of a key: in types of
-// TOSCA 1.x, but not in what becomes a manifest.
+// isForgiving reports whether duplicate keys are no mistake in the value of a key: in types of TOSCA 1.x, but not in
+// values that can become part of a manifest.
 func (g *guard) isForgiving(key string, depth int, outside bool) bool {
 	_, isSection := g.forgiving[key]
 	return (depth == 1 && isSection) || (outside && key != "default" && key != "value")
 }
 
-// nodeTemplate returns the name of the node template of TOSCA 1.x that a value at that
-// depth is in. Whether its mistakes count is known later.
+// nodeTemplate returns the name of the node template of TOSCA 1.x that contains a value at that depth, or "". Whether
+// the mistakes of the node count is not known yet.
 func (g *guard) nodeTemplate(depth int) string {
 	if g.forgiving == nil || depth <= len(g.path) || g.path[0] != "topology_template" || g.path[1] != "node_templates" {
 		return ""
@@ -180,7 +188,7 @@ func (g *guard) nodeTemplate(depth int) string {
 	return g.path[2]
 }
 
-// checkKeys returns where the keys are that do not count.
+// checkKeys checks the keys of a map. It returns the indices of duplicate keys that do not count, in ascending order.
 func (g *guard) checkKeys(n *yaml.Node, template string) (doubles []int) {
 	var seen map[string]int // where a key is
 	if len(n.Content) > 2 {
@@ -222,6 +230,7 @@ func (g *guard) checkKeys(n *yaml.Node, template string) (doubles []int) {
 	return doubles
 }
 
+// checkMerge reports a merge key whose value is not a map or a list of maps.
 func (g *guard) checkMerge(value *yaml.Node) {
 	sources := []*yaml.Node{value}
 	if list := target(value); list.Kind == yaml.SequenceNode {

@@ -7,18 +7,20 @@ import (
 	"unicode/utf8"
 )
 
-// checker holds a value against a schema. depth bounds data types that contain
-// themselves: values are not deeper than the files they come from.
+// checker compares a value with a schema, and reports where they disagree. depth limits data types that contain
+// themselves: values are not deeper than the files that they come from.
 type checker struct {
 	*library
 
+	// secret is true if messages must not contain the value.
 	secret bool
-	// at is where the value is written, for mistakes within it too.
+	// at is the position of the value, also for mistakes within it.
 	at fileNode
-	// evaluate evaluates a validation of a value.
+	// evaluate evaluates a validation of a value. It is a function, because the evaluator is a later phase.
 	evaluate func(clause constraint, of value, base basis) value
 }
 
+// fault adds an error at a path within the value. The path is omitted for a secret value, because keys can be secret.
 func (c checker) fault(code Code, within, format string, args ...any) {
 	at := c.at
 	if within != "" && !c.secret {
@@ -27,7 +29,8 @@ func (c checker) fault(code Code, within, format string, args ...any) {
 	c.faults.add(at, code, format, args...)
 }
 
-// checkConstraint reports whether a value keeps a constraint.
+// checkConstraint reports whether a value satisfies a constraint. It reports a violation. readClause has checked the
+// type of the bound.
 func (c checker) checkConstraint(content any, base basis, clause constraint, within string) bool {
 	if base.name == "version" && clause.at.isScalar() {
 		clause.bound = clause.at.text() // 1.10 is not 1.1
@@ -62,7 +65,7 @@ func (c checker) checkConstraint(content any, base basis, clause constraint, wit
 	return false
 }
 
-// validationProblem evaluates a validation of TOSCA 2.0.
+// validationProblem evaluates a validation of TOSCA 2.0. It returns "" if the result is true or unknown.
 func (c checker) validationProblem(content any, base basis, clause constraint) string {
 	subject := value{any: content, size: sizeOf(content), secret: c.secret}
 	result := c.evaluate(clause, subject, base)
@@ -75,6 +78,8 @@ func (c checker) validationProblem(content any, base basis, clause constraint) s
 	return "has a validation that is not a boolean"
 }
 
+// inRange returns the reason why a value is not in a range, or "". Both bounds are inclusive, and one can be
+// UNBOUNDED.
 func inRange(content any, bounds []any, base basis) string {
 	low, lowKnown := compare(content, bounds[0], base)
 	high, highKnown := compare(content, bounds[1], base)
@@ -93,6 +98,7 @@ func rangeText(bounds []any) string {
 	return "[" + value{any: bounds[0]}.text() + ", " + value{any: bounds[1]}.text() + "]"
 }
 
+// orderProblem returns the reason why a value violates one of the four operators of order, or "".
 func orderProblem(content any, clause constraint, base basis) string {
 	order, known := compare(content, clause.bound, base)
 	holds := map[string]bool{
@@ -105,6 +111,8 @@ func orderProblem(content any, clause constraint, base basis) string {
 	return fmt.Sprintf("is not %s %s", strings.ReplaceAll(strings.Replace(clause.op, "_than", " than", 1), "_or_equal", " than or equal to"), forMessage(clause.bound, false))
 }
 
+// lengthProblem returns the reason why the length of a value is wrong, or "". The length of a string is in
+// characters.
 func (c checker) lengthProblem(content any, clause constraint) string {
 	var length int64
 	switch content := content.(type) {
@@ -133,6 +141,8 @@ func (c checker) lengthProblem(content any, clause constraint) string {
 	return ""
 }
 
+// patternProblem returns the reason why a value does not match a pattern, or "". checkPattern has compiled the
+// pattern in this session.
 func (c checker) patternProblem(content any, clause constraint) string {
 	text, isText := content.(string)
 	if !isText {

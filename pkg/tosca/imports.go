@@ -14,10 +14,11 @@ import (
 	"holdfast.dev/holdfast/pkg/tosca/csar"
 )
 
-// loader reads the files of a translation.
+// loader reads the files of a translation. It is the only phase that calls the Resolver.
 type loader struct {
 	*session
 
+	// archive is nil for a single template.
 	archive     *csar.Archive
 	archiveName string
 	loaded      map[string]*file // by location
@@ -34,15 +35,18 @@ func newLoader(s *session) *loader {
 
 var newDigest = sha256.New
 
-// statement is one import in its many notations.
+// statement is one import, or another reference to a file, in its many notations.
 type statement struct {
-	at         fileNode
-	reference  string
+	at fileNode
+	// reference is the name of the file, its URL, or the name of the profile.
+	reference string
+	// repository is the name of the repository that the reference is relative to; absent without one.
 	repository fileNode
 	prefix     string
 	profile    bool
 }
 
+// readImports reads the imports of a file, and the files that they refer to.
 func (t *loader) readImports(ctx context.Context, f *file) {
 	list := f.root.get("imports")
 	if !list.exists() || list.isNull() {
@@ -69,8 +73,8 @@ func firstOf(names []string) string {
 	return names[0]
 }
 
-// readImport understands `- file`, `- {file: …}`, `- {url: …}`, `- {profile: …}`,
-// `- alias: file` and `- alias: {file: …}`.
+// readImport reads one element of imports: `- file`, `- {file: …}`, `- {url: …}`, `- {profile: …}`, `- alias: file`
+// or `- alias: {file: …}`. It returns false after an error.
 func (t *loader) readImport(p fileNode) (statement, bool) {
 	s := statement{at: p}
 	if p.isScalar() && !p.isNull() {
@@ -92,8 +96,10 @@ func (t *loader) readImport(p fileNode) (statement, bool) {
 	return t.readLongImport(s, body)
 }
 
+// isImportKey reports whether a key names the imported file, so that it is not an alias.
 func isImportKey(name string) bool { return name == "file" || name == "url" || name == "profile" }
 
+// readLongImport reads an import that is a map.
 func (t *loader) readLongImport(s statement, body fileNode) (statement, bool) {
 	if !t.wantMap(body) {
 		return s, false
@@ -114,7 +120,8 @@ func (t *loader) readLongImport(s statement, body fileNode) (statement, bool) {
 	return s, false
 }
 
-// follow reads an imported file, once.
+// follow reads an imported file, once, and adds the import to f. Files with well-known types are not read: they are
+// built in, or only the names of their types are known.
 func (t *loader) follow(ctx context.Context, f *file, s statement) {
 	isSOL001 := sol001.MatchString(s.reference)
 	isPath := !s.profile && !strings.Contains(s.reference, "://")
@@ -145,12 +152,13 @@ func (t *loader) follow(ctx context.Context, f *file, s statement) {
 		return
 	}
 	imported := &file{name: t.fileName(to), at: to, depth: f.depth + 1, sealed: f.sealed || to.url != nil}
+	// The file is recorded before it is read, because files can import each other in loops.
 	t.loaded[to.String()] = imported
 	f.imports = append(f.imports, edge{s.prefix, imported})
 	t.read(ctx, imported, f, data)
 }
 
-// find finds out where an import leads.
+// find returns the location of an imported file. It returns false after an error or a warning.
 func (t *loader) find(ctx context.Context, f *file, s statement) (location, bool) {
 	if s.profile {
 		to, there := t.profileFile(ctx, s.reference)
@@ -168,8 +176,8 @@ func (t *loader) find(ctx context.Context, f *file, s statement) (location, bool
 	return to, ok
 }
 
-// profileFile finds the file of a profile: one that has been read, or
-// one of the archive.
+// profileFile returns the location of a profile: a file that has been read, or one of the archive. It searches the
+// archive once.
 func (t *loader) profileFile(ctx context.Context, name string) (location, bool) {
 	for _, f := range t.files {
 		if f.root.get("profile").text() == name {
@@ -191,11 +199,11 @@ func (t *loader) profileFile(ctx context.Context, name string) (location, bool) 
 	return location{inArchive: true, path: path}, there
 }
 
-// profileLine is the line of a file that names the profile that it is.
+// profileLine matches the line in which a file declares the name of its profile.
 var profileLine = regexp.MustCompile(`(?m)^profile:[ \t]*["']?([^\s"'#]+)`)
 
-// elsewhere finds a file that is not at its path: seen from the entry template, without
-// the first directory, in which the author then was, or next to the importing file. Other parsers of TOSCA 1.x find it there.
+// elsewhere finds a file that is not at its path: relative to the entry template, without the first directory, or
+// next to the importing file. Other parsers of TOSCA 1.x find it there. It adds a warning if it finds one.
 func (t *loader) elsewhere(ctx context.Context, f *file, s statement, to location) (location, bool) {
 	if to.url != nil || s.repository.exists() || f.version.dollar() || sol001.MatchString(to.path) {
 		return to, false
@@ -222,6 +230,7 @@ func (t *loader) elsewhere(ctx context.Context, f *file, s statement, to locatio
 	return to, false
 }
 
+// tooManyFiles returns the reason why f cannot import another file, or "".
 func (t *loader) tooManyFiles(f *file) string {
 	switch {
 	case len(t.loaded) > t.limits.Files:
@@ -233,7 +242,7 @@ func (t *loader) tooManyFiles(f *file) string {
 	}
 }
 
-// fileName returns what messages call an imported file.
+// fileName returns the name of an imported file for messages.
 func (t *loader) fileName(to location) string {
 	if to.inArchive {
 		return t.archiveName + "!" + to.path
@@ -244,7 +253,7 @@ func (t *loader) fileName(to location) string {
 	return to.shown()
 }
 
-// locate finds out where an import leads.
+// locate returns the location that a reference in f leads to. It returns false after an error.
 func (t *loader) locate(f *file, s statement) (location, bool) {
 	base := f.at
 	if s.repository.exists() {
@@ -265,7 +274,7 @@ func (t *loader) locate(f *file, s statement) (location, bool) {
 	return to, true
 }
 
-// repository returns where the files of a repository are.
+// repository returns the location to which the files of a repository are relative.
 func (t *loader) repository(f *file, name fileNode) (location, bool) {
 	all := f.root.get("repositories")
 	p := all.get(name.text())
@@ -296,7 +305,8 @@ func (t *loader) repository(f *file, name fileNode) (location, bool) {
 	return to, true
 }
 
-// read parses a file and reads what it imports.
+// read parses a file, and reads the files that it imports. importer is nil for the entry template. A file that cannot
+// be parsed is not in t.files.
 func (t *loader) read(ctx context.Context, f, importer *file, data []byte) {
 	t.step(ctx)
 	t.parse(f, data)
@@ -308,8 +318,8 @@ func (t *loader) read(ctx context.Context, f, importer *file, data []byte) {
 	t.readImports(ctx, f)
 }
 
-// fetch reads a file that another refers to; nil if it cannot be read. p is where
-// the reference is. An optional file may be missing.
+// fetch returns the content of a file; nil if it cannot be read. p is the position of the reference. An optional file
+// can be missing without an error.
 func (t *loader) fetch(ctx context.Context, p fileNode, to location, optional bool) []byte {
 	c := t.content(ctx, to)
 	if c.problem != "" && !optional {
@@ -318,7 +328,7 @@ func (t *loader) fetch(ctx context.Context, p fileNode, to location, optional bo
 	return c.data
 }
 
-// content is a file, or the problem why it cannot be read.
+// content is a file, or the reason why it cannot be read.
 type content struct {
 	data    []byte
 	code    Code
@@ -345,6 +355,7 @@ func (t *loader) content(ctx context.Context, to location) content {
 	return c
 }
 
+// readContent reads a file from the archive or with the Resolver, without the cache.
 func (t *loader) readContent(ctx context.Context, to location) content {
 	if to.inArchive {
 		if !t.archive.Has(to.path) {
@@ -373,7 +384,7 @@ func (t *loader) readContent(ctx context.Context, to location) content {
 	return content{data: data}
 }
 
-// note adds a file to the digest of all that was read.
+// note adds a file to the digest of all files that were read. The lengths separate name and content.
 func (t *loader) note(name string, data []byte) {
 	fmt.Fprintf(t.digest, "%d %s %d\n", len(name), name, len(data))
 	t.digest.Write(data)

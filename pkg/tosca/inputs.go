@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// readInputs reads the declarations.
+// readInputs reads the declarations of inputs, but not their values.
 func (t *model) readInputs() {
 	p := t.entry.topology().get("inputs")
 	if t.wantMap(p) {
@@ -16,7 +16,7 @@ func (t *model) readInputs() {
 	}
 }
 
-// giveInputs gives values to inputs.
+// giveInputs assigns the given values to the inputs. A name that the template does not declare is an error.
 func (t *model) giveInputs(given map[string]Input) {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if in := t.inputs[name]; in != nil {
@@ -29,7 +29,7 @@ func (t *model) giveInputs(given map[string]Input) {
 	}
 }
 
-// inputsNode returns where messages about inputs that are not declared point at.
+// inputsNode returns the position for messages about inputs that are not declared.
 func (t *model) inputsNode(p fileNode) fileNode {
 	if p.exists() {
 		return p
@@ -39,6 +39,7 @@ func (t *model) inputsNode(p fileNode) fileNode {
 	return at
 }
 
+// readInput reads one declaration. A mistake in the type of an input always counts.
 func (t *model) readInput(p fileNode) {
 	if !p.isMap() {
 		t.faults.add(p, InvalidShape, "must be a map with a type, not %s", p.describe())
@@ -54,7 +55,7 @@ func (t *model) readInput(p fileNode) {
 	t.inputNames = append(t.inputNames, in.name)
 }
 
-// declared helps with a name that is no input: the nearest one, or all.
+// declared returns the end of a message about an unknown input: the nearest name, or all names.
 func (t *model) declared(name string) string {
 	if near := t.didYouMean(name, t.inputNames); near != "" {
 		return near

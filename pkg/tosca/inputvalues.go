@@ -9,7 +9,8 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// resolveInputs gives every input its value.
+// resolveInputs evaluates all inputs. It reports mistakes in the given values, and inputs without a value, which
+// Validate accepts. Mistakes in defaults are collected in the inputs.
 func (e *evaluator) resolveInputs() {
 	var missing []*input
 	for _, name := range e.inputNames {
@@ -37,7 +38,8 @@ func (e *evaluator) resolveInputs() {
 	e.faults.add(at, MissingInput, "required inputs have no value and no default: %s", strings.Join(names, ", "))
 }
 
-// input returns the value of an input, and evaluates it once. from is where it is asked for.
+// input returns the value of an input, and evaluates it once. from is the position of the reference. A value is
+// secret if the input has a sensitive name, or was given as sensitive.
 func (e *evaluator) input(in *input, from fileNode) value {
 	switch {
 	case in.done:
@@ -58,8 +60,7 @@ func (e *evaluator) input(in *input, from fileNode) value {
 	return in.value
 }
 
-// inputValue returns the given value, the default, or what 1.3 calls value, and where
-// it is written.
+// inputValue returns the given value, the default, or the key value of TOSCA 1.3, and its position.
 func (e *evaluator) inputValue(in *input) (value, fileNode) {
 	if in.given != nil {
 		return e.givenValue(in), in.at
@@ -87,6 +88,7 @@ func (t *model) givenInputs() map[string]any {
 	return given
 }
 
+// givenValue returns the given value in the type of the input. Errors never contain the value.
 func (t *model) givenValue(in *input) value {
 	base, text := t.baseOf(in.schema), in.given.Text
 	if written, isText := in.given.Value.(string); isText && text == nil && base != "" && base != "any" {
@@ -111,7 +113,8 @@ func (t *model) givenValue(in *input) value {
 	return value{any: content, size: size, unset: content == nil}
 }
 
-// fromText reads text as a type wants it.
+// fromText converts a string to the type base. An untyped string is read as YAML. A simple scalar is read without the
+// YAML parser.
 func fromText(text, base string) (content any, problem string) {
 	if takesText(base) {
 		return text, ""
@@ -131,13 +134,13 @@ func fromText(text, base string) (content any, problem string) {
 	return documents[0].Value["value"], ""
 }
 
-// indented makes text the value of a key.
+// indented returns text as the value of a YAML key.
 func indented(text string) string {
 	return "\n  " + strings.ReplaceAll(text, "\n", "\n  ")
 }
 
-// normal makes the numbers of a value what they are everywhere here, and refuses
-// what no JSON has.
+// normal returns a copy of a value with the types of this package: integral numbers are int64. It returns a problem
+// for values that JSON does not have. depth is the number of levels that are still allowed.
 func normal(content any, depth int) (made any, problem string) {
 	if depth == 0 {
 		return nil, "is nested too deep"

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// The keys that each map of the grammar may have, those of all versions: a key of
-// a later version in an earlier one does no harm.
+// The keys that each map of the grammar can have, in all versions: a key of a later version in an earlier one does no
+// harm.
 var (
 	fileKeys = words(`tosca_definitions_version namespace metadata template_name template_author template_version
 		description dsl_definitions repositories imports artifact_types data_types capability_types interface_types
@@ -27,9 +27,10 @@ var (
 	artifactKey = words(`type file repository description deploy_path version artifact_version checksum checksum_algorithm properties metadata`)
 )
 
+// words splits a table of names at white space.
 func words(text string) []string { return strings.Fields(text) }
 
-// keysOfKind returns the keys of a type.
+// keysOfKind returns the keys of a type of a kind.
 func keysOfKind(kind kind) []string {
 	if kind == dataTypes {
 		return dataKeys

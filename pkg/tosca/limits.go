@@ -2,25 +2,24 @@ package tosca
 
 import "holdfast.dev/holdfast/pkg/tosca/csar"
 
-// limits bound what a translation may cost. Sizes are in bytes. They were measured
-// together: to raise one, measure all again.
+// limits bound the cost of a translation. Sizes are in bytes. They were measured together: to raise one, measure all
+// again.
 type limits struct {
-	// Template is how large the template, and each other YAML file, may be.
+	// Template is the maximum size of the template, and of each other YAML file.
 	Template int
-	// Files, Depth and Imported bound the imports: how many files, how deep
-	// they import each other, and how large they are together.
+	// Files, Depth and Imported limit the imports: their number, how deeply they import each other, and their total
+	// size.
 	Files, Depth, Imported int
-	// Nesting is how deep maps and lists may be nested, Nodes how many values all
-	// files may have, and Expanded how many one has once its aliases are followed.
+	// Nesting limits the depth of maps and lists. Nodes limits the number of values in all files, and Expanded that
+	// of one file with its aliases followed.
 	Nesting, Nodes, Expanded int
-	// Steps is how much evaluation may do: a step is a value, or 256 bytes of text.
+	// Steps limits the evaluation. A step is a value, or 256 bytes of text.
 	Steps int
-	// Stack is how deep properties may refer to each other.
+	// Stack limits how deeply properties refer to each other.
 	Stack int
-	// Manifest is how large the text of one spec may be, Manifests that of all,
-	// and Objects how many objects may come of it.
+	// Manifest limits the size of one spec, Manifests that of all, and Objects the number of objects.
 	Manifest, Manifests, Objects int
-	// Pattern is how long the pattern of a constraint may be.
+	// Pattern is the maximum length of the pattern of a constraint.
 	Pattern int
 
 	Archive csar.Limits

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// library has the types of all files.
+// library has the types of all files, with the inherited properties.
 type library struct {
 	*typeIndex
 
@@ -22,13 +22,14 @@ type typeIndex struct {
 	lines map[*definition][]*definition // that lineage returned
 }
 
+// newLibrary returns a library of the types that files declare. readAllTypes fills it.
 func newLibrary(s *session, files []*file, entry *file) *library {
 	index := &typeIndex{s, files, entry, map[*definition][]*definition{}}
 	return &library{typeIndex: index, needed: map[*definition]bool{}, schemas: map[*definition]map[string]*schema{}}
 }
 
-// lineage returns a type and those it is derived from, nearest first. It ends where a
-// name is not known or a loop begins, which it reports if tell is set.
+// lineage returns a type and the types that it is derived from, nearest first. It ends at an unknown name and before
+// a loop, and reports this if tell is set. The result has at least one type, and must not be changed.
 func (t *typeIndex) lineage(d *definition, tell bool) []*definition {
 	if known := t.lines[d]; known != nil && !tell {
 		return known
@@ -64,8 +65,8 @@ func (t *typeIndex) lineage(d *definition, tell bool) []*definition {
 	return line
 }
 
-// parentOf finds the type that d is derived from. A declared type may have the
-// name of a built-in one and be derived from it.
+// parentOf returns the type that d is derived from; nil if it is unknown. A declared type can have the name of a
+// built-in one and be derived from it.
 func (t *typeIndex) parentOf(d *definition) *definition {
 	found := d.at.file.lookup(d.kind, d.parent)
 	if found == nil {
@@ -74,6 +75,7 @@ func (t *typeIndex) parentOf(d *definition) *definition {
 	return found
 }
 
+// loopOf returns the loop that ends with a type, for a message.
 func loopOf(line []*definition, to *definition) string {
 	var names []string
 	for _, d := range line[slices.Index(line, to):] {
@@ -82,8 +84,8 @@ func loopOf(line []*definition, to *definition) string {
 	return strings.Join(append(names, to.name), " -> ")
 }
 
-// opaqueType returns a type of a well-known import that is not built in: it exists, and
-// is no Kubernetes object. The types of network functions need no import.
+// opaqueType returns a type of a well-known import that is not built in: it exists, and is not a Kubernetes object.
+// It returns nil for other names. The types of network functions need no import.
 func (t *typeIndex) opaqueType(f *file, kind kind, name string) *definition {
 	full := name[strings.LastIndex(name, ":")+1:] // without the prefix of the import
 	isNFV := strings.Contains(full, ".nfv.") || strings.HasPrefix(f.version.name, "tosca_simple_profile_for_")
@@ -93,7 +95,7 @@ func (t *typeIndex) opaqueType(f *file, kind kind, name string) *definition {
 	return &definition{name: name, kind: kind, opaque: true}
 }
 
-// nodeType finds the type of a node template; nil if it is not known.
+// nodeType returns the type of a node template; nil if it is unknown.
 func (t *typeIndex) nodeType(f *file, name string) *definition {
 	if found := f.lookup(nodeTypes, name); found != nil {
 		return found
@@ -101,6 +103,7 @@ func (t *typeIndex) nodeType(f *file, name string) *definition {
 	return t.opaqueType(f, nodeTypes, name)
 }
 
+// notImported returns the end of a message about an unknown type: a similar name, or a question about the import.
 func (t *typeIndex) notImported(f *file, kind kind, name string) string {
 	if near := t.near(name, func() []string { return f.typeNames(kind) }); near != "" {
 		return near
@@ -113,12 +116,13 @@ func isKubernetes(line []*definition) bool {
 	return slices.ContainsFunc(line, func(d *definition) bool { return d.kubernetes })
 }
 
-// isOpaque reports whether a type is not known in all its parts.
+// isOpaque reports whether only the name is known of a type, or of one that it is derived from.
 func isOpaque(line []*definition) bool {
 	return slices.ContainsFunc(line, func(d *definition) bool { return d.opaque })
 }
 
-// propertiesOf returns the properties of a type with the inherited ones.
+// propertiesOf returns the properties of a type with the inherited ones. line is the result of lineage. The map is
+// cached and must not be changed.
 func (t *library) propertiesOf(line []*definition) map[string]*schema {
 	if all, known := t.schemas[line[0]]; known {
 		return all
@@ -137,8 +141,7 @@ func (t *library) propertiesOf(line []*definition) map[string]*schema {
 // isScalarType reports whether a data type is derived from scalar.
 func isScalarType(line []*definition) bool { return line[len(line)-1].parent == "scalar" }
 
-// dataType finds a data type; nil if it is not known. Types of entities are taken
-// too: old templates write them for properties that hold names.
+// dataType returns a data type; nil if it is unknown. f is the file that contains the name.
 func (t *typeIndex) dataType(f *file, name string) *definition {
 	if found := f.lookup(dataTypes, name); found != nil {
 		return found
@@ -146,13 +149,13 @@ func (t *typeIndex) dataType(f *file, name string) *definition {
 	return t.opaqueType(f, dataTypes, name)
 }
 
-// isDeclared reports whether a function is one of the template's own.
+// isDeclared reports whether a file declares a function of that name.
 func (t *typeIndex) isDeclared(name string) bool {
 	name = name[strings.LastIndex(name, ":")+1:] // without the namespace of an import
 	return slices.ContainsFunc(t.files, func(f *file) bool { return f.root.get("functions").get(name).exists() })
 }
 
-// lineOf returns a type with those it is derived from; nil if the type is not known.
+// lineOf returns a type with the types that it is derived from; nil for nil.
 func (t *typeIndex) lineOf(d *definition) []*definition {
 	if d == nil {
 		return nil
@@ -160,8 +163,8 @@ func (t *typeIndex) lineOf(d *definition) []*definition {
 	return t.lineage(d, false)
 }
 
-// capabilityLine returns the type of a capability that a node type declares, or the
-// capability type of that name; nil if it is not known.
+// capabilityLine returns the type of a capability that a node type declares, or the capability type of that name; nil
+// if it is unknown.
 func (t *typeIndex) capabilityLine(line []*definition, name string) []*definition {
 	declared := declaredIn(line, "capabilities", name)
 	if declared.isMap() {
@@ -174,7 +177,8 @@ func (t *typeIndex) capabilityLine(line []*definition, name string) []*definitio
 	return t.lineOf(from.lookup(capabilityTypes, name))
 }
 
-// declaredIn returns the value that the nearest type of a line has for a key of a section.
+// declaredIn returns the value of a key of a section in the nearest type of a line that has it. It is absent if no
+// type has it.
 func declaredIn(line []*definition, section, name string) fileNode {
 	for _, d := range line {
 		if found := d.at.get(section).get(name); found.exists() {

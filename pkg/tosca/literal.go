@@ -4,7 +4,7 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// plainValue returns a value without functions.
+// plainValue returns a value without functions. It returns false after an error, which it reports.
 func (t *library) plainValue(p fileNode) (any, bool) {
 	v := t.literal(p)
 	return v.any, !v.unknown
@@ -13,8 +13,8 @@ func (t *library) plainValue(p fileNode) (any, bool) {
 // literal returns a value in which nothing is evaluated.
 func (t *library) literal(p fileNode) value { return t.literalOf(p, nil) }
 
-// literalOf returns a literal as a schema wants it. The types of the schema decide how
-// plain words are read.
+// literalOf returns a literal as a schema requires it. The types of the schema determine how plain words are read.
+// want can be nil.
 func (t *library) literalOf(p fileNode, want *schema) value {
 	if !p.exists() {
 		return value{unset: true}
@@ -39,6 +39,8 @@ func (t *library) literalOf(p fileNode, want *schema) value {
 	}
 }
 
+// scalarValue returns a scalar. manifested is true in a value that becomes a manifest: plain words then have the
+// meaning of YAML 1.1. A version keeps its notation, because 1.10 is not 1.1.
 func (t *typeIndex) scalarValue(p fileNode, want *schema, manifested bool) value {
 	base := t.baseOf(want)
 	if base == "version" && !manifested && !p.isNull() {
@@ -53,8 +55,8 @@ func (t *typeIndex) scalarValue(p fileNode, want *schema, manifested bool) value
 	return value{any: content, size: sizeOf(content), unset: content == nil}
 }
 
-// asVersionWants returns a scalar where a type is wanted: TOSCA 1.x takes "6" for a number,
-// True for a boolean and 1.0 for an integer, and TOSCA 2.0 does not.
+// asVersionWants converts a scalar to a type: TOSCA 1.x accepts "6" as a number, True as a boolean and 1.0 as an
+// integer, and TOSCA 2.0 does not.
 func asVersionWants(p fileNode, content any, base string) any {
 	text, isText := content.(string)
 	switch {
@@ -76,7 +78,7 @@ func entryOf(s *schema) *schema {
 	return s.entry
 }
 
-// fieldOf returns the schema of a field of a map: of its data type, or of any entry.
+// fieldOf returns the schema of a field of a map: of its data type, or of any entry. It returns nil if there is none.
 func (t *library) fieldOf(s *schema, name string) *schema {
 	if s == nil || s.entry != nil || s.typeName == "" || isPrimitive(s.typeName) {
 		return entryOf(s)

@@ -9,8 +9,7 @@ import (
 	"holdfast.dev/holdfast/pkg/tosca/csar"
 )
 
-// load reads the source and everything it imports. It returns the entry
-// template, nil if that cannot be read.
+// load reads the source and all files that it imports. It returns the entry template, or nil after an error.
 func (t *loader) load(ctx context.Context, source Source) *file {
 	f := &file{name: source.Name, sealed: source.URL != "" || source.Sensitive}
 	if source.URL != "" {
@@ -32,7 +31,8 @@ func (t *loader) load(ctx context.Context, source Source) *file {
 	return f
 }
 
-// openArchive returns the entry template of an archive.
+// openArchive returns the entry template of an archive, and sets the name and location of f to it. It returns nil
+// after an error.
 func (t *loader) openArchive(ctx context.Context, f *file, data []byte) []byte {
 	archive, err := csar.Open(ctx, data, t.limits.Archive)
 	t.ongoing(ctx)
@@ -54,6 +54,7 @@ func (t *loader) openArchive(ctx context.Context, f *file, data []byte) []byte {
 	return data
 }
 
+// archiveFault reports an error of package csar, in the file of the archive that it concerns.
 func (t *loader) archiveFault(f *file, err error) {
 	var fault *csar.Error
 	if !errors.As(err, &fault) {
@@ -68,7 +69,8 @@ func (t *loader) archiveFault(f *file, err error) {
 	t.faults.keep(at, reported)
 }
 
-// checkEntryVersion: archives of the first version always have a TOSCA.meta.
+// checkEntryVersion reports an archive of TOSCA 1.0 without TOSCA.meta, which is required there. For later versions
+// of TOSCA 1.x, it warns of missing metadata.
 func (t *loader) checkEntryVersion(f *file) {
 	if t.archive == nil || t.archive.HasMeta || f.version.major != 1 {
 		return
@@ -85,4 +87,5 @@ func (t *loader) checkEntryVersion(f *file) {
 	}
 }
 
+// digestOf formats a digest.
 func digestOf(sum []byte) string { return "sha256:" + hex.EncodeToString(sum) }

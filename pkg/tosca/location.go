@@ -13,6 +13,7 @@ type location struct {
 	path      string
 }
 
+// String returns the location for the Resolver, and as the key of a file. It has no password.
 func (l location) String() string {
 	if l.url != nil {
 		return l.url.Redacted()
@@ -67,6 +68,7 @@ func (l location) within(reference string) (to location, code Code, problem stri
 	return location{inArchive: true, path: name}, "", ""
 }
 
+// absolute returns the location of an absolute URL. Only http and https are supported.
 func absolute(reference string) (to location, code Code, problem string) {
 	to.url, _ = url.Parse(reference)
 	switch {

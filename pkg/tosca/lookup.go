@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// lookup returns the type with a name in f: declared in f, imported, or implied.
+// lookup returns the type with a name in f: declared in f, imported, or built in. It returns nil if there is none.
 func (f *file) lookup(kind kind, name string) *definition {
 	if found := f.declared(kind, name, map[lookup]bool{}); found != nil {
 		return found
@@ -50,6 +50,7 @@ type lookup struct {
 	name string
 }
 
+// declared returns the type that f or a file that it imports declares. seen prevents endless searches.
 func (f *file) declared(kind kind, name string, seen map[lookup]bool) *definition {
 	if seen[lookup{f, name}] {
 		return nil
@@ -99,6 +100,7 @@ func (f *file) typeNames(kind kind) []string {
 	return names
 }
 
+// addNames appends the names of the types in f and its imports, with the prefixes of the imports.
 func (f *file) addNames(kind kind, prefix string, names *[]string, seen map[*file]bool) {
 	if seen[f] {
 		return

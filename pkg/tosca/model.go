@@ -1,11 +1,12 @@
 package tosca
 
-// model has the inputs and node templates of the entry template.
+// model has the inputs and node templates of the entry template. They are read first, and then checked, because they
+// refer to each other.
 type model struct {
 	*library
 
 	inputs map[string]*input
-	// inputNames and order are as the template has them.
+	// inputNames and order have the inputs and node templates in the order of the template.
 	inputNames []string
 	templates  map[string]*template
 	order      []*template
@@ -21,10 +22,10 @@ type input struct {
 	name  string
 	given *Input
 	value value
-	// mistakes of the value. They count if it was given, or if a manifest
-	// needs it.
+	// mistakes are the errors in the value. They count if the value was given, or if a manifest needs it.
 	mistakes []*Error
-	// asked and done tell how far the evaluation is: a default may call for other inputs.
+	// asked is true when the evaluation has begun, and done when it has ended. Between them, another request is a
+	// loop: a default can call for other inputs.
 	asked, done bool
 }
 
@@ -32,19 +33,21 @@ type input struct {
 type template struct {
 	name string
 	at   fileNode
-	// original is the template that copy names.
+	// original is the node template that the key copy names; absent without one.
 	original fileNode
+	// index is the position in model.order.
 	index    int
 	typeName string
-	line     []*definition
-	// kubernetes reports whether its spec is rendered.
+	// line is the type with its ancestors; nil if the type is unknown.
+	line []*definition
+	// kubernetes is true if the spec of the node is rendered.
 	kubernetes bool
-	// schemas are the properties of its type.
+	// schemas are the properties that its type declares, by name.
 	schemas      map[string]*schema
 	requirements []requirement
 }
 
-// requirement leads to another node template; to is nil if it does not.
+// requirement refers to another node template; to is nil if that is not in the template.
 type requirement struct {
 	name string
 	at   fileNode
