@@ -8,10 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// Kind is what bytes are.
+// Kind is the format of a source.
 type Kind int
 
-// The kinds of content. Data that are no archive are taken for a template.
+// The kinds of content. Data that are not an archive count as a template.
 const (
 	Template Kind = iota
 	Zip
@@ -21,8 +21,8 @@ const (
 	Unsupported
 )
 
-// Detect tells what data is by its first bytes. Names do not matter: a signed URL
-// has none that tells.
+// Detect returns the format of data by its first bytes. The name of the file has no effect: a signed URL need not
+// contain one.
 func Detect(data []byte) Kind {
 	const ustarAt = 257
 	switch {
@@ -39,7 +39,7 @@ func Detect(data []byte) Kind {
 	}
 }
 
-// formOf names the form of an archive that is not read; empty if data is none.
+// formOf returns the name of an archive format that is not supported, or "".
 func formOf(data []byte) string {
 	for _, form := range []struct{ name, mark string }{
 		{"a bzip2 file", "BZh"}, {"an xz file", "\xfd7zXZ\x00"}, {"a zstd file", "\x28\xb5\x2f\xfd"}, {"a 7z archive", "7z\xbc\xaf\x27\x1c"}, {"a rar archive", "Rar!\x1a\x07"},
@@ -58,21 +58,22 @@ func formOf(data []byte) string {
 type Archive struct {
 	// Entry is the path of the entry template.
 	Entry string
-	// HasMeta reports whether a TOSCA.meta named the entry.
+	// HasMeta is true if the archive has a TOSCA.meta.
 	HasMeta bool
-	// Version is the CSAR-Version, if TOSCA.meta has one.
+	// Version is the CSAR-Version in TOSCA.meta, or "".
 	Version string
-	// Warnings are about TOSCA.meta, in the order of its lines.
+	// Warnings are the warnings about TOSCA.meta.
 	Warnings []string
 
+	// files has the files of the archive by their cleaned paths.
 	files map[string]content
 }
 
-// content reads one file.
+// content returns the content of one file. For a zip, each call unpacks it.
 type content func() ([]byte, *Error)
 
-// Open reads a zip, tar or gzipped tar. The error is an *Error, or the cause of the
-// end of ctx.
+// Open reads a zip, tar or gzipped tar. The error is an *Error, or the cause of the end of ctx. The archive retains
+// data.
 func Open(ctx context.Context, data []byte, limits Limits) (*Archive, error) {
 	files, fault := open(ctx, data, limits)
 	if ctx.Err() != nil {
@@ -88,6 +89,7 @@ func Open(ctx context.Context, data []byte, limits Limits) (*Archive, error) {
 	return archive, nil
 }
 
+// open checks all entries and returns the files.
 func open(ctx context.Context, data []byte, limits Limits) (map[string]content, *Error) {
 	if len(data) > limits.Archive {
 		return nil, fault(ArchiveTooLarge, "the archive is larger than %d bytes", limits.Archive)
@@ -106,13 +108,13 @@ func open(ctx context.Context, data []byte, limits Limits) (map[string]content, 
 	}
 }
 
-// Has reports whether a file is in the archive.
+// Has reports whether the archive has a file of that path.
 func (a *Archive) Has(name string) bool {
 	_, there := a.files[name]
 	return there
 }
 
-// File returns the content of a file. The error is an *Error.
+// File returns the content of a file, which the caller must not change. The error is an *Error.
 func (a *Archive) File(name string) ([]byte, error) {
 	read, there := a.files[name]
 	if !there {
@@ -135,8 +137,8 @@ func (a *Archive) Names() []string {
 	return names
 }
 
-// rootTemplates returns the YAML files that are in no directory. Hidden ones are of
-// tools: tar on macOS packs a ._main.yaml with main.yaml.
+// rootTemplates returns the YAML files that are in no directory. It omits hidden files, which belong to tools: tar on
+// macOS adds a ._main.yaml to main.yaml.
 func (a *Archive) rootTemplates() []string {
 	return slices.DeleteFunc(a.Names(), func(name string) bool {
 		return strings.Contains(name, "/") || !isYAML(name) || strings.HasPrefix(name, ".")

@@ -2,7 +2,7 @@ package csar
 
 import "fmt"
 
-// The codes of errors. They are stable: scripts may rely on them.
+// The codes of errors. They are stable: scripts can rely on them.
 const (
 	InvalidArchive  = "InvalidArchive"
 	InsecurePath    = "InsecurePath"
@@ -12,8 +12,7 @@ const (
 	NoEntry         = "NoEntryDefinitions"
 )
 
-// Error is a mistake in an archive. File and Line are set if it is in a
-// file of the archive.
+// Error is a mistake in an archive. File and Line are set if it concerns a file of the archive.
 type Error struct {
 	File    string
 	Line    int
@@ -36,6 +35,7 @@ func (e *Error) Error() string {
 // ended is returned when the context has ended; Open returns its cause instead.
 var ended = &Error{Code: InvalidArchive, Message: "reading the archive was interrupted"}
 
+// fault returns an error about the archive as a whole.
 func fault(code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }

@@ -1,19 +1,18 @@
 package csar
 
-// Limits bound what an archive may cost. Sizes are in bytes.
+// Limits limit the cost of an archive. Sizes are in bytes.
 type Limits struct {
-	// Archive is how large the archive itself may be.
+	// Archive is the maximum size of the archive itself.
 	Archive int
-	// Entries is how many files and directories it may have.
+	// Entries is the maximum number of files and directories.
 	Entries int
-	// Name is how long the name of an entry may be, Levels how many directories and
-	// files it may be made of.
+	// Name is the maximum length of the path of an entry, and Levels the maximum number of names in it.
 	Name, Levels int
-	// Sum is how large its files may be together, unpacked.
+	// Sum is the maximum total size of the unpacked files.
 	Sum int
-	// File is how large each may be, YAML how large each *.yaml and *.yml.
+	// File is the maximum size of each unpacked file, and YAML that of each *.yaml and *.yml.
 	File, YAML int
-	// Ratio is how many times larger than the archive the files may be.
+	// Ratio is the maximum ratio between the total size of the files and the size of the archive.
 	Ratio int
 }
 
@@ -22,14 +21,13 @@ func DefaultLimits() Limits {
 	return Limits{Archive: 8 << 20, Entries: 1000, Name: 4 << 10, Levels: 64, Sum: 32 << 20, File: 1 << 20, YAML: 512 << 10, Ratio: 100}
 }
 
-// ratioMatters is the size below which a file may be as dense as it likes: a
-// page of blanks is no attack.
+// ratioMatters is the size below which a file can have any ratio: a page of blanks is no attack.
 const ratioMatters = 128 << 10
 
-// metaLimit bounds TOSCA.meta, which is read line by line.
+// metaLimit is the maximum size of TOSCA.meta, which is read line by line.
 const metaLimit = 64 << 10
 
-// admit checks the sizes that an archive declares for one file.
+// admit checks the size that an archive declares for one file.
 func (l Limits) admit(name string, size int64) *Error {
 	limit := l.File
 	switch {
@@ -44,7 +42,7 @@ func (l Limits) admit(name string, size int64) *Error {
 	return nil
 }
 
-// admitSum checks what all files are together.
+// admitSum checks the total size of the files. archive is the size of the packed archive.
 func (l Limits) admitSum(sum int64, archive int) *Error {
 	if sum > int64(l.Sum) {
 		return fault(ArchiveTooLarge, "the files of the archive are larger than %d bytes in total", l.Sum)

@@ -19,14 +19,13 @@ const (
 	keyEntry          = "Entry-Definitions"
 )
 
-// metaLine is the value of a key and where it is.
+// metaLine is the value of a key, and its line.
 type metaLine struct {
 	value string
 	line  int
 }
 
-// findEntry finds the entry template of the archive: TOSCA.meta names it, or it is
-// the only YAML file in the root.
+// findEntry sets the entry template of the archive: TOSCA.meta names it, or it is the only YAML file in the root.
 func (a *Archive) findEntry() *Error {
 	inFolder, inRoot := a.Has(metaInFolder), a.Has(metaInRoot)
 	switch {
@@ -41,6 +40,7 @@ func (a *Archive) findEntry() *Error {
 	}
 }
 
+// entryFromRoot takes the only YAML file in the root. why is the beginning of the error for none or several.
 func (a *Archive) entryFromRoot(why string) *Error {
 	found := a.rootTemplates()
 	if len(found) == 1 {
@@ -54,7 +54,7 @@ func (a *Archive) entryFromRoot(why string) *Error {
 	return fault(NoEntry, "%s should have exactly one YAML file in its root, and has %d%s", why, len(found), hint)
 }
 
-// onlyFolder returns the directory that has everything in it, if one has.
+// onlyFolder returns the directory that contains all files, or "". Such an archive was packed with its directory.
 func (a *Archive) onlyFolder() string {
 	only := ""
 	for name := range a.files {
@@ -67,6 +67,7 @@ func (a *Archive) onlyFolder() string {
 	return only
 }
 
+// entryFromMeta takes the file that TOSCA.meta names. Only CSAR 1.x requires the key.
 func (a *Archive) entryFromMeta(file string) *Error {
 	data, err := a.files[file]()
 	if err != nil {
@@ -90,6 +91,7 @@ func (a *Archive) entryFromMeta(file string) *Error {
 	return a.checkEntry(file, entry)
 }
 
+// checkEntry takes the named file, if the archive has it.
 func (a *Archive) checkEntry(file string, entry metaLine) *Error {
 	name := path.Clean(entry.value)
 	if name == ".." || strings.HasPrefix(name, "../") {
@@ -105,6 +107,7 @@ func (a *Archive) checkEntry(file string, entry metaLine) *Error {
 	return nil
 }
 
+// checkVersions sets the version of the archive. An unknown version is an error, and a missing one a warning.
 func (a *Archive) checkVersions(file string, block map[string]metaLine) *Error {
 	version, fault := oneOf(file, block, keyVersion, "1.0", "1.1", "2.0")
 	if fault != nil {
@@ -130,11 +133,12 @@ func (a *Archive) checkVersions(file string, block map[string]metaLine) *Error {
 	return fault
 }
 
+// warn adds a warning about a missing key.
 func (a *Archive) warn(file, key string) {
 	a.Warnings = append(a.Warnings, file+": "+key+" is missing")
 }
 
-// oneOf returns the value of a key that takes few values; empty if it is absent.
+// oneOf returns the value of a key that has few valid values. It returns "" if the key is absent.
 func oneOf(file string, block map[string]metaLine, key string, values ...string) (string, *Error) {
 	line, there := block[key]
 	if !there {
@@ -148,9 +152,9 @@ func oneOf(file string, block map[string]metaLine, key string, values ...string)
 	return "", &Error{File: file, Line: line.line, Code: InvalidMeta, Message: fmt.Sprintf("%s must be one of %s", key, strings.Join(values, ", "))}
 }
 
-// parseMeta reads the first block, which is about the archive: lines of
-// "Name: value", where one that begins with a blank continues the last. Some write
-// it as YAML, with comments and quotes.
+// parseMeta reads the first block of a TOSCA.meta, which describes the archive: lines of "Name: value". A line that
+// begins with a blank continues the previous one. Comments and quotes are accepted, because some authors write the
+// file as YAML.
 func parseMeta(file, text string) (map[string]metaLine, *Error) {
 	block, last := map[string]metaLine{}, ""
 	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\ufeff")
@@ -181,6 +185,7 @@ func parseMeta(file, text string) (map[string]metaLine, *Error) {
 	return block, nil
 }
 
+// unquoted removes the quotes around a value.
 func unquoted(value string) string {
 	for _, mark := range []string{`"`, `'`} {
 		if inner, ok := strings.CutPrefix(value, mark); ok && strings.HasSuffix(inner, mark) {

@@ -9,15 +9,18 @@ import (
 	"unicode/utf8"
 )
 
+// driveLetter matches the beginning of an absolute path on Windows.
 var driveLetter = regexp.MustCompile(`^[A-Za-z]:`)
 
-// names are the entries that an archive has had so far. Every name is checked,
-// also those of directories and of files that are not read: an archive with
-// one bad name was made to harm.
+// names are the entries that an archive has had so far. Every name is checked, also those of directories and of files
+// that are not read: an archive with an insecure name is malicious.
 type names struct {
-	limits  Limits
-	count   int
-	folded  map[string]string
+	limits Limits
+	// count is the number of entries so far.
+	count int
+	// folded maps each name in lower case to the name, because some file systems ignore case.
+	folded map[string]string
+	// folders maps each name in lower case to whether it is a directory.
 	folders map[string]bool
 }
 
@@ -25,7 +28,8 @@ func newNames(limits Limits) *names {
 	return &names{limits: limits, folded: map[string]string{}, folders: map[string]bool{}}
 }
 
-// add returns the cleaned name of an entry; empty for the root itself.
+// add checks the name of an entry, and returns it in its cleaned form. It returns "" for the root itself. A directory
+// can occur several times with the same name.
 func (n *names) add(raw string, isDir bool) (string, *Error) {
 	if n.count++; n.count > n.limits.Entries {
 		return "", fault(ArchiveTooLarge, "the archive has more than %d entries", n.limits.Entries)
@@ -56,8 +60,8 @@ func (n *names) add(raw string, isDir bool) (string, *Error) {
 	return name, nil
 }
 
-// throughFile finds a file that is used as a directory: what is below it depends on the
-// program that unpacks it. Its cost is bounded by the limits of names.
+// throughFile reports a file that is also used as a directory: the program that unpacks the archive determines which
+// of them exists. The limits of names limit its cost.
 func (n *names) throughFile() *Error {
 	for key, name := range n.folded {
 		for i := strings.LastIndexByte(key, '/'); i > 0; i = strings.LastIndexByte(key[:i], '/') {
@@ -70,10 +74,12 @@ func (n *names) throughFile() *Error {
 	return nil
 }
 
+// secure reports whether a path is relative, has no "..", and means the same on every operating system.
 func secure(name string) bool {
 	return fs.ValidPath(name) && !strings.ContainsAny(name, "\\\x00") && !driveLetter.MatchString(name)
 }
 
+// isYAML reports whether a file has the name of a YAML file.
 func isYAML(name string) bool {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".yaml", ".yml":

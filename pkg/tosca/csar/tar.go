@@ -9,11 +9,10 @@ import (
 	"io"
 )
 
-// tarOverhead is what headers and padding may add to the files: two blocks of an
-// entry, and those of long names.
+// tarOverhead is the maximum size that headers and padding add to a file: two blocks, and those of long names.
 const tarOverhead = 4 << 10
 
-// readGzip unpacks all of it: the index of a tar is the tar itself.
+// readGzip unpacks the whole archive, because a tar has no index. It unpacks twice: first to find the size.
 func readGzip(ctx context.Context, data []byte, limits Limits) (map[string]content, *Error) {
 	limit := int64(limits.Sum + limits.Entries*tarOverhead)
 	var size counter
@@ -33,8 +32,8 @@ func readGzip(ctx context.Context, data []byte, limits Limits) (map[string]conte
 	return readTar(ctx, unpacked.Bytes(), len(data), limits)
 }
 
-// counter counts what is written to it: to unpack twice takes less memory than a
-// buffer that grows, which bombs are made for.
+// counter counts the bytes that are written to it. Unpacking twice takes less memory than a growing buffer, which an
+// attacker could exploit.
 type counter int64
 
 // Write implements io.Writer.
@@ -43,6 +42,7 @@ func (c *counter) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
+// gunzip unpacks at most limit bytes, and returns an error if ctx ends. Data beyond the limit are not read.
 func gunzip(ctx context.Context, to io.Writer, data []byte, limit int64) error {
 	reader, err := gzip.NewReader(bytes.NewReader(data))
 	if err == nil {
@@ -51,7 +51,7 @@ func gunzip(ctx context.Context, to io.Writer, data []byte, limit int64) error {
 	return err
 }
 
-// interruptible is a reader that fails once its context has ended.
+// interruptible is a reader that returns an error after the end of its context.
 type interruptible struct {
 	ctx context.Context //nolint:containedctx // it is that of one call
 	io.Reader
@@ -65,8 +65,7 @@ func (r interruptible) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// readTar finds the files. Their contents are parts of data. size is the size of
-// the packed archive.
+// readTar returns the files. Their contents are parts of data. size is the size of the packed archive.
 func readTar(ctx context.Context, data []byte, size int, limits Limits) (map[string]content, *Error) {
 	at := bytes.NewReader(data)
 	reader := tar.NewReader(at)
@@ -105,10 +104,12 @@ func readTar(ctx context.Context, data []byte, size int, limits Limits) (map[str
 	return files, seen.throughFile()
 }
 
+// notAll returns the error for an archive that ends within a file.
 func notAll(name string) *Error {
 	return fault(InvalidArchive, "is not a valid or complete tar file: it ends within %s", quote(name))
 }
 
+// admitTar checks an entry, and returns its cleaned name. Only files and directories are allowed.
 func (n *names) admitTar(header *tar.Header) (string, *Error) {
 	isDir := header.Typeflag == tar.TypeDir
 	name, bad := n.add(header.Name, isDir)
@@ -123,7 +124,7 @@ func (n *names) admitTar(header *tar.Header) (string, *Error) {
 	return name, n.limits.admit(name, header.Size)
 }
 
-// isSparse: the size of a sparse file is not how many bytes the archive has of it.
+// isSparse reports whether an entry is a sparse file. Its size is not the number of its bytes in the archive.
 func isSparse(header *tar.Header) bool {
 	for key := range header.PAXRecords {
 		if len(key) > 11 && key[:11] == "GNU.sparse." {
@@ -133,6 +134,7 @@ func isSparse(header *tar.Header) bool {
 	return header.Typeflag == tar.TypeGNUSparse
 }
 
+// partOf returns the content of a file in a tar.
 func partOf(data []byte) content {
 	return func() ([]byte, *Error) { return data, nil }
 }

@@ -10,8 +10,10 @@ import (
 	"io/fs"
 )
 
+// encrypted is the flag of an encrypted entry.
 const encrypted = 0x1
 
+// readZip returns the files. It checks every entry, but unpacks none.
 func readZip(ctx context.Context, data []byte, limits Limits) (map[string]content, *Error) {
 	if fault := countZip(data, limits); fault != nil {
 		return nil, fault
@@ -49,8 +51,8 @@ func readZip(ctx context.Context, data []byte, limits Limits) (map[string]conten
 	return files, seen.throughFile()
 }
 
-// countZip counts the entries before the library makes objects of them: a header
-// in the directory takes 46 bytes, and ten times that in memory.
+// countZip limits the number of entries before the library allocates them: a header in the directory takes 46 bytes,
+// and ten times that in memory. The count is approximate, because file contents can contain the mark of a header.
 func countZip(data []byte, limits Limits) *Error {
 	if bytes.Count(data, []byte("PK\x01\x02")) > 2*limits.Entries {
 		return fault(ArchiveTooLarge, "the archive has more than %d entries", limits.Entries)
@@ -58,6 +60,7 @@ func countZip(data []byte, limits Limits) *Error {
 	return nil
 }
 
+// admitZip checks an entry that is a file. name is its cleaned name.
 func admitZip(name string, entry *zip.File, limits Limits) *Error {
 	switch mode := entry.Mode(); {
 	case mode&fs.ModeType != 0:
@@ -74,7 +77,7 @@ func admitZip(name string, entry *zip.File, limits Limits) *Error {
 	return limits.admit(name, int64(entry.UncompressedSize64))
 }
 
-// lastRead remembers where the last read began.
+// lastRead records where the last read began: for DataOffset, at the local header of an entry.
 type lastRead struct {
 	io.ReaderAt
 
@@ -87,9 +90,9 @@ func (r *lastRead) ReadAt(p []byte, at int64) (int, error) {
 	return r.ReaderAt.ReadAt(p, at)
 }
 
-// agrees reports whether the header before the data of an entry equals its entry in the
-// directory. The library reads no more of it than how long it is. A header
-// may leave sizes and checksum to what follows the data.
+// agrees reports whether the local header before the data of an entry equals its entry in the directory. The library
+// reads only the length of that header, but other programs use all of it. A header can omit sizes and checksum, if
+// they follow the data.
 func (r *lastRead) agrees(data []byte, entry *zip.File) bool {
 	const size, inExtra, follows = 30, 1<<32 - 1, 0x8
 	body, err := entry.DataOffset()
@@ -107,8 +110,8 @@ func (r *lastRead) agrees(data []byte, entry *zip.File) bool {
 		same(14, uint64(entry.CRC32)) && same(18, entry.CompressedSize64) && same(22, entry.UncompressedSize64)
 }
 
-// zipContent unpacks a file when it is asked for. The library ends with an error
-// at the declared size, and so does the LimitReader.
+// zipContent unpacks a file on demand. The library returns an error at the declared size, and the LimitReader also
+// limits it.
 func zipContent(name string, entry *zip.File) content {
 	return func() ([]byte, *Error) {
 		reader, err := entry.Open()
@@ -125,7 +128,7 @@ func zipContent(name string, entry *zip.File) content {
 	}
 }
 
-// reason keeps texts of the libraries short and without their package names.
+// reason returns a short reason for an error of the libraries, without their package names.
 func reason(err error) string {
 	switch {
 	case errors.Is(err, zip.ErrChecksum):
