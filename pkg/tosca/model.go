@@ -62,6 +62,7 @@ func (n *template) get(key string) fileNode {
 	return n.original.get(key)
 }
 
+// requirementNames returns the names of the requirements, with repetitions, for suggestions.
 func (n *template) requirementNames() []string {
 	names := make([]string, len(n.requirements))
 	for i, r := range n.requirements {
@@ -81,6 +82,7 @@ func (n *template) requirementsNamed(name string) []requirement {
 	return found
 }
 
+// templateNames returns the names of the node templates, for suggestions.
 func (t *model) templateNames() []string {
 	names := make([]string, len(t.order))
 	for i, n := range t.order {

@@ -10,14 +10,15 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// operation is a function of TOSCA 2.0 whose result depends on its arguments only.
-// problem is set if they are wrong. Numbers with units are compared by base.
+// operation is a function of TOSCA 2.0 whose result depends only on its arguments. problem is set if the arguments
+// are wrong. Numbers with units are compared by base.
 type operation struct {
 	least, most int // arguments; most is 0 if there may be any number
 	apply       func(args []any, base basis) (result any, problem string)
 }
 
-// operations are the functions of TOSCA 2.0 that make values of values.
+// operations maps the names of the functions of TOSCA 2.0 that compute values from values to their evaluation,
+// without the dollar.
 var operations = map[string]operation{
 	"and": {1, 0, booleans(func(all []bool) bool { return !slices.Contains(all, false) })},
 	"or":  {1, 0, booleans(func(all []bool) bool { return slices.Contains(all, true) })},
@@ -57,6 +58,7 @@ var operations = map[string]operation{
 	"ceil":       {1, 1, rounded(math.Ceil)},
 }
 
+// booleans returns an operation on booleans.
 func booleans(combine func([]bool) bool) func([]any, basis) (any, string) {
 	return func(args []any, _ basis) (any, string) {
 		all := make([]bool, len(args))
@@ -70,6 +72,7 @@ func booleans(combine func([]bool) bool) func([]any, basis) (any, string) {
 	}
 }
 
+// ordered returns an operation that compares two values.
 func ordered(holds func(order int) bool) func([]any, basis) (any, string) {
 	return func(args []any, base basis) (any, string) {
 		order, ok := compare(args[0], args[1], base)
@@ -80,6 +83,7 @@ func ordered(holds func(order int) bool) func([]any, basis) (any, string) {
 	}
 }
 
+// length returns the length of a string in characters, or of a list or map.
 func length(args []any, _ basis) (any, string) {
 	switch content := args[0].(type) {
 	case string:
@@ -106,10 +110,13 @@ func texts(ofTexts func(text, part string) bool, ofLists func(list, part []any) 
 	}
 }
 
+// beginsWith reports whether a list begins with the elements of part.
 func beginsWith(list, part []any) bool {
 	return len(part) <= len(list) && reflect.DeepEqual(list[:len(part)], part)
 }
 
+// containsPart reports whether a list contains the elements of part, one after the other. Every list contains an
+// empty part.
 func containsPart(list, part []any) bool {
 	for i := range list {
 		if beginsWith(list[i:], part) {
@@ -135,6 +142,7 @@ func entriesOf(content any) ([]any, bool) {
 	}
 }
 
+// has reports whether a list or map, the first argument, has an entry.
 func has(args []any, base basis) (any, string) {
 	entries, ok := entriesOf(args[0])
 	if !ok {
@@ -143,6 +151,7 @@ func has(args []any, base basis) (any, string) {
 	return slices.ContainsFunc(entries, func(entry any) bool { return same(entry, args[1], base) }), ""
 }
 
+// quantifier reports whether enough of the wanted values satisfy a condition: anyOf or allOf.
 type quantifier func(wanted []any, is func(any) bool) bool
 
 func anyOf(wanted []any, is func(any) bool) bool { return slices.ContainsFunc(wanted, is) }
@@ -150,6 +159,7 @@ func allOf(wanted []any, is func(any) bool) bool {
 	return !slices.ContainsFunc(wanted, func(one any) bool { return !is(one) })
 }
 
+// hasEntries returns an operation that searches the entries of the second argument in the first.
 func hasEntries(of quantifier) func([]any, basis) (any, string) {
 	return func(args []any, base basis) (any, string) {
 		wanted, ok := entriesOf(args[1])
@@ -163,6 +173,7 @@ func hasEntries(of quantifier) func([]any, basis) (any, string) {
 	}
 }
 
+// hasKeys reports whether a map has the keys in a list.
 func hasKeys(content, keys any, of quantifier) (any, string) {
 	fields, isMap := content.(map[string]any)
 	wanted, isList := keys.([]any)
@@ -175,7 +186,8 @@ func hasKeys(content, keys any, of quantifier) (any, string) {
 	}), ""
 }
 
-// combined returns what is in any of several lists or maps, or in each.
+// combined returns the union of several lists or maps, or their intersection if inEach is set. Lists keep their
+// order, and lose repetitions. Of maps with a common key, the last value counts.
 func combined(args []any, inEach bool) (any, string) {
 	var list []any
 	merged := map[string]any{}
@@ -223,7 +235,7 @@ func combined(args []any, inEach bool) (any, string) {
 	return nil, "needs lists only, or maps only"
 }
 
-// arithmetic keeps integers integers, where the result is one.
+// arithmetic returns an operation on numbers, from left to right. The result is an integer if it has no fraction.
 func arithmetic(combine func(a, b float64) float64) func([]any, basis) (any, string) {
 	return func(args []any, _ basis) (any, string) {
 		var result float64
@@ -241,6 +253,7 @@ func arithmetic(combine func(a, b float64) float64) func([]any, basis) (any, str
 	}
 }
 
+// rounded returns an operation on one number.
 func rounded(round func(float64) float64) func([]any, basis) (any, string) {
 	return func(args []any, _ basis) (any, string) {
 		if !isNumber(args[0]) {
@@ -250,7 +263,8 @@ func rounded(round func(float64) float64) func([]any, basis) (any, string) {
 	}
 }
 
-// wholeIfPossible returns a number as it is everywhere here.
+// wholeIfPossible returns a number with the types of this package: an int64 if it has no fraction. It returns a
+// problem if the result is not finite, or not exact.
 func wholeIfPossible(result float64) (any, string) {
 	const exact = 1 << 53
 	switch {

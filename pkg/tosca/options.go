@@ -5,22 +5,21 @@ import (
 	"regexp"
 )
 
-// Source is a template, or an archive with one. Which of both it is, the bytes
-// tell.
+// Source is a template, or an archive with one. The content determines which of them it is.
 type Source struct {
-	// Name is how messages name it: a file, spec.tosca.template, stdin.
+	// Name identifies the source in messages: a file, spec.tosca.template, stdin.
 	Name string
-	// Data are its bytes.
+	// Data is the template or archive.
 	Data []byte
-	// URL is where it was fetched from, empty if it was not. Imports are relative
-	// to it, and messages about its content give positions and rules only.
+	// URL is the address from which the source was fetched, or "". Imports are relative to it. Messages about its
+	// content contain only positions and rules.
 	URL string
-	// Sensitive is set for data of a Secret, which are not quoted either.
+	// Sensitive is set for data of a Secret, which messages do not quote either.
 	Sensitive bool
 }
 
-// Resolver reads the files that a template refers to and that are not in its
-// archive. It decides what may be read at all.
+// Resolver reads the files that a template refers to and that are not in its archive. It decides which files may be
+// read.
 type Resolver interface {
 	// Resolve returns the content of a location: an absolute URL (it has "://"),
 	// or a slash-separated path relative to the source, which may begin with
@@ -31,12 +30,11 @@ type Resolver interface {
 
 // Input is the value of one input.
 type Input struct {
-	// Value is made of map[string]any, []any, string, int64, float64, bool and
-	// nil, as JSON is. It is not used if Text is. An input of another type than string
-	// reads a string as YAML.
+	// Value is a JSON value: map[string]any, []any, string, int64, float64, bool or nil. It is ignored if Text is
+	// set. An input of another type than string reads a string as YAML.
 	Value any
-	// Text is a value that has no type yet: from a flag, or a key of a Secret. An
-	// input of type string takes it as it is, any other as YAML.
+	// Text is a value without a type: from a flag, or a key of a Secret. An input of type string takes it unchanged,
+	// any other as YAML.
 	Text *string
 	// Sensitive values are never shown. Those of inputs whose names have password,
 	// token or secret in them are not either.
@@ -50,23 +48,22 @@ func TextInput(text string, sensitive bool) Input {
 
 // Options configure a translation.
 type Options struct {
-	// Resolver reads what is not in the source; nil: nothing can be read.
+	// Resolver reads the files that are not in the source. Without it, none can be read.
 	Resolver Resolver
-	// StrictConcat joins the parts of concat as they are, without the space
-	// between a key and its value (docs/tosca.md, "The space in concat").
+	// StrictConcat joins the parts of concat unchanged, without the space between a key and its value (docs/tosca.md,
+	// "The space in concat").
 	StrictConcat bool
-	// IgnoreForeignNodes leaves out node templates that are no Kubernetes objects
-	// instead of refusing them.
+	// IgnoreForeignNodes leaves out node templates that are not Kubernetes objects, instead of rejecting them.
 	IgnoreForeignNodes bool
-	// Raw leaves the evaluated specs as they are: Result has Texts instead of
-	// Objects.
+	// Raw returns the evaluated specs unchanged: Result has Texts instead of Objects.
 	Raw bool
-	// QuoteFetched lets messages quote files that came from URLs. It is for a
-	// person who could have fetched them herself.
+	// QuoteFetched lets messages quote files from URLs. It is for users on their own machines, who could fetch these
+	// files anyway.
 	QuoteFetched bool
 }
 
+// sensitiveName matches names that usually belong to secret values.
 var sensitiveName = regexp.MustCompile(`(?i)passw|passphrase|token|secret|credential|private_?key|api_?key`)
 
-// IsSensitive tells by the name of an input whether its value must not be shown.
+// IsSensitive reports whether the value of an input or property with that name must not be shown.
 func IsSensitive(name string) bool { return sensitiveName.MatchString(name) }

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// inOrder sorts the node templates, so that each follows the nodes that it requires, and otherwise in the
-// order of the template.
+// inOrder returns the node templates in an order in which each follows the nodes that it requires. Otherwise the
+// order of the template is kept. If requirements form a loop, the nodes in it are missing. It reports a loop that
+// contains a Kubernetes node.
 func (t *model) inOrder() []*template {
 	waits := make([]int, len(t.order))
 	dependents := make([][]int, len(t.order))
@@ -67,6 +68,7 @@ func waitingFor(n *template, waits []int) requirement {
 	return requirement{to: n} // impossible, because a waiting node has an unmet requirement
 }
 
+// cutLoop formats a loop for a message. It omits the middle of a long one.
 func cutLoop(names []string) string {
 	const most = 12
 	if len(names) > most {
@@ -75,6 +77,7 @@ func cutLoop(names []string) string {
 	return strings.Join(names, " -> ")
 }
 
+// indexHeap is a heap of the positions of nodes that wait for no other node.
 type indexHeap []int
 
 func (h indexHeap) Len() int           { return len(h) }

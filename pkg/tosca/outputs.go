@@ -1,7 +1,6 @@
 package tosca
 
-// outputs evaluates the outputs. Those that need a running deployment are no
-// mistake.
+// outputs evaluates the outputs, in the order of the template. Outputs that need a running deployment are no mistake.
 func (e *evaluator) outputs() []Output {
 	p := e.entry.topology().get("outputs")
 	if !e.wantMap(p) {
@@ -22,6 +21,7 @@ func (e *evaluator) outputs() []Output {
 	return all
 }
 
+// set sets the value and the state of an output.
 func (o *Output) set(v value) {
 	switch {
 	case v.unknown || v.unset:

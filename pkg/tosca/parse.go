@@ -14,14 +14,14 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// crowded is how many bytes that may begin a value a template may have, and all
-// manifests together. The YAML library takes up to 200 bytes of memory for each value, and tells how many
-// there are when it has made them.
+// crowded limits the number of characters that may begin a value, in a template and in all manifests together. The
+// YAML library takes up to 200 bytes of memory for each value, and the number is known only afterwards.
 const crowded = 280_000
 
+// directive matches the line with the YAML version, which can follow comments.
 var directive = regexp.MustCompile(`\A(?:[ \t]*(?:#[^\n]*)?\r?\n)*%YAML 1\.2`)
 
-// parse reads the one document of a YAML or JSON file.
+// parse reads the one document of a YAML or JSON file into f.root. After an error, f.root is absent.
 func (t *session) parse(f *file, data []byte) {
 	if len(data) > t.limits.Template {
 		t.faults.addAt(f, 0, 0, LimitExceeded, fmt.Sprintf("the file is larger than %d bytes", t.limits.Template))
@@ -59,7 +59,8 @@ func (t *session) parse(f *file, data []byte) {
 	}
 }
 
-// document returns the root of the first document, and whether there are more.
+// document returns the root of the first document, and whether there are more. It converts a panic of the library to
+// an error.
 func document(data []byte) (root *yaml.Node, more bool, err error) {
 	defer func() {
 		if recover() != nil {
@@ -75,8 +76,8 @@ func document(data []byte) (root *yaml.Node, more bool, err error) {
 	return target(first.Content[0]), more, nil
 }
 
-// syntaxErrors returns the errors of package manifest: it knows the problems of
-// the YAML library and where they are.
+// syntaxErrors returns the errors of package manifest for the same text: it reports the problems of the YAML library
+// with exact positions. The result is never empty.
 func syntaxErrors(name string, data []byte) []*Error {
 	_, err := manifest.Read(name, data)
 	faults := manifestErrors(err)
@@ -90,7 +91,7 @@ func syntaxErrors(name string, data []byte) []*Error {
 	return all
 }
 
-// manifestErrors takes apart what manifest.Read has joined.
+// manifestErrors returns the errors that manifest.Read has joined.
 func manifestErrors(err error) []*manifest.Error {
 	if several, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []*manifest.Error
@@ -106,10 +107,10 @@ func manifestErrors(err error) []*manifest.Error {
 	return nil
 }
 
-// isCrowded reports whether a text may have too many values.
+// isCrowded reports whether a text can have too many values.
 func isCrowded(data []byte) bool { return crowd(data) > crowded }
 
-// crowd counts what may begin a value. It counts too many, never too few.
+// crowd counts the characters that may begin a value. It never counts too few.
 func crowd(data []byte) (count int) {
 	for _, b := range data {
 		switch b {

@@ -6,12 +6,12 @@ import (
 	"regexp/syntax"
 )
 
-// heaviest is how many instructions a pattern may have: {1000} writes what is
-// before it a thousand times.
+// heaviest is the maximum number of instructions of a pattern: {1000} repeats the expression before it a thousand
+// times.
 const heaviest = 20_000
 
-// checkPattern compiles a pattern and returns what is wrong with it. RE2 is linear
-// in the text, and in the size of the expanded pattern.
+// checkPattern compiles a pattern into t.regexps, and returns the problem with it, or "". RE2 is linear in the text,
+// and in the size of the expanded pattern.
 func (t *session) checkPattern(bound any) string {
 	text, isText := bound.(string)
 	if !isText {
@@ -42,8 +42,7 @@ func (t *session) checkPattern(bound any) string {
 	return ""
 }
 
-// costOf estimates how many instructions an expression compiles to. The parser
-// bounds its depth.
+// costOf estimates the number of instructions of an expression. The parser limits its depth.
 func costOf(expression *syntax.Regexp) int {
 	cost := 1 + len(expression.Rune)
 	for _, part := range expression.Sub {

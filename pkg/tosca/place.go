@@ -8,14 +8,13 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// trail leads to a value, from its end to the top. Strings are made of it only
-// for messages.
+// trail is the path of a value, from its end to the root. Strings are made of it only for messages. The nil trail is
+// the root.
 type trail struct {
 	up    *trail
 	key   string
 	index int // if key is empty
-	// within is the rest of the way, already text, into a value that is not
-	// written anywhere.
+	// within is the rest of the path, as a string, into a value that is not written anywhere.
 	within string
 }
 
@@ -35,16 +34,17 @@ func (p *trail) String() string {
 	return steps.String()
 }
 
-// fileNode is a value of a file and where it is written. The zero place is absent.
+// fileNode is a value of a file, with its position. The zero value is absent, and so is its every child.
 type fileNode struct {
 	file *file
-	// at is what messages point at: the key, or the element of a list.
+	// at is the node at whose position messages point: the key, or the list element.
 	at *yaml.Node
 	// node is the value; aliases are followed.
 	node *yaml.Node
 	path *trail
 }
 
+// exists reports whether the template has the value. A null exists.
 func (p fileNode) exists() bool { return p.node != nil }
 func (p fileNode) isMap() bool  { return p.node != nil && p.node.Kind == yaml.MappingNode }
 func (p fileNode) isList() bool { return p.node != nil && p.node.Kind == yaml.SequenceNode }
@@ -57,11 +57,10 @@ func (p fileNode) isNull() bool {
 	return p.isScalar() && p.node.Style&^yaml.TaggedStyle == 0 && p.node.ShortTag() == manifest.TagNull
 }
 
-// isTagged reports whether the author has written a tag before the value.
+// isTagged reports whether the author has written a tag before the value. p must exist.
 func (p fileNode) isTagged() bool { return p.node.Style&yaml.TaggedStyle != 0 }
 
-// isText reports whether the value is text for sure: it is in quotes, or cannot be
-// read as anything else.
+// isText reports whether the value is certainly a string: it is in quotes, or cannot be read as another type.
 func (p fileNode) isText() bool {
 	if !p.isScalar() {
 		return false
@@ -75,7 +74,7 @@ func (p fileNode) isNumber() bool {
 	return p.isScalar() && (p.node.ShortTag() == manifest.TagInt || p.node.ShortTag() == manifest.TagFloat)
 }
 
-// text returns the text of a scalar as it is written.
+// text returns a scalar as it is written, without quotes. It returns "" for other values.
 func (p fileNode) text() string {
 	if !p.isScalar() {
 		return ""
@@ -83,7 +82,7 @@ func (p fileNode) text() string {
 	return p.node.Value
 }
 
-// name returns the key that the value has in its map.
+// name returns the key of the value in its map. It returns "" for a list element and for the root.
 func (p fileNode) name() string {
 	if p.path == nil {
 		return ""
@@ -91,7 +90,7 @@ func (p fileNode) name() string {
 	return p.path.key
 }
 
-// describe names the type of a value for a message, never the value.
+// describe returns the type of a value for a message, and never the value. p must exist.
 func (p fileNode) describe() string {
 	switch {
 	case p.isMap():
@@ -109,6 +108,7 @@ func (p fileNode) describe() string {
 	}
 }
 
+// below returns a value of a map. An empty key gets the index -1, which distinguishes it from a list element.
 func (p fileNode) below(key string, at, value *yaml.Node) fileNode {
 	step := &trail{up: p.path, key: key}
 	if key == "" {
@@ -117,7 +117,7 @@ func (p fileNode) below(key string, at, value *yaml.Node) fileNode {
 	return fileNode{file: p.file, at: at, node: target(value), path: step}
 }
 
-// get returns the value of a key; absent if p is no map or has no such key.
+// get returns the value of a key. It is absent if p is not a map or has no such key.
 func (p fileNode) get(key string) fileNode {
 	if !p.isMap() {
 		return fileNode{}
@@ -128,8 +128,8 @@ func (p fileNode) get(key string) fileNode {
 	return fileNode{}
 }
 
-// find looks into a map and the maps that are merged into it. The guard has bounded
-// their depth.
+// find returns a key and its value in a map, or in the maps that are merged into it. The guard has limited their
+// depth.
 func find(mapping *yaml.Node, key string) (name, value *yaml.Node) {
 	merges := false
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
@@ -151,8 +151,8 @@ func find(mapping *yaml.Node, key string) (name, value *yaml.Node) {
 	return nil, nil
 }
 
-// entries returns the values of a map in the order they are written; those that are
-// merged into it come last.
+// entries returns the values of a map in the order in which they are written. Merged values are last, and a key
+// occurs once.
 func (p fileNode) entries() []fileNode {
 	if !p.isMap() {
 		return nil
@@ -160,6 +160,8 @@ func (p fileNode) entries() []fileNode {
 	return p.collect(make([]fileNode, 0, len(p.node.Content)/2), p.node, nil)
 }
 
+// collect appends the values of a map and of the maps that are merged into it. seen has the keys so far; it is nil
+// while there are no merges.
 func (p fileNode) collect(entries []fileNode, mapping *yaml.Node, seen map[string]bool) []fileNode {
 	sources := mergeSources(mapping)
 	if sources != nil && seen == nil {
@@ -204,12 +206,13 @@ func (p fileNode) elements() []fileNode {
 	return elements
 }
 
+// element returns an element of a list. The index must exist.
 func (p fileNode) element(i int) fileNode {
 	node := p.node.Content[i]
 	return fileNode{file: p.file, at: node, node: target(node), path: &trail{up: p.path, index: i}}
 }
 
-// only returns the one entry of a map that has just one.
+// only returns the entry of a map that has exactly one.
 func (p fileNode) only() (fileNode, bool) {
 	if !p.isMap() || len(p.node.Content) != 2 || isMerge(p.node.Content[0]) {
 		return fileNode{}, false
@@ -217,7 +220,7 @@ func (p fileNode) only() (fileNode, bool) {
 	return p.below(target(p.node.Content[0]).Value, p.node.Content[0], p.node.Content[1]), true
 }
 
-// target follows an alias to what its anchor names.
+// target returns the node that an alias refers to, or the node itself.
 func target(n *yaml.Node) *yaml.Node {
 	for n.Kind == yaml.AliasNode {
 		n = n.Alias
@@ -225,11 +228,12 @@ func target(n *yaml.Node) *yaml.Node {
 	return n
 }
 
+// isMerge reports whether a key is the plain <<.
 func isMerge(name *yaml.Node) bool {
 	return name.Kind == yaml.ScalarNode && name.Tag == manifest.TagMerge && name.Value == "<<"
 }
 
-// mergeSources returns the maps that << merges into a map, those that prevail first.
+// mergeSources returns the maps that << merges into a map, in order of precedence.
 func mergeSources(mapping *yaml.Node) (sources []*yaml.Node) {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		if !isMerge(mapping.Content[i]) {

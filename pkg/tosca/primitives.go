@@ -18,7 +18,7 @@ type primitive struct {
 	accepts func(any) bool
 }
 
-// primitives are the types of TOSCA 1.0 to 2.0 that values are made of.
+// primitives are the types of TOSCA 1.0 to 2.0 of which values are made, by name.
 var primitives = map[string]primitive{
 	"any":                   {"anything", func(any) bool { return true }},
 	"string":                {"a string", isOf[string]},
@@ -43,13 +43,13 @@ var primitives = map[string]primitive{
 
 var primitiveNames = slices.Sorted(maps.Keys(primitives))
 
+// isPrimitive reports whether a name is one of these types.
 func isPrimitive(name string) bool {
 	_, known := primitives[name]
 	return known
 }
 
-// takesText reports whether a value without a type is text for a type, however it
-// looks.
+// takesText reports whether an untyped value is a string for a type, regardless of its form.
 func takesText(name string) bool {
 	switch name {
 	case "string", "timestamp", "version", "bytes", "scalar":
@@ -59,6 +59,7 @@ func takesText(name string) bool {
 	}
 }
 
+// isOf reports whether a value has the Go type T.
 func isOf[T any](content any) bool {
 	_, ok := content.(T)
 	return ok
@@ -73,6 +74,7 @@ var (
 	versionForm   = regexp.MustCompile(`^\d+(\.\d+){0,2}(\.\w+(-\d+)?)?$`)
 )
 
+// matches returns a condition that a string matches a regular expression.
 func matches(form *regexp.Regexp) func(any) bool {
 	return func(content any) bool {
 		text, isText := content.(string)
@@ -80,11 +82,12 @@ func matches(form *regexp.Regexp) func(any) bool {
 	}
 }
 
-// isVersion takes the numbers that plain versions read as, too.
+// isVersion accepts also the numbers that unquoted versions are read as.
 func isVersion(content any) bool {
 	return isNumber(content) || matches(versionForm)(content)
 }
 
+// isRange reports whether a value is a list of two bounds, the second of which can be UNBOUNDED.
 func isRange(content any) bool {
 	bounds, isList := content.([]any)
 	if !isList || len(bounds) != 2 {
@@ -97,7 +100,7 @@ func isRange(content any) bool {
 
 const unbounded = "UNBOUNDED"
 
-// scales are the types of TOSCA 1.x with units.
+// scales are the types of TOSCA 1.x with units, by name. Time is in nanoseconds.
 var scales = map[string]*scale{
 	"scalar-unit.size": {folded: true, units: map[string]float64{
 		"b": 1, "kb": 1e3, "kib": 1 << 10, "mb": 1e6, "mib": 1 << 20,
@@ -115,6 +118,7 @@ var scales = map[string]*scale{
 	}},
 }
 
+// isScalarUnit returns a condition that a value is a number with a unit of a type.
 func isScalarUnit(name string) func(any) bool {
 	return func(content any) bool {
 		_, ok := scales[name].measure(content)
@@ -122,10 +126,11 @@ func isScalarUnit(name string) func(any) bool {
 	}
 }
 
+// indexed returns an index in the syntax of a path.
 func indexed(i int) string { return "[" + strconv.Itoa(i) + "]" }
 
-// unquoted reads a text where a number or a boolean is wanted: the parsers of
-// TOSCA 1.x take "6" for 6.
+// unquoted converts a string to a number or a boolean if base is such a type: the parsers of TOSCA 1.x accept "6" as
+// 6. Otherwise it returns the string.
 func unquoted(text, base string) any {
 	plain := yaml.Node{Kind: yaml.ScalarNode, Value: text}
 	content, err := manifest.Scalar(&plain, false)

@@ -1,7 +1,7 @@
 package tosca
 
-// check tells what is wrong with a value. what it is of, such as "default ",
-// begins the messages; path within the value follows it.
+// check reports whether a value agrees with its schema, and reports the mistakes at a position. Unknown and unset
+// values, and values without a schema, always agree.
 func (e *evaluator) check(at fileNode, v value, s *schema) bool {
 	if v.unknown || s == nil || v.unset {
 		return true
@@ -10,7 +10,8 @@ func (e *evaluator) check(at fileNode, v value, s *schema) bool {
 	return c.value(v.any, s, "", 0)
 }
 
-// property evaluates a property of a node template, once.
+// property evaluates a property of a node template, once. from is the position of the reference. After an error, the
+// result is unknown.
 func (e *evaluator) property(n *template, name string, from fileNode) value {
 	key := property{n, name}
 	if v, done := e.values[key]; done {
@@ -27,7 +28,7 @@ func (e *evaluator) property(n *template, name string, from fileNode) value {
 	return v
 }
 
-// loops tells a property that depends on itself.
+// loops reports a property that depends on itself, and references that are nested too deeply.
 func (e *evaluator) loops(key property, from fileNode) bool {
 	for i, open := range e.stack {
 		if open != key {
@@ -47,7 +48,8 @@ func (e *evaluator) loops(key property, from fileNode) bool {
 	return false
 }
 
-// assigned returns the assigned value of a property, or the default of its type.
+// assigned returns the assigned value of a property, the default of its type, or the value that the type fixes. The
+// manifest of a Kubernetes node is not checked against a schema.
 func (e *evaluator) assigned(n *template, name string) value {
 	s := n.schemas[name]
 	p := n.get("properties").get(name)
@@ -74,8 +76,8 @@ func (e *evaluator) assigned(n *template, name string) value {
 	return v
 }
 
-// checkNodes evaluates the properties of every Kubernetes node, so that all
-// mistakes are found, also in those that no manifest uses.
+// checkNodes evaluates the properties of every Kubernetes node, so that all mistakes are found, also in properties
+// that no manifest uses.
 func (e *evaluator) checkNodes() {
 	for _, n := range e.order {
 		if n.kubernetes {
@@ -84,6 +86,7 @@ func (e *evaluator) checkNodes() {
 	}
 }
 
+// checkProperties evaluates the properties of one node. A required property without a value is an error.
 func (e *evaluator) checkProperties(n *template) {
 	for _, name := range keysOf(n.schemas) {
 		if name == specKey && n.kubernetes {

@@ -19,6 +19,7 @@ func (e *evaluator) render() Result {
 	return r.result
 }
 
+// renderer adds the manifests of one node after the other to a result.
 type renderer struct {
 	*evaluator
 
@@ -43,6 +44,7 @@ func (r *renderer) renderNode(n *template) {
 	}
 }
 
+// artifacts renders the artifacts of a node that are manifests. Without any, it reports the missing spec.
 func (r *renderer) artifacts(n *template) {
 	found := false
 	for _, a := range r.artifactsOf(n) {
@@ -82,6 +84,7 @@ func (r *renderer) renderSpec(n *template, at fileNode, v value) {
 	}
 }
 
+// rawText returns a spec for Options.Raw: a string unchanged, and other values as YAML.
 func rawText(v value) string {
 	if text, isText := v.any.(string); isText {
 		return text
@@ -93,6 +96,7 @@ func rawText(v value) string {
 	return string(text)
 }
 
+// renderList adds the elements of a spec that is a list.
 func (r *renderer) renderList(at fileNode, content []any) {
 	documents := make([]manifest.Document, 0, len(content))
 	for i, element := range content {
@@ -192,6 +196,7 @@ func problemsOf(object map[string]any) (problems []string) {
 	return problems
 }
 
+// textProblem returns the reason why a required field is not a string, or "".
 func textProblem(name string, content any) string {
 	text, isText := content.(string)
 	switch {

@@ -1,6 +1,7 @@
 package tosca
 
-// readRequirements reads the requirements of a node template.
+// readRequirements reads the requirements of a node template. Their order determines that of get_property with an
+// index.
 func (t *model) readRequirements(n *template) {
 	p := n.get("requirements")
 	switch {
@@ -22,8 +23,8 @@ func (t *model) readRequirements(n *template) {
 	}
 }
 
-// readRequirement understands `dependency: node` and `dependency: {node: …}`. One
-// without a node asks for something that is found elsewhere.
+// readRequirement reads `dependency: node` or `dependency: {node: …}`. A requirement without a node has no effect:
+// another orchestrator would find one.
 func (t *model) readRequirement(n *template, p fileNode) {
 	node := p
 	if p.isMap() {
@@ -48,8 +49,8 @@ func (t *model) readRequirement(n *template, p fileNode) {
 	n.requirements = append(n.requirements, r)
 }
 
-// missingTarget reports a requirement whose node is not in the template. Other
-// orchestrators find hosts elsewhere.
+// missingTarget reports a requirement whose node is not in the template. Other orchestrators find hosts elsewhere, so
+// some of them are only warnings.
 func (t *model) missingTarget(n *template, r requirement, node fileNode) {
 	switch {
 	case !n.kubernetes && t.options.IgnoreForeignNodes:

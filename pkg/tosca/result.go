@@ -2,10 +2,9 @@ package tosca
 
 // Result is the result of a translation.
 type Result struct {
-	// Objects are the manifests in the order of their nodes' requirements: what a
-	// node requires comes before it. They are made of map[string]any, []any,
-	// string, int64, float64, bool and nil, as manifest.Read makes them; nulls are
-	// kept. They share nothing with each other.
+	// Objects are the manifests. A node's manifests follow those of the nodes that it requires. They consist of
+	// map[string]any, []any, string, int64, float64, bool and nil, as manifest.Read returns them; nulls are kept.
+	// They share nothing with each other.
 	Objects []map[string]any
 	// Texts are the evaluated specs, with Options.Raw.
 	Texts []Text
@@ -18,14 +17,14 @@ type Result struct {
 	// Digest covers the source and every file that was read for it:
 	// "sha256:" and hexadecimal digits.
 	Digest string
-	// Steps is what evaluation cost, as limits.Steps counts.
+	// Steps is the cost of the evaluation, as limits.Steps counts it.
 	Steps int
 }
 
 // Text is the evaluated spec of one node, before it is read as YAML.
 type Text struct {
 	Node string
-	// Line is where the spec is in the template.
+	// Line is the line of the spec in the template.
 	Line int
 	Text string
 }
@@ -38,7 +37,7 @@ type Output struct {
 	State OutputState
 }
 
-// OutputState is whether an output has a value.
+// OutputState describes whether an output has a value.
 type OutputState string
 
 // The states of outputs.
@@ -46,6 +45,6 @@ const (
 	Available OutputState = "Available"
 	// Unavailable: the value needs a running deployment.
 	Unavailable OutputState = "Unavailable"
-	// Hidden: the value is made of a sensitive input.
+	// Hidden: the value depends on a sensitive input.
 	Hidden OutputState = "Hidden"
 )

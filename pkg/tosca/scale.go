@@ -6,9 +6,11 @@ import (
 	"strings"
 )
 
+// quantityForm matches a number and its unit.
 var quantityForm = regexp.MustCompile(`^\s*([+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?)\s*([^\s0-9.,+-]\S*)\s*$`)
 
-// parts returns the number of a value, and the multiple of its unit.
+// parts returns the number of a value, and the multiple of its unit. ok is false if the value is not a number with a
+// known unit.
 func (s *scale) parts(content any) (number string, multiple float64, ok bool) {
 	text, _ := content.(string)
 	parts := quantityForm.FindStringSubmatch(text)

@@ -4,7 +4,8 @@ import (
 	"slices"
 )
 
-// readSchemas reads the properties of a type. In TOSCA 2.0 a property may be its value.
+// readSchemas reads the properties of a type, by name. In TOSCA 2.0 a property can be its fixed value. The result is
+// nil if p is not a map.
 func (t *library) readSchemas(p fileNode) map[string]*schema {
 	if !t.wantMap(p) {
 		return nil
@@ -28,8 +29,7 @@ func (t *library) readSchemas(p fileNode) map[string]*schema {
 	return all
 }
 
-// readSchema reads one definition. needsType is false where grammars let the type
-// be inherited or left out.
+// readSchema reads one definition. inherits is true if its type can be inherited or omitted.
 func (t *library) readSchema(p fileNode, inherits bool) *schema {
 	s := &schema{at: p, required: t.wantBool(p.get("required"), true), initial: p.get("default")}
 	if inherits && p.file.version.dollar() {
@@ -49,7 +49,8 @@ func (t *library) readSchema(p fileNode, inherits bool) *schema {
 	return s
 }
 
-// readEntrySchema reads entry_schema: the name of a type, or a definition.
+// readEntrySchema reads entry_schema or key_schema: the name of a type, or a definition. It returns nil if there is
+// none, or after an error.
 func (t *library) readEntrySchema(p fileNode) *schema {
 	switch {
 	case !p.exists() || p.isNull():

@@ -8,33 +8,37 @@ import (
 	"holdfast.dev/holdfast/internal/suggest"
 )
 
-// maxCompared is how many names one translation compares for suggestions. A
-// template of thousands of mistakes and thousands of names would make millions.
+// maxCompared limits the number of names that one translation compares for suggestions. A template with thousands of
+// mistakes and thousands of names would need millions of comparisons.
 const maxCompared = 10_000
 
-// textPerStep is how many bytes of text cost a step.
+// textPerStep is the number of bytes of text that cost a step.
 const textPerStep = 256
 
-// session is what every phase of one translation has: the limits, what was found
-// wrong, and how much has been done.
+// session is the state that every phase of one translation uses: the limits, the mistakes, and the work done. It is
+// used by one goroutine.
 type session struct {
 	ctx     context.Context //nolint:containedctx // it is that of one call
 	options Options
 	limits  limits
+	// lenient is set by Validate: missing inputs are no errors.
 	lenient bool
 	name    string
 
 	faults   faults
 	warnings []Warning
 
+	// nodes counts the YAML values in all files.
 	nodes    int // of YAML
 	broken   int // what may begin a value, in files with syntax errors
 	steps    int
 	compared int // names, for suggestions
 	weight   int // of all patterns
-	regexps  map[string]pattern
+	// regexps has the compiled patterns, by their text.
+	regexps map[string]pattern
 }
 
+// newSession returns the session of one translation.
 func newSession(ctx context.Context, source Source, options Options) *session {
 	return &session{
 		ctx: ctx, options: options, limits: defaultLimits(), name: source.Name,
@@ -42,7 +46,7 @@ func newSession(ctx context.Context, source Source, options Options) *session {
 	}
 }
 
-// protect returns the error of run, or of what ended it.
+// protect returns the error of run, or the error of a panic in it.
 func (t *session) protect(run func() error) (err error) {
 	defer func() {
 		if problem := recover(); problem != nil {
@@ -71,6 +75,7 @@ func (t *session) near(typed string, names func() []string) string {
 // step counts work, and ends the translation when it is too much or ctx ends.
 func (t *session) step(ctx context.Context) { t.spend(ctx, 1) }
 
+// spend adds steps, and ends the translation above the limit. It checks the context about every thousand steps.
 func (t *session) spend(ctx context.Context, steps int) {
 	const pause = 1000
 	if t.steps/pause != (t.steps+steps)/pause || t.steps == 0 {
@@ -89,14 +94,14 @@ func (t *session) ongoing(ctx context.Context) {
 	}
 }
 
-// halt ends the translation because of a limit for all of it.
+// halt ends the translation because of a limit that concerns all of it.
 func (t *session) halt(message string) {
 	t.faults.addAt(&file{name: t.name}, 0, 0, LimitExceeded, message)
 	panic(stop{t.faults.err()})
 }
 
-// stopped returns the error of a recovered panic. A panic that is not ours may have
-// a value in its text, which is left out.
+// stopped returns the error of a recovered panic. The text of another panic than a stop can contain a value, and is
+// omitted.
 func (t *session) stopped(problem any) error {
 	if ended, ok := problem.(stop); ok {
 		return ended.err
@@ -114,11 +119,10 @@ func (t *session) collect(check func()) []*Error {
 	return found
 }
 
-// unneeded checks a part of the template that no manifest needs: mistakes in it are
-// warnings.
+// unneeded checks a part of the template that no manifest needs. Mistakes in it become warnings.
 func (t *session) unneeded(check func()) { t.demote(t.collect(check)) }
 
-// demote makes warnings of mistakes.
+// demote adds mistakes as warnings. It does not change the mistakes.
 func (t *session) demote(mistakes []*Error) {
 	for _, mistake := range mistakes {
 		warning := *mistake
@@ -127,6 +131,7 @@ func (t *session) demote(mistakes []*Error) {
 	}
 }
 
+// warn adds a warning at a value.
 func (t *session) warn(p fileNode, format string, args ...any) {
 	var one faults
 	one.quote = t.options.QuoteFetched
@@ -134,13 +139,14 @@ func (t *session) warn(p fileNode, format string, args ...any) {
 	t.addWarning(*one.list[0])
 }
 
+// addWarning adds a warning, unless there are too many.
 func (t *session) addWarning(warning Warning) {
 	if len(t.warnings) < collected {
 		t.warnings = append(t.warnings, warning)
 	}
 }
 
-// sortedWarnings returns the warnings by place, each once.
+// sortedWarnings returns the warnings by position, without repetitions.
 func (t *session) sortedWarnings() []Warning {
 	slices.SortStableFunc(t.warnings, func(a, b Warning) int { return byPosition(&a, &b) })
 	return slices.Compact(t.warnings)

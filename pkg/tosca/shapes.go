@@ -7,7 +7,7 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// known refuses keys of a map that the grammar does not have.
+// known reports keys of a map that the grammar does not have. Keys that begin with x- or tosca_ are extensions.
 func (t *session) known(p fileNode, keys []string) {
 	for _, entry := range p.entries() {
 		name := entry.name()
@@ -18,7 +18,8 @@ func (t *session) known(p fileNode, keys []string) {
 	}
 }
 
-// wantMap reports whether p is a map. An absent one and null are empty maps.
+// wantMap reports whether p is a map. It returns false without an error for an absent value and null, which count as
+// empty maps.
 func (t *session) wantMap(p fileNode) bool {
 	if !p.exists() || p.isNull() {
 		return false
@@ -29,6 +30,7 @@ func (t *session) wantMap(p fileNode) bool {
 	return p.isMap()
 }
 
+// wantList reports whether p is a list, with the same exceptions.
 func (t *session) wantList(p fileNode) bool {
 	if !p.exists() || p.isNull() {
 		return false
@@ -39,8 +41,8 @@ func (t *session) wantList(p fileNode) bool {
 	return p.isList()
 }
 
-// wantText returns the text of a scalar. Numbers and dates are taken as they are
-// written: versions look like them.
+// wantText returns a scalar as a string. Numbers and dates keep their notation, because versions look like them. p
+// must exist.
 func (t *session) wantText(p fileNode) (string, bool) {
 	if !p.isScalar() || p.isNull() {
 		t.faults.add(p, InvalidShape, "must be text, not %s", p.describe())
@@ -49,7 +51,7 @@ func (t *session) wantText(p fileNode) (string, bool) {
 	return p.text(), true
 }
 
-// wantBool reads a boolean, also one of YAML 1.1.
+// wantBool returns a boolean, also one of YAML 1.1. It returns otherwise for an absent value, and after an error.
 func (t *session) wantBool(p fileNode, otherwise bool) bool {
 	if !p.exists() {
 		return otherwise

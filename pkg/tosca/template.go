@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// readTopology reads the node templates.
+// readTopology reads the names of the node templates. Their types and requirements are read by checkTopology.
 func (t *model) readTopology() {
 	p := t.entry.topology()
 	if !p.exists() {
@@ -32,7 +32,7 @@ func (t *model) readTopology() {
 	}
 }
 
-// nothing refuses to translate nothing. To Validate, a file of types is no mistake.
+// nothing reports a template without nodes. It is an error, except for Validate: a file of types is valid there.
 func (t *session) nothing(at fileNode, message string) {
 	if t.lenient {
 		t.warn(at, "%s", message)
@@ -41,6 +41,7 @@ func (t *session) nothing(at fileNode, message string) {
 	t.faults.add(at, MissingRequiredKeyname, "%s", message)
 }
 
+// readTemplate adds a node template to the model.
 func (t *model) readTemplate(p fileNode) {
 	if !p.isMap() {
 		t.faults.add(p, InvalidShape, "must be a map with a type, not %s", p.describe())
@@ -51,7 +52,8 @@ func (t *model) readTemplate(p fileNode) {
 	t.order = append(t.order, n)
 }
 
-// checkFound refuses a Kubernetes object that the template only selects. One that may be substituted is made as it is.
+// checkFound rejects a Kubernetes object that the template only selects. An object that may be substituted is created
+// from its manifest.
 func (t *model) checkFound(n *template) {
 	directives := n.at.get("directives")
 	for _, directive := range append(directives.elements(), directives) {
@@ -70,8 +72,8 @@ func (t *model) checkFound(n *template) {
 	}
 }
 
-// checkTopology finds the types and requirements of the node templates, and
-// looks at the parts that have no effect.
+// checkTopology reads the types and requirements of the node templates, and reports the parts without an effect. All
+// types are read first, because they determine which mistakes count.
 func (t *model) checkTopology() {
 	for _, n := range t.order {
 		t.readCopy(n)
@@ -89,7 +91,7 @@ func (t *model) checkTopology() {
 	t.demoteUnneeded()
 }
 
-// judge checks a node template. Mistakes in foreign nodes are warnings.
+// judge checks a node template. Mistakes in nodes that are not Kubernetes objects are warnings.
 func (t *model) judge(n *template, check func()) {
 	if n.line != nil && !n.kubernetes {
 		t.unneeded(check)
@@ -98,8 +100,8 @@ func (t *model) judge(n *template, check func()) {
 	check()
 }
 
-// checkForeign refuses nodes that are no Kubernetes objects, or leaves them out. The
-// error about a template without others lists its types.
+// checkForeign rejects nodes that are not Kubernetes objects, or leaves them out. If there are no other nodes, the
+// error lists their types.
 func (t *model) checkForeign() {
 	var foreign []*template
 	counts := map[string]int{}
@@ -143,7 +145,7 @@ func countsText(counts map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// readCopy finds the template that another is a copy of.
+// readCopy sets the template that another one copies. A copy of a copy is an error, so that no loop is possible.
 func (t *model) readCopy(n *template) {
 	p := n.at.get("copy")
 	if !p.exists() {
@@ -160,6 +162,7 @@ func (t *model) readCopy(n *template) {
 	}
 }
 
+// readNodeType sets the type of a node template. A type of a Kubernetes object is needed, so its mistakes count.
 func (t *model) readNodeType(n *template) {
 	p := n.get("type")
 	if !p.exists() || p.isNull() {
@@ -187,6 +190,7 @@ func (t *model) readNodeType(n *template) {
 	}
 }
 
+// foreign rejects a node that is not a Kubernetes object, or leaves it out.
 func (t *model) foreign(n *template) {
 	if t.options.IgnoreForeignNodes {
 		t.warn(n.at, "skipped: its type %s is not a Kubernetes object", n.typeName)
@@ -196,7 +200,7 @@ func (t *model) foreign(n *template) {
 		n.name, n.typeName, KubernetesObject)
 }
 
-// checkPropertyNames refuses properties that the type does not declare.
+// checkPropertyNames rejects properties that the type does not declare. spec is always allowed.
 func (t *model) checkPropertyNames(n *template) {
 	p := n.get("properties")
 	if !t.wantMap(p) || isOpaque(n.line) {

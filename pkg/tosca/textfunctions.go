@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// matching evaluates matches: [text, pattern].
+// matching evaluates matches: [text, pattern]. The pattern can be computed, so it is checked here.
 func matching(e *evaluator, args fileNode, s scope) value {
 	elements := args.elements()
 	if len(elements) != 2 {
@@ -60,7 +60,7 @@ func concat(e *evaluator, args fileNode, s scope) value {
 	return b.value()
 }
 
-// joined evaluates join: [[text…], delimiter].
+// joined evaluates join: [[text…], delimiter]. Without a delimiter, the parts are joined directly.
 func joined(e *evaluator, args fileNode, s scope) value {
 	elements := args.elements()
 	if len(elements) == 0 || len(elements) > 2 {
@@ -154,7 +154,8 @@ func staysText(text string) bool {
 	return err == nil && isOf[string](content)
 }
 
-// texts evaluates a list of parts, or a function that returns one.
+// texts evaluates a list of parts, or a function that returns one. It returns false after an error, or if a part is
+// unknown. name is the calling function, for messages.
 func (e *evaluator) texts(list fileNode, s scope, name string) ([]textPart, bool) {
 	if !list.isList() {
 		return e.partsOf(list, e.eval(list, s), name)
@@ -184,7 +185,7 @@ func (e *evaluator) partsOf(at fileNode, v value, name string) ([]textPart, bool
 	return parts, true
 }
 
-// textOf evaluates one part. It does not change how a scalar is written: 1.10 does not become 1.1.
+// textOf evaluates one part. It keeps the notation of a scalar: 1.10 does not become 1.1.
 func (e *evaluator) textOf(p fileNode, s scope) (textPart, bool) {
 	if p.isScalar() && !p.isNull() {
 		e.step(e.ctx)
@@ -202,7 +203,7 @@ func (e *evaluator) textOf(p fileNode, s scope) (textPart, bool) {
 	return textPart{text: v.text(), evaluated: isCall, fromInput: called.name == "get_input" && isOf[string](v.any), secret: v.secret}, true
 }
 
-// builder joins parts within the limits.
+// builder joins parts within the limits. The result is secret if one of the parts is.
 type builder struct {
 	e      *evaluator
 	at     fileNode
@@ -210,6 +211,7 @@ type builder struct {
 	secret bool
 }
 
+// add appends a text. It ends the translation if the result is too large.
 func (b *builder) add(text string, secret bool) {
 	b.e.spend(b.e.ctx, len(text)/textPerStep)
 	if b.text.Len()+len(text) > b.e.limits.Manifest {
@@ -220,6 +222,7 @@ func (b *builder) add(text string, secret bool) {
 	b.secret = b.secret || secret
 }
 
+// value returns the joined text.
 func (b *builder) value() value {
 	text := b.text.String()
 	return value{any: text, size: sizeOf(text), secret: b.secret}

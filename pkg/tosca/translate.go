@@ -21,6 +21,8 @@ func Validate(ctx context.Context, source Source, inputs map[string]Input, optio
 	return Result{Warnings: result.Warnings, Digest: result.Digest, Metadata: result.Metadata, Steps: result.Steps}, err
 }
 
+// translate implements Translate and Validate. It converts every panic to an error, and returns the warnings also
+// after one.
 func translate(ctx context.Context, source Source, inputs map[string]Input, options Options, lenient bool) (result Result, err error) {
 	s := newSession(ctx, source, options)
 	s.lenient = lenient

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// readAllTypes reads and checks the types of every file. Which of them a manifest needs is
-// not known yet.
+// readAllTypes reads and checks the types of every file. It collects the mistakes in the definitions, because it is
+// not known yet which of them a manifest needs.
 func (t *library) readAllTypes() {
 	for _, f := range t.files {
 		t.known(f.root, fileKeys)
@@ -34,8 +34,8 @@ func (t *typeIndex) declared() iter.Seq[*definition] {
 	}
 }
 
-// need adds the mistakes of types that a manifest needs, and of the data types of their
-// properties.
+// need marks types as needed by a manifest, with the data types of their properties, and adds their mistakes to the
+// errors.
 func (t *library) need(line []*definition) {
 	for _, d := range line {
 		if t.needed[d] {
@@ -54,6 +54,7 @@ func (t *library) need(line []*definition) {
 	}
 }
 
+// needSchema marks the data types of a schema as needed.
 func (t *library) needSchema(s *schema) {
 	if s == nil {
 		return
@@ -71,13 +72,15 @@ func (t *library) isNeeded(d *definition, mistake *Error) bool {
 	return t.needed[d] && (d.kind != dataTypes || mistake.Code != UnknownDataType)
 }
 
-// demoteUnneeded makes warnings of the mistakes that do not count.
+// demoteUnneeded adds the mistakes that do not count as warnings.
 func (t *library) demoteUnneeded() {
 	for d := range t.declared() {
 		t.demote(slices.DeleteFunc(slices.Clone(d.mistakes), func(mistake *Error) bool { return t.isNeeded(d, mistake) }))
 	}
 }
 
+// checkType reads the properties of a node or data type, and reports mistakes in the definition. Other types have no
+// effect on manifests, so they are not checked.
 func (t *library) checkType(d *definition) {
 	if d.kind != nodeTypes && d.kind != dataTypes {
 		return // it makes no manifest
@@ -90,7 +93,7 @@ func (t *library) checkType(d *definition) {
 	t.lineage(d, true)
 }
 
-// readTypes notes the types that a file declares.
+// readTypes records the types that a file declares, without checking them.
 func (t *library) readTypes(f *file) {
 	for _, section := range slices.Sorted(maps.Keys(sections)) {
 		p := f.root.get(section)
@@ -103,6 +106,7 @@ func (t *library) readTypes(f *file) {
 	}
 }
 
+// readType records one type. An invalid definition is reported and not recorded.
 func (t *library) readType(f *file, kind kind, p fileNode) {
 	if !p.isMap() && !p.isNull() {
 		t.faults.add(p, InvalidShape, "must be a map, not %s", p.describe())
@@ -126,8 +130,8 @@ func (t *library) readType(f *file, kind kind, p fileNode) {
 	f.types[d.kind][d.name] = d
 }
 
-// meantKind returns the kind of a type that is declared as a node or data type: old
-// templates declare any type there. Its parent, or its own name, tells.
+// meantKind returns the kind of a type that is declared as a node or data type: old templates declare any type there.
+// The parent or the own name determines the kind.
 func meantKind(d *definition) kind {
 	if d.kind != nodeTypes && d.kind != dataTypes {
 		return d.kind
@@ -140,6 +144,7 @@ func meantKind(d *definition) kind {
 	return d.kind
 }
 
+// sectionOf returns the key of a file that contains the types of a kind.
 func sectionOf(of kind) string {
 	for section, kind := range sections {
 		if kind == of {

@@ -21,18 +21,18 @@ func quote(name string) string {
 
 // value is the result of an expression.
 type value struct {
-	// any is made of map[string]any, []any, string, int64, float64, bool and nil.
-	// Parts may be shared; nothing may be changed.
+	// any consists of map[string]any, []any, string, int64, float64, bool and nil. Values share parts, so none of
+	// them may be changed.
 	any any
-	// size is about how many bytes it takes when all shared parts are copied.
+	// size is the approximate number of bytes if all shared parts are copied.
 	size int
-	// secret values must not be shown.
+	// secret values, and values made of them, must not be shown.
 	secret bool
-	// unknown values could not be evaluated: the reason was reported, or an
-	// input is not given yet. Values made of them are unknown, too.
+	// unknown values could not be evaluated: the reason was reported, or an input has no value yet. Values made of
+	// them are unknown, too.
 	unknown bool
-	// unset is nothing at all: an input that was not given, a property without an
-	// assignment. It is not the same as null only in messages.
+	// unset is true without any value: an input that was not given, a property without an assignment. Only messages
+	// distinguish it from null.
 	unset bool
 }
 
@@ -57,8 +57,7 @@ func sizeOf(content any) int {
 	return size
 }
 
-// text returns a value as part of a text: what YAML would make of a scalar, and lists
-// and maps as JSON.
+// text returns a value as part of a string: a scalar as YAML would read it, and lists and maps as JSON.
 func (v value) text() string {
 	switch content := v.any.(type) {
 	case string:
@@ -93,10 +92,10 @@ func forMessage(content any, secret bool) string {
 	return cut(value{any: content}.text())
 }
 
-// shown quotes a text for a message.
+// shown quotes a string for a message.
 func shown(text string) string { return quote(text) }
 
-// bare quotes the name of a file only if it looks like anything else.
+// bare returns the name of a file for a message. It quotes a name with unusual characters.
 func bare(name string) string {
 	if strings.IndexFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' }) >= 0 {
 		return quote(name)
@@ -104,6 +103,7 @@ func bare(name string) string {
 	return cut(name)
 }
 
+// cut shortens a string for a message, at the start of a character.
 func cut(text string) string {
 	const longest = 100
 	if len(text) <= longest {
@@ -136,4 +136,5 @@ func copied(content any) any {
 	}
 }
 
+// keysOf returns the keys of a map, sorted, so that errors do not depend on the order of the map.
 func keysOf[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
