@@ -149,6 +149,7 @@ func (e *fieldsEditor) apply(typed string) (note string, err error) {
 	// A release policy is stored even if the path is free in any case.
 	isSaid := e.edit.OnRelease == "" || made[1].Released(text) == made[2].Released(text)
 	switch {
+	// made has the schemas of the item as it is, without the contradicting parts, and with the path.
 	case made[0].SameAs(made[2]) && made[0].Released(text) == made[2].Released(text):
 		return noChangeNote(text, e.edit.Free), nil
 	case !made[1].SameAs(made[2]) || !isSaid:

@@ -18,7 +18,8 @@ import (
 // entries has the schemas of all objects that result from spec.observerSchema and spec.fields. readEntries makes it,
 // assign fills it, and validate judges it.
 type entries struct {
-	written  []*observer.Schema // the schemas of spec.observerSchema
+	written []*observer.Schema // the schemas of spec.observerSchema
+	// fields are the items of spec.fields, in order.
 	fields   []*observer.Fields
 	assigned []*observer.Schema // for each object
 	// unread has the validation errors that are found without the objects, unfit the others.
@@ -179,6 +180,7 @@ func (e *entries) compile(in Input, objects []manifest.Object) {
 			Work: &work, ProfileWork: &profiles.work,
 		})
 		e.assigned[k], e.warnings = compiled.Entry, append(e.warnings, compiled.Warnings...)
+		// Only profiles apply. Their unknown paths are no errors.
 		if f.Position == observer.NoEntry {
 			continue
 		}

@@ -37,6 +37,7 @@ func objectsOf(in Input) ([]manifest.Object, []string, error) {
 	switch source := in.Source; {
 	case source == nil:
 		return nil, nil, Problemf(v1alpha1.ReasonSourceNotSupported, "this source cannot be fetched and translated here")
+	// There was never a successful translation. Otherwise, the last one remains in effect.
 	case source.Objects == nil:
 		return nil, nil, source.Problem
 	}

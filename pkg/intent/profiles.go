@@ -185,6 +185,7 @@ func (p *profiler) pathsFor(object manifest.Object) (paths []observer.ProfilePat
 			if !rule.isFor(object.ID.GroupKind()) || rule.autoscaled && !autoscaled {
 				continue
 			}
+			// The input of CEL is made only if a rule needs it, and once for all rules.
 			if around == nil && rule.match != "" {
 				around = matched(object)
 			}
@@ -208,6 +209,7 @@ func (r profileRule) matches(object map[string]any) bool {
 	if r.match == "" {
 		return true
 	}
+	// Each rule has its own budget, so a rule cannot change the result of another one.
 	budget := int64(expression.Budget)
 	holds, err := expression.Evaluate(r.match, object, object, &budget)
 	return holds && err == nil

@@ -127,6 +127,7 @@ func mangle(in Input, r *Rendering) error {
 	if err := in.Hooks.ApplicationMangling.Run(m); err != nil {
 		return err
 	}
+	// Clip makes append copy the list, which a listener may have kept.
 	m.Objects = append(slices.Clip(m.Objects), shared...)
 	entries, written := make([]*observer.Schema, len(m.Objects)), make([]map[string]any, len(m.Objects))
 	before := positions{objects: r.Objects}

@@ -39,6 +39,7 @@ func selectedObjects(in Input, options manifest.Options) (objects []manifest.Obj
 	options.Field = manifest.Path{"spec", "select"}
 	objects, _, err = manifest.Normalize(raw, options)
 	for i := range objects {
+		// Errors about the object must name the item of spec.select, and not the index among the matched objects.
 		objects[i].Position = selected[objects[i].ID][0].Position
 	}
 	return objects, warnings, err

@@ -22,7 +22,8 @@ type Selection struct {
 	schema.GroupVersionKind
 	// Namespaces and Names are patterns. By default, only the Application's namespace and all names match.
 	Namespaces, Names []string
-	Labels            labels.Selector
+	// Labels is never nil; without a selector, it matches everything.
+	Labels labels.Selector
 
 	// hold is a part of an object, in which strings can have references: see resolve.
 	hold map[string]any
@@ -165,6 +166,7 @@ func Selected(in Input, entries []Selection) map[manifest.ID][]Selection {
 		return selected
 	}
 	app := in.Application
+	// The Application itself cannot be selected.
 	named := map[manifest.ID]bool{{Group: v1alpha1.GroupVersion.Group, Kind: v1alpha1.Kind, Namespace: app.Namespace, Name: app.Name}: true}
 	for _, item := range app.Spec.Manifest {
 		if content, err := manifest.DecodeJSON(item.Raw); err == nil {

@@ -76,6 +76,7 @@ func (c *converter) enter(n *yaml.Node) bool {
 	switch {
 	case c.stopped:
 		return false
+	// Nested aliases can expand to a number of nodes that is exponential in the size of the input.
 	case c.copies > maxCopies:
 		c.stop(n, tooManyCopies)
 		return false

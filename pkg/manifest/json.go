@@ -56,6 +56,7 @@ func parseJSON(text []byte) ([]*yaml.Node, *Error) {
 			return nil, p.fault(err)
 		}
 		p.take(token)
+		// The limit is checked before the conversion, because the decoder itself allows much deeper input.
 		if len(p.open) > maxDepth {
 			return nil, &Error{Line: p.at.line, Column: p.at.column, Message: tooDeep}
 		}

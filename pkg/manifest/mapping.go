@@ -23,6 +23,7 @@ func (c *converter) mapping(n *yaml.Node) any {
 			continue
 		}
 		key := c.key(name)
+		// The value is converted even if the key is a duplicate, so that its errors are reported.
 		element := c.convertAt(key, content)
 		if _, twice := value[key]; twice {
 			c.duplicate(n, name, key)

@@ -65,6 +65,7 @@ func Normalize(manifests []map[string]any, opts Options) (objects []Object, warn
 		d := &draft{Options: opts, findings: findings{field: opts.Field, position: position}}
 		d.normalize(manifest)
 		switch {
+		// Its errors are dropped, because the object is left out.
 		case IsUnusedHook(d.content):
 			d.leaveOut()
 		case !d.checkTwin(firsts):

@@ -34,6 +34,7 @@ func Read(file string, data []byte) ([]Document, error) {
 		return nil, fault
 	}
 	roots, fault := parse(text)
+	// The documents before a syntax error are converted as well, so that their errors are reported, too.
 	c := converter{file: file}
 	documents := c.documents(roots)
 	if fault != nil {

@@ -13,6 +13,7 @@ func (d *draft) foldStringData() {
 			d.fault(Path{"data", key}, "must be base64 text: put plain text into stringData")
 			continue
 		}
+		// The decoder ignores line breaks, which the API server does not store.
 		data[key] = base64.StdEncoding.EncodeToString(bytes)
 	}
 	plain := d.secretMap("stringData")

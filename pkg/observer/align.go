@@ -37,6 +37,7 @@ func align(desired, live []any, taken []bool) (pairs []int, whole []bool) {
 			take(first+pair[0], first+pair[1])
 		}
 	}
+	// Between two pairs, an element that another client changed is at the same position as before.
 	alignRest(pairs, taken)
 	return pairs, whole
 }

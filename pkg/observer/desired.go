@@ -76,6 +76,7 @@ func carryList(list *List, t *kinds.Node, want, previous []any) []any {
 		}
 	}
 	for k, before := range previous {
+		// Elements of the manifest are first, and the next schema element describes the next learned element.
 		if i := len(want); !used[k] && i < len(list.Elements) {
 			if kept, ok := restrictElement(list, t, list.Elements[i], before); ok {
 				want = append(want, kept)
@@ -155,6 +156,7 @@ func learn(node *Node, t *kinds.Node, known, written, live any) (any, bool) {
 func learnList(list *List, t *kinds.Node, known, written, live []any) (any, bool) {
 	learned := false
 	p := list.Pair(t, known, live, len(written))
+	// Elements of known are updated in place. Further schema elements describe elements that are not known yet.
 	for i, k := range p.Live {
 		if k < 0 {
 			continue
@@ -198,6 +200,7 @@ func restrict(node *Node, t *kinds.Node, value any) (any, bool) {
 		if !ok {
 			return nil, false
 		}
+		// With no known element, the first live elements are learned, one for each schema element.
 		kept, learned := learnList(node.List, t, nil, nil, l)
 		return kept, learned
 	}

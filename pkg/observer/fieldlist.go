@@ -60,6 +60,7 @@ func (f *Fields) Fault(list string, item int, format string, args ...any) *Field
 // Source: docs/profiles.md.
 type ProfilePath struct {
 	Path *FieldPath
+	// Free is true if the profile releases the field, and false if it holds it.
 	Free bool
 	// Profile is the name of the profile. Because is the reason why it applies to this resource, if that is
 	// not only the manifest.

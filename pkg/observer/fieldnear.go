@@ -46,6 +46,7 @@ func (c *fieldCompiler) elsewhere() string {
 			return ": did you mean " + path + "?"
 		}
 	}
+	// The field can be one that the manifest does not set, directly below spec.
 	for _, root := range sortedKeys(c.object.Content) {
 		for name := range c.t.Field(root).Fields() {
 			if name == typed {

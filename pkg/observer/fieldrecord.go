@@ -46,6 +46,7 @@ func (e *Schema) ForManifest(object manifest.Object) *Schema {
 // field that is or was free does not belong to the Application. Neither does a field with a rule, except
 // for mode push, which compares with the last written value.
 func (e *Schema) Recorded(t *kinds.Node, before *Schema, previous map[string]any) map[string]any {
+	// The usual case: nothing has to be copied.
 	if e.fields == nil && before.Root.observesAll(previous) {
 		return previous
 	}

@@ -161,13 +161,15 @@ func (f *Fields) base(object manifest.Object, in Context) *Node {
 // fieldCompiler applies the paths of an item, one after the other. It is used for one object.
 type fieldCompiler struct {
 	fields *Fields
+	// object is the manifest; t and live are its type and the live object, both of which can be nil.
 	object manifest.Object
 	t      *kinds.Node
 	live   map[string]any
 	out    CompileResult
 	more   bool // the schema holds a field that the manifest does not set
 	// work is the remaining work for the current path: of the item, or of the profiles. nil means no limit.
-	work  *int
+	work *int
+	// ruled lists the fields that got a rule, for judgeRules.
 	ruled []ruledField
 	// isShared is true for a shared object, of which no list has bounds.
 	isShared bool
@@ -175,6 +177,7 @@ type fieldCompiler struct {
 	keepsLengths bool
 	// profiled lists the fields that paths match, if there are profiles.
 	profiled []profileTarget
+	// released lists the fields that paths released, in the order of the paths.
 	released []releasedPath
 
 	currentPath
@@ -215,6 +218,7 @@ func (c *fieldCompiler) judge() {
 	case errors.As(c.why, &wrong):
 		c.out.Faults = append(c.out.Faults, fault(c.why))
 		return
+	// Another resource of the same item may have the field, so the caller decides whether this is an error.
 	case len(c.named) == 0 && c.why != nil:
 		c.out.Missing = append(c.out.Missing, fault(c.why))
 		return
@@ -245,10 +249,12 @@ type wrongPath struct{ error }
 // be newer than the built-in types.
 type cursor struct {
 	// value is the manifest's value. set is false if the manifest does not set it; value is nil then.
-	value        any
-	set          bool
+	value any
+	set   bool
+	// t and published are nil for a free-form part of the object, or an unknown kind.
 	t, published *kinds.Node
-	path         *Path
+	// path is nil at the root of the object.
+	path *Path
 }
 
 // field returns the cursor for a field of a map.
@@ -371,6 +377,7 @@ func (c *fieldCompiler) keys(node **Node, p cursor, steps []pathStep) {
 	for _, name := range names {
 		child := m.Field(name)
 		c.applyAt(&child, p.field(name), steps[1:])
+		// The fields are replaced after the loop, all at once, which takes linear time for a wildcard.
 		below[name] = child
 	}
 	m.Fields = withChildren(m.Fields, below)

@@ -10,6 +10,7 @@ import (
 // elementKeys reads the identity of a list element: the values of its keys, or the element itself in a set, which has
 // no keys.
 type elementKeys struct {
+	// keys are the list-map keys; empty if the value itself is the identity.
 	keys []string
 	// defaults maps a key to its value in elements that omit it, such as protocol to TCP. It can be nil.
 	defaults map[string]any
@@ -25,6 +26,7 @@ func (l *List) identifier(t *kinds.Node) *elementKeys {
 	switch {
 	case l.ByValue:
 		return id
+	// The schema can name other keys than the kind. Only the defaults of the kind are used then.
 	case len(l.Keys) > 0 && t != nil:
 		id.defaults = t.Defaults
 	case len(l.Keys) > 0:
@@ -195,6 +197,7 @@ func (d *elementKeys) match(want, have []any, taken []bool) []int {
 		pairs[i] = -1
 	}
 	left := d.matchBy(d.keys, want, have, pairs, taken)
+	// If all elements have partners and both lists have the same length, no repeated key is missing.
 	if len(want)-left < max(len(want), len(have)) {
 		d.alignRepeated(want, have, pairs, taken)
 	}
@@ -270,6 +273,7 @@ func (d *elementKeys) alignRepeated(want, have []any, pairs []int, taken []bool)
 		return found
 	}
 	wanted := places(want)
+	// No keys are repeated.
 	if len(wanted) == len(want) {
 		return
 	}
@@ -282,6 +286,7 @@ func (d *elementKeys) alignRepeated(want, have []any, pairs []int, taken []bool)
 	present := places(have)
 	for key, ours := range wanted {
 		theirs := present[key]
+		// Equally many elements are already paired in their order.
 		if len(ours) < 2 || len(ours) == len(theirs) {
 			continue
 		}

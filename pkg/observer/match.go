@@ -31,8 +31,10 @@ func Assign(entries []*Schema, objects []manifest.Object) ([]*Schema, error) {
 			_ = c.fault(nil, "%s already has a schema: observerSchema[%d]", objects[matches[0]].ID, from[matches[0]])
 		default:
 			k := matches[0]
+			// closeOver changes the copy, and not the parsed schema.
 			own := entry.Copy()
 			own.ID = objects[k].ID
+			// A cluster-scoped kind has no namespace, although the user wrote one.
 			if own.ID.Namespace == "" {
 				own.namespace = ""
 			}

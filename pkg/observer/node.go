@@ -58,6 +58,7 @@ var plainLeaf = &Node{Shape: Leaf}
 
 // Field is a named child of a Map node. Node is never nil: a field that is not observed has no Field.
 type Field struct {
+	// Name is the key in the map.
 	Name string
 	Node *Node
 }
@@ -267,6 +268,7 @@ func (e *Schema) Raisable() *Schema {
 
 // raisable returns a node with copies of its lists and closed maps, or the node itself if it has none.
 func (n *Node) raisable() *Node {
+	// Elements can contain lists and closed maps, too, so the whole node is copied.
 	if n.List != nil || n.Keys != nil {
 		return n.copy()
 	}

@@ -29,7 +29,8 @@ type Pairing struct {
 
 	whole []bool // see IsWhole
 	// id is nil if only the position, or first the value, identifies elements.
-	id            *elementKeys
+	id *elementKeys
+	// desired and live are the lists, for labels. The fields below are computed on first use.
 	desired, live []any
 	wantNth       []int // see elementKeys.occurrences
 	liveNth       []int
@@ -78,6 +79,7 @@ func (l *List) Pair(t *kinds.Node, desired, live []any, own int) Pairing {
 		}
 		switch {
 		case missing:
+		// Position i can be taken only by element i, so no check of taken is necessary.
 		case p.ByPosition && i < len(live):
 			p.Live[i] = i
 		case !p.ByPosition && next < len(live):

@@ -159,6 +159,7 @@ func (p *parser) metadata(raw any) *Node {
 		if name == "name" {
 			continue
 		}
+		// A string is the namespace of the resource. The leaf observes the namespace of the manifest.
 		if name == "namespace" && m[name] != nil && m[name] != LeafText {
 			if _, ok := m[name].(string); !ok {
 				p.fault(path.Field(name), "must be a string or %q", LeafText)

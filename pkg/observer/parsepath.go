@@ -125,6 +125,7 @@ func parseElement(text string) (elementName, string, error) {
 	var n elementName
 	position := strings.IndexByte(text, ']')
 	if position > 0 {
+		// A number is a position. The key of a set element that is a number has an equals sign: [=80].
 		if i, err := strconv.Atoi(text[:position]); err == nil && i >= 0 {
 			return elementName{position: i}, text[position+1:], nil
 		}

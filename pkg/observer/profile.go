@@ -74,6 +74,7 @@ func (e *schemaSource) ProfileOf(path string) *ProfilePath {
 // Profiles returns the names of the profiles that decide about any field, sorted and without duplicates.
 func (e *schemaSource) Profiles() (names []string) {
 	for _, p := range e.profiled {
+		// A later path may have overridden this one.
 		if by := e.ProfileOf(p.path); by != nil && by == p.by {
 			names = append(names, by.Profile)
 		}

@@ -67,6 +67,7 @@ func (p projector) project(node *Node, t *kinds.Node, desired, live any) any {
 		want, _ := desired.(map[string]any)
 		out := make(map[string]any, len(node.Fields))
 		for _, f := range node.Fields {
+			// A value that a rule allows can change at any time. It is only part of the input of rules.
 			if v, ok := m[f.Name]; ok && (p.whole || f.Node.Rule == nil) {
 				out[f.Name] = p.project(f.Node, t.Field(f.Name), want[f.Name], v)
 			}

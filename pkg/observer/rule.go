@@ -56,8 +56,9 @@ var modes = []Mode{ModeHold, ModeSeed, ModePush, ModeReport, ModeAbsent}
 // Maximum, which can be combined. A Rule is never changed.
 type Rule struct {
 	Minimum, Maximum any // nil for none
-	OneOf            []any
-	Pattern          string
+	// OneOf lists the allowed values; nil for none.
+	OneOf   []any
+	Pattern string
 	// Expression is a CEL expression. self is the value; object is the observed part of the object that
 	// contains it.
 	Expression string

@@ -44,6 +44,7 @@ func (s speller) compare(t *kinds.Node, want, live any, inList bool) Spelling {
 	switch {
 	case Equal(want, live):
 		return Respelled
+	// Without types, an empty value may be one that the API server dropped or set.
 	case !s.isTyped && (Empty(want) && Empty(live) || isSameAmount(want, live)):
 		return MaybeRespelled
 	}

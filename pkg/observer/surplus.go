@@ -43,6 +43,7 @@ func (r raiser) raise(node *Node, t *kinds.Node, desired, live any) bool {
 		list := node.List
 		pairing, length := list.Pair(t, d, l, len(d)), len(l)
 		if r.later {
+			// A lost element of the manifest still counts, because it will be added again.
 			length = len(list.Elements) + len(pairing.Free())
 		}
 		// A maximum of 0 permits any length.

@@ -21,6 +21,7 @@ func Equal(a, b any) bool {
 	case []any:
 		b, ok := b.([]any)
 		return ok && equalLists(a, b)
+	// The comparison cannot panic: values of different types are different, and these types are comparable.
 	case nil, bool, string:
 		return a == b
 	}
