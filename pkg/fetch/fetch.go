@@ -60,6 +60,7 @@ func New(options Options) (*Fetcher, error) {
 		}
 		f.prefixes = append(f.prefixes, prefix)
 	}
+	// The check is in the dialer, because the address is only known there, for redirects as well.
 	dialer := &net.Dialer{Timeout: connectTimeout, Control: f.control}
 	f.client = &http.Client{CheckRedirect: f.redirect, Transport: &http.Transport{
 		DialContext: dialer.DialContext, TLSClientConfig: options.TLS, TLSHandshakeTimeout: connectTimeout,

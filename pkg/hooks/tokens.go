@@ -74,6 +74,7 @@ func Tokens(s *ObjectEvent) error {
 	for _, purpose := range Purposes(s.Application) {
 		text, _ := data[tokenKey(purpose)].(string)
 		token, err := base64.StdEncoding.DecodeString(text)
+		// A value of another length was written by another client, and is not accepted as a token.
 		if err == nil && len(token) == tokenLength {
 			s.Tokens = append(s.Tokens, TokenDigest(purpose, string(token)))
 		}

@@ -51,6 +51,7 @@ func Withdrawn(app *v1alpha1.Application, id manifest.ID, before, desired, live 
 // another form is kept.
 func withdrawnFrom(at *observer.Path, field string, was, wanted, is map[string]any, ours func(map[string]any) bool) (found []Withdrawal) {
 	list, _ := is[field].([]any)
+	// A removal changes the indices after it, so the last element is first.
 	for i, item := range slices.Backward(list) {
 		element, _ := item.(map[string]any)
 		name, _ := element["name"].(string)

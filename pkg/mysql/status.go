@@ -57,6 +57,7 @@ func availableCondition(set values) v1.Condition {
 	}
 	seen := integerAt(set, "status", "observedGeneration") >= integerAt(set, "metadata", "generation")
 	ready, all := integerAt(set, "status", "readyReplicas"), integerAt(set, "status", "replicas")
+	// During an update, the old Pod can still be ready.
 	if !seen || ready != 1 || all != 1 {
 		condition.Status = v1.Creating
 	}

@@ -36,6 +36,7 @@ func (Template) Render(in template.Input) (template.RenderedTemplate, error) {
 		Adoption:           v1alpha1.AdoptIfUnowned, // adopts the volume and the Secret of a previous Mysql
 		DeletionPolicy:     v1alpha1.DeletionDelete, // unless an object has its own policy
 	}
+	// The volume of an earlier Mysql determines which versions and sizes are valid: see checkData.
 	rendered.Kept = []map[string]any{d.volume()}
 	for _, o := range d.objects() {
 		rendered.Manifests = append(rendered.Manifests, o.manifest)

@@ -71,6 +71,7 @@ func Join(app *v1alpha1.Application, get Get) (*v1alpha1.Application, error) {
 		if err != nil {
 			faults = append(faults, err)
 		} else {
+			// The status no longer names them, but they must not be deleted.
 			whole.RecordedIn = names
 		}
 	}

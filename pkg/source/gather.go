@@ -73,6 +73,7 @@ func IsSame(a, b *v1alpha1.Application) bool {
 func Gather(ctx context.Context, app *v1alpha1.Application, reader Reader, fetcher Fetcher, before *Material) (*Material, *plan.Problem) {
 	m := &Material{Application: app}
 	if before != nil {
+		// Translate sends the ETags of these pages, so that unchanged imports are not downloaded again.
 		m.Imports = before.Imports
 	}
 	problem := m.find(ctx, reader, fetcher, before)

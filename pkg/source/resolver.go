@@ -53,11 +53,13 @@ func (r *resolver) Resolve(ctx context.Context, location string) ([]byte, error)
 	}
 	r.release()
 	page, err := r.fetcher.Get(ctx, location, before)
+	// The translation continues with CPU work, so it needs its slot again, also after a failed request.
 	if err := r.acquire(ctx); err != nil {
 		return nil, err
 	}
 	var refused *fetch.NotAllowedError
 	if err != nil {
+		// A URL that is not allowed remains so; every other error can be temporary.
 		r.failed = r.failed || !errors.As(err, &refused)
 		return nil, err
 	}

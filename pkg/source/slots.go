@@ -46,6 +46,8 @@ func (s *Slots) Acquire(ctx context.Context, namespace string) (release func(), 
 		return nil, err
 	}
 	return func() {
+		// The slots are released in the reverse order, so that the next caller of the namespace can proceed to the
+		// total.
 		<-s.total
 		<-own.taken
 		s.leave(namespace)

@@ -44,6 +44,7 @@ func Translate(ctx context.Context, m *Material, fetcher Fetcher, h *hooks.Hooks
 	err := own.And(h).ApplicationToscaTranslation.Run(event)
 	m.Imports = imports.read
 	switch {
+	// The time limit takes precedence, because the error can be a consequence of it.
 	case ctx.Err() != nil:
 		return &intent.Source{Problem: m.located(lateProblem(m.Name))}
 	case err != nil:

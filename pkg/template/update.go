@@ -45,6 +45,7 @@ func Update(live, desired *v1alpha1.Application) []delta.Op {
 // labelOps returns the operations that set the rendered labels, in the order of their keys. Other labels are not
 // changed.
 func labelOps(live *v1alpha1.Application, desired map[string]string) (ops []delta.Op) {
+	// JSON Patch cannot add a member to a map that does not exist.
 	if len(live.Labels) == 0 && len(desired) > 0 {
 		return []delta.Op{{Op: "add", Path: "/metadata/labels", Value: desired}}
 	}

@@ -29,6 +29,7 @@ func readBuiltIn() *file {
 	types.readTypes(f)
 	own := *f.types[nodeTypes][KubernetesObject]
 	own.name = Alias
+	// The alias is a copy of the normative type, with the same properties.
 	f.types[nodeTypes][Alias] = &own
 	for kind := range f.types {
 		for _, d := range f.types[kind] {

@@ -97,6 +97,7 @@ func (t *library) readValidation(all []constraint, p fileNode) []constraint {
 	case "matches":
 		op = "pattern"
 	}
+	// A call on $value with a constant is the constraint of TOSCA 1.x, and has its better message.
 	if len(args) == 2 && args[0].text() == "$value" && slices.Contains(operators, op) && !hasCall(args[1]) {
 		return t.readClause(all, op, args[1])
 	}

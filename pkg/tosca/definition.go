@@ -32,8 +32,10 @@ type file struct {
 	// root is absent if the file could not be parsed.
 	root    fileNode
 	version version
+	// imports are the imported files that are read, in order. Their types can be used in this file.
 	imports []edge
-	types   [kinds]map[string]*definition
+	// types has the types that the file declares, by kind and name. A nil map is empty.
+	types [kinds]map[string]*definition
 	// minimal is set if the file imports well-known types of which only the names are known.
 	minimal bool
 	// profile is set if the file is built in.
@@ -65,7 +67,8 @@ type schema struct {
 	// at is the definition in its file, in which typeName is looked up.
 	at fileNode
 	// typeName is "" if the definition has no type.
-	typeName    string
+	typeName string
+	// required is true unless the definition says otherwise: a missing value is then an error.
 	required    bool
 	initial     fileNode // the default
 	fixed       fileNode // a value that cannot be changed, in TOSCA 2.0
@@ -163,6 +166,7 @@ type definition struct {
 
 // pattern is a compiled regular expression with its approximate number of instructions.
 type pattern struct {
+	// form matches entire values.
 	form *regexp.Regexp
 	cost int
 }

@@ -165,6 +165,7 @@ func (e *evaluator) operate(c call, of operation, s scope) value {
 		e.include(&result, v, p)
 		e.spend(e.ctx, v.size/textPerStep)
 	}
+	// The operation would report a wrong type for a value that is only not known yet.
 	if result.unknown {
 		return result
 	}

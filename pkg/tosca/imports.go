@@ -19,7 +19,8 @@ type loader struct {
 	*session
 
 	// archive is nil for a single template.
-	archive     *csar.Archive
+	archive *csar.Archive
+	// archiveName is the name of the source in messages, if the source is an archive.
 	archiveName string
 	loaded      map[string]*file // by location
 	files       []*file          // in the order they were read
@@ -42,8 +43,10 @@ type statement struct {
 	reference string
 	// repository is the name of the repository that the reference is relative to; absent without one.
 	repository fileNode
-	prefix     string
-	profile    bool
+	// prefix is the namespace of the imported types; "" for none.
+	prefix string
+	// profile is true if reference is the name of a profile.
+	profile bool
 }
 
 // readImports reads the imports of a file, and the files that they refer to.
@@ -222,6 +225,7 @@ func (t *loader) elsewhere(ctx context.Context, f *file, s statement, to locatio
 		if problem != "" || (!below && candidate.reference == rest) {
 			continue
 		}
+		// A file that exists and is too large also ends the search.
 		if c := t.content(ctx, found); c.problem == "" || c.code == LimitExceeded {
 			t.warn(s.at, "does not exist: %s is used instead", bare(found.shown()))
 			return found, true
@@ -313,6 +317,7 @@ func (t *loader) read(ctx context.Context, f, importer *file, data []byte) {
 	if !f.root.exists() {
 		return
 	}
+	// The order determines that of the messages, and the entry template is first.
 	t.files = append(t.files, f)
 	t.readVersion(f, importer)
 	t.readImports(ctx, f)

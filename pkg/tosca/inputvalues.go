@@ -52,6 +52,7 @@ func (e *evaluator) input(in *input, from fileNode) value {
 	in.mistakes = e.collect(func() {
 		v, at := e.inputValue(in)
 		v.secret = v.secret || IsSensitive(in.name) || (in.given != nil && in.given.Sensitive)
+		// A missing required input is reported once, and everything that depends on it is unknown.
 		v.unknown = v.unknown || (v.unset && in.required)
 		in.value = e.completed(v, in.schema, at)
 		e.check(at, in.value, in.schema)
@@ -91,6 +92,7 @@ func (t *model) givenInputs() map[string]any {
 // givenValue returns the given value in the type of the input. Errors never contain the value.
 func (t *model) givenValue(in *input) value {
 	base, text := t.baseOf(in.schema), in.given.Text
+	// A string for an input of another type is read as YAML, as on the command line.
 	if written, isText := in.given.Value.(string); isText && text == nil && base != "" && base != "any" {
 		text = &written
 	}

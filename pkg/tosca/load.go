@@ -15,6 +15,7 @@ func (t *loader) load(ctx context.Context, source Source) *file {
 	if source.URL != "" {
 		f.at.url, _ = url.Parse(source.URL)
 	}
+	// The digest covers the whole archive, and not only the files that are used.
 	t.note(source.Name, source.Data)
 	data := source.Data
 	if csar.Detect(data) != csar.Template {

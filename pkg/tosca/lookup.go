@@ -13,6 +13,7 @@ func (f *file) lookup(kind kind, name string) *definition {
 	if f.profile {
 		return nil
 	}
+	// A type of the template takes precedence over a built-in type of the same name.
 	return builtIn().definition(kind, name)
 }
 

@@ -14,6 +14,7 @@ func (t *model) inOrder() []*template {
 	dependents := make([][]int, len(t.order))
 	for _, n := range t.order {
 		for _, r := range n.requirements {
+			// Several requirements on one node count several times, in both tables.
 			if r.to != nil {
 				waits[n.index]++
 				dependents[r.to.index] = append(dependents[r.to.index], n.index)

@@ -24,6 +24,7 @@ func (e *evaluator) property(n *template, name string, from fileNode) value {
 	e.stack = append(e.stack, key)
 	v := e.assigned(n, name)
 	e.stack = e.stack[:len(e.stack)-1]
+	// The result is also recorded after an error, so that the error is reported once.
 	e.values[key] = v
 	return v
 }

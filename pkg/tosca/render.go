@@ -37,6 +37,7 @@ func (r *renderer) renderNode(n *template) {
 	}
 	switch {
 	case v.unknown:
+	// The spec is not assigned, and has no default: the artifacts are the manifests. A null is an empty spec.
 	case v.unset && at.node == n.at.node:
 		r.artifacts(n)
 	default:
@@ -63,6 +64,7 @@ func (r *renderer) artifacts(n *template) {
 
 // renderSpec adds the manifests of an evaluated spec: a string with documents, a map, or a list of maps.
 func (r *renderer) renderSpec(n *template, at fileNode, v value) {
+	// The limit is checked before the copy: one value can be part of many manifests.
 	if r.size += v.size; r.size > r.limits.Manifests {
 		r.halt(fmt.Sprintf("the manifests are larger than %d bytes in total", r.limits.Manifests))
 	}

@@ -46,12 +46,14 @@ func concat(e *evaluator, args fileNode, s scope) value {
 	}
 	b := builder{e: e, at: args}
 	for i, part := range parts {
+		// The space depends on all parts so far: a key can be made of several parts.
 		line := b.lastLine()
 		if part.evaluated && !e.options.StrictConcat && keyAtEnd.MatchString(strings.TrimRight(line, " ")) {
 			if !strings.HasSuffix(line, " ") && !strings.HasPrefix(part.text, " ") && !strings.HasPrefix(part.text, "\n") {
 				b.add(" ", false)
 			}
 			if endsLine := i+1 == len(parts) || strings.HasPrefix(parts[i+1].text, "\n"); endsLine && part.fromInput && !staysText(part.text) {
+				// The author wrote an input of type string, and YAML would read another type.
 				part.text = strconv.Quote(part.text)
 			}
 		}

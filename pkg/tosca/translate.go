@@ -51,6 +51,7 @@ func ReadInputs(ctx context.Context, source Source, given map[string]Input) (rea
 		types.readAllTypes()
 		m := newModel(types)
 		m.readInputs()
+		// Only errors in the given values count here.
 		s.faults.list = nil
 		m.giveInputs(given)
 		read = m.givenInputs()
@@ -75,8 +76,10 @@ func run(s *session, source Source, inputs map[string]Input) (Result, error) {
 	m.readInputs()
 	m.giveInputs(inputs)
 	e := &evaluator{navigator: &navigator{m}, sources: sources, values: map[property]value{}}
+	// The types must be known before the inputs are evaluated: the default of an input can refer to nodes.
 	m.checkTopology()
 	e.resolveInputs()
+	// Without valid definitions, the evaluation would report errors that only follow from them.
 	if !s.faults.empty() && !s.lenient {
 		return Result{}, s.faults.err()
 	}

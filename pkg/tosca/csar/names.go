@@ -50,6 +50,7 @@ func (n *names) add(raw string, isDir bool) (string, *Error) {
 	if !secure(name) {
 		return "", fault(InsecurePath, "the entry %s has an insecure path: it must be relative, with / between names, and without ..", quote(raw))
 	}
+	// Two names that differ only in case are one file on some systems.
 	key := strings.ToLower(name)
 	first, twice := n.folded[key]
 	sameFolder := isDir && n.folders[key] && first == name

@@ -95,6 +95,7 @@ func readTar(ctx context.Context, data []byte, size int, limits Limits) (map[str
 		if fault := limits.admitSum(sum, size); fault != nil {
 			return nil, fault
 		}
+		// The reader is at the beginning of the content, which is contiguous, because sparse files are rejected.
 		begin := len(data) - at.Len()
 		if header.Size > int64(at.Len()) {
 			return nil, notAll(name)

@@ -69,6 +69,7 @@ func admitZip(name string, entry *zip.File, limits Limits) *Error {
 		return fault(InvalidArchive, "the entry %s is encrypted", quote(name))
 	case entry.Method != zip.Store && entry.Method != zip.Deflate:
 		return fault(InvalidArchive, "the entry %s has an unsupported compression: use deflate", quote(name))
+	// The conversion to int64 below would overflow for larger sizes.
 	case entry.UncompressedSize64 > uint64(limits.File):
 		return limits.admit(name, int64(limits.File)+1)
 	case entry.UncompressedSize64 > ratioMatters && entry.UncompressedSize64/uint64(limits.Ratio) > entry.CompressedSize64:
