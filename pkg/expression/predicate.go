@@ -85,8 +85,8 @@ func namesOf(env *cel.Env, parsed *cel.Ast) (variables []cel.EnvOption, call str
 // costs adds the lengths of strings to the cost of functions that CEL counts as one step.
 type costs struct{}
 
-// CallCost implements the cost estimator of CEL. nil stands for the default cost. The unit is ten bytes, as for other
-// functions on strings.
+// CallCost implements the cost estimator of CEL. It returns nil for the default cost. The unit is ten bytes, as for
+// other functions on strings.
 func (costs) CallCost(function, _ string, args []ref.Val, result ref.Val) *uint64 {
 	switch function {
 	case "charAt", "lowerAscii", "upperAscii", "split", "substring", "trim", "reverse", "strings.quote", "base64.encode", "base64.decode":

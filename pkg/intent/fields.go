@@ -69,7 +69,7 @@ func ruleWarnings(in Input, entry *observer.Schema, object manifest.Object) []st
 			maskRule(rule)
 		}
 		var held v1alpha1.HeldField
-		_ = json.Unmarshal(manifest.EncodeRaw(rule).Raw, &held) // the names and types are those of the item
+		_ = json.Unmarshal(manifest.EncodeRaw(rule).Raw, &held) // the item has the same names and types
 		item.Hold = append(item.Hold, held)
 	}
 	return []string{fmt.Sprintf("observerSchema[%d] (%s %s): rules in a schema are read for one more version: remove them, and add to spec.fields: %s",

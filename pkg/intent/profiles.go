@@ -185,7 +185,7 @@ func (p *profiler) pathsFor(object manifest.Object) (paths []observer.ProfilePat
 			if !rule.isFor(object.ID.GroupKind()) || rule.autoscaled && !autoscaled {
 				continue
 			}
-			// The input of CEL is made only if a rule needs it, and once for all rules.
+			// The input of CEL is made only if a rule needs it, and only once.
 			if around == nil && rule.match != "" {
 				around = matched(object)
 			}

@@ -48,8 +48,8 @@ func UnknownFields(objects []manifest.Object, entries []*observer.Schema, known 
 		if m.kind == nil {
 			continue
 		}
-		// there has the live values for the field at hand: for a field of a list element, those of all live elements,
-		// because elements cannot be paired here.
+		// there has the live values of the field: for a field of a list element, those of all live elements, because
+		// elements cannot be paired here.
 		var there []any
 		if object := live[o.ID]; object != nil {
 			there = []any{object}

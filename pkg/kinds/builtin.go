@@ -16,8 +16,8 @@ const objectMeta = "meta.v1.ObjectMeta"
 //go:embed builtin.json
 var builtinJSON []byte
 
-// table is the content of builtin.json, as tools/listtypes writes it. Type names are those of the Go packages, such
-// as core.v1.PodSpec.
+// table is the content of builtin.json, as tools/listtypes writes it. Type names are derived from the Go packages,
+// such as core.v1.PodSpec.
 type table struct {
 	// Kinds maps "GROUP/VERSION KIND" to the name of a type.
 	Kinds map[string]string `json:"kinds"`

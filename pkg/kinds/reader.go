@@ -66,7 +66,7 @@ func readSchema(root *openAPI, schemas map[string]*openAPI, gvk schema.GroupVers
 // becomes a cycle of nodes.
 type reader struct {
 	schemas map[string]*openAPI
-	// numbers gives each schema object a number, of which the keys of nodes consist.
+	// numbers gives each schema object a number. The keys of nodes consist of these numbers.
 	numbers map[*openAPI]int
 	nodes   map[string]*Node
 }

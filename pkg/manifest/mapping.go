@@ -6,8 +6,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// mapping converts a map with its merge keys. Of duplicate keys, the first value is kept, and each further one is an
-// error.
+// mapping converts a map with its merge keys. If a key occurs several times, the first value is kept, and each
+// further one is an error.
 func (c *converter) mapping(n *yaml.Node) any {
 	if n.Tag != TagMap {
 		c.addError(n, wrongTag(n.Tag).Error())

@@ -74,7 +74,7 @@ func (p *plainJSON) word(word string) bool {
 	return ok
 }
 
-// mapping decodes a map. Of duplicate keys, the last value is kept, as in encoding/json.
+// mapping decodes a map. If a key occurs several times, the last value is kept, as in encoding/json.
 func (p *plainJSON) mapping() (any, bool) {
 	p.deep++
 	defer func() { p.deep-- }()

@@ -205,7 +205,7 @@ func restrict(node *Node, t *kinds.Node, value any) (any, bool) {
 		return kept, learned
 	}
 	if node.Rule != nil {
-		return nil, false // a value that the rule allows is the writer's choice, and is not learned
+		return nil, false // a value that the rule allows is not learned: another client can choose it
 	}
 	return Copy(value), true
 }

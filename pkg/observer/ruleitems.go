@@ -2,7 +2,7 @@ package observer
 
 import "holdfast.dev/holdfast/pkg/kinds"
 
-// RuleItems returns the rules of a schema as items of hold in spec.fields. The keys of elements are those of the
+// RuleItems returns the rules of a schema as items of hold in spec.fields. List elements have the keys of the
 // manifest.
 func (e *schemaTree) RuleItems(t *kinds.Node, content map[string]any) (items []map[string]any) {
 	e.Root.ruleItems(t, nil, content, func(path *Path, parts map[string]any) {

@@ -24,7 +24,7 @@ type namespaceSlots struct {
 	callers int
 }
 
-// NewSlots returns total slots, of which one namespace can use at most each at the same time.
+// NewSlots returns total slots. One namespace can use at most each at the same time.
 func NewSlots(total, each int) *Slots {
 	return &Slots{total: make(chan struct{}, total), each: each, namespaces: map[string]*namespaceSlots{}}
 }

@@ -75,7 +75,7 @@ func translate(ctx context.Context, t *hooks.Translation, imports *resolver) err
 		return err
 	}
 	t.Objects, t.Digest, t.Outputs = result.Objects, result.Digest, map[string]any{}
-	// Nil objects mean that there is no translation, and a template can have none.
+	// With nil objects, the caller would see no translation. A template can have no objects.
 	if t.Objects == nil {
 		t.Objects = []map[string]any{}
 	}

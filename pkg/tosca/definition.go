@@ -68,7 +68,7 @@ type schema struct {
 	at fileNode
 	// typeName is "" if the definition has no type.
 	typeName string
-	// required is true unless the definition says otherwise: a missing value is then an error.
+	// required is true by default: a missing value is then an error.
 	required    bool
 	initial     fileNode // the default
 	fixed       fileNode // a value that cannot be changed, in TOSCA 2.0

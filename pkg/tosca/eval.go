@@ -248,14 +248,14 @@ func (e *navigator) walk(v value, steps []fileNode) value {
 	return v
 }
 
-// notSupported is the evaluation of functions that are known and not supported.
+// notSupported reports a function that is known and not supported.
 func notSupported(e *evaluator, args fileNode, _ scope) value {
 	e.faults.add(args, NotSupported, "the function %s is not supported", strings.TrimPrefix(args.name(), "$"))
 	return unknown
 }
 
-// notAvailable is the evaluation of functions that need a running deployment. In an output, this is no error: the
-// output is Unavailable.
+// notAvailable reports a function that needs a running deployment. In an output, this is no error: the output is
+// Unavailable.
 func notAvailable(e *evaluator, args fileNode, s scope) value {
 	if !s.output {
 		e.faults.add(args, NotAvailable, "needs a running deployment; not available when manifests are rendered")

@@ -187,7 +187,7 @@ func hasKeys(content, keys any, of quantifier) (any, string) {
 }
 
 // combined returns the union of several lists or maps, or their intersection if inEach is set. Lists keep their
-// order, and lose repetitions. Of maps with a common key, the last value counts.
+// order, and lose repetitions. If maps have a common key, the last value counts.
 func combined(args []any, inEach bool) (any, string) {
 	var list []any
 	merged := map[string]any{}

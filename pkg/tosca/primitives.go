@@ -59,7 +59,7 @@ func takesText(name string) bool {
 	}
 }
 
-// isOf reports whether a value has the Go type T.
+// isOf reports whether a value is of the Go type T.
 func isOf[T any](content any) bool {
 	_, ok := content.(T)
 	return ok

@@ -75,7 +75,8 @@ func (n *names) throughFile() *Error {
 	return nil
 }
 
-// secure reports whether a path is relative, has no "..", and means the same on every operating system.
+// secure reports whether a path is relative, does not contain "..", and is interpreted equally by all operating
+// systems.
 func secure(name string) bool {
 	return fs.ValidPath(name) && !strings.ContainsAny(name, "\\\x00") && !driveLetter.MatchString(name)
 }
