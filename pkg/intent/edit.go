@@ -124,7 +124,12 @@ type fieldsEditor struct {
 }
 
 // apply holds or frees a path. It returns a note if the path is already held or free. It compiles the item as it is,
-// without the contradicting parts, and with the path. It takes the smallest of these changes that has an effect.
+// without the contradicting parts (less), and with the path (more), and compares the schemas:
+//
+//	the item as it is equals more   nothing changes, and a note is returned
+//	less differs from more          the path is added
+//	the item differs from less      the contradicting parts are removed, which is enough
+//	otherwise                       nothing changes, and a note is returned
 func (e *fieldsEditor) apply(typed string) (note string, err error) {
 	path, err := observer.ParseFieldPath(typed)
 	if err != nil {

@@ -118,8 +118,8 @@ func keepKeys(n, before *Node, t *kinds.Node, desired, previous any) {
 	}
 }
 
-// Closed returns a copy of the schema in which every map with free keys, and every list to which other clients can
-// add elements, is closed, except for metadata.
+// Closed returns a copy of the schema in which every map with free keys is closed, except for metadata. So is every
+// list to which other clients can add elements.
 func (e *Schema) Closed(t *kinds.Node) *Schema {
 	closed := e.Copy()
 	closeFree(closed.Root, t)

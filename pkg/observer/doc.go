@@ -1,9 +1,11 @@
 // Package observer determines which fields of a resource are held, and their desired values.
 //
 // A Schema is the observer schema of one resource. It is parsed from the user's schema, derived from the manifest, or
-// compiled from spec.fields and HoldProfiles. With it, the package computes the desired state from the manifest and
-// learned values, projects live objects to their observed fields, and matches schema elements with the elements of a
-// live list.
+// compiled from spec.fields and HoldProfiles. The package uses it
+//
+//   - to compute the desired state from the manifest and learned values (Desired, Learn),
+//   - to project live objects to their observed fields (Project),
+//   - to match schema elements with the elements of a live list (List.Pair).
 //
 // The package neither compares nor writes objects: package delta does that. It has no access to a cluster. Its
 // functions never change a manifest or a live object, and retain no state between calls.

@@ -190,7 +190,15 @@ func (n *Node) copy() *Node {
 	return c
 }
 
-// Schema is the observer schema of one resource.
+// Schema is the observer schema of one resource. Its source determines two of its fields:
+//
+//	source                                       Default  Follows
+//	the manifest only (DefaultEntry)             true     false
+//	spec.fields that only free manifest fields   true     true
+//	spec.fields with "*" and further fields      false    true
+//	spec.observerSchema, or hold without "*"     false    false
+//
+// A default schema learns nothing. Only the maxima of lists of the first three can be raised: see RaiseSurplus.
 type Schema struct {
 	// ID of the resource; Namespace is empty in a parsed schema that sets none.
 	ID         manifest.ID

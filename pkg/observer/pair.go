@@ -45,10 +45,17 @@ type Surplus struct {
 	Of int
 }
 
-// Pair finds the live element of every element of the desired list, which contains the manifest's elements
-// first and then learned elements. A schema element beyond the desired list has no known value yet. It
-// takes the first live element that has no partner. It takes none while one of the manifest's elements is
-// missing; own is the number of those.
+// Pair finds the live element of every element of the desired list, which contains the manifest's elements first and
+// then learned elements. The identity of an element depends on the list:
+//
+//	list                                      a live element matches if
+//	list-map keys, of the schema or the kind  its keys are equal, or else only those that the schema observes
+//	set, or ByValue                           its value is equal, or completes the held fields
+//	Aligned, without keys                     it completes the held fields, or is at the position between such elements
+//	other                                     it is at the same position
+//
+// A schema element beyond the desired list has no known value yet. It takes the first live element that has no
+// partner. It takes none while one of the manifest's elements is missing; own is the number of those.
 func (l *List) Pair(t *kinds.Node, desired, live []any, own int) Pairing {
 	p := Pairing{id: l.identifier(t), desired: desired, live: live}
 	taken := make([]bool, len(live))

@@ -11,8 +11,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Equal reports whether two JSON values are equal. It compares numbers as numbers: 1 equals 1.0. A nil
-// value is null. Null and empty values are different. The caller must distinguish missing values from null.
+// Equal reports whether two JSON values are equal. It compares numbers as numbers: 1 equals 1.0. A nil value is null.
+// Null and empty values are different. The caller must distinguish missing values from null.
+//
+// The package has several comparisons, from strict to lenient:
+//
+//	Equal      the same JSON value
+//	Same       Equal, but without the order of sets and of lists with keys
+//	Completes  the live value can be the API server's form: maps can have more fields, and lack empty ones
+//	Covers     Completes, and lists can have more elements
 func Equal(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:

@@ -19,7 +19,8 @@ func quote(name string) string {
 	return strconv.Quote(name)
 }
 
-// value is the result of an expression.
+// value is the result of an expression. Its marks have an order: an unknown value is never checked or rendered, and
+// an unset value is never checked.
 type value struct {
 	// any consists of map[string]any, []any, string, int64, float64, bool and nil. Values share parts, so none of
 	// them may be changed.
