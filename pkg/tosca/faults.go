@@ -5,7 +5,8 @@ import (
 	"slices"
 )
 
-// faults collects the errors of one stage, or of one call of session.collect.
+// faults collects the errors of one stage, or of one call of session.collect. All errors are collected, and the phase
+// decides whether to continue: only a limit ends the translation at once.
 type faults struct {
 	list  []*Error
 	quote bool // files that were fetched

@@ -14,7 +14,8 @@ import (
 	"holdfast.dev/holdfast/pkg/tosca/csar"
 )
 
-// loader reads the files of a translation. It is the only phase that calls the Resolver.
+// loader reads the files of a translation. It is the only phase that calls the Resolver. Each file is read once, and
+// counts toward the limits and the digest once, regardless of the number of references.
 type loader struct {
 	*session
 

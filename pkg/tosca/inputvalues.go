@@ -115,8 +115,9 @@ func (t *model) givenValue(in *input) value {
 	return value{any: content, size: size, unset: content == nil}
 }
 
-// fromText converts a string to the type base. An untyped string is read as YAML. A simple scalar is read without the
-// YAML parser.
+// fromText converts a string to the type base. For a type that takesText accepts, the string is unchanged. Otherwise
+// it is read as YAML, like a value in a template. A simple scalar is read without the YAML parser. The problem never
+// contains the string.
 func fromText(text, base string) (content any, problem string) {
 	if takesText(base) {
 		return text, ""

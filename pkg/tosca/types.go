@@ -8,7 +8,16 @@ import (
 )
 
 // readAllTypes reads and checks the types of every file. It collects the mistakes in the definitions, because it is
-// not known yet which of them a manifest needs.
+// not known yet which of them a manifest needs:
+//
+//	mistake in                                           reported as
+//	a file, an import, an input                          error
+//	a type that a Kubernetes node needs (need)           error
+//	any other type (demoteUnneeded)                      warning
+//	a Kubernetes node (judge)                            error
+//	any other node                                       warning
+//	a default of an input that no manifest needs         warning
+//	an output                                            warning
 func (t *library) readAllTypes() {
 	for _, f := range t.files {
 		t.known(f.root, fileKeys)
