@@ -47,6 +47,7 @@ func Evaluate(text string, self any, object map[string]any, budget *int64) (bool
 
 // compiledRule is a compiled rule or predicate, or the reason why the text is invalid.
 type compiledRule struct {
+	// program is nil if err is set.
 	program cel.Program
 	err     error
 }

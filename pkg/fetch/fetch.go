@@ -44,7 +44,8 @@ type Options struct {
 type Fetcher struct {
 	options  Options
 	prefixes []*url.URL
-	client   *http.Client
+	// client checks addresses and redirects: see control and redirect.
+	client *http.Client
 }
 
 // New returns a Fetcher. It returns an error if a prefix is invalid.
@@ -84,6 +85,7 @@ func (f *Fetcher) redirect(next *http.Request, before []*http.Request) error {
 
 // Page is a fetched document.
 type Page struct {
+	// Data is the body; nil only in a Page that was not fetched.
 	Data []byte
 	// Tag and Modified are the ETag and Last-Modified headers.
 	Tag, Modified string

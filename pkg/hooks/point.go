@@ -9,7 +9,8 @@ import (
 // run.
 type Point[E any] struct {
 	// name is the name of the field in Hooks. It is empty until And sets it.
-	name      string
+	name string
+	// listeners are in the order in which they are called.
 	listeners []listener[E]
 }
 

@@ -110,6 +110,7 @@ func fieldsIn(app *v1alpha1.Application) []*observer.Fields {
 type fieldsEditor struct {
 	in     Input
 	others []manifest.ID
+	// object is the manifest of the resource. For a shared object, it has only the fields to hold.
 	object manifest.Object
 	// written is the schema of the resource in spec.observerSchema; nil if it has none.
 	written *observer.Schema

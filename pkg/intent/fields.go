@@ -24,7 +24,8 @@ type entries struct {
 	assigned []*observer.Schema // for each object
 	// unread has the validation errors that are found without the objects, unfit the others.
 	unread, unfit []error
-	warnings      []string
+	// warnings are complete messages for the condition Rendered.
+	warnings []string
 	// unsupported is the Problem of a HoldProfile that this version does not understand.
 	unsupported *Problem
 }

@@ -19,9 +19,11 @@ type Input struct {
 	Kinds Kinds
 	// Source has the manifests that spec.tosca or spec.csar was translated into; nil for an Application without a
 	// template, or if nothing here can translate it.
-	Source   *Source
+	Source *Source
+	// Profiles are the HoldProfiles of the cluster; empty without a cluster.
 	Profiles Profiles
-	Hooks    *hooks.Hooks
+	// Render needs Hooks, and other functions ignore them. Package plan adds its own listeners.
+	Hooks *hooks.Hooks
 }
 
 // Kinds is a source of scopes and typed schemas of kinds: the built-in table, or an API server.

@@ -39,8 +39,9 @@ type profileRule struct {
 	// match is a CEL rule over the manifest; "" matches every object.
 	match      string
 	autoscaled bool // the rule applies only to objects that an autoscaler targets
-	paths      []observer.ProfilePath
-	places     []string // of the paths in the rule, for messages
+	// paths are the valid paths of hold, and then those of free.
+	paths  []observer.ProfilePath
+	places []string // of the paths in the rule, for messages
 }
 
 // autoscalerKind is the kind of the autoscalers, which write replicas.

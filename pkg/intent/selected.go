@@ -157,7 +157,8 @@ func mergeSelections(id manifest.ID, live map[string]any, by []Selection, known 
 
 // union merges parts of one object. Fields that both parts set are overlaps. kind is the type of the object, or nil.
 type union struct {
-	kind     *kinds.Node
+	kind *kinds.Node
+	// overlaps are the paths of fields that both parts set.
 	overlaps []string
 }
 

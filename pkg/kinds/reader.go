@@ -68,7 +68,8 @@ type reader struct {
 	schemas map[string]*openAPI
 	// numbers gives each schema object a number. The keys of nodes consist of these numbers.
 	numbers map[*openAPI]int
-	nodes   map[string]*Node
+	// nodes has the nodes by the keys of their combinations.
+	nodes map[string]*Node
 }
 
 // node returns the node for a value that all the schema objects describe. It returns nil if they define

@@ -67,7 +67,8 @@ func parseJSON(text []byte) ([]*yaml.Node, *Error) {
 type jsonParser struct {
 	tokens *json.Decoder
 	// at is the position of the token that is being read.
-	at    *cursor
+	at *cursor
+	// roots are the documents so far.
 	roots []*yaml.Node
 	// open is the stack of the maps and lists that are not closed yet.
 	open []*yaml.Node

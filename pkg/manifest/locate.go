@@ -8,7 +8,8 @@ import (
 // cursor converts byte offsets to lines and columns. Both start at 1, and columns count characters. Offsets
 // must not decrease, so that the text is scanned only once.
 type cursor struct {
-	text   []byte
+	text []byte
+	// offset is in bytes, from the start of the text.
 	offset int
 	line   int
 	column int

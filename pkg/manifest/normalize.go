@@ -98,7 +98,8 @@ type findings struct {
 	field    Path
 	position int
 	// id is zero until its fields have been validated.
-	id       ID
+	id ID
+	// warnings and faults can be in any order: some are found in maps. sortedFaults sorts the faults.
 	warnings []*ValidationError
 	faults   []*ValidationError
 }

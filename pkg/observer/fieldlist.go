@@ -59,6 +59,7 @@ func (f *Fields) Fault(list string, item int, format string, args ...any) *Field
 // ProfilePath is a path of a HoldProfile that applies to a resource.
 // Source: docs/profiles.md.
 type ProfilePath struct {
+	// Path is valid for every resource: see CheckProfilePath.
 	Path *FieldPath
 	// Free is true if the profile releases the field, and false if it holds it.
 	Free bool

@@ -95,7 +95,8 @@ func (r *Rule) besideKeys() string {
 type ruledField struct {
 	by   fieldRule
 	rule *Rule
-	p    cursor
+	// p is the position of the field in the manifest.
+	p cursor
 }
 
 // endRuled applies the rule, type, or closed keys, at the field that the path matches.

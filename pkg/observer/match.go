@@ -84,7 +84,8 @@ func (e *Schema) matches(objects []manifest.Object) []int {
 type checker struct {
 	position int
 	name     string
-	faults   []error
+	// faults are *ValidationErrors.
+	faults []error
 	// manifest evaluates the CEL rules against the manifest's values.
 	manifest *RuleContext
 }

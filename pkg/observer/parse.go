@@ -103,7 +103,8 @@ type parser struct {
 	position int
 	name     string
 	secret   bool // an invalid value can be a secret
-	faults   []error
+	// faults are *ValidationErrors, also in AddRule, which converts them.
+	faults []error
 	// freed lists the fields whose leaf is FreeText.
 	freed []*Path
 }

@@ -13,6 +13,7 @@ import (
 //
 // Paths share their prefixes. They are rendered only on demand, because most of them are never printed.
 type Path struct {
+	// parent is nil for a field of the root.
 	parent *Path
 	field  string // set for a map key
 	label  string // set for a list element, with its brackets

@@ -8,7 +8,7 @@
 // not be compared before it is reused, two Applications never share a slice, and a slice whose data do not match its
 // name is detected.
 //
-// Slices contain manifests, schemas, the record in the status, or older history, as compressed JSON. Values
-// of Secrets are not moved to them. A missing slice is an error, and never an empty list: otherwise, the objects in it would
-// be deleted.
+// Slices contain manifests, schemas, the record in the status, or older history, as compressed JSON. Values of
+// Secrets are not moved to them. A missing slice is an error, and never an empty list: otherwise, the objects in it
+// would be deleted.
 package slice

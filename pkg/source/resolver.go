@@ -18,6 +18,7 @@ type resolver struct {
 	// Problem.
 	failed, local bool
 
+	// namespace is the one of the Application, whose slots the translation uses.
 	namespace string
 	// release releases the slot of the translation.
 	release func()

@@ -13,14 +13,16 @@ type Slots struct {
 	each  int
 
 	// mu guards namespaces, and the number of callers of each.
-	mu         sync.Mutex
+	mu sync.Mutex
+	// namespaces has only the namespaces with callers, so it does not grow.
 	namespaces map[string]*namespaceSlots
 }
 
 // namespaceSlots are the slots of a namespace, and how many callers use or wait for them. They are dropped when
 // callers is 0.
 type namespaceSlots struct {
-	taken   chan struct{}
+	taken chan struct{}
+	// callers counts the callers between enter and leave.
 	callers int
 }
 

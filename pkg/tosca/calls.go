@@ -29,6 +29,7 @@ func isFunction(name string) bool { return since[name] == 1 }
 // call is a function and its arguments.
 type call struct {
 	name string
+	// args is the value of the only key of the call, with the key as its name.
 	args fileNode
 }
 

@@ -25,6 +25,7 @@ func (s *schema) hasFields() bool {
 type completer struct {
 	*library
 
+	// at is the position for an error about the size.
 	at fileNode
 
 	// size is the size of the value with the defaults that have been added.

@@ -7,6 +7,7 @@ import (
 
 // basis is the type that the values of a schema are finally made of.
 type basis struct {
+	// name is a key of primitives, or the name of a data type with properties. It is "" for an unknown type.
 	name  string
 	scale *scale // nil if it is not a number with a unit
 }
@@ -24,13 +25,15 @@ type constraint struct {
 type file struct {
 	// name is the name of the file in messages.
 	name string
-	at   location
+	// at is the address of the file. Its references are relative to it.
+	at location
 	// sealed files are not quoted in messages, because they were fetched or are sensitive.
 	sealed bool
 	// depth is the number of imports between the entry template and the file.
 	depth int
 	// root is absent if the file could not be parsed.
-	root    fileNode
+	root fileNode
+	// version is the grammar of the file; the zero value after an error.
 	version version
 	// imports are the imported files that are read, in order. Their types can be used in this file.
 	imports []edge
@@ -46,6 +49,7 @@ type file struct {
 
 // edge is an import of a file, with the namespace that the importing file gives to its types.
 type edge struct {
+	// prefix is the namespace; "" if the types are used by their own names.
 	prefix string
 	file   *file
 }
@@ -69,9 +73,10 @@ type schema struct {
 	// typeName is "" if the definition has no type.
 	typeName string
 	// required is true by default: a missing value is then an error.
-	required    bool
-	initial     fileNode // the default
-	fixed       fileNode // a value that cannot be changed, in TOSCA 2.0
+	required bool
+	initial  fileNode // the default
+	fixed    fileNode // a value that cannot be changed, in TOSCA 2.0
+	// constraints include the inherited ones, after refining.
 	constraints []constraint
 	// entry and key are the schemas of the entries and keys of a list or map; nil if they can have any type.
 	entry, key *schema
@@ -146,6 +151,8 @@ const (
 // definition is a type as a file declares it.
 type definition struct {
 	name string
+	// kind is the section in which the type belongs, which can differ from the one where it is declared: see
+	// meantKind.
 	kind kind
 	at   fileNode
 	// parent is the name in derived_from; "" for a root type.

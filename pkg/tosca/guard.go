@@ -46,6 +46,7 @@ type extent struct{ nodes, depth int }
 // guard walks through one file, and follows no alias: it adds the measured size of the anchor instead. So the walk
 // takes linear time.
 type guard struct {
+	// t has the limits and the number of nodes so far, which all files of the translation share.
 	t    *session
 	f    *file
 	done map[*yaml.Node]extent // of anchors

@@ -26,9 +26,10 @@ type loader struct {
 	loaded      map[string]*file // by location
 	files       []*file          // in the order they were read
 	imported    int              // bytes
-	digest      hash.Hash
-	contents    map[string]content // by location
-	archived    map[string]string  // where the archive has profiles
+	// digest covers the source and all files that were read, in order.
+	digest   hash.Hash
+	contents map[string]content // by location
+	archived map[string]string  // where the archive has profiles
 }
 
 func newLoader(s *session) *loader {
@@ -336,7 +337,8 @@ func (t *loader) fetch(ctx context.Context, p fileNode, to location, optional bo
 
 // content is a file, or the reason why it cannot be read.
 type content struct {
-	data    []byte
+	data []byte
+	// code and problem are "" if the file could be read.
 	code    Code
 	problem string
 }

@@ -22,6 +22,7 @@ type limits struct {
 	// Pattern is the maximum length of the pattern of a constraint.
 	Pattern int
 
+	// Archive limits an archive before any of its files is read.
 	Archive csar.Limits
 }
 

@@ -11,6 +11,7 @@ import (
 // trail is the path of a value, from its end to the root. Strings are made of it only for messages. The nil trail is
 // the root.
 type trail struct {
+	// up is the path of the parent; nil at the root.
 	up    *trail
 	key   string
 	index int // if key is empty
@@ -36,6 +37,7 @@ func (p *trail) String() string {
 
 // fileNode is a value of a file, with its position. The zero value is absent, and so is its every child.
 type fileNode struct {
+	// file contains the value. It decides whether messages can quote it.
 	file *file
 	// at is the node at whose position messages point: the key, or the list element.
 	at *yaml.Node

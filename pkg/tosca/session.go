@@ -23,9 +23,12 @@ type session struct {
 	limits  limits
 	// lenient is set by Validate: missing inputs are no errors.
 	lenient bool
-	name    string
+	// name is the name of the source, for errors without a position.
+	name string
 
-	faults   faults
+	// faults has the errors of the current stage.
+	faults faults
+	// warnings can be unsorted and repeated: see sortedWarnings.
 	warnings []Warning
 
 	// nodes counts the YAML values in all files.

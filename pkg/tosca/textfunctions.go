@@ -207,7 +207,8 @@ func (e *evaluator) textOf(p fileNode, s scope) (textPart, bool) {
 
 // builder joins parts within the limits. The result is secret if one of the parts is.
 type builder struct {
-	e      *evaluator
+	e *evaluator
+	// at is the call, for errors.
 	at     fileNode
 	text   strings.Builder
 	secret bool
