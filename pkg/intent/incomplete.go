@@ -45,6 +45,9 @@ func IncompleteProblem(app *v1alpha1.Application) *Problem {
 func SliceProblem(app *v1alpha1.Application, cause *slice.Unavailable) *Problem {
 	problem := &Problem{Reason: v1alpha1.ReasonSliceUnavailable, Message: cause.Error() + ": until it exists, nothing is created, corrected or deleted"}
 	switch {
+	case cause.TooLong:
+		problem.Message = cause.Error() + ": nothing is created, corrected or deleted"
+		problem.Remedy = v1alpha1.Remedy{Text: "Submit the Application again"}
 	case len(app.Status.RecordSlices) > 0:
 		problem.Remedy = v1alpha1.Remedy{
 			Text: "It contains the inventory: restore it from a backup, or continue without it (values are learned again, and objects that left the manifests are kept)",

@@ -85,6 +85,7 @@ func joinList(application string, list []runtime.RawExtension, get Get) ([]runti
 		return list, nil
 	}
 	var whole []runtime.RawExtension
+	left := v1alpha1.MaxRead
 	for _, item := range list {
 		names := elementSlices(item.Raw)
 		if len(names) == 0 {
@@ -98,6 +99,9 @@ func joinList(application string, list []runtime.RawExtension, get Get) ([]runti
 		var items []runtime.RawExtension
 		if err := v1alpha1.Unpack(data, &items); err != nil {
 			return list, fmt.Errorf("the ApplicationSlices from %s on: %w", names[0], err)
+		}
+		if left -= sizeOf(items); left < 0 {
+			return list, &Unavailable{Name: names[0], TooLong: true}
 		}
 		whole = append(whole, items...)
 	}

@@ -45,10 +45,15 @@ type Unavailable struct {
 	Name string
 	// Wrong is true if the slice exists and its data do not match its name.
 	Wrong bool
+	// TooLong is true if the list of slices, up to this one, exceeds the limit.
+	TooLong bool
 }
 
 // Error returns the reason. intent.SliceProblem adds the remedy.
 func (u *Unavailable) Error() string {
+	if u.TooLong {
+		return fmt.Sprintf("the ApplicationSlices up to %s have more than %d MiB", u.Name, v1alpha1.MaxUnpacked>>20)
+	}
 	if u.Wrong {
 		return fmt.Sprintf("the data of the ApplicationSlice %s does not match its name", u.Name)
 	}
@@ -60,7 +65,7 @@ func (u *Unavailable) Error() string {
 type Get func(name string) (data []byte, err error)
 
 // joinData returns the concatenated data of slices. It returns the first error of get, or an *Unavailable for data
-// that do not match their name.
+// that do not match their name, or that exceed MaxUnpacked: anyone can repeat a name.
 func joinData(application string, names []string, get Get) (data []byte, err error) {
 	for _, name := range names {
 		part, err := get(name)
@@ -69,6 +74,9 @@ func joinData(application string, names []string, get Get) (data []byte, err err
 		}
 		if Name(application, part) != name {
 			return nil, &Unavailable{Name: name, Wrong: true}
+		}
+		if len(data)+len(part) > v1alpha1.MaxUnpacked {
+			return nil, &Unavailable{Name: name, TooLong: true}
 		}
 		data = append(data, part...)
 	}

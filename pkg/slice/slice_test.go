@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"math/rand/v2"
 	"testing"
 
@@ -133,6 +134,38 @@ func TestJoinKeepsUnavailableSlices(t *testing.T) {
 			assert.Equal(t, []string{name}, whole.Status.RecordSlices)
 			assert.True(t, slice.InSpec(&whole.Spec))
 		})
+	}
+}
+
+// A short list of names can refer to much more than an Application can have.
+func TestJoinIsBounded(t *testing.T) {
+	_, parts, err := slice.SplitSpec("default", "shop", map[string]any{"manifest": []any{object("ConfigMap", "a", strings.Repeat("a", 60<<20))}}, 0)
+	require.NoError(t, err)
+	large := make([]byte, 1<<20)
+	slices, name := stored{slice.Name("shop", large): large}, slice.Name("shop", large)
+	slices.put(parts)
+	read := 0
+	get := func(name string) ([]byte, error) { read++; return slices.get(name) }
+	for text, row := range map[string]struct {
+		manifest, record []string
+		most             int
+	}{
+		"one list":   {[]string{strings.Repeat(name+" ", 1000)}, nil, 65},
+		"two lists":  {[]string{parts[0].Name, parts[0].Name, parts[0].Name}, nil, 2},
+		"the record": {nil, strings.Fields(strings.Repeat(name+" ", 1000)), 65},
+	} {
+		app := &v1alpha1.Application{}
+		app.Name, app.Status.RecordSlices = "shop", row.record
+		for _, names := range row.manifest {
+			raw, err := json.Marshal(map[string]any{"slices": strings.Fields(names)})
+			require.NoError(t, err)
+			app.Spec.Manifest = append(app.Spec.Manifest, runtime.RawExtension{Raw: raw})
+		}
+		read = 0
+		whole, err := slice.Join(app, get)
+		require.ErrorContains(t, err, "more than 64 MiB", text)
+		assert.LessOrEqual(t, read, row.most, text)
+		assert.Equal(t, app.Spec.Manifest, whole.Spec.Manifest, text)
 	}
 }
 

@@ -22,8 +22,8 @@ const MaxApplicationBytes = 1536*1024 - 128*1024
 // it, because readers read little more.
 const MaxUnpacked = 64 << 20
 
-// maxRead is the number of bytes to unpack at most: manifests, schemas and the JSON around them.
-const maxRead = MaxUnpacked + 8<<20
+// MaxRead is the number of bytes to unpack at most: manifests, schemas and the JSON around them.
+const MaxRead = MaxUnpacked + 8<<20
 
 // WholeStatus is a status that is marshaled with its manifests and schemas uncompressed, at any size.
 //
@@ -122,8 +122,8 @@ func (p compressedFields) unpackInto(s *WholeStatus) error {
 			p.LastObservedManifest[i].Raw = expandedState(p.LastObservedManifest[i].Raw, desired)
 			n += len(p.LastObservedManifest[i].Raw)
 		}
-		if n > maxRead {
-			return fmt.Errorf("reading a record: it has more than %d MiB", maxRead>>20)
+		if n > MaxRead {
+			return fmt.Errorf("reading a record: it has more than %d MiB", MaxRead>>20)
 		}
 	}
 	s.MangledObserverSchema, s.LastAppliedManifest, s.LastObservedManifest = p.MangledObserverSchema, p.LastAppliedManifest, p.LastObservedManifest
@@ -138,9 +138,9 @@ func pack(all any) ([]byte, error) {
 	return compress.Encode(raw), nil
 }
 
-// Unpack reads compressed JSON. It returns an error if the JSON exceeds maxRead.
+// Unpack reads compressed JSON. It returns an error if the JSON exceeds MaxRead.
 func Unpack(record []byte, into any) error {
-	raw, err := compress.Decode(record, maxRead)
+	raw, err := compress.Decode(record, MaxRead)
 	if err == nil {
 		err = json.Unmarshal(raw, into)
 	}
