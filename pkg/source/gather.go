@@ -116,8 +116,10 @@ func (m *Material) find(ctx context.Context, reader Reader, fetcher Fetcher, bef
 		return m.fetch(ctx, fetcher, csar.URL, csar.SHA256, before)
 	case csar.ConfigMapRef != nil:
 		return m.readKey(ctx, reader, "ConfigMap", *csar.ConfigMapRef)
-	default:
+	case csar.SecretRef != nil:
 		return m.readKey(ctx, reader, "Secret", *csar.SecretRef)
+	default: // only from a file: an API server rejects it
+		return &plan.Problem{Reason: v1alpha1.ReasonTranslationFailed, Message: "it must have one of url, configMapRef and secretRef"}
 	}
 }
 

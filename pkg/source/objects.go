@@ -61,10 +61,13 @@ func objectStamp(object map[string]any, name string) string {
 func (m *Material) readInputs(ctx context.Context, reader Reader) *plan.Problem {
 	t := translationOf(m.Application)
 	m.Inputs = map[string]hooks.Input{}
-	for _, from := range t.InputsFrom {
+	for i, from := range t.InputsFrom {
 		kind, ref := "ConfigMap", from.ConfigMapRef
 		if from.SecretRef != nil {
 			kind, ref = secretKind, from.SecretRef
+		}
+		if ref == nil { // only from a file: an API server rejects it
+			return &plan.Problem{Reason: v1alpha1.ReasonTranslationFailed, Message: fmt.Sprintf("inputsFrom[%d] must have configMapRef or secretRef", i)}
 		}
 		object, problem := reader.Read(ctx, kind, ref.Name)
 		if problem != nil {

@@ -197,6 +197,8 @@ func TestGatherAndTranslateProblems(t *testing.T) {
 		{name: "a URL that is not allowed", spec: `tosca: {url: "https://example.com/refused.yaml?token=hunter2"}`, reason: "SourceNotAllowed", stalled: true, message: "https://example.com/refused.yaml is not fetched: no --allow-url-prefix"},
 		{name: "another digest", spec: `tosca: {url: "https://example.com/wrong.yaml", sha256: aaaa}`, reason: "FetchFailed", message: "and not aaaa"},
 		{name: "a fetched template with a mistake is not quoted", spec: `tosca: {url: "https://example.com/wrong.yaml"}`, reason: "TranslationFailed", stalled: true, message: "https://example.com/wrong.yaml:1:1: the version of TOSCA is not known"},
+		{name: "an archive from nowhere", spec: `csar: {}`, reason: "TranslationFailed", stalled: true, message: "must have one of url, configMapRef and secretRef"},
+		{name: "inputs from nowhere", spec: `tosca: {template: "", inputsFrom: [{}]}`, reason: "TranslationFailed", stalled: true, message: "inputsFrom[0] must have configMapRef or secretRef"},
 		{name: "no ConfigMap", spec: `csar: {configMapRef: {name: nowhere, key: archive}}`, reason: "FetchFailed", message: "ConfigMap nowhere is not there"},
 		{name: "no key", spec: `csar: {configMapRef: {name: text, key: archive}}`, reason: "FetchFailed", message: "ConfigMap text, key archive: the key does not exist"},
 		{name: "no key of a Secret", spec: `csar: {secretRef: {name: broken, key: nothing}}`, reason: "FetchFailed", message: "Secret broken, key nothing: the key does not exist"},
