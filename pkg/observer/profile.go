@@ -86,17 +86,20 @@ func (e *schemaSource) Profiles() (names []string) {
 // CheckProfilePath returns an error for a path that is invalid for every resource.
 func (p *FieldPath) CheckProfilePath() error {
 	var path *Path
-	switch name := p.steps[0].name; {
+	root := p.steps[0]
+	switch name := root.key(); {
 	case p.isAll():
 		return errors.New("* matches the entire manifest: write single fields")
+	case root.isPattern() && (root.matches("metadata") || root.matches("status")):
+		return fmt.Errorf("%s matches metadata or status: write single fields", root)
 	case identifies(path, name):
 		return fmt.Errorf("%s identifies a resource, and can be neither held nor free", name)
 	case isStatus(name):
 		return fmt.Errorf("%s is report-only, and never written", name)
 	case name == "metadata" && len(p.steps) == 1:
 		return errors.New("metadata cannot be used as one field: write fields below it, such as metadata.annotations[example.com/*]")
-	case name == "metadata" && identifies(path.Field(name), p.steps[1].name):
-		return fmt.Errorf("metadata.%s identifies a resource or is set by the API server, and can be neither held nor free", p.steps[1].name)
+	case name == "metadata" && identifies(path.Field(name), p.steps[1].key()):
+		return fmt.Errorf("metadata.%s identifies a resource or is set by the API server, and can be neither held nor free", p.steps[1].key())
 	}
 	return nil
 }
