@@ -43,7 +43,7 @@ func (p *parser) length(path *Path, m map[string]any, name string) int {
 	}
 	n, ok := integer(v)
 	if !ok || n < 0 || n > 1<<31-1 {
-		p.fault(path.Field(name), "must be an integer, 0 or more, not %s", describe(v))
+		p.fault(path.Field(name), "must be an integer, 0 or more, not %s", p.describe(v))
 		return 0
 	}
 	return int(n)

@@ -1,6 +1,7 @@
 package observer_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -173,11 +174,30 @@ func TestParsedValues(t *testing.T) {
 }
 
 func TestAValueOfASecretIsNotRepeatedInAFault(t *testing.T) {
-	_, err := observer.ParseAll([]map[string]any{{
-		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "keys"},
-		"stringData": map[string]any{"password": "hunter2"},
-	}})
-	require.Error(t, err)
-	assert.NotContains(t, err.Error(), "hunter2")
-	assert.Contains(t, err.Error(), "stringData.password: must be \"observed\"")
+	for text, want := range map[string]string{
+		"stringData: {password: hunter2}":                                                     `stringData.password: must be "observed"`,
+		"data: {observer_schema_keys: hunter2}":                                               "must be a map with the lists hold and free",
+		"data: {observer_schema_keys: {hold: 7}}":                                             "must be a list of 1 to 100 keys",
+		"x: [{observer_schema_list_min_length: hunter2, observer_schema_list_max_length: 0}]": "must be an integer, 0 or more",
+	} {
+		_, err := parseYAML(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: keys}\n"+text)
+		require.Error(t, err, text)
+		assert.NotContains(t, err.Error(), "hunter2")
+		assert.Contains(t, err.Error(), want)
+	}
+}
+
+// The keys that the API server has added to a closed map have no limit, because the record must be readable.
+func TestKeptKeysHaveNoLimit(t *testing.T) {
+	kept := make([]any, 300)
+	for i := range kept {
+		kept[i] = fmt.Sprint(strings.Repeat("k", 400), i)
+	}
+	raw := map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "c"},
+		"data": map[string]any{"observer_schema_keys": map[string]any{"hold": []any{"*"}, "kept": kept}},
+	}
+	entries, err := observer.ParseAll([]map[string]any{raw})
+	require.NoError(t, err)
+	assert.Equal(t, raw, entries[0].Raw())
 }

@@ -28,7 +28,7 @@ func noKeysFor(path *Path) string {
 func (p *parser) keyLists(path *Path, raw any) *Keys {
 	m, ok := raw.(map[string]any)
 	if !ok || len(m) == 0 {
-		p.fault(path, "must be a map with the lists hold and free, not %s", describe(raw))
+		p.fault(path, "must be a map with the lists hold and free, not %s", p.describe(raw))
 		return nil
 	}
 	k, before := &Keys{}, len(p.faults)
@@ -39,7 +39,7 @@ func (p *parser) keyLists(path *Path, raw any) *Keys {
 		case "free":
 			k.Free = p.keyPatterns(path.Field(name), m[name])
 		case "kept":
-			k.Kept = p.keyPatterns(path.Field(name), m[name])
+			k.Kept = p.keptKeys(path.Field(name), m[name])
 		default:
 			p.fault(path.Field(name), "must be one of hold, free and kept")
 		}
@@ -70,4 +70,19 @@ func (p *parser) keyPatterns(path *Path, raw any) []string {
 		patterns = append(patterns, text)
 	}
 	return patterns
+}
+
+// keptKeys reads the keys of a recorded schema that the API server has added. They have no limit: the controller
+// cannot choose their number, and without them the recorded schema would be lost.
+func (p *parser) keptKeys(path *Path, raw any) (keys []string) {
+	l, ok := raw.([]any)
+	for _, v := range l {
+		text, isText := v.(string)
+		keys, ok = append(keys, text), ok && isText
+	}
+	if !ok || len(keys) == 0 {
+		p.fault(path, "must be a list of keys")
+		return nil
+	}
+	return keys
 }
