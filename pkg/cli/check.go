@@ -151,7 +151,10 @@ func (o checkOptions) rights(ctx context.Context, c *connection.Cluster) ([]righ
 		if err == nil {
 			err = files.NotDecided(d)
 		}
-		return []rights{rightsOf(ctx, c, d)}, err
+		if err != nil {
+			return nil, err
+		}
+		return []rights{rightsOf(ctx, c, d)}, nil
 	}
 	namespace := cmp.Or(*o.connection.Namespace, metav1.NamespaceDefault)
 	if c != nil {
