@@ -166,7 +166,8 @@ func listsText(lists []connection.ListEdit) (string, error) {
 }
 
 // withValues returns manifests in which that of the object has the live values at the paths. A field that must be
-// absent gets no value.
+// absent gets no value, and a field of the API server or of kubectl neither: the copy in kubectl's annotation has the
+// values of a Secret.
 func (o objectOptions) withValues(manifests []runtime.RawExtension, object connection.LiveObject, namespace string) (changed []runtime.RawExtension, is bool, err error) {
 	list := listOf(manifests)
 	at := files.Position(list, object.ID, namespace)
@@ -175,7 +176,8 @@ func (o objectOptions) withValues(manifests []runtime.RawExtension, object conne
 	}
 	content, _ := list[at].(map[string]any)
 	before := observer.CopyMap(content)
-	err = files.LiveValues(content, object.Object, object.ID, observer.Context{Shared: true, Type: object.Mapping.Type}, o.paths, o.rule.Mode == v1alpha1.HeldMode(observer.ModeAbsent))
+	live := manifest.WithoutServerFields(object.Object)
+	err = files.LiveValues(content, live, object.ID, observer.Context{Shared: true, Type: object.Mapping.Type}, o.paths, o.rule.Mode == v1alpha1.HeldMode(observer.ModeAbsent))
 	if err != nil || observer.Equal(before, content) {
 		return manifests, false, err
 	}
