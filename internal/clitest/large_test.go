@@ -68,6 +68,7 @@ func TestLargeApplicationLooksLikeOne(t *testing.T) {
 	assert.Contains(t, ok("status", "shop"), "151")
 	assert.Contains(t, ok("explain", "shop", "cm/config-7", "data.key"), "held")
 	assert.Contains(t, ok("submit", "shop", "-f", file), "unchanged")
+	assert.Contains(t, ok("hold", "configmap/config-7", "data.key"), "data.key is already held")
 
 	// Export for Git, and apply again.
 	git := filepath.Join(dir, "git.yaml")

@@ -2,6 +2,7 @@ package connection
 
 import (
 	"context"
+	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,8 +13,7 @@ import (
 )
 
 // ApplicationsWith returns the names of the Applications in the namespace of c that have an object in
-// their manifests or in their inventory. It does not read slices, so it does not find manifests that are
-// stored in them.
+// their manifests or in their inventory, also if these are in slices.
 func (c *Cluster) ApplicationsWith(ctx context.Context, id manifest.ID) (names []string, err error) {
 	list, err := c.Own.Resource(Applications).Namespace(c.Namespace).List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) {
@@ -24,6 +24,9 @@ func (c *Cluster) ApplicationsWith(ctx context.Context, id manifest.ID) (names [
 	}
 	for i := range list.Items {
 		app := &list.Items[i]
+		if err := c.JoinObject(ctx, app); err != nil {
+			return nil, fmt.Errorf("Application %s/%s: %w", c.Namespace, app.GetName(), err)
+		}
 		manifests, _, _ := unstructured.NestedSlice(app.Object, "spec", "manifest")
 		resources, _, _ := unstructured.NestedSlice(app.Object, "status", "resources")
 		if files.Position(manifests, id, c.Namespace) >= 0 || files.Position(resources, id, c.Namespace) >= 0 {
