@@ -11,6 +11,9 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
+// errTimeIsOver is the cause of a context that ends with the timeout, in contrast to an interrupt.
+var errTimeIsOver = errors.New("the timeout has expired")
+
 // AddTime adds only --timeout, for a command that always waits.
 func (f *WaitFlags) AddTime(flags *pflag.FlagSet) {
 	f.Wait, f.set = true, flags
@@ -18,8 +21,8 @@ func (f *WaitFlags) AddTime(flags *pflag.FlagSet) {
 }
 
 // Until calls ask immediately and then every half second until it returns true or an error, or until the
-// timeout. late returns the error for a timeout, which becomes the exit status StatusDifferent. An
-// interrupt is an error, too.
+// timeout. If ask takes longer, the next call follows it immediately. late returns the error for a timeout, which
+// becomes the exit status StatusDifferent. An interrupt is an error, too.
 func (f WaitFlags) Until(ctx context.Context, late func() error, ask func(context.Context) (bool, error)) error {
 	if f.timeout > 0 {
 		var cancel context.CancelFunc
@@ -31,7 +34,7 @@ func (f WaitFlags) Until(ctx context.Context, late func() error, ask func(contex
 	for {
 		done, err := ask(ctx)
 		// After the end of the context, an error of ask is only a consequence of it.
-		if ctx.Err() == nil && (done || err != nil) {
+		if done && err == nil || err != nil && ctx.Err() == nil {
 			return err
 		}
 		select {

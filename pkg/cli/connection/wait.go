@@ -59,29 +59,8 @@ type Visitor func(app *v1alpha1.Application) (done bool, err error)
 // If the API server ends the watch, Follow starts again with a list, so visit can get the same Application
 // twice.
 func (f WaitFlags) Follow(ctx context.Context, c *Cluster, namespace, name string, late func() error, visit Visitor) error {
-	if f.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeoutCause(ctx, f.timeout, errTimeIsOver)
-		defer cancel()
-	}
-	w := applicationWatch{c.Client, namespace, name, visit}
-	for {
-		done, err := w.follow(ctx)
-		switch {
-		case done:
-			return err
-		case errors.Is(context.Cause(ctx), errTimeIsOver):
-			return &terminal.Exit{Status: terminal.StatusDifferent, Err: fmt.Errorf("after %s: %w", f.timeout, late())}
-		case ctx.Err() != nil:
-			return terminal.Interrupted("the operation continues in the cluster")
-		case err != nil:
-			return err
-		}
-	}
+	return f.Until(ctx, late, applicationWatch{c.Client, namespace, name, visit}.follow)
 }
-
-// errTimeIsOver is the cause of a context that ends with the timeout, in contrast to an interrupt.
-var errTimeIsOver = errors.New("the timeout has expired")
 
 // applicationWatch watches one Application.
 type applicationWatch struct {
@@ -121,10 +100,6 @@ func (w applicationWatch) follow(ctx context.Context) (done bool, err error) {
 		if done, err := w.visit(ctx, event); done || err != nil {
 			return done, err
 		}
-	}
-	// A stream also ends with its context, without an event.
-	if ctx.Err() != nil {
-		return false, w.Explained(context.Cause(ctx), "watch", what)
 	}
 	return false, nil
 }

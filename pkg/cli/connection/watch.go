@@ -27,12 +27,13 @@ func (c *Client) Watch(ctx context.Context, namespace string, options metav1.Lis
 		}
 		return visit(u, gone)
 	}
-	for ctx.Err() == nil {
-		if err := c.watchOnce(ctx, namespace, options, once); err != nil && ctx.Err() == nil {
-			return err
-		}
+	err := WaitFlags{}.Until(ctx, nil, func(ctx context.Context) (bool, error) {
+		return false, c.watchOnce(ctx, namespace, options, once)
+	})
+	if ctx.Err() != nil {
+		err = nil // the user ends a watch with an interrupt
 	}
-	return nil // only the end of the context ends the loop
+	return err
 }
 
 // watchOnce lists and watches until the stream ends. It returns nil if the watch must begin again.

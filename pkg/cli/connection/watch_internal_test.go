@@ -1,0 +1,62 @@
+package connection
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cluster"
+)
+
+// shortStreams is an API server that ends each watch immediately. It counts the lists.
+type shortStreams struct{ lists int }
+
+func (s *shortStreams) RoundTrip(r *http.Request) (*http.Response, error) {
+	body := ""
+	if r.URL.Query().Get("watch") == "" {
+		body = `{"apiVersion": "holdfast.dev/v1alpha1", "kind": "ApplicationList", "metadata": {"resourceVersion": "1"}, "items": []}`
+		if s.lists++; s.lists > 1000 {
+			return nil, errors.New("too many requests")
+		}
+	}
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+}
+
+func TestEndedStreamsAreRepeatedSlowly(t *testing.T) {
+	for name, run := range map[string]func(context.Context, *Cluster) error{
+		"all Applications": func(ctx context.Context, c *Cluster) error {
+			return c.Watch(ctx, "shop", metav1.ListOptions{}, func(*unstructured.Unstructured, bool) error { return nil })
+		},
+		"one Application": func(ctx context.Context, c *Cluster) error {
+			err := WaitFlags{}.Follow(ctx, c, "shop", "web", nil, func(*v1alpha1.Application) (bool, error) { return false, nil })
+			if ctx.Err() != nil && err != nil && err.Error() == "interrupted: the operation continues in the cluster" {
+				err = nil
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := &shortStreams{}
+				client, err := cluster.NewClient(&rest.Config{Host: "http://example.com", Transport: server})
+				require.NoError(t, err)
+				ctx, cancel := context.WithTimeout(t.Context(), 10250*time.Millisecond)
+				defer cancel()
+				require.NoError(t, run(ctx, newCluster(client, "shop")))
+				assert.Equal(t, 21, server.lists)
+			})
+		})
+	}
+}
