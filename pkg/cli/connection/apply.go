@@ -46,19 +46,19 @@ type submitter struct {
 }
 
 // submit sends the parts in an order in which the controller never finds an incomplete Application: the
-// archive and the slices exist before the Application names them. The owner of the archive is set at the
-// end, because only then the UID of a new Application is known.
+// archive and the slices exist before the Application names them. A new Application becomes the owner of the
+// archive at the end, because only then its UID is known.
 func (c *submitter) submit(ctx context.Context) (ApplyResult, error) {
 	s := c.submission
-	if err := c.applyArchive(ctx, nil); err != nil {
-		return ApplyResult{}, err
-	}
 	// The stored version shows whether to create or to apply, and what the submission has changed.
 	before, err := c.applications.Get(ctx, s.Name, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return ApplyResult{}, c.Explained(err, "get", "Application "+s.Namespace+"/"+s.Name)
 	}
 	created := err != nil
+	if err := c.applyArchive(ctx, before); err != nil {
+		return ApplyResult{}, err
+	}
 	content, parts, err := s.Cut()
 	if err == nil && !c.dryRun {
 		err = c.putSlices(ctx, parts, before)
