@@ -201,7 +201,8 @@ func (c *submitter) applyArchive(ctx context.Context, owner *unstructured.Unstru
 }
 
 // dropArchive deletes the ConfigMap with the archive of the previous submission. before is the Application
-// before this submission, or nil. It recognizes such a ConfigMap by the form of its name.
+// before this submission, or nil. It recognizes such a ConfigMap by the form of its name, and by the field manager,
+// because users can create a ConfigMap with such a name.
 func (c *submitter) dropArchive(ctx context.Context, before *unstructured.Unstructured) error {
 	s := c.submission
 	if before == nil {
@@ -211,7 +212,11 @@ func (c *submitter) dropArchive(ctx context.Context, before *unstructured.Unstru
 	if !strings.HasPrefix(old, s.Name+files.ArchiveInfix) || old == files.ArchiveName(s.Name, s.Archive) {
 		return nil
 	}
-	err := c.Own.Resource(configMaps).Namespace(s.Namespace).Delete(ctx, old, metav1.DeleteOptions{})
+	client := c.Own.Resource(configMaps).Namespace(s.Namespace)
+	stored, err := client.Get(ctx, old, metav1.GetOptions{})
+	if err == nil && Wrote(stored) {
+		err = client.Delete(ctx, old, metav1.DeleteOptions{})
+	}
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
