@@ -63,7 +63,7 @@ func specNode(text []byte, document manifest.Document) (*yaml.Node, error) {
 	for {
 		var root yaml.Node
 		if err := decoder.Decode(&root); errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("%s: the Application is no longer at the same line", document.File)
+			return nil, fmt.Errorf("%s: the Application is in a List, or no longer at line %d: use --dry-run to print the edit", document.File, document.Line)
 		} else if err != nil {
 			return nil, fmt.Errorf("%s: %w", document.File, err)
 		}
