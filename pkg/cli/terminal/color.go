@@ -36,7 +36,7 @@ func PaletteFor(color string, streams Streams) (Palette, error) {
 		_, isTerminal := File(streams.Out)
 		return Palette{isTerminal && streams.Getenv("NO_COLOR") == "" && streams.Getenv("TERM") != "dumb"}, nil
 	default:
-		return Palette{}, fmt.Errorf("invalid colour mode %q: --color must be auto, always or never", color)
+		return Palette{}, fmt.Errorf("invalid color mode %q: --color must be auto, always or never", color)
 	}
 }
 
@@ -50,7 +50,7 @@ func (p Palette) Paint(s Style, text string) string {
 
 // AddColor adds --color.
 func AddColor(flags *pflag.FlagSet, color *string) {
-	flags.StringVar(color, "color", "auto", "`auto|always|never`: use colours; auto: on a terminal, unless NO_COLOR is set")
+	flags.StringVar(color, "color", "auto", "`auto|always|never`: use colors; auto: on a terminal, unless NO_COLOR is set")
 }
 
 // AddShowSecrets adds --show-secrets.

@@ -199,7 +199,7 @@ func TestColoursAreForTerminals(t *testing.T) {
 		assert.Empty(t, palette.Paint(Red, ""), color)
 	}
 	_, err := PaletteFor("Always", streams)
-	assert.EqualError(t, err, `invalid colour mode "Always": --color must be auto, always or never`)
+	assert.EqualError(t, err, `invalid color mode "Always": --color must be auto, always or never`)
 }
 
 func TestNoFormat(t *testing.T) {
