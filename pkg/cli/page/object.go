@@ -270,12 +270,13 @@ func rowID(path string) string { return strings.ReplaceAll(path, " ", "_") }
 // uniqueID returns an ID for a path. This is the path itself, unless another field has the same path, which
 // happens only in a list without keys.
 func (v *objectRows) uniqueID(path string) string {
-	id := rowID(path)
+	first := rowID(path)
+	id := first
 	for n := 2; ; n++ {
 		if _, taken := v.Details[id]; !taken {
 			return id
 		}
-		id = path + "~" + strconv.Itoa(n)
+		id = first + "~" + strconv.Itoa(n)
 	}
 }
 

@@ -219,6 +219,11 @@ func isShownAbove(shown map[string]bool, path string) bool {
 	return false
 }
 
+func TestRowIDsHaveNoSpaces(t *testing.T) {
+	rows := objectRows{Object: &Object{Details: map[string]Detail{"data[a_b]": {}}}}
+	assert.Equal(t, "data[a_b]~2", rows.uniqueID("data[a b]"))
+}
+
 // Markup in values is shown as text on the page, also in its data.
 func TestMarkupIsShownAsText(t *testing.T) {
 	const bad = `</script></style><img src=x onerror="alert(1)">{{"{{"}}.}}`
