@@ -73,12 +73,12 @@ func (a *applications) watch(ctx context.Context, c *connection.Cluster, namespa
 	lw := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			list, err := client.List(ctx, options)
-			a.heard(c.Explained(err, "list", "Applications"))
+			a.heard(c.Client, err, "list")
 			return list, err
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 			stream, err := client.Watch(ctx, options)
-			a.heard(c.Explained(err, "watch", "Applications"))
+			a.heard(c.Client, err, "watch")
 			return stream, err
 		},
 	}
@@ -87,13 +87,14 @@ func (a *applications) watch(ctx context.Context, c *connection.Cluster, namespa
 	r.RunWithContext(klog.NewContext(ctx, logr.Discard())) // the pages show the errors
 }
 
-// heard records whether the API server responds. A nil error means that it does.
-func (a *applications) heard(err error) {
+// heard records whether the API server responds to a verb. A nil error means that it does. A request that ends because
+// the server of the pages stops is no error.
+func (a *applications) heard(c *connection.Client, err error, verb string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	text := ""
-	if err != nil && !isInterrupted(err) {
-		text = err.Error()
+	if err != nil && !errors.Is(err, context.Canceled) {
+		text = c.Explained(err, verb, "Applications").Error()
 	}
 	if text != a.trouble {
 		a.trouble = text
@@ -233,6 +234,3 @@ func (*applications) Resync() error { return nil }
 
 // isForbidden reports whether the user lacks a right.
 func isForbidden(err error) bool { return apierrors.IsForbidden(err) }
-
-// isInterrupted reports whether a request ended because the server stops.
-func isInterrupted(err error) bool { return errors.Is(err, context.Canceled) }
