@@ -137,7 +137,9 @@ func (v *view) Marked(ctx context.Context, gk schema.GroupKind, mapping cluster.
 	for _, client := range clients {
 		list, err := client.List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelApplicationUID + "=" + string(v.app.UID)})
 		switch {
-		case apierrors.IsForbidden(err), apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
+		case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
+			continue // no such objects, or not held: see KindUnsupported
+		case apierrors.IsForbidden(err):
 			v.unlisted = append(v.unlisted, mapping.Resource.GroupResource().String())
 			continue
 		case err != nil:

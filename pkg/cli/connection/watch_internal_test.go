@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -59,4 +60,28 @@ func TestEndedStreamsAreRepeatedSlowly(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A resource that is not served, or cannot be listed, does not lack a right.
+func TestOnlyARefusedListIsUnlisted(t *testing.T) {
+	for status, want := range map[int][]string{http.StatusForbidden: {"things.example.com"}, http.StatusNotFound: nil, http.StatusMethodNotAllowed: nil} {
+		client, err := cluster.NewClient(&rest.Config{Host: "http://example.com", Transport: refusal(status)})
+		require.NoError(t, err)
+		app := &v1alpha1.Application{}
+		app.UID = "u-1"
+		v := newCluster(client, "shop").view(app)
+		found, err := v.Marked(t.Context(), schema.GroupKind{}, cluster.Mapping{Resource: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}})
+		require.NoError(t, err)
+		assert.Empty(t, found)
+		unlisted, err := v.Unreadable()
+		require.NoError(t, err)
+		assert.Equal(t, want, unlisted, status)
+	}
+}
+
+// refusal is an API server that responds with a status only.
+type refusal int
+
+func (r refusal) RoundTrip(request *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: int(r), Body: http.NoBody, Request: request}, nil
 }
