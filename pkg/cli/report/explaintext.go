@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -284,31 +285,16 @@ func (t *Explanation) Writer(w writer.Writer) string {
 
 // summary returns the number of fields in each state.
 func (t *Explanation) summary() string {
-	var parts []string
-	for _, state := range []plan.FieldState{
-		plan.FieldHeld, plan.FieldLearned, plan.FieldAccepted, plan.FieldContested, plan.FieldClaimed, plan.FieldRemoved, plan.FieldRestored,
-		plan.FieldAllowed, plan.FieldPushed, plan.FieldSeeded, plan.FieldAbsent, plan.FieldReported, plan.FieldFree,
-	} {
-		n := 0
-		for _, f := range t.Fields {
-			if f.State == state && !f.IsStatus() {
-				n++
-			}
-		}
-		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, state))
-		}
-	}
-	drifted := 0
+	counts, drifted := map[plan.FieldState]int{}, 0
 	for _, f := range t.Fields {
+		if !f.IsStatus() {
+			counts[f.State]++
+		}
 		if f.Drift != "" && f.State != plan.FieldReported && !isOwnMark(f) {
 			drifted++
 		}
 	}
-	text := "Fields: " + strings.Join(parts, ", ")
-	if len(parts) == 0 {
-		text = "Fields: none"
-	}
+	text := "Fields: " + cmp.Or(countsText(counts), "none")
 	if drifted > 0 {
 		text += fmt.Sprintf("; %d drifted", drifted)
 	}

@@ -304,20 +304,6 @@ func healthStyle(r ResourceView) terminal.Style {
 	}
 }
 
-// countsText returns the number of fields in each state, the most important state first.
-func countsText(counts map[plan.FieldState]int) string {
-	var parts []string
-	for _, state := range []plan.FieldState{
-		plan.FieldHeld, plan.FieldLearned, plan.FieldAccepted, plan.FieldContested, plan.FieldClaimed, plan.FieldAllowed, plan.FieldPushed,
-		plan.FieldAbsent, plan.FieldRemoved, plan.FieldRestored, plan.FieldFree,
-	} {
-		if n := counts[state]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, state))
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
 // addresses prints the addresses of the Services, sorted by name.
 func (t *StatusText) addresses() {
 	if len(t.services) == 0 {
