@@ -75,6 +75,7 @@ func TestFaultsAreReportedOnce(t *testing.T) {
 		Happenings: Happenings{Events: []EventView{
 			{Time: now.Add(-time.Second).Format(time.RFC3339), Type: "Warning", Reason: "Forbidden", Message: message + ". Grant it: " + command, Count: 3},
 			{Time: now.Add(-400 * time.Second).Format(time.RFC3339), Type: "Normal", Reason: "Created", Message: "created it", Count: 1},
+			{Time: now.Add(-400 * time.Second).Format(time.RFC3339), Type: "Normal", Reason: "Seen", Count: 1},
 		}},
 	}
 	text := statusText(t, 80, v)
@@ -84,7 +85,7 @@ func TestFaultsAreReportedOnce(t *testing.T) {
 	assert.NotContains(t, text, "Last events")
 	var all bytes.Buffer
 	(&StatusText{StatusView: v, Palette: palette(t, "never"), Width: 80, Now: now, Out: &all, All: true}).Write()
-	assert.Contains(t, all.String(), "\n  !    1s ago  Forbidden (3 times): see above\n    6m40s ago  Created: created it\n", "times are in one column")
+	assert.Contains(t, all.String(), "\n  !    1s ago  Forbidden (3 times): see above\n    6m40s ago  Created: created it\n    6m40s ago  Seen\n", "times are in one column")
 
 	v.Resources[0].Message, v.Events = "something else", nil
 	text = statusText(t, 200, v)

@@ -405,18 +405,22 @@ func (t *StatusText) events() {
 		longest = max(longest, len(t.since(event.Time)))
 	}
 	for _, event := range t.Events {
-		times, message := "", event.Message
+		text := event.Reason
 		if event.Count > 1 {
-			times = fmt.Sprintf(" (%d times)", event.Count)
+			text += fmt.Sprintf(" (%d times)", event.Count)
 		}
 		sign := " "
 		if event.Type == "Warning" {
 			sign = "!"
 		}
-		if strings.Contains(t.Message, message) {
-			message = "see above"
+		switch {
+		case event.Message == "":
+		case strings.Contains(t.Message, event.Message):
+			text += ": see above"
+		default:
+			text += ": " + event.Message
 		}
-		t.wrapped(fmt.Sprintf("  %s %*s  ", sign, longest, t.since(event.Time)), event.Reason+times+": "+message)
+		t.wrapped(fmt.Sprintf("  %s %*s  ", sign, longest, t.since(event.Time)), text)
 	}
 }
 
