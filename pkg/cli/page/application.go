@@ -211,27 +211,11 @@ func (a *Application) grow(from *report.Branch, known map[string]Branch, home st
 	}
 }
 
-// planOf returns the lines that `holdfast diff` prints, and its last line as the count. For an Application
-// among the manifests it returns only the action, because the values may contain Secrets. The number of lines
-// is limited.
+// planOf returns the lines that `holdfast diff` prints, and its last line as the count. The number of lines is limited.
 func planOf(d files.Decision, program string) (lines []PlanLine, count string) {
-	// The count includes the Applications that the lines leave out.
-	whole := &report.Differences{Decision: d, Width: planWidth, Out: &bytes.Buffer{}}
-	whole.Write()
-	shown := *d.Plan
-	shown.Changes = nil
-	for _, change := range d.Changes {
-		switch {
-		case !isApplication(change.ID):
-			shown.Changes = append(shown.Changes, change)
-		case change.Action != plan.Unchanged:
-			lines = append(lines, PlanLine{"! " + string(change.Action) + " " + change.ID.String() + ": the differences are not shown, because they may contain Secrets", "failed"})
-		}
-	}
-	// d is a copy, so the caller's plan is unchanged.
-	d.Plan = &shown
 	var text bytes.Buffer
-	(&report.Differences{Decision: d, Width: planWidth, Out: &text}).Write()
+	differences := &report.Differences{Decision: d, Width: planWidth, Out: &text}
+	differences.Write()
 	all := strings.Split(strings.Trim(text.String(), "\n"), "\n")
 	for _, line := range all[1 : len(all)-1] { // without the name of the Application, and the count
 		if line != "" || len(lines) > 0 {
@@ -244,7 +228,7 @@ func planOf(d files.Decision, program string) (lines []PlanLine, count string) {
 	if more := len(lines) - mostPlanLines; more > 0 {
 		lines = append(lines[:mostPlanLines], PlanLine{fmt.Sprintf("… and %d more lines: run `%s diff %s%s`", more, program, d.Name, inNamespace(d)), ""})
 	}
-	return lines, whole.Count.String()
+	return lines, differences.Count.String()
 }
 
 // mostPlanLines is the maximum number of lines of a plan on a page.

@@ -158,7 +158,7 @@ func viewText(id manifest.ID, value *plan.ViewValue) string {
 	switch {
 	case value == nil:
 		return "(absent)"
-	case isApplication(id): // its manifests may contain Secrets
+	case manifest.HasManifests(id.GroupKind()): // its manifests may contain Secrets
 		return manifest.Masked
 	}
 	text, whole := terminal.Inline(delta.NewValue(value.Any))

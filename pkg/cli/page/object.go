@@ -8,7 +8,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/files"
@@ -16,7 +15,6 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
-	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/writer"
 )
@@ -108,8 +106,6 @@ func objectOf(d files.Decision, id manifest.ID, entries map[manifest.ID][]EntryL
 		Remarks: remarks(e), Target: d.Name + " " + files.ArgumentOf(id, false), Details: map[string]Detail{}, Health: healthOf(d, id),
 		Entry: entries[id], Flags: inNamespace(d),
 	}
-	// Before any text is made of the values.
-	maskNested(id, e.Fields)
 	shown, unset := blocks(visibleObject(d, id, e.Change.APIVersion), e.Fields)
 	v := objectRows{Object: &o, foreign: foreign, owned: metav1.GetControllerOf(d.Application) != nil, now: now, entry: numbered(o.Entry)}
 	for _, b := range shown {
@@ -186,37 +182,13 @@ func visibleObject(d files.Decision, id manifest.ID, apiVersion string) map[stri
 		return map[string]any{"apiVersion": apiVersion, "kind": id.Kind, "metadata": metadata}
 	}
 	shown := runtime.DeepCopyJSON(manifest.Redact(live))
-	if isApplication(id) {
+	if manifest.HasManifests(id.GroupKind()) {
 		files.MaskApplication(shown)
 	}
 	if metadata, ok := shown["metadata"].(map[string]any); ok {
 		delete(metadata, "managedFields") // the page shows the writers next to the lines
 	}
 	return shown
-}
-
-// isApplication reports whether a resource is itself an Application, in any version.
-func isApplication(id manifest.ID) bool {
-	return id.GroupKind() == schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: v1alpha1.Kind}
-}
-
-// maskNested masks the manifests of an Application that is itself among the manifests, because they may
-// contain Secrets. It changes fields.
-func maskNested(id manifest.ID, fields []plan.Field) {
-	if !isApplication(id) {
-		return
-	}
-	for i := range fields {
-		f := &fields[i]
-		if !observer.IsUnder(f.Path, "spec.manifest") && !observer.IsUnder(f.Path, "metadata.annotations") {
-			continue
-		}
-		for _, v := range []*delta.Value{&f.Desired, &f.Live, &f.Manifest} {
-			if v.Set {
-				v.Any = manifest.Masked
-			}
-		}
-	}
 }
 
 // objectRows is a builder of the rows of an Object from blocks.
