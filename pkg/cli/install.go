@@ -122,14 +122,11 @@ func (o installOptions) run(ctx context.Context) error {
 		return o.print(objects)
 	}
 	if o.export {
-		var text []byte
+		contents := make([]map[string]any, len(objects))
 		for i, object := range objects {
-			if i > 0 {
-				text = append(text, "---\n"...)
-			}
-			text = append(text, terminal.ObjectYAML(object.Object)...)
+			contents[i] = object.Object
 		}
-		return terminal.Write(o.streams.Out, text)
+		return terminal.PrintObjects(o.streams.Out, contents...)
 	}
 	c, err := o.connection.Connect()
 	if err != nil {

@@ -75,14 +75,11 @@ func (o *schemaDefaultOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	var text []byte
+	contents := make([]map[string]any, len(entries))
 	for i, entry := range entries {
-		if i > 0 {
-			text = append(text, "---\n"...)
-		}
-		text = append(text, terminal.ObjectYAML(entry.Raw())...)
+		contents[i] = entry.Raw()
 	}
-	return terminal.Write(o.streams.Out, text)
+	return terminal.PrintObjects(o.streams.Out, contents...)
 }
 
 // closeMaps closes the map or list at a path, or all maps with free keys and lists with keys. It replaces

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -45,14 +44,11 @@ func (o schemaRenderOptions) run(ctx context.Context) error {
 	if err := files.NotDecided(d); err != nil {
 		return err
 	}
-	var text bytes.Buffer
-	for i, entry := range d.View().Status.MangledObserverSchema {
-		if i > 0 {
-			text.WriteString("---\n")
-		}
+	var entries []map[string]any
+	for _, entry := range d.View().Status.MangledObserverSchema {
 		if object, ok := entry.(map[string]any); ok {
-			text.WriteString(terminal.ObjectYAML(object))
+			entries = append(entries, object)
 		}
 	}
-	return terminal.Write(o.streams.Out, text.Bytes())
+	return terminal.PrintObjects(o.streams.Out, entries...)
 }

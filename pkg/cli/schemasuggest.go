@@ -96,7 +96,7 @@ func (o schemaSuggestOptions) run(ctx context.Context) error {
 		for _, object := range objects {
 			app.AddEntry(object.Suggestion().Entry)
 		}
-		return terminal.Write(o.streams.Out, []byte(terminal.ObjectYAML(app.Value)))
+		return terminal.PrintObjects(o.streams.Out, app.Value)
 	}
 	var text []byte
 	for i, object := range objects {

@@ -107,14 +107,7 @@ func (o translateOptions) print(result tosca.Result) error {
 		}
 		return terminal.PrintJSON(o.streams.Out, map[string]any{"apiVersion": "v1", "kind": "List", "items": items})
 	}
-	var text bytes.Buffer
-	for i, object := range result.Objects {
-		if i > 0 {
-			text.WriteString("---\n")
-		}
-		text.WriteString(terminal.ObjectYAML(object))
-	}
-	return terminal.Write(o.streams.Out, text.Bytes())
+	return terminal.PrintObjects(o.streams.Out, result.Objects...)
 }
 
 // rawTexts returns the texts of nodes, each below a line that names its node.

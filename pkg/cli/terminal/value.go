@@ -3,6 +3,8 @@ package terminal
 import (
 	"bytes"
 	"cmp"
+	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -69,6 +71,15 @@ func isMasked(text string) bool {
 // then the rest.
 func ObjectYAML(object map[string]any) string { return encoded(nodeOf(object)) }
 
+// PrintObjects prints objects like ObjectYAML, with --- between them.
+func PrintObjects(w io.Writer, objects ...map[string]any) error {
+	texts := make([]string, len(objects))
+	for i, object := range objects {
+		texts[i] = ObjectYAML(object)
+	}
+	return Write(w, []byte(strings.Join(texts, "---\n")))
+}
+
 // encoded returns a node as YAML in the style of all output, with a line break at the end.
 func encoded(node *yaml.Node) string {
 	var b bytes.Buffer
@@ -131,10 +142,7 @@ var first = []string{"apiVersion", "kind", "metadata", "name", "namespace", "lab
 
 // readingOrder returns the keys of a map in the usual order of manifests.
 func readingOrder(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
+	keys := slices.Collect(maps.Keys(m))
 	rank := func(key string) int {
 		if at := slices.Index(first, key); at >= 0 {
 			return at
