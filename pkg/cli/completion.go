@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -67,10 +68,8 @@ func newCompletionCommand(name string, streams Streams) *cobra.Command {
 var shells = []string{"bash", "zsh", "fish"}
 
 func knownShell(shell string) error {
-	for _, known := range shells {
-		if shell == known {
-			return nil
-		}
+	if slices.Contains(shells, shell) {
+		return nil
 	}
 	return fmt.Errorf("no completion script for %q%s: use bash, zsh or fish", shell, suggest.DidYouMean(shell, shells))
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -140,16 +141,8 @@ func withoutManagedFields(object map[string]any) map[string]any {
 	if !ok || metadata["managedFields"] == nil {
 		return object
 	}
-	shown := make(map[string]any, len(object))
-	for key, value := range object {
-		shown[key] = value
-	}
-	visible := make(map[string]any, len(metadata))
-	for key, value := range metadata {
-		if key != "managedFields" {
-			visible[key] = value
-		}
-	}
+	shown, visible := maps.Clone(object), maps.Clone(metadata)
+	delete(visible, "managedFields")
 	shown["metadata"] = visible
 	return shown
 }

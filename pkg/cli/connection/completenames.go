@@ -82,9 +82,6 @@ func (f Flags) Objects(ctx context.Context, args []string, typed string) []strin
 	return names
 }
 
-// namespacesResource is the resource of Namespaces, for the client of metadata.
-var namespacesResource = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-
 // Namespaces completes --namespace with the namespaces that the user may list.
 func (f Flags) Namespaces(ctx context.Context, _ []string, _ string) []string {
 	c, err := f.Connect()
@@ -93,5 +90,5 @@ func (f Flags) Namespaces(ctx context.Context, _ []string, _ string) []string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, CompletionTimeout)
 	defer cancel()
-	return namesOf(ctx, c.Metadata.Resource(namespacesResource))
+	return namesOf(ctx, c.Metadata.Resource(namespaces))
 }

@@ -99,7 +99,6 @@ func (f Flags) Connect() (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	client.Config.WarningHandler = rest.NoWarnings{}
 	return newCluster(client, namespace), nil
 }
 

@@ -103,12 +103,7 @@ func (s *Submission) setInputs(ctx context.Context) error {
 			}
 		}
 	}
-	namespace := s.App.Namespace
-	if err := s.decode(); err != nil {
-		return err
-	}
-	s.App.Namespace = namespace
-	return nil
+	return s.decode()
 }
 
 // submittedReader is a source.Reader that finds the archive of the submission, and all other objects in the

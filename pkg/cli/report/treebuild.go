@@ -3,6 +3,7 @@ package report
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -90,22 +91,12 @@ func TreeOf(ctx context.Context, c *connection.Cluster, d files.Decision) (*Bran
 		root.Children = append(root.Children, b)
 	}
 	var warnings []string
-	for _, namespace := range sortedKeysOf(namespaces) {
+	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
 		objects, problems := owned(ctx, c, namespace)
 		warnings = append(warnings, problems...)
 		grow(ctx, c, d.Application, byUID, objects)
 	}
 	return root, warnings
-}
-
-// sortedKeysOf returns the elements of a set in order.
-func sortedKeysOf(set map[string]bool) []string {
-	keys := make([]string, 0, len(set))
-	for key := range set {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // ownedObject is an object that has an owner.
