@@ -69,6 +69,10 @@ func TestLargeApplicationLooksLikeOne(t *testing.T) {
 	assert.Contains(t, ok("explain", "shop", "cm/config-7", "data.key"), "held")
 	assert.Contains(t, ok("submit", "shop", "-f", file), "unchanged")
 	assert.Contains(t, ok("hold", "configmap/config-7", "data.key"), "data.key is already held")
+	s.kubectl("", "create", "configmap", "theirs", in, "--from-literal=key=value")
+	status, _, stderr := s.holdfast("hold", "configmap/theirs", "data.key", "--application", "shop")
+	assert.Equal(t, 2, status)
+	assert.Contains(t, stderr, "spec.manifest of Application "+env.Getenv("NS")+"/shop is in ApplicationSlices: change your files, and submit them again\n")
 
 	// Export for Git, and apply again.
 	git := filepath.Join(dir, "git.yaml")

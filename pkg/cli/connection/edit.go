@@ -3,6 +3,7 @@ package connection
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -43,11 +44,15 @@ func (c *Cluster) Edit(ctx context.Context, name string, edit ListEdit) (*unstru
 		if live, err = takeOver(ctx, client, live); err != nil {
 			return nil, c.Explained(err, "patch", "Application "+c.Namespace+"/"+name)
 		}
+		now, _, _ := unstructured.NestedFieldNoCopy(live.Object, "spec", key)
+		if list, _ := now.([]any); slices.ContainsFunc(list, isInSlices) {
+			return nil, fmt.Errorf("spec.%s of Application %s/%s is in ApplicationSlices: change your files, and submit them again", key, c.Namespace, name)
+		}
 		applied := submitted(live, key)
 		if applied == nil {
 			return c.Patch(ctx, name, types.JSONPatchType, edit.Patch, Send)
 		}
-		if now, _, _ := unstructured.NestedFieldNoCopy(live.Object, "spec", key); !observer.Equal(now, edit.Before) {
+		if !observer.Equal(now, edit.Before) {
 			return nil, fmt.Errorf("another client has changed spec.%s of Application %s/%s: run the command again", key, c.Namespace, name)
 		}
 		applied["apiVersion"], applied["kind"] = live.GetAPIVersion(), live.GetKind()
@@ -65,6 +70,12 @@ func (c *Cluster) Edit(ctx context.Context, name string, edit ListEdit) (*unstru
 			return changed, c.Explained(err, "patch", "Application "+c.Namespace+"/"+name)
 		}
 	}
+}
+
+// isInSlices reports whether an element of a list in the spec refers to slices, which contain the elements.
+func isInSlices(item any) bool {
+	element, _ := item.(map[string]any)
+	return element["slices"] != nil
 }
 
 // submitted returns a copy of the submitted fields of an Application, or nil if the list at key in its
