@@ -87,7 +87,7 @@ func (b *bench) restarted(ctx context.Context) (rest int, err error) {
 	if b.process, err = b.startAs(ctx, b.controller, "--metrics-bind-address="+address); err != nil {
 		return 0, err
 	}
-	verified, err := verifiedAt(ctx, "http://"+address+"/metrics", b.objects/objectsEach)
+	verified, err := awaitVerified(ctx, "http://"+address+"/metrics", b.objects/objectsEach)
 	if err != nil {
 		return 0, err
 	}
@@ -167,12 +167,12 @@ func hundredApplication(i int) *unstructured.Unstructured {
 	return app
 }
 
-// verifiedAt returns the time of the last reconcile before three seconds without any, once the controller has
+// awaitVerified returns the time of the last reconcile before three seconds without any, once the controller has
 // compared the objects of n Applications.
-func verifiedAt(ctx context.Context, url string, n int) (time.Time, error) {
+func awaitVerified(ctx context.Context, url string, n int) (time.Time, error) {
 	last, since := 0.0, time.Now()
 	for {
-		ready, reconciles, err := counts(ctx, url)
+		ready, reconciles, err := readCounts(ctx, url)
 		if err != nil {
 			return since, err
 		}
@@ -190,9 +190,9 @@ func verifiedAt(ctx context.Context, url string, n int) (time.Time, error) {
 	}
 }
 
-// counts returns the number of Applications that are ready since the controller has started, and the number of
+// readCounts returns the number of Applications that are ready since the controller has started, and the number of
 // its reconciles. A reconcile before the first list of a kind ends without a result.
-func counts(ctx context.Context, url string) (ready, reconciles float64, err error) {
+func readCounts(ctx context.Context, url string) (ready, reconciles float64, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return 0, 0, err

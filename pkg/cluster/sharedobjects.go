@@ -30,7 +30,7 @@ func (s sharedStore) has(key types.NamespacedName) bool { return s.isWhole() && 
 func (w *Watches) addNamed(needs map[watchScope]struct{}, named Named) {
 	for resource, keys := range named {
 		for _, key := range keys {
-			r := namespaceOf(resource, key)
+			r := namespaceScope(resource, key)
 			if len(w.shares[r]) <= maxSingleWatches { // otherwise, the watch of the namespace replaces the single ones
 				r.Name = key.Name
 			}
@@ -52,7 +52,7 @@ func (w *Watches) setNamed(application types.UID, named Named) {
 func (w *Watches) countNamed(named Named, by int) {
 	for resource, keys := range named {
 		for _, key := range keys {
-			at := namespaceOf(resource, key)
+			at := namespaceScope(resource, key)
 			if w.shares[at] == nil {
 				w.shares[at] = map[string]int{}
 			}
@@ -66,8 +66,8 @@ func (w *Watches) countNamed(named Named, by int) {
 	}
 }
 
-// namespaceOf returns the scope of the watch of all shared objects in the namespace of an object.
-func namespaceOf(resource schema.GroupVersionResource, key types.NamespacedName) watchScope {
+// namespaceScope returns the scope of the watch of all shared objects in the namespace of an object.
+func namespaceScope(resource schema.GroupVersionResource, key types.NamespacedName) watchScope {
 	return watchScope{GroupVersionResource: resource, ObjectRange: ObjectRange{Namespace: key.Namespace}, shared: true}
 }
 

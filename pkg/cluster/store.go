@@ -203,8 +203,8 @@ func (w watcherLookup) watching(sharing []types.UID, o *Object) []types.UID {
 	return sharing
 }
 
-// KeyOf returns the namespace and name of an object.
-func KeyOf(u metav1.Object) types.NamespacedName {
+// ObjectKey returns the namespace and name of an object.
+func ObjectKey(u metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
 }
 

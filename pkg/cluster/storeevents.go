@@ -16,7 +16,7 @@ func (s *Store) Add(item any) error { return s.Update(item) }
 // Update handles a watch event. It removes managedFields from item. Objects are decoded and compressed without the
 // lock, so that readers do not wait.
 func (s *Store) Update(item any) error {
-	if u, ok := item.(metav1.Object); ok && (s.Get(KeyOf(u)).isVersion(u) || s.keeps.ignores(KeyOf(u))) {
+	if u, ok := item.(metav1.Object); ok && (s.Get(ObjectKey(u)).isVersion(u) || s.keeps.ignores(ObjectKey(u))) {
 		return nil // most often the watch event of the controller's own write
 	}
 	item, err := decoded(item)
@@ -58,7 +58,7 @@ func (f nameFilter) ignores(key types.NamespacedName) bool { return f != nil && 
 // Delete handles a watch event: the object was deleted, or no longer matches the selector. A response to an earlier
 // write can still arrive: see left. An event about an earlier object of the same name is ignored.
 func (s *Store) Delete(item any) error {
-	if u, ok := item.(metav1.Object); ok && s.keeps.ignores(KeyOf(u)) {
+	if u, ok := item.(metav1.Object); ok && s.keeps.ignores(ObjectKey(u)) {
 		return nil
 	}
 	o, err := s.objectOf(item)
@@ -143,7 +143,7 @@ func (s *Store) Replace(items []any, version string) error {
 func (s *Store) listed(items []any) (all map[types.NamespacedName]listedObject, sharing map[types.NamespacedName][]types.UID, err error) {
 	all, sharing = make(map[types.NamespacedName]listedObject, len(items)), map[types.NamespacedName][]types.UID{}
 	for _, item := range items {
-		if u, ok := item.(metav1.Object); ok && s.keeps.ignores(KeyOf(u)) {
+		if u, ok := item.(metav1.Object); ok && s.keeps.ignores(ObjectKey(u)) {
 			continue
 		}
 		o, err := s.listedOf(item)
@@ -173,8 +173,8 @@ func (s *Store) Transformer() cache.TransformFunc {
 		switch {
 		case !ok:
 			return item, nil
-		case s.keeps.ignores(KeyOf(u)):
-			return &Object{Key: KeyOf(u)}, nil
+		case s.keeps.ignores(ObjectKey(u)):
+			return &Object{Key: ObjectKey(u)}, nil
 		}
 		return s.listedOf(u)
 	}

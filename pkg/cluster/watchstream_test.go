@@ -51,14 +51,14 @@ func TestEventsAreTheDynamicClients(t *testing.T) {
 			require.NoError(t, err)
 			ours, err := eventClient{client.applications}.watcher(configMaps, "n")(t.Context(), options)
 			require.NoError(t, err)
-			assert.Equal(t, eventsOf(t, theirs), eventsOf(t, ours))
+			assert.Equal(t, readEvents(t, theirs), readEvents(t, ours))
 		})
 	}
 }
 
-// eventsOf returns the events of a watch until it ends, with complete objects. An event that cannot be decoded is an
+// readEvents returns the events of a watch until it ends, with complete objects. An event that cannot be decoded is an
 // error without details.
-func eventsOf(t *testing.T, stream watch.Interface) (events []watch.Event) {
+func readEvents(t *testing.T, stream watch.Interface) (events []watch.Event) {
 	t.Helper()
 	failed := watch.Event{Type: watch.Error}
 	for event := range stream.ResultChan() {

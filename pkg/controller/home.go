@@ -32,7 +32,7 @@ func (a *applicationClient) application(key types.NamespacedName) (*v1alpha1.App
 
 // Latest implements reconcile.ApplicationClient, as do Read, WriteMetadata and WriteStatus.
 func (a *applicationClient) Latest(app *v1alpha1.Application) *v1alpha1.Application {
-	latest, err := a.application(cluster.KeyOf(app))
+	latest, err := a.application(cluster.ObjectKey(app))
 	if err != nil || latest == nil || (app.UID != "" && latest.UID != app.UID) {
 		return app
 	}
@@ -41,7 +41,7 @@ func (a *applicationClient) Latest(app *v1alpha1.Application) *v1alpha1.Applicat
 
 // Read does not add the result to the store, because the watch delivers it.
 func (a *applicationClient) Read(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error) {
-	return a.client.GetApplication(ctx, cluster.KeyOf(app))
+	return a.client.GetApplication(ctx, cluster.ObjectKey(app))
 }
 
 // WriteMetadata returns the written Application, which is in the store by then.
@@ -99,7 +99,7 @@ func (h home) Again(app *v1alpha1.Application) { h.registry.ObjectChanged(app.UI
 func (h home) Forget(app *v1alpha1.Application) error {
 	h.forget(app.UID)
 	if len(app.Finalizers) == 0 {
-		h.store.Deleted(cluster.KeyOf(app), app.UID)
+		h.store.Deleted(cluster.ObjectKey(app), app.UID)
 	}
 	return nil
 }
@@ -108,7 +108,7 @@ func (h home) Announce(app *v1alpha1.Application, event *plan.Event) { h.events.
 
 // Report implements reconcile.ApplicationClient: see registry.mayReport.
 func (h home) Report(app *v1alpha1.Application) (done func()) {
-	return h.registry.mayReport(cluster.KeyOf(app))
+	return h.registry.mayReport(cluster.ObjectKey(app))
 }
 
 // flushTime limits flush.

@@ -23,5 +23,5 @@ func TestUnknownFieldsStayInTheStore(t *testing.T) {
 	app, err := c.applications.written([]byte(`{"metadata": {"namespace": "default", "name": "app", "uid": "1", "resourceVersion": "1"}, "spec": {"news": "x", "manifest": []}}`), nil)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"spec.news"}, app.Unknown)
-	assert.Contains(t, string(c.applications.store.Get(cluster.KeyOf(app)).JSON()), `"news":"x"`)
+	assert.Contains(t, string(c.applications.store.Get(cluster.ObjectKey(app)).JSON()), `"news":"x"`)
 }

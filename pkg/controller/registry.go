@@ -141,7 +141,7 @@ func (r *registry) memoryOf(app *v1alpha1.Application) (m *memory, news reconcil
 	delete(r.arrived, app.UID)
 	_, news.Orphan = r.orphans[app.UID]
 	// The Application may be known only by its key until now, for example if a template has created it.
-	r.names[app.UID] = cluster.KeyOf(app)
+	r.names[app.UID] = cluster.ObjectKey(app)
 	return m, news
 }
 

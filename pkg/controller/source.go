@@ -94,7 +94,7 @@ func (s *sourceRenewer) renewed(ctx context.Context, app *v1alpha1.Application, 
 	}
 	go func() {
 		meanwhile.coming <- s.renew(ctx, app, target, t)
-		s.registry.queue.Add(cluster.KeyOf(app))
+		s.registry.queue.Add(cluster.ObjectKey(app))
 	}()
 	return &meanwhile
 }

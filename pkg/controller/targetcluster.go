@@ -67,7 +67,7 @@ func (t *targetCluster) targetOf(app *v1alpha1.Application) (reconcile.Target, e
 		return nil, err
 	}
 	writer = writer.WithFieldManager(v1alpha1.FieldManagerOf(app.Namespace, app.Name))
-	return target{t, writer, app.UID, func(group string) { t.waits.add(group, cluster.KeyOf(app)) }}, nil
+	return target{t, writer, app.UID, func(group string) { t.waits.add(group, cluster.ObjectKey(app)) }}, nil
 }
 
 // viewOf returns the same cluster for reading from the stores. It has no Writer: a request with the rights of the

@@ -90,7 +90,7 @@ func (h templateHome) Wrote(app *v1alpha1.Application) error {
 			return err
 		}
 	}
-	h.registry.queue.Add(cluster.KeyOf(app))
+	h.registry.queue.Add(cluster.ObjectKey(app))
 	return nil
 }
 

@@ -92,7 +92,7 @@ func (h wholeHome) WriteStatus(ctx context.Context, app *v1alpha1.Application, s
 		return slices.Contains(stored.RecordSlices, name) || slices.Contains(stored.HistorySlices, name)
 	})
 	// The stored status no longer names them.
-	for _, s := range h.slices.Of(cluster.KeyOf(app)) {
+	for _, s := range h.slices.Of(cluster.ObjectKey(app)) {
 		if slices.Contains(named, s.Name) {
 			h.slices.drop(ctx, s)
 		}
@@ -106,7 +106,7 @@ func (h wholeHome) Forget(app *v1alpha1.Application) error {
 	if err := h.ApplicationClient.Forget(app); err != nil || len(app.Finalizers) > 0 {
 		return err
 	}
-	for _, s := range h.slices.Of(cluster.KeyOf(app)) {
+	for _, s := range h.slices.Of(cluster.ObjectKey(app)) {
 		if slices.Contains(named, s.Name) {
 			h.slices.drop(context.Background(), s) //nolint:forbidigo // the Application is gone, whatever ends meanwhile
 		}

@@ -27,7 +27,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, app *v1alpha1.Application, m
 	if len(app.Unknown) > 0 {
 		return after, err // an unknown field may name slices
 	}
-	left, collectErr := r.Collect(ctx, cluster.KeyOf(app), m) // a slice that is being deleted may be the cause of err
+	left, collectErr := r.Collect(ctx, cluster.ObjectKey(app), m) // a slice that is being deleted may be the cause of err
 	if err != nil {
 		return 0, err
 	}

@@ -96,7 +96,7 @@ func (t *Templates) hold(ctx context.Context, kind *kind, app *v1alpha1.Applicat
 // select it. It returns nil if the Application does not belong to the custom resource, and the unchanged Application
 // if there is nothing to write.
 func (t *Templates) takeExisting(ctx context.Context, desired *v1alpha1.Application, seen *template.Seen) (*v1alpha1.Application, error) {
-	app, err := t.client.GetApplication(ctx, cluster.KeyOf(desired))
+	app, err := t.client.GetApplication(ctx, cluster.ObjectKey(desired))
 	if err != nil {
 		return nil, err
 	}
@@ -159,7 +159,7 @@ func (t *Templates) write(ctx context.Context, app, desired *v1alpha1.Applicatio
 	if ops == nil {
 		return nil, nil
 	}
-	return t.client.PatchApplication(ctx, cluster.KeyOf(app), ops, template.FieldManager)
+	return t.client.PatchApplication(ctx, cluster.ObjectKey(app), ops, template.FieldManager)
 }
 
 // refuse reports whether the existing Application cannot belong to the custom resource. It records the
