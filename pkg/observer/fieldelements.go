@@ -163,14 +163,7 @@ func ValueAt(object map[string]any, path *Path) (any, bool) {
 // elementIn returns the element of a list to which the last path element refers, by its keys or its position.
 func elementIn(list any, path *Path) (any, bool) {
 	l, _ := list.([]any)
-	name, _, err := parseElement(path.Label()[1:])
-	if err != nil {
-		return nil, false
-	}
-	if len(name.keys) == 0 {
-		return elementAt(l, name.position), name.position < len(l)
-	}
-	i := slices.IndexFunc(l, func(element any) bool { return name.matches(element, nil) })
+	i, _ := path.In(nil, l)
 	return elementAt(l, i), i >= 0
 }
 

@@ -157,3 +157,16 @@ func TestComparingWithATypedPath(t *testing.T) {
 		})
 	}
 }
+
+func TestValueAtCountsElementsWithEqualKeys(t *testing.T) {
+	object := map[string]any{"env": []any{
+		map[string]any{"name": "A", "value": "1"}, map[string]any{"name": "B", "value": "2"}, map[string]any{"name": "A", "value": "3"},
+	}}
+	for text, want := range map[string]any{"env[name=A].value": "1", "env[name=A,#2].value": "3", "env[name=A,#3].value": nil, "env[1].value": "2", "env[7].value": nil} {
+		path, err := observer.ParsePath(text)
+		require.NoError(t, err)
+		value, ok := observer.ValueAt(object, path)
+		assert.Equal(t, want, value, text)
+		assert.Equal(t, want != nil, ok, text)
+	}
+}
