@@ -3,6 +3,7 @@ package intent
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -221,8 +222,7 @@ func (r profileRule) matches(object map[string]any) bool {
 func matched(object manifest.Object) map[string]any {
 	content := observer.CopyMap(object.Content)
 	if manifest.IsSecret(object.ID.GroupKind()) {
-		delete(content, "data")
-		delete(content, "stringData")
+		maps.DeleteFunc(content, func(field string, _ any) bool { return manifest.SecretField(field) })
 	}
 	metadata, _ := content["metadata"].(map[string]any)
 	if metadata == nil {

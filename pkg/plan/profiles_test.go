@@ -393,3 +393,19 @@ func TestUnknownDeletionIsInvalid(t *testing.T) {
 	require.NotNil(t, p.Invalid)
 	assert.Equal(t, v1alpha1.ReasonSpecNotSupported, p.Invalid.Reason)
 }
+
+// A rule cannot find out values of a Secret, also not of a field that may be a typing error.
+func TestRulesDoNotReadSecrets(t *testing.T) {
+	for rule, held := range map[string]bool{
+		"has(object.data) || has(object.stringData) || has(object.stringdata)": true,
+		"object.type == 'Opaque'": false,
+	} {
+		w := newWorld(t, `manifest: [{apiVersion: v1, kind: Secret, metadata: {name: s}, type: Opaque, data: {a: eA==}, stringdata: {a: x}}]`)
+		w.profiles.All = []*intent.Profile{profileOf(t, "one", `{kinds: [{kind: Secret}], free: [type], match: "`+rule+`"}`)}
+		p := w.decide()
+		require.Nil(t, p.Invalid)
+		e, _ := p.Explain(p.Changes[0].ID, false)
+		isHeld := slices.ContainsFunc(e.Fields, func(f plan.Field) bool { return f.Path == "type" && f.State == plan.FieldHeld })
+		assert.Equal(t, held, isHeld, rule)
+	}
+}
