@@ -224,18 +224,25 @@ func (e *objectEvents) send(ctx context.Context, uid types.UID) {
 		return
 	}
 	created, err := createEvent(ctx, writer, object, note, now)
-	forbidden := apierrors.IsForbidden(err) && !apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 	e.mu.Lock()
 	o.name = created
-	_, known := e.denied[writer.User()]
-	if forbidden {
-		e.denied[writer.User()] = now
-	}
+	first := e.recordDenial(writer.User(), err, now)
 	e.mu.Unlock()
-	if forbidden && !known {
+	if first {
 		klog.FromContext(ctx).Info("Cannot create events on held objects", "user", writer.User(), "reason", "it has no right to create events")
 		e.refused(&v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name, UID: appUID}}, writer.User())
 	}
+}
+
+// recordDenial records that the API server has denied an event to a user, if that is the error. It reports whether
+// this is the first time. The caller holds the lock.
+func (e *objectEvents) recordDenial(user string, err error, now time.Time) (first bool) {
+	if !apierrors.IsForbidden(err) || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return false
+	}
+	_, known := e.denied[user]
+	e.denied[user] = now
+	return !known
 }
 
 // isDenied reports whether the API server has denied an event to a user within the last deniedPause.

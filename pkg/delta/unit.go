@@ -19,7 +19,7 @@ const Root = "."
 //	spec.template.spec.containers[name=a].image   spec.template.spec.containers[name=a]
 //	spec.template.spec.tolerations[0].key         spec.template.spec.tolerations[0]
 //	spec.replicas                                 spec
-//	data.key                                      data.key
+//	data.key                                      the field itself
 //	type                                          . (Root)
 //
 // Source: docs/semantics.md, "What the API server refuses".

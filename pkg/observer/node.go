@@ -192,11 +192,11 @@ func (n *Node) copy() *Node {
 
 // Schema is the observer schema of one resource. Its source determines two of its fields:
 //
-//	source                                       Default  Follows
-//	the manifest only (DefaultEntry)             true     false
-//	spec.fields that only free manifest fields   true     true
-//	spec.fields with "*" and further fields      false    true
-//	spec.observerSchema, or hold without "*"     false    false
+//	source                                       true are
+//	the manifest only (DefaultEntry)             Default
+//	spec.fields that only free manifest fields   Default, Follows
+//	spec.fields with "*" and further fields      Follows
+//	spec.observerSchema, or hold without "*"     none
 //
 // A default schema learns nothing. Only the maxima of lists of the first three can be raised: see RaiseSurplus.
 type Schema struct {
