@@ -46,24 +46,24 @@ func (a *applicationClient) Read(ctx context.Context, app *v1alpha1.Application)
 
 // WriteMetadata returns the written Application, which is in the store by then.
 func (a *applicationClient) WriteMetadata(ctx context.Context, app *v1alpha1.Application, finalizers []string, annotations map[string]string) (*v1alpha1.Application, error) {
-	return a.written(a.client.WriteMetadata(ctx, app, finalizers, annotations))
-}
-
-// WriteStatus returns the written Application, which is in the store by then.
-func (a *applicationClient) WriteStatus(ctx context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) (*v1alpha1.Application, error) {
-	return a.written(a.client.WriteStatus(ctx, app, status))
-}
-
-// written decodes the JSON of a written Application, and adds it to the store.
-func (a *applicationClient) written(raw []byte, err error) (*v1alpha1.Application, error) {
+	raw, err := a.client.WriteMetadata(ctx, app, finalizers, annotations)
 	if err != nil {
 		return nil, err
 	}
-	app, err := cluster.DecodeApplication(raw)
+	written, err := cluster.DecodeApplication(raw)
 	if err != nil {
 		return nil, err
 	}
-	return app, a.wrote(raw)
+	return written, a.wrote(raw)
+}
+
+// WriteStatus adds the written Application to the store.
+func (a *applicationClient) WriteStatus(ctx context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) error {
+	raw, err := a.client.WriteStatus(ctx, app, status)
+	if err != nil {
+		return err
+	}
+	return a.wrote(raw)
 }
 
 // wrote adds the JSON of a written Application to the store before the watch delivers it. So the watch event starts

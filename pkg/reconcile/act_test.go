@@ -429,15 +429,15 @@ func (d *desk) WriteMetadata(_ context.Context, _ *v1alpha1.Application, _ []str
 	return d.app, nil
 }
 
-func (d *desk) WriteStatus(_ context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) (*v1alpha1.Application, error) {
+func (d *desk) WriteStatus(_ context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) error {
 	if d.statuses++; d.conflict != nil && app != d.conflict {
-		return nil, apierrors.NewConflict(schema.GroupResource{}, app.Name, nil)
+		return apierrors.NewConflict(schema.GroupResource{}, app.Name, nil)
 	}
 	if err := d.fails["status "+app.Name]; err != nil {
-		return nil, err
+		return err
 	}
 	d.app.Status = status
-	return d.app, nil
+	return nil
 }
 
 func (d *desk) Again(*v1alpha1.Application) {}

@@ -96,7 +96,7 @@ type ApplicationClient interface {
 	// WriteMetadata replaces finalizers and merges annotations. WriteStatus replaces the status. Both write
 	// only if app is the current version of the Application.
 	WriteMetadata(ctx context.Context, app *v1alpha1.Application, finalizers []string, annotations map[string]string) (*v1alpha1.Application, error)
-	WriteStatus(ctx context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) (*v1alpha1.Application, error)
+	WriteStatus(ctx context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) error
 	// Again requeues the Application.
 	Again(app *v1alpha1.Application)
 	// Forget records that the controller's finalizer was removed.

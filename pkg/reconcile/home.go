@@ -64,7 +64,7 @@ func (h wholeHome) WriteMetadata(ctx context.Context, app *v1alpha1.Application,
 // a status never names a missing slice, and a crash leaves only a slice that is not named. A slice has the name of
 // its content, so an unchanged slice is not written again. A status that could not be joined still names slices, and
 // is written unchanged.
-func (h wholeHome) WriteStatus(ctx context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) (*v1alpha1.Application, error) {
+func (h wholeHome) WriteStatus(ctx context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) error {
 	if len(status.RecordSlices) > 0 {
 		return h.ApplicationClient.WriteStatus(ctx, app, status)
 	}
@@ -72,22 +72,19 @@ func (h wholeHome) WriteStatus(ctx context.Context, app *v1alpha1.Application, s
 	// stored is the status for the API server, which names parts instead of containing them.
 	stored, parts, err := slice.SplitStatus(app, status, h.maxBytes)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for i := range parts {
 		if slices.Contains(named, parts[i].Name) {
 			continue
 		}
 		if err := h.slices.Create(ctx, &parts[i]); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	written, err := h.ApplicationClient.WriteStatus(ctx, app, stored)
-	if err != nil {
-		return nil, err
+	if err := h.ApplicationClient.WriteStatus(ctx, app, stored); err != nil {
+		return err
 	}
-	// The caller gets a complete Application, as from Latest.
-	written.Spec, written.Status, written.RecordedIn = app.Spec, status, stored.RecordSlices
 	named = slices.DeleteFunc(named, func(name string) bool {
 		return slices.Contains(stored.RecordSlices, name) || slices.Contains(stored.HistorySlices, name)
 	})
@@ -97,7 +94,7 @@ func (h wholeHome) WriteStatus(ctx context.Context, app *v1alpha1.Application, s
 			h.slices.drop(ctx, s)
 		}
 	}
-	return written, nil
+	return nil
 }
 
 // Forget also deletes the slices of an Application when it is gone.
@@ -121,7 +118,7 @@ func (r *Reconciler) WriteStatus(ctx context.Context, app *v1alpha1.Application,
 	if statusEqual(app.Status, status) {
 		return nil
 	}
-	_, err := r.home().WriteStatus(ctx, app, status)
+	err := r.home().WriteStatus(ctx, app, status)
 	if !apierrors.IsConflict(err) {
 		return err
 	}
@@ -132,7 +129,7 @@ func (r *Reconciler) WriteStatus(ctx context.Context, app *v1alpha1.Application,
 	if fresh.UID != app.UID || !statusEqual(app.Status, fresh.Status) {
 		return err
 	}
-	_, err = r.home().WriteStatus(ctx, fresh, status)
+	err = r.home().WriteStatus(ctx, fresh, status)
 	// The response adds the other client's write to the store, which then drops the watch event as outdated.
 	// So only this call requeues the Application.
 	r.home().Again(app)

@@ -379,8 +379,9 @@ func (h home) WriteMetadata(_ context.Context, app *v1alpha1.Application, finali
 	})
 }
 
-func (h home) WriteStatus(_ context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) (*v1alpha1.Application, error) {
-	return h.write("its status is stored", app, func(*v1alpha1.Application) { h.record(status) })
+func (h home) WriteStatus(_ context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) error {
+	_, err := h.write("its status is stored", app, func(*v1alpha1.Application) { h.record(status) })
+	return err
 }
 
 func (h home) Again(*v1alpha1.Application) { h.changed = true }
