@@ -210,3 +210,19 @@ func TestStrippedTrackingMetadataBacksOff(t *testing.T) {
 	w.round()
 	assert.Equal(t, "net", get(w.live[node], "metadata", "annotations", "team"), "other fields stay held")
 }
+
+func TestRetryKeepsTheTimeOfAContestedLeaf(t *testing.T) {
+	w := newWorld(t, settings)
+	w.round()
+	fight(w, 5)
+	w.set("theirs", "data", "mode")
+	w.edit(settings + "\nsuspend: true")
+	w.mem.Retry(w.now)
+	w.round()
+	require.Len(t, w.app.Status.Contested, 1)
+	// The API server rejects a status with the zero time, which is null in JSON.
+	assert.Equal(t, w.now, w.app.Status.Contested[0].NextCorrection.UTC())
+	w.edit(settings)
+	p, _ := w.round()
+	assert.Equal(t, []string{"data.mode changed"}, paths(p), "it is corrected at once")
+}

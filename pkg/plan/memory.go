@@ -144,10 +144,12 @@ func (r *Rejection) holds(now time.Time) bool { return r != nil && now.Before(r.
 
 // Retry ends the backoff of every contested leaf, so that it is corrected again now. The leaves remain contested. It
 // replaces the maps, so that earlier decisions keep theirs.
-func (m *State) Retry() {
+func (m *State) Retry(now time.Time) {
 	*m = *m.clone()
 	for _, f := range m.Contests {
-		f.Next = time.Time{}
+		if f.Next.After(now) {
+			f.Next = now
+		}
 	}
 }
 

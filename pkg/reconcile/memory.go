@@ -198,7 +198,7 @@ func (m *State) startReconcile(app *v1alpha1.Application, news News, now time.Ti
 	m.retry = retryOf(app.Spec.Retry)
 	request := app.Annotations[v1alpha1.AnnotationReconcile]
 	if request != m.request {
-		m.plan.Retry()
+		m.plan.Retry(now)
 	}
 	if m.generation != app.Generation || m.request != request {
 		m.generation, m.request = app.Generation, request
@@ -222,13 +222,13 @@ func (m *State) startReconcile(app *v1alpha1.Application, news News, now time.Ti
 
 // restoreContests restores, once, the contests in the status of an Application that is joined with its
 // slices.
-func (m *State) restoreContests(app *v1alpha1.Application) {
+func (m *State) restoreContests(app *v1alpha1.Application, now time.Time) {
 	if m.recalled {
 		return
 	}
 	m.plan, m.recalled = remembered(app), true
 	if m.request != app.Status.ReconcileRequest {
-		m.plan.Retry()
+		m.plan.Retry(now)
 	}
 }
 

@@ -73,7 +73,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1alpha1.Application, m
 		return Again(err)
 	}
 	// Only the joined status has all contests.
-	m.restoreContests(app)
+	m.restoreContests(app, r.Now())
 	target, err := r.Target(app)
 	if err != nil { // the controller cannot act as that ServiceAccount
 		problem := &plan.Problem{Reason: v1alpha1.ReasonForbidden, Message: "spec.serviceAccountName: " + err.Error()}
