@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -210,4 +211,25 @@ func TestAManifestMovesToAnotherOfSeveralFields(t *testing.T) {
 		live := contentOf(f.Get(resourceOf(object), object.GetName()))
 		assert.True(f.t, observer.Covers(live, contentOf(moved[u.name].Object)), "%v", live)
 	})
+}
+
+// The manifest of the owner adds a field that excludes a field of a sharer. The change is rejected, and the field of
+// the sharer is kept.
+func TestTheOwnerKeepsAUnionFieldOfASharer(t *testing.T) {
+	f := given(t)
+	budget := func(spec string) string {
+		return "manifest: [{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: web}, spec: {" + spec + "}}]"
+	}
+	f.Submit("owner", budget("selector: {matchLabels: {app: web}}"))
+	f.AwaitHeld("owner")
+	f.Submit("sharer", "ownership: Share\n"+budget("maxUnavailable: 50%"))
+	f.AwaitHeld("sharer")
+	f.AwaitHeld("owner")
+	f.Submit("owner", budget("selector: {matchLabels: {app: web}}, minAvailable: 1"))
+	_, message := f.AwaitReason("owner", v1alpha1.ReasonRejected)
+	assert.Contains(t, message, "minAvailable and maxUnavailable cannot be both set")
+	f.AwaitHeld("sharer")
+	f.Quiet(quiet)
+	budgets := schema.GroupVersionResource{Group: "policy", Version: "v1", Resource: "poddisruptionbudgets"}
+	assert.Equal(t, "50%", value(f.Get(budgets, "web"), "spec", "maxUnavailable"))
 }

@@ -11,12 +11,15 @@ import (
 
 // claimed reports whether a claimed field (see Input.Claimed) is at or below a path of the live object. It does not
 // find claims above the path: those conflict with the leaf, and package plan excludes it.
-func (c *comparer) claimed(path *observer.Path) bool {
-	if len(c.in.Claimed) == 0 {
+func (c *comparer) claimed(path *observer.Path) bool { return c.out.IsClaimed(path) }
+
+// IsClaimed reports whether a claimed field of the compared object is at or below a path: see Input.Claimed.
+func (c Comparison) IsClaimed(path *observer.Path) bool {
+	if len(c.claimed) == 0 {
 		return false
 	}
 	pointer := path.Pointer()
-	return slices.ContainsFunc(c.in.Claimed, func(claim string) bool {
+	return slices.ContainsFunc(c.claimed, func(claim string) bool {
 		return claim == pointer || strings.HasPrefix(claim, pointer+"/")
 	})
 }

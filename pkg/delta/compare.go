@@ -129,10 +129,10 @@ func (c *comparer) compareUnnamed(s cursor, name string, before, want map[string
 	switch {
 	case !at.live.Set:
 		c.free(at)
-	// A claim protects a closed key here, and a dropped field in remove. It does not protect a conflicting field.
+	// A claim protects these here, and a dropped field in remove.
 	case isClosed && !c.claimed(at.path):
 		ruleComparer{c}.removeAbsent(at, Unwanted)
-	case slices.Contains(c.in.Conflicting, at.path.String()):
+	case slices.Contains(c.in.Conflicting, at.path.String()) && !c.claimed(at.path):
 		ruleComparer{c}.removeAbsent(at, Conflicting)
 	case !c.in.Prune || !was || still:
 		c.free(at)
@@ -237,7 +237,7 @@ func (c *comparer) missing(s cursor) {
 func Walk(in Input, visit func(Field)) Comparison {
 	c := &comparer{in: in, visit: visit}
 	c.ruleContext = observer.NewRuleContext(func() map[string]any { return in.Entry.Object(in.Type, in.Desired, in.Live) })
-	c.out.AcceptedUsed = map[string]bool{}
+	c.out.AcceptedUsed, c.out.claimed = map[string]bool{}, in.Claimed
 	c.compareMap(cursor{
 		node: in.Entry.Root, t: in.Type,
 		desired: NewValue(in.Desired), live: Value{in.Live != nil, in.Live}, written: NewValue(in.Manifest), previous: in.Previous,

@@ -143,6 +143,8 @@ type Comparison struct {
 	// NeedsManagedFields is true if a value of unknown origin was attributed to another client, and was kept
 	// when the field around it was removed.
 	NeedsManagedFields bool
+	// claimed is Input.Claimed.
+	claimed []string
 }
 
 // IsInPlace reports whether there is nothing to correct, to report or to record.

@@ -79,3 +79,20 @@ func TestARefusedRemovalIsHeldBackAlone(t *testing.T) {
 		assert.Empty(t, w.mem.Rejections)
 	})
 }
+
+func TestAClaimedFieldIsNoSibling(t *testing.T) {
+	const budget = `manifest: [{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: web}, spec: {selector: {matchLabels: {app: web}}}}]`
+	w := newWorld(t, budget)
+	w.round()
+	w.set("50%", "spec", "maxUnavailable")
+	w.edit(replace(budget, "spec: {", "spec: {minAvailable: 1, "))
+	change := w.decide().Changes[0]
+	require.True(t, change.HasSiblings(change.Units()[0]))
+
+	w.set(`{"default/sharer": {"uid": "app-2", "leaves": ["spec.maxUnavailable"]}}`, "metadata", "annotations", v1alpha1.AnnotationHolders)
+	change = w.decide().Changes[0]
+	require.Contains(t, pathsOf(change), "spec.minAvailable missing")
+	for _, u := range change.Units() {
+		assert.False(t, change.HasSiblings(u), u.Path)
+	}
+}

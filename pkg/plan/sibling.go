@@ -76,7 +76,8 @@ func InTheWay(siblings []Sibling) string {
 }
 
 // freeSiblings returns the free fields in the maps from the fields of a unit up to the unit itself, the nearest ones
-// first. It omits fields that spec.fields frees, because a user has decided about them.
+// first. It omits fields that spec.fields frees, because a user has decided about them, and those that other
+// Applications hold.
 func (res *resource) freeSiblings(u Unit) (siblings []Sibling) {
 	seen := map[string]bool{}
 	for _, d := range u.Fields {
@@ -95,7 +96,8 @@ func (res *resource) freeSiblings(u Unit) (siblings []Sibling) {
 			for _, name := range slices.Sorted(maps.Keys(live)) {
 				path := at.Field(name)
 				isCorrected := slices.ContainsFunc(res.change.Fields, func(d delta.Difference) bool { return observer.IsUnder(d.Path, path.String()) })
-				if _, wanted := manifest[name]; wanted || isCorrected || node.Field(name) != nil || seen[path.String()] || res.entry.Released(path.String()) != "" {
+				isDecided := isCorrected || node.Field(name) != nil || res.entry.Released(path.String()) != "" || res.compared.IsClaimed(path)
+				if _, wanted := manifest[name]; wanted || isDecided || seen[path.String()] {
 					continue
 				}
 				seen[path.String()] = true
