@@ -615,3 +615,18 @@ func (w *world) stopAnywhere(random *rand.Rand) {
 	}
 	w.mem = &plan.State{}
 }
+
+func TestManifestDecidesTheFateOfClusterScopedKinds(t *testing.T) {
+	w := newWorld(t, "{}")
+	issuer := func(name string, policy v1alpha1.DeletionPolicy) runtime.RawExtension {
+		return runtime.RawExtension{Raw: []byte(`{"apiVersion": "cert-manager.io/v1", "kind": "ClusterIssuer", "metadata": {"name": "` + name +
+			`", "annotations": {"holdfast.dev/deletion-policy": "` + string(policy) + `"}}}`)}
+	}
+	w.app.Status.LastAppliedManifest = []runtime.RawExtension{issuer("adopted", v1alpha1.DeletionDelete), issuer("created", v1alpha1.DeletionOrphan)}
+	for name, origin := range map[string]v1alpha1.ObjectOrigin{"adopted": v1alpha1.OriginAdopted, "created": v1alpha1.OriginCreated} {
+		ref := v1alpha1.ResourceReference{APIVersion: "cert-manager.io/v1", Kind: "ClusterIssuer", Name: name}
+		w.app.Status.Resources = append(w.app.Status.Resources, v1alpha1.ResourceStatus{ResourceReference: ref, UID: "u", Origin: origin})
+	}
+	created := manifest.ID{Group: "cert-manager.io", Kind: "ClusterIssuer", Name: "created"}
+	assert.Equal(t, map[manifest.ID]bool{created: true}, plan.RetainedObjects(w.app))
+}

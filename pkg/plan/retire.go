@@ -47,9 +47,14 @@ func RetainedObjects(app *v1alpha1.Application) map[manifest.ID]bool {
 	stays := map[manifest.ID]bool{}
 	for _, status := range app.Status.Resources {
 		id := manifest.IDFromReference(status.ResourceReference)
+		recorded := id
+		// The scope of a custom kind is not known here, so that its record counts as namespaced.
+		if id.Namespace == "" && records[id] == nil {
+			recorded.Namespace = app.Namespace
+		}
 		// The UID makes claim.WasAdopted use the origin in the inventory.
 		live := map[string]any{"metadata": map[string]any{"uid": string(status.UID)}}
-		if p.orphaned(&pruneCandidate{id: id, status: status, previous: records[id], live: live}) {
+		if p.orphaned(&pruneCandidate{id: id, status: status, previous: records[recorded], live: live}) {
 			stays[id] = true
 		}
 	}
