@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -52,17 +54,19 @@ func (p baselinePass) recordBaselines(res *resource) {
 	}
 	p.copyBaselines(res)
 	created := p.createdByHolders(res)
+	writers := sync.OnceValue(func() *writer.Index { return p.in.writersOf(res.object.ID, res.live) })
+	foreign := writer.ForeignTo(p.in.Application, res.live)
 	p.recordSharedParents(res, created)
 	for _, d := range res.compared.Differences {
 		if d.HeldBack || !res.matchesLocation(d) {
 			continue
 		}
-		for _, b := range res.originalFields(d, p.in) {
+		for _, b := range res.originalFields(d, p.in.Now, writers) {
 			b.From = topmost(b, created)
 			// A learned value is the live value, so that there is nothing to restore.
 			isSet := d.Rule != nil || res.isInManifest(b.Path)
 			if isSet && !res.hasBaseline(b.Path) && needsBaseline(res, b) && p.hadHeld(res, &b) {
-				res.baseline = append(res.baseline, res.withHeldDigests(res.withCreatedParent(p.in.Application, b, d)))
+				res.baseline = append(res.baseline, res.withHeldDigests(res.withCreatedParent(b, d, foreign)))
 			}
 		}
 	}
@@ -208,14 +212,14 @@ func (res *resourceInput) isInManifest(path string) bool {
 
 // originalFields returns the fields that a difference covers, with their live values: the field that has
 // another value, or the fields that do not exist.
-func (res *resource) originalFields(d delta.Difference, in Input) (fields []v1alpha1.BaselineField) {
-	b := v1alpha1.BaselineField{Path: d.Path, Time: metav1.NewTime(in.Now.UTC()).Rfc3339Copy()}
+func (res *resource) originalFields(d delta.Difference, now time.Time, writers func() *writer.Index) (fields []v1alpha1.BaselineField) {
+	b := v1alpha1.BaselineField{Path: d.Path, Time: metav1.NewTime(now.UTC()).Rfc3339Copy()}
 	switch {
 	case (d.Reason == delta.Changed || d.Reason == delta.Unwanted) && res.holdsIn(d.Path):
 		value := manifest.EncodeRaw(d.Live.Any)
 		b.Value = &value
 		// The writer is for users only. Nothing is decided by it.
-		writer, _ := in.writersOf(res.object.ID, res.live).OfValue(d.LivePath())
+		writer, _ := writers().OfValue(d.LivePath())
 		b.Manager = writer.Manager
 		if d.Reason == delta.Unwanted {
 			b.From = res.emptied(d)
@@ -237,9 +241,9 @@ func (res *resource) originalFields(d delta.Difference, in Input) (fields []v1al
 
 // withCreatedParent marks a field as absent in its baseline if it is inside a map or element that this
 // Application created, and no other client wrote it: such a field did not exist before.
-func (res *resource) withCreatedParent(app *v1alpha1.Application, b v1alpha1.BaselineField, d delta.Difference) v1alpha1.BaselineField {
+func (res *resource) withCreatedParent(b v1alpha1.BaselineField, d delta.Difference, foreign func(*observer.Path) bool) v1alpha1.BaselineField {
 	// Without managedFields, the value counts as part of what this Application created.
-	if foreign := writer.ForeignTo(app, res.live); b.Value == nil || foreign != nil && foreign(d.LivePath()) {
+	if b.Value == nil || foreign != nil && foreign(d.LivePath()) {
 		return b
 	}
 	for _, other := range res.baseline {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sync"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
@@ -33,6 +34,9 @@ type fieldReleaser struct {
 	others           []claim.Claim // claims of other Applications, including keys of elements
 	additions        []addition    // fields to remove, because they did not exist before the first hold
 	keptPaths        []string      // paths that are not removed: left, or restored to another value
+	// writers has the writers of the live object, decoded at the first call. foreign is writer.ForeignTo.
+	writers func() *writer.Index
+	foreign func(*observer.Path) bool
 	// removesTracking is true if no field is held any more, so that the Application is removed from the
 	// tracking metadata.
 	removesTracking bool
@@ -62,6 +66,8 @@ type addition struct {
 func (p releasePass) releaseFields(res fieldReleaser, baseline []v1alpha1.BaselineField) fieldRelease {
 	r := &res
 	r.app = p.in.Application
+	r.writers = sync.OnceValue(func() *writer.Index { return writer.NewIndex(r.app, r.live) })
+	r.foreign = writer.ForeignTo(r.app, r.live)
 	all := claimPass(p).holdersOf(r.id, r.live)
 	r.others = claim.ListWithKeys(r.app, all)
 	var marks []delta.Location
@@ -147,8 +153,8 @@ func (r *fieldReleaser) judgeField(b v1alpha1.BaselineField) {
 		r.keep(b.Path, "it no longer exists")
 	case !slices.Contains(b.Held, record.Digest(at.Value.Any)):
 		// The report names the writer, whom only managedFields show.
-		r.needsManagedFields = r.needsManagedFields || writer.ForeignTo(r.app, r.live) == nil
-		writer, _ := writer.NewIndex(r.app, r.live).OfValue(at.Path)
+		r.needsManagedFields = r.needsManagedFields || r.foreign == nil
+		writer, _ := r.writers().OfValue(at.Path)
 		r.keep(b.Path, "it was changed"+bySuffix(writer.Manager)+" while it was held")
 	case before.Set:
 		r.restored = append(r.restored, at.Restore(before.Any))
@@ -274,13 +280,12 @@ func (r *fieldReleaser) isForeign(path *observer.Path, value any, mine map[strin
 		}
 		return false
 	}
-	foreign := writer.ForeignTo(r.app, r.live)
-	if foreign == nil {
+	if r.foreign == nil {
 		r.needsManagedFields = true
 		return true
 	}
 	// Several Applications can hold fields of an element. Each of them wrote the keys, so these keep no element.
-	return foreign(path) && (!observer.IsKey(path.String()) || !writer.OnlyApplicationsWrote(r.live, path))
+	return r.foreign(path) && (!observer.IsKey(path.String()) || !r.writers().OnlyApplicationsWrote(path))
 }
 
 // removeParts removes the Application's fields below a location, with the maps and lists that would be empty

@@ -208,9 +208,9 @@ func ForeignTo(app *v1alpha1.Application, live map[string]any) func(*observer.Pa
 
 // OnlyApplicationsWrote reports whether all field managers at a path belong to Applications, of any namespace. It is
 // true for an object without managedFields.
-func OnlyApplicationsWrote(live map[string]any, path *observer.Path) bool {
-	steps := path.Steps(live)
-	return !slices.ContainsFunc(managersOf(live), func(e entry) bool {
+func (x *Index) OnlyApplicationsWrote(path *observer.Path) bool {
+	steps := path.Steps(x.Live)
+	return !slices.ContainsFunc(x.entries, func(e entry) bool {
 		return !v1alpha1.IsFieldManager(e.Manager) && touches(e.leaves, steps)
 	})
 }
