@@ -34,11 +34,42 @@ type Entry struct {
 	PendingClaims []string `json:"pending,omitempty"`
 	// Wants is the key of PendingClaims before v0.1.0. It is read for one version.
 	Wants []string `json:"wants,omitempty"`
+	// raw is the JSON from which the entry was read, so that entries of other Applications are kept unchanged.
+	raw []byte
 }
 
-// Holders is the content of the annotation, by namespace/name of the Application. Entries of other
-// Applications are kept unchanged.
-type Holders map[string]json.RawMessage
+// UnmarshalJSON reads an entry. An entry that no Application would write becomes the zero Entry.
+func (h *Entry) UnmarshalJSON(raw []byte) error {
+	type plain Entry
+	var read plain
+	if json.Unmarshal(raw, &read) != nil || read.UID == "" {
+		return nil
+	}
+	if read.PendingClaims == nil {
+		read.PendingClaims = read.Wants
+	}
+	// One path that is not normalized makes the whole entry invalid: its leaves could not be compared.
+	for _, path := range slices.Concat(read.Leaves, read.PendingClaims) {
+		if !IsLeaf(path) {
+			return nil
+		}
+	}
+	read.Wants, read.raw = nil, slices.Clone(raw)
+	*h = Entry(read)
+	return nil
+}
+
+// MarshalJSON writes an entry as it was read.
+func (h Entry) MarshalJSON() ([]byte, error) {
+	type plain Entry
+	if h.raw != nil {
+		return h.raw, nil
+	}
+	return manifest.EncodeJSON(plain(h)), nil
+}
+
+// Holders is the content of the annotation, by namespace/name of the Application.
+type Holders map[string]Entry
 
 // ReadHolders parses the annotation; nil if there is none, as on most objects. Any client may have written
 // the annotation. Entries that no Application would write are ignored, and are dropped with the next write. An
@@ -52,30 +83,8 @@ func ReadHolders(live map[string]any) Holders {
 	if json.Unmarshal([]byte(written), &h) != nil {
 		return nil
 	}
-	maps.DeleteFunc(h, func(name string, _ json.RawMessage) bool {
-		_, ok := h.Entry(name)
-		return !ok
-	})
+	maps.DeleteFunc(h, func(_ string, entry Entry) bool { return entry.UID == "" })
 	return h
-}
-
-// Entry returns the holder entry of an Application. It returns false for an entry that no Application would
-// write.
-func (h Holders) Entry(name string) (entry Entry, ok bool) {
-	if json.Unmarshal(h[name], &entry) != nil || entry.UID == "" {
-		return Entry{}, false
-	}
-	if entry.PendingClaims == nil {
-		entry.PendingClaims = entry.Wants
-	}
-	entry.Wants = nil
-	// One path that is not normalized makes the whole entry invalid: its leaves could not be compared.
-	for _, path := range slices.Concat(entry.Leaves, entry.PendingClaims) {
-		if !IsLeaf(path) {
-			return Entry{}, false
-		}
-	}
-	return entry, true
 }
 
 // IsLeaf reports whether a string is the normalized path of a field.
@@ -86,7 +95,7 @@ func IsLeaf(path string) bool {
 
 // Get returns the holder entry of an Application, if it has the Application's UID.
 func (h Holders) Get(app *v1alpha1.Application) (Entry, bool) {
-	own, ok := h.Entry(HolderName(app))
+	own, ok := h[HolderName(app)]
 	return own, ok && own.UID == string(app.UID)
 }
 
@@ -99,11 +108,8 @@ func IsHolder(app *v1alpha1.Application, live map[string]any) bool {
 	return named
 }
 
-// Holds reports whether the holders annotation records leaves that the Application holds.
-func Holds(app *v1alpha1.Application, live map[string]any) bool {
-	own, named := ReadHolders(live).Get(app)
-	return named && (own.Leaves == nil || len(own.Leaves) > 0)
-}
+// Holds reports whether an entry has leaves that its Application holds. The zero Entry has none.
+func (h Entry) Holds() bool { return h.UID != "" && (h.Leaves == nil || len(h.Leaves) > 0) }
 
 // IsHeldByOthers reports whether other Applications have claims or pending claims on an object, according to its
 // annotation only.
@@ -126,23 +132,22 @@ func (h Holders) WithApplication(app *v1alpha1.Application, leaves, wants []stri
 	if h = maps.Clone(h); h == nil {
 		h = Holders{}
 	}
-	h[HolderName(app)] = manifest.EncodeJSON(own)
+	h[HolderName(app)] = own
 	value := manifest.EncodeJSON(h)
 	// An entry without a list cannot be shortened. If there are only such entries, the limit is exceeded.
+	length := func(name string) int { return len(manifest.EncodeJSON(h[name])) }
 	for len(value) > maxHolders {
 		// The order of the names decides between equal lengths, so that all Applications shorten the same entry.
 		longest := ""
 		for _, name := range slices.Sorted(maps.Keys(h)) {
-			if entry, _ := h.Entry(name); entry.Leaves != nil && (longest == "" || len(h[name]) > len(h[longest])) {
+			if h[name].Leaves != nil && (longest == "" || length(name) > length(longest)) {
 				longest = name
 			}
 		}
 		if longest == "" {
 			break
 		}
-		entry, _ := h.Entry(longest)
-		entry.Leaves, entry.PendingClaims = nil, nil
-		h[longest] = manifest.EncodeJSON(entry)
+		h[longest] = Entry{UID: h[longest].UID, Created: h[longest].Created}
 		value = manifest.EncodeJSON(h)
 	}
 	return string(value)
@@ -209,9 +214,8 @@ func ListHolders(id manifest.ID, live map[string]any) (found []Holder) {
 		found = append(found, Holder{Application: owner, Owns: true, Whole: true})
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if h, ok := all.Entry(name); ok {
-			found = append(found, Holder{name, name == owner, h.Leaves == nil, h.Leaves, h.PendingClaims})
-		}
+		h := all[name]
+		found = append(found, Holder{name, name == owner, h.Leaves == nil, h.Leaves, h.PendingClaims})
 	}
 	slices.SortStableFunc(found, func(a, b Holder) int {
 		switch {

@@ -8,7 +8,6 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
-	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 func TestTheLongestClaimIsNotListed(t *testing.T) {
@@ -18,11 +17,11 @@ func TestTheLongestClaimIsNotListed(t *testing.T) {
 	for i := range leaves {
 		leaves[i] = fmt.Sprintf("data.key%04d", i)
 	}
-	long := claim.Holders{"default/other": manifest.EncodeJSON(claim.Entry{UID: "u-7", Leaves: leaves})}
+	long := claim.Holders{"default/other": {UID: "u-7", Leaves: leaves}}
 	written := long.WithApplication(app, []string{"spec.replicas"}, nil)
 	assert.JSONEq(t, `{"default/other": {"uid": "u-7", "leaves": null}, "default/shop": {"uid": "app-1", "leaves": ["spec.replicas"]}}`, written)
 
-	short := claim.Holders{"default/other": manifest.EncodeJSON(claim.Entry{UID: "u-7", Leaves: []string{"data.a"}})}
+	short := claim.Holders{"default/other": {UID: "u-7", Leaves: []string{"data.a"}}}
 	written = short.WithApplication(app, leaves, nil)
 	assert.JSONEq(t, `{"default/other": {"uid": "u-7", "leaves": ["data.a"]}, "default/shop": {"uid": "app-1", "leaves": null}}`, written)
 }

@@ -87,8 +87,8 @@ func (p baselinePass) keepsBaseline(res *resource, b v1alpha1.BaselineField) boo
 		return true
 	}
 	// The first write was made if the status or the annotation has the claim. A forged claim only keeps a baseline.
-	mine, isHolder := claim.ReadHolders(res.live).Get(p.in.Application)
-	return p.wasHeld(res, path) || isHolder && (mine.Leaves == nil || slices.ContainsFunc(mine.Leaves, func(leaf string) bool { return observer.IsUnder(leaf, path) }))
+	isNamed := func(leaf string) bool { return observer.IsUnder(leaf, path) }
+	return p.wasHeld(res, path) || res.own.UID != "" && (res.own.Leaves == nil || slices.ContainsFunc(res.own.Leaves, isNamed))
 }
 
 // hasBaseline reports whether a path has a baseline, or is recorded as one whose baseline exceeded the size

@@ -31,14 +31,17 @@ import (
 // The exception is a leaf that this Application held: another client removed the tracking metadata. An owner
 // holds everything around the claims of other Applications.
 //
-// It sets leaves, claimed, pendingClaims, awaitedOwner, deferredTo, waitsFor and recheckAfter of the resource.
+// It sets holders, own, leaves, claimed, pendingClaims, awaitedOwner, deferredTo, waitsFor and recheckAfter of the resource.
 // Source: docs/semantics.md, "Several Applications share an object".
 func (p claimPass) excludeClaimed(res *resource, leaves []string) {
 	app, status := p.in.Application, p.statuses[res.object.ID]
 	all := p.holdersOf(res.object.ID, res.live)
-	own, isHolder := all.Get(app)
+	res.holders, res.own = all, claim.Entry{}
+	if own, isHolder := all.Get(app); isHolder {
+		res.own = own
+	}
 	// named is true for leaves that the annotation lists for this Application. Without a list of leaves, it is false.
-	named := func(leaf string) bool { return isHolder && slices.Contains(own.Leaves, leaf) }
+	named := func(leaf string) bool { return slices.Contains(res.own.Leaves, leaf) }
 	held, baselines := res.leavesInStatus(status), record.BaselinePaths(status, res.live)
 	claims, owner := claim.ListWithKeys(app, all), claim.OwnerWithoutClaims(app, res.object.ID, res.live, all)
 	recorded := p.recordedClaims(res, all, status)
@@ -170,7 +173,7 @@ func (p claimPass) unknownHolder(live map[string]any) string {
 func (p claimPass) sharedMarks(res *resource) map[string]map[string]string {
 	return map[string]map[string]string{
 		"labels":      {v1alpha1.LabelHeld: "true"},
-		"annotations": {v1alpha1.AnnotationHolders: p.holdersOf(res.object.ID, res.live).WithApplication(p.in.Application, res.leaves, res.pendingClaims)},
+		"annotations": {v1alpha1.AnnotationHolders: res.holders.WithApplication(p.in.Application, res.leaves, res.pendingClaims)},
 	}
 }
 

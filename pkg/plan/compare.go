@@ -174,7 +174,7 @@ func (p comparer) wasApplied(res *resource) bool {
 func (p comparer) marked(res *resource) (*observer.Schema, map[string]any) {
 	app := p.in.Application
 	if res.policy.Claims {
-		if app.UID == "" || res.holdsNothing() || len(res.leaves)+len(res.pendingClaims) == 0 && res.awaitedOwner == "" && !claim.IsHolder(app, res.live) {
+		if app.UID == "" || res.holdsNothing() || len(res.leaves)+len(res.pendingClaims) == 0 && res.awaitedOwner == "" && res.own.UID == "" {
 			return res.entry, res.desired // the object waits for an older Application, or no field is held
 		}
 		marks := claimPass(p).sharedMarks(res)

@@ -36,7 +36,7 @@ func (p releasePass) isCopied(r *fieldReleaser, b v1alpha1.BaselineField, all cl
 	copies := 0
 	for name, other := range p.in.Holders {
 		// Only Applications with a pending claim can become the holder.
-		entry, ok := all.Entry(name)
+		entry, ok := all[name]
 		if !ok || !slices.ContainsFunc(entry.PendingClaims, func(leaf string) bool { return claim.Overlap(leaf, b.Path) }) {
 			continue
 		}

@@ -279,6 +279,8 @@ type comparisons struct {
 
 // sharing has the claims of Applications on the leaves of a shared object.
 type sharing struct {
+	holders       claim.Holders              // the Applications in the annotation of the object, without those that hold nothing
+	own           claim.Entry                // the entry of this Application; its UID is empty if there is none
 	claimed       []claim.Claim              // the leaves that other Applications hold
 	pendingClaims []string                   // the leaves with a pending claim of this Application
 	waitsFor      []v1alpha1.HolderReference // the Applications in claimed

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"time"
@@ -36,8 +35,8 @@ type recordedClaims struct {
 // status of the resource waits for.
 func (p claimPass) recordedClaims(res *resource, all claim.Holders, status *v1alpha1.ResourceStatus) *recordedClaims {
 	c := &recordedClaims{pass: p, res: res, uids: map[string]types.UID{}, annotated: map[string]bool{}, awaited: map[string]bool{}, leaves: map[string]map[string]bool{}}
-	for name := range all {
-		if entry, ok := all.Entry(name); ok && name != claim.HolderName(p.in.Application) {
+	for name, entry := range all {
+		if name != claim.HolderName(p.in.Application) {
 			c.uids[name], c.annotated[name] = types.UID(entry.UID), true
 		}
 	}
@@ -54,8 +53,7 @@ func (p claimPass) recordedClaims(res *resource, all claim.Holders, status *v1al
 // Application that could not be read remains.
 func (p claimPass) holdersOf(id manifest.ID, live map[string]any) claim.Holders {
 	all := claim.ReadHolders(live)
-	maps.DeleteFunc(all, func(name string, _ json.RawMessage) bool {
-		entry, _ := all.Entry(name)
+	maps.DeleteFunc(all, func(name string, entry claim.Entry) bool {
 		other, known := p.in.Holders[name]
 		return known && HoldsNothing(other, types.UID(entry.UID), id)
 	})
