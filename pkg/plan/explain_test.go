@@ -401,3 +401,17 @@ func TestExplainNeedsAPlannedObject(t *testing.T) {
 	_, ok := plan.Decide(given(t, fmt.Sprintf(explainedApplication, false))).Explain(manifest.ID{Kind: "Pod", Name: "x"}, false)
 	assert.False(t, ok)
 }
+
+func TestTheNearestClaimNamesTheHolder(t *testing.T) {
+	w := newWorld(t, settings)
+	w.round()
+	w.set("theirs", "data", "free")
+	w.set(`{"default/outer": {"uid": "app-2", "leaves": ["data"]}, "default/inner": {"uid": "app-3", "leaves": ["data.free"]}}`,
+		"metadata", "annotations", v1alpha1.AnnotationHolders)
+	p := w.decide()
+	for range 20 {
+		e, _ := p.Explain(settingsID, false)
+		i := slices.IndexFunc(e.Fields, func(f plan.Field) bool { return f.Path == "data.free" })
+		require.Equal(t, "default/inner", e.Fields[i].Holder)
+	}
+}

@@ -37,11 +37,9 @@ func (e *explainer) claim(f *Field) {
 	case i >= 0:
 		f.Holder = e.res.claimed[i].Holder
 	case f.State == FieldFree:
-		pointer := f.livePath.Pointer()
-		for at, holder := range e.claims {
-			if pointer == at || strings.HasPrefix(pointer, at+"/") {
-				f.Holder = holder
-			}
+		// The claim on the field itself, or else the nearest one above it.
+		for at := f.livePath.Pointer(); at != "" && f.Holder == ""; at = at[:strings.LastIndexByte(at, '/')] {
+			f.Holder = e.claims[at]
 		}
 	}
 	if f.Holder != "" {
