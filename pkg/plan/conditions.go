@@ -184,8 +184,8 @@ func (c conditionWriter) heldVerdict() verdict {
 }
 
 // healthy returns the verdict on whether all resources are current. It never stalls, because the health of an
-// object changes without a change of the Application. The last resource that has failed decides the
-// reason, or else the first.
+// object changes without a change of the Application. A resource that has failed decides the reason: all of these have
+// the same one.
 func (c conditionWriter) healthy() verdict {
 	if len(c.unhealthy) == 0 {
 		return trueVerdict(v1alpha1.ReasonHealthy, count(len(c.plan.resources), "resource")+" current")

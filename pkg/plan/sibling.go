@@ -87,7 +87,7 @@ func (res *resource) freeSiblings(u Unit) (siblings []Sibling) {
 		// Top-level fields have no siblings: the root is not visited.
 		for at := d.LivePath().Parent(); at != nil && observer.IsUnder(at.String(), u.Path); at = at.Parent() {
 			node, _ := res.entry.At(res.kind, res.desired, at)
-			live, _ := valueAt(res.live, at).(map[string]any)
+			live, _ := at.Live(res.live).(map[string]any)
 			if node == nil || node.Shape != observer.Map {
 				continue
 			}
@@ -106,24 +106,6 @@ func (res *resource) freeSiblings(u Unit) (siblings []Sibling) {
 		}
 	}
 	return siblings
-}
-
-// valueAt returns the value of a live object at a path, or nil. It finds list elements by their live index.
-func valueAt(live any, path *observer.Path) any {
-	for _, step := range path.Chain() {
-		switch at := live.(type) {
-		case map[string]any:
-			live = at[step.Name()]
-		case []any:
-			if step.Index() < 0 || step.Index() >= len(at) {
-				return nil
-			}
-			live = at[step.Index()]
-		default:
-			return nil
-		}
-	}
-	return live
 }
 
 // IsNamed reports whether the cause of an API server error names the field, or one below it.
