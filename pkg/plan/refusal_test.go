@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -95,4 +96,32 @@ func TestAClaimedFieldIsNoSibling(t *testing.T) {
 	for _, u := range change.Units() {
 		assert.False(t, change.HasSiblings(u), u.Path)
 	}
+}
+
+// A field of another client next to a new field of the manifest may be older than the adoption.
+func TestAnAdoptedObjectKeepsSiblingsOfOthers(t *testing.T) {
+	const budget = `manifest: [{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: web}, spec: {selector: {matchLabels: {app: web}}}}]`
+	siblings := func(spec string, live func(w *world)) (found []string) {
+		w := newWorld(t, spec)
+		live(w)
+		w.round()
+		w.set("50%", "spec", "maxUnavailable")
+		w.set("AlwaysAllow", "spec", "unhealthyPodEvictionPolicy")
+		w.set([]any{map[string]any{"manager": "theirs", "operation": "Update", "fieldsType": "FieldsV1", "fieldsV1": map[string]any{
+			"f:spec": map[string]any{"f:maxUnavailable": map[string]any{}},
+		}}}, "metadata", "managedFields")
+		w.edit(replace(spec, "spec: {", "spec: {minAvailable: 1, "))
+		p := w.decide()
+		for _, s := range p.Siblings(p.Changes[0], p.Changes[0].Units()[0]) {
+			found = append(found, s.Path())
+		}
+		return found
+	}
+	assert.Equal(t, []string{"spec.maxUnavailable", "spec.unhealthyPodEvictionPolicy"}, siblings(budget, func(*world) {}))
+	assert.Equal(t, []string{"spec.unhealthyPodEvictionPolicy"}, siblings("adoption: Always\n"+budget, func(w *world) {
+		w.live[manifest.ID{Group: "policy", Kind: "PodDisruptionBudget", Namespace: "default", Name: "web"}] = map[string]any{
+			"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": map[string]any{"name": "web", "namespace": "default", "uid": "u-9", "resourceVersion": "7"},
+			"spec": map[string]any{"selector": map[string]any{"matchLabels": map[string]any{"app": "web"}}},
+		}
+	}))
 }
