@@ -380,7 +380,7 @@ func describe(e v1alpha1.HistoryEntry) string {
 		return ""
 	case e.Outcome == v1alpha1.OutcomeAccepted:
 		return text
-	case masked:
+	case masked && e.To != nil:
 		text += " was changed"
 	case e.Outcome == v1alpha1.OutcomeObserved:
 		return text + observedText(e)

@@ -245,6 +245,10 @@ func TestHistory(t *testing.T) {
 		assert.Equal(t, []string{`Corrected Secret/login data.password from "***" to "***"`, "Created Secret/login"}, w.told())
 		assert.Equal(t, "corrected Secret default/login (data.password was changed)", result.Event.Note)
 		assert.NotContains(t, string(rawJSON(t, w.app.Status))+string(rawJSON(t, result)), "canary")
+
+		delete(w.only()["data"].(map[string]any), "password")
+		_, result = w.round()
+		assert.Equal(t, "corrected Secret default/login (data.password was removed)", result.Event.Note)
 	})
 }
 
