@@ -616,7 +616,7 @@ func (w *world) stopAnywhere(random *rand.Rand) {
 	w.mem = &plan.State{}
 }
 
-func TestManifestDecidesTheFateOfClusterScopedKinds(t *testing.T) {
+func TestAnnouncedFateOfClusterScopedKinds(t *testing.T) {
 	w := newWorld(t, "{}")
 	issuer := func(name string, policy v1alpha1.DeletionPolicy) runtime.RawExtension {
 		return runtime.RawExtension{Raw: []byte(`{"apiVersion": "cert-manager.io/v1", "kind": "ClusterIssuer", "metadata": {"name": "` + name +
