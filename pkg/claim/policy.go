@@ -25,8 +25,6 @@ const (
 // Policy is a set of permissions: what an Application may do with an object. Other code does not depend on
 // the relation of the two.
 type Policy struct {
-	// Target is the row of the table. No decision depends on it.
-	Target Target
 	// Creates is true if the manifest describes the whole object, so that it can be created.
 	Creates bool
 	// Writes is true if fields may be corrected.
@@ -60,7 +58,6 @@ var policies = [...]Policy{
 // PolicyFor returns the policy for a target of an Application. Begins and Reclaimed are false: see WithLive.
 func PolicyFor(app *v1alpha1.Application, t Target) Policy {
 	p := policies[t]
-	p.Target = t
 	// Restore is the default for shared objects, and Leave for all others.
 	p.Restores = app.Spec.OnRelease == v1alpha1.ReleaseRestore || p.Claims && app.Spec.OnRelease != v1alpha1.ReleaseLeave
 	return p
