@@ -362,7 +362,7 @@ func (c elementMatcher) agree(s cursor) (same, other int) {
 		for i, node := range s.node.List.Elements {
 			a, b := c.agree(cursor{
 				node: node, t: s.t.Elem(), path: s.path.Element(pairing.Label(i), pairing.Live[i]),
-				desired: item(wantList, i), live: item(liveList, pairing.Live[i]),
+				desired: Item(wantList, i), live: Item(liveList, pairing.Live[i]),
 			})
 			same, other = same+a, other+b
 		}

@@ -251,8 +251,8 @@ func isMap(v any) bool { _, ok := v.(map[string]any); return ok }
 
 func isList(v any) bool { _, ok := v.([]any); return ok }
 
-// hasChildren reports whether a value is a map or a list that is not empty.
-func hasChildren(v any) bool {
+// HasChildren reports whether a value is a map or a list that is not empty.
+func HasChildren(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
 		return len(v) > 0
@@ -280,8 +280,8 @@ func Member(m map[string]any, name string) Value {
 	return Value{has, v}
 }
 
-// item returns an element of a list. The value is not set if the index is out of range, such as -1.
-func item(l []any, i int) Value {
+// Item returns an element of a list. The value is not set if the index is out of range, such as -1.
+func Item(l []any, i int) Value {
 	if i < 0 || i >= len(l) {
 		return Value{}
 	}

@@ -33,7 +33,7 @@ type listCursor struct {
 
 // mustBeThere reports whether element i must exist: it is required, and the API server does not drop it.
 func (c listComparer) mustBeThere(l *listCursor, i int, path *observer.Path) bool {
-	return required(l.list, i, l.writtenList) && !formFinder(c).accepted(path, l.t.Elem(), item(l.wantList, i), Value{})
+	return required(l.list, i, l.writtenList) && !formFinder(c).accepted(path, l.t.Elem(), Item(l.wantList, i), Value{})
 }
 
 // required reports whether an element of the desired list must exist: the schema observes part of it, and it
@@ -66,14 +66,6 @@ func absentElements(s cursor, want []any) map[int]bool {
 	return take
 }
 
-// element returns an element of a list, or nil if the index is out of range.
-func element(l []any, i int) any {
-	if i < 0 || i >= len(l) {
-		return nil
-	}
-	return l[i]
-}
-
 // keyGuards returns tests that the element at a live index is still the same element. It returns none for an element
 // without keys.
 func (l *listCursor) keyGuards(path *observer.Path, k int) []Op {
@@ -95,7 +87,7 @@ func (l *listCursor) elementAt(i int) (at cursor, k int) {
 	}
 	return cursor{
 		node: l.list.Elements[i], t: l.t.Elem(), path: l.path.Element(l.pairing.Label(i), k).Desired(i),
-		desired: item(l.wantList, i), live: item(l.liveList, k), written: item(l.writtenList, i),
+		desired: Item(l.wantList, i), live: Item(l.liveList, k), written: Item(l.writtenList, i),
 		guards: l.guards, inStatus: l.inStatus, loose: l.loose || l.pairing.ByPosition || l.pairing.Aligned, exact: l.exact || l.pairing.Repeats(i),
 	}, k
 }

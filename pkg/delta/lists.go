@@ -77,7 +77,7 @@ func (c listComparer) compareElements(l *listCursor) []int {
 		at, k := l.elementAt(i)
 		// The previous value of the element, at whatever index it was.
 		if i < len(before) {
-			at.previous = element(l.beforeList, before[i])
+			at.previous = Item(l.beforeList, before[i]).Any
 		}
 		switch {
 		case i >= len(l.wantList) && k < 0:
@@ -122,7 +122,7 @@ func (c listComparer) compareSurplus(l *listCursor, victims []removal) {
 		path := l.path.Element(l.pairing.LiveLabel(s.Live), s.Live)
 		c.compare(cursor{
 			node: l.list.Elements[s.Of], t: l.t.Elem(), path: path,
-			desired: NewValue(l.wantList[s.Of]), live: NewValue(l.liveList[s.Live]), written: item(l.writtenList, s.Of),
+			desired: NewValue(l.wantList[s.Of]), live: NewValue(l.liveList[s.Live]), written: Item(l.writtenList, s.Of),
 			guards: withGuard(l.guards, l.keyGuards(path, s.Live)...), loose: l.loose, exact: true,
 		})
 	}
@@ -159,7 +159,7 @@ func (c listComparer) visitFree(l *listCursor, victims []removal) {
 		}
 		at := cursor{t: l.t.Elem(), path: l.path.Element(l.pairing.LiveLabel(k), k), live: NewValue(l.liveList[k])}
 		if i, ok := written[k]; ok {
-			at.written = item(l.writtenList, i)
+			at.written = Item(l.writtenList, i)
 		}
 		// An element of an open set is visited as one value.
 		if l.isOpenSet() {

@@ -101,7 +101,7 @@ func (c listComparer) visitAdded(l *listCursor, i int, d *Difference) {
 		l.added = map[int]bool{}
 	}
 	l.added[i] = true
-	at := cursor{t: l.t.Elem(), path: d.livePath, desired: item(l.wantList, i), written: item(l.writtenList, i)}
+	at := cursor{t: l.t.Elem(), path: d.livePath, desired: Item(l.wantList, i), written: Item(l.writtenList, i)}
 	if i >= len(l.list.Elements) {
 		c.visitField(at, StateHeld, d)
 		return

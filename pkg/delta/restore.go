@@ -42,7 +42,7 @@ func Locate(t *kinds.Node, live map[string]any, text string) (Location, bool) {
 			return Location{}, false
 		}
 		k, keys := step.In(t, list)
-		at.Path, at.Value, t = at.Path.Element(step.Label(), k), item(list, k), t.Elem()
+		at.Path, at.Value, t = at.Path.Element(step.Label(), k), Item(list, k), t.Elem()
 		element, _ := at.Value.Any.(map[string]any)
 		for _, key := range keys {
 			if v, has := element[key]; has {

@@ -63,12 +63,12 @@ func (c *comparer) absentList(s cursor, want []any, d *Difference) {
 		}
 		c.absent(cursor{
 			node: node, t: s.t.Elem(), path: s.path.Element(pairing.Label(i), -1).Desired(i), inStatus: s.inStatus,
-			desired: item(want, i), written: item(written, i), whole: true,
+			desired: Item(want, i), written: Item(written, i), whole: true,
 		}, of)
 	}
 	// Elements that the schema does not name are added only to reach the minimum length.
 	for i := len(s.node.List.Elements); i < len(want); i++ {
-		at := cursor{path: s.path.Element(pairing.Label(i), -1).Desired(i), desired: item(want, i), written: item(written, i)}
+		at := cursor{path: s.path.Element(pairing.Label(i), -1).Desired(i), desired: Item(want, i), written: Item(written, i)}
 		if added[i] {
 			c.visitField(at, StateHeld, d)
 		} else {
@@ -94,12 +94,12 @@ func (c *comparer) free(s cursor) {
 	// A list of scalars is visited as one value.
 	liveList, isList := s.live.Any.([]any)
 	writtenList, wasList := s.written.Any.([]any)
-	if isList && (wasList || !s.written.Set) && slices.ContainsFunc(liveList, hasChildren) {
+	if isList && (wasList || !s.written.Set) && slices.ContainsFunc(liveList, HasChildren) {
 		// The schema has no list here, so the type determines how elements are matched with the manifest's.
 		list := &observer.List{}
 		labels := list.Labels(s.t, liveList)
 		for k, w := range list.Identities(s.t, liveList, writtenList) {
-			c.free(cursor{t: s.t.Elem(), path: s.path.Element(labels[k], k), live: NewValue(liveList[k]), written: item(writtenList, w)})
+			c.free(cursor{t: s.t.Elem(), path: s.path.Element(labels[k], k), live: NewValue(liveList[k]), written: Item(writtenList, w)})
 		}
 		return
 	}

@@ -136,11 +136,7 @@ func contestedVerdict(contested []v1alpha1.ContestedField) verdict {
 			messages[i] = fmt.Sprintf("%s %s is deleted repeatedly", f.Resource.Kind, f.Resource.Name)
 			continue
 		}
-		by := ""
-		if f.Manager != "" {
-			by = " by " + f.Manager
-		}
-		messages[i] = fmt.Sprintf("%s of %s %s is repeatedly changed back%s", f.Path, f.Resource.Kind, f.Resource.Name, by)
+		messages[i] = fmt.Sprintf("%s of %s %s is repeatedly changed back%s", f.Path, f.Resource.Kind, f.Resource.Name, bySuffix(f.Manager))
 	}
 	return falseVerdict(v1alpha1.ReasonContested, shorten(list(messages), 4096), false)
 }

@@ -275,32 +275,18 @@ func (p decider) needsContender(res *resource) bool {
 // leftOverProblem returns the Problem of drift that the comparison leaves uncorrected, or nil. A rejection has
 // precedence over a short list, and that over a value outside of its rule.
 func (p decider) leftOverProblem(id manifest.ID, compared delta.Comparison) *Problem {
-	if problem := p.refusal(id, compared); problem != nil {
-		return problem
-	}
-	if problem := lengthProblem(id, compared); problem != nil {
-		return problem
-	}
-	return outsideProblem(id, compared)
+	return cmp.Or(p.refusal(id, compared),
+		comparisonProblem(v1alpha1.ReasonListTooShort, id, compared.TooShort, ""),
+		comparisonProblem(v1alpha1.ReasonOutsideRule, id, compared.Outside, "; the manifest has no allowed value to write"))
 }
 
-// outsideProblem returns the Problem of values that no rule allows and that cannot be corrected, because
-// the manifest has no other value.
-func outsideProblem(id manifest.ID, compared delta.Comparison) *Problem {
-	if len(compared.Outside) == 0 {
+// comparisonProblem returns the Problem of the messages of a comparison, or nil if there are none. suffix completes the
+// message.
+func comparisonProblem(reason string, id manifest.ID, messages []string, suffix string) *Problem {
+	if len(messages) == 0 {
 		return nil
 	}
-	problem := intent.Problemf(v1alpha1.ReasonOutsideRule, "%s: %s; the manifest has no allowed value to write", id, strings.Join(compared.Outside, "; "))
-	problem.FromComparison = true
-	return problem
-}
-
-// lengthProblem returns the Problem of lists below their minimum for which no further element is known, or nil.
-func lengthProblem(id manifest.ID, compared delta.Comparison) *Problem {
-	if len(compared.TooShort) == 0 {
-		return nil
-	}
-	problem := intent.Problemf(v1alpha1.ReasonListTooShort, "%s: %s", id, strings.Join(compared.TooShort, "; "))
+	problem := intent.Problemf(reason, "%s: %s%s", id, strings.Join(messages, "; "), suffix)
 	problem.FromComparison = true
 	return problem
 }

@@ -176,7 +176,7 @@ func (p *Plan) ExplainChange(change Change, showSecrets bool) Explanation {
 		delta.Walk(in, e.field)
 	} else {
 		e.removals = change.Fields // the removal of the tracking metadata
-		delta.WalkFree(p.in.Kinds.Type(gvkOf(id, change.APIVersion)), e.live, e.field)
+		delta.WalkFree(p.in.Kinds.Type(change.GVK()), e.live, e.field)
 	}
 	e.addRestored()
 	explained.Fields = inOrder(e.fields)

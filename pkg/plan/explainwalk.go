@@ -115,19 +115,8 @@ func rank(root string) int {
 // depth returns 0 if the first of the remaining path elements leads to a single value, and 1 otherwise. left is the
 // number of these path elements.
 func (f Field) depth(left int) int {
-	if left > 1 || isContainer(f.Live.Any) || isContainer(f.Desired.Any) {
+	if left > 1 || delta.HasChildren(f.Live.Any) || delta.HasChildren(f.Desired.Any) {
 		return 1
 	}
 	return 0
-}
-
-// isContainer reports whether a value has children.
-func isContainer(v any) bool {
-	switch v := v.(type) {
-	case map[string]any:
-		return len(v) > 0
-	case []any:
-		return len(v) > 0
-	}
-	return false
 }

@@ -7,9 +7,12 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// gvkOf returns the kind of an object in a version. If apiVersion is invalid, the group and version are empty.
+// gvkOf returns the kind of an object in a version. If apiVersion is invalid, the version is empty.
 func gvkOf(id manifest.ID, apiVersion string) schema.GroupVersionKind {
-	gv, _ := schema.ParseGroupVersion(apiVersion)
+	gv, err := schema.ParseGroupVersion(apiVersion)
+	if err != nil {
+		gv = schema.GroupVersion{Group: id.Group}
+	}
 	return gv.WithKind(id.Kind)
 }
 

@@ -144,13 +144,7 @@ type Body struct {
 }
 
 // GVK returns the kind in the version that the manifest uses.
-func (c Change) GVK() schema.GroupVersionKind {
-	gv, err := schema.ParseGroupVersion(c.APIVersion)
-	if err != nil {
-		gv = schema.GroupVersion{Group: c.ID.Group}
-	}
-	return gv.WithKind(c.ID.Kind)
-}
+func (c Change) GVK() schema.GroupVersionKind { return gvkOf(c.ID, c.APIVersion) }
 
 // Unrestored returns the released fields whose original values are not restored.
 func (c Change) Unrestored() []UnrestoredField {

@@ -277,11 +277,7 @@ func (c statusWriter) pendingWork(res *resource) string {
 	case len(res.change.Fields) == 0:
 		return ""
 	}
-	var paths []string
-	for _, d := range res.change.Fields {
-		paths = append(paths, d.Path)
-	}
-	return "has drifted, and is not corrected while suspended: " + list(paths)
+	return "has drifted, and is not corrected while suspended: " + list(pathsOf(res.change.Fields))
 }
 
 // accepted writes the accepted forms that still apply: those that the last comparison used, or all if there

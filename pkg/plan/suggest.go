@@ -189,7 +189,7 @@ func (s *suggester) list(elements []any, at suggestionNode) (proposal, bool) {
 	// kept is the length up to the last element with a proposal.
 	kept := 0
 	for i, element := range elements {
-		below := suggestionNode{element, item(applied, sameAs[i]), at.t.Elem(), at.path.Element(labels[i], i), at.path.Name(), at.siblings}
+		below := suggestionNode{element, delta.Item(applied, sameAs[i]), at.t.Elem(), at.path.Element(labels[i], i), at.path.Name(), at.siblings}
 		child, ok := s.node(below)
 		switch {
 		case ok:
@@ -274,12 +274,4 @@ func isOurs(path *observer.Path) bool {
 // isAct reports whether a field only records a completed action, such as a restart.
 func isAct(path *observer.Path) bool {
 	return strings.HasSuffix(path.String(), "annotations['kubectl.kubernetes.io/restartedAt']")
-}
-
-// item returns an element of a list. The value is not set if the index is out of range.
-func item(l []any, i int) delta.Value {
-	if i < 0 || i >= len(l) {
-		return delta.Value{}
-	}
-	return delta.NewValue(l[i])
 }
