@@ -20,8 +20,8 @@ import (
 )
 
 // freeing has the waits between the attempts to create an object with learned values. An API server reports the
-// deletion of a Service a moment before it frees the address of the Service. Source: docs/semantics.md, "Desired
-// state".
+// deletion of a Service a moment before it frees the address of the Service.
+// Source: docs/semantics.md, "Desired state".
 var freeing = []time.Duration{50 * time.Millisecond, 150 * time.Millisecond, 450 * time.Millisecond}
 
 // send sends the request of a change. If again is true, the caller must decide again with the object of the outcome,

@@ -205,8 +205,8 @@ func (g *gatherer) readHolder(ctx context.Context, name string, cached *v1alpha1
 const longestYield = 5 * time.Second
 
 // addOlder adds the older Applications that may claim fields of shared objects, for at most longestYield per object,
-// generation and UID. It records since when this Application yields to them. Source: docs/semantics.md, "Several
-// Applications share an object", "Precedence".
+// generation and UID. It records since when this Application yields to them.
+// Source: docs/semantics.md, "Several Applications share an object", "Precedence".
 func (g *gatherer) addOlder() {
 	// Waits that are no longer needed are dropped.
 	before := g.memory.yields
