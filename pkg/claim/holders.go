@@ -42,20 +42,16 @@ type Entry struct {
 func (h *Entry) UnmarshalJSON(raw []byte) error {
 	type plain Entry
 	var read plain
-	if json.Unmarshal(raw, &read) != nil || read.UID == "" {
-		return nil
-	}
+	err := json.Unmarshal(raw, &read)
 	if read.PendingClaims == nil {
 		read.PendingClaims = read.Wants
 	}
 	// One path that is not normalized makes the whole entry invalid: its leaves could not be compared.
-	for _, path := range slices.Concat(read.Leaves, read.PendingClaims) {
-		if !IsLeaf(path) {
-			return nil
-		}
+	isOther := func(path string) bool { return !IsLeaf(path) }
+	if err == nil && read.UID != "" && !slices.ContainsFunc(slices.Concat(read.Leaves, read.PendingClaims), isOther) {
+		read.Wants, read.raw = nil, slices.Clone(raw)
+		*h = Entry(read)
 	}
-	read.Wants, read.raw = nil, slices.Clone(raw)
-	*h = Entry(read)
 	return nil
 }
 
