@@ -31,33 +31,12 @@ type Keys struct {
 
 // Holds reports whether a key is held: to the manifest's value, or to be absent.
 func (k *Keys) Holds(name string) bool {
-	is := func(pattern string) bool { return matchesKey(pattern, name) }
+	is := func(pattern string) bool { return MatchesPattern(pattern, name) }
 	return k != nil && !strings.HasPrefix(name, ownPrefix) && slices.ContainsFunc(k.Hold, is) && !slices.ContainsFunc(k.Free, is)
 }
 
 // Removes reports whether a key is removed if the manifest does not have it.
 func (k *Keys) Removes(name string) bool { return k.Holds(name) && !slices.Contains(k.Kept, name) }
-
-// matchesKey reports whether a key matches a pattern, in which each * matches any string.
-func matchesKey(pattern, name string) bool {
-	first, rest, more := strings.Cut(pattern, "*")
-	if !strings.HasPrefix(name, first) {
-		return false
-	}
-	name = name[len(first):]
-	if !more {
-		return name == ""
-	}
-	parts := strings.Split(rest, "*")
-	for _, part := range parts[:len(parts)-1] {
-		at := strings.Index(name, part)
-		if at < 0 {
-			return false
-		}
-		name = name[at+len(part):]
-	}
-	return strings.HasSuffix(name, parts[len(parts)-1])
-}
 
 // raw returns the keys in the form of a schema. Empty lists are omitted, because the parser rejects them.
 func (k *Keys) raw() map[string]any {

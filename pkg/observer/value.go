@@ -113,8 +113,7 @@ func float(v any) (float64, bool) {
 func Covers(live, want any) bool {
 	switch want := want.(type) {
 	case map[string]any:
-		l, ok := live.(map[string]any)
-		return ok && coversFields(l, want)
+		return hasFields(live, want, Covers)
 	case []any:
 		l, ok := live.([]any)
 		return ok && coversElements(l, want)
@@ -127,17 +126,7 @@ func Covers(live, want any) bool {
 func Completes(live, want any) bool {
 	switch want := want.(type) {
 	case map[string]any:
-		l, ok := live.(map[string]any)
-		if !ok {
-			return false
-		}
-		for name, v := range want {
-			have, ok := l[name]
-			if ok && !Completes(have, v) || !ok && !Empty(v) {
-				return false
-			}
-		}
-		return true
+		return hasFields(live, want, Completes)
 	case []any:
 		l, ok := live.([]any)
 		if !ok || len(l) != len(want) {
@@ -163,10 +152,16 @@ func coversElements(live, want []any) bool {
 	return len(want) == 0
 }
 
-func coversFields(live, want map[string]any) bool {
+// hasFields reports whether live is a map that has the fields of want, according to has. Fields with empty values can be
+// missing.
+func hasFields(live any, want map[string]any, has func(live, want any) bool) bool {
+	l, ok := live.(map[string]any)
+	if !ok {
+		return false
+	}
 	for name, v := range want {
-		have, ok := live[name]
-		if ok && !Covers(have, v) || !ok && !Empty(v) {
+		have, ok := l[name]
+		if ok && !has(have, v) || !ok && !Empty(v) {
 			return false
 		}
 	}
