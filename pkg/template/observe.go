@@ -7,10 +7,6 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// observed is a leaf of an observer schema. It is not null, so that a printed Application can be applied
-// with any version of kubectl.
-const observed = "observed"
-
 // Observe returns an observer schema for a manifest. It holds the fields that the manifest sets and leaves
 // other fields free:
 //
@@ -58,7 +54,7 @@ func observe(value any, path string, free []string) any {
 	case []any:
 		return observeList(value, path, free)
 	default:
-		return observed
+		return observer.LeafText
 	}
 }
 
