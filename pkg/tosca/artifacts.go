@@ -86,7 +86,7 @@ func getArtifact(e *evaluator, args fileNode, s scope) value {
 		}
 		names = append(names, a.at.name())
 	}
-	e.faults.add(elements[1], UnknownArtifact, "the node %s has no artifact %s%s", n.name, shown(elements[1].text()), e.didYouMean(elements[1].text(), names))
+	e.faults.add(elements[1], UnknownArtifact, "the node %s has no artifact %s%s", n.name, quote(elements[1].text()), e.didYouMean(elements[1].text(), names))
 	return unknown
 }
 

@@ -16,7 +16,7 @@ func (c checker) value(content any, s *schema, within string, depth int) bool {
 	base, line := c.primitive(s)
 	ok := c.ofType(content, base, s, within, depth)
 	if base.name == "" && s.typeName != "" {
-		c.fault(UnknownDataType, within, "the data type %s is not known", shown(s.typeName))
+		c.fault(UnknownDataType, within, "the data type %s is not known", quote(s.typeName))
 		ok = false
 	}
 	for _, d := range line {
@@ -107,7 +107,7 @@ func (c checker) complex(content any, name string, properties map[string]*schema
 	for _, key := range keysOf(fields) {
 		property := properties[key]
 		if property == nil {
-			c.fault(UnknownProperty, within, "%s has no property %s%s", name, shown(key), c.didYouMean(key, keysOf(properties)))
+			c.fault(UnknownProperty, within, "%s has no property %s%s", name, quote(key), c.didYouMean(key, keysOf(properties)))
 			ok = false
 			continue
 		}

@@ -46,7 +46,7 @@ func (t *library) readClauses(all []constraint, p fileNode) []constraint {
 // of the bound.
 func (t *library) readClause(all []constraint, op string, p fileNode) []constraint {
 	if !slices.Contains(operators, op) {
-		t.faults.add(p, InvalidConstraint, "there is no constraint %s%s", shown(op), t.didYouMean(op, operators))
+		t.faults.add(p, InvalidConstraint, "there is no constraint %s%s", quote(op), t.didYouMean(op, operators))
 		return all
 	}
 	c := constraint{op: op, at: p}

@@ -139,9 +139,9 @@ func (e *evaluator) apply(c call, s scope) value {
 func (e *evaluator) notCalled(c call) {
 	switch {
 	case e.isDeclared(c.name):
-		e.faults.add(c.args, NotSupported, "the function %s is declared in the template, and only an orchestrator could run it", shown("$"+c.name))
+		e.faults.add(c.args, NotSupported, "the function %s is declared in the template, and only an orchestrator could run it", quote("$"+c.name))
 	default:
-		e.faults.add(c.args, UnknownFunction, "there is no function %s%s (if it is a key, write $$%s)", shown("$"+c.name), e.didYouMean("$"+c.name, dollarNames()), c.name)
+		e.faults.add(c.args, UnknownFunction, "there is no function %s%s (if it is a key, write $$%s)", quote("$"+c.name), e.didYouMean("$"+c.name, dollarNames()), c.name)
 	}
 }
 
@@ -154,7 +154,7 @@ func (e *evaluator) operate(c call, of operation, s scope) value {
 		operands = []fileNode{c.args}
 	}
 	if len(operands) < of.least || (of.most > 0 && len(operands) > of.most) {
-		e.faults.add(c.args, InvalidFunction, "%s takes %s", shown("$"+c.name), of.countText())
+		e.faults.add(c.args, InvalidFunction, "%s takes %s", quote("$"+c.name), of.countText())
 		return unknown
 	}
 	result := value{size: 16}
@@ -174,7 +174,7 @@ func (e *evaluator) operate(c call, of operation, s scope) value {
 	}
 	var problem string
 	if result.any, problem = of.apply(args, s.base); problem != "" {
-		e.faults.add(c.args, InvalidFunction, "%s %s", shown("$"+c.name), problem)
+		e.faults.add(c.args, InvalidFunction, "%s %s", quote("$"+c.name), problem)
 		return unknown
 	}
 	return result
@@ -239,7 +239,7 @@ func (e *navigator) walk(v value, steps []fileNode) value {
 			}
 		}
 		if !there {
-			e.faults.add(step, UnknownProperty, "there is no %s in the value", shown(step.text()))
+			e.faults.add(step, UnknownProperty, "there is no %s in the value", quote(step.text()))
 			return unknown
 		}
 		v.any, v.size = below, sizeOf(below)

@@ -54,7 +54,7 @@ func (t *session) readVersion(f, importer *file) {
 	}
 	var known bool
 	if f.version, known = versions[p.text()]; !known {
-		t.faults.add(p, UnknownVersion, "%s must be one of %s", shown(p.text()), versionNames)
+		t.faults.add(p, UnknownVersion, "%s must be one of %s", quote(p.text()), versionNames)
 		return
 	}
 	if f.version.dollar() && target(f.root.node.Content[0]).Value != versionKey {

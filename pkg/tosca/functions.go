@@ -28,7 +28,7 @@ func getInput(e *evaluator, args fileNode, _ scope) value {
 	}
 	in := e.inputs[name.text()]
 	if in == nil {
-		e.faults.add(pointed(args), UnknownInput, "unknown input %s%s", shown(name.text()), e.declared(name.text()))
+		e.faults.add(pointed(args), UnknownInput, "unknown input %s%s", quote(name.text()), e.declared(name.text()))
 		return unknown
 	}
 	v := e.input(in, args)

@@ -38,7 +38,7 @@ func (e *navigator) entity(p fileNode, s scope) *template {
 	default:
 		n := e.templates[name]
 		if n == nil {
-			e.faults.add(p, UnknownNode, "there is no node template %s%s", shown(name), e.near(name, func() []string { return append(e.templateNames(), "SELF", "HOST") }))
+			e.faults.add(p, UnknownNode, "there is no node template %s%s", quote(name), e.near(name, func() []string { return append(e.templateNames(), "SELF", "HOST") }))
 		}
 		return n
 	}
@@ -144,7 +144,7 @@ func (n *template) hasValue(name string) bool {
 // noProperty reports that a node has no such property, and returns unknown.
 func (e *navigator) noProperty(n *template, p fileNode) value {
 	names := func() []string { return append(n.get("properties").names(), keysOf(n.schemas)...) }
-	e.faults.add(p, UnknownProperty, "the node %s has no property %s%s", n.name, shown(p.text()), e.near(p.text(), names))
+	e.faults.add(p, UnknownProperty, "the node %s has no property %s%s", n.name, quote(p.text()), e.near(p.text(), names))
 	return unknown
 }
 

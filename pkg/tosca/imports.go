@@ -168,7 +168,7 @@ func (t *loader) find(ctx context.Context, f *file, s statement) (location, bool
 	if s.profile {
 		to, there := t.profileFile(ctx, s.reference)
 		if !there {
-			t.warn(s.at, "unknown profile %s: the built-in profiles are %s; import others as files, or from a CSAR", shown(s.reference), inStock)
+			t.warn(s.at, "unknown profile %s: the built-in profiles are %s; import others as files, or from a CSAR", quote(s.reference), inStock)
 		}
 		return to, there
 	}
@@ -285,7 +285,7 @@ func (t *loader) repository(f *file, name fileNode) (location, bool) {
 	all := f.root.get("repositories")
 	p := all.get(name.text())
 	if !p.exists() {
-		t.faults.add(name, UnknownRepository, "there is no repository %s%s", shown(name.text()), t.near(name.text(), all.names))
+		t.faults.add(name, UnknownRepository, "there is no repository %s%s", quote(name.text()), t.near(name.text(), all.names))
 		return location{}, false
 	}
 	reference := p

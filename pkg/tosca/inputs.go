@@ -25,7 +25,7 @@ func (t *model) giveInputs(given map[string]Input) {
 			continue
 		}
 		at := t.inputsNode(t.entry.topology().get("inputs"))
-		t.faults.add(at, UnknownInput, "unknown input %s%s", shown(name), t.declared(name))
+		t.faults.add(at, UnknownInput, "unknown input %s%s", quote(name), t.declared(name))
 	}
 }
 

@@ -40,7 +40,7 @@ func (t *typeIndex) lineage(d *definition, tell bool) []*definition {
 		at := d.at.get("derived_from")
 		if parent == nil {
 			if tell && !isPrimitive(d.parent) {
-				t.faults.add(at, InvalidType, "the type %s is not known%s", shown(d.parent), t.notImported(d.at.file, d.kind, d.parent))
+				t.faults.add(at, InvalidType, "the type %s is not known%s", quote(d.parent), t.notImported(d.at.file, d.kind, d.parent))
 			}
 			break
 		}

@@ -57,8 +57,8 @@ func (t *model) missingTarget(n *template, r requirement, node fileNode) {
 	case t.nodeType(node.file, node.text()) != nil:
 		t.warn(r.at, "has no effect: it names a type, %s, and no node", node.text())
 	case r.name == "host" && t.options.IgnoreForeignNodes:
-		t.warn(r.at, "skipped: there is no node template %s", shown(node.text()))
+		t.warn(r.at, "skipped: there is no node template %s", quote(node.text()))
 	default:
-		t.faults.add(node, UnknownNode, "there is no node template %s%s", shown(node.text()), t.near(node.text(), t.templateNames))
+		t.faults.add(node, UnknownNode, "there is no node template %s%s", quote(node.text()), t.near(node.text(), t.templateNames))
 	}
 }

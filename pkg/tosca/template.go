@@ -64,7 +64,7 @@ func (t *model) checkFound(n *template) {
 			t.warn(directive, "has no effect: a node with a manifest is not substituted")
 		case "", "create", "internal":
 		default:
-			t.faults.add(directive, InvalidShape, "there is no directive %s%s", shown(directive.text()), t.didYouMean(name, []string{"create", "internal", "select", "substitute"}))
+			t.faults.add(directive, InvalidShape, "there is no directive %s%s", quote(directive.text()), t.didYouMean(name, []string{"create", "internal", "select", "substitute"}))
 		}
 	}
 	if count := n.at.get("count"); count.exists() && count.text() != "1" {
@@ -154,9 +154,9 @@ func (t *model) readCopy(n *template) {
 	original := t.templates[p.text()]
 	switch {
 	case original == nil:
-		t.faults.add(p, UnknownNode, "there is no node template %s%s", shown(p.text()), t.near(p.text(), t.templateNames))
+		t.faults.add(p, UnknownNode, "there is no node template %s%s", quote(p.text()), t.near(p.text(), t.templateNames))
 	case original == n || original.at.get("copy").exists():
-		t.faults.add(p, InvalidShape, "%s is itself a copy: use the original", shown(p.text()))
+		t.faults.add(p, InvalidShape, "%s is itself a copy: use the original", quote(p.text()))
 	default:
 		n.original = original.at
 	}
@@ -177,7 +177,7 @@ func (t *model) readNodeType(n *template) {
 	}
 	d := t.nodeType(p.file, n.typeName)
 	if d == nil {
-		t.faults.add(p, InvalidType, "the node type %s is not known%s", shown(n.typeName), t.notImported(p.file, nodeTypes, n.typeName))
+		t.faults.add(p, InvalidType, "the node type %s is not known%s", quote(n.typeName), t.notImported(p.file, nodeTypes, n.typeName))
 		return
 	}
 	n.line = t.lineage(d, true)
@@ -209,7 +209,7 @@ func (t *model) checkPropertyNames(n *template) {
 	names := func() []string { return append(keysOf(n.schemas), specKey) }
 	for _, entry := range p.entries() {
 		if name := entry.name(); name != specKey && n.schemas[name] == nil {
-			t.faults.add(entry, UnknownProperty, "%s has no property %s%s", n.typeName, shown(name), t.near(name, names))
+			t.faults.add(entry, UnknownProperty, "%s has no property %s%s", n.typeName, quote(name), t.near(name, names))
 		}
 	}
 }

@@ -93,9 +93,6 @@ func forMessage(content any, secret bool) string {
 	return cut(value{any: content}.text())
 }
 
-// shown quotes a string for a message.
-func shown(text string) string { return quote(text) }
-
 // bare returns the name of a file for a message. It quotes a name with unusual characters.
 func bare(name string) string {
 	if strings.IndexFunc(name, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' }) >= 0 {
