@@ -36,7 +36,7 @@ func field(n *yaml.Node, step any) (name, value *yaml.Node) {
 	if n == nil {
 		return nil, nil
 	}
-	n = target(n)
+	n = Target(n)
 	switch step := step.(type) {
 	case int:
 		if n.Kind == yaml.SequenceNode && step >= 0 && step < len(n.Content) {
@@ -44,50 +44,8 @@ func field(n *yaml.Node, step any) (name, value *yaml.Node) {
 		}
 	case string:
 		if n.Kind == yaml.MappingNode {
-			return entry(n, step)
+			return Entry(n, step)
 		}
 	}
 	return nil, nil
-}
-
-// entry returns a field of a map. A written key has precedence over keys from merge keys, and an earlier merge over a
-// later one.
-func entry(mapping *yaml.Node, key string) (name, value *yaml.Node) {
-	var merged []*yaml.Node
-	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		name, value := mapping.Content[i], mapping.Content[i+1]
-		if isMerge(name) {
-			merged = append(merged, value)
-			continue
-		}
-		if target(name).Value == key {
-			return name, value
-		}
-	}
-	for _, source := range merged {
-		if name, value := mergedEntry(source, key); name != nil {
-			return name, value
-		}
-	}
-	return nil, nil
-}
-
-// mergedEntry returns a field from the map or list of maps of a merge key.
-func mergedEntry(source *yaml.Node, key string) (name, value *yaml.Node) {
-	if list := target(source); list.Kind == yaml.SequenceNode {
-		for _, element := range list.Content {
-			if name, value := field(element, key); name != nil {
-				return name, value
-			}
-		}
-	}
-	return field(source, key)
-}
-
-// target returns the node that an alias refers to.
-func target(n *yaml.Node) *yaml.Node {
-	for n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
-	return n
 }

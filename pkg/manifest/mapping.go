@@ -17,7 +17,7 @@ func (c *converter) mapping(n *yaml.Node) any {
 	merges := 0
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		name, content := n.Content[i], n.Content[i+1]
-		if isMerge(name) {
+		if IsMerge(name) {
 			merged = append(merged, c.mergeSources(content)...)
 			merges++
 			continue
@@ -44,7 +44,7 @@ func (c *converter) key(n *yaml.Node) string {
 	if n.Anchor != "" {
 		c.anchored[n] = false
 	}
-	n = target(n)
+	n = Target(n)
 	if n.Kind != yaml.ScalarNode {
 		c.addError(n, "a key must be text, not a list or a map")
 		return ""
@@ -61,21 +61,16 @@ func (c *converter) key(n *yaml.Node) string {
 
 // duplicate reports a key that a map has twice, at its second position.
 func (c *converter) duplicate(mapping, name *yaml.Node, key string) {
-	first, _ := entry(mapping, key)
+	first, _ := Entry(mapping, key)
 	c.path = append(c.path, key)
 	c.addError(name, fmt.Sprintf("duplicate key %s, first on line %d", quoteKey(key), first.Line))
 	c.path = c.path[:len(c.path)-1]
 }
 
-// isMerge reports whether a key is the plain <<. In quotes, it is a key like any other.
-func isMerge(name *yaml.Node) bool {
-	return name.Kind == yaml.ScalarNode && name.Tag == TagMerge && name.Value == "<<"
-}
-
 // mergeSources converts the maps of a merge key, in order of precedence. It returns nil after an error.
 func (c *converter) mergeSources(n *yaml.Node) []map[string]any {
 	value := c.value(n)
-	if value == nil && isContainer(target(n)) {
+	if value == nil && isContainer(Target(n)) {
 		return nil // an alias whose error is reported elsewhere
 	}
 	list, isList := value.([]any)

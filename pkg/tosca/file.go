@@ -1,5 +1,7 @@
 package tosca
 
+import "holdfast.dev/holdfast/pkg/manifest"
+
 // topology returns the part with inputs, nodes and outputs: topology_template, or service_template in TOSCA 2.0. It
 // is absent in a file of types.
 func (f *file) topology() fileNode {
@@ -57,7 +59,7 @@ func (t *session) readVersion(f, importer *file) {
 		t.faults.add(p, UnknownVersion, "%s must be one of %s", quote(p.text()), versionNames)
 		return
 	}
-	if f.version.dollar() && target(f.root.node.Content[0]).Value != versionKey {
+	if f.version.dollar() && manifest.Target(f.root.node.Content[0]).Value != versionKey {
 		t.warn(p, "must be the first line in TOSCA 2.0")
 	}
 }

@@ -197,9 +197,9 @@ func (g *guard) checkKeys(n *yaml.Node, template string) (doubles []int) {
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		name := n.Content[i]
-		key := target(name)
+		key := manifest.Target(name)
 		switch {
-		case isMerge(name):
+		case manifest.IsMerge(name):
 			g.checkMerge(n.Content[i+1])
 		case key.Kind != yaml.ScalarNode:
 			g.t.faults.addAt(g.f, name.Line, name.Column, InvalidYAML, "a key must be text, not a list or a map")
@@ -207,7 +207,7 @@ func (g *guard) checkKeys(n *yaml.Node, template string) (doubles []int) {
 			g.t.faults.addAt(g.f, name.Line, name.Column, InvalidYAML, "a key must be text, not null: put it in quotes")
 		}
 		text := key.Value
-		if isMerge(name) {
+		if manifest.IsMerge(name) {
 			text = "<<"
 		}
 		if first, twice := seen[text]; twice && key.Kind == yaml.ScalarNode {
@@ -234,11 +234,11 @@ func (g *guard) checkKeys(n *yaml.Node, template string) (doubles []int) {
 // checkMerge reports a merge key whose value is not a map or a list of maps.
 func (g *guard) checkMerge(value *yaml.Node) {
 	sources := []*yaml.Node{value}
-	if list := target(value); list.Kind == yaml.SequenceNode {
+	if list := manifest.Target(value); list.Kind == yaml.SequenceNode {
 		sources = list.Content
 	}
 	for _, source := range sources {
-		if target(source).Kind != yaml.MappingNode {
+		if manifest.Target(source).Kind != yaml.MappingNode {
 			g.t.faults.addAt(g.f, source.Line, source.Column, InvalidYAML, "the key << needs a map or a list of maps")
 		}
 	}

@@ -73,7 +73,7 @@ func document(data []byte) (root *yaml.Node, more bool, err error) {
 		return nil, false, err
 	}
 	more = !errors.Is(decoder.Decode(&second), io.EOF) // one that cannot be read is one, too
-	return target(first.Content[0]), more, nil
+	return manifest.Target(first.Content[0]), more, nil
 }
 
 // syntaxErrors returns the errors of package manifest for the same text: it reports the problems of the YAML library

@@ -116,7 +116,7 @@ func (p fileNode) below(key string, at, value *yaml.Node) fileNode {
 	if key == "" {
 		step.index = -1
 	}
-	return fileNode{file: p.file, at: at, node: target(value), path: step}
+	return fileNode{file: p.file, at: at, node: manifest.Target(value), path: step}
 }
 
 // get returns the value of a key. It is absent if p is not a map or has no such key.
@@ -124,33 +124,10 @@ func (p fileNode) get(key string) fileNode {
 	if !p.isMap() {
 		return fileNode{}
 	}
-	if name, value := find(p.node, key); name != nil {
+	if name, value := manifest.Entry(p.node, key); name != nil {
 		return p.below(key, name, value)
 	}
 	return fileNode{}
-}
-
-// find returns a key and its value in a map, or in the maps that are merged into it. The guard has limited their
-// depth.
-func find(mapping *yaml.Node, key string) (name, value *yaml.Node) {
-	merges := false
-	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		switch name := mapping.Content[i]; {
-		case isMerge(name):
-			merges = true
-		case target(name).Value == key:
-			return name, mapping.Content[i+1]
-		}
-	}
-	if !merges {
-		return nil, nil
-	}
-	for _, source := range mergeSources(mapping) {
-		if name, value := find(source, key); name != nil {
-			return name, value
-		}
-	}
-	return nil, nil
 }
 
 // entries returns the values of a map in the order in which they are written. Merged values are last, and a key
@@ -165,14 +142,14 @@ func (p fileNode) entries() []fileNode {
 // collect appends the values of a map and of the maps that are merged into it. seen has the keys so far; it is nil
 // while there are no merges.
 func (p fileNode) collect(entries []fileNode, mapping *yaml.Node, seen map[string]bool) []fileNode {
-	sources := mergeSources(mapping)
+	sources := manifest.MergeSources(mapping)
 	if sources != nil && seen == nil {
 		seen = map[string]bool{}
 	}
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		name := mapping.Content[i]
-		key := target(name).Value
-		if isMerge(name) || seen[key] {
+		key := manifest.Target(name).Value
+		if manifest.IsMerge(name) || seen[key] {
 			continue
 		}
 		if seen != nil {
@@ -211,45 +188,13 @@ func (p fileNode) elements() []fileNode {
 // element returns an element of a list. The index must exist.
 func (p fileNode) element(i int) fileNode {
 	node := p.node.Content[i]
-	return fileNode{file: p.file, at: node, node: target(node), path: &trail{up: p.path, index: i}}
+	return fileNode{file: p.file, at: node, node: manifest.Target(node), path: &trail{up: p.path, index: i}}
 }
 
 // only returns the entry of a map that has exactly one.
 func (p fileNode) only() (fileNode, bool) {
-	if !p.isMap() || len(p.node.Content) != 2 || isMerge(p.node.Content[0]) {
+	if !p.isMap() || len(p.node.Content) != 2 || manifest.IsMerge(p.node.Content[0]) {
 		return fileNode{}, false
 	}
-	return p.below(target(p.node.Content[0]).Value, p.node.Content[0], p.node.Content[1]), true
-}
-
-// target returns the node that an alias refers to, or the node itself.
-func target(n *yaml.Node) *yaml.Node {
-	for n.Kind == yaml.AliasNode {
-		n = n.Alias
-	}
-	return n
-}
-
-// isMerge reports whether a key is the plain <<.
-func isMerge(name *yaml.Node) bool {
-	return name.Kind == yaml.ScalarNode && name.Tag == manifest.TagMerge && name.Value == "<<"
-}
-
-// mergeSources returns the maps that << merges into a map, in order of precedence.
-func mergeSources(mapping *yaml.Node) (sources []*yaml.Node) {
-	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		if !isMerge(mapping.Content[i]) {
-			continue
-		}
-		value := target(mapping.Content[i+1])
-		if value.Kind == yaml.MappingNode {
-			sources = append(sources, value)
-		}
-		if value.Kind == yaml.SequenceNode {
-			for _, element := range value.Content {
-				sources = append(sources, target(element))
-			}
-		}
-	}
-	return sources
+	return p.below(manifest.Target(p.node.Content[0]).Value, p.node.Content[0], p.node.Content[1]), true
 }

@@ -88,7 +88,7 @@ func forMessage(content any, secret bool) string {
 	}
 	text, isText := content.(string)
 	if isText {
-		return shown(text)
+		return quote(text)
 	}
 	return cut(value{any: content}.text())
 }
