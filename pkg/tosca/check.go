@@ -107,7 +107,11 @@ func (c checker) complex(content any, name string, properties map[string]*schema
 	for _, key := range keysOf(fields) {
 		property := properties[key]
 		if property == nil {
-			c.fault(UnknownProperty, within, "%s has no property %s%s", name, quote(key), c.didYouMean(key, keysOf(properties)))
+			similar := c.didYouMean(key, keysOf(properties))
+			if c.secret {
+				similar = ""
+			}
+			c.fault(UnknownProperty, within, "%s has no property %s%s", name, forMessage(key, c.secret), similar)
 			ok = false
 			continue
 		}

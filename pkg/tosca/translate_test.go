@@ -220,6 +220,11 @@ func TestSensitiveInputsAreMasked(t *testing.T) {
 	_, err := tosca.Translate(t.Context(), source(template), inputs, tosca.Options{})
 	assert.EqualError(t, err, "t.yaml:3:12: inputs.plain: (hidden) is not an integer")
 	inputs["plain"] = tosca.Input{Value: 1}
+	typed := "data_types: {Login: {properties: {hunter1: {type: string, required: false}}}}\ntopology_template"
+	_, err = tosca.Translate(t.Context(), source(strings.Replace(strings.Replace(template, "topology_template", typed, 1), "other: {type: string}", "other: {type: Login}", 1)),
+		map[string]tosca.Input{"plain": inputs["plain"], "other": {Value: map[string]any{"hunter2": "x"}, Sensitive: true}}, tosca.Options{})
+	assert.ErrorContains(t, err, "Login has no property (hidden)")
+	assert.NotContains(t, err.Error(), "hunter")
 	result, err := tosca.Translate(t.Context(), source(template), inputs, tosca.Options{})
 	require.NoError(t, err)
 	assert.NotContains(t, fmt.Sprint(result.Outputs, result.Warnings), "hunter2")
