@@ -83,9 +83,13 @@ func (c checker) validationProblem(content any, base basis, clause constraint) s
 func inRange(content any, bounds []any, base basis) string {
 	low, lowKnown := compare(content, bounds[0], base)
 	high, highKnown := compare(content, bounds[1], base)
+	if bounds[0] == unbounded {
+		low, lowKnown = 0, true
+	}
+	if bounds[1] == unbounded {
+		high, highKnown = 0, true
+	}
 	switch {
-	case bounds[1] == unbounded && lowKnown && low >= 0, bounds[0] == unbounded && highKnown && high <= 0:
-		return ""
 	case !lowKnown || !highKnown:
 		return "cannot be compared with the range " + forMessage(bounds, false)
 	case low < 0 || high > 0:
