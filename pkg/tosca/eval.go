@@ -9,7 +9,7 @@ import (
 )
 
 // evaluator evaluates expressions. Its recursion is bounded by the nesting of the files times the stack of
-// properties. Only properties of capabilities that refer to each other are bounded by the steps.
+// properties.
 type evaluator struct {
 	*navigator
 
@@ -21,11 +21,15 @@ type evaluator struct {
 // navigator finds the values, entities and artifacts that functions name.
 type navigator struct{ *model }
 
-// property is a property of a node template.
+// property is a property of a node template, or of one of its capabilities.
 type property struct {
 	node *template
-	name string
+	// capability is the name of the capability and a dot, or "".
+	capability string
+	name       string
 }
+
+func (p property) String() string { return p.node.name + "." + p.capability + p.name }
 
 // eval evaluates the expression at p. It returns unknown after an error, which it reports. An absent p is unset.
 func (e *evaluator) eval(p fileNode, s scope) value {

@@ -82,7 +82,8 @@ func (e *evaluator) propertyAt(n *template, steps []fileNode) value {
 				return unknown
 			}
 			if n, steps = along.to, rest; len(steps) == 2 && steps[0].text() == "CAPABILITY" {
-				return e.eval(e.ofRequired(along, steps[1]), scope{self: n})
+				v, _ := e.ofRequired(along, steps[1])
+				return v
 			}
 			continue
 		case "CAPABILITY":
@@ -92,41 +93,43 @@ func (e *evaluator) propertyAt(n *template, steps []fileNode) value {
 				return e.noProperty(n, steps[0])
 			}
 		}
-		if capability := e.ofCapability(n, name, steps[1]); capability.exists() {
-			return e.walk(e.eval(capability, scope{self: n}), steps[2:])
+		if v, exists := e.ofCapability(n, name, steps[1]); exists {
+			return e.walk(v, steps[2:])
 		}
 		targets := n.requirementsNamed(name)
 		if len(targets) == 0 || targets[0].to == nil {
 			return e.noProperty(n, steps[0])
 		}
-		if capability := e.ofRequired(targets[0], steps[1]); capability.exists() {
-			return e.walk(e.eval(capability, scope{self: targets[0].to}), steps[2:])
+		if v, exists := e.ofRequired(targets[0], steps[1]); exists {
+			return e.walk(v, steps[2:])
 		}
 		n, steps = targets[0].to, steps[1:]
 	}
 }
 
-// ofCapability returns a property of a capability, or its default. It is absent if it has neither.
-func (e *navigator) ofCapability(n *template, capability string, property fileNode) fileNode {
-	name := property.text()
-	if assigned := n.get("capabilities").get(capability).get("properties").get(name); assigned.exists() {
-		return assigned
-	}
+// ofCapability evaluates a property of a capability, or its default. It returns false, with an unset value, if the
+// property has neither.
+func (e *evaluator) ofCapability(n *template, capability string, from fileNode) (value, bool) {
+	name := from.text()
+	p := n.get("capabilities").get(capability).get("properties").get(name)
 	for _, d := range e.capabilityLine(n.line, capability) {
-		if initial := d.at.get("properties").get(name).get("default"); initial.exists() {
-			return initial
+		if !p.exists() {
+			p = d.at.get("properties").get(name).get("default")
 		}
 	}
-	return fileNode{}
+	if !p.exists() {
+		return value{unset: true}, false
+	}
+	return e.once(property{n, capability + ".", name}, from, func() value { return e.eval(p, scope{self: n}) }), true
 }
 
-// ofRequired returns a property of the capability that a requirement leads to. This is the capability that the
+// ofRequired evaluates a property of the capability that a requirement leads to. This is the capability that the
 // requirement names, or the one with the requirement's own name.
-func (e *navigator) ofRequired(r requirement, property fileNode) fileNode {
-	if named := e.ofCapability(r.to, r.at.get("capability").text(), property); named.exists() {
-		return named
+func (e *evaluator) ofRequired(r requirement, from fileNode) (value, bool) {
+	if v, exists := e.ofCapability(r.to, r.at.get("capability").text(), from); exists {
+		return v, true
 	}
-	return e.ofCapability(r.to, r.name, property)
+	return e.ofCapability(r.to, r.name, from)
 }
 
 // hasProperty reports whether a property can have a value: it is assigned, or its

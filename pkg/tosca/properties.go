@@ -13,7 +13,11 @@ func (e *evaluator) check(at fileNode, v value, s *schema) bool {
 // property evaluates a property of a node template, once. from is the position of the reference. After an error, the
 // result is unknown.
 func (e *evaluator) property(n *template, name string, from fileNode) value {
-	key := property{n, name}
+	return e.once(property{node: n, name: name}, from, func() value { return e.assigned(n, name) })
+}
+
+// once evaluates a property, unless that was done before, or is being done.
+func (e *evaluator) once(key property, from fileNode, evaluate func() value) value {
 	if v, done := e.values[key]; done {
 		return v
 	}
@@ -22,7 +26,7 @@ func (e *evaluator) property(n *template, name string, from fileNode) value {
 		return unknown
 	}
 	e.stack = append(e.stack, key)
-	v := e.assigned(n, name)
+	v := evaluate()
 	e.stack = e.stack[:len(e.stack)-1]
 	// The result is also recorded after an error, so that the error is reported once.
 	e.values[key] = v
@@ -37,7 +41,7 @@ func (e *evaluator) loops(key property, from fileNode) bool {
 		}
 		var names []string
 		for _, one := range append(e.stack[i:len(e.stack):len(e.stack)], key) {
-			names = append(names, one.node.name+"."+one.name)
+			names = append(names, one.String())
 		}
 		e.faults.add(from, PropertyLoop, "properties depend on each other in a loop: %s", cutLoop(names))
 		return true
