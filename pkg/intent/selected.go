@@ -148,8 +148,12 @@ func mergeSelections(id manifest.ID, live map[string]any, by []Selection, known 
 		u := union{kind: known.Type(s.GroupVersionKind)}
 		u.maps(nil, u.kind, content, more)
 		for _, path := range u.overlaps {
+			first := slices.IndexFunc(by[:i+1], func(one Selection) bool {
+				_, has := observer.ValueAt(one.manifestOf(id, live), path)
+				return has
+			})
 			faults = append(faults, selectFault(s.Position, fmt.Sprintf("holds %s of %s, which spec.select[%d] also holds: remove it from one of them",
-				path, id, by[i].Position), "hold"))
+				path, id, by[max(first, 0)].Position), "hold"))
 		}
 	}
 	return content, faults
@@ -159,7 +163,7 @@ func mergeSelections(id manifest.ID, live map[string]any, by []Selection, known 
 type union struct {
 	kind *kinds.Node
 	// overlaps are the paths of fields that both parts set.
-	overlaps []string
+	overlaps []*observer.Path
 }
 
 // maps adds the fields of from to into, which it changes. An atomic map that both have is an overlap.
@@ -179,7 +183,7 @@ func (u *union) maps(path *observer.Path, t *kinds.Node, into, from map[string]a
 			}
 		}
 		if there != nil {
-			u.overlaps = append(u.overlaps, at.String())
+			u.overlaps = append(u.overlaps, at)
 			continue
 		}
 		into[name] = from[name]
@@ -202,7 +206,7 @@ func (u *union) lists(path *observer.Path, t *kinds.Node, into, from []any) []an
 		below, isMap := into[same[i]].(map[string]any)
 		more, areMaps := element.(map[string]any)
 		if !isMap || !areMaps || t == nil || t.List != kinds.Map {
-			u.overlaps = append(u.overlaps, at.String())
+			u.overlaps = append(u.overlaps, at)
 			continue
 		}
 		// The keys are equal in both elements, and would be overlaps.
