@@ -255,5 +255,9 @@ func Summary(err error) string {
 	if cut <= 0 {
 		cut = limit
 	}
-	return fmt.Sprintf("%s\n… and %d more lines", strings.ToValidUTF8(text[:cut], ""), strings.Count(text[cut:], "\n"))
+	start, more := strings.ToValidUTF8(text[:cut], ""), strings.Count(text[cut:], "\n")
+	if more == 0 {
+		return start + "…"
+	}
+	return fmt.Sprintf("%s\n… and %d more lines", start, more)
 }
