@@ -58,6 +58,23 @@ func TestEventsOnObjectsInAStorm(t *testing.T) {
 	assert.Equal(t, 3, sent)
 }
 
+// An event that panics ends neither the process nor the events that follow.
+func TestEventThatPanicsIsDropped(t *testing.T) {
+	sent := 0
+	e := newObjectEvents(func(string, string) (*cluster.Writer, error) {
+		sent++
+		panic("no writer")
+	}, time.Now, nil)
+	e.limit = rate.NewLimiter(0, 2)
+	for i := range 2 {
+		e.record(&v1alpha1.Application{}, "", []plan.HistoryRecord{{UID: types.UID(strconv.Itoa(i)), HistoryEntry: v1alpha1.HistoryEntry{Outcome: v1alpha1.OutcomeRestored}}})
+	}
+	ctx, stop := context.WithTimeout(t.Context(), time.Hour)
+	defer stop()
+	e.run(ctx)
+	assert.Equal(t, 2, sent)
+}
+
 // A user whose events were denied is asked again after a pause: the right can be granted, and a quota can be raised.
 func TestDeniedEventsAreTriedAgain(t *testing.T) {
 	requests, code := 0, http.StatusForbidden

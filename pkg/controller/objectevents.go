@@ -20,6 +20,7 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
+	"holdfast.dev/holdfast/pkg/worker"
 )
 
 const (
@@ -191,9 +192,14 @@ func (e *objectEvents) forget(now time.Time) {
 }
 
 // send sends the next event of an object. If the last event had this text, it increases the count of that event. It
-// copies the event before it releases the lock, because a worker may replace it during the request. Errors drop the
-// event.
+// copies the event before it releases the lock, because a worker may replace it during the request. Errors and panics
+// drop the event.
 func (e *objectEvents) send(ctx context.Context, uid types.UID) {
+	defer func() {
+		if r := recover(); r != nil {
+			_ = worker.PanicError(ctx, r)
+		}
+	}()
 	now := e.now()
 	e.mu.Lock()
 	o := e.objects[uid]

@@ -133,13 +133,21 @@ func (l *Loop[K]) draining(ctx context.Context) (context.Context, context.Cancel
 	}
 }
 
-// next handles one key. It returns false when the queue is shut down. ctx ends with the loop, working after Drain.
-func (l *Loop[K]) next(ctx, working context.Context) bool {
+// next handles one key. It returns false when the queue is shut down. ctx ends with the loop, working after Drain. After
+// a panic of Logger or OnHandled, the key is handled again.
+func (l *Loop[K]) next(ctx, working context.Context) (more bool) {
 	key, shutdown := l.Queue.Get()
 	if shutdown {
 		return false
 	}
 	defer l.Queue.Done(key)
+	defer func() {
+		if r := recover(); r != nil {
+			_ = PanicError(ctx, r)
+			l.Queue.AddRateLimited(key)
+			more = true
+		}
+	}()
 	if ctx.Err() != nil {
 		return true // the next process handles the remaining keys
 	}

@@ -71,6 +71,22 @@ func TestKeyIsRequeued(t *testing.T) {
 	}
 }
 
+// A panic outside of Handle must not end the process either.
+func TestKeyWhoseLoggerOrResultPanics(t *testing.T) {
+	logger := func(context.Context, string) klog.Logger { return klog.Logger{} }
+	handle := func(context.Context, string) (time.Duration, error) { return 0, nil }
+	for name, loop := range map[string]*Loop[string]{
+		"logger": {Handle: handle, Logger: func(context.Context, string) klog.Logger { panic("no") }},
+		"result": {Handle: handle, Logger: logger, OnHandled: func(string, error, time.Duration) { panic("no") }},
+	} {
+		queue := &noted{TypedRateLimitingInterface: NewQueue[string]("")}
+		loop.Queue = queue
+		queue.Add("a")
+		assert.True(t, loop.next(t.Context(), t.Context()), name)
+		assert.Equal(t, []string{"a waits"}, queue.said, name)
+	}
+}
+
 // While a watch is interrupted, all keys are outdated.
 func TestOutdatedKeyBacksOff(t *testing.T) {
 	queue, outdated := &noted{TypedRateLimitingInterface: NewQueue[string]("")}, true
