@@ -1,22 +1,18 @@
 package audit
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"crypto/tls"
 	"errors"
-	"log"
 	"net"
 	"net/http"
 	"strings"
 	"time"
 
 	"golang.org/x/net/netutil"
-	"golang.org/x/time/rate"
-	"k8s.io/klog/v2"
 
 	"holdfast.dev/holdfast/pkg/worker"
 )
@@ -109,7 +105,7 @@ func Serve(ctx context.Context, listener net.Listener, config *tls.Config, h *Ha
 		ReadHeaderTimeout: headerTimeout, ReadTimeout: request, WriteTimeout: request + queueTimeout, IdleTimeout: idleTimeout,
 		MaxHeaderBytes: maxHeaderBytes,
 		Protocols:      new(http.Protocols),
-		ErrorLog:       log.New(&connectionLog{klog.FromContext(ctx), rate.NewLimiter(1, 10)}, "", 0),
+		ErrorLog:       worker.ErrorLog(ctx, "A connection of an API server with audit events has failed"),
 	}
 	server.Protocols.SetHTTP1(true) // HTTP/1 allows only one list at a time per connection
 	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
@@ -117,18 +113,4 @@ func Serve(ctx context.Context, listener net.Listener, config *tls.Config, h *Ha
 		return err
 	}
 	return nil
-}
-
-// connectionLog logs the errors of net/http about connections. Any client can cause such errors, so their
-// rate is limited.
-type connectionLog struct {
-	logger klog.Logger
-	limit  *rate.Limiter
-}
-
-func (c *connectionLog) Write(line []byte) (int, error) {
-	if c.limit.Allow() {
-		c.logger.Info("A connection of an API server with audit events has failed", "problem", string(bytes.TrimSpace(line)))
-	}
-	return len(line), nil
 }

@@ -33,9 +33,6 @@ const (
 	minReconcileInterval = time.Second
 	// maxHosts is the number of addresses with rate limiters in memory.
 	maxHosts = 4096
-	// connectionLogRate is the number of connection errors that are logged per second, with a burst of
-	// connectionLogBurst.
-	connectionLogRate, connectionLogBurst = 1, 10
 )
 
 // limits prevents single callers from using up the server. Callers are identified by their address and, after they

@@ -1,20 +1,16 @@
 package callback
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
-	"log"
 	"net"
 	"net/http"
 	"time"
 
 	"golang.org/x/net/netutil"
 	"golang.org/x/sync/singleflight"
-	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/hooks"
@@ -89,7 +85,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, config *tls.C
 		listener = tls.NewListener(listener, config)
 	}
 	// Both net/http and shares write to this log.
-	complaints := log.New(&connectionLog{klog.FromContext(ctx), rate.NewLimiter(connectionLogRate, connectionLogBurst)}, "", 0)
+	complaints := worker.ErrorLog(ctx, "A connection to the callback server has failed")
 	shares := &shares{most: s.connections, mostOfOne: s.share, complain: complaints.Printf, open: map[string][]*share{}}
 	server := &http.Server{
 		Handler:           worker.RecoverPanics(ctx, s),
@@ -116,18 +112,4 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, config *tls.C
 	}
 	<-stopped
 	return nil
-}
-
-// connectionLog logs the errors of net/http about connections, for example if a caller does not trust the
-// certificate. Any client can cause such errors, so their rate is limited.
-type connectionLog struct {
-	logger klog.Logger
-	limit  *rate.Limiter
-}
-
-func (c *connectionLog) Write(line []byte) (int, error) {
-	if c.limit.Allow() {
-		c.logger.Info("A connection to the callback server has failed", "problem", string(bytes.TrimSpace(line)))
-	}
-	return len(line), nil
 }

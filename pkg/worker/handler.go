@@ -1,8 +1,13 @@
 package worker
 
 import (
+	"bytes"
 	"context"
+	"log"
 	"net/http"
+
+	"golang.org/x/time/rate"
+	"k8s.io/klog/v2"
 )
 
 // RecoverPanics wraps a handler so that its panics are logged without their values, which http.Server would
@@ -19,4 +24,24 @@ func RecoverPanics(ctx context.Context, next http.Handler) http.Handler {
 		}()
 		next.ServeHTTP(w, r)
 	})
+}
+
+// ErrorLog returns a log for the errors of http.Server about connections, for example if a client does not trust the
+// certificate. Each error is logged with the message. Any client can cause such errors, so their rate is limited.
+func ErrorLog(ctx context.Context, message string) *log.Logger {
+	const perSecond, burst = 1, 10
+	return log.New(&errorLog{klog.FromContext(ctx), message, rate.NewLimiter(perSecond, burst)}, "", 0)
+}
+
+type errorLog struct {
+	logger  klog.Logger
+	message string
+	limit   *rate.Limiter
+}
+
+func (l *errorLog) Write(line []byte) (int, error) {
+	if l.limit.Allow() {
+		l.logger.Info(l.message, "problem", string(bytes.TrimSpace(line)))
+	}
+	return len(line), nil
 }
