@@ -3,12 +3,16 @@ package cluster
 import (
 	"fmt"
 	"net/http"
+	"time"
 
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 )
+
+// RequestTimeout limits one request to an API server.
+const RequestTimeout = 30 * time.Second
 
 // Client contains the connections to one API server: one with the controller's own identity, for reading and for
 // Applications, and one that always impersonates a user. Both share one transport, and with it the HTTP/2 connection.

@@ -208,7 +208,7 @@ type reader struct {
 // Read reads a ConfigMap or Secret in the Application's namespace. It returns a Problem if the object does not exist
 // or may not be read.
 func (r reader) Read(ctx context.Context, kind, name string) (map[string]any, *plan.Problem) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cluster.RequestTimeout)
 	defer cancel()
 	at := cluster.Location{ID: manifest.ID{Kind: kind, Namespace: r.namespace, Name: name}}
 	mapping, err := r.target.Mapping(ctx, schema.GroupVersionKind{Version: "v1", Kind: kind})
@@ -225,6 +225,3 @@ func (r reader) Read(ctx context.Context, kind, name string) (map[string]any, *p
 	}
 	return object, nil
 }
-
-// requestTimeout limits one request.
-const requestTimeout = 30 * time.Second

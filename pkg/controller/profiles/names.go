@@ -50,7 +50,7 @@ func (p *Profiles) checkNames(ctx context.Context) (time.Duration, error) {
 	if len(profiles) == 0 {
 		return 0, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cluster.RequestTimeout)
 	defer cancel()
 	var served intent.ServedKinds
 	var err error

@@ -54,7 +54,7 @@ func (p *Profiles) report(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cluster.RequestTimeout)
 	defer cancel()
 	written, err := p.client.WriteObjectStatus(ctx, v1alpha1.ProfileGroupVersionResource, object, status, v1alpha1.FieldManager)
 	if err == nil {
@@ -82,6 +82,3 @@ func (p *Profiles) condition(name string) metav1.Condition {
 	}
 	return metav1.Condition{Status: metav1.ConditionTrue, Reason: v1alpha1.ProfileInEffect, Message: "In effect"}
 }
-
-// requestTimeout limits one request.
-const requestTimeout = 30 * time.Second

@@ -126,7 +126,7 @@ func (t *Templates) desiredOf(ctx context.Context, kind template.Template, app *
 	if app != nil || len(manifests) == 0 {
 		return desired, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cluster.RequestTimeout)
 	defer cancel()
 	kept, err := t.c.Kept(ctx, desired, manifests)
 	if err == nil && len(kept) > 0 {
@@ -150,7 +150,7 @@ func render(kind template.Template, seen *template.Seen, live template.Live) (de
 
 // write creates or updates an Application. It returns nil if there is nothing to change.
 func (t *Templates) write(ctx context.Context, app, desired *v1alpha1.Application) (*v1alpha1.Application, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cluster.RequestTimeout)
 	defer cancel()
 	if app == nil {
 		return t.client.CreateApplication(ctx, desired, template.FieldManager)
@@ -211,7 +211,7 @@ func (t *Templates) report(ctx context.Context, kind *kind, store *cluster.Appli
 	if reflect.DeepEqual(status, seen.Object["status"]) {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, cluster.RequestTimeout)
 	defer cancel()
 	written, err := t.client.WriteObjectStatus(ctx, kind.Kind().GroupVersionResource(), object, status, template.FieldManager)
 	if err != nil {
@@ -233,6 +233,3 @@ func decoded(value map[string]any) (map[string]any, error) {
 	}
 	return manifest.DecodeJSON(raw)
 }
-
-// requestTimeout limits one request.
-const requestTimeout = 30 * time.Second
