@@ -69,7 +69,7 @@ func (m *Mapper) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (Mapp
 	if mapping, ok := g.mapping(gvk.Kind); ok {
 		return mapping, nil
 	}
-	found, err, _ := g.flight.Do(gvk.Kind, func() (any, error) { return m.lookUp(ctx, g, gvk) })
+	found, err := g.merge(gvk.Kind, func() (any, error) { return m.lookUp(ctx, g, gvk) })
 	if err != nil {
 		return Mapping{}, err
 	}

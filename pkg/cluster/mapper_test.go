@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/assert"
@@ -295,4 +297,51 @@ func TestSchemaErrorsBackOff(t *testing.T) {
 	d.time = d.time.Add(unclear.RetryAfter)
 	_, err := d.Mapping(t.Context(), songs)
 	require.NoError(t, err)
+}
+
+// roundTripper answers requests without a connection.
+type roundTripper func(r *http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// A request for several callers ends with the context of the first one. The others must not get its error.
+func TestLookUpOutlivesItsFirstCaller(t *testing.T) {
+	for name, path := range map[string]string{
+		"kinds":    "/apis/x.example.com/v1",
+		"versions": "/apis/x.example.com",
+		"schema":   "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/songs.x.example.com",
+	} {
+		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { lookUpTwice(t, path) }) })
+	}
+}
+
+// lookUpTwice looks up a kind for two callers. The first ends while the request of the path waits.
+func lookUpTwice(t *testing.T, path string) {
+	t.Helper()
+	d, blocks := &kindServer{served: map[string]any{}, broken: map[string]int{}}, true
+	d.serve("x.example.com/v1", map[string][]string{"Song": all})
+	d.group("x.example.com", "v1")
+	client, err := NewClient(&rest.Config{Host: "http://example.com", Transport: roundTripper(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Path == path && blocks {
+			<-r.Context().Done()
+			blocks = false
+			return nil, r.Context().Err()
+		}
+		answer := httptest.NewRecorder()
+		d.ServeHTTP(answer, r)
+		return answer.Result(), nil
+	})})
+	require.NoError(t, err)
+	d.Mapper = NewMapper(client)
+	first, cancel := context.WithCancel(t.Context())
+	var errs [2]error
+	var lookUps sync.WaitGroup
+	for i, ctx := range []context.Context{first, t.Context()} {
+		lookUps.Go(func() { _, errs[i] = d.AnyVersion(ctx, songs.GroupKind()) })
+		synctest.Wait()
+	}
+	cancel()
+	lookUps.Wait()
+	assert.ErrorIs(t, errs[0], context.Canceled)
+	assert.NoError(t, errs[1])
 }

@@ -22,9 +22,8 @@ import (
 // the group is forgotten, responses of pending requests are discarded, too.
 //
 // mu is not held during requests. flight merges them: the key "" is the discovery of the group, other keys are kinds.
-// All callers of a merged request get its result, with the context of the first caller.
 type servedGroup struct {
-	// flight merges concurrent requests.
+	// flight merges concurrent requests: see merge.
 	flight singleflight.Group
 
 	// first is the time for which the first response is cached.
@@ -38,6 +37,21 @@ type servedGroup struct {
 	versions  []string                      // the preferred version first
 	typed     map[string]*discoveryResult   // errors of reading schemas, by kind
 	mappings  map[string]Mapping            // by kind
+}
+
+// merge returns the result of one request for all concurrent callers with a key. The request has the context of one
+// caller. If that is canceled, the others repeat the request.
+func (g *servedGroup) merge(key string, request func() (any, error)) (any, error) {
+	for {
+		own := false
+		result, err, _ := g.flight.Do(key, func() (any, error) {
+			own = true
+			return request()
+		})
+		if own || !errors.Is(err, context.Canceled) {
+			return result, err
+		}
+	}
 }
 
 // hasExpired reports whether the last response has expired.
@@ -69,7 +83,7 @@ func (m *Mapper) lookUp(ctx context.Context, g *servedGroup, gvk schema.GroupVer
 	defer cancel()
 	resource, err := g.resource(gvk, m.now())
 	if errors.Is(err, errNotAsked) {
-		if _, err, _ := g.flight.Do("", func() (any, error) { return nil, m.discover(ctx, g, gvk) }); err != nil {
+		if _, err := g.merge("", func() (any, error) { return nil, m.discover(ctx, g, gvk) }); err != nil {
 			return Mapping{}, err
 		}
 		if resource, err = g.resource(gvk, m.now()); errors.Is(err, errNotAsked) {
@@ -86,6 +100,9 @@ func (m *Mapper) lookUp(ctx context.Context, g *servedGroup, gvk schema.GroupVer
 		return Mapping{}, &LookUpError{Err: typed.err, RetryAfter: left}
 	}
 	mapping.Type, err = m.typeOf(ctx, gvk, mapping)
+	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
+		return Mapping{}, err
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err != nil {
@@ -153,7 +170,7 @@ func (m *Mapper) discover(ctx context.Context, g *servedGroup, gvk schema.GroupV
 	}
 	list := &metav1.APIResourceList{}
 	err := m.client.Discovery.RESTClient().Get().AbsPath(path).Do(ctx).Into(list)
-	if errors.Is(ctx.Err(), context.Canceled) {
+	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
 		return fmt.Errorf("looking up %s: %w", gvk.Kind, err)
 	}
 	resources := make(map[string]metav1.APIResource, len(list.APIResources))
@@ -187,7 +204,7 @@ func notFoundIsNone(err error) error {
 // none if the group does not exist.
 func (m *Mapper) versionsOf(ctx context.Context, group string) ([]string, error) {
 	g := m.group(schema.GroupVersion{Group: group})
-	found, err, _ := g.flight.Do("", func() (any, error) {
+	found, err := g.merge("", func() (any, error) {
 		g.mu.Lock()
 		versions, last := g.versions, g.listed
 		g.mu.Unlock()
@@ -212,7 +229,7 @@ func (m *Mapper) discoverVersions(ctx context.Context, g *servedGroup, group str
 	if err != nil {
 		err = fmt.Errorf("looking up %s: %w", group, err)
 	}
-	if errors.Is(ctx.Err(), context.Canceled) {
+	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
 		return nil, err
 	}
 	var versions []string
