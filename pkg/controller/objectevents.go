@@ -99,9 +99,19 @@ func (e *objectEvents) run(ctx context.Context) {
 		if ended {
 			return
 		}
-		e.send(ctx, uid)
+		e.sendSafely(ctx, uid)
 		e.queue.Done(uid)
 	}
+}
+
+// sendSafely drops an event that panics.
+func (e *objectEvents) sendSafely(ctx context.Context, uid types.UID) {
+	defer func() {
+		if r := recover(); r != nil {
+			_ = worker.PanicError(ctx, r)
+		}
+	}()
+	e.send(ctx, uid)
 }
 
 // record queues events for the objects of history records: one event per object, with all their texts. It does not
@@ -192,14 +202,9 @@ func (e *objectEvents) forget(now time.Time) {
 }
 
 // send sends the next event of an object. If the last event had this text, it increases the count of that event. It
-// copies the event before it releases the lock, because a worker may replace it during the request. Errors and panics
-// drop the event.
+// copies the event before it releases the lock, because a worker may replace it during the request. Errors drop the
+// event.
 func (e *objectEvents) send(ctx context.Context, uid types.UID) {
-	defer func() {
-		if r := recover(); r != nil {
-			_ = worker.PanicError(ctx, r)
-		}
-	}()
 	now := e.now()
 	e.mu.Lock()
 	o := e.objects[uid]
