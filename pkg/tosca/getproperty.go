@@ -120,7 +120,7 @@ func (e *evaluator) ofCapability(n *template, capability string, from fileNode) 
 	if !p.exists() {
 		return value{unset: true}, false
 	}
-	return e.once(property{n, capability + ".", name}, from, func() value { return e.eval(p, scope{self: n}) }), true
+	return e.propertyValue(property{n, capability + ".", name}, from, func() value { return e.eval(p, scope{self: n}) }), true
 }
 
 // ofRequired evaluates a property of the capability that a requirement leads to. This is the capability that the

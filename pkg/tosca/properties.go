@@ -13,11 +13,11 @@ func (e *evaluator) check(at fileNode, v value, s *schema) bool {
 // property evaluates a property of a node template, once. from is the position of the reference. After an error, the
 // result is unknown.
 func (e *evaluator) property(n *template, name string, from fileNode) value {
-	return e.once(property{node: n, name: name}, from, func() value { return e.assigned(n, name) })
+	return e.propertyValue(property{node: n, name: name}, from, func() value { return e.assigned(n, name) })
 }
 
-// once evaluates a property, unless that was done before, or is being done.
-func (e *evaluator) once(key property, from fileNode, evaluate func() value) value {
+// propertyValue evaluates a property, unless that was done before. It reports a loop if that is being done.
+func (e *evaluator) propertyValue(key property, from fileNode, evaluate func() value) value {
 	if v, done := e.values[key]; done {
 		return v
 	}
