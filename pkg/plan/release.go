@@ -34,12 +34,17 @@ type fieldReleaser struct {
 	others           []claim.Claim // claims of other Applications, including keys of elements
 	additions        []addition    // fields to remove, because they did not exist before the first hold
 	keptPaths        []string      // paths that are not removed: left, or restored to another value
-	// writers has the writers of the live object, decoded at the first call. foreign is writer.ForeignTo.
-	writers func() *writer.Index
-	foreign func(*observer.Path) bool
+	fieldWriters
 	// removesTracking is true if no field is held any more, so that the Application is removed from the
 	// tracking metadata.
 	removesTracking bool
+}
+
+// fieldWriters are the writers of the fields of a live object.
+type fieldWriters struct {
+	// writers returns an index, which is decoded at the first call. foreign is writer.ForeignTo.
+	writers func() *writer.Index
+	foreign func(*observer.Path) bool
 }
 
 // addition is a field that did not exist before the first hold. root is the path of the topmost parent that

@@ -6,7 +6,11 @@ func (e *evaluator) check(at fileNode, v value, s *schema) bool {
 	if v.unknown || s == nil || v.unset {
 		return true
 	}
-	c := checker{library: e.library, secret: v.secret || IsSensitive(at.name()), at: at, evaluate: e.validation}
+	// A validation of TOSCA 2.0 is an expression, in which $value is the value.
+	validate := func(clause constraint, of value, base basis) value {
+		return e.eval(clause.at, scope{subject: &of, base: base})
+	}
+	c := checker{library: e.library, secret: v.secret || IsSensitive(at.name()), at: at, evaluate: validate}
 	return c.value(v.any, s, "", 0)
 }
 
@@ -81,16 +85,6 @@ func (e *evaluator) assigned(n *template, name string) value {
 	return v
 }
 
-// checkNodes evaluates the properties of every Kubernetes node, so that all mistakes are found, also in properties
-// that no manifest uses.
-func (e *evaluator) checkNodes() {
-	for _, n := range e.order {
-		if n.kubernetes {
-			e.checkProperties(n)
-		}
-	}
-}
-
 // checkProperties evaluates the properties of one node. A required property without a value is an error.
 func (e *evaluator) checkProperties(n *template) {
 	for _, name := range keysOf(n.schemas) {
@@ -104,9 +98,4 @@ func (e *evaluator) checkProperties(n *template) {
 			e.faults.add(n.at, MissingProperty, "the required property %s is missing", name)
 		}
 	}
-}
-
-// validation evaluates a validation of TOSCA 2.0, in which $value is a value.
-func (e *evaluator) validation(clause constraint, of value, base basis) value {
-	return e.eval(clause.at, scope{subject: &of, base: base})
 }

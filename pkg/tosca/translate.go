@@ -83,7 +83,11 @@ func run(s *session, source Source, inputs map[string]Input) (Result, error) {
 	if !s.faults.empty() && !s.lenient {
 		return Result{}, s.faults.err()
 	}
-	e.checkNodes()
+	for _, n := range e.order { // so that mistakes are found also in properties that no manifest uses
+		if n.kubernetes {
+			e.checkProperties(n)
+		}
+	}
 	result := e.render()
 	e.unneeded(func() { result.Outputs = e.outputs() })
 	for _, name := range m.inputNames {
