@@ -56,6 +56,9 @@ type desk struct {
 	known    []string // objects whose writes were added to the stores
 	onRecord string   // the last-applied manifests at the last write
 	mayNot   error    // the error of a list request for a selection
+	mayList  string   // the name of an object for which mayNot does not apply
+	denied   int      // number of checks that returned mayNot
+	reads    int      // number of objects read by name
 	unseen   error    // the error for objects that no watch has listed yet
 }
 
@@ -335,7 +338,11 @@ func (d *desk) Range(_ context.Context, gk schema.GroupKind, _ kubernetes.Mappin
 	return found, nil
 }
 
-func (d *desk) MayList(context.Context, kubernetes.Mapping, kubernetes.ObjectRange) error {
+func (d *desk) MayList(_ context.Context, _ kubernetes.Mapping, r kubernetes.ObjectRange) error {
+	if d.mayList != "" && r.Name == d.mayList {
+		return nil
+	}
+	d.denied++
 	return d.mayNot
 }
 
@@ -370,6 +377,7 @@ func (d *desk) Problem(err error, at kubernetes.Location, verb string) *plan.Pro
 }
 
 func (d *desk) Get(_ context.Context, at kubernetes.Location) (map[string]any, error) {
+	d.reads++
 	if d.late != nil {
 		return d.late, nil
 	}

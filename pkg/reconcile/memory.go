@@ -52,8 +52,8 @@ type retries struct {
 	retry retry
 	// jitter lengthens a wait at random. Tests replace it.
 	jitter func(time.Duration) time.Duration
-	// failures has the resources that must not be retried yet. A key without a name is a range of spec.select that
-	// could not be listed.
+	// failures has the resources that must not be retried yet. A key whose name is empty or begins with an asterisk is
+	// a range of spec.select that could not be listed.
 	failures map[manifest.ID]*failure
 	// missing maps missing namespaces to the time of their next retry, which is the same for all objects in the
 	// namespace. So one object finds out whether the namespace exists, and not each at its own time.

@@ -59,10 +59,10 @@ func (g *gatherer) rangesOf(entry intent.Selection) []cluster.ObjectRange {
 	return all
 }
 
-// addSelected adds the objects that spec.select may match. If the objects of an item cannot be read, its matches are
-// unknown, and its objects in the inventory are kept. All items are read before it returns ErrNotSeen, so that all
-// watches start together. Source: docs/semantics.md, "Many objects at once".
-func (g *gatherer) addSelected(ctx context.Context) error {
+// addSelectable adds the objects that spec.select may match. If the objects of an item cannot be read, its matches are
+// unknown. All items are read before it returns ErrNotSeen, so that all watches start together.
+// Source: docs/semantics.md, "Many objects at once".
+func (g *gatherer) addSelectable(ctx context.Context) error {
 	if len(g.selections) == 0 {
 		return nil
 	}
@@ -83,11 +83,14 @@ func (g *gatherer) addSelected(ctx context.Context) error {
 			}
 		}
 	}
-	if waiting != nil {
-		return waiting
-	}
-	if g.Input.Application.DeletionTimestamp != nil {
-		return nil
+	return waiting
+}
+
+// addSelected adds the objects that spec.select matches to the desired ones. The objects of an item with unknown
+// matches remain in the inventory.
+func (g *gatherer) addSelected() {
+	if len(g.selections) == 0 || g.Input.Application.DeletionTimestamp != nil {
+		return
 	}
 	selected := intent.Selected(g.Input.Intent(), g.selections)
 	for id, by := range selected {
@@ -98,7 +101,6 @@ func (g *gatherer) addSelected(ctx context.Context) error {
 	if len(g.Input.UnresolvedSelections) == 0 {
 		g.delayChurn(selected)
 	}
-	return nil
 }
 
 // matchingObjects returns the objects that an item may match, or why they are unknown. waiting is ErrNotSeen or nil;
@@ -163,16 +165,21 @@ func (g *gatherer) listProblem(ctx context.Context, kind *knownKind, part cluste
 	// A repeated list of known objects reveals nothing that was not permitted before.
 	if !has || known.generation != now.generation || known.account != now.account || news && g.Input.Now.Sub(known.at) > listedFor {
 		at := listOf(kind, part)
-		if blocked := g.Input.Blocked[at.ID]; blocked != nil {
+		failed := at.ID
+		if part.Name != "" {
+			// RBAC can permit to list one name and not another. The asterisk keeps it apart from the object of that name.
+			failed.Name = "*" + part.Name
+		}
+		if blocked := g.Input.Blocked[failed]; blocked != nil {
 			return blocked
 		}
 		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
 		if err := g.request.MayList(ctx, kind.Mapping, part); err != nil {
 			delete(m.lists, key)
-			return m.failed(at.ID, g.view.Problem(err, at, "list"), g.Input.Now)
+			return m.failed(failed, g.view.Problem(err, at, "list"), g.Input.Now)
 		}
-		delete(m.failures, at.ID)
+		delete(m.failures, failed)
 		now.at = g.Input.Now
 	}
 	put(&m.lists, key, now)

@@ -72,3 +72,19 @@ func TestASelectionThatCannotBeListed(t *testing.T) {
 	d.take(t, reconcile.News{Changed: true})
 	assert.Empty(t, d.app.Status.Resources)
 }
+
+// RBAC can permit a list request for one name only. An item for a name that may be listed does not end the backoff of
+// an item for another name in the same namespace.
+func TestOneNameMayNotBeListed(t *testing.T) {
+	d := newDesk(t, `select: [{apiVersion: v1, kind: ConfigMap, names: [secret], hold: {data: {level: info}}}, {apiVersion: v1, kind: ConfigMap, names: [`+config.Name+`], hold: {data: {level: info}}}]`)
+	d.theirs(true)
+	d.mayNot, d.mayList = fmt.Errorf("not now"), config.Name
+	for range 3 {
+		d.take(t)
+		assert.NotEmpty(t, d.app.Status.Resources, "the item that may be listed is held")
+		held := apimeta.FindStatusCondition(d.app.Status.Conditions, v1alpha1.ConditionHeld)
+		assert.Equal(t, v1alpha1.ReasonRetrying, held.Reason)
+		d.now = d.now.Add(10 * time.Millisecond)
+	}
+	assert.Equal(t, 1, d.denied, "the next attempt is later")
+}

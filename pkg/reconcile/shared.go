@@ -64,11 +64,13 @@ func (g *gatherer) named() cluster.Named {
 // addNamed adds the objects that are watched by name. A watch has the rights of the controller. So an object is added
 // only after the Application's ServiceAccount has read it, once for each generation of the spec and each UID. Source:
 // docs/semantics.md, "Shared objects", "Permissions".
-func (g *gatherer) addNamed(ctx context.Context) error {
+//
+// waiting is ErrNotSeen if another list is not complete, or nil. Then nothing is read: the objects would be lost with
+// this snapshot, and the next one would take them from the watch, which drops managedFields.
+func (g *gatherer) addNamed(ctx context.Context, waiting error) error {
 	if g.request.Shared == nil {
-		return nil
+		return waiting
 	}
-	var waiting error
 	shown := map[manifest.ID]map[string]any{}
 	ids := g.byName()
 	for _, id := range ids {
@@ -91,7 +93,7 @@ func (g *gatherer) addNamed(ctx context.Context) error {
 		shown[id] = object
 	}
 	if waiting != nil {
-		return waiting // objects read now, with managedFields, would be lost
+		return waiting
 	}
 	for _, id := range ids {
 		object, ok := shown[id]

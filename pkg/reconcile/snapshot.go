@@ -193,7 +193,11 @@ func Gather(ctx context.Context, v Reader, r Request) (*Snapshot, error) {
 		v.Need(s.kinds.resources(), namespacesOf(app, manifests), g.named(), g.ranges())
 	}
 	// All of them are called even if one has to wait, so that all watches start together.
-	if err := cmp.Or(waiting, g.addNamed(ctx), g.addSelected(ctx), g.addProfiles(ctx)); err != nil {
+	waiting = g.addNamed(ctx, cmp.Or(waiting, g.addSelectable(ctx)))
+	if waiting == nil {
+		g.addSelected()
+	}
+	if err := cmp.Or(waiting, g.addProfiles(ctx)); err != nil {
 		return nil, err
 	}
 	g.addWritten()
