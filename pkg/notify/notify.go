@@ -127,10 +127,15 @@ func (s *Sender) Run(ctx context.Context) {
 	context.AfterFunc(ctx, func() { time.AfterFunc(s.options.Last, cancel) })
 	lost := 0
 	for e, ok := s.next(ctx); ok; e, ok = s.next(ctx) {
-		if !s.deliver(sending, ctx.Done(), e) {
-			s.dropped.Add(1)
-			lost++
+		if s.deliver(sending, ctx.Done(), e) {
+			continue
 		}
+		s.dropped.Add(1)
+		if ctx.Err() != nil {
+			lost++
+			continue
+		}
+		klog.FromContext(ctx).Info("The receiver rejects a notification, which is dropped", "id", e.ID(), "subject", e.Subject())
 	}
 	if lost > 0 {
 		klog.FromContext(ctx).Info("Notifications were not delivered and are lost", "count", lost)
@@ -153,21 +158,33 @@ func (s *Sender) next(ctx context.Context) (e event.Event, ok bool) {
 	}
 }
 
-// deliver sends an event until it has arrived, and returns false if the context ends first. When ending is closed,
-// deliver retries once without delay. It logs only the first failure of an event, and counts all of them.
+// maxRejections is how often one event is sent to a receiver that rejects its content.
+const maxRejections = 5
+
+// errRejected is the error of a response that rejects the content of an event. Other responses, such as 401 or 404,
+// concern all events.
+var errRejected = errors.New("the receiver rejects the event")
+
+// deliver sends an event until it has arrived. It returns false if the receiver rejects it maxRejections times, or if
+// the context ends first. When ending is closed, deliver retries once without delay. It logs only the first failure of
+// an event, and counts all of them.
 func (s *Sender) deliver(ctx context.Context, ending <-chan struct{}, e event.Event) bool {
 	body, err := json.Marshal(e)
 	if err != nil {
 		return false
 	}
 	wait := s.options.First
-	for told := false; ctx.Err() == nil; told = true {
+	rejections := 0
+	for told := false; ctx.Err() == nil && rejections < maxRejections; told = true {
 		err := s.post(ctx, body)
 		if err == nil {
 			s.sent.Add(1)
 			return true
 		}
 		s.failed.Add(1)
+		if errors.Is(err, errRejected) {
+			rejections++
+		}
 		if !told { // once per event
 			klog.FromContext(ctx).Info("A notification was not delivered and is sent again", "reason", err.Error())
 		}
@@ -207,10 +224,15 @@ func (s *Sender) post(ctx context.Context, body []byte) error {
 	}
 	defer response.Body.Close()
 	_, _ = io.CopyN(io.Discard, response.Body, 64<<10) // so that the connection can be reused
-	if response.StatusCode < 200 || response.StatusCode > 299 {
-		return fmt.Errorf("the response has status %d", response.StatusCode)
+	switch code := response.StatusCode; code {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return fmt.Errorf("%w with status %d", errRejected, code)
+	default:
+		if code < 200 || code > 299 {
+			return fmt.Errorf("the response has status %d", code)
+		}
+		return nil
 	}
-	return nil
 }
 
 // Sign returns the value of SignatureHeader for a body that is sent at the given time.

@@ -133,6 +133,22 @@ func TestFailedDeliveryIsRetried(t *testing.T) {
 	assert.Equal(t, []int64{0, 4}, []int64{dropped, failed})
 }
 
+// An event that the receiver rejects is dropped after some attempts, so that it does not block the others.
+func TestRejectedEventIsDropped(t *testing.T) {
+	r := newReceiver(t, func(w http.ResponseWriter, n int) {
+		if n <= 5 {
+			w.WriteHeader(http.StatusRequestEntityTooLarge)
+		}
+	})
+	s := run(t, notify.Options{URL: r.URL})
+	send(s, "large")
+	send(s, "small")
+	eventually(t, "the small event", func() bool { sent, _, _ := s.Stats(); return sent == 1 })
+	assert.Equal(t, []string{"large", "large", "large", "large", "large", "small"}, r.subjects())
+	_, dropped, failed := s.Stats()
+	assert.Equal(t, []int64{1, 5}, []int64{dropped, failed})
+}
+
 // Send does not wait for a slow receiver: events that do not fit into the queue are dropped and counted.
 func TestSlowReceiverDropsEvents(t *testing.T) {
 	let := make(chan struct{})
