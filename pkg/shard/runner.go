@@ -339,9 +339,11 @@ func (r *Runner) settle(ctx context.Context, leases map[string]*coordinationv1.L
 		}
 	}
 	wanted := Assign(holders, r.members(leases))
-	free := false
+	free, began := false, time.Now()
 	for slot, holder := range holders {
-		if r.held[slot] == nil && wanted[slot] == r.Identity && (holder == "" || holder == r.Identity) {
+		isMine := wanted[slot] == r.Identity && (holder == "" || holder == r.Identity)
+		// The first ones must be renewed before slow requests have taken all of them. The next pass takes the others.
+		if isMine && r.held[slot] == nil && time.Since(began) < r.RetryPeriod {
 			r.begin(ctx, slot, leases[r.view.slotLease(slot)])
 		}
 		free = free || holder == ""
