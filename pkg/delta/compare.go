@@ -84,7 +84,7 @@ func (c *comparer) compareMap(s cursor, root bool) {
 		at := cursor{
 			node: f.Node, t: s.t.Field(f.Name), path: &paths[i],
 			desired: Member(want, f.Name), live: Member(live, f.Name), written: Member(written, f.Name), previous: before[f.Name],
-			guards: s.guards, inStatus: s.inStatus, loose: s.loose, exact: s.exact, orphan: !isMap(s.live.Any), closed: s.closed,
+			keyTests: s.keyTests, inStatus: s.inStatus, loose: s.loose, exact: s.exact, orphan: !isMap(s.live.Any), closed: s.closed,
 		}
 		if root && f.Name == "status" { // only recorded
 			if c.visit == nil {
@@ -124,7 +124,7 @@ func (c *comparer) compareUnnamed(s cursor, name string, before, want map[string
 	// The namespace is part of the identity, even if the manifest does not set it.
 	still = still || name == "namespace" && s.path.String() == "metadata"
 	at := s.freeField(name)
-	at.guards, at.exact = s.guards, s.exact
+	at.keyTests, at.exact = s.keyTests, s.exact
 	isClosed := s.node.Keys.Removes(name) || s.closed && !still && c.isAddition(at)
 	switch {
 	case !at.live.Set:

@@ -98,10 +98,10 @@ type cursor struct {
 	path     *observer.Path
 	desired  Value
 	live     Value
-	written  Value // in the manifest
-	previous any   // in the previous desired state
-	guards   []Op  // tests of the keys of the list elements in the path
-	inStatus bool  // below status
+	written  Value     // in the manifest
+	previous any       // in the previous desired state
+	keyTests []keyTest // of the list elements in the path
+	inStatus bool      // below status
 	// loose is true below a list element that only its position identifies. exact is true below a list
 	// element that shares its keys with another element.
 	loose, exact bool
@@ -204,7 +204,7 @@ func addition(s cursor, value any) Difference {
 		ops: []Op{{Op: "add", Path: pointer, Value: value}},
 		// A test for null succeeds only while the field is missing, so that no value of another client is
 		// overwritten.
-		guards: withGuard(s.guards, Op{Op: "test", Path: pointer, Value: nil}),
+		guards: s.guards(Op{Op: "test", Path: pointer, Value: nil}),
 		// The test also succeeds in every other element that lacks the field.
 		versioned: s.loose || s.exact,
 	}
@@ -216,7 +216,7 @@ func replacement(s cursor, value any) Difference {
 	return Difference{
 		Reason: Changed, Desired: NewValue(value), Live: s.live,
 		ops:    []Op{{Op: "replace", Path: pointer, Value: value}},
-		guards: withGuard(s.guards, Op{Op: "test", Path: pointer, Value: s.live.Any}), versioned: s.exact,
+		guards: s.guards(Op{Op: "test", Path: pointer, Value: s.live.Any}), versioned: s.exact,
 	}
 }
 
@@ -241,10 +241,20 @@ func (c *comparer) held(s cursor) {
 	}
 }
 
-// withGuard returns the guards with more guards. The capacity is limited, so that append copies: siblings share the
-// guards of the elements around them.
-func withGuard(guards []Op, more ...Op) []Op {
-	return append(guards[:len(guards):len(guards)], more...)
+// keyTest is the test of one key of a list element. Its JSON pointer is only made for elements that have drifted.
+type keyTest struct {
+	element *observer.Path
+	key     string
+	value   any // in the live object
+}
+
+// guards returns the tests of the keys of the list elements in the path, and then more tests.
+func (s cursor) guards(more ...Op) []Op {
+	guards := make([]Op, 0, len(s.keyTests)+len(more))
+	for _, t := range s.keyTests {
+		guards = append(guards, Op{Op: "test", Path: t.element.Field(t.key).Pointer(), Value: t.value})
+	}
+	return append(guards, more...)
 }
 
 func isMap(v any) bool { _, ok := v.(map[string]any); return ok }

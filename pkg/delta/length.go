@@ -76,6 +76,8 @@ func (c lengthControl) unwanted(l *listCursor) []int {
 // is not too long.
 func (c lengthControl) dropped(l *listCursor) []int {
 	switch {
+	case len(l.free) == 0: // usually, so that nothing more is computed
+		return nil
 	case c.in.Prune:
 		return c.prunable(l)
 	case !l.list.Open || c.in.Dropped == nil:
@@ -109,14 +111,14 @@ func (c lengthControl) removeVictims(l *listCursor, victims []removal) {
 			was = &previous{l.path, l.beforeList}
 		}
 		at := cursor{path: l.path.Element(l.pairing.LiveLabel(k), k), live: NewValue(l.liveList[k])}
-		guards := l.keyGuards(at.path, k)
+		at.keyTests = l.keyTestsAt(at.path, k)
 		d := c.add(at.path, Difference{
 			Reason: v.reason, Live: at.live, was: was,
 			ops:    []Op{{Op: "remove", Path: at.path.Pointer()}},
-			guards: withGuard(l.guards, guards...),
+			guards: at.guards(),
 			// Without keys, or if other elements have the same keys, only the version proves that the index
 			// still identifies this element. A test of its value would put a free value into the request.
-			structural: true, versioned: len(guards) == 0 || len(l.pairing.Surplus) > 0,
+			structural: true, versioned: len(at.keyTests) == len(l.keyTests) || len(l.pairing.Surplus) > 0,
 		})
 		c.visitField(at, StateRemoved, d)
 		if !d.HeldBack {

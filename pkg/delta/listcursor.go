@@ -66,17 +66,17 @@ func absentElements(s cursor, want []any) map[int]bool {
 	return take
 }
 
-// keyGuards returns tests that the element at a live index is still the same element. It returns none for an element
-// without keys.
-func (l *listCursor) keyGuards(path *observer.Path, k int) []Op {
+// keyTestsAt returns the key tests of the list, and those that the element at a live index is still the same element.
+// There are none for an element without keys.
+func (l *listCursor) keyTestsAt(path *observer.Path, k int) []keyTest {
 	m, _ := l.liveList[k].(map[string]any)
-	var guards []Op
+	tests := slices.Clip(l.keyTests) // so that append copies: the elements share those of the list
 	for _, key := range l.pairing.Keys {
 		if v, ok := m[key]; ok {
-			guards = append(guards, Op{Op: "test", Path: path.Field(key).Pointer(), Value: v})
+			tests = append(tests, keyTest{path, key, v})
 		}
 	}
-	return guards
+	return tests
 }
 
 // elementAt returns the cursor of element i of the schema, and its live index or -1.
@@ -88,7 +88,7 @@ func (l *listCursor) elementAt(i int) (at cursor, k int) {
 	return cursor{
 		node: l.list.Elements[i], t: l.t.Elem(), path: l.path.Element(l.pairing.Label(i), k).Desired(i),
 		desired: Item(l.wantList, i), live: Item(l.liveList, k), written: Item(l.writtenList, i),
-		guards: l.guards, inStatus: l.inStatus, loose: l.loose || l.pairing.ByPosition || l.pairing.Aligned, exact: l.exact || l.pairing.Repeats(i),
+		keyTests: l.keyTests, inStatus: l.inStatus, loose: l.loose || l.pairing.ByPosition || l.pairing.Aligned, exact: l.exact || l.pairing.Repeats(i),
 	}, k
 }
 

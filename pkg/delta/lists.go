@@ -87,7 +87,7 @@ func (c listComparer) compareElements(l *listCursor) []int {
 		case k >= 0 && l.isWhole(at):
 			c.inPlaceWhole(at)
 		case k >= 0:
-			at.guards = withGuard(l.guards, l.keyGuards(at.path, k)...)
+			at.keyTests = l.keyTestsAt(at.path, k)
 			at.closed = l.closed || l.pairing.Aligned && !l.pairing.IsWhole(i)
 			c.compare(at)
 		case !c.mustBeThere(l, i, at.path):
@@ -123,7 +123,7 @@ func (c listComparer) compareSurplus(l *listCursor, victims []removal) {
 		c.compare(cursor{
 			node: l.list.Elements[s.Of], t: l.t.Elem(), path: path,
 			desired: NewValue(l.wantList[s.Of]), live: NewValue(l.liveList[s.Live]), written: Item(l.writtenList, s.Of),
-			guards: withGuard(l.guards, l.keyGuards(path, s.Live)...), loose: l.loose, exact: true,
+			keyTests: l.keyTestsAt(path, s.Live), loose: l.loose, exact: true,
 		})
 	}
 }

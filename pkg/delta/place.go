@@ -69,7 +69,7 @@ func (l *listCursor) indexAmong(i int) int {
 func (c listComparer) addElements(l *listCursor, indices []int, reason Reason) {
 	for _, i := range indices {
 		path := l.path.Element(l.pairing.Label(i), -1).Desired(i)
-		d := Difference{Reason: reason, Desired: NewValue(l.wantList[i]), guards: l.guards, structural: true, versioned: true}
+		d := Difference{Reason: reason, Desired: NewValue(l.wantList[i]), guards: l.guards(), structural: true, versioned: true}
 		if l.pairing.ByPosition {
 			// JSON Patch cannot add an element beyond the end of a list.
 			for next := true; next; next = l.length <= i {

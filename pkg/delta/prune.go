@@ -19,7 +19,7 @@ func (c remover) remove(s cursor) {
 		for _, name := range slices.Sorted(maps.Keys(live)) {
 			at := s.freeField(name)
 			if was, ours := before[name]; ours {
-				at.previous, at.guards = was, s.guards
+				at.previous, at.keyTests = was, s.keyTests
 				c.remove(at)
 			} else {
 				c.free(at)
@@ -42,7 +42,7 @@ func (c remover) remove(s cursor) {
 	d := c.add(s.path, Difference{
 		Reason: Removed, Live: s.live, was: &previous{s.path, s.previous},
 		ops:    []Op{{Op: "remove", Path: pointer}},
-		guards: withGuard(s.guards, Op{Op: "test", Path: pointer, Value: s.live.Any}),
+		guards: s.guards(Op{Op: "test", Path: pointer, Value: s.live.Any}),
 	})
 	c.visitField(s, StateRemoved, d)
 }
@@ -61,7 +61,7 @@ func (c remover) emptied(s cursor, before, live []any) {
 		d := c.add(s.path, Difference{
 			Reason: Removed, Desired: NewValue([]any{}), Live: s.live, was: &previous{s.path, s.previous},
 			ops:    []Op{{Op: "replace", Path: pointer, Value: []any{}}},
-			guards: withGuard(s.guards, Op{Op: "test", Path: pointer, Value: s.live.Any}),
+			guards: s.guards(Op{Op: "test", Path: pointer, Value: s.live.Any}),
 		})
 		c.visitField(s, StateRemoved, d)
 	}
@@ -80,7 +80,7 @@ func (c remover) removeElements(s cursor, before, live []any) {
 			Reason: Removed, Live: at.live, was: &previous{s.path, s.previous},
 			ops: []Op{{Op: "remove", Path: at.path.Pointer()}},
 			// Elements may have no keys to test, so only the version proves that the index is still right.
-			guards: s.guards, structural: true, versioned: true,
+			guards: s.guards(), structural: true, versioned: true,
 		})
 		c.visitField(at, StateRemoved, d)
 	}

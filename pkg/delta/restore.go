@@ -1,6 +1,8 @@
 package delta
 
 import (
+	"slices"
+
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/observer"
 )
@@ -69,7 +71,7 @@ func (p Location) Restore(value any) Difference {
 	return Difference{
 		Path: p.Path.String(), Reason: Restored, Desired: NewValue(value), Live: p.Value, livePath: p.Path,
 		ops:    []Op{{Op: "replace", Path: pointer, Value: value}},
-		guards: withGuard(p.guards, Op{Op: "test", Path: pointer, Value: p.Value.Any}), versioned: p.versioned,
+		guards: append(slices.Clip(p.guards), Op{Op: "test", Path: pointer, Value: p.Value.Any}), versioned: p.versioned,
 	}
 }
 
@@ -81,11 +83,11 @@ func (p Location) Remove(ours []Location) Difference {
 	d := Difference{
 		Path: p.Path.String(), Reason: Restored, Live: p.Value, livePath: p.Path,
 		ops:        []Op{{Op: "remove", Path: p.Path.Pointer()}},
-		guards:     p.guards,
+		guards:     slices.Clip(p.guards), // so that append copies
 		structural: p.Path.IsElement(), versioned: p.versioned || p.Path.IsElement(),
 	}
 	for _, o := range ours {
-		d.guards = withGuard(d.guards, Op{Op: "test", Path: o.Path.Pointer(), Value: o.Value.Any})
+		d.guards = append(d.guards, Op{Op: "test", Path: o.Path.Pointer(), Value: o.Value.Any})
 		d.versioned = d.versioned || o.Path.String() != d.Path
 	}
 	return d

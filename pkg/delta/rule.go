@@ -115,7 +115,7 @@ func (c ruleComparer) removeAbsent(s cursor, why Reason) {
 	d := Difference{
 		Reason: why, Live: s.live,
 		ops:    []Op{{Op: "remove", Path: pointer}},
-		guards: withGuard(s.guards, Op{Op: "test", Path: pointer, Value: s.live.Any}), versioned: s.exact,
+		guards: s.guards(Op{Op: "test", Path: pointer, Value: s.live.Any}), versioned: s.exact,
 	}
 	if s.node != nil {
 		d.Rule = s.node.Rule

@@ -157,15 +157,20 @@ func (p *Pairing) Label(i int) string {
 	case p.id == nil:
 		return positionLabel(i)
 	case i < len(p.desired):
-		if p.wantNth == nil {
-			p.wantNth = p.id.occurrences(p.desired)
-		}
-		return p.id.label(p.desired[i], p.wantNth[i], i)
+		return p.id.label(p.desired[i], p.desiredOccurrences()[i], i)
 	case i < len(p.Live) && p.Live[i] >= 0:
 		return p.LiveLabel(p.Live[i])
 	default:
 		return positionLabel(i)
 	}
+}
+
+// desiredOccurrences returns elementKeys.occurrences of the desired list.
+func (p *Pairing) desiredOccurrences() []int {
+	if p.wantNth == nil {
+		p.wantNth = p.id.occurrences(p.desired)
+	}
+	return p.wantNth
 }
 
 // LiveLabel returns the name of a live element in paths.
@@ -195,7 +200,7 @@ func (p *Pairing) Repeats(i int) bool {
 	}
 	if p.repeated == nil {
 		p.repeated = map[string]bool{}
-		for k, nth := range p.id.occurrences(p.desired) {
+		for k, nth := range p.desiredOccurrences() {
 			if nth > 1 {
 				p.repeated[p.id.key(p.desired[k], p.id.keys)] = true
 			}
@@ -230,10 +235,10 @@ func (p *Pairing) Alike(a, b any) bool {
 }
 
 // Identities returns, for each element of a, the index in b of the element with the same identity, or -1. Without
-// keys, elements are identified by position. It changes neither list.
+// keys, elements are identified by position, also if both are the same list. It changes neither list.
 func (l *List) Identities(t *kinds.Node, a, b []any) []int {
-	id := l.identifier(t)
-	if id != nil {
+	isSame := len(a) > 0 && len(a) == len(b) && &a[0] == &b[0]
+	if id := l.identifier(t); id != nil && !isSame {
 		return id.match(a, b, make([]bool, len(b)))
 	}
 	matches := make([]int, len(a))
