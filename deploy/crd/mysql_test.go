@@ -81,11 +81,11 @@ func TestInvalidMysqlsAreRejected(t *testing.T) {
 		{"too little memory", "db", "{memory: 64Mi}", "must be at least 128Mi"},
 		{"too little storage", "db", "{storage: 255Mi}", "must be at least 256Mi"},
 		{"less than no storage", "db", "{storage: -1Gi}", "must be at least 256Mi"},
-		{"a database of the server itself", "db", "{database: Sys}", "is a database of the server itself"},
+		{"a database of the server itself", "db", "{database: Sys}", "must not be a system database of the server"},
 		{"a policy that there is not", "db", "{deletionPolicy: Orphan}", `Unsupported value: "Orphan"`},
 		{"a tag that is none", "db", `{version: "8.4 beta"}`, "spec.version"},
 		{"a name that is too long", strings.Repeat("a", 53), "{}", "at most 52 characters"},
-		{"a name that no Service has", "1db", "{}", "must be a name for a Service"},
+		{"a name that no Service has", "1db", "{}", "must be a valid name of a Service"},
 		{"a field with a typing error", "db", "{sotrage: 1Gi}", "unknown field"},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -122,7 +122,7 @@ func TestRefused(t *testing.T) {
 		{"a null in place of a manifest", `{manifest: [null]}`, "spec.manifest[0]"},
 		{"an unknown policy", `{manifest: [], adoption: Sometimes}`, `spec.adoption: Unsupported value: "Sometimes"`},
 		{"a field with a typing error", `{manifest: [], observerShema: []}`, `unknown field "spec.observerShema"`},
-		{"a digest without a URL", `{tosca: {template: x, sha256: "` + strings.Repeat("0", 64) + `"}}`, "sha256 is for a url"},
+		{"a digest without a URL", `{tosca: {template: x, sha256: "` + strings.Repeat("0", 64) + `"}}`, "sha256 requires url"},
 		{"a digest that is none", `{csar: {url: x, sha256: abc}}`, "spec.csar.sha256"},
 		{"inputs from nowhere", `{tosca: {template: x, inputsFrom: [{}]}}`, "exactly one of configMapRef and secretRef must be set"},
 		{"a hook with an unknown purpose", `{manifest: [], hooks: {complete: {action: Explode}}}`, `Unsupported value: "Explode"`},

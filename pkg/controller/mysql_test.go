@@ -508,10 +508,10 @@ func (f *fixture) testRefused() {
 		"a cpu that is no quantity": {"a", "{cpu: abc}", "must be a quantity such as 250m or 2"},
 		"too little memory":         {"a", "{memory: 64Mi}", "must be at least 128Mi"},
 		"too little storage":        {"a", "{storage: 255Mi}", "must be at least 256Mi"},
-		"a database of the server":  {"a", "{database: MYSQL}", "is a database of the server itself"},
+		"a database of the server":  {"a", "{database: MYSQL}", "must not be a system database of the server"},
 		"a tag that is none":        {"a", `{version: "8.4 beta"}`, "spec.version"},
 		"a name that is too long":   {strings.Repeat("a", 53), "{}", "at most 52 characters"},
-		"a name with a dot":         {"a.b", "{}", "must be a name for a Service"},
+		"a name with a dot":         {"a.b", "{}", "must be a valid name of a Service"},
 	} {
 		t.Run(name+" is not stored", func(t *testing.T) {
 			_, err := f.kubectl(fmt.Sprintf("{apiVersion: fnjoin.com/v1, kind: Mysql, metadata: {name: %s}, spec: %s}", row.name, row.spec), "create", "--filename=-")

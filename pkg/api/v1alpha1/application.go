@@ -46,7 +46,7 @@ type ApplicationList struct {
 
 // ApplicationSpec is the desired state of an Application.
 //
-// +kubebuilder:validation:XValidation:rule="(has(self.manifest) || has(self.select) ? 1 : 0) + (has(self.tosca) ? 1 : 0) + (has(self.csar) ? 1 : 0) == 1",message="exactly one of spec.manifest, spec.tosca and spec.csar must be set; spec.select may stand beside spec.manifest, or in its place"
+// +kubebuilder:validation:XValidation:rule="(has(self.manifest) || has(self.select) ? 1 : 0) + (has(self.tosca) ? 1 : 0) + (has(self.csar) ? 1 : 0) == 1",message="exactly one of spec.manifest, spec.tosca and spec.csar must be set; spec.select can be set with spec.manifest or instead of it"
 type ApplicationSpec struct {
 	// Manifest lists the objects of the Application, each a complete manifest of any kind. In place of an
 	// object, an element can be {slices: [NAME, ...]}. These ApplicationSlices then contain a list of

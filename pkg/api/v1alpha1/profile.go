@@ -46,7 +46,7 @@ type HoldProfileSpec struct {
 
 // ProfileRule lists the fields to hold and to release in the resources that it matches.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.free) || has(self.hold)",message="a rule names fields in free, in hold, or in both"
+// +kubebuilder:validation:XValidation:rule="has(self.free) || has(self.hold)",message="set free, hold, or both"
 type ProfileRule struct {
 	// Kinds lists the kinds of the resources.
 	// +listType=atomic

@@ -35,13 +35,13 @@ type ApplicationSlice struct {
 	// Application is the name of the Application, in the same namespace, to which the slice belongs.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a slice is never changed: make another one"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a slice is immutable: create another one"
 	Application string `json:"application"`
 
 	// Data is a part of compressed JSON (zstd) in base64, at most 512 KiB.
 	// +kubebuilder:validation:MaxLength=699052
 	// +kubebuilder:validation:Format=""
-	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a slice is never changed: make another one"
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a slice is immutable: create another one"
 	Data []byte `json:"data"`
 }
 

@@ -5,7 +5,7 @@ import "k8s.io/apimachinery/pkg/runtime"
 // ToscaSource is a TOSCA template, inline or behind a URL.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.template) != has(self.url)",message="exactly one of template and url must be set"
-// +kubebuilder:validation:XValidation:rule="!has(self.sha256) || has(self.url)",message="sha256 is for a url"
+// +kubebuilder:validation:XValidation:rule="!has(self.sha256) || has(self.url)",message="sha256 requires url"
 type ToscaSource struct {
 	// Template is the template itself, as YAML.
 	// +optional
@@ -26,7 +26,7 @@ type ToscaSource struct {
 // CSARSource is an archive, behind a URL or in a ConfigMap or Secret.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.url) ? 1 : 0) + (has(self.configMapRef) ? 1 : 0) + (has(self.secretRef) ? 1 : 0) == 1",message="exactly one of url, configMapRef and secretRef must be set"
-// +kubebuilder:validation:XValidation:rule="!has(self.sha256) || has(self.url)",message="sha256 is for a url"
+// +kubebuilder:validation:XValidation:rule="!has(self.sha256) || has(self.url)",message="sha256 requires url"
 type CSARSource struct {
 	// URL of the archive.
 	// +optional

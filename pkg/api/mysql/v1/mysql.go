@@ -20,7 +20,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Version",type=string,priority=1,JSONPath=`.spec.version`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",message="metadata.name must have at most 52 characters: it becomes part of a label of the Pod"
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must be a name for a Service: lower-case letters, digits and '-', a letter first"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must be a valid name of a Service: lower-case letters, digits and '-', beginning with a letter"
 type Mysql struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -45,8 +45,8 @@ type MysqlList struct {
 
 // MysqlSpec is the desired state of the database.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",message="spec.storageClassName cannot change: a volume stays in its class"
-// +kubebuilder:validation:XValidation:rule="!has(self.database) || !has(oldSelf.database) || self.database == oldSelf.database",message="spec.database cannot change: make another one by SQL"
+// +kubebuilder:validation:XValidation:rule="has(self.storageClassName) == has(oldSelf.storageClassName) && (!has(self.storageClassName) || self.storageClassName == oldSelf.storageClassName)",message="spec.storageClassName is immutable: a volume cannot change its class"
+// +kubebuilder:validation:XValidation:rule="!has(self.database) || !has(oldSelf.database) || self.database == oldSelf.database",message="spec.database is immutable: create another database with SQL"
 type MysqlSpec struct {
 	// CPU is the CPU request and limit of the server, as a quantity: 250m, 2. At least 10m.
 	// +optional
@@ -84,7 +84,7 @@ type MysqlSpec struct {
 	// +optional
 	// +kubebuilder:default="app"
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_-]{1,64}$`
-	// +kubebuilder:validation:XValidation:rule="!(self.lowerAscii() in ['mysql', 'sys', 'information_schema', 'performance_schema'])",message="is a database of the server itself"
+	// +kubebuilder:validation:XValidation:rule="!(self.lowerAscii() in ['mysql', 'sys', 'information_schema', 'performance_schema'])",message="must not be a system database of the server"
 	Database string `json:"database,omitempty"`
 
 	// Configuration contains lines of my.cnf for the section [mysqld]. They follow the generated lines, and
