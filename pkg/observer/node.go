@@ -274,24 +274,33 @@ func (e *Schema) Raisable() *Schema {
 	return &c
 }
 
-// raisable returns a node with copies of its lists and closed maps, or the node itself if it has none.
+// raisable returns a node with copies of its lists and closed maps, at any depth, or the node itself if it has none.
+// The copy shares all other nodes.
 func (n *Node) raisable() *Node {
-	// Elements can contain lists and closed maps, too, so the whole node is copied.
-	if n.List != nil || n.Keys != nil {
-		return n.copy()
-	}
-	c := n
+	fields := n.Fields
 	for i, f := range n.Fields {
-		child := f.Node.raisable()
-		if child == f.Node {
-			continue
+		if child := f.Node.raisable(); child != f.Node {
+			if &fields[0] == &n.Fields[0] {
+				fields = slices.Clone(n.Fields)
+			}
+			fields[i].Node = child
 		}
-		if c == n {
-			c = &Node{Shape: n.Shape, Rule: n.Rule, Fields: slices.Clone(n.Fields)}
-		}
-		c.Fields[i].Node = child
 	}
-	return c
+	isShared := len(fields) == 0 || &fields[0] == &n.Fields[0]
+	if isShared && n.List == nil && n.Keys == nil {
+		return n
+	}
+	c := *n
+	c.Fields, c.Keys = fields, n.Keys.copy()
+	if n.List != nil {
+		list := *n.List
+		list.Elements = make([]*Node, len(list.Elements))
+		for i, element := range n.List.Elements {
+			list.Elements[i] = element.raisable()
+		}
+		c.List = &list
+	}
+	return &c
 }
 
 // isStatus reports whether a top-level field is report-only: it is recorded, but never learned, compared or

@@ -237,9 +237,10 @@ func (p *Pairing) Alike(a, b any) bool {
 // Identities returns, for each element of a, the index in b of the element with the same identity, or -1. Without
 // keys, elements are identified by position, also if both are the same list. It changes neither list.
 func (l *List) Identities(t *kinds.Node, a, b []any) []int {
-	isSame := len(a) > 0 && len(a) == len(b) && &a[0] == &b[0]
-	if id := l.identifier(t); id != nil && !isSame {
-		return id.match(a, b, make([]bool, len(b)))
+	if isSame := len(a) > 0 && len(a) == len(b) && &a[0] == &b[0]; !isSame {
+		if id := l.identifier(t); id != nil {
+			return id.match(a, b, make([]bool, len(b)))
+		}
 	}
 	matches := make([]int, len(a))
 	for i := range matches {
