@@ -2,6 +2,7 @@ package observer
 
 import (
 	"slices"
+	"strings"
 
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -167,9 +168,10 @@ func defaultNode(v any) *Node {
 			return &Node{Shape: Leaf} // the manifest contains a schema, which a schema cannot describe
 		}
 		node := &Node{Shape: Map, Fields: make([]Field, 0, len(v))}
-		for _, name := range sortedKeys(v) {
-			node.Fields = append(node.Fields, Field{Name: name, Node: defaultNode(v[name])})
+		for name, value := range v {
+			node.Fields = append(node.Fields, Field{Name: name, Node: defaultNode(value)})
 		}
+		slices.SortFunc(node.Fields, func(a, b Field) int { return strings.Compare(a.Name, b.Name) })
 		return node
 	case []any:
 		list := &List{Min: len(v), Max: len(v), Elements: make([]*Node, len(v)), Aligned: true}
