@@ -11,9 +11,7 @@ import (
 )
 
 // noArguments returns an error for any argument. The error names the flags for files.
-func noArguments(cmd *cobra.Command, args []string) error {
-	return atMost(0)(cmd, args)
-}
+var noArguments = atMost(0)
 
 // atMost returns a check that allows at most n arguments. Its error names the flags for files.
 func atMost(n int) cobra.PositionalArgs {
@@ -36,8 +34,8 @@ func atMost(n int) cobra.PositionalArgs {
 // the error.
 func exactly(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) < len(names) {
-			return &terminal.UsageError{Command: cmd.CommandPath(), Err: fmt.Errorf("%s is missing", strings.Join(names[len(args):], " and "))}
+		if err := atLeast(names...)(cmd, args); err != nil {
+			return err
 		}
 		return atMost(len(names))(cmd, args)
 	}

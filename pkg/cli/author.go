@@ -91,7 +91,7 @@ func newAuthorSchemaCommand(name string, streams Streams) *cobra.Command {
 		use: "schema [-O FILE] -f FILE | --from-live | --effective", short: "Print, propose or check an observer schema",
 		long: authorSchemaLong, example: authorSchemaExample,
 		// The task decides which arguments are allowed, and options knows the task.
-		args: func(*cobra.Command, []string) error { return nil }, flags: f.add,
+		flags:   f.add,
 		options: func(args []string) (runner, error) { return f.options(streams, args) },
 		complete: func(ctx context.Context, args []string, typed string) []string {
 			switch {
@@ -129,7 +129,7 @@ func (f *authorSchemaFlags) options(streams Streams, args []string) (runner, err
 	case f.effective:
 		return schemaRendering(f.target, streams, args)
 	case f.fromLive:
-		return schemaSuggestOptions{schemaSuggestFlags{f.target.Connection, f.live, f.manifests}, streams}.checked(args)
+		return (&schemaSuggestOptions{streams, f.target.Connection, f.live, f.manifests}).options(args)
 	case f.live.Selector != "":
 		return nil, errors.New("-l selects live objects: add --from-live")
 	case len(args) > 0:

@@ -37,7 +37,6 @@ func changing(c command, streams Streams, o change, until string, run func(o cha
 			o.wait.Add(flags, until)
 		}
 		o.write.add(flags, "the Application")
-		o.connection.Add(flags)
 	}
 	c.options = func(args []string) (runner, error) {
 		o.name = args[0]

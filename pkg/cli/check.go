@@ -48,17 +48,13 @@ const checkExample = `
   PROGRAM check -n shop >/dev/null || exit 1
 `
 
-type checkFlags struct {
+type checkOptions struct {
+	streams    Streams
 	connection connection.Flags
 	files      files.ManifestFlags // Applications, instead of a name
 	output     string
-}
-
-type checkOptions struct {
-	checkFlags
-	name    string // of an Application; "": none
-	streams Streams
-	print   terminal.Printer // nil: text output
+	name       string           // of an Application; "": none
+	print      terminal.Printer // nil: text output
 }
 
 // The results of a check.
@@ -78,42 +74,36 @@ type CheckResult struct {
 }
 
 func newCheckCommand(name string, streams Streams) *cobra.Command {
-	f := &checkFlags{connection: connection.NewFlags()}
+	o := &checkOptions{streams: streams, connection: connection.NewFlags()}
 	return command{
 		use: "check [NAME | -f FILE]", short: "Check whether a cluster is ready for Applications",
 		long: checkLong, example: checkExample,
-		args: atMost(1), flags: f.add,
-		options:    func(args []string) (runner, error) { return f.options(streams, args) },
-		complete:   f.connection.Named,
-		connection: f.connection,
+		args: atMost(1), flags: o.add, options: o.options, complete: o.connection.Named, connection: o.connection,
 	}.build(name)
 }
 
-func (f *checkFlags) add(flags *pflag.FlagSet) {
-	flags.StringVarP(&f.output, "output", "o", "", "`yaml|json`: print the results or, with NAME or -f, the roles")
-	f.files.Add(flags, "filename", "f", "Applications")
-	files.AddRecursive(flags, &f.files)
-	f.connection.Add(flags)
+func (o *checkOptions) add(flags *pflag.FlagSet) {
+	flags.StringVarP(&o.output, "output", "o", "", "`yaml|json`: print the results or, with NAME or -f, the roles")
+	o.files.Add(flags, "filename", "f", "Applications")
+	files.AddRecursive(flags, &o.files)
 }
 
-func (f *checkFlags) options(streams Streams, args []string) (runner, error) {
-	o := checkOptions{checkFlags: *f, streams: streams}
-	err := f.files.Check()
+func (o *checkOptions) options(args []string) (runner, error) {
+	err := o.files.Check()
 	if len(args) > 0 {
 		o.name = args[0]
 		err = errors.Join(err, files.ValidName(o.name))
 	}
-	if o.name != "" && f.files.Given() {
+	if o.name != "" && o.files.Given() {
 		err = connection.ErrNameAndFile
 	}
-	if err != nil || f.output == "" {
-		return o, err
+	if err == nil {
+		o.print, err = terminal.OptionalPrinter(o.output)
 	}
-	o.print, err = terminal.PrinterFor(f.output)
 	return o, err
 }
 
-func (o checkOptions) run(ctx context.Context) error {
+func (o *checkOptions) run(ctx context.Context) error {
 	hasApplication := o.name != "" || o.files.Given()
 	if hasApplication && o.print != nil {
 		return o.printRoles(ctx)
@@ -145,7 +135,7 @@ func (o checkOptions) run(ctx context.Context) error {
 }
 
 // rights returns the permissions for the Applications. c can be nil for files: see rightsOf.
-func (o checkOptions) rights(ctx context.Context, c *connection.Cluster) ([]rights, error) {
+func (o *checkOptions) rights(ctx context.Context, c *connection.Cluster) ([]rights, error) {
 	if o.name != "" {
 		d, err := c.Decided(ctx, types.NamespacedName{Namespace: c.Namespace, Name: o.name}, o.streams.Now())
 		if err == nil {
@@ -173,7 +163,7 @@ func (o checkOptions) rights(ctx context.Context, c *connection.Cluster) ([]righ
 
 // printRoles prints the roles for the Applications. Without a cluster, it knows the kinds of Kubernetes and those that
 // the Applications define.
-func (o checkOptions) printRoles(ctx context.Context) error {
+func (o *checkOptions) printRoles(ctx context.Context) error {
 	var c *connection.Cluster
 	if o.name != "" || o.connection.IsConfigured() {
 		var err error
@@ -199,7 +189,7 @@ func (o checkOptions) printRoles(ctx context.Context) error {
 }
 
 // applications checks the permissions for the Applications. If the user may not ask for them, the result is unknown.
-func (o checkOptions) applications(ctx context.Context, c *connection.Cluster) (findings []CheckResult, err error) {
+func (o *checkOptions) applications(ctx context.Context, c *connection.Cluster) (findings []CheckResult, err error) {
 	all, err := o.rights(ctx, c)
 	if err != nil {
 		return nil, err
@@ -222,7 +212,7 @@ func (o checkOptions) applications(ctx context.Context, c *connection.Cluster) (
 }
 
 // show prints the results, and below them the remedies.
-func (o checkOptions) show(findings []CheckResult) error {
+func (o *checkOptions) show(findings []CheckResult) error {
 	if o.print != nil {
 		return o.print(o.streams.Out, struct {
 			Checks []CheckResult `json:"checks" yaml:"checks"`

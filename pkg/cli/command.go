@@ -17,10 +17,10 @@ import (
 // command is the specification of a command. Its options are set by its flags, and do not depend on cobra.
 type command struct {
 	use, short, long, example string
-	args                      cobra.PositionalArgs // checks the number of arguments
+	args                      cobra.PositionalArgs // checks the number of arguments; nil: any number
 	// instead is the command that replaces this one, if its name is a former one.
 	instead string
-	// flags registers the flags.
+	// flags registers the flags other than those of connection, which are registered before.
 	flags func(*pflag.FlagSet)
 	// options validates flags and arguments without sending any request.
 	options func(args []string) (runner, error)
@@ -67,6 +67,9 @@ func (c command) build(name string) *cobra.Command {
 	}
 	if c.takesFiles {
 		cmd.ValidArgsFunction = nil
+	}
+	if c.connection.ConfigFlags != nil {
+		c.connection.Add(cmd.Flags())
 	}
 	if c.flags != nil {
 		c.flags(cmd.Flags())

@@ -75,124 +75,107 @@ const diffExample = `
     echo "no: status $?"
 `
 
-type diffFlags struct {
-	target     connection.TargetFlags
+type diffOptions struct {
+	streams    Streams
+	flags      connection.TargetFlags
 	color      string
 	output     string
 	submitting bool // --cluster: compare as if the files were submitted
-	external   bool
+	external   bool // show the differences with the program of externalDiff
 	all        bool
 	schema     files.ManifestFlags // -O, which needs a name and manifests
-}
-
-type diffOptions struct {
-	streams  Streams
-	target   connection.Target
-	palette  terminal.Palette
-	width    int
-	all      bool
-	external []string         // the external diff program; nil: the built-in one
-	print    terminal.Printer // nil: text output
+	target     connection.Target
+	palette    terminal.Palette
+	print      terminal.Printer // nil: text output
 	// planning is set if the exit status does not depend on differences.
 	planning bool
 }
 
 func newDiffCommand(name string, streams Streams) *cobra.Command {
-	f := &diffFlags{target: connection.NewTargetFlags()}
+	o := &diffOptions{streams: streams, flags: connection.NewTargetFlags()}
 	return command{
 		use:   "diff NAME [-f FILE...] | diff -f FILE... [--live FILE...]",
 		short: "Show the differences, field by field",
 		long:  diffLong, example: diffExample,
-		args: atMost(1), flags: f.add,
-		options:    func(args []string) (runner, error) { return f.options(streams, args) },
-		complete:   f.target.Named,
-		connection: f.target.Connection,
+		args: atMost(1), flags: o.add, options: o.options, complete: o.flags.Named, connection: o.flags.Connection,
 	}.build(name)
 }
 
 // newPlanCommand returns the former name of `diff -o yaml`, whose exit status does not depend on differences.
 func newPlanCommand(name string, streams Streams) *cobra.Command {
-	f := &diffFlags{target: connection.NewTargetFlags(), color: "never"}
+	o := &diffOptions{streams: streams, flags: connection.NewTargetFlags(), color: "never", planning: true}
 	return command{
 		use: "plan NAME | plan -f FILE... [--live FILE...]", instead: "diff -o yaml",
 		args: atMost(1),
 		flags: func(flags *pflag.FlagSet) {
-			f.target.Add(flags)
-			flags.StringVarP(&f.output, "output", "o", "yaml", "`yaml|json`: output format")
+			o.flags.Add(flags)
+			flags.StringVarP(&o.output, "output", "o", "yaml", "`yaml|json`: output format")
 		},
 		options: func(args []string) (runner, error) {
-			if f.target.InFiles() && len(args) > 0 {
+			if o.flags.InFiles() && len(args) > 0 {
 				return nil, connection.ErrNotWithFiles(args[0])
 			}
-			o, err := f.options(streams, args)
-			o.planning = true
-			return o, err
+			return o.options(args)
 		},
-		complete:   f.target.Named,
-		connection: f.target.Connection,
+		complete:   o.flags.Named,
+		connection: o.flags.Connection,
 	}.build(name)
 }
 
-func (f *diffFlags) add(flags *pflag.FlagSet) {
-	f.target.Add(flags)
-	f.schema.Add(flags, "observer-schema", "O", "observer schema, with NAME and manifests")
-	flags.BoolVar(&f.submitting, "cluster", false, "with -f: compare with the cluster before the file is submitted")
-	flags.StringVarP(&f.output, "output", "o", "", "`yaml|json`: print what the controller would do, for programs")
-	flags.BoolVar(&f.external, "external", false, "show it with the program in KUBECTL_EXTERNAL_DIFF, or diff -u -N")
-	flags.BoolVar(&f.all, "all", false, "also show list elements of other clients")
-	terminal.AddColor(flags, &f.color)
+func (o *diffOptions) add(flags *pflag.FlagSet) {
+	o.flags.Add(flags)
+	o.schema.Add(flags, "observer-schema", "O", "observer schema, with NAME and manifests")
+	flags.BoolVar(&o.submitting, "cluster", false, "with -f: compare with the cluster before the file is submitted")
+	flags.StringVarP(&o.output, "output", "o", "", "`yaml|json`: print what the controller would do, for programs")
+	flags.BoolVar(&o.external, "external", false, "show it with the program in KUBECTL_EXTERNAL_DIFF, or diff -u -N")
+	flags.BoolVar(&o.all, "all", false, "also show list elements of other clients")
+	terminal.AddColor(flags, &o.color)
 }
 
-func (f *diffFlags) options(streams Streams, args []string) (diffOptions, error) {
-	o := diffOptions{streams: streams, width: terminal.Width(streams.Out), all: f.all}
-	var err error
-	if o.target, args, err = f.target.Options(streams, args); err != nil {
+func (o *diffOptions) options(args []string) (_ runner, err error) {
+	if o.target, args, err = o.flags.Options(o.streams, args); err != nil {
 		return o, err
 	}
-	o.target.Settling = f.output == ""
+	o.target.Settling = o.output == ""
 	named := o.target.InFiles && len(args) > 0
-	o.target.Submitting = f.submitting || named
-	if err := f.conflict(o.target, args, named); err != nil {
+	o.target.Submitting = o.submitting || named
+	if err := o.conflict(args, named); err != nil {
 		return o, err
 	}
 	if named {
-		if o.target.Submitted, err = files.Submitted(args[0], o.target.Sources, f.schema); err != nil {
+		if o.target.Submitted, err = files.Submitted(args[0], o.target.Sources, o.schema); err != nil {
 			return o, err
 		}
 	}
-	if f.external {
-		o.external = externalDiff(streams.Getenv)
+	if o.palette, err = terminal.PaletteFor(o.color, o.streams); err == nil {
+		o.print, err = terminal.OptionalPrinter(o.output)
 	}
-	if o.palette, err = terminal.PaletteFor(f.color, streams); err != nil || f.output == "" {
-		return o, err
-	}
-	o.print, err = terminal.PrinterFor(f.output)
 	return o, err
 }
 
 // conflict returns an error if flags and arguments exclude each other. named is set if a name comes with files.
-func (f *diffFlags) conflict(target connection.Target, args []string, named bool) error {
+func (o *diffOptions) conflict(args []string, named bool) error {
 	switch {
 	case len(args) > 1:
 		return connection.ErrNotWithFiles(args[1])
-	case f.submitting && !target.InFiles:
+	case o.submitting && !o.target.InFiles:
 		return errors.New("--cluster is for a file that is not submitted yet: use it with -f")
-	case target.Submitting && len(target.Live) > 0:
+	case o.target.Submitting && len(o.target.Live) > 0:
 		return errors.New("live objects are read from files or from the cluster: omit --live, or --cluster and NAME")
-	case f.external && f.output != "":
+	case o.external && o.output != "":
 		return errors.New("--external shows differences, and -o is for programs: omit one of them")
-	case f.schema.Given() && !named:
+	case o.schema.Given() && !named:
 		return errors.New("-O is for manifests of an Application: give its NAME, and the manifests with -f")
 	}
 	return nil
 }
 
-func (o diffOptions) run(ctx context.Context) error {
+func (o *diffOptions) run(ctx context.Context) error {
 	decisions, err := o.target.DecideAll(ctx)
 	if err != nil {
 		return err
 	}
-	if o.external != nil {
+	if o.external {
 		return o.runExternal(ctx, decisions)
 	}
 	var text bytes.Buffer
@@ -206,7 +189,7 @@ func (o diffOptions) run(ctx context.Context) error {
 		if i > 0 {
 			text.WriteByte('\n')
 		}
-		t := &report.Differences{Decision: d, Palette: o.palette, Width: o.width, Out: &text, All: o.all}
+		t := &report.Differences{Decision: d, Palette: o.palette, Width: terminal.Width(o.streams.Out), Out: &text, All: o.all}
 		t.Write()
 		different, views[i] = different || t.Count.Differs(), d.View()
 	}

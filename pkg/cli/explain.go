@@ -64,57 +64,47 @@ const explainExample = `
   PROGRAM explain -f application.yaml --live live.yaml deployment/web
 `
 
-type explainFlags struct {
-	target      connection.TargetFlags
-	color       string
-	output      string
-	showSecrets bool
-}
-
 type explainOptions struct {
 	streams     Streams
 	program     string
+	flags       connection.TargetFlags
+	color       string
+	output      string
+	showSecrets bool
 	target      connection.Target
 	resource    string // KIND/NAME; "" for a page of all objects
 	path        string // "" for all fields
 	palette     terminal.Palette
 	print       terminal.Printer // nil: text output
 	page        bool             // print an HTML page
-	showSecrets bool
 }
 
 func newExplainCommand(name string, streams Streams) *cobra.Command {
-	f := &explainFlags{target: connection.NewTargetFlags()}
+	o := &explainOptions{streams: streams, program: name, flags: connection.NewTargetFlags()}
 	return command{
 		use:   "explain (NAME | -f FILE...) KIND/NAME [PATH] | KIND/NAME",
 		short: "Show for each field whether it is held, and who wrote it",
 		long:  explainLong, example: explainExample,
-		args:       atMost(3),
-		flags:      f.add,
-		options:    func(args []string) (runner, error) { return f.options(name, streams, args) },
-		complete:   f.target.ResourceOf,
-		connection: f.target.Connection,
+		args: atMost(3), flags: o.add, options: o.options, complete: o.flags.ResourceOf, connection: o.flags.Connection,
 	}.build(name)
 }
 
-func (f *explainFlags) add(flags *pflag.FlagSet) {
-	f.target.Add(flags)
-	terminal.AddColor(flags, &f.color)
-	flags.StringVarP(&f.output, "output", "o", "", "`yaml|json|html`: print for programs; html is a web page")
-	terminal.AddShowSecrets(flags, &f.showSecrets)
+func (o *explainOptions) add(flags *pflag.FlagSet) {
+	o.flags.Add(flags)
+	terminal.AddColor(flags, &o.color)
+	flags.StringVarP(&o.output, "output", "o", "", "`yaml|json|html`: print for programs; html is a web page")
+	terminal.AddShowSecrets(flags, &o.showSecrets)
 }
 
-func (f *explainFlags) options(program string, streams Streams, args []string) (runner, error) {
-	o := explainOptions{streams: streams, program: program, showSecrets: f.showSecrets, page: f.output == "html"}
-	var err error
-	if !f.target.InFiles() && len(args) > 0 && strings.Contains(args[0], "/") {
-		return f.holders(streams, args)
+func (o *explainOptions) options(args []string) (_ runner, err error) {
+	if !o.flags.InFiles() && len(args) > 0 && strings.Contains(args[0], "/") {
+		return o.holders(args)
 	}
-	if o.target, args, err = f.target.Options(streams, args); err != nil {
+	if o.target, args, err = o.flags.Options(o.streams, args); err != nil {
 		return o, err
 	}
-	if o.page {
-		return o.forPage(args)
+	if o.page = o.output == "html"; o.page {
+		return o, o.forPage(args)
 	}
 	switch len(args) {
 	case 2:
@@ -127,27 +117,26 @@ func (f *explainFlags) options(program string, streams Streams, args []string) (
 	default:
 		return o, errors.New("with -f the Application is in the file: give KIND/NAME and, if you want, PATH")
 	}
-	if o.palette, err = terminal.PaletteFor(f.color, streams); err != nil || f.output == "" {
-		return o, err
+	if o.palette, err = terminal.PaletteFor(o.color, o.streams); err == nil {
+		o.print, err = terminal.OptionalPrinter(o.output, "html")
 	}
-	o.print, err = terminal.PrinterFor(f.output, "html")
 	return o, err
 }
 
 // forPage parses the remaining arguments for an HTML page, which shows all fields.
-func (o explainOptions) forPage(args []string) (runner, error) {
+func (o *explainOptions) forPage(args []string) error {
 	switch {
 	case o.showSecrets:
-		return o, errors.New("--show-secrets cannot be used with -o html: pages never contain values of Secrets")
+		return errors.New("--show-secrets cannot be used with -o html: pages never contain values of Secrets")
 	case len(args) > 1:
-		return o, errors.New("a page shows all fields: omit PATH")
+		return errors.New("a page shows all fields: omit PATH")
 	case len(args) == 1:
 		o.resource = args[0]
 	}
-	return o, nil
+	return nil
 }
 
-func (o explainOptions) run(ctx context.Context) error {
+func (o *explainOptions) run(ctx context.Context) error {
 	d, _, err := o.target.Decided(ctx)
 	if err != nil {
 		return err
@@ -156,7 +145,8 @@ func (o explainOptions) run(ctx context.Context) error {
 		return err
 	}
 	if o.page && o.resource == "" {
-		return o.showAll(d)
+		text, err := page.StatusFile(d, report.StatusOf(d), o.program, o.streams.Now())
+		return errors.Join(err, terminal.Write(o.streams.Out, text))
 	}
 	id, err := files.FindResource(o.resource, files.IDsOf(d))
 	if err != nil {
@@ -183,11 +173,4 @@ func (o explainOptions) run(ctx context.Context) error {
 	}
 	t.Write()
 	return terminal.Write(o.streams.Out, text.Bytes())
-}
-
-// showAll prints an HTML page of all objects.
-func (o explainOptions) showAll(d files.Decision) error {
-	view := report.StatusOf(d)
-	text, err := page.StatusFile(d, view, o.program, o.streams.Now())
-	return errors.Join(err, terminal.Write(o.streams.Out, text))
 }

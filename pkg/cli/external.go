@@ -32,7 +32,7 @@ func externalDiff(getenv func(string) string) []string {
 
 // runExternal runs the external program on two directories: one with the live objects, and one with their
 // desired state. The program exits with status 1 if they differ. The files are readable only by the user.
-func (o diffOptions) runExternal(ctx context.Context, decisions []files.Decision) error {
+func (o *diffOptions) runExternal(ctx context.Context, decisions []files.Decision) error {
 	directory, err := os.MkdirTemp("", "holdfast-diff-")
 	if err != nil {
 		return fmt.Errorf("making a directory for the objects: %w", err)
@@ -52,7 +52,8 @@ func (o diffOptions) runExternal(ctx context.Context, decisions []files.Decision
 			}
 		}
 	}
-	cmd := exec.CommandContext(ctx, o.external[0], append(o.external[1:], before, after)...)
+	words := externalDiff(o.streams.Getenv)
+	cmd := exec.CommandContext(ctx, words[0], append(words[1:], before, after)...)
 	cmd.Stdout, cmd.Stderr = o.streams.Out, o.streams.Err
 	err = cmd.Run()
 	var ended *exec.ExitError
@@ -62,7 +63,7 @@ func (o diffOptions) runExternal(ctx context.Context, decisions []files.Decision
 	case errors.As(err, &ended) && ended.ExitCode() == terminal.StatusDifferent:
 		return &terminal.Exit{Status: terminal.StatusDifferent}
 	default:
-		return fmt.Errorf("running %s: %w: does KUBECTL_EXTERNAL_DIFF name a program that compares directories?", o.external[0], err)
+		return fmt.Errorf("running %s: %w: does KUBECTL_EXTERNAL_DIFF name a program that compares directories?", words[0], err)
 	}
 }
 

@@ -55,21 +55,16 @@ const getExample = `
   PROGRAM get web -o yaml --full
 `
 
-type getFlags struct {
+type getOptions struct {
+	streams     Streams
 	connection  connection.Flags
 	output      string
 	selector    string
 	all         bool
 	noHeaders   bool
 	showSecrets bool
-	// full unpacks status.record.
-	full  bool
-	watch bool
-}
-
-type getOptions struct {
-	getFlags
-	streams Streams
+	full        bool // unpack status.record
+	watch       bool
 	// names are the names in the arguments, without duplicates; empty for all Applications.
 	names []string
 	// object prints objects for programs; nil: a table is printed.
@@ -79,40 +74,31 @@ type getOptions struct {
 }
 
 func newGetCommand(name string, streams Streams) *cobra.Command {
-	f := &getFlags{connection: connection.NewFlags()}
+	o := &getOptions{streams: streams, connection: connection.NewFlags()}
 	return command{
 		use: "get [NAME...]", short: "List Applications",
 		long: getLong, example: getExample,
-		flags:         f.add,
-		options:       func(args []string) (runner, error) { return f.options(streams, args) },
-		complete:      f.connection.CompleteMore,
-		connection:    f.connection,
+		flags: o.add, options: o.options, complete: o.connection.CompleteMore, connection: o.connection,
 		completeFlags: map[string]completer{"output": oneOf("wide", "yaml", "json", "name", "jsonpath=", "custom-columns=")},
 	}.build(name)
 }
 
-func (f *getFlags) add(flags *pflag.FlagSet) {
-	flags.StringVarP(&f.output, "output", "o", "", "`FORMAT`: output format: wide, yaml, json, name, jsonpath=..., custom-columns=..., go-template=...")
-	flags.StringVarP(&f.selector, "selector", "l", "", "`LABELS`: only Applications with these labels, for example app=web")
-	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "of all namespaces")
-	flags.BoolVar(&f.noHeaders, "no-headers", false, "omit the column headings")
-	flags.BoolVar(&f.full, "full", false, "with -o yaml or json: unpack status.record")
-	addWatch(flags, &f.watch)
-	terminal.AddShowSecrets(flags, &f.showSecrets)
-	f.connection.Add(flags)
+func (o *getOptions) add(flags *pflag.FlagSet) {
+	flags.StringVarP(&o.output, "output", "o", "", "`FORMAT`: output format: wide, yaml, json, name, jsonpath=..., custom-columns=..., go-template=...")
+	flags.StringVarP(&o.selector, "selector", "l", "", "`LABELS`: only Applications with these labels, for example app=web")
+	flags.BoolVarP(&o.all, "all-namespaces", "A", false, "of all namespaces")
+	flags.BoolVar(&o.noHeaders, "no-headers", false, "omit the column headings")
+	flags.BoolVar(&o.full, "full", false, "with -o yaml or json: unpack status.record")
+	addWatch(flags, &o.watch)
+	terminal.AddShowSecrets(flags, &o.showSecrets)
 }
 
-func (f *getFlags) options(streams Streams, args []string) (runner, error) {
-	o := getOptions{getFlags: *f, streams: streams}
-	for _, name := range args {
-		if !slices.Contains(o.names, name) {
-			o.names = append(o.names, name)
-		}
-	}
+func (o *getOptions) options(args []string) (_ runner, err error) {
+	o.names = files.Unique(args)
 	switch {
-	case len(o.names) > 0 && f.all:
+	case len(o.names) > 0 && o.all:
 		return o, errors.New("an Application is named in one namespace: omit -A or the name")
-	case len(o.names) > 0 && f.selector != "":
+	case len(o.names) > 0 && o.selector != "":
 		return o, errors.New("-l selects among all Applications: omit -l or the name")
 	}
 	for _, name := range o.names {
@@ -120,21 +106,20 @@ func (f *getFlags) options(streams Streams, args []string) (runner, error) {
 			return o, err
 		}
 	}
-	if _, err := labels.Parse(f.selector); err != nil {
-		return o, fmt.Errorf("-l %s is not a label selector: %w", f.selector, err)
+	if _, err := labels.Parse(o.selector); err != nil {
+		return o, fmt.Errorf("-l %s is not a label selector: %w", o.selector, err)
 	}
-	if f.output == "" || f.output == "wide" {
-		if f.full {
+	if o.output == "" || o.output == "wide" {
+		if o.full {
 			return o, errors.New("--full needs -o yaml or json: a table does not show status.record")
 		}
 		return o, nil
 	}
-	var err error
-	if spec, is := strings.CutPrefix(f.output, "custom-columns="); is {
+	if spec, is := strings.CutPrefix(o.output, "custom-columns="); is {
 		o.columns, err = customColumns(spec)
 		return o, err
 	}
-	o.object, err = objectPrinter(f.output, "wide", "custom-columns=SPEC")
+	o.object, err = objectPrinter(o.output, "wide", "custom-columns=SPEC")
 	return o, err
 }
 
@@ -151,7 +136,7 @@ func objectPrinter(output string, more ...string) (printers.ResourcePrinter, err
 }
 
 // run prints the Applications that exist, even if others are missing, and returns the error about the missing ones.
-func (o getOptions) run(ctx context.Context) error {
+func (o *getOptions) run(ctx context.Context) error {
 	c, err := o.connection.Connect()
 	if err != nil {
 		return err
@@ -167,7 +152,7 @@ func (o getOptions) run(ctx context.Context) error {
 }
 
 // follow prints the Applications, and prints each of them again when it changes.
-func (o getOptions) follow(ctx context.Context, c *connection.Cluster) error {
+func (o *getOptions) follow(ctx context.Context, c *connection.Cluster) error {
 	namespace := c.Namespace
 	if o.all {
 		namespace = metav1.NamespaceAll
@@ -184,7 +169,7 @@ func (o getOptions) follow(ctx context.Context, c *connection.Cluster) error {
 
 // print prints Applications in the chosen format. It changes list: it joins slices if the format shows them, and masks
 // values of Secrets.
-func (o getOptions) print(ctx context.Context, c *connection.Cluster, list *unstructured.UnstructuredList) error {
+func (o *getOptions) print(ctx context.Context, c *connection.Cluster, list *unstructured.UnstructuredList) error {
 	for i := range list.Items {
 		if (o.object != nil && o.output != "name") || o.columns != nil {
 			if err := c.JoinObject(ctx, &list.Items[i]); err != nil {
@@ -218,7 +203,7 @@ func (o getOptions) print(ctx context.Context, c *connection.Cluster, list *unst
 }
 
 // none returns the message that there are no Applications, and where.
-func (o getOptions) none(c *connection.Cluster) string {
+func (o *getOptions) none(c *connection.Cluster) string {
 	which := ""
 	if o.selector != "" {
 		which = " with the labels " + o.selector
@@ -231,7 +216,7 @@ func (o getOptions) none(c *connection.Cluster) string {
 
 // list returns the Applications that exist. The error is about the missing ones; with it, the list can still
 // have others.
-func (o getOptions) list(ctx context.Context, c *connection.Cluster) (*unstructured.UnstructuredList, error) {
+func (o *getOptions) list(ctx context.Context, c *connection.Cluster) (*unstructured.UnstructuredList, error) {
 	namespace := c.Namespace
 	if o.all {
 		namespace = metav1.NamespaceAll
@@ -265,7 +250,7 @@ func ofNamespace(namespace string) string {
 }
 
 // printObjects prints one object as it is stored, and several objects as a List.
-func (o getOptions) printObjects(list *unstructured.UnstructuredList) error {
+func (o *getOptions) printObjects(list *unstructured.UnstructuredList) error {
 	var object runtime.Object = list
 	switch {
 	case len(o.names) == 1, o.watch:
@@ -285,7 +270,7 @@ func (o getOptions) printObjects(list *unstructured.UnstructuredList) error {
 }
 
 // table returns the table that `get` prints.
-func (o getOptions) table(list *unstructured.UnstructuredList) *metav1.Table {
+func (o *getOptions) table(list *unstructured.UnstructuredList) *metav1.Table {
 	table := &metav1.Table{}
 	column := func(name string) {
 		table.ColumnDefinitions = append(table.ColumnDefinitions, metav1.TableColumnDefinition{Name: name, Type: "string"})
@@ -307,7 +292,7 @@ func (o getOptions) table(list *unstructured.UnstructuredList) *metav1.Table {
 }
 
 // cells returns the row of an Application, in the order of the columns in table.
-func (o getOptions) cells(u *unstructured.Unstructured) []any {
+func (o *getOptions) cells(u *unstructured.Unstructured) []any {
 	ready := connection.ReadyOf(u.Object)
 	summary, _, _ := unstructured.NestedString(u.Object, "status", "summary")
 	var cells []any

@@ -51,46 +51,36 @@ const historyExample = `
   PROGRAM history -A --by kubectl-edit --since 1h
 `
 
-type historyFlags struct {
+type historyOptions struct {
+	streams    Streams
 	connection connection.Flags
-	by         string
 	since      time.Duration
 	all        bool
 	watch      bool
 	output     string
-}
-
-type historyOptions struct {
-	historyFlags
-	streams Streams
-	name    string
-	filter  report.HistoryFilter
-	print   terminal.Printer // nil: text output
+	name       string
+	filter     report.HistoryFilter
+	print      terminal.Printer // nil: text output
 }
 
 func newHistoryCommand(name string, streams Streams) *cobra.Command {
-	f := &historyFlags{connection: connection.NewFlags()}
+	o := &historyOptions{streams: streams, connection: connection.NewFlags()}
 	return command{
 		use: "history [NAME [KIND/NAME [PATH]]]", short: "Show who changed which fields, and the outcome",
 		long: historyLong, example: historyExample,
-		args: atMost(3), flags: f.add,
-		options:    func(args []string) (runner, error) { return f.options(streams, args) },
-		complete:   f.connection.ResourceOf,
-		connection: f.connection,
+		args: atMost(3), flags: o.add, options: o.options, complete: o.connection.ResourceOf, connection: o.connection,
 	}.build(name)
 }
 
-func (f *historyFlags) add(flags *pflag.FlagSet) {
-	flags.StringVar(&f.by, "by", "", "`NAME`: only changes of this field manager or user")
-	flags.DurationVar(&f.since, "since", 0, "`DURATION`: only changes within this time, for example 30m or 24h")
-	flags.BoolVarP(&f.all, "all-namespaces", "A", false, "all namespaces: which clients change most")
-	addWatch(flags, &f.watch)
-	flags.StringVarP(&f.output, "output", "o", "", "`yaml|json`: print for programs")
-	f.connection.Add(flags)
+func (o *historyOptions) add(flags *pflag.FlagSet) {
+	flags.StringVar(&o.filter.By, "by", "", "`NAME`: only changes of this field manager or user")
+	flags.DurationVar(&o.since, "since", 0, "`DURATION`: only changes within this time, for example 30m or 24h")
+	flags.BoolVarP(&o.all, "all-namespaces", "A", false, "all namespaces: which clients change most")
+	addWatch(flags, &o.watch)
+	flags.StringVarP(&o.output, "output", "o", "", "`yaml|json`: print for programs")
 }
 
-func (f *historyFlags) options(streams Streams, args []string) (runner, error) {
-	o := historyOptions{historyFlags: *f, streams: streams, filter: report.HistoryFilter{By: f.by}}
+func (o *historyOptions) options(args []string) (_ runner, err error) {
 	if len(args) > 0 {
 		o.name = args[0]
 		if err := files.ValidName(o.name); err != nil {
@@ -104,22 +94,20 @@ func (f *historyFlags) options(streams Streams, args []string) (runner, error) {
 		o.filter.Path = args[2]
 	}
 	switch {
-	case f.all && o.name != "":
+	case o.all && o.name != "":
 		return o, errors.New("an Application is named in one namespace: omit -A or the name")
-	case f.since < 0:
-		return o, fmt.Errorf("--since needs a duration such as 30m or 24h, not %s", f.since)
+	case o.since < 0:
+		return o, fmt.Errorf("--since needs a duration such as 30m or 24h, not %s", o.since)
 	case o.filter.Resource != "" && !strings.Contains(o.filter.Resource, "/"):
 		return o, fmt.Errorf("%q is not KIND/NAME, as deployment/web is", o.filter.Resource)
 	}
-	if _, err := o.filter.Select(nil); err != nil || f.output == "" {
-		return o, err
+	if _, err = o.filter.Select(nil); err == nil {
+		o.print, err = terminal.OptionalPrinter(o.output)
 	}
-	var err error
-	o.print, err = terminal.PrinterFor(f.output)
 	return o, err
 }
 
-func (o historyOptions) run(ctx context.Context) error {
+func (o *historyOptions) run(ctx context.Context) error {
 	c, err := o.connection.Connect()
 	if err != nil {
 		return err
@@ -158,7 +146,7 @@ func (o historyOptions) run(ctx context.Context) error {
 
 // entries returns the history entries of one Application that match the filter. With a cluster, it includes
 // those in ApplicationSlices, if they can be read. c is nil to leave these out.
-func (o historyOptions) entries(ctx context.Context, c *connection.Cluster, u *unstructured.Unstructured) ([]report.EntryView, error) {
+func (o *historyOptions) entries(ctx context.Context, c *connection.Cluster, u *unstructured.Unstructured) ([]report.EntryView, error) {
 	raw, err := json.Marshal(u.Object)
 	if err != nil {
 		return nil, err
@@ -180,7 +168,7 @@ func (o historyOptions) entries(ctx context.Context, c *connection.Cluster, u *u
 }
 
 // follow prints the existing history entries, the oldest first, and then new ones. It ends with an interrupt.
-func (o historyOptions) follow(ctx context.Context, c *connection.Cluster, namespace string, options metav1.ListOptions) error {
+func (o *historyOptions) follow(ctx context.Context, c *connection.Cluster, namespace string, options metav1.ListOptions) error {
 	// seen has the entries of the last version of each Application. Entries that leave the status are
 	// forgotten.
 	seen := map[types.UID]map[string]bool{}
@@ -211,7 +199,7 @@ func (o historyOptions) follow(ctx context.Context, c *connection.Cluster, names
 }
 
 // showOne prints an entry at once, because -w never ends.
-func (o historyOptions) showOne(e report.EntryView) error {
+func (o *historyOptions) showOne(e report.EntryView) error {
 	if o.print != nil {
 		return o.print(o.streams.Out, e)
 	}
@@ -219,14 +207,14 @@ func (o historyOptions) showOne(e report.EntryView) error {
 }
 
 // show prints the entries in the chosen format.
-func (o historyOptions) show(entries []report.EntryView) error {
+func (o *historyOptions) show(entries []report.EntryView) error {
 	switch {
 	case o.print != nil:
 		return o.print(o.streams.Out, report.HistoryView{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ApplicationHistory", Entries: entries})
 	case len(entries) == 0:
 		fmt.Fprintln(o.streams.Err, "No matching changes are recorded.")
 		return nil
-	case o.all && o.by == "":
+	case o.all && o.filter.By == "":
 		return o.table(report.WhoFights(entries))
 	}
 	now := o.streams.Now()
@@ -242,7 +230,7 @@ func (o historyOptions) show(entries []report.EntryView) error {
 }
 
 // table prints the writers with the most changes.
-func (o historyOptions) table(sums []*report.WriterSum) error {
+func (o *historyOptions) table(sums []*report.WriterSum) error {
 	now := o.streams.Now()
 	rows := [][]string{{"WRITER", "CHANGES", "FIELDS", "CONTESTED", "APPLICATIONS", "LONGEST", "LAST"}}
 	for _, s := range sums {

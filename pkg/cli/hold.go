@@ -127,7 +127,6 @@ func (f *editFlags) editing(c command, name string, streams Streams) *cobra.Comm
 	if !f.free {
 		c.completeFlags = map[string]completer{"mode": oneOf("hold", "seed", "push", "report", "absent"), "type": oneOf("set", "quantity")}
 	}
-	c.args = func(*cobra.Command, []string) error { return nil }
 	c.options = func(args []string) (runner, error) { return f.runner(streams, name, args) }
 	c.complete = func(ctx context.Context, args []string, typed string) []string {
 		return f.complete(ctx, streams, args, typed)

@@ -36,18 +36,17 @@ type holdersView struct {
 }
 
 // holders returns the options if the first argument is an object.
-func (f *explainFlags) holders(streams Streams, args []string) (o holdersOptions, err error) {
-	o = holdersOptions{streams: streams, connection: f.target.Connection}
+func (e *explainOptions) holders(args []string) (o holdersOptions, err error) {
+	o = holdersOptions{streams: e.streams, connection: e.flags.Connection}
 	switch {
 	case len(args) > 1:
 		return o, fmt.Errorf("%q is an object, not an Application: with other arguments, give NAME first", args[0])
-	case f.output == "html":
+	case e.output == "html":
 		return o, errors.New("a page shows one Application: give NAME")
 	}
-	if err = o.object.Named(args); err != nil || f.output == "" {
-		return o, err
+	if err = o.object.Named(args); err == nil {
+		o.print, err = terminal.OptionalPrinter(e.output)
 	}
-	o.print, err = terminal.PrinterFor(f.output)
 	return o, err
 }
 

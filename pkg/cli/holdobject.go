@@ -264,7 +264,7 @@ func (o objectOptions) submit(ctx context.Context, c *connection.Cluster, spec m
 	if err := s.SetNamespace(c.Namespace, ""); err != nil {
 		return err
 	}
-	submitting := submitOptions{submitFlags: submitFlags{writeFlags: o.write, connection: o.connection}, streams: o.streams}
+	submitting := &submitOptions{writeFlags: o.write, connection: o.connection, streams: o.streams}
 	if err := submitting.check(ctx, s, c.View(s.Known())); err != nil {
 		return err
 	}

@@ -48,7 +48,8 @@ const installExample = `
   PROGRAM install --export > holdfast.yaml
 `
 
-type installFlags struct {
+type installOptions struct {
+	streams    Streams
 	connection connection.Flags
 	wait       connection.WaitFlags
 	write      writeFlags
@@ -58,52 +59,43 @@ type installFlags struct {
 	image      string
 }
 
-type installOptions struct {
-	installFlags
-	streams Streams
-}
-
 func newInstallCommand(name string, streams Streams) *cobra.Command {
-	f := &installFlags{connection: connection.NewFlags()}
+	o := &installOptions{streams: streams, connection: connection.NewFlags()}
 	return command{
 		use: "install [--image IMAGE]", short: "Install Holdfast into a cluster",
 		long: installLong, example: installExample,
-		args: noArguments, flags: f.add,
-		options:    func([]string) (runner, error) { return f.options(streams) },
-		connection: f.connection,
+		args: noArguments, flags: o.add, options: o.options, connection: o.connection,
 	}.build(name)
 }
 
-func (f *installFlags) add(flags *pflag.FlagSet) {
-	flags.BoolVar(&f.export, "export", false, "print the objects, and install nothing")
-	flags.StringVar(&f.image, "image", "", "`IMAGE`: image of the controller; default: the image in the built-in objects")
-	flags.BoolVar(&f.force, "force", false, "replace an installation of another kind or version")
-	flags.BoolVar(&f.noMysql, "without-mysql", false, "do not install the CRD of the kind Mysql")
-	f.write.add(flags, "the objects")
-	f.wait.Add(flags, "until the controller is ready")
-	f.connection.Add(flags)
+func (o *installOptions) add(flags *pflag.FlagSet) {
+	flags.BoolVar(&o.export, "export", false, "print the objects, and install nothing")
+	flags.StringVar(&o.image, "image", "", "`IMAGE`: image of the controller; default: the image in the built-in objects")
+	flags.BoolVar(&o.force, "force", false, "replace an installation of another kind or version")
+	flags.BoolVar(&o.noMysql, "without-mysql", false, "do not install the CRD of the kind Mysql")
+	o.write.add(flags, "the objects")
+	o.wait.Add(flags, "until the controller is ready")
 	// Here -n is not the namespace of the context, so the flag is not listed with those of the connection.
 	namespace := flags.Lookup("namespace")
 	namespace.Usage, namespace.Annotations = "`NAMESPACE`: namespace to install into; default: "+deploy.Namespace, nil
 }
 
-func (f *installFlags) options(streams Streams) (runner, error) {
-	o := installOptions{*f, streams}
-	err := errors.Join(f.wait.Check(), o.write.parse())
-	if err = errors.Join(err, o.write.waitable(f.wait)); err != nil {
+func (o *installOptions) options([]string) (runner, error) {
+	err := errors.Join(o.wait.Check(), o.write.parse())
+	if err = errors.Join(err, o.write.waitable(o.wait)); err != nil {
 		return o, err
 	}
-	o.export = f.export || o.write.dryRun == connection.DryRunClient
-	if f.wait.Wait && f.export {
+	if o.wait.Wait && o.export {
 		return o, errors.New("--export installs nothing, so --wait has no effect: use one of the two")
 	}
-	if namespace := *f.connection.Namespace; namespace != "" && len(validation.IsDNS1123Label(namespace)) > 0 {
+	o.export = o.export || o.write.dryRun == connection.DryRunClient
+	if namespace := *o.connection.Namespace; namespace != "" && len(validation.IsDNS1123Label(namespace)) > 0 {
 		return o, fmt.Errorf("-n %q is not a valid namespace: use lower-case letters, digits and '-'", namespace)
 	}
 	return o, nil
 }
 
-func (o installOptions) run(ctx context.Context) error {
+func (o *installOptions) run(ctx context.Context) error {
 	objects, err := installed(cmp.Or(*o.connection.Namespace, deploy.Namespace))
 	if err != nil {
 		return err
@@ -136,7 +128,7 @@ func (o installOptions) run(ctx context.Context) error {
 }
 
 // print prints the objects in the format of -o.
-func (o installOptions) print(objects []*unstructured.Unstructured) error {
+func (o *installOptions) print(objects []*unstructured.Unstructured) error {
 	for _, object := range objects {
 		if err := o.write.printer.PrintObj(object, o.streams.Out); err != nil {
 			return err
@@ -206,7 +198,7 @@ func imageOf(objects []*unstructured.Unstructured) string {
 }
 
 // install applies the objects. Before the first write, it checks that no other installation would break.
-func (o installOptions) install(ctx context.Context, c *connection.Cluster, objects []*unstructured.Unstructured) error {
+func (o *installOptions) install(ctx context.Context, c *connection.Cluster, objects []*unstructured.Unstructured) error {
 	found, err := findInstallation(ctx, c, "")
 	if err != nil {
 		return err
@@ -241,7 +233,7 @@ func (o installOptions) install(ctx context.Context, c *connection.Cluster, obje
 }
 
 // apply applies one object, and prints the result.
-func (o installOptions) apply(ctx context.Context, c *connection.Cluster, object *unstructured.Unstructured) error {
+func (o *installOptions) apply(ctx context.Context, c *connection.Cluster, object *unstructured.Unstructured) error {
 	name := object.GetKind() + " " + object.GetName()
 	client, err := c.Kinds.ClientFor(ctx, object)
 	if err != nil {
@@ -265,7 +257,7 @@ func (o installOptions) apply(ctx context.Context, c *connection.Cluster, object
 
 // elsewhere returns an error if another namespace already has a controller, because the two controllers
 // would work against each other.
-func (o installOptions) elsewhere(found installation) error {
+func (o *installOptions) elsewhere(found installation) error {
 	wanted := cmp.Or(*o.connection.Namespace, deploy.Namespace)
 	if !found.bound || found.namespace == wanted {
 		return nil

@@ -155,7 +155,7 @@ func (i installation) upgrade() string {
 
 // refuseToReplace returns an error if the objects would replace another version, an installation that was
 // made in another way, or changes of another client. It writes nothing.
-func (o installOptions) refuseToReplace(ctx context.Context, c *connection.Cluster, found installation, objects []*unstructured.Unstructured) error {
+func (o *installOptions) refuseToReplace(ctx context.Context, c *connection.Cluster, found installation, objects []*unstructured.Unstructured) error {
 	if o.force || found.deployment == nil {
 		return nil
 	}
@@ -167,7 +167,7 @@ func (o installOptions) refuseToReplace(ctx context.Context, c *connection.Clust
 }
 
 // replaced returns the first thing that the objects would replace, or "". It sends dry runs.
-func (o installOptions) replaced(ctx context.Context, c *connection.Cluster, found installation, objects []*unstructured.Unstructured) (string, error) {
+func (o *installOptions) replaced(ctx context.Context, c *connection.Cluster, found installation, objects []*unstructured.Unstructured) (string, error) {
 	switch {
 	case found.release != "":
 		return "the Helm release " + found.release + " is installed in the namespace " + found.releasedIn, nil

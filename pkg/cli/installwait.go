@@ -20,7 +20,7 @@ var (
 )
 
 // awaitController waits until the Pods of the controller match the Deployment and are ready.
-func (o installOptions) awaitController(ctx context.Context, c *connection.Cluster) error {
+func (o *installOptions) awaitController(ctx context.Context, c *connection.Cluster) error {
 	in := cmp.Or(*o.connection.Namespace, deploy.Namespace)
 	why := "its Pods are not created yet"
 	late := func() error {

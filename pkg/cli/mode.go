@@ -64,7 +64,6 @@ func newModeCommand(name string, streams Streams) *cobra.Command {
 		flags: func(flags *pflag.FlagSet) {
 			flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 			o.write.add(flags, "the Application")
-			o.connection.Add(flags)
 		},
 		options: func(args []string) (runner, error) {
 			o.name, o.mode = args[0], modes[strings.ToLower(args[1])]

@@ -36,13 +36,10 @@ const renderExample = `
   PROGRAM author render -f mysql.yaml -o application |
     PROGRAM diff -f -`
 
-type renderFlags struct {
-	sources files.SourceFlags
-	output  string
-}
-
 type renderOptions struct {
 	streams Streams
+	flags   files.SourceFlags
+	output  string
 	sources files.Sources
 	print   terminal.Printer
 	// application is set to print Applications instead of their manifests.
@@ -54,46 +51,41 @@ func newRenderCommand(name string, streams Streams) *cobra.Command {
 }
 
 func renderCommand(streams Streams) command {
-	f := &renderFlags{}
+	o := &renderOptions{streams: streams, print: terminal.PrintYAML}
 	return command{
 		use:   "render -f FILE... [-o yaml|json|application]",
 		short: "Render a custom resource with its template",
 		long:  renderLong, example: renderExample,
-		args: noArguments, flags: f.add,
+		args: noArguments, flags: o.add, options: o.options,
 		completeFlags: map[string]completer{"output": oneOf("yaml", "json", "application")},
-		options:       func([]string) (runner, error) { return f.options(streams) },
 	}
 }
 
-func (f *renderFlags) add(flags *pflag.FlagSet) {
+func (o *renderOptions) add(flags *pflag.FlagSet) {
 	// There are no live objects, so the flags of SourceFlags are registered one by one.
-	f.sources.Set = flags
-	flags.StringSliceVarP(&f.sources.Files, "filename", "f", nil,
+	o.flags.Set = flags
+	flags.StringSliceVarP(&o.flags.Files, "filename", "f", nil,
 		"`FILE`: custom resources: a file, a directory, a URL, or - for standard input; can be repeated")
-	flags.BoolVarP(&f.sources.Recursive, "recursive", "R", false, "with directories: also their subdirectories")
-	flags.StringVarP(&f.sources.Namespace, "namespace", "n", "default",
+	flags.BoolVarP(&o.flags.Recursive, "recursive", "R", false, "with directories: also their subdirectories")
+	flags.StringVarP(&o.flags.Namespace, "namespace", "n", "default",
 		"`NAMESPACE`: namespace of custom resources that do not set one")
-	flags.StringVarP(&f.output, "output", "o", "yaml", "`FORMAT`: the objects as yaml or json, or the application")
+	flags.StringVarP(&o.output, "output", "o", "yaml", "`FORMAT`: the objects as yaml or json, or the application")
 }
 
-func (f *renderFlags) options(streams Streams) (runner, error) {
-	o := renderOptions{streams: streams, application: f.output == "application", print: terminal.PrintYAML}
-	if len(f.sources.Files) == 0 && !f.sources.Set.Changed("filename") {
+func (o *renderOptions) options([]string) (_ runner, err error) {
+	if len(o.flags.Files) == 0 && !o.flags.Set.Changed("filename") {
 		return o, errors.New("no custom resource given: give its file with -f, or -f - for standard input")
 	}
-	var err error
-	if o.sources, err = f.sources.Options(streams); err != nil || o.application {
-		return o, err
+	o.application = o.output == "application"
+	if o.sources, err = o.flags.Options(o.streams); err == nil && !o.application {
+		o.print, err = terminal.PrinterFor(o.output, "application")
 	}
-	if o.print, err = terminal.PrinterFor(f.output); err != nil {
-		return o, terminal.NoFormat(f.output, "yaml", "json", "application")
-	}
-	return o, nil
+	return o, err
 }
 
 // run prints nothing if any custom resource is invalid. The error joins the validation errors of all of
 // them.
-func (o renderOptions) run(ctx context.Context) error {
+func (o *renderOptions) run(ctx context.Context) error {
 	documents, err := o.sources.Input.Read(ctx, o.sources.Files)
 	if err != nil {
 		return err
@@ -105,10 +97,7 @@ func (o renderOptions) run(ctx context.Context) error {
 	var faults []error
 	for _, document := range documents {
 		printed, err := o.render(document)
-		all = append(all, printed...)
-		if err != nil {
-			faults = append(faults, err)
-		}
+		all, faults = append(all, printed...), append(faults, err)
 	}
 	if err := errors.Join(faults...); err != nil {
 		return err
@@ -117,7 +106,7 @@ func (o renderOptions) run(ctx context.Context) error {
 }
 
 // render returns the objects to print for one custom resource.
-func (o renderOptions) render(document manifest.Document) ([]any, error) {
+func (o *renderOptions) render(document manifest.Document) ([]any, error) {
 	t, err := templateOf(document)
 	if err != nil {
 		return nil, err

@@ -16,41 +16,33 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-type schemaSuggestFlags struct {
+type schemaSuggestOptions struct {
+	streams    Streams
 	connection connection.Flags
 	live       connection.LiveFlags
 	manifests  files.ManifestFlags
 }
 
-type schemaSuggestOptions struct {
-	schemaSuggestFlags
-	streams Streams
-}
-
 func newSchemaSuggestCommand(name string, streams Streams) *cobra.Command {
-	f := &schemaSuggestFlags{connection: connection.NewFlags()}
+	o := &schemaSuggestOptions{streams: streams, connection: connection.NewFlags()}
 	return command{
 		use: "suggest (KIND/NAME... | -f FILE... | -l LABELS)", instead: "author schema --from-live",
-		args: func(*cobra.Command, []string) error { return nil },
 		flags: func(flags *pflag.FlagSet) {
-			f.manifests.Add(flags, "filename", "f", "manifests of existing objects, or an Application")
-			f.manifests.AddKustomize(flags)
-			files.AddRecursive(flags, &f.manifests)
-			f.live.Add(flags)
-			f.connection.Add(flags)
+			o.manifests.Add(flags, "filename", "f", "manifests of existing objects, or an Application")
+			o.manifests.AddKustomize(flags)
+			files.AddRecursive(flags, &o.manifests)
+			o.live.Add(flags)
 		},
-		options: func(args []string) (runner, error) {
-			return schemaSuggestOptions{schemaSuggestFlags: *f, streams: streams}.checked(args)
-		},
+		options: o.options,
 		complete: func(ctx context.Context, _ []string, typed string) []string {
-			return f.connection.Objects(ctx, nil, typed)
+			return o.connection.Objects(ctx, nil, typed)
 		},
-		connection: f.connection,
+		connection: o.connection,
 	}.build(name)
 }
 
-// checked returns the options with the objects that arguments name, or an error if they are invalid.
-func (o schemaSuggestOptions) checked(args []string) (runner, error) {
+// options adds the objects that arguments name, and returns an error if they are invalid.
+func (o *schemaSuggestOptions) options(args []string) (runner, error) {
 	if err := errors.Join(o.manifests.Check(), o.live.Named(args)); err != nil {
 		return o, err
 	}
@@ -62,7 +54,7 @@ func (o schemaSuggestOptions) checked(args []string) (runner, error) {
 
 // run prints nothing if a schema cannot be made, because the default schema would apply instead. If the file
 // is an Application, it prints the Application with the schemas that it lacks.
-func (o schemaSuggestOptions) run(ctx context.Context) error {
+func (o *schemaSuggestOptions) run(ctx context.Context) error {
 	documents, err := o.manifests.Read(ctx, files.Input{In: o.streams.In})
 	if err != nil {
 		return err

@@ -45,7 +45,6 @@ func (o *schemaValidateOptions) add(flags *pflag.FlagSet) {
 	o.manifests.AddKustomize(flags)
 	files.AddRecursive(flags, &o.schema, &o.manifests)
 	o.addStrict(flags)
-	o.connection.Add(flags)
 }
 
 // addStrict registers the flags about the fields of kinds.

@@ -44,19 +44,14 @@ const statusExample = `
   PROGRAM status web -o html > web.html
 `
 
-type statusFlags struct {
-	target connection.TargetFlags
-	color  string
-	output string
-	watch  bool
-	all    bool
-}
-
 type statusOptions struct {
-	watch   bool
-	all     bool // list all resources
 	streams Streams
 	program string
+	flags   connection.TargetFlags
+	color   string
+	output  string
+	watch   bool
+	all     bool // list all resources
 	target  connection.Target
 	palette terminal.Palette
 	print   terminal.Printer // nil: text output
@@ -64,48 +59,42 @@ type statusOptions struct {
 }
 
 func newStatusCommand(name string, streams Streams) *cobra.Command {
-	f := &statusFlags{target: connection.NewTargetFlags()}
+	o := &statusOptions{streams: streams, program: name, flags: connection.NewTargetFlags()}
 	return command{
 		use: "status NAME | status -f FILE [--live FILE...]", short: "Show the state of an Application, and what to do next",
 		long: statusLong, example: statusExample,
-		args: atMost(1), flags: f.add,
-		options:    func(args []string) (runner, error) { return f.options(name, streams, args) },
-		complete:   f.target.Named,
-		connection: f.target.Connection,
+		args: atMost(1), flags: o.add, options: o.options, complete: o.flags.Named, connection: o.flags.Connection,
 	}.build(name)
 }
 
-func (f *statusFlags) add(flags *pflag.FlagSet) {
-	f.target.Add(flags)
-	terminal.AddColor(flags, &f.color)
-	flags.StringVarP(&f.output, "output", "o", "", "`yaml|json|html`: print for programs; html is a web page")
-	flags.BoolVar(&f.all, "all", false, "list all resources, the fields in sync, and the events")
-	addWatch(flags, &f.watch)
+func (o *statusOptions) add(flags *pflag.FlagSet) {
+	o.flags.Add(flags)
+	terminal.AddColor(flags, &o.color)
+	flags.StringVarP(&o.output, "output", "o", "", "`yaml|json|html`: print for programs; html is a web page")
+	flags.BoolVar(&o.all, "all", false, "list all resources, the fields in sync, and the events")
+	addWatch(flags, &o.watch)
 }
 
-func (f *statusFlags) options(program string, streams Streams, args []string) (runner, error) {
-	o := statusOptions{streams: streams, program: program, watch: f.watch, all: f.all}
-	if f.watch && (f.target.InFiles() || f.output == "html") {
+func (o *statusOptions) options(args []string) (_ runner, err error) {
+	if o.watch && (o.flags.InFiles() || o.output == "html") {
 		return o, errWatchFiles
 	}
-	var err error
-	if o.target, args, err = f.target.Options(streams, args); err != nil {
+	if o.target, args, err = o.flags.Options(o.streams, args); err != nil {
 		return o, err
 	}
 	if len(args) > 0 {
 		return o, connection.ErrNameAndFile
 	}
-	if o.palette, err = terminal.PaletteFor(f.color, streams); err != nil || f.output == "" {
+	if o.palette, err = terminal.PaletteFor(o.color, o.streams); err != nil {
 		return o, err
 	}
-	if o.page = f.output == "html"; o.page {
-		return o, nil
+	if o.page = o.output == "html"; !o.page {
+		o.print, err = terminal.OptionalPrinter(o.output, "html")
 	}
-	o.print, err = terminal.PrinterFor(f.output, "html")
 	return o, err
 }
 
-func (o statusOptions) run(ctx context.Context) error {
+func (o *statusOptions) run(ctx context.Context) error {
 	if o.watch {
 		return shownAgain(ctx, o.target, o.streams, o.printOnce)
 	}
@@ -113,7 +102,7 @@ func (o statusOptions) run(ctx context.Context) error {
 }
 
 // printOnce reads the Application and prints its status. The exit status shows whether it is ready.
-func (o statusOptions) printOnce(ctx context.Context) error {
+func (o *statusOptions) printOnce(ctx context.Context) error {
 	d, c, err := o.target.Decided(ctx)
 	if err != nil {
 		return err
@@ -135,7 +124,7 @@ func (o statusOptions) printOnce(ctx context.Context) error {
 	return nil
 }
 
-func (o statusOptions) show(d files.Decision, view report.StatusView) error {
+func (o *statusOptions) show(d files.Decision, view report.StatusView) error {
 	switch {
 	case o.print != nil:
 		return o.print(o.streams.Out, view)

@@ -77,9 +77,11 @@ const submitExample = `
   PROGRAM submit shop --tosca shop.yaml --input replicas=3
 `
 
-type submitFlags struct {
+type submitOptions struct {
+	streams    Streams
 	connection connection.Flags
-	source     files.SubmittedFlags
+	flags      files.SubmittedFlags
+	source     files.SubmittedSource // from flags
 	live       connection.LiveFlags
 	secrets    bool // --with-secrets: include Secrets among live objects
 	writeFlags
@@ -92,27 +94,18 @@ type submitFlags struct {
 	wait            connection.WaitFlags
 }
 
-type submitOptions struct {
-	submitFlags
-	streams Streams
-	source  files.SubmittedSource
-}
-
 func newSubmitCommand(name string, streams Streams) *cobra.Command {
-	f := &submitFlags{connection: connection.NewFlags()}
+	o := &submitOptions{streams: streams, connection: connection.NewFlags()}
 	return command{
 		use: "submit [NAME] -f FILE... | submit NAME --from-live -l LABELS", short: "Create or update an Application from manifests",
 		long: submitLong, example: submitExample,
 		args: func(cmd *cobra.Command, args []string) error {
-			if f.source.FromLive {
+			if o.flags.FromLive {
 				return nil
 			}
 			return atMost(1)(cmd, args)
 		},
-		flags:      f.add,
-		options:    func(args []string) (runner, error) { return f.options(streams, args) },
-		complete:   f.complete,
-		connection: f.connection,
+		flags: o.add, options: o.options, complete: o.complete, connection: o.connection,
 		completeFlags: map[string]completer{
 			"hook":     oneOf("complete"),
 			"adoption": oneOf("Never", "IfUnowned", "Always"), "deletion-policy": oneOf("Delete", "Orphan"),
@@ -120,36 +113,33 @@ func newSubmitCommand(name string, streams Streams) *cobra.Command {
 	}.build(name)
 }
 
-func (f *submitFlags) add(flags *pflag.FlagSet) {
-	f.source.Add(flags)
-	f.live.Add(flags)
-	flags.BoolVar(&f.secrets, "with-secrets", false, "with --from-live: include Secrets with their values")
-	f.writeFlags.add(flags, "the Application")
-	terminal.AddShowSecrets(flags, &f.showSecrets)
-	flags.BoolVar(&f.force, "force-conflicts", false, "overwrite fields that another field manager has set")
-	flags.BoolVar(&f.createNamespace, "create-namespace", false, "create the namespace of the Application if it does not exist")
-	flags.BoolVar(&f.strict, "strict", false, "treat unknown fields as errors, not as warnings")
-	f.wait.Add(flags, "until it is ready")
-	f.connection.Add(flags)
+func (o *submitOptions) add(flags *pflag.FlagSet) {
+	o.flags.Add(flags)
+	o.live.Add(flags)
+	flags.BoolVar(&o.secrets, "with-secrets", false, "with --from-live: include Secrets with their values")
+	o.writeFlags.add(flags, "the Application")
+	terminal.AddShowSecrets(flags, &o.showSecrets)
+	flags.BoolVar(&o.force, "force-conflicts", false, "overwrite fields that another field manager has set")
+	flags.BoolVar(&o.createNamespace, "create-namespace", false, "create the namespace of the Application if it does not exist")
+	flags.BoolVar(&o.strict, "strict", false, "treat unknown fields as errors, not as warnings")
+	o.wait.Add(flags, "until it is ready")
 }
 
-func (f *submitFlags) options(streams Streams, args []string) (runner, error) {
-	o := submitOptions{submitFlags: *f, streams: streams}
-	var err error
-	if o.source, err = f.source.Options(streams, args); err != nil {
+func (o *submitOptions) options(args []string) (_ runner, err error) {
+	if o.source, err = o.flags.Options(o.streams, args); err != nil {
 		return o, err
 	}
 	if err = o.checkLive(args); err != nil {
 		return o, err
 	}
-	if err = errors.Join(f.wait.Check(), o.parse()); err == nil && o.dryRun == connection.DryRunClient && o.printer == nil {
+	if err = errors.Join(o.wait.Check(), o.parse()); err == nil && o.dryRun == connection.DryRunClient && o.printer == nil {
 		o.output = "yaml"
 		err = o.parse()
 	}
-	return o, errors.Join(err, o.waitable(f.wait))
+	return o, errors.Join(err, o.waitable(o.wait))
 }
 
-func (o submitOptions) run(ctx context.Context) error {
+func (o *submitOptions) run(ctx context.Context) error {
 	if o.source.FromLive {
 		return o.runLive(ctx)
 	}
@@ -185,7 +175,7 @@ func (o submitOptions) run(ctx context.Context) error {
 
 // foresee decides about the submission. It prints the changes to free fields, which the controller will not
 // write.
-func (o submitOptions) foresee(ctx context.Context, c *connection.Cluster, s *files.Submission) (*files.Decision, error) {
+func (o *submitOptions) foresee(ctx context.Context, c *connection.Cluster, s *files.Submission) (*files.Decision, error) {
 	if len(s.App.Spec.ObserverSchema)+len(s.App.Spec.Fields) == 0 && o.dryRun != connection.DryRunServer {
 		return nil, nil // every field is held
 	}
@@ -209,7 +199,7 @@ func (o submitOptions) foresee(ctx context.Context, c *connection.Cluster, s *fi
 }
 
 // ask sends a dry run for each object to the API server, and returns the rejections.
-func (o submitOptions) ask(ctx context.Context, c *connection.Cluster, foreseen *files.Decision) error {
+func (o *submitOptions) ask(ctx context.Context, c *connection.Cluster, foreseen *files.Decision) error {
 	if err := files.NotDecided(*foreseen); err != nil {
 		return err
 	}
@@ -223,7 +213,7 @@ func (o submitOptions) ask(ctx context.Context, c *connection.Cluster, foreseen 
 
 // translate translates a template, and returns its validation errors. It prints a note if the template
 // cannot be checked.
-func (o submitOptions) translate(ctx context.Context, s *files.Submission, reader source.Reader) error {
+func (o *submitOptions) translate(ctx context.Context, s *files.Submission, reader source.Reader) error {
 	note, err := s.Translate(ctx, reader)
 	if note != "" {
 		fmt.Fprintln(o.streams.Err, "note: "+terminal.Visible(note))
@@ -231,7 +221,7 @@ func (o submitOptions) translate(ctx context.Context, s *files.Submission, reade
 	return err
 }
 
-func (o submitOptions) check(ctx context.Context, s *files.Submission, view files.View) error {
+func (o *submitOptions) check(ctx context.Context, s *files.Submission, view files.View) error {
 	warnings, err := s.Check(ctx, view)
 	if err == nil && o.strict {
 		err = s.Misspelt()
@@ -243,7 +233,7 @@ func (o submitOptions) check(ctx context.Context, s *files.Submission, view file
 }
 
 // printUnsent prints what would be sent. It does not contact a cluster.
-func (o submitOptions) printUnsent(ctx context.Context, s *files.Submission) error {
+func (o *submitOptions) printUnsent(ctx context.Context, s *files.Submission) error {
 	if err := s.SetNamespace(*o.connection.Namespace, *o.connection.Namespace); err != nil {
 		return err
 	}
@@ -258,7 +248,7 @@ func (o submitOptions) printUnsent(ctx context.Context, s *files.Submission) err
 }
 
 // printAll prints what would be sent.
-func (o submitOptions) printAll(s *files.Submission) error {
+func (o *submitOptions) printAll(s *files.Submission) error {
 	if o.createNamespace && !strings.HasPrefix(o.output, "jsonpath") {
 		if s.Namespace == "" {
 			return errors.New("--create-namespace with --dry-run=client needs a namespace: add -n NAMESPACE")
@@ -280,12 +270,12 @@ func (o submitOptions) printAll(s *files.Submission) error {
 }
 
 // printOne prints an Application or a part of it.
-func (o submitOptions) printOne(u *unstructured.Unstructured) error {
+func (o *submitOptions) printOne(u *unstructured.Unstructured) error {
 	return o.printObject(o.streams, u, o.showSecrets)
 }
 
 // makeNamespace creates the namespace of the Application, if it does not exist.
-func (o submitOptions) makeNamespace(ctx context.Context, c *connection.Cluster, namespace string) (created bool, err error) {
+func (o *submitOptions) makeNamespace(ctx context.Context, c *connection.Cluster, namespace string) (created bool, err error) {
 	if !o.createNamespace {
 		return false, nil
 	}
@@ -300,7 +290,7 @@ func (o submitOptions) makeNamespace(ctx context.Context, c *connection.Cluster,
 	return created, err
 }
 
-func (o submitOptions) send(ctx context.Context, c *connection.Cluster, s *files.Submission) error {
+func (o *submitOptions) send(ctx context.Context, c *connection.Cluster, s *files.Submission) error {
 	created, err := o.makeNamespace(ctx, c, s.Namespace)
 	if err != nil {
 		return err
@@ -330,7 +320,7 @@ func (o submitOptions) send(ctx context.Context, c *connection.Cluster, s *files
 
 // nameRights prints the command that grants the rights of a new Application, if they are missing. A user who may not
 // ask for the rights of a ServiceAccount gets no note.
-func (o submitOptions) nameRights(ctx context.Context, c *connection.Cluster, s *files.Submission) {
+func (o *submitOptions) nameRights(ctx context.Context, c *connection.Cluster, s *files.Submission) {
 	d := s.Decision()
 	if d == nil {
 		return

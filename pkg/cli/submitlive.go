@@ -35,15 +35,15 @@ func (o *submitOptions) checkLive(args []string) error {
 }
 
 // complete completes NAME, and then KIND/NAME of live objects.
-func (f *submitFlags) complete(ctx context.Context, args []string, typed string) []string {
-	if len(args) > 0 && f.source.FromLive {
-		return f.connection.Objects(ctx, nil, typed)
+func (o *submitOptions) complete(ctx context.Context, args []string, typed string) []string {
+	if len(args) > 0 && o.flags.FromLive {
+		return o.connection.Objects(ctx, nil, typed)
 	}
-	return f.connection.Named(ctx, args, typed)
+	return o.connection.Named(ctx, args, typed)
 }
 
 // runLive submits an Application of live objects, unless that would change them.
-func (o submitOptions) runLive(ctx context.Context) error {
+func (o *submitOptions) runLive(ctx context.Context) error {
 	c, err := o.connection.Connect()
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func (o submitOptions) runLive(ctx context.Context) error {
 }
 
 // take makes manifests of the selected live objects. Secrets are omitted without --with-secrets.
-func (o submitOptions) take(ctx context.Context, c *connection.Cluster) (*files.FromLive, error) {
+func (o *submitOptions) take(ctx context.Context, c *connection.Cluster) (*files.FromLive, error) {
 	documents, err := o.source.Manifests(ctx)
 	if err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (o submitOptions) take(ctx context.Context, c *connection.Cluster) (*files.
 
 // changesNothing returns an error, and prints the differences, if the submission would do more than adopt the
 // objects. A difference means that a suggested manifest is incomplete.
-func (o submitOptions) changesNothing(ctx context.Context, c *connection.Cluster, s *files.Submission) error {
+func (o *submitOptions) changesNothing(ctx context.Context, c *connection.Cluster, s *files.Submission) error {
 	d, _, unreadable, err := c.Preview(ctx, s, o.streams.Now())
 	if err == nil {
 		err = errors.Join(unreadable, files.NotDecided(*d))

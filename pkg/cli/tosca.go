@@ -33,13 +33,10 @@ const toscaValidateExample = `
   PROGRAM author tosca shop.yaml -o json
 `
 
-type toscaValidateFlags struct {
-	template toscaFlags
-	output   string
-}
-
 type toscaValidateOptions struct {
 	streams  Streams
+	flags    toscaFlags
+	output   string
 	files    []string
 	template toscaOptions
 	print    terminal.Printer // nil: text output
@@ -50,29 +47,24 @@ func newToscaCommand(name string, streams Streams) *cobra.Command {
 }
 
 func toscaCommand(streams Streams) command {
-	f := &toscaValidateFlags{}
+	o := &toscaValidateOptions{streams: streams}
 	return command{
 		use: "tosca FILE|URL|-...", short: "Find the errors of templates and archives",
 		long: toscaValidateLong, example: toscaValidateExample,
-		args: atLeast("FILE"), takesFiles: true, flags: f.add,
-		options: func(args []string) (runner, error) { return f.options(streams, args) },
+		args: atLeast("FILE"), takesFiles: true, flags: o.add, options: o.options,
 	}
 }
 
-func (f *toscaValidateFlags) add(flags *pflag.FlagSet) {
-	f.template.add(flags)
-	flags.StringVarP(&f.output, "output", "o", "", "`yaml|json`: print for programs")
+func (o *toscaValidateOptions) add(flags *pflag.FlagSet) {
+	o.flags.add(flags)
+	flags.StringVarP(&o.output, "output", "o", "", "`yaml|json`: print for programs")
 }
 
-func (f *toscaValidateFlags) options(streams Streams, args []string) (runner, error) {
-	o := toscaValidateOptions{streams: streams, files: files.Unique(args)}
-	var err error
-	if f.output != "" {
-		if o.print, err = terminal.PrinterFor(f.output); err != nil {
-			return o, err
-		}
+func (o *toscaValidateOptions) options(args []string) (_ runner, err error) {
+	o.files = files.Unique(args)
+	if o.print, err = terminal.OptionalPrinter(o.output); err == nil {
+		o.template, err = o.flags.options(o.streams)
 	}
-	o.template, err = f.template.options(streams)
 	return o, err
 }
 
@@ -93,7 +85,7 @@ func findingOf(severity string, e tosca.Error) Finding {
 }
 
 // run checks all files, also after one with errors. It stops at a file that it cannot read.
-func (o toscaValidateOptions) run(ctx context.Context) error {
+func (o *toscaValidateOptions) run(ctx context.Context) error {
 	findings, faults := []Finding{}, []error(nil)
 	for _, file := range o.files {
 		warnings, err := o.template.validate(ctx, file)

@@ -38,18 +38,13 @@ const translateExample = `
   PROGRAM author translate shop.yaml --raw --input replicas=3
 `
 
-type translateFlags struct {
-	template toscaFlags
-	output   string
-	raw      bool
-}
-
 type translateOptions struct {
 	streams  Streams
+	flags    toscaFlags
+	output   string
+	raw      bool
 	file     string
 	template toscaOptions
-	raw      bool
-	json     bool
 }
 
 func newTranslateCommand(name string, streams Streams) *cobra.Command {
@@ -57,33 +52,30 @@ func newTranslateCommand(name string, streams Streams) *cobra.Command {
 }
 
 func translateCommand(streams Streams) command {
-	f := &translateFlags{}
+	o := &translateOptions{streams: streams}
 	return command{
 		use: "translate FILE|URL|- [--input NAME=VALUE]...", short: "Translate a TOSCA template or CSAR into manifests",
 		long: translateLong, example: translateExample,
-		args: exactly("FILE"), takesFiles: true, flags: f.add,
-		options: func(args []string) (runner, error) { return f.options(streams, args[0]) },
+		args: exactly("FILE"), takesFiles: true, flags: o.add, options: o.options,
 	}
 }
 
-func (f *translateFlags) add(flags *pflag.FlagSet) {
-	f.template.add(flags)
-	flags.StringVarP(&f.output, "output", "o", "yaml", "`yaml|json`: output format; json is a List")
-	flags.BoolVar(&f.raw, "raw", false, "print the unparsed text of each node, to find errors in templates")
+func (o *translateOptions) add(flags *pflag.FlagSet) {
+	o.flags.add(flags)
+	flags.StringVarP(&o.output, "output", "o", "yaml", "`yaml|json`: output format; json is a List")
+	flags.BoolVar(&o.raw, "raw", false, "print the unparsed text of each node, to find errors in templates")
 }
 
-func (f *translateFlags) options(streams Streams, file string) (runner, error) {
-	o := translateOptions{streams: streams, file: file, raw: f.raw, json: f.output == "json"}
-	if _, err := terminal.PrinterFor(f.output); err != nil {
-		return o, err
+func (o *translateOptions) options(args []string) (_ runner, err error) {
+	o.file = args[0]
+	if _, err = terminal.PrinterFor(o.output); err == nil {
+		o.template, err = o.flags.options(o.streams)
 	}
-	var err error
-	o.template, err = f.template.options(streams)
 	return o, err
 }
 
 // run prints warnings also if the translation fails.
-func (o translateOptions) run(ctx context.Context) error {
+func (o *translateOptions) run(ctx context.Context) error {
 	result, err := o.template.translate(ctx, o.file, o.raw)
 	warn(o.streams.Err, warningTexts(result.Warnings))
 	if err != nil {
@@ -96,11 +88,11 @@ func (o translateOptions) run(ctx context.Context) error {
 	return nil
 }
 
-func (o translateOptions) print(result tosca.Result) error {
+func (o *translateOptions) print(result tosca.Result) error {
 	if o.raw {
 		return terminal.Write(o.streams.Out, rawTexts(result.Texts))
 	}
-	if o.json {
+	if o.output == "json" {
 		items := result.Objects
 		if items == nil {
 			items = []map[string]any{} // the items of a List must not be null
@@ -123,7 +115,7 @@ func rawTexts(texts []tosca.Text) []byte {
 }
 
 // tellOutputs prints the outputs to the standard error, because the standard output has the manifests.
-func (o translateOptions) tellOutputs(outputs []tosca.Output) {
+func (o *translateOptions) tellOutputs(outputs []tosca.Output) {
 	for _, output := range outputs {
 		fmt.Fprintln(o.streams.Err, terminal.Visible("output "+output.Name+": "+outputText(output)))
 	}

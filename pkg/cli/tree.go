@@ -34,54 +34,42 @@ const treeExample = `
   PROGRAM tree web -o name
 `
 
-type treeFlags struct {
-	connection connection.Flags
-	color      string
-	output     string
-	watch      bool
-	all        bool
-}
-
 type treeOptions struct {
-	watch   bool
-	all     bool // list all resources
 	streams Streams
 	target  connection.Target
+	color   string
+	output  string
+	watch   bool
+	all     bool // list all resources
 	palette terminal.Palette
 	// print prints for programs; nil: text output.
 	print func(io.Writer, *report.Branch) error
 }
 
 func newTreeCommand(name string, streams Streams) *cobra.Command {
-	f := &treeFlags{connection: connection.NewFlags()}
+	o := &treeOptions{streams: streams, target: connection.Target{Connection: connection.NewFlags(), Now: streams.Now}}
 	return command{
 		use: "tree NAME", short: "Show the resources, and the objects that they own",
 		long: treeLong, example: treeExample,
-		args: exactly("NAME"), flags: f.add,
-		options:    func(args []string) (runner, error) { return f.options(streams, args) },
-		complete:   f.connection.Named,
-		connection: f.connection,
+		args: exactly("NAME"), flags: o.add, options: o.options, complete: o.target.Connection.Named, connection: o.target.Connection,
 	}.build(name)
 }
 
-func (f *treeFlags) add(flags *pflag.FlagSet) {
-	terminal.AddColor(flags, &f.color)
-	flags.StringVarP(&f.output, "output", "o", "", "`yaml|json|name`: print for programs")
-	flags.BoolVar(&f.all, "all", false, "list all resources")
-	addWatch(flags, &f.watch)
-	f.connection.Add(flags)
+func (o *treeOptions) add(flags *pflag.FlagSet) {
+	terminal.AddColor(flags, &o.color)
+	flags.StringVarP(&o.output, "output", "o", "", "`yaml|json|name`: print for programs")
+	flags.BoolVar(&o.all, "all", false, "list all resources")
+	addWatch(flags, &o.watch)
 }
 
-func (f *treeFlags) options(streams Streams, args []string) (runner, error) {
-	o := treeOptions{streams: streams, watch: f.watch, all: f.all, target: connection.Target{Name: args[0], Connection: f.connection, Now: streams.Now}}
-	if err := files.ValidName(args[0]); err != nil {
+func (o *treeOptions) options(args []string) (_ runner, err error) {
+	o.target.Name = args[0]
+	if err = files.ValidName(args[0]); err != nil {
 		return o, err
 	}
-	var err error
-	if o.palette, err = terminal.PaletteFor(f.color, streams); err != nil || f.output == "" {
-		return o, err
+	if o.palette, err = terminal.PaletteFor(o.color, o.streams); err == nil && o.output != "" {
+		o.print, err = treePrinter(o.output)
 	}
-	o.print, err = treePrinter(f.output)
 	return o, err
 }
 
@@ -99,7 +87,7 @@ func treePrinter(output string) (func(io.Writer, *report.Branch) error, error) {
 	return func(w io.Writer, root *report.Branch) error { return values(w, root.View()) }, nil
 }
 
-func (o treeOptions) run(ctx context.Context) error {
+func (o *treeOptions) run(ctx context.Context) error {
 	if o.watch {
 		return shownAgain(ctx, o.target, o.streams, o.printOnce)
 	}
@@ -107,7 +95,7 @@ func (o treeOptions) run(ctx context.Context) error {
 }
 
 // printOnce reads the Application and prints its tree.
-func (o treeOptions) printOnce(ctx context.Context) error {
+func (o *treeOptions) printOnce(ctx context.Context) error {
 	d, c, err := o.target.Decided(ctx)
 	if err != nil {
 		return err

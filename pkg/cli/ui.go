@@ -35,41 +35,33 @@ const uiExample = `
   PROGRAM ui -n shop --port 8123
 `
 
-type uiFlags struct {
-	connection connection.Flags
-	// port is the port to listen on; 0 for any free port.
-	port int
-}
-
 type uiOptions struct {
-	uiFlags
-	streams Streams
-	// program is the name by which the user called this program, for commands on the pages.
-	program string
+	streams    Streams
+	connection connection.Flags
+	port       int    // to listen on; 0 for any free port
+	program    string // the name by which the user called this program, for commands on the pages
 }
 
 func newUICommand(name string, streams Streams) *cobra.Command {
-	f := &uiFlags{connection: connection.NewFlags()}
+	o := &uiOptions{streams: streams, connection: connection.NewFlags(), program: name}
 	return command{
 		use: "ui", short: "Serve web pages about Applications, on this machine",
 		long: uiLong, example: uiExample,
-		args: exactly(), flags: f.add,
-		options: func([]string) (runner, error) {
-			if f.port < 0 || f.port > 65535 {
-				return nil, fmt.Errorf("--port must be 1 to 65535, or 0 for any free port, not %d", f.port)
-			}
-			return uiOptions{*f, streams, name}, nil
+		args: exactly(),
+		flags: func(flags *pflag.FlagSet) {
+			flags.IntVar(&o.port, "port", 0, "`PORT`: port of 127.0.0.1; 0: any free port")
 		},
-		connection: f.connection,
+		options: func([]string) (runner, error) {
+			if o.port < 0 || o.port > 65535 {
+				return nil, fmt.Errorf("--port must be 1 to 65535, or 0 for any free port, not %d", o.port)
+			}
+			return o, nil
+		},
+		connection: o.connection,
 	}.build(name)
 }
 
-func (f *uiFlags) add(flags *pflag.FlagSet) {
-	flags.IntVar(&f.port, "port", 0, "`PORT`: port of 127.0.0.1; 0: any free port")
-	f.connection.Add(flags)
-}
-
-func (o uiOptions) run(ctx context.Context) error {
+func (o *uiOptions) run(ctx context.Context) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(o.port)))
 	if err != nil {
 		return fmt.Errorf("serving the page: %w", err)

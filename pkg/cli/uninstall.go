@@ -47,49 +47,36 @@ const uninstallExample = `
   PROGRAM uninstall --release
 `
 
-type uninstallFlags struct {
-	write        writeFlags
+type uninstallOptions struct {
+	streams      Streams
 	connection   connection.Flags
 	wait         connection.WaitFlags
+	write        writeFlags
 	release, yes bool
 }
 
-type uninstallOptions struct {
-	uninstallFlags
-	streams Streams
-}
-
 func newUninstallCommand(name string, streams Streams) *cobra.Command {
-	f := &uninstallFlags{connection: connection.NewFlags()}
+	o := &uninstallOptions{streams: streams, connection: connection.NewFlags()}
 	return command{
 		use: "uninstall", short: "Remove Holdfast from a cluster",
 		long: uninstallLong, example: uninstallExample,
-		args: noArguments, flags: f.add,
-		options: func([]string) (runner, error) {
-			o := uninstallOptions{*f, streams}
-			err := errors.Join(f.wait.Check(), o.write.parse())
-			return o, err
-		},
-		connection: f.connection,
+		args: noArguments, flags: o.add, connection: o.connection,
+		options: func([]string) (runner, error) { return o, errors.Join(o.wait.Check(), o.write.parse()) },
 	}.build(name)
 }
 
-func (f *uninstallFlags) add(flags *pflag.FlagSet) {
-	flags.BoolVar(&f.release, "release", false, "release the Applications first, and keep their objects")
-	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
-	f.write.add(flags, "the objects that are deleted")
-	f.wait.AddTime(flags)
-	f.connection.Add(flags)
+func (o *uninstallOptions) add(flags *pflag.FlagSet) {
+	flags.BoolVar(&o.release, "release", false, "release the Applications first, and keep their objects")
+	flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
+	o.write.add(flags, "the objects that are deleted")
+	o.wait.AddTime(flags)
 	namespace := flags.Lookup("namespace")
 	namespace.Usage, namespace.Annotations = "`NAMESPACE`: namespace of the controller; default: detected", nil
 }
 
-// mysqls is the resource of the only kind from which Applications are made.
-var mysqls = mysqlv1.GroupVersionResource
-
 // run refuses, asks, releases the Applications, and removes Holdfast, in this order. Until the removal, the controller
 // must run, because only it removes the finalizers. A dry run releases nothing.
-func (o uninstallOptions) run(ctx context.Context) error {
+func (o *uninstallOptions) run(ctx context.Context) error {
 	c, err := o.connection.Connect()
 	if err != nil {
 		return err
@@ -106,7 +93,7 @@ func (o uninstallOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	databases, err := existing(ctx, c, mysqls)
+	databases, err := existing(ctx, c, mysqlv1.GroupVersionResource)
 	if err != nil {
 		return err
 	}
@@ -144,7 +131,7 @@ func removeSlices(ctx context.Context, c *connection.Cluster) error {
 }
 
 // confirm asks for confirmation if a user can answer.
-func (o uninstallOptions) confirm(at string, applications int) error {
+func (o *uninstallOptions) confirm(at string, applications int) error {
 	what := "the namespace " + at + " with all its objects"
 	if applications > 0 {
 		what += ", and releases " + terminal.Plural(applications, "Application")
@@ -171,7 +158,7 @@ func existing(ctx context.Context, c *connection.Cluster, resource schema.GroupV
 }
 
 // refused returns an error if there are objects that prevent the removal of Holdfast.
-func (o uninstallOptions) refused(applications, databases []unstructured.Unstructured) error {
+func (o *uninstallOptions) refused(applications, databases []unstructured.Unstructured) error {
 	switch {
 	case len(databases) > 0:
 		return refusal("Mysql", databases, "To delete one, run: kubectl delete mysql NAME. Its volume and credentials are kept, unless its deletionPolicy is Delete")
@@ -197,11 +184,15 @@ func refusal(kind string, objects []unstructured.Unstructured, remedy string) er
 
 // releaseAll deletes Applications, orphans their objects, and waits until the controller has released all of
 // them. All deletions are requested before the wait, so that the controller can work on them at the same time.
-func (o uninstallOptions) releaseAll(ctx context.Context, c *connection.Cluster, applications []unstructured.Unstructured) error {
+func (o *uninstallOptions) releaseAll(ctx context.Context, c *connection.Cluster, applications []unstructured.Unstructured) error {
 	for _, app := range applications {
 		in := *c
 		in.Namespace = app.GetNamespace()
-		if err := release(ctx, &in, app); err != nil {
+		err := in.Delete(ctx, app.GetName(), app.GetUID(), []delta.Op{
+			{Op: "test", Path: "/metadata/uid", Value: app.GetUID()},
+			{Op: "add", Path: "/spec/deletionPolicy", Value: v1alpha1.DeletionOrphan},
+		}, connection.Send)
+		if err != nil {
 			return err
 		}
 	}
@@ -213,18 +204,9 @@ func (o uninstallOptions) releaseAll(ctx context.Context, c *connection.Cluster,
 	})
 }
 
-// release deletes an Application and orphans its objects.
-func release(ctx context.Context, c *connection.Cluster, app unstructured.Unstructured) error {
-	uid := app.GetUID()
-	return c.Delete(ctx, app.GetName(), uid, []delta.Op{
-		{Op: "test", Path: "/metadata/uid", Value: uid},
-		{Op: "add", Path: "/spec/deletionPolicy", Value: v1alpha1.DeletionOrphan},
-	}, connection.Send)
-}
-
 // remove deletes what any variant below deploy installs. It deletes the definitions first, so that the
 // controller still runs while their objects are deleted.
-func (o uninstallOptions) remove(ctx context.Context, c *connection.Cluster, at string) error {
+func (o *uninstallOptions) remove(ctx context.Context, c *connection.Cluster, at string) error {
 	objects, err := installed(at)
 	if err != nil {
 		return err
@@ -246,7 +228,7 @@ func (o uninstallOptions) remove(ctx context.Context, c *connection.Cluster, at 
 }
 
 // removeOne deletes one object, and prints that. An object that does not exist is skipped.
-func (o uninstallOptions) removeOne(ctx context.Context, c *connection.Cluster, object *unstructured.Unstructured) error {
+func (o *uninstallOptions) removeOne(ctx context.Context, c *connection.Cluster, object *unstructured.Unstructured) error {
 	name := object.GetKind() + " " + object.GetName()
 	client, err := c.Kinds.ClientFor(ctx, object)
 	if err != nil {
@@ -271,11 +253,9 @@ func (o uninstallOptions) removeOne(ctx context.Context, c *connection.Cluster, 
 // priority returns the PriorityClass of deploy/ha and deploy/shards. Their other objects are in the
 // namespace of the controller.
 func priority() *unstructured.Unstructured {
-	object := &unstructured.Unstructured{}
-	object.SetAPIVersion("scheduling.k8s.io/v1")
-	object.SetKind("PriorityClass")
-	object.SetName(controllerName)
-	return object
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": map[string]any{"name": controllerName},
+	}}
 }
 
 // namespacedBindings returns the RoleBindings of deploy/namespaced in other namespaces.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime"
@@ -30,17 +31,12 @@ const versionExample = `
   PROGRAM version --client
 `
 
-type versionFlags struct {
+type versionOptions struct {
+	streams    Streams
 	connection connection.Flags
 	output     string
-	// client is true to contact no cluster.
-	client bool
-}
-
-type versionOptions struct {
-	versionFlags
-	streams Streams
-	print   terminal.Printer // nil: text output
+	client     bool             // contact no cluster
+	print      terminal.Printer // nil: text output
 }
 
 // Versions is what `version -o json` prints.
@@ -64,33 +60,25 @@ type Server struct {
 }
 
 func newVersionCommand(name string, streams Streams) *cobra.Command {
-	f := &versionFlags{connection: connection.NewFlags()}
+	o := &versionOptions{streams: streams, connection: connection.NewFlags()}
 	return command{
 		use: "version", short: "Print the versions of this program and of the cluster",
 		long: versionLong, example: versionExample,
-		args: noArguments, flags: f.add,
-		options:    func([]string) (runner, error) { return f.options(streams) },
-		connection: f.connection,
+		args: noArguments, flags: o.add, options: o.options, connection: o.connection,
 	}.build(name)
 }
 
-func (f *versionFlags) add(flags *pflag.FlagSet) {
-	flags.StringVarP(&f.output, "output", "o", "", "`yaml|json`: print for programs")
-	flags.BoolVar(&f.client, "client", false, "only this program, without the cluster")
-	f.connection.Add(flags)
+func (o *versionOptions) add(flags *pflag.FlagSet) {
+	flags.StringVarP(&o.output, "output", "o", "", "`yaml|json`: print for programs")
+	flags.BoolVar(&o.client, "client", false, "only this program, without the cluster")
 }
 
-func (f *versionFlags) options(streams Streams) (runner, error) {
-	o := versionOptions{versionFlags: *f, streams: streams}
-	if f.output == "" {
-		return o, nil
-	}
-	var err error
-	o.print, err = terminal.PrinterFor(f.output)
+func (o *versionOptions) options([]string) (_ runner, err error) {
+	o.print, err = terminal.OptionalPrinter(o.output)
 	return o, err
 }
 
-func (o versionOptions) run(context.Context) error {
+func (o *versionOptions) run(context.Context) error {
 	versions := Versions{Client: Build{
 		Version: version.String(), GoVersion: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH,
 	}}
@@ -99,14 +87,11 @@ func (o versionOptions) run(context.Context) error {
 	if !o.client && o.connection.IsConfigured() {
 		versions.Server, unreachable = o.server()
 	}
-	if err := o.show(versions); err != nil {
-		return err
-	}
-	return unreachable
+	return cmp.Or(o.show(versions), unreachable)
 }
 
 // show prints the versions. Without a cluster, it prints only those of this program.
-func (o versionOptions) show(versions Versions) error {
+func (o *versionOptions) show(versions Versions) error {
 	if o.print != nil {
 		return o.print(o.streams.Out, versions)
 	}
@@ -124,7 +109,7 @@ func (o versionOptions) show(versions Versions) error {
 }
 
 // server returns the versions of the cluster.
-func (o versionOptions) server() (*Server, error) {
+func (o *versionOptions) server() (*Server, error) {
 	c, err := o.connection.Connect()
 	if err != nil {
 		return nil, err

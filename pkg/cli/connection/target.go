@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/cli/files"
@@ -24,12 +23,6 @@ type TargetFlags struct {
 
 // NewTargetFlags returns the flags without values.
 func NewTargetFlags() TargetFlags { return TargetFlags{Connection: NewFlags()} }
-
-// Add adds the flags for files and for the cluster.
-func (f *TargetFlags) Add(flags *pflag.FlagSet) {
-	f.SourceFlags.Add(flags)
-	f.Connection.Add(flags)
-}
 
 // ErrNotWithFiles returns an error for an argument in addition to -f.
 func ErrNotWithFiles(argument string) error {

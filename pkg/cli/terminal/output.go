@@ -29,6 +29,14 @@ func PrinterFor(output string, more ...string) (Printer, error) {
 	}
 }
 
+// OptionalPrinter returns the printer for a value of -o, or nil without a value: the command then prints text.
+func OptionalPrinter(output string, more ...string) (Printer, error) {
+	if output == "" {
+		return nil, nil //nolint:nilnil // text is no format for programs
+	}
+	return PrinterFor(output, more...)
+}
+
 // NoFormat returns an error for an unknown value of -o, with the known ones. It suggests the most similar one.
 // There must be at least two.
 func NoFormat(output string, formats ...string) error {
