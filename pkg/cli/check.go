@@ -5,11 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -126,10 +126,8 @@ func (o *checkOptions) run(ctx context.Context) error {
 	if err := o.show(findings); err != nil {
 		return err
 	}
-	for _, finding := range findings {
-		if finding.Result == checkFailed {
-			return &terminal.Exit{Status: terminal.StatusDifferent}
-		}
+	if slices.ContainsFunc(findings, func(f CheckResult) bool { return f.Result == checkFailed }) {
+		return &terminal.Exit{Status: terminal.StatusDifferent}
 	}
 	return nil
 }
@@ -188,7 +186,7 @@ func (o *checkOptions) printRoles(ctx context.Context) error {
 	return o.print(o.streams.Out, objects...)
 }
 
-// applications checks the permissions for the Applications. If the user may not ask for them, the result is unknown.
+// applications checks the permissions for the Applications.
 func (o *checkOptions) applications(ctx context.Context, c *connection.Cluster) (findings []CheckResult, err error) {
 	all, err := o.rights(ctx, c)
 	if err != nil {
@@ -197,16 +195,15 @@ func (o *checkOptions) applications(ctx context.Context, c *connection.Cluster) 
 	for _, r := range all {
 		name, account := "Application "+r.app.Name, r.app.Namespace+"/"+r.account
 		missing, err := r.missing(ctx, c, true)
-		switch {
-		case apierrors.IsForbidden(err):
-			findings = append(findings, CheckResult{name, checkUnknown, "you may not check this: " + err.Error(), ""})
-		case err != nil:
-			return nil, c.Explained(err, "check", name)
-		case missing != "":
-			findings = append(findings, CheckResult{name, checkFailed, account + " may not " + missing, "Run: `" + r.command("holdfast", o.files) + "`"})
-		default:
-			findings = append(findings, CheckResult{name, checkOK, account + " has the required rights", ""})
+		message, remedy := account+" has the required rights", ""
+		if missing != "" {
+			message, remedy = account+" may not "+missing, "Run: `"+r.command("holdfast", o.files)+"`"
 		}
+		finding, err := checker{Cluster: c}.result(name, message, remedy, err)
+		if err != nil {
+			return nil, err
+		}
+		findings = append(findings, finding)
 	}
 	return findings, nil
 }
@@ -226,17 +223,12 @@ func (o *checkOptions) show(findings []CheckResult) error {
 			remedies = append(remedies, f.Remedy)
 		}
 	}
-	text := ""
-	for _, line := range terminal.Aligned(rows) {
-		text += line + "\n"
+	lines := terminal.Aligned(rows)
+	if len(remedies) > 0 {
+		lines = append(lines, "", "What to do")
 	}
-	for i, remedy := range remedies {
-		if i == 0 {
-			text += "\nWhat to do\n"
-		}
-		for k, line := range terminal.Wrap(remedy, terminal.PlainWidth-4) {
-			text += fmt.Sprintf("  %s %s\n", map[bool]string{true: "-", false: " "}[k == 0], line)
-		}
+	for _, remedy := range remedies {
+		lines = append(lines, terminal.WrapItem("  - ", remedy, terminal.PlainWidth)...)
 	}
-	return terminal.Write(o.streams.Out, []byte(text))
+	return terminal.WriteLines(o.streams.Out, lines)
 }

@@ -64,18 +64,27 @@ func (c checker) all(ctx context.Context) ([]CheckResult, error) {
 		{"ServiceAccount", c.applier},
 	} {
 		message, remedy, err := check.run(ctx)
-		switch {
-		case apierrors.IsForbidden(err):
-			findings = append(findings, CheckResult{check.name, checkUnknown, "you may not check this: " + err.Error(), ""})
-		case err != nil:
-			return nil, c.Explained(err, "check", check.name)
-		case remedy != "":
-			findings = append(findings, CheckResult{check.name, checkFailed, message, remedy})
-		default:
-			findings = append(findings, CheckResult{check.name, checkOK, message, ""})
+		finding, err := c.result(check.name, message, remedy, err)
+		if err != nil {
+			return nil, err
 		}
+		findings = append(findings, finding)
 	}
 	return findings, nil
+}
+
+// result returns the result of a check, which has failed if there is a remedy. A missing right of the user is no error:
+// the result is then unknown.
+func (c checker) result(check, message, remedy string, err error) (CheckResult, error) {
+	switch {
+	case apierrors.IsForbidden(err):
+		return CheckResult{check, checkUnknown, "you may not check this: " + err.Error(), ""}, nil
+	case err != nil:
+		return CheckResult{}, c.Explained(err, "check", check)
+	case remedy != "":
+		return CheckResult{check, checkFailed, message, remedy}, nil
+	}
+	return CheckResult{check, checkOK, message, ""}, nil
 }
 
 // kubernetes checks the version of the API server. A version that cannot be parsed is accepted.

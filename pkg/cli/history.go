@@ -1,7 +1,7 @@
 package cli
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -203,7 +203,7 @@ func (o *historyOptions) showOne(e report.EntryView) error {
 	if o.print != nil {
 		return o.print(o.streams.Out, e)
 	}
-	return terminal.Write(o.streams.Out, []byte(e.Time+"  "+e.Line(o.streams.Now(), o.name == "")+"\n"))
+	return terminal.WriteLines(o.streams.Out, []string{e.Time + "  " + e.Line(o.streams.Now(), o.name == "")})
 }
 
 // show prints the entries in the chosen format.
@@ -218,15 +218,11 @@ func (o *historyOptions) show(entries []report.EntryView) error {
 		return o.table(report.WhoFights(entries))
 	}
 	now := o.streams.Now()
-	var text bytes.Buffer
-	rows := [][]string{}
+	var rows [][]string
 	for _, e := range entries {
 		rows = append(rows, []string{e.Ago(now), e.Line(now, o.name == "")})
 	}
-	for _, line := range terminal.Aligned(rows) {
-		text.WriteString(line + "\n")
-	}
-	return terminal.Write(o.streams.Out, text.Bytes())
+	return terminal.WriteLines(o.streams.Out, terminal.Aligned(rows))
 }
 
 // table prints the writers with the most changes.
@@ -234,13 +230,9 @@ func (o *historyOptions) table(sums []*report.WriterSum) error {
 	now := o.streams.Now()
 	rows := [][]string{{"WRITER", "CHANGES", "FIELDS", "CONTESTED", "APPLICATIONS", "LONGEST", "LAST"}}
 	for _, s := range sums {
-		name := terminal.Visible(s.Manager)
-		if name == "" {
-			name = "(not known)"
-		}
 		rows = append(rows, []string{
-			name, strconv.Itoa(s.Changes), strconv.Itoa(s.Fields), strconv.Itoa(s.Contested), strconv.Itoa(s.Applications), s.Longest.String(), terminal.Ago(now, s.Last),
+			cmp.Or(terminal.Visible(s.Manager), "(not known)"), strconv.Itoa(s.Changes), strconv.Itoa(s.Fields), strconv.Itoa(s.Contested), strconv.Itoa(s.Applications), s.Longest.String(), terminal.Ago(now, s.Last),
 		})
 	}
-	return terminal.Write(o.streams.Out, []byte(strings.Join(terminal.Aligned(rows), "\n")+"\n"))
+	return terminal.WriteLines(o.streams.Out, terminal.Aligned(rows))
 }

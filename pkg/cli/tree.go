@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -77,7 +76,7 @@ func (o *treeOptions) options(args []string) (_ runner, err error) {
 func treePrinter(output string) (func(io.Writer, *report.Branch) error, error) {
 	if output == "name" {
 		return func(w io.Writer, root *report.Branch) error {
-			return terminal.Write(w, []byte(strings.Join(root.Names(), "\n")+"\n"))
+			return terminal.WriteLines(w, root.Names())
 		}, nil
 	}
 	values, err := terminal.PrinterFor(output)

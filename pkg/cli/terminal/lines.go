@@ -72,6 +72,17 @@ func Wrap(text string, columns int) []string {
 	return lines
 }
 
+// WrapItem wraps a text like Wrap. The first line begins with a mark, and the others are indented by its length. columns
+// includes the mark.
+func WrapItem(mark, text string, columns int) []string {
+	lines := Wrap(text, columns-Length(mark))
+	for i, line := range lines {
+		lines[i] = mark + line
+		mark = strings.Repeat(" ", Length(mark))
+	}
+	return lines
+}
+
 // Plural returns a number with a noun: 1 field, 2 fields. The noun must have a regular plural.
 func Plural(n int, noun string) string {
 	if n == 1 {

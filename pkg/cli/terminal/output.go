@@ -93,6 +93,11 @@ func yamlOf(value any) ([]byte, error) {
 	return b.Bytes(), encoder.Close()
 }
 
+// WriteLines writes lines at once, with line breaks.
+func WriteLines(w io.Writer, lines []string) error {
+	return Write(w, []byte(strings.Join(lines, "\n")+"\n"))
+}
+
 // Write writes a whole text at once, with an error for users.
 func Write(w io.Writer, text []byte) error {
 	if _, err := w.Write(text); err != nil {
