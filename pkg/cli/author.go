@@ -20,9 +20,9 @@ resources with a built-in template, and TOSCA templates.`
 func newAuthorCommand(name string, streams Streams) *cobra.Command {
 	return group("author", "Print and check schemas and templates", reflow(authorLong),
 		newAuthorSchemaCommand(name, streams),
-		newRenderCommand(name, streams),
-		newTranslateCommand(name, streams),
-		newToscaCommand(name, streams),
+		renderCommand(streams).build(name),
+		translateCommand(streams).build(name),
+		toscaCommand(streams).build(name),
 	)
 }
 

@@ -88,13 +88,6 @@ func (c command) deprecate(instead string) command {
 	return c
 }
 
-// rename returns the command with another name.
-func (c command) rename(use string) command {
-	_, arguments, _ := strings.Cut(c.use, " ")
-	c.use = use + " " + arguments
-	return c
-}
-
 // deprecation returns the help of a former command.
 func deprecation(name, instead string) string {
 	return fmt.Sprintf("Deprecated: use `%s %s`.", name, instead)

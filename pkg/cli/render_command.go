@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"holdfast.dev/holdfast/pkg/builtin"
@@ -46,10 +45,7 @@ type renderOptions struct {
 	application bool
 }
 
-func newRenderCommand(name string, streams Streams) *cobra.Command {
-	return renderCommand(streams).build(name)
-}
-
+// renderCommand returns the specification, from which the command with the former name is built, too.
 func renderCommand(streams Streams) command {
 	o := &renderOptions{streams: streams, print: terminal.PrintYAML}
 	return command{

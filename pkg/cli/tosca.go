@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"holdfast.dev/holdfast/pkg/cli/files"
@@ -35,17 +34,13 @@ const toscaValidateExample = `
 
 type toscaValidateOptions struct {
 	streams  Streams
-	flags    toscaFlags
+	template toscaOptions
 	output   string
 	files    []string
-	template toscaOptions
 	print    terminal.Printer // nil: text output
 }
 
-func newToscaCommand(name string, streams Streams) *cobra.Command {
-	return toscaCommand(streams).build(name)
-}
-
+// toscaCommand returns the specification, from which the command with the former name is built, too.
 func toscaCommand(streams Streams) command {
 	o := &toscaValidateOptions{streams: streams}
 	return command{
@@ -56,14 +51,14 @@ func toscaCommand(streams Streams) command {
 }
 
 func (o *toscaValidateOptions) add(flags *pflag.FlagSet) {
-	o.flags.add(flags)
+	o.template.add(flags)
 	flags.StringVarP(&o.output, "output", "o", "", "`yaml|json`: print for programs")
 }
 
 func (o *toscaValidateOptions) options(args []string) (_ runner, err error) {
 	o.files = files.Unique(args)
 	if o.print, err = terminal.OptionalPrinter(o.output); err == nil {
-		o.template, err = o.flags.options(o.streams)
+		err = o.template.parse(o.streams.In, false)
 	}
 	return o, err
 }
@@ -88,12 +83,12 @@ func findingOf(severity string, e tosca.Error) Finding {
 func (o *toscaValidateOptions) run(ctx context.Context) error {
 	findings, faults := []Finding{}, []error(nil)
 	for _, file := range o.files {
-		warnings, err := o.template.validate(ctx, file)
+		result, err := o.template.translate(ctx, file, tosca.Validate)
 		mistakes := tosca.Errors(err)
 		if err != nil && len(mistakes) == 0 {
 			return err // the file cannot be read, or ctx has ended
 		}
-		for _, warning := range warnings {
+		for _, warning := range result.Warnings {
 			findings = append(findings, findingOf("warning", warning))
 		}
 		for _, mistake := range mistakes {
@@ -103,7 +98,7 @@ func (o *toscaValidateOptions) run(ctx context.Context) error {
 		if o.print != nil {
 			continue
 		}
-		warn(o.streams.Err, warningTexts(warnings))
+		warn(o.streams.Err, warningTexts(result.Warnings))
 		if err == nil {
 			fmt.Fprintln(o.streams.Out, terminal.Visible(file)+": no errors")
 		}

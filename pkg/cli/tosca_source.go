@@ -21,42 +21,35 @@ import (
 	"holdfast.dev/holdfast/pkg/tosca"
 )
 
-// toscaFlags are the flags for the translation of a template.
-type toscaFlags struct {
-	inputs   files.InputFlags
-	networks []string
-	root     string
-}
-
-func (f *toscaFlags) add(flags *pflag.FlagSet) {
-	f.inputs.Add(flags)
-	flags.StringVar(&f.root, "root", "", "`DIRECTORY`: root of imports like ../types.yaml; default: the directory of the template")
-	flags.StringArrayVar(&f.networks, "allow-url-network", nil, "`NETWORK`: private network from which URLs may be fetched, for example 10.1.0.0/16")
-}
-
 // toscaOptions are the options to read and translate templates.
 type toscaOptions struct {
-	in    io.Reader
-	given files.InputFlags
-	// texts are the values of --input by name, as they were typed.
-	texts map[string]string
+	in       io.Reader
+	given    files.InputFlags
+	networks []string
 	// root is the value of --root; "" for the directory of the template.
-	root    string
+	root string
+	// texts are the values of --input by name, as they were typed.
+	texts   map[string]string
 	options tosca.Options
 	fetcher source.Fetcher
 }
 
-func (f *toscaFlags) options(streams Streams) (toscaOptions, error) {
-	o := toscaOptions{
-		in: streams.In, given: f.inputs, root: f.root,
-		options: tosca.Options{StrictConcat: f.inputs.StrictConcat, IgnoreForeignNodes: f.inputs.IgnoreForeignNodes, QuoteFetched: true},
+func (o *toscaOptions) add(flags *pflag.FlagSet) {
+	o.given.Add(flags)
+	flags.StringVar(&o.root, "root", "", "`DIRECTORY`: root of imports like ../types.yaml; default: the directory of the template")
+	flags.StringArrayVar(&o.networks, "allow-url-network", nil, "`NETWORK`: private network from which URLs may be fetched, for example 10.1.0.0/16")
+}
+
+// parse validates the flags, and sets the fields that depend on them. With raw, the result has the text of each node.
+func (o *toscaOptions) parse(in io.Reader, raw bool) (err error) {
+	o.in = in
+	o.options = tosca.Options{
+		StrictConcat: o.given.StrictConcat, IgnoreForeignNodes: o.given.IgnoreForeignNodes, QuoteFetched: true, Raw: raw,
 	}
-	var err error
-	if o.fetcher, err = fetcherFor(f.networks); err != nil {
-		return o, err
+	if o.fetcher, err = fetcherFor(o.networks); err == nil {
+		o.texts, err = o.given.Texts()
 	}
-	o.texts, err = f.inputs.Texts()
-	return o, err
+	return err
 }
 
 // fetcherFor returns a fetcher for a user on their own machine. It fetches every https URL, but from this
@@ -73,64 +66,34 @@ func fetcherFor(networks []string) (source.Fetcher, error) {
 	return remote.New(options)
 }
 
-// translate translates the template or archive in a file. With raw, the result has the text of each node.
-func (o toscaOptions) translate(ctx context.Context, file string, raw bool) (tosca.Result, error) {
-	source, options, inputs, err := o.prepare(ctx, file)
-	if err != nil {
-		return tosca.Result{}, err
-	}
-	defer options.close()
-	options.Raw = raw
-	return tosca.Translate(ctx, source, inputs, options.Options)
-}
+// translator is tosca.Translate, or tosca.Validate for a template without values for its inputs.
+type translator func(context.Context, tosca.Source, map[string]tosca.Input, tosca.Options) (tosca.Result, error)
 
-// validate translates a template without values for its inputs. tosca.Errors lists the validation errors in
-// the error.
-func (o toscaOptions) validate(ctx context.Context, file string) ([]tosca.Warning, error) {
-	source, options, inputs, err := o.prepare(ctx, file)
-	if err != nil {
-		return nil, err
-	}
-	defer options.close()
-	result, err := tosca.Validate(ctx, source, inputs, options.Options)
-	return result.Warnings, err
-}
-
-// openOptions are options that keep a directory open.
-type openOptions struct {
-	tosca.Options
-
-	// This is the resolver of imports, whose directory must be closed.
-	beside beside
-}
-
-// close closes the directory. It does nothing without one.
-func (o openOptions) close() {
-	if o.beside.root != nil {
-		_ = o.beside.root.Close() // opened only for reading
-	}
-}
-
-// prepare reads the template and the inputs. The caller must close the options, unless there is an error.
-func (o toscaOptions) prepare(ctx context.Context, file string) (tosca.Source, openOptions, map[string]tosca.Input, error) {
+// translate reads the template or archive in a file, and the inputs, and translates it. tosca.Errors lists the
+// validation errors in the error.
+func (o *toscaOptions) translate(ctx context.Context, file string, how translator) (tosca.Result, error) {
 	inputs, inputsErr := o.inputs(ctx)
 	source, err := o.source(ctx, file)
 	if err = errors.Join(err, inputsErr); err != nil {
-		return source, openOptions{}, nil, err
+		return tosca.Result{}, err
 	}
-	with := openOptions{Options: o.options}
+	var imports beside
 	// Imports of other templates have no directory; they can only be URLs.
 	if file != files.Stdin && source.URL == "" {
-		with.beside, err = o.openRoot(file)
+		if imports, err = o.openRoot(file); err != nil {
+			return tosca.Result{}, err
+		}
+		defer func() { _ = imports.root.Close() }() // opened only for reading
 	}
-	with.beside.fetcher = o.fetcher
-	with.Resolver = with.beside
-	return source, with, inputs, err
+	imports.fetcher = o.fetcher
+	options := o.options
+	options.Resolver = imports
+	return how(ctx, source, inputs, options)
 }
 
 // openRoot opens the directory to which the imports of a template are limited. It returns an error if the
 // template is not in it.
-func (o toscaOptions) openRoot(file string) (beside, error) {
+func (o *toscaOptions) openRoot(file string) (beside, error) {
 	root, below := filepath.Dir(file), "."
 	if o.root != "" {
 		root = o.root
@@ -152,7 +115,7 @@ func (o toscaOptions) openRoot(file string) (beside, error) {
 
 // source reads a template or archive. One byte more than the limit is read, and package tosca rejects the
 // size.
-func (o toscaOptions) source(ctx context.Context, file string) (tosca.Source, error) {
+func (o *toscaOptions) source(ctx context.Context, file string) (tosca.Source, error) {
 	const most = 8 << 20 // the limit of archives; templates are smaller
 	switch {
 	case file == files.Stdin:
@@ -173,7 +136,7 @@ func (o toscaOptions) source(ctx context.Context, file string) (tosca.Source, er
 }
 
 // inputs returns the inputs from the file and the flags.
-func (o toscaOptions) inputs(ctx context.Context) (map[string]tosca.Input, error) {
+func (o *toscaOptions) inputs(ctx context.Context) (map[string]tosca.Input, error) {
 	values, err := o.given.Values(ctx)
 	inputs := make(map[string]tosca.Input, len(values)+len(o.texts))
 	for name, value := range values {

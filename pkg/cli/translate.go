@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"holdfast.dev/holdfast/pkg/cli/terminal"
@@ -40,17 +39,13 @@ const translateExample = `
 
 type translateOptions struct {
 	streams  Streams
-	flags    toscaFlags
+	template toscaOptions
 	output   string
 	raw      bool
 	file     string
-	template toscaOptions
 }
 
-func newTranslateCommand(name string, streams Streams) *cobra.Command {
-	return translateCommand(streams).build(name)
-}
-
+// translateCommand returns the specification, from which the command with the former name is built, too.
 func translateCommand(streams Streams) command {
 	o := &translateOptions{streams: streams}
 	return command{
@@ -61,7 +56,7 @@ func translateCommand(streams Streams) command {
 }
 
 func (o *translateOptions) add(flags *pflag.FlagSet) {
-	o.flags.add(flags)
+	o.template.add(flags)
 	flags.StringVarP(&o.output, "output", "o", "yaml", "`yaml|json`: output format; json is a List")
 	flags.BoolVar(&o.raw, "raw", false, "print the unparsed text of each node, to find errors in templates")
 }
@@ -69,14 +64,14 @@ func (o *translateOptions) add(flags *pflag.FlagSet) {
 func (o *translateOptions) options(args []string) (_ runner, err error) {
 	o.file = args[0]
 	if _, err = terminal.PrinterFor(o.output); err == nil {
-		o.template, err = o.flags.options(o.streams)
+		err = o.template.parse(o.streams.In, o.raw)
 	}
 	return o, err
 }
 
 // run prints warnings also if the translation fails.
 func (o *translateOptions) run(ctx context.Context) error {
-	result, err := o.template.translate(ctx, o.file, o.raw)
+	result, err := o.template.translate(ctx, o.file, tosca.Translate)
 	warn(o.streams.Err, warningTexts(result.Warnings))
 	if err != nil {
 		return err
