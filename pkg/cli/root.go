@@ -240,11 +240,13 @@ func flagError(cmd *cobra.Command, err error) error {
 		err = fmt.Errorf("there is no flag -%s", unknown.GetSpecifiedName())
 	case errors.As(err, &unknown):
 		var names []string
-		cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
-		typed := unknown.GetSpecifiedName()
-		err = fmt.Errorf("there is no flag --%s%s", typed, suggest.DidYouMean("--"+typed, withPrefix("--", names)))
+		cmd.Flags().VisitAll(func(flag *pflag.Flag) { names = append(names, "--"+flag.Name) })
+		typed := "--" + unknown.GetSpecifiedName()
+		err = fmt.Errorf("there is no flag %s%s", typed, suggest.DidYouMean(typed, names))
 	case errors.As(err, &bare):
-		err = fmt.Errorf("%s needs a value%s", flagAsTyped(bare.GetFlag(), bare.GetSpecifiedShortnames()), valueOf(bare.GetFlag()))
+		value, _ := placeholder(bare.GetFlag())
+		text := flagAsTyped(bare.GetFlag(), bare.GetSpecifiedShortnames()) + " needs a value: " + value
+		err = errors.New(strings.TrimSuffix(text, ": "))
 	case errors.As(err, &invalid):
 		err = refusedValue(invalid)
 	}
@@ -266,20 +268,4 @@ func flagAsTyped(flag *pflag.Flag, shortnames string) string {
 		return "-" + flag.Shorthand
 	}
 	return "--" + flag.Name
-}
-
-// valueOf returns the name of a flag's value, if its usage has one.
-func valueOf(flag *pflag.Flag) string {
-	if name, _ := placeholder(flag); name != "" {
-		return ": " + name
-	}
-	return ""
-}
-
-func withPrefix(prefix string, names []string) []string {
-	prefixed := make([]string, len(names))
-	for i, name := range names {
-		prefixed[i] = prefix + name
-	}
-	return prefixed
 }
