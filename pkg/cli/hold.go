@@ -252,9 +252,6 @@ func (o editOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if e.after.Invalid != nil {
-		return fmt.Errorf("this change would make the Application invalid: %w", e.after.Invalid)
-	}
 	return o.finish(ctx, d, c, e, len(o.paths), id)
 }
 
@@ -290,13 +287,23 @@ type edit struct {
 	inFile func(text []byte, document manifest.Document) ([]byte, error)
 }
 
-// editOf returns a change of the resource's item in spec.fields.
+// editOf returns a change of the resource's item in spec.fields. It returns an error if the change would make the
+// Application invalid.
 func editOf(d files.Decision, id manifest.ID, change intent.Edit) (edit, error) {
 	fields, notes, err := d.EditFields(id, change)
 	if err != nil {
 		return edit{}, err
 	}
-	return fieldsEdit(d, fields, notes), nil
+	e := fieldsEdit(d, fields, notes)
+	return e, validAfter(e.after)
+}
+
+// validAfter returns an error if a plan with an edit is invalid.
+func validAfter(edited *plan.Plan) error {
+	if edited.Invalid == nil {
+		return nil
+	}
+	return fmt.Errorf("this change would make the Application invalid: %w", edited.Invalid)
 }
 
 // fieldsEdit returns a change of spec.fields.

@@ -138,13 +138,10 @@ func (o objectOptions) editWithValues(d files.Decision, stored []runtime.RawExte
 	if after == nil {
 		return edit{}, errors.New("the live object cannot be compared with the Application")
 	}
-	if after.Invalid != nil {
-		return edit{}, fmt.Errorf("this change would make the Application invalid: %w", after.Invalid)
+	if err := validAfter(after.Plan); err != nil {
+		return edit{}, err
 	}
 	e, err := editOf(*after, object.ID, intent.Edit{Paths: o.paths, Rule: o.rule})
-	if err == nil && e.after.Invalid != nil {
-		err = fmt.Errorf("this change would make the Application invalid: %w", e.after.Invalid)
-	}
 	if err != nil || !changed && len(stored) == len(manifests) {
 		return e, err
 	}
@@ -152,17 +149,17 @@ func (o objectOptions) editWithValues(d files.Decision, stored []runtime.RawExte
 		e.lists, e.after = nil, after.Plan
 	}
 	e.notes, e.lists = nil, append([]connection.ListEdit{listEdit("manifest", stored, manifests)}, e.lists...)
-	e.text = func() (string, error) { return listsText(e.lists) }
+	e.text = func() (string, error) { return terminal.ObjectYAML(changedLists(e.lists)), nil }
 	return e, nil
 }
 
-// listsText returns the changed lists of a spec as YAML.
-func listsText(lists []connection.ListEdit) (string, error) {
+// changedLists returns the part of a spec with the changed lists.
+func changedLists(lists []connection.ListEdit) map[string]any {
 	spec := map[string]any{}
 	for _, list := range lists {
 		spec[list.Key] = list.After
 	}
-	return terminal.ObjectYAML(spec), nil
+	return spec
 }
 
 // withValues returns manifests in which that of the object has the live values at the paths. A field that must be
@@ -217,10 +214,8 @@ func (o objectOptions) add(ctx context.Context, c *connection.Cluster, object co
 	if stored.Name != "" {
 		return o.finish(ctx, d, c, e, -1, object.ID)
 	}
-	spec := map[string]any{"ownership": string(v1alpha1.OwnershipShare)}
-	for _, list := range e.lists {
-		spec[list.Key] = list.After
-	}
+	spec := changedLists(e.lists)
+	spec["ownership"] = string(v1alpha1.OwnershipShare)
 	if err := o.submit(ctx, c, spec); err != nil {
 		return err
 	}

@@ -107,8 +107,9 @@ func (o releaseOptions) run(ctx context.Context) error {
 			return err
 		}
 		e.notes = append(e.notes, notes...)
-		if e.after = d.WithFields(fields); e.after.Invalid != nil {
-			return fmt.Errorf("this change would make the Application invalid: %w", e.after.Invalid)
+		e.after = d.WithFields(fields)
+		if err := validAfter(e.after); err != nil {
+			return err
 		}
 	}
 	e = fieldsEdit(d, fields, e.notes)
