@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
@@ -24,10 +25,8 @@ func Edited(out io.Writer, namespace string, id manifest.ID, before, after *plan
 		was[f.Path] = f
 	}
 	now, _ := after.Explain(id, false)
-	is := map[string]bool{}
 	var rows [][]string
 	for _, f := range now.Fields {
-		is[f.Path] = true
 		if was[f.Path].State == plan.FieldMark || f.State == plan.FieldMark {
 			continue // added with the first held field, removed with the last
 		}
@@ -42,7 +41,8 @@ func Edited(out io.Writer, namespace string, id manifest.ID, before, after *plan
 		if f.State == plan.FieldMark {
 			continue
 		}
-		if what := becomes(f, plan.Field{State: plan.FieldFree, Live: f.Live}, now.Missing); !isAmong(is, f.Path) && what != "" {
+		remains := slices.ContainsFunc(now.Fields, func(other plan.Field) bool { return observer.IsUnder(other.Path, f.Path) })
+		if what := becomes(f, plan.Field{State: plan.FieldFree, Live: f.Live}, now.Missing); !remains && what != "" {
 			what = cmp.Or(releaseEffect(after, id, f), what)
 			rows = append(rows, []string{"  " + terminal.Visible(f.Path), what})
 		}
@@ -89,16 +89,6 @@ func releaseEffect(after *plan.Plan, id manifest.ID, was plan.Field) string {
 		}
 	}
 	return ""
-}
-
-// isAmong reports whether paths has a path, or one below it.
-func isAmong(paths map[string]bool, path string) bool {
-	for other := range paths {
-		if observer.IsUnder(other, path) {
-			return true
-		}
-	}
-	return false
 }
 
 // becomes describes how one field changes. missing is true if the object does not exist. It returns "" if the

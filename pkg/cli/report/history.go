@@ -3,6 +3,7 @@ package report
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -286,12 +287,7 @@ func WhoFights(entries []EntryView) []*WriterSum {
 		}
 		s.Fields, s.Applications, s.Contested = len(s.fields), len(s.of), len(s.contestedOf)
 	}
-	all := []*WriterSum{}
-	for _, s := range sums {
-		all = append(all, s)
-	}
-	slices.SortFunc(all, func(a, b *WriterSum) int {
+	return slices.SortedFunc(maps.Values(sums), func(a, b *WriterSum) int {
 		return cmp.Or(cmp.Compare(b.Changes, a.Changes), cmp.Compare(a.Manager, b.Manager))
 	})
-	return all
 }

@@ -5,6 +5,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -14,16 +15,20 @@ func Reported(d files.Decision) (lines []string) {
 		for _, w := range change.Reported() {
 			desired, observed := plan.MaskedValues(change.ID, w)
 			wanted, _ := terminal.Inline(desired)
-			live := "the live object has none"
-			if observed.Set {
-				text, _ := terminal.Inline(observed)
-				live = "live is " + text
-			}
 			lines = append(lines, fmt.Sprintf("%s: %s: %s in the manifest, %s: reported, not corrected",
-				files.NameOf(change.ID, d.Namespace), w.Path, wanted, live))
+				files.NameOf(change.ID, d.Namespace), w.Path, wanted, liveText(observed)))
 		}
 	}
 	return lines
+}
+
+// liveText returns the live value of a field as a part of a sentence.
+func liveText(live delta.Value) string {
+	if !live.Set {
+		return "the live object has none"
+	}
+	text, _ := terminal.Inline(live)
+	return "live is " + text
 }
 
 // NotHeld returns a line for each free field whose live value differs from its manifest, with the command
@@ -32,11 +37,6 @@ func NotHeld(d files.Decision) (lines []string) {
 	for _, change := range d.Changes {
 		for _, n := range d.FreeDifferences(change) {
 			wanted, _ := terminal.Inline(n.Manifest)
-			live := "the live object has none"
-			if n.Live.Set {
-				text, _ := terminal.Inline(n.Live)
-				live = "live is " + text
-			}
 			remedy := "hold it with `holdfast hold " + d.Name + " " + files.ArgumentOf(change.ID, false) + " " + ShellPath(n.Path) + "`"
 			if owned := NotEditable(d.Application); owned != nil {
 				remedy = owned.Error()
@@ -46,7 +46,7 @@ func NotHeld(d files.Decision) (lines []string) {
 				by = ": HoldProfile " + n.Profile + " frees it"
 			}
 			lines = append(lines, fmt.Sprintf("%s: %s: %s in the manifest, not held%s: %s, not written; %s",
-				files.NameOf(change.ID, d.Namespace), n.Path, wanted, by, live, remedy))
+				files.NameOf(change.ID, d.Namespace), n.Path, wanted, by, liveText(n.Live), remedy))
 		}
 	}
 	return lines

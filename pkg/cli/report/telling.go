@@ -47,14 +47,7 @@ func notListed(listed, told, quiet int) string {
 
 // First returns the first n resources. Resources with something to report precede the others.
 func (v StatusView) First(n int, now time.Time) []ResourceView {
-	var telling, quiet []ResourceView
-	for _, r := range v.Resources {
-		if r.isNotable(now) {
-			telling = append(telling, r)
-		} else {
-			quiet = append(quiet, r)
-		}
-	}
-	all := slices.Concat(telling, quiet)
-	return all[:min(n, len(all))]
+	telling := slices.DeleteFunc(slices.Clone(v.Resources), func(r ResourceView) bool { return !r.isNotable(now) })
+	quiet := slices.DeleteFunc(slices.Clone(v.Resources), func(r ResourceView) bool { return r.isNotable(now) })
+	return slices.Concat(telling, quiet)[:min(n, len(v.Resources))]
 }
