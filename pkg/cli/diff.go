@@ -189,8 +189,10 @@ func (o *diffOptions) run(ctx context.Context) error {
 		if i > 0 {
 			text.WriteByte('\n')
 		}
-		t := &report.Differences{Decision: d, Palette: o.palette, Width: terminal.Width(o.streams.Out), Out: &text, All: o.all}
-		t.Write()
+		t := &report.Differences{Decision: d, Output: report.NewOutput(o.streams, o.palette), All: o.all}
+		if err := t.Print(&text); err != nil {
+			return err
+		}
 		different, views[i] = different || t.Count.Differs(), d.View()
 	}
 	if o.print != nil {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -166,11 +165,8 @@ func (o *explainOptions) run(ctx context.Context) error {
 	if o.print != nil {
 		return o.print(o.streams.Out, report.ViewOf(explained))
 	}
-	var text bytes.Buffer
 	t := &report.Explanation{
-		Explanation: explained, Namespace: d.Namespace, Application: d.Name, Palette: o.palette,
-		Width: terminal.Width(o.streams.Out), Now: o.streams.Now(), Detailed: o.path != "", Out: &text,
+		Explanation: explained, Output: report.NewOutput(o.streams, o.palette), Namespace: d.Namespace, Application: d.Name, Detailed: o.path != "",
 	}
-	t.Write()
-	return terminal.Write(o.streams.Out, text.Bytes())
+	return t.Print(o.streams.Out)
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -140,10 +139,8 @@ func (o *modeOptions) confirm(ctx context.Context, c *connection.Cluster) error 
 	held := d.Application.DeepCopy()
 	held.Spec.Mode = v1alpha1.ModeHold
 	if after := d.ForApplication(held); after != nil && after.Invalid == nil {
-		var text bytes.Buffer
-		t := &report.Differences{Decision: *after, Palette: terminal.Palette{}, Width: terminal.Width(o.streams.Err), Out: &text}
-		t.Write()
-		if err := terminal.Write(o.streams.Err, text.Bytes()); err != nil {
+		t := &report.Differences{Decision: *after, Output: report.Output{Width: terminal.Width(o.streams.Err)}}
+		if err := t.Print(o.streams.Err); err != nil {
 			return err
 		}
 	}

@@ -107,12 +107,9 @@ func suggestionText(s plan.Suggestion, streams Streams) []byte {
 		b.WriteString("# Omitted, because other clients write it:\n")
 		rows := make([][]string, len(s.LeftOut))
 		for i, f := range s.LeftOut {
-			e := report.Explanation{Now: streams.Now()}
-			rows[i] = []string{"#   " + terminal.Visible(f.Path), e.Writer(f.Writer)}
+			rows[i] = []string{"#   " + terminal.Visible(f.Path), report.WriterText(f.Writer, streams.Now())}
 		}
-		for _, line := range terminal.Aligned(rows) {
-			b.WriteString(line + "\n")
-		}
+		_ = terminal.WriteLines(&b, terminal.Aligned(rows)) // a buffer cannot fail
 	}
 	b.WriteString(terminal.ObjectYAML(s.Entry))
 	return b.Bytes()

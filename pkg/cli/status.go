@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -135,8 +134,6 @@ func (o *statusOptions) show(d files.Decision, view report.StatusView) error {
 		}
 		return terminal.Write(o.streams.Out, text)
 	}
-	var text bytes.Buffer
-	t := &report.StatusText{StatusView: view, Palette: o.palette, Width: terminal.Width(o.streams.Out), Now: o.streams.Now(), Out: &text, All: o.all}
-	t.Write()
-	return terminal.Write(o.streams.Out, text.Bytes())
+	t := &report.StatusText{StatusView: view, Output: report.NewOutput(o.streams, o.palette), All: o.all}
+	return t.Print(o.streams.Out)
 }

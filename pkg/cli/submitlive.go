@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -119,10 +118,8 @@ func (o *submitOptions) changesNothing(ctx context.Context, c *connection.Cluste
 		fmt.Fprintf(o.streams.Err, "note: %s to adopt, without any change\n", terminal.Plural(len(d.Changes), "object"))
 		return nil
 	}
-	var out bytes.Buffer
-	shown := report.Differences{Decision: *d, Palette: terminal.Palette{}, Width: terminal.PlainWidth, Out: &out}
-	shown.Write()
-	if err := terminal.Write(o.streams.Err, out.Bytes()); err != nil {
+	shown := report.Differences{Decision: *d, Output: report.Output{Width: terminal.PlainWidth}}
+	if err := shown.Print(o.streams.Err); err != nil {
 		return err
 	}
 	return fmt.Errorf("%s would change: nothing was submitted", terminal.Plural(changed, "object"))

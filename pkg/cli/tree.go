@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bytes"
 	"context"
 	"io"
 
@@ -104,8 +103,6 @@ func (o *treeOptions) printOnce(ctx context.Context) error {
 	if o.print != nil {
 		return o.print(o.streams.Out, root)
 	}
-	var text bytes.Buffer
-	t := &report.TreeText{Palette: o.palette, Width: terminal.Width(o.streams.Out), Now: o.streams.Now(), Out: &text, All: o.all}
-	t.Write(root)
-	return terminal.Write(o.streams.Out, text.Bytes())
+	t := &report.TreeText{Output: report.NewOutput(o.streams, o.palette), All: o.all}
+	return t.Print(o.streams.Out, root)
 }

@@ -214,8 +214,8 @@ func (a *Application) grow(from *report.Branch, known map[string]Branch, home st
 // planOf returns the lines that `holdfast diff` prints, and its last line as the count. The number of lines is limited.
 func planOf(d files.Decision, program string) (lines []PlanLine, count string) {
 	var text bytes.Buffer
-	differences := &report.Differences{Decision: d, Width: planWidth, Out: &text}
-	differences.Write()
+	differences := &report.Differences{Decision: d, Output: report.Output{Width: planWidth}}
+	_ = differences.Print(&text) // a buffer cannot fail
 	all := strings.Split(strings.Trim(text.String(), "\n"), "\n")
 	for _, line := range all[1 : len(all)-1] { // without the name of the Application, and the count
 		if line != "" || len(lines) > 0 {

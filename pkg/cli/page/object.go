@@ -279,11 +279,7 @@ func wantedLines(f plan.Field, first string) string {
 
 // writerOf returns a writer for a page. The name is empty if it is not known.
 func writerOf(w writer.Writer) Writer {
-	name := terminal.Visible(w.Manager)
-	if w.Subresource != "" {
-		name += terminal.Visible(" (" + w.Subresource + ")")
-	}
-	return Writer{name, w.At}
+	return Writer{report.WriterName(w), w.At}
 }
 
 // detail returns the explanation of a field. It offers a command only if this user can change the state of the

@@ -1,8 +1,8 @@
 package report
 
 import (
-	"bytes"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -23,10 +23,8 @@ import (
 // Differences is a printer of the changes that the controller would make for one Application.
 type Differences struct {
 	files.Decision
-	Palette terminal.Palette
-	Width   int
-	Out     *bytes.Buffer
-	// Count is the summary of the changes. Write sets it.
+	Output
+	// Count is the summary of the changes. Print sets it.
 	Count count
 	// All is true to also show the elements that other clients added to lists with keys.
 	All bool
@@ -37,8 +35,8 @@ type Differences struct {
 // indent precedes every line below the name of a resource.
 const indent = "    "
 
-// Write writes all changes to Out, and counts them.
-func (t *Differences) Write() {
+// Print writes all changes to w, and counts them.
+func (t *Differences) Print(w io.Writer) error {
 	t.line(t.Palette.Paint(terminal.Bold, "Application "+t.Namespace+"/"+t.Name))
 	for _, change := range t.Changes {
 		did := t.verb(change)
@@ -48,7 +46,10 @@ func (t *Differences) Write() {
 		}
 		// These actions need no details, and large lists of them are easier to read without empty lines.
 		oneLine := (did == remove || did == orphan || did == release) && change.Problem == nil
-		t.space(oneLine)
+		if !oneLine || !t.oneLine {
+			t.line("")
+		}
+		t.oneLine = oneLine
 		t.header(did, change)
 		if !oneLine {
 			t.details(change)
@@ -61,11 +62,7 @@ func (t *Differences) Write() {
 	if len(lines) > 0 {
 		t.line("")
 		for _, text := range lines {
-			mark := "  i "
-			for _, line := range terminal.Wrap(terminal.Visible(text), t.Width-len(mark)) {
-				t.line(mark + line)
-				mark = "    "
-			}
+			t.wrapped("  i ", text)
 		}
 	}
 	t.confirmation()
@@ -76,6 +73,7 @@ func (t *Differences) Write() {
 		t.line(selectedText(entry))
 	}
 	t.line(t.Palette.Paint(terminal.Bold, t.Count.String()))
+	return terminal.Write(w, t.text.Bytes())
 }
 
 // confirmation writes how to confirm the deletions that wait for it.
@@ -105,13 +103,18 @@ func selectedText(entry plan.ViewSelection) string {
 
 // details writes the problem, the fields, and the object to create.
 func (t *Differences) details(change plan.Change) {
-	t.problem(change)
+	if change.Problem != nil {
+		t.wrapped(indent+"! ", change.Problem.Reason+": "+change.Problem.Message)
+	}
 	for _, field := range t.Visible(change) {
 		if shown, is := shownOf(change, field); is {
 			t.field(change, shown)
 		}
 	}
-	for line := range strings.Lines(body(change)) {
+	if change.Manifest == nil {
+		return
+	}
+	for line := range strings.Lines(terminal.ObjectYAML(manifest.RedactNested(change.Manifest))) {
 		t.marked("", "+", line)
 	}
 }
@@ -125,44 +128,14 @@ func shownOf(change plan.Change, field delta.Difference) (delta.Difference, bool
 	return claim.WithoutTracking(field)
 }
 
-// space writes an empty line between resources, except between two resources of one line each.
-func (t *Differences) space(oneLine bool) {
-	if !oneLine || !t.oneLine {
-		t.line("")
-	}
-	t.oneLine = oneLine
-}
-
-// body returns the object that a change creates as YAML, or "" for other changes.
-func body(change plan.Change) string {
-	if change.Manifest == nil {
-		return ""
-	}
-	return terminal.ObjectYAML(manifest.RedactNested(change.Manifest))
-}
-
 // header writes the action and the object.
 func (t *Differences) header(did verb, change plan.Change) {
-	name := change.ID.Name
-	if change.ID.Namespace != "" {
-		name = change.ID.Namespace + "/" + name
+	sign, known := signs[did]
+	if !known {
+		sign = verbSign{"!", terminal.Purple}
 	}
-	resource := terminal.Visible(change.ID.Kind + " " + name)
 	version := terminal.Visible(" (" + change.APIVersion + ")")
-	t.line(t.Palette.Paint(did.style(), did.symbol()+" "+string(did)) + " " + t.Palette.Paint(terminal.Bold, resource) + version)
-}
-
-// problem prints why a resource cannot be brought to its desired state.
-func (t *Differences) problem(change plan.Change) {
-	if change.Problem == nil {
-		return
-	}
-	text := terminal.Visible(change.Problem.Reason + ": " + change.Problem.Message)
-	mark := "! "
-	for _, line := range terminal.Wrap(text, t.Width-len(indent)-len(mark)) {
-		t.line(indent + mark + line)
-		mark = "  "
-	}
+	t.line(t.Palette.Paint(sign.style, sign.symbol+" "+string(did)) + " " + t.Palette.Paint(terminal.Bold, files.NameOf(change.ID, "")) + version)
 }
 
 // field prints a field that has drifted, on one line if it fits.
@@ -279,9 +252,6 @@ func (t *Differences) marked(deeper, mark, text string) {
 	t.line(indent + deeper + line)
 }
 
-// line writes a line. Out is a buffer, so it cannot fail.
-func (t *Differences) line(text string) { fmt.Fprintln(t.Out, text) }
-
 // verb is the word for the action on a resource.
 type verb string
 
@@ -330,30 +300,14 @@ func (t *Differences) verb(change plan.Change) verb {
 	}
 }
 
-// symbol returns the sign of an action, for readers who do not see colors.
-func (v verb) symbol() string {
-	switch v {
-	case create:
-		return "+"
-	case correct, orphan, hold, restore, release:
-		return "~"
-	case remove:
-		return "-"
-	default:
-		return "!"
-	}
+// verbSign is how an action is shown: its color, and a symbol for readers who do not see colors.
+type verbSign struct {
+	symbol string
+	style  terminal.Style
 }
 
-// style returns the color of an action.
-func (v verb) style() terminal.Style {
-	switch v {
-	case create:
-		return terminal.Green
-	case correct, orphan, hold, restore, release:
-		return terminal.Yellow
-	case remove:
-		return terminal.Red
-	default:
-		return terminal.Purple
-	}
+// signs has the actions that change an object.
+var signs = map[verb]verbSign{
+	create: {"+", terminal.Green}, remove: {"-", terminal.Red}, correct: {"~", terminal.Yellow}, orphan: {"~", terminal.Yellow},
+	hold: {"~", terminal.Yellow}, restore: {"~", terminal.Yellow}, release: {"~", terminal.Yellow},
 }

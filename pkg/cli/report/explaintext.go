@@ -1,9 +1,9 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -19,13 +19,10 @@ import (
 // Explanation is a printer of the explanation of one resource. Namespace and Application name the Application.
 type Explanation struct {
 	plan.Explanation
+	Output
 	Namespace, Application string
-	Palette                terminal.Palette
-	Width                  int
-	Now                    time.Time
 	// Detailed prints all details of each field.
 	Detailed bool
-	Out      *bytes.Buffer
 	// said has the reasons that were printed for earlier fields. It is created when needed.
 	said map[string]bool
 }
@@ -39,96 +36,61 @@ const (
 	writerEnd = 110
 )
 
-// Write writes the explanation to Out.
-func (t *Explanation) Write() {
+// Print writes the explanation to w.
+func (t *Explanation) Print(w io.Writer) error {
 	t.line(t.Palette.Paint(terminal.Bold, files.NameOf(t.ID, t.Namespace)) + terminal.Visible(" ("+t.Change.APIVersion+")") +
 		" of Application " + t.Namespace + "/" + t.Application)
 	t.line(SchemaText(t.Explanation))
-	t.missing()
-	t.problem()
+	t.remarks()
 	// No field has this parent, so the first field always gets a title.
 	parent := "-"
 	for _, f := range t.shown() {
 		if f.Parent != parent {
 			parent = f.Parent
-			t.line("")
-			t.line(t.Palette.Paint(terminal.Bold, terminal.Visible(titleOf(parent))))
+			t.title(terminal.Visible(cmp.Or(parent, "(top level)")))
 		}
 		t.field(f)
 	}
-	t.line("")
-	t.line(t.summary())
+	t.title(t.summary())
+	return terminal.Write(w, t.text.Bytes())
 }
-
-// line writes a line without trailing spaces.
-func (t *Explanation) line(text string) { fmt.Fprintln(t.Out, strings.TrimRight(text, " ")) }
 
 // SchemaText returns a sentence about the source of the observer schema of a resource, and about the
 // HoldProfiles that change it.
 func SchemaText(e plan.Explanation) string {
-	text := schemaText(e)
+	text := "Held by its observer schema: the fields named there."
+	switch {
+	case !e.Desired:
+		text = "No longer desired: no field is held."
+	case e.Default && e.FieldsItem != "":
+		text = "Held by the default observer schema: every field of its manifest, with the exceptions in " + e.FieldsItem + "."
+	case e.Written && e.FieldsItem != "":
+		text = "Held by its observer schema, and changed by " + e.FieldsItem + ": the fields named there."
+	case e.FieldsItem != "":
+		text = "Held by " + e.FieldsItem + " of its Application: the fields named there."
+	case e.Default, len(e.Profiles) > 0:
+		text = "Held by the default observer schema: every field of its manifest."
+	}
 	if len(e.Profiles) > 0 {
 		text += "\nChanged by " + terminal.Visible(intent.ProfileNames(e.Profiles)) + "."
 	}
 	return text
 }
 
-// schemaText returns the first sentence of SchemaText.
-func schemaText(e plan.Explanation) string {
-	switch {
-	case !e.Desired:
-		return "No longer desired: no field is held."
-	case e.Default && e.FieldsItem != "":
-		return "Held by the default observer schema: every field of its manifest, with the exceptions in " + e.FieldsItem + "."
-	case e.Written && e.FieldsItem != "":
-		return "Held by its observer schema, and changed by " + e.FieldsItem + ": the fields named there."
-	case e.FieldsItem != "":
-		return "Held by " + e.FieldsItem + " of its Application: the fields named there."
-	case e.Default, len(e.Profiles) > 0:
-		return "Held by the default observer schema: every field of its manifest."
-	default:
-		return "Held by its observer schema: the fields named there."
+// remarks prints the problem of the resource, or else one remark about a missing object, instead of one for each field.
+func (t *Explanation) remarks() {
+	text := ""
+	switch drifted := slices.IndexFunc(t.Fields, func(f plan.Field) bool { return f.Drift != "" }); {
+	case t.Change.Problem != nil:
+		text = t.Change.Problem.Reason + ": " + t.Change.Problem.Error()
+	case t.Missing && drifted >= 0:
+		text = t.Fields[drifted].Why
+	case t.Missing:
+		text = "the object does not exist"
 	}
-}
-
-// missing prints one remark about a missing object, instead of one for each field. It prints nothing if there
-// is a problem to print.
-func (t *Explanation) missing() {
-	if !t.Missing || t.Change.Problem != nil {
-		return
+	for _, line := range terminal.WrapItem("! ", terminal.Visible(text), t.Width) {
+		t.line(t.Palette.Paint(terminal.Purple, line))
 	}
-	text := "the object does not exist"
-	for _, f := range t.Fields {
-		if f.Drift != "" {
-			text = f.Why
-			break
-		}
-	}
-	t.remark(text)
-}
-
-// problem prints the problem of the change, if there is one.
-func (t *Explanation) problem() {
-	if t.Change.Problem != nil {
-		t.remark(t.Change.Problem.Reason + ": " + t.Change.Problem.Error())
-	}
-}
-
-// remark prints a text about the resource.
-func (t *Explanation) remark(text string) {
-	mark := "! "
-	for _, line := range terminal.Wrap(terminal.Visible(text), t.Width-2) {
-		t.line(t.Palette.Paint(terminal.Purple, mark+line))
-		mark = "  "
-	}
-}
-
-// titleOf returns the title above the fields of one parent.
-func titleOf(parent string) string {
-	if parent == "" {
-		return "(top level)"
-	}
-	return parent
 }
 
 // shown returns the fields to print, grouped by parent in the order of the first field of each. Unless t.Detailed
@@ -163,8 +125,8 @@ func isSharedMark(f plan.Field) bool {
 func (t *Explanation) field(f plan.Field) {
 	name := terminal.Visible(strings.TrimPrefix(strings.TrimPrefix(f.Path, f.Parent), "."))
 	head := fmt.Sprintf("  %s %-*s ", signOf(f), fieldColumn-stateColumn-1, f.State)
-	text, whole := t.value(f)
-	writer := t.Writer(f.Writer)
+	text, whole := inlineField(f)
+	writer := WriterText(f.Writer, t.Now)
 	room := t.Width - fieldColumn
 	switch {
 	case whole && terminal.Length(name+": "+text)+2+terminal.Length(writer) <= room && writer != "":
@@ -225,7 +187,7 @@ func (t *Explanation) paintState(f plan.Field, text string) string {
 
 // more prints the reason, unless the sign and the state already express it.
 func (t *Explanation) more(f plan.Field) {
-	why := t.reasonOf(f)
+	why := FieldReason(f, t.Now)
 	if t.Missing {
 		return
 	}
@@ -241,9 +203,6 @@ func (t *Explanation) more(f plan.Field) {
 	}
 	t.below(terminal.Dim, f.OnRelease)
 }
-
-// reasonOf returns the FieldReason at the time of the explanation.
-func (t *Explanation) reasonOf(f plan.Field) string { return FieldReason(f, t.Now) }
 
 // FieldReason returns why a field is, or is not, corrected, and how often it was corrected.
 func FieldReason(f plan.Field, now time.Time) string {
@@ -268,19 +227,20 @@ func (t *Explanation) below(s terminal.Style, text string) {
 	}
 }
 
-// Writer returns the last writer of a field, and how long ago it wrote.
-func (t *Explanation) Writer(w writer.Writer) string {
-	if w.Manager == "" {
-		return ""
+// WriterText returns the last writer of a field, and how long ago it wrote; "" if the writer is unknown.
+func WriterText(w writer.Writer, now time.Time) string {
+	if w.Manager == "" || w.At.IsZero() {
+		return WriterName(w)
 	}
-	text := terminal.Visible(w.Manager)
-	if w.Subresource != "" {
-		text += terminal.Visible(" (" + w.Subresource + ")")
+	return WriterName(w) + ", " + terminal.Ago(now, w.At)
+}
+
+// WriterName returns the field manager of a writer, and the subresource that it wrote to.
+func WriterName(w writer.Writer) string {
+	if w.Manager == "" || w.Subresource == "" {
+		return terminal.Visible(w.Manager)
 	}
-	if !w.At.IsZero() {
-		text += ", " + terminal.Ago(t.Now, w.At)
-	}
-	return text
+	return terminal.Visible(w.Manager + " (" + w.Subresource + ")")
 }
 
 // summary returns the number of fields in each state.
@@ -298,5 +258,5 @@ func (t *Explanation) summary() string {
 	if drifted > 0 {
 		text += fmt.Sprintf("; %d drifted", drifted)
 	}
-	return t.Palette.Paint(terminal.Bold, text)
+	return text
 }

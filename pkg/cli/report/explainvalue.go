@@ -9,10 +9,10 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// value returns the live value, the desired value and the rule of a field on one line. It returns false if
+// inlineField returns the live value, the desired value and the rule of a field on one line. It returns false if
 // they need several lines.
-func (t *Explanation) value(f plan.Field) (string, bool) {
-	text, short := t.liveValue(f)
+func inlineField(f plan.Field) (string, bool) {
+	text, short := inlineValues(f)
 	if rule := allowed(f.Rule); rule != "" {
 		text += ", " + rule
 	}
@@ -27,9 +27,9 @@ func allowed(rule *observer.Rule) string {
 	return terminal.Visible("allowed " + rule.String())
 }
 
-// liveValue returns the live value, and the manifest's or the desired value if the user needs to compare them. An
+// inlineValues returns the live value, and the manifest's or the desired value if the user needs to compare them. An
 // arrow means that the controller writes the desired value. It returns false if a value needs several lines.
-func (t *Explanation) liveValue(f plan.Field) (string, bool) {
+func inlineValues(f plan.Field) (string, bool) {
 	live, short := terminal.Inline(f.Live)
 	live = terminal.Visible(live)
 	if f.Manifest.Set {

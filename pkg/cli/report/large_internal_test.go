@@ -80,7 +80,7 @@ func TestAStatusOfVeryMany(t *testing.T) {
 				assert.LessOrEqual(t, terminal.Length(strings.TrimRight(line, "\n")), 80)
 			}
 			var out bytes.Buffer
-			(&StatusText{StatusView: v, Palette: palette(t, "never"), Width: 80, Now: now, Out: &out, All: true}).Write()
+			require.NoError(t, (&StatusText{StatusView: v, Output: Output{Palette: palette(t, "never"), Width: 80, Now: now}, All: true}).Print(&out))
 			assert.Equal(t, row.n, strings.Count(out.String(), "  60m  "), "with --all")
 			assert.NotContains(t, out.String(), "--all")
 		})
@@ -94,7 +94,7 @@ func TestATreeOfVeryMany(t *testing.T) {
 	}
 	text := func(all bool) string {
 		var out bytes.Buffer
-		(&TreeText{Palette: palette(t, "never"), Width: 80, Now: now, Out: &out, All: all}).Write(root)
+		require.NoError(t, (&TreeText{Output: Output{Palette: palette(t, "never"), Width: 80, Now: now}, All: all}).Print(&out, root))
 		return out.String()
 	}
 	assert.Equal(t, "Application shop/web  Ready  -\n300 resources, all in sync: --all lists them\n", text(false))

@@ -43,12 +43,12 @@ func explanation(t *testing.T, columns int, color string, change func(*Explanati
 		Explanation: plan.Explanation{
 			ID: manifest.ID{Kind: "ConfigMap", Namespace: "shop", Name: "web"}, Change: plan.Change{APIVersion: "v1"}, Fields: fields, Desired: true,
 		},
-		Namespace: "shop", Application: "web", Palette: palette(t, color), Width: columns, Now: now, Out: &out,
+		Namespace: "shop", Application: "web", Output: Output{Palette: palette(t, color), Width: columns, Now: now},
 	}
 	if change != nil {
 		change(e)
 	}
-	e.Write()
+	require.NoError(t, e.Print(&out))
 	return out.String()
 }
 
@@ -215,7 +215,7 @@ func TestTreesAreAlignedAndMessagesStandBelow(t *testing.T) {
 		}},
 	}}
 	var out bytes.Buffer
-	(&TreeText{Palette: palette(t, "never"), Width: 60, Now: now, Out: &out}).Write(tree)
+	require.NoError(t, (&TreeText{Output: Output{Palette: palette(t, "never"), Width: 60, Now: now}}).Print(&out, tree))
 	assert.Equal(t, `Application shop/web    Not ready: Unhealthy  60m
 ├─ Service web          Current               60s
 └─ Deployment web       Failed                60s

@@ -26,8 +26,7 @@ func statusText(t *testing.T, columns int, v StatusView) string {
 	t.Helper()
 	v.Application = plan.ViewOwner{Namespace: "shop", Name: "web"}
 	var out bytes.Buffer
-	s := &StatusText{StatusView: v, Palette: palette(t, "never"), Width: columns, Now: now, Out: &out}
-	s.Write()
+	require.NoError(t, (&StatusText{StatusView: v, Output: Output{Palette: palette(t, "never"), Width: columns, Now: now}}).Print(&out))
 	return out.String()
 }
 
@@ -84,7 +83,7 @@ func TestFaultsAreReportedOnce(t *testing.T) {
 	assert.Contains(t, text, "\n  ! Forbidden: "+message+"\n")
 	assert.NotContains(t, text, "Last events")
 	var all bytes.Buffer
-	(&StatusText{StatusView: v, Palette: palette(t, "never"), Width: 80, Now: now, Out: &all, All: true}).Write()
+	require.NoError(t, (&StatusText{StatusView: v, Output: Output{Palette: palette(t, "never"), Width: 80, Now: now}, All: true}).Print(&all))
 	assert.Contains(t, all.String(), "\n  !    1s ago  Forbidden (3 times): see above\n    6m40s ago  Created: created it\n    6m40s ago  Seen\n", "times are in one column")
 
 	v.Resources[0].Message, v.Events = "something else", nil

@@ -1,9 +1,9 @@
 package report
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -19,10 +19,7 @@ import (
 // StatusText is a printer of a status for users.
 type StatusText struct {
 	StatusView
-	Palette terminal.Palette
-	Width   int
-	Now     time.Time
-	Out     *bytes.Buffer
+	Output
 	// All also lists resources and fields that need nothing, and the events.
 	All bool
 }
@@ -51,9 +48,9 @@ var inSync = []fieldList{
 	{"Held", func(f plan.Field) bool { return f.State == plan.FieldHeld && f.Drift == "" }},
 }
 
-// Write writes the status to Out: first the fields that need attention. Without All, it leaves out the fields that
+// Print writes the status to w: first the fields that need attention. Without All, it leaves out the fields that
 // need nothing, and the events.
-func (t *StatusText) Write() {
+func (t *StatusText) Print(w io.Writer) error {
 	t.headline()
 	t.fieldLists(attention)
 	t.texts("Free", t.NotHeld)
@@ -67,6 +64,7 @@ func (t *StatusText) Write() {
 		t.fieldLists(inSync)
 		t.events()
 	}
+	return terminal.Write(w, t.text.Bytes())
 }
 
 // fieldLists prints those lists that are not empty.
@@ -74,15 +72,6 @@ func (t *StatusText) fieldLists(lists []fieldList) {
 	for _, list := range lists {
 		t.fields(list.title, list.fits)
 	}
-}
-
-// line writes a line without trailing spaces.
-func (t *StatusText) line(text string) { fmt.Fprintln(t.Out, strings.TrimRight(text, " ")) }
-
-// title writes an empty line and a title.
-func (t *StatusText) title(text string) {
-	t.line("")
-	t.line(t.Palette.Paint(terminal.Bold, text))
 }
 
 // texts prints a list of texts, up to a limit.
@@ -97,14 +86,6 @@ func (t *StatusText) texts(title string, texts []string) {
 			return
 		}
 		t.wrapped("  - ", text)
-	}
-}
-
-// wrapped writes a text with a mark before it.
-func (t *StatusText) wrapped(mark, text string) {
-	for _, line := range terminal.Wrap(terminal.Visible(text), t.Width-terminal.Length(mark)) {
-		t.line(mark + line)
-		mark = strings.Repeat(" ", terminal.Length(mark))
 	}
 }
 
@@ -353,8 +334,7 @@ func (t *StatusText) fields(title string, fits func(plan.Field) bool) {
 
 // field prints a field, on one line if it fits, and the reason or the writer below it.
 func (t *StatusText) field(f plan.Field) {
-	e := Explanation{Now: t.Now, Palette: t.Palette}
-	text, whole := e.value(f)
+	text, whole := inlineField(f)
 	if !whole {
 		text = "(several lines)"
 	}
@@ -368,9 +348,9 @@ func (t *StatusText) field(f plan.Field) {
 	why := ""
 	switch {
 	case f.State == plan.FieldContested, f.State == plan.FieldClaimed:
-		why = e.reasonOf(f)
+		why = FieldReason(f, t.Now)
 	case f.Drift != "" && f.State != plan.FieldReported:
-		why = cmp.Or(writerLine(e.Writer(f.Writer)), f.Why)
+		why = cmp.Or(writerLine(WriterText(f.Writer, t.Now)), f.Why)
 	case f.State == plan.FieldAccepted && !f.Live.Set:
 		why = f.Why
 	}

@@ -1,20 +1,15 @@
 package report
 
 import (
-	"bytes"
-	"fmt"
+	"io"
 	"slices"
-	"time"
 
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
 // TreeText is a printer of a tree, with names at the left, and health and age in columns.
 type TreeText struct {
-	Palette terminal.Palette
-	Width   int
-	Now     time.Time
-	Out     *bytes.Buffer
+	Output
 	// All lists all resources, even if there are very many.
 	All bool
 }
@@ -26,14 +21,9 @@ type treeLine struct {
 	cells  []string
 }
 
-// Write writes a branch and all below it to Out.
-func (t *TreeText) Write(root *Branch) {
+// Print writes a branch and all below it to w.
+func (t *TreeText) Print(w io.Writer, root *Branch) error {
 	root, rest := t.shown(root)
-	defer func() {
-		for _, line := range terminal.Wrap(rest, t.Width) {
-			fmt.Fprintln(t.Out, line)
-		}
-	}()
 	lines := t.lines(root, "", "")
 	rows := make([][]string, len(lines))
 	for i, l := range lines {
@@ -41,16 +31,13 @@ func (t *TreeText) Write(root *Branch) {
 	}
 	for i, text := range terminal.Aligned(rows) {
 		b := lines[i].branch
-		fmt.Fprintln(t.Out, t.Palette.Paint(branchStyle(b), text))
-		if b.Message == "" {
-			continue
-		}
-		mark := "! "
-		for _, line := range terminal.Wrap(terminal.Visible(b.Message), t.Width-terminal.Length(lines[i].stem)-2) {
-			fmt.Fprintln(t.Out, lines[i].stem+t.Palette.Paint(terminal.Dim, mark+line))
-			mark = "  "
+		t.line(t.Palette.Paint(branchStyle(b), text))
+		for _, line := range terminal.WrapItem("! ", terminal.Visible(b.Message), t.Width-terminal.Length(lines[i].stem)) {
+			t.line(lines[i].stem + t.Palette.Paint(terminal.Dim, line))
 		}
 	}
+	t.wrapped("", rest)
+	return terminal.Write(w, t.text.Bytes())
 }
 
 // shown returns the tree to print, and a text about the rest. If there are very many resources, it keeps only
