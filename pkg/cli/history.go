@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -22,7 +21,6 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
-	"holdfast.dev/holdfast/pkg/cluster"
 )
 
 const historyLong = `Show changes of held fields and objects: who changed a value, from and to which value,
@@ -147,11 +145,7 @@ func (o *historyOptions) run(ctx context.Context) error {
 // entries returns the history entries of one Application that match the filter. With a cluster, it includes
 // those in ApplicationSlices, if they can be read. c is nil to leave these out.
 func (o *historyOptions) entries(ctx context.Context, c *connection.Cluster, u *unstructured.Unstructured) ([]report.EntryView, error) {
-	raw, err := json.Marshal(u.Object)
-	if err != nil {
-		return nil, err
-	}
-	app, err := cluster.DecodeApplication(raw)
+	app, err := connection.DecodeApplication(u)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,6 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/files"
-	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/slice"
 )
 
@@ -53,11 +52,7 @@ func (c *Client) JoinObject(ctx context.Context, u *unstructured.Unstructured) e
 func (c *submitter) putSlices(ctx context.Context, parts []v1alpha1.ApplicationSlice, stored *unstructured.Unstructured) error {
 	var named []string
 	if stored != nil && len(parts) > 0 {
-		raw, err := stored.MarshalJSON()
-		if err != nil {
-			return err
-		}
-		app, err := cluster.DecodeApplication(raw)
+		app, err := DecodeApplication(stored)
 		if err != nil {
 			return err
 		}

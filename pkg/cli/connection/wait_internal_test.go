@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
@@ -34,11 +33,11 @@ func TestWaitingEnds(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var out bytes.Buffer
-			w := &readyWait{shown: NewProgress(terminal.Streams{Err: &out, Getenv: func(string) string { return "" }}), namespace: "shop", name: "web"}
+			_, visit := untilReady(NewProgress(terminal.Streams{Err: &out, Getenv: func(string) string { return "" }}), "shop", "web")
 			app := states("InProgress")
 			app.Generation, app.Status.ObservedGeneration, app.Status.Conditions = 2, row.observed, row.conditions
 			app.Spec.Suspend = slices.ContainsFunc(row.conditions, func(c metav1.Condition) bool { return c.Reason == "Suspended" })
-			done, err := w.visit(app)
+			done, err := visit(app)
 			assert.Equal(t, row.done, done)
 			assert.Equal(t, row.shown, out.String())
 			if row.err == "" {
@@ -51,8 +50,8 @@ func TestWaitingEnds(t *testing.T) {
 			require.EqualError(t, err, row.err)
 		})
 	}
-	w := &readyWait{namespace: "shop", name: "web", last: ReadyIn(&v1alpha1.Application{})}
-	_, err := w.visit(nil)
+	late, visit := untilReady(nil, "shop", "web")
+	_, err := visit(nil)
 	require.EqualError(t, err, "shop/web was deleted during the wait")
-	require.EqualError(t, w.late(), "shop/web is not ready: Waiting: the controller has not reconciled it yet. For details, run: holdfast status web -n shop")
+	require.EqualError(t, late(), "shop/web is not ready: Waiting: the controller has not reconciled it yet. For details, run: holdfast status web -n shop")
 }

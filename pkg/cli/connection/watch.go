@@ -28,7 +28,18 @@ func (c *Client) Watch(ctx context.Context, namespace string, options metav1.Lis
 		return visit(u, gone)
 	}
 	err := WaitFlags{}.Until(ctx, nil, func(ctx context.Context) (bool, error) {
-		return false, c.watchOnce(ctx, namespace, options, once)
+		done, err := c.listAndWatch(ctx, namespace, options, "Applications", func(items []unstructured.Unstructured, gone bool) (bool, error) {
+			for i := range items {
+				if err := once(&items[i], gone); err != nil {
+					return false, err
+				}
+			}
+			return false, nil
+		})
+		if apierrors.IsNotFound(err) {
+			return false, ErrNotInstalled
+		}
+		return done, err
 	})
 	if ctx.Err() != nil {
 		err = nil // the user ends a watch with an interrupt
@@ -36,40 +47,41 @@ func (c *Client) Watch(ctx context.Context, namespace string, options metav1.Lis
 	return err
 }
 
-// watchOnce lists and watches until the stream ends. It returns nil if the watch must begin again.
-func (c *Client) watchOnce(ctx context.Context, namespace string, options metav1.ListOptions, visit func(u *unstructured.Unstructured, gone bool) error) error {
+// listAndWatch calls visit with the listed Applications, and then with the Application of each event, until visit is
+// done or returns an error. gone is true for a deleted Application. If the stream ends, listAndWatch returns false and
+// no error: the caller must call it again. what names the Applications in errors.
+func (c *Client) listAndWatch(
+	ctx context.Context, namespace string, options metav1.ListOptions, what string, visit func(items []unstructured.Unstructured, gone bool) (bool, error),
+) (done bool, err error) {
 	client := c.Own.Resource(Applications).Namespace(namespace)
 	list, err := client.List(ctx, options)
-	if apierrors.IsNotFound(err) {
-		return ErrNotInstalled
-	}
 	if err != nil {
-		return c.Explained(err, "list", "Applications")
+		return false, c.Explained(err, "list", what)
 	}
-	for i := range list.Items {
-		if err := visit(&list.Items[i], false); err != nil {
-			return err
-		}
+	if done, err = visit(list.Items, false); done || err != nil {
+		return done, err
 	}
+	// The watch continues where the list ends, so no change is missed.
 	options.ResourceVersion = list.GetResourceVersion()
 	stream, err := client.Watch(ctx, options)
 	if err != nil {
-		return c.Explained(err, "watch", "Applications")
+		return false, c.Explained(err, "watch", what)
 	}
 	defer stream.Stop()
 	for event := range stream.ResultChan() {
 		u, ok := event.Object.(*unstructured.Unstructured)
 		switch {
 		case event.Type == watch.Error:
+			// An expired watch is no error, because the next call lists again.
 			if err := apierrors.FromObject(event.Object); !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
-				return fmt.Errorf("watching: %w", err)
+				return false, fmt.Errorf("watching: %w", err)
 			}
-			return nil
+			return false, nil
 		case ok && event.Type != watch.Bookmark:
-			if err := visit(u, event.Type == watch.Deleted); err != nil {
-				return err
+			if done, err := visit([]unstructured.Unstructured{*u}, event.Type == watch.Deleted); done || err != nil {
+				return done, err
 			}
 		}
 	}
-	return nil
+	return false, nil
 }
