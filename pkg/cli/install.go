@@ -239,7 +239,7 @@ func (o *installOptions) apply(ctx context.Context, c *connection.Cluster, objec
 	if err != nil {
 		return c.Explained(err, "find", name)
 	}
-	applied, err := connection.ApplyOne(ctx, client, object.GetName(), object.Object, o.write.isDry(), true)
+	applied, err := connection.ApplyOne(ctx, client, object.GetName(), object.Object, o.write.dryRun, true)
 	switch {
 	case apierrors.IsNotFound(err) && o.write.isDry():
 		fmt.Fprintf(o.streams.Err, "note: %s was not validated: its namespace does not exist yet\n", name)

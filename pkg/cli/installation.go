@@ -203,7 +203,7 @@ func conflict(ctx context.Context, c *connection.Cluster, client dynamic.Resourc
 	case object.GetKind() == "CustomResourceDefinition" && !sameSchemas(object, live):
 		return "the " + name + " has another version than this program", nil
 	}
-	_, err = connection.ApplyOne(ctx, client, object.GetName(), object.Object, true, false)
+	_, err = connection.ApplyOne(ctx, client, object.GetName(), object.Object, connection.DryRunServer, false)
 	if apierrors.IsConflict(err) {
 		return "other clients have changed the " + name + ": " + strings.Join(conflicts(err), ", "), nil
 	}

@@ -279,7 +279,7 @@ func (o *submitOptions) makeNamespace(ctx context.Context, c *connection.Cluster
 	if !o.createNamespace {
 		return false, nil
 	}
-	created, err = c.CreateNamespace(ctx, namespace, o.dryRun == connection.DryRunServer)
+	created, err = c.CreateNamespace(ctx, namespace, o.dryRun)
 	if created {
 		out := o.streams.Out
 		if o.printer != nil {
@@ -298,7 +298,7 @@ func (o *submitOptions) send(ctx context.Context, c *connection.Cluster, s *file
 	result := connection.ApplyResult{Stored: s.Object(), Done: "created"}
 	if created && o.dryRun == connection.DryRunServer {
 		warn(o.streams.Err, []string{"the namespace does not exist yet, so the API server cannot validate the Application: it was only checked locally"})
-	} else if result, err = c.Apply(ctx, s, o.dryRun == connection.DryRunServer, o.force); err != nil {
+	} else if result, err = c.Apply(ctx, s, o.dryRun, o.force); err != nil {
 		return err
 	}
 	if result.Stored.GetDeletionTimestamp() != nil {

@@ -29,9 +29,9 @@ type ApplyResult struct {
 	Done   string // created, configured or unchanged
 }
 
-// Apply sends a submission with its slices and its archive. With dryRun, the API server validates it and
+// Apply sends a submission with its slices and its archive. With DryRunServer, the API server validates it and
 // stores nothing. force overwrites fields that other clients have set. The error is explained.
-func (c *Client) Apply(ctx context.Context, s *files.Submission, dryRun, force bool) (ApplyResult, error) {
+func (c *Client) Apply(ctx context.Context, s *files.Submission, dryRun DryRun, force bool) (ApplyResult, error) {
 	return (&submitter{c, c.Own.Resource(Applications).Namespace(s.Namespace), s, dryRun, force}).submit(ctx)
 }
 
@@ -40,9 +40,10 @@ type submitter struct {
 	*Client
 
 	// applications is the client for the namespace of the submission.
-	applications  dynamic.ResourceInterface
-	submission    *files.Submission
-	dryRun, force bool
+	applications dynamic.ResourceInterface
+	submission   *files.Submission
+	dryRun       DryRun // Send or DryRunServer
+	force        bool
 }
 
 // submit sends the parts in an order in which the controller never finds an incomplete Application: the
@@ -60,14 +61,14 @@ func (c *submitter) submit(ctx context.Context) (ApplyResult, error) {
 		return ApplyResult{}, err
 	}
 	content, parts, err := s.Cut()
-	if err == nil && !c.dryRun {
+	if err == nil && c.dryRun == Send {
 		err = c.putSlices(ctx, parts, before)
 	}
 	if err != nil {
 		return ApplyResult{}, err
 	}
 	result, err := c.store(ctx, content, before, created)
-	if err != nil || c.dryRun || s.Archive == nil {
+	if err != nil || c.dryRun != Send || s.Archive == nil {
 		return result, err
 	}
 	if err := c.applyArchive(ctx, result.Stored); err != nil {
@@ -80,7 +81,7 @@ func (c *submitter) submit(ctx context.Context) (ApplyResult, error) {
 // dry run is always an apply, because the API server can answer it for both.
 func (c *submitter) store(ctx context.Context, content map[string]any, before *unstructured.Unstructured, create bool) (result ApplyResult, err error) {
 	result.Done = "created"
-	if create && !c.dryRun {
+	if create && c.dryRun == Send {
 		result.Stored, err = c.create(ctx, content)
 		// Another client can have created the Application since the read. It is then applied like any
 		// other.
@@ -92,7 +93,7 @@ func (c *submitter) store(ctx context.Context, content map[string]any, before *u
 		}
 		create = false
 	}
-	if !create && !c.dryRun {
+	if !create && c.dryRun == Send {
 		// After a create, no applied fields exist, so an apply would conflict with the create and remove
 		// nothing.
 		if before, err = takeOver(ctx, c.applications, before); err != nil {
@@ -101,8 +102,8 @@ func (c *submitter) store(ctx context.Context, content map[string]any, before *u
 	}
 	result.Stored, err = ApplyOne(ctx, c.applications, c.submission.Name, content, c.dryRun, c.force)
 	// A dry run cannot convert the created fields first. Without them, the apply would have no conflict.
-	if c.dryRun && onlyOurs(err) {
-		result.Stored, err = ApplyOne(ctx, c.applications, c.submission.Name, content, true, true)
+	if c.dryRun != Send && onlyOurs(err) {
+		result.Stored, err = ApplyOne(ctx, c.applications, c.submission.Name, content, c.dryRun, true)
 	}
 	if err != nil {
 		return result, c.notApplied(ctx, err, "patch")
@@ -132,16 +133,13 @@ func isSame(before, after *unstructured.Unstructured) bool {
 
 // ApplyOne sends one object by server-side apply, and returns the stored object. content is any value
 // whose JSON is the object. It does not wrap the error of the API server, so that callers can inspect it.
-func ApplyOne(ctx context.Context, client dynamic.ResourceInterface, name string, content any, dryRun, force bool) (*unstructured.Unstructured, error) {
+func ApplyOne(ctx context.Context, client dynamic.ResourceInterface, name string, content any, dryRun DryRun, force bool) (*unstructured.Unstructured, error) {
 	body, err := json.Marshal(content)
 	if err != nil {
 		return nil, fmt.Errorf("writing %s: %w", name, err)
 	}
-	options := metav1.PatchOptions{FieldManager: fieldManager, Force: &force, FieldValidation: metav1.FieldValidationStrict}
-	if dryRun {
-		options.DryRun = []string{metav1.DryRunAll}
-	}
-	return client.Patch(ctx, name, types.ApplyPatchType, body, options)
+	return client.Patch(ctx, name, types.ApplyPatchType, body,
+		metav1.PatchOptions{FieldManager: fieldManager, Force: &force, FieldValidation: metav1.FieldValidationStrict, DryRun: dryRun.Options()})
 }
 
 // Wrote reports whether the command line has applied an object. It returns false for nil.

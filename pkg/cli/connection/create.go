@@ -1,6 +1,7 @@
 package connection
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -38,10 +39,7 @@ var serviceAccounts = schema.GroupVersionResource{Version: "v1", Resource: "serv
 // an Application that is being deleted.
 func (c *submitter) create(ctx context.Context, content map[string]any) (*unstructured.Unstructured, error) {
 	s := c.submission
-	account := s.App.Spec.ServiceAccountName
-	if account == "" {
-		account = ApplierName
-	}
+	account := cmp.Or(s.App.Spec.ServiceAccountName, ApplierName)
 	// An error, such as a missing right, is treated like a missing ServiceAccount: the controller then
 	// writes the record.
 	if _, err := c.Own.Resource(serviceAccounts).Namespace(s.Namespace).Get(ctx, account, metav1.GetOptions{}); err == nil {

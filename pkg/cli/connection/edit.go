@@ -65,7 +65,7 @@ func (c *Cluster) Edit(ctx context.Context, name string, edit ListEdit) (*unstru
 		if len(edit.After) == 0 {
 			delete(applied["spec"].(map[string]any), key)
 		}
-		changed, err := ApplyOne(ctx, client, name, applied, false, true)
+		changed, err := ApplyOne(ctx, client, name, applied, Send, true)
 		if !apierrors.IsConflict(err) || attempt == mostEdits {
 			return changed, c.Explained(err, "patch", "Application "+c.Namespace+"/"+name)
 		}

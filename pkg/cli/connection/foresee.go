@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/files"
@@ -48,26 +47,10 @@ type DryRunResults struct {
 	Refused error
 }
 
-// dryRunner sends dry runs with the rights of the user. The API server stores nothing. It is safe for
-// concurrent use.
-type dryRunner struct {
-	own   dynamic.Interface
-	kinds *Mapper
-	// manager is the field manager of the controller for the Application, so that the API server sees the
-	// same writer.
-	manager string
-}
-
-// dryRunner returns a dryRunner for the Application of a decision.
-func (c *Cluster) dryRunner(d *files.Decision) dryRunner {
-	return dryRunner{c.Own, c.Kinds, v1alpha1.FieldManagerOf(d.Application.Namespace, d.Application.Name)}
-}
-
 // DryRun sends a dry run for each object that would be created or changed, with all its fields and the
 // rights of the user. It does not send dry runs for deletions. Several requests are sent at a time, and
 // the results have the order of the plan.
 func (c *Cluster) DryRun(ctx context.Context, d *files.Decision) DryRunResults {
-	dryRuns := c.dryRunner(d)
 	problems := make([]*plan.Problem, len(d.Changes))
 	asked := make([]bool, len(d.Changes))
 	var requests errgroup.Group
@@ -78,7 +61,7 @@ func (c *Cluster) DryRun(ctx context.Context, d *files.Decision) DryRunResults {
 		}
 		asked[i] = true
 		requests.Go(func() error {
-			_, problems[i] = dryRuns.send(ctx, change)
+			_, problems[i] = c.sendDryRun(ctx, d, change)
 			return nil
 		})
 	}
@@ -111,7 +94,6 @@ func (c *Cluster) DryRun(ctx context.Context, d *files.Decision) DryRunResults {
 // values that differ only in their spelling. It changes the decision, which then shows only the other
 // values. If a dry run fails, the values remain doubtful.
 func (c *Cluster) settle(ctx context.Context, d *files.Decision) {
-	dryRuns := c.dryRunner(d)
 	var requests errgroup.Group
 	requests.SetLimit(reconcile.ReadsAtOnce)
 	for _, change := range d.Changes {
@@ -122,7 +104,7 @@ func (c *Cluster) settle(ctx context.Context, d *files.Decision) {
 		// The plan may do nothing, for example in observe-only mode. The dry run needs a patch.
 		asked.Action = plan.Update
 		requests.Go(func() error {
-			if answer, problem := dryRuns.send(ctx, asked); problem == nil {
+			if answer, problem := c.sendDryRun(ctx, d, asked); problem == nil {
 				change.Settle(answer)
 			}
 			return nil
@@ -131,23 +113,25 @@ func (c *Cluster) settle(ctx context.Context, d *files.Decision) {
 	_ = requests.Wait() // no request returns an error
 }
 
-// send sends one object as a dry run, and returns the object that would be stored, or a problem. Exactly
-// one of them is nil. It creates the object, or sends the patch of the change.
-func (r dryRunner) send(ctx context.Context, change plan.Change) (map[string]any, *plan.Problem) {
-	mapping, err := r.kinds.Mapping(ctx, change.GVK())
+// sendDryRun sends one object of a decision as a dry run with the rights of the user, and returns the object that would
+// be stored, or a problem. Exactly one of them is nil. It creates the object, or sends the patch of the change. It is
+// safe for concurrent use.
+func (c *Cluster) sendDryRun(ctx context.Context, d *files.Decision, change plan.Change) (map[string]any, *plan.Problem) {
+	mapping, err := c.Kinds.Mapping(ctx, change.GVK())
 	if err != nil {
 		return nil, &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: err.Error()}
 	}
 	answer := &unstructured.Unstructured{}
-	verb, client := "create", r.own.Resource(mapping.Resource).Namespace(change.ID.Namespace)
-	dryRun := []string{metav1.DryRunAll}
+	verb, client := "create", c.Own.Resource(mapping.Resource).Namespace(change.ID.Namespace)
+	// The field manager is the controller's, so that the API server sees the same writer.
+	dryRun, manager := DryRunServer.Options(), v1alpha1.FieldManagerOf(d.Application.Namespace, d.Application.Name)
 	if change.Action == plan.Create {
 		answer, err = client.Create(ctx, &unstructured.Unstructured{Object: change.Manifest},
-			metav1.CreateOptions{DryRun: dryRun, FieldManager: r.manager, FieldValidation: metav1.FieldValidationStrict})
+			metav1.CreateOptions{DryRun: dryRun, FieldManager: manager, FieldValidation: metav1.FieldValidationStrict})
 	} else if patch, encodeErr := json.Marshal(change.Patch); encodeErr == nil {
 		verb = "patch"
 		answer, err = client.Patch(ctx, change.ID.Name, types.JSONPatchType, patch,
-			metav1.PatchOptions{DryRun: dryRun, FieldManager: r.manager, FieldValidation: metav1.FieldValidationStrict})
+			metav1.PatchOptions{DryRun: dryRun, FieldManager: manager, FieldValidation: metav1.FieldValidationStrict})
 	}
 	switch {
 	case err == nil:

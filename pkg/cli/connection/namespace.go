@@ -18,16 +18,13 @@ func Namespace(name string) *unstructured.Unstructured {
 
 // CreateNamespace creates a namespace if it does not exist, and reports whether it has created it. A user who
 // may not read the namespace may still create it.
-func (c *Client) CreateNamespace(ctx context.Context, name string, dryRun bool) (created bool, err error) {
-	client, options := c.Own.Resource(namespaces), metav1.CreateOptions{FieldManager: fieldManager}
-	if dryRun {
-		options.DryRun = []string{metav1.DryRunAll}
-	}
+func (c *Client) CreateNamespace(ctx context.Context, name string, dryRun DryRun) (created bool, err error) {
+	client := c.Own.Resource(namespaces)
 	_, err = client.Get(ctx, name, metav1.GetOptions{})
 	if err == nil || !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
 		return false, c.Explained(err, "get", "Namespace "+name)
 	}
-	_, err = client.Create(ctx, Namespace(name), options)
+	_, err = client.Create(ctx, Namespace(name), metav1.CreateOptions{FieldManager: fieldManager, DryRun: dryRun.Options()})
 	if apierrors.IsAlreadyExists(err) {
 		return false, nil
 	}
