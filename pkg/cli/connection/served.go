@@ -7,27 +7,24 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // AwaitServed waits until the API server serves Applications, so that the next command can use them. It
 // returns an error after servedTimeout. A user who may not list Applications does not wait, but gets an
 // error.
 func (c *Client) AwaitServed(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, servedTimeout)
-	defer cancel()
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
-	for {
+	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, servedTimeout, true, func(ctx context.Context) (bool, error) {
 		_, err := c.Own.Resource(Applications).Namespace("default").List(ctx, metav1.ListOptions{Limit: 1})
-		if !apierrors.IsNotFound(err) {
-			return c.Explained(err, "list", "Applications")
+		if apierrors.IsNotFound(err) {
+			return false, nil
 		}
-		select {
-		case <-ctx.Done():
-			return errors.New("the API server does not serve Applications yet. For details, run: kubectl describe crd applications.holdfast.dev")
-		case <-tick.C:
-		}
+		return true, c.Explained(err, "list", "Applications")
+	})
+	if wait.Interrupted(err) {
+		return errors.New("the API server does not serve Applications yet. For details, run: kubectl describe crd applications.holdfast.dev")
 	}
+	return err
 }
 
 // servedTimeout is how long an API server may take to serve a new kind.
