@@ -142,12 +142,7 @@ func (f Flags) Contexts(context.Context, []string, string) []string {
 	if err != nil || clientcmd.IsConfigurationInvalid(err) {
 		return nil
 	}
-	var names []string
-	for name := range config.Contexts {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(config.Contexts))
 }
 
 // Applications is the resource of Applications.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -85,7 +84,7 @@ func (c *Cluster) Live(ctx context.Context, connection Flags, what LiveFlags, do
 	}
 	seen := map[string]bool{}
 	add := func(o LiveObject) {
-		if uid := uidOf(o.Object); !seen[uid] {
+		if uid := manifest.NestedString(o.Object, "metadata", "uid"); !seen[uid] {
 			found, seen[uid] = append(found, o), true
 		}
 	}
@@ -107,13 +106,6 @@ func (c *Cluster) Live(ctx context.Context, connection Flags, what LiveFlags, do
 		add(o)
 	}
 	return found, notes, err
-}
-
-// uidOf returns the UID of a live object.
-func uidOf(object map[string]any) string {
-	metadata, _ := object["metadata"].(map[string]any)
-	uid, _ := metadata["uid"].(string)
-	return uid
 }
 
 // named returns the locations of objects by their names, and of the manifests in documents. It reads only
@@ -166,23 +158,17 @@ func (r liveReader) selected(ctx context.Context, selector string) (found []Live
 	if err != nil && len(lists) == 0 {
 		return nil, nil, r.Explained(err, "list", "the kinds")
 	}
-	for _, list := range lists {
-		gv, err := schema.ParseGroupVersion(list.GroupVersion)
-		if err != nil || gv.Group == v1alpha1.GroupVersion.Group {
+	// Holdfast patches objects.
+	for gv, resource := range Resources(lists, "list", "patch") {
+		// Events are short-lived, and no user writes them.
+		if gv.Group == v1alpha1.GroupVersion.Group || resource.Kind == "Event" {
 			continue
 		}
-		for i := range list.APIResources {
-			resource := &list.APIResources[i]
-			// Holdfast patches objects. Events are short-lived, and no user writes them.
-			if !slices.Contains(resource.Verbs, "list") || !slices.Contains(resource.Verbs, "patch") || resource.Kind == "Event" {
-				continue
-			}
-			objects, note, err := r.selectedOf(ctx, gv.WithKind(resource.Kind), selector)
-			if err != nil {
-				return nil, nil, err
-			}
-			found, notes = append(found, objects...), append(notes, note...)
+		objects, note, err := r.selectedOf(ctx, gv.WithKind(resource.Kind), selector)
+		if err != nil {
+			return nil, nil, err
 		}
+		found, notes = append(found, objects...), append(notes, note...)
 	}
 	return found, notes, nil
 }
@@ -230,10 +216,8 @@ func (r liveReader) unresolved(err error, kind string) error {
 	}
 	var names []string
 	lists, _ := r.Discovery.ServerPreferredResources()
-	for _, list := range lists {
-		for i := range list.APIResources {
-			names = append(append(names, strings.ToLower(list.APIResources[i].Kind)), list.APIResources[i].ShortNames...)
-		}
+	for _, r := range Resources(lists) {
+		names = append(append(names, strings.ToLower(r.Kind)), r.ShortNames...)
 	}
 	return fmt.Errorf("the API server serves no kind %q%s", kind, suggest.DidYouMean(strings.ToLower(kind), names))
 }

@@ -2,8 +2,6 @@ package connection
 
 import (
 	"context"
-	"slices"
-	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -105,21 +103,6 @@ func (m *Mapper) nearestVersion(gvk schema.GroupVersionKind) string {
 	return suggest.DidYouMean(gvk.GroupVersion().String(), versions)
 }
 
-// listedKinds returns the kinds whose objects can be held, each with the slash before the name, sorted.
-func (m *Mapper) listedKinds() []string {
-	lists, _ := m.client.Discovery.ServerPreferredResources() // without the groups that cannot be read
-	var kinds []string
-	for _, list := range lists {
-		for i := range list.APIResources {
-			if r := &list.APIResources[i]; slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "patch") {
-				kinds = append(kinds, strings.ToLower(r.Kind)+"/")
-			}
-		}
-	}
-	slices.Sort(kinds)
-	return slices.Compact(kinds)
-}
-
 // ClientFor returns the client for the kind of an object, in the namespace of the object if the kind is
 // namespaced. It returns the error of Mapping unchanged.
 func (m *Mapper) ClientFor(ctx context.Context, u *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
@@ -127,9 +110,5 @@ func (m *Mapper) ClientFor(ctx context.Context, u *unstructured.Unstructured) (d
 	if err != nil {
 		return nil, err
 	}
-	client := m.client.Own.Resource(mapping.Resource)
-	if mapping.Namespaced {
-		return client.Namespace(u.GetNamespace()), nil
-	}
-	return client, nil
+	return m.client.resource(mapping, u.GetNamespace()), nil
 }

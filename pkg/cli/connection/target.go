@@ -228,11 +228,7 @@ func (f Flags) CompleteMore(ctx context.Context, args []string, _ string) []stri
 // names returns the names of all Applications in the namespace, for completion; nil if they cannot be
 // listed.
 func (f Flags) names(ctx context.Context) []string {
-	c, err := f.Connect()
-	if err != nil {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, CompletionTimeout)
-	defer cancel()
-	return namesOf(ctx, c.Metadata.Resource(Applications).Namespace(c.Namespace))
+	return f.completed(ctx, func(ctx context.Context, c *Cluster) []string {
+		return namesOf(ctx, c.Metadata.Resource(Applications).Namespace(c.Namespace))
+	})
 }

@@ -152,19 +152,24 @@ func owned(ctx context.Context, c *connection.Cluster, namespace string) (object
 	var refused []string
 	var reads errgroup.Group
 	reads.SetLimit(reconcile.ReadsAtOnce)
-	for _, served := range listable(lists) {
+	for gv, r := range connection.Resources(lists, "list") {
+		// There are too many Events, and metrics have no owners.
+		if r.Kind == "Event" || gv.Group == "metrics.k8s.io" {
+			continue
+		}
 		reads.Go(func() error {
-			list, err := c.Metadata.Resource(served.resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
+			resource := gv.WithResource(r.Name)
+			list, err := c.Metadata.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				refused = append(refused, served.resource.GroupResource().String())
+				refused = append(refused, resource.GroupResource().String())
 				return nil
 			}
 			for _, item := range list.Items {
 				if len(item.OwnerReferences) > 0 {
-					item.Kind = served.kind
-					objects = append(objects, ownedObject{served.resource, item})
+					item.Kind = r.Kind
+					objects = append(objects, ownedObject{resource, item})
 				}
 			}
 			return nil
@@ -179,29 +184,4 @@ func owned(ctx context.Context, c *connection.Cluster, namespace string) (object
 		return strings.Compare(a.Kind+"/"+a.Name, b.Kind+"/"+b.Name)
 	})
 	return objects, warnings
-}
-
-// servedKind is a kind and its resource in the preferred version.
-type servedKind struct {
-	resource schema.GroupVersionResource
-	kind     string
-}
-
-// listable returns the kinds that can be listed and whose objects may have owners. It leaves out metrics, and
-// also Events, because there are too many.
-func listable(lists []*metav1.APIResourceList) []servedKind {
-	var served []servedKind
-	for _, list := range lists {
-		gv, err := schema.ParseGroupVersion(list.GroupVersion)
-		if err != nil {
-			continue
-		}
-		for i := range list.APIResources {
-			r := &list.APIResources[i]
-			if slices.Contains(r.Verbs, "list") && r.Kind != "Event" && gv.Group != "metrics.k8s.io" {
-				served = append(served, servedKind{gv.WithResource(r.Name), r.Kind})
-			}
-		}
-	}
-	return served
 }
