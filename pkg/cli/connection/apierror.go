@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -98,9 +97,3 @@ func (c *Client) NoSuchApplication(ctx context.Context, namespace, name string, 
 
 // ErrNotInstalled is the error if the API server does not serve Applications.
 var ErrNotInstalled = errors.New("the API server does not serve Applications: is Holdfast installed? See `holdfast install --help`")
-
-// sortedErrors sorts errors by their texts in place, because concurrent requests add them in any order.
-func sortedErrors(errs []error) []error {
-	slices.SortFunc(errs, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	return errs
-}

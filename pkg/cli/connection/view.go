@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,13 +18,13 @@ import (
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
-	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // view is a reader of the cluster with the rights of the user, for one reconcile of an Application. It
 // implements reconcile.Reader with list and get requests, because a command does not watch. Only Get and
 // Problem are safe for concurrent use.
 type view struct {
+	files.Unwatched
 	*Client
 	kinds *Mapper
 	app   *v1alpha1.Application
@@ -75,17 +76,6 @@ func (v *view) AnyVersion(ctx context.Context, gk schema.GroupKind) (cluster.Map
 	return v.kinds.AnyVersion(ctx, gk)
 }
 
-// Ended returns nil, because a command does not watch.
-func (*view) Ended(schema.GroupKind, cluster.Mapping) map[manifest.ID]map[string]any { return nil }
-
-// Written returns nil, because the objects contain their managedFields.
-func (*view) Written(schema.GroupKind, cluster.Mapping) map[manifest.ID]writer.Activity {
-	return nil
-}
-
-// Silent returns nil, because nothing is watched.
-func (*view) Silent(cluster.Mapping) error { return nil }
-
 // Need records the namespaces in which the Application may have objects. It watches nothing.
 func (v *view) Need(_ map[schema.GroupVersionResource]bool, namespaces []string, _ cluster.Named, _ cluster.Ranges) {
 	v.namespaces = namespaces
@@ -96,10 +86,7 @@ const selectedAtOnce = 500
 
 // Range implements reconcile.Reader with list requests, in pages of selectedAtOnce objects.
 func (v *view) Range(ctx context.Context, gk schema.GroupKind, mapping cluster.Mapping, r cluster.ObjectRange) (map[manifest.ID]map[string]any, error) {
-	client := dynamic.ResourceInterface(v.Own.Resource(mapping.Resource))
-	if r.Namespace != "" {
-		client = v.Own.Resource(mapping.Resource).Namespace(r.Namespace)
-	}
+	client := v.Own.Resource(mapping.Resource).Namespace(r.Namespace)
 	options := metav1.ListOptions{LabelSelector: r.Labels, Limit: selectedAtOnce}
 	found := map[manifest.ID]map[string]any{}
 	for {
@@ -167,21 +154,26 @@ func (v *view) Problem(err error, at cluster.Location, verb string) *plan.Proble
 // objects could not be read; nil if all could be read. Call it after the reconcile.
 func (v *view) Unreadable() (unlisted []string, err error) {
 	slices.Sort(v.unlisted)
-	return slices.Compact(v.unlisted), errors.Join(sortedErrors(v.unreadable)...)
+	// Concurrent requests add the errors in any order.
+	slices.SortFunc(v.unreadable, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return slices.Compact(v.unlisted), errors.Join(v.unreadable...)
 }
 
 // Get reads one object with the user's own rights, managedFields included.
 func (c *Client) Get(ctx context.Context, at cluster.Location) (map[string]any, error) {
-	client := c.Own.Resource(at.Mapping.Resource)
-	resource := dynamic.ResourceInterface(client)
-	if at.Mapping.Namespaced {
-		resource = client.Namespace(at.ID.Namespace)
-	}
-	object, err := resource.Get(ctx, at.ID.Name, metav1.GetOptions{})
+	object, err := c.resource(at.Mapping, at.ID.Namespace).Get(ctx, at.ID.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
 	return object.Object, nil
+}
+
+// resource returns the client for a resource, in a namespace if the resource is namespaced.
+func (c *Client) resource(mapping cluster.Mapping, namespace string) dynamic.ResourceInterface {
+	if !mapping.Namespaced {
+		namespace = ""
+	}
+	return c.Own.Resource(mapping.Resource).Namespace(namespace)
 }
 
 // notSubmitted is the UID of an Application that has none yet. No existing object belongs to it.

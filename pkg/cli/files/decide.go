@@ -73,7 +73,7 @@ func (app Subject) decide(ctx context.Context, documents []manifest.Document, pr
 	if err != nil {
 		return Decision{}, err
 	}
-	d, err := app.DecideIn(ctx, fileView{kinds, live, ProfilesOf(profiles, live)}, translation, now, kindsIn(live)...)
+	d, err := app.DecideIn(ctx, fileView{kinds: kinds, live: live, profiles: ProfilesOf(profiles, live)}, translation, now, kindsIn(live)...)
 	if err != nil {
 		return Decision{}, err
 	}

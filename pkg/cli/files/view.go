@@ -24,12 +24,27 @@ type View = reconcile.Reader
 // fileView is a View of the live objects in files. It never returns reconcile.ErrNotSeen, because files are
 // complete.
 type fileView struct {
+	Unwatched
 	kinds intent.Kinds
 	// live contains the live objects.
 	live map[manifest.ID]map[string]any
 	// profiles are the HoldProfiles in files, and the targets of live autoscalers.
 	profiles intent.Profiles
 }
+
+// Unwatched has the methods of a View about watches, for a View that watches nothing.
+type Unwatched struct{}
+
+// Ended returns nil, because there is no watch.
+func (Unwatched) Ended(schema.GroupKind, cluster.Mapping) map[manifest.ID]map[string]any { return nil }
+
+// Written returns nil, because only the managedFields of the objects show who wrote them.
+func (Unwatched) Written(schema.GroupKind, cluster.Mapping) map[manifest.ID]writer.Activity {
+	return nil
+}
+
+// Silent returns nil, because there is no watch.
+func (Unwatched) Silent(cluster.Mapping) error { return nil }
 
 // Offline returns a View without live objects and without a cluster. It knows the kinds that the manifests
 // define, and those of the inventory.
@@ -64,17 +79,6 @@ func (v fileView) Marked(_ context.Context, gk schema.GroupKind, _ cluster.Mappi
 	maps.DeleteFunc(marked, func(id manifest.ID, _ map[string]any) bool { return id.GroupKind() != gk })
 	return marked, nil
 }
-
-// Ended returns nil, because there is no watch.
-func (fileView) Ended(schema.GroupKind, cluster.Mapping) map[manifest.ID]map[string]any { return nil }
-
-// Written returns nil, because only the objects themselves show who wrote them.
-func (fileView) Written(schema.GroupKind, cluster.Mapping) map[manifest.ID]writer.Activity {
-	return nil
-}
-
-// Silent returns nil, because there is no watch.
-func (fileView) Silent(cluster.Mapping) error { return nil }
 
 // Profiles returns the HoldProfiles in files, and the targets of live autoscalers.
 func (v fileView) Profiles(context.Context, []manifest.ID) (intent.Profiles, error) {
