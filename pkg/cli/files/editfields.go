@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
@@ -128,9 +129,13 @@ func fieldsNode(old *yaml.Node, fields []v1alpha1.ResourceFields) (*yaml.Node, e
 	for _, f := range fields {
 		// Changed nodes keep comments and notation, which a new node would not have.
 		entry := entryNode(old, f.Resource)
-		hold, err := itemsOf(f)
-		if err != nil {
-			return nil, err
+		var hold []*yaml.Node
+		for _, held := range f.Hold {
+			node, err := heldNode(held)
+			if err != nil {
+				return nil, err
+			}
+			hold = append(hold, node)
 		}
 		if err := setList(entry, "hold", f.Hold != nil, hold); err != nil {
 			return nil, err
@@ -157,31 +162,15 @@ func fieldsNode(old *yaml.Node, fields []v1alpha1.ResourceFields) (*yaml.Node, e
 
 // blockOf returns the lines of a key and its list, each with its line break and indented by a number of spaces.
 func blockOf(key string, list *yaml.Node, indent int) ([]string, error) {
-	var b bytes.Buffer
-	encoder := yaml.NewEncoder(&b)
-	encoder.SetIndent(2)
-	encoder.CompactSeqIndent()
-	block := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{textNode(key), list}}
-	if err := errors.Join(encoder.Encode(block), encoder.Close()); err != nil {
+	block, err := terminal.EncodeYAML(&yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{textNode(key), list}})
+	if err != nil {
 		return nil, err
 	}
-	lines := strings.SplitAfter(strings.TrimSuffix(b.String(), "\n"), "\n")
+	lines := strings.SplitAfter(strings.TrimSuffix(string(block), "\n"), "\n")
 	for i := range lines {
 		lines[i] = strings.Repeat(" ", indent) + lines[i]
 	}
 	return append(lines, "\n"), nil
-}
-
-// itemsOf returns the YAML nodes of the hold list of a spec.fields item.
-func itemsOf(f v1alpha1.ResourceFields) (hold []*yaml.Node, err error) {
-	for _, held := range f.Hold {
-		node, err := heldNode(held)
-		if err != nil {
-			return nil, err
-		}
-		hold = append(hold, node)
-	}
-	return hold, nil
 }
 
 // heldNode returns the YAML node of an item of hold: a string, or an object on one line.

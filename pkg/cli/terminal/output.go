@@ -10,7 +10,6 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"holdfast.dev/holdfast/internal/suggest"
-	"holdfast.dev/holdfast/pkg/plan"
 )
 
 // Printer is a function that writes values for programs, one document for each. If one value fails, it writes
@@ -69,7 +68,7 @@ func PrintYAML(w io.Writer, values ...any) error {
 		if i > 0 {
 			b.WriteString("---\n")
 		}
-		document, err := yamlOf(value)
+		document, err := EncodeYAML(value)
 		if err != nil {
 			return fmt.Errorf("writing YAML: %w", err)
 		}
@@ -78,11 +77,9 @@ func PrintYAML(w io.Writer, values ...any) error {
 	return Write(w, b.Bytes())
 }
 
-// yamlOf returns a value as a YAML document. A plan has its own notation, the one of the golden files.
-func yamlOf(value any) ([]byte, error) {
-	if view, ok := value.(plan.View); ok {
-		return view.YAML()
-	}
+// EncodeYAML returns a value as a YAML document in the notation of all output, with a line break at the end. The golden
+// files of plans have the same notation.
+func EncodeYAML(value any) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := yaml.NewEncoder(&b)
 	encoder.SetIndent(2)

@@ -1,7 +1,6 @@
 package terminal
 
 import (
-	"bytes"
 	"cmp"
 	"io"
 	"maps"
@@ -80,16 +79,13 @@ func PrintObjects(w io.Writer, objects ...map[string]any) error {
 	return Write(w, []byte(strings.Join(texts, "---\n")))
 }
 
-// encoded returns a node as YAML in the style of all output, with a line break at the end.
+// encoded returns a node like EncodeYAML.
 func encoded(node *yaml.Node) string {
-	var b bytes.Buffer
-	encoder := yaml.NewEncoder(&b)
-	encoder.SetIndent(2)
-	encoder.CompactSeqIndent()
-	if encoder.Encode(node) != nil || encoder.Close() != nil {
+	text, err := EncodeYAML(node)
+	if err != nil {
 		return "?\n" // values from JSON or YAML can always be written
 	}
-	return b.String()
+	return string(text)
 }
 
 // nodeOf returns the YAML node of a JSON value, with the keys of maps in reading order.
