@@ -18,6 +18,7 @@ import (
 
 	"holdfast.dev/holdfast/deploy"
 	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // checker checks a cluster with the permissions of the user. Its checks return a remedy if they fail.
@@ -105,10 +106,8 @@ func subjectNamespace(binding *unstructured.Unstructured) string {
 	if binding == nil {
 		return ""
 	}
-	subjects, _, _ := unstructured.NestedSlice(binding.Object, "subjects")
-	for _, item := range subjects {
-		subject, _ := item.(map[string]any)
-		if namespace, _ := subject["namespace"].(string); namespace != "" {
+	for _, subject := range manifest.NestedMaps(binding.Object, "subjects") {
+		if namespace := manifest.NestedString(subject, "namespace"); namespace != "" {
 			return namespace
 		}
 	}
@@ -151,12 +150,9 @@ func sameSchemas(a, b *unstructured.Unstructured) bool {
 
 // schemasOf returns the schema of each version of a definition, by the name of the version and whether it is served.
 func schemasOf(definition *unstructured.Unstructured) map[string]any {
-	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
 	all := map[string]any{}
-	for _, item := range versions {
-		if version, ok := item.(map[string]any); ok {
-			all[fmt.Sprint(version["name"], " ", version["served"])] = version["schema"]
-		}
+	for _, version := range manifest.NestedMaps(definition.Object, "spec", "versions") {
+		all[fmt.Sprint(version["name"], " ", version["served"])] = version["schema"]
 	}
 	return all
 }
@@ -191,10 +187,9 @@ func (c checker) controller(ctx context.Context) (message, remedy string, err er
 // empty. A holder counts until its lease has expired by the clock of this machine.
 func (c checker) holderOf(lease *unstructured.Unstructured) (holder, trouble string) {
 	name := "Lease " + lease.GetNamespace() + "/" + lease.GetName()
-	renewed, _, _ := unstructured.NestedString(lease.Object, "spec", "renewTime")
-	identity, _, _ := unstructured.NestedString(lease.Object, "spec", "holderIdentity")
+	identity := manifest.NestedString(lease.Object, "spec", "holderIdentity")
 	seconds, _, _ := unstructured.NestedInt64(lease.Object, "spec", "leaseDurationSeconds")
-	last, err := time.Parse(time.RFC3339, renewed)
+	last, err := time.Parse(time.RFC3339, manifest.NestedString(lease.Object, "spec", "renewTime"))
 	if err != nil {
 		return "", name + " was never renewed"
 	}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 const getLong = `List Applications, one line each.
@@ -294,25 +296,17 @@ func (o *getOptions) table(list *unstructured.UnstructuredList) *metav1.Table {
 // cells returns the row of an Application, in the order of the columns in table.
 func (o *getOptions) cells(u *unstructured.Unstructured) []any {
 	ready := connection.ReadyOf(u.Object)
-	summary, _, _ := unstructured.NestedString(u.Object, "status", "summary")
 	var cells []any
 	if o.all {
 		cells = append(cells, u.GetNamespace())
 	}
-	cells = append(cells, u.GetName(), ready.Status, ready.Reason, dash(summary),
+	cells = append(cells, u.GetName(), ready.Status, ready.Reason, cmp.Or(manifest.NestedString(u.Object, "status", "summary"), "-"),
 		terminal.Span(o.streams.Now().Sub(u.GetCreationTimestamp().Time)))
 	if o.output == "wide" {
 		contested, _, _ := unstructured.NestedSlice(u.Object, "status", "contested")
 		cells = append(cells, len(contested), terminal.Visible(strings.ReplaceAll(ready.Message, "\n", " ")))
 	}
 	return cells
-}
-
-func dash(text string) string {
-	if text == "" {
-		return "-"
-	}
-	return text
 }
 
 func printTable(w io.Writer, table *metav1.Table, noHeaders bool) error {

@@ -162,36 +162,26 @@ func moveTo(object map[string]any, namespace string) {
 	if u.GetNamespace() == deploy.Namespace {
 		u.SetNamespace(namespace)
 	}
-	subjects, _, _ := unstructured.NestedFieldNoCopy(object, "subjects")
-	list, _ := subjects.([]any)
-	for _, item := range list {
-		if subject, ok := item.(map[string]any); ok && subject["namespace"] == deploy.Namespace {
+	for _, subject := range manifest.NestedMaps(object, "subjects") {
+		if subject["namespace"] == deploy.Namespace {
 			subject["namespace"] = namespace
 		}
 	}
 }
 
 // containersOf returns the containers of a Deployment, or nil for other objects.
-func containersOf(object map[string]any) (containers []map[string]any) {
+func containersOf(object map[string]any) []map[string]any {
 	if object["kind"] != "Deployment" {
 		return nil
 	}
-	value, _, _ := unstructured.NestedFieldNoCopy(object, "spec", "template", "spec", "containers")
-	list, _ := value.([]any)
-	for _, item := range list {
-		if container, ok := item.(map[string]any); ok {
-			containers = append(containers, container)
-		}
-	}
-	return containers
+	return manifest.NestedMaps(object, "spec", "template", "spec", "containers")
 }
 
 // imageOf returns the image of the first container of a Deployment among the objects; "" if there is none.
 func imageOf(objects []*unstructured.Unstructured) string {
 	for _, object := range objects {
 		for _, container := range containersOf(object.Object) {
-			image, _ := container["image"].(string)
-			return image
+			return manifest.NestedString(container, "image")
 		}
 	}
 	return ""

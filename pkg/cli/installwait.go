@@ -12,6 +12,7 @@ import (
 
 	"holdfast.dev/holdfast/deploy"
 	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 var (
@@ -73,19 +74,13 @@ func trouble(ctx context.Context, c *connection.Cluster, namespace string) strin
 // waiting returns the reason why a Pod does not run: the reason that its container waits for, or the
 // message of a condition that is not met.
 func waiting(pod unstructured.Unstructured) string {
-	statuses, _, _ := unstructured.NestedSlice(pod.Object, "status", "containerStatuses")
-	conditions, _, _ := unstructured.NestedSlice(pod.Object, "status", "conditions")
-	for _, item := range statuses {
-		status, _ := item.(map[string]any)
-		reason, _, _ := unstructured.NestedString(status, "state", "waiting", "reason")
-		message, _, _ := unstructured.NestedString(status, "state", "waiting", "message")
-		if reason != "" {
-			return strings.TrimSuffix(reason+": "+message, ": ")
+	for _, status := range manifest.NestedMaps(pod.Object, "status", "containerStatuses") {
+		if reason := manifest.NestedString(status, "state", "waiting", "reason"); reason != "" {
+			return strings.TrimSuffix(reason+": "+manifest.NestedString(status, "state", "waiting", "message"), ": ")
 		}
 	}
-	for _, item := range conditions {
-		condition, _ := item.(map[string]any)
-		if message, _ := condition["message"].(string); condition["status"] == "False" && message != "" {
+	for _, condition := range manifest.NestedMaps(pod.Object, "status", "conditions") {
+		if message := manifest.NestedString(condition, "message"); condition["status"] == "False" && message != "" {
 			return message
 		}
 	}

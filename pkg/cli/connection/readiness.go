@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // Readiness is the condition Ready of the stored generation.
@@ -27,17 +28,14 @@ func pending(what string) Readiness {
 func ReadyOf(object map[string]any) Readiness {
 	generation, _, _ := unstructured.NestedInt64(object, "metadata", "generation")
 	observed, _, _ := unstructured.NestedInt64(object, "status", "observedGeneration")
-	conditions, _, _ := unstructured.NestedSlice(object, "status", "conditions")
-	for _, item := range conditions {
-		c, _ := item.(map[string]any)
-		if c["type"] != "Ready" {
-			continue
-		}
-		text := func(field string) string { s, _ := c[field].(string); return s }
-		if observed != generation {
+	for _, c := range manifest.NestedMaps(object, "status", "conditions") {
+		switch {
+		case c["type"] != "Ready":
+		case observed != generation:
 			return pending("this version")
+		default:
+			return Readiness{manifest.NestedString(c, "status"), manifest.NestedString(c, "reason"), manifest.NestedString(c, "message"), false}
 		}
-		return Readiness{text("status"), text("reason"), text("message"), false}
 	}
 	return pending("it")
 }

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"errors"
 	"path"
 
@@ -28,10 +29,7 @@ func TheApplication(documents []manifest.Document) (*EditedApplication, error) {
 
 // NamespaceOr returns the namespace of the Application, or other if it names none.
 func (a *EditedApplication) NamespaceOr(other string) string {
-	if namespace := manifest.NestedString(a.Value, "metadata", "namespace"); namespace != "" {
-		return namespace
-	}
-	return other
+	return cmp.Or(manifest.NestedString(a.Value, "metadata", "namespace"), other)
 }
 
 // Unspoken returns the manifests of the Application that have neither a schema in spec.observerSchema nor an
@@ -39,9 +37,8 @@ func (a *EditedApplication) NamespaceOr(other string) string {
 func (a *EditedApplication) Unspoken() []manifest.Document {
 	spec, _ := a.Value["spec"].(map[string]any)
 	var unspoken []manifest.Document
-	manifests, _ := spec["manifest"].([]any)
-	for _, item := range manifests {
-		if m, ok := item.(map[string]any); ok && !isSpokenOf(spec, m) {
+	for _, m := range manifest.NestedMaps(spec, "manifest") {
+		if !isSpokenOf(spec, m) {
 			unspoken = append(unspoken, manifest.Document{File: a.File, Line: a.Line, Value: m})
 		}
 	}
@@ -51,18 +48,15 @@ func (a *EditedApplication) Unspoken() []manifest.Document {
 // isSpokenOf reports whether spec has a schema or a spec.fields item for an object. It compares only kinds and
 // names. Names in spec.fields can contain wildcards.
 func isSpokenOf(spec, object map[string]any) bool {
-	entries, _ := spec["observerSchema"].([]any)
-	for _, item := range entries {
-		entry, _ := item.(map[string]any)
-		if manifest.NestedString(entry, "kind") == manifest.NestedString(object, "kind") && manifest.NestedString(entry, "metadata", "name") == manifest.NestedString(object, "metadata", "name") {
+	kind, name := manifest.NestedString(object, "kind"), manifest.NestedString(object, "metadata", "name")
+	for _, entry := range manifest.NestedMaps(spec, "observerSchema") {
+		if manifest.NestedString(entry, "kind") == kind && manifest.NestedString(entry, "metadata", "name") == name {
 			return true
 		}
 	}
-	fields, _ := spec["fields"].([]any)
-	for _, item := range fields {
-		entry, _ := item.(map[string]any)
-		named, err := path.Match(manifest.NestedString(entry, "resource", "name"), manifest.NestedString(object, "metadata", "name"))
-		if err == nil && named && manifest.NestedString(entry, "resource", "kind") == manifest.NestedString(object, "kind") {
+	for _, entry := range manifest.NestedMaps(spec, "fields") {
+		named, err := path.Match(manifest.NestedString(entry, "resource", "name"), name)
+		if err == nil && named && manifest.NestedString(entry, "resource", "kind") == kind {
 			return true
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // Summary is an Application in the overview.
@@ -40,17 +41,15 @@ type Summary struct {
 func summaryOf(u *unstructured.Unstructured) Summary {
 	ready := connection.ReadyOf(u.Object)
 	suspended, _, _ := unstructured.NestedBool(u.Object, "spec", "suspend")
-	mode, _, _ := unstructured.NestedString(u.Object, "spec", "mode")
-	resources, _, _ := unstructured.NestedString(u.Object, "status", "summary")
+	observing := manifest.NestedString(u.Object, "spec", "mode") == string(v1alpha1.ModeObserve)
 	contested, _, _ := unstructured.NestedSlice(u.Object, "status", "contested")
 	s := Summary{
-		Namespace: u.GetNamespace(), Name: u.GetName(), Badge: readyBadge(ready.Status, ready.Reason, suspended, mode == string(v1alpha1.ModeObserve)),
-		Reason: ready.Reason, Message: terminal.Visible(ready.Message), Resources: cmp.Or(resources, "–"), Contested: len(contested),
+		Namespace: u.GetNamespace(), Name: u.GetName(), Badge: readyBadge(ready.Status, ready.Reason, suspended, observing),
+		Reason: ready.Reason, Message: terminal.Visible(ready.Message), Resources: cmp.Or(manifest.NestedString(u.Object, "status", "summary"), "–"), Contested: len(contested),
 		Suspended: suspended, Created: u.GetCreationTimestamp().Time,
 	}
-	conditions, _, _ := unstructured.NestedSlice(u.Object, "status", "conditions")
-	for _, item := range conditions {
-		if c, _ := item.(map[string]any); c["type"] == "Held" {
+	for _, c := range manifest.NestedMaps(u.Object, "status", "conditions") {
+		if c["type"] == "Held" {
 			s.Drifted = c["status"] == "False"
 		}
 	}
