@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -130,8 +129,7 @@ func (o *renderOptions) render(document manifest.Document) ([]any, error) {
 
 // templateOf returns the template for the kind of a document.
 func templateOf(document manifest.Document) (template.Template, error) {
-	apiVersion, _ := document.Value["apiVersion"].(string)
-	kind, _ := document.Value["kind"].(string)
+	apiVersion, kind := manifest.NestedString(document.Value, "apiVersion"), manifest.NestedString(document.Value, "kind")
 	var known []string
 	for _, t := range builtin.Templates() {
 		want := t.Kind()
@@ -165,14 +163,7 @@ func faultsAt(document manifest.Document, faults []*template.ValidationError) er
 
 // withoutStatus returns an object without its status, as a user would write it.
 func withoutStatus(object any) (map[string]any, error) {
-	raw, err := json.Marshal(object)
-	if err != nil {
-		return nil, err
-	}
-	content, err := manifest.DecodeJSON(raw)
-	if err != nil {
-		return nil, err
-	}
+	content, err := files.ToObject(object)
 	delete(content, "status")
-	return content, nil
+	return content, err
 }

@@ -79,9 +79,8 @@ func kindsOf(app Subject, live []manifest.Document) *KnownKinds {
 // namespace.
 func (k *KnownKinds) learn(content map[string]any) {
 	object := unstructured.Unstructured{Object: content}
-	if uid, _, _ := unstructured.NestedString(content, "metadata", "uid"); uid != "" {
-		namespace, _, _ := unstructured.NestedString(content, "metadata", "namespace")
-		k.namespaced[object.GroupVersionKind().GroupKind()] = namespace != ""
+	if object.GetUID() != "" {
+		k.namespaced[object.GroupVersionKind().GroupKind()] = object.GetNamespace() != ""
 	}
 }
 
@@ -91,11 +90,8 @@ func (k *KnownKinds) define(content map[string]any) {
 	if object.GroupVersionKind().GroupKind() != definitionKind {
 		return
 	}
-	group, _, _ := unstructured.NestedString(content, "spec", "group")
-	kind, _, _ := unstructured.NestedString(content, "spec", "names", "kind")
-	scope, _, _ := unstructured.NestedString(content, "spec", "scope")
-	defined := schema.GroupKind{Group: group, Kind: kind}
-	k.namespaced[defined] = scope != "Cluster"
+	defined := schema.GroupKind{Group: manifest.NestedString(content, "spec", "group"), Kind: manifest.NestedString(content, "spec", "names", "kind")}
+	k.namespaced[defined] = manifest.NestedString(content, "spec", "scope") != "Cluster"
 	k.definitions[defined] = content
 }
 
@@ -129,8 +125,7 @@ func (k *KnownKinds) Defined(gvk schema.GroupVersionKind) *kinds.Node {
 
 // Plural returns the name of the resource of a kind that is defined in the files, or "".
 func (k *KnownKinds) Plural(gk schema.GroupKind) string {
-	plural, _, _ := unstructured.NestedString(k.definitions[gk], "spec", "names", "plural")
-	return plural
+	return manifest.NestedString(k.definitions[gk], "spec", "names", "plural")
 }
 
 // MistypedKinds returns sorted messages about kinds that a built-in API group of Kubernetes does not have. Other

@@ -13,22 +13,15 @@ import (
 // copy that client-side kubectl apply keeps. It changes object. It reports whether the manifests or the copy
 // contained any. A copy that is no JSON object is masked completely.
 func MaskApplication(object map[string]any) (masked bool) {
-	for _, record := range []string{"lastAppliedManifest", "lastObservedManifest"} {
-		items, _, _ := unstructured.NestedFieldNoCopy(object, "status", record)
+	for _, path := range [][2]string{{"status", "lastAppliedManifest"}, {"status", "lastObservedManifest"}, {"spec", "manifest"}} {
+		items, _, _ := unstructured.NestedFieldNoCopy(object, path[:]...)
 		list, _ := items.([]any)
 		for i, item := range list {
 			if content, ok := item.(map[string]any); ok {
-				list[i] = manifest.RedactNested(content)
+				visible := manifest.RedactNested(content)
+				masked = masked || path[0] == "spec" && (manifest.NestedString(content, "kind") == "Secret" || !reflect.DeepEqual(visible, content))
+				list[i] = visible
 			}
-		}
-	}
-	items, _, _ := unstructured.NestedFieldNoCopy(object, "spec", "manifest")
-	list, _ := items.([]any)
-	for i, item := range list {
-		if content, ok := item.(map[string]any); ok {
-			visible := manifest.RedactNested(content)
-			masked = masked || manifest.NestedString(content, "kind") == "Secret" || !reflect.DeepEqual(visible, content)
-			list[i] = visible
 		}
 	}
 	annotations, _, _ := unstructured.NestedFieldNoCopy(object, "metadata", "annotations")

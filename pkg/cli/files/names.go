@@ -42,9 +42,10 @@ func FindResource(typed string, ids []manifest.ID) (manifest.ID, error) {
 		return manifest.ID{}, fmt.Errorf("%q is not KIND/NAME, for example deployment/web", typed)
 	}
 	var found []manifest.ID
+	var names []string
 	for _, id := range ids {
 		if id.Name == name && (namespace == "" || id.Namespace == namespace) && isKind(kind, id) {
-			found = append(found, id)
+			found, names = append(found, id), append(names, id.String())
 		}
 	}
 	switch len(found) {
@@ -53,7 +54,7 @@ func FindResource(typed string, ids []manifest.ID) (manifest.ID, error) {
 	case 0:
 		return manifest.ID{}, fmt.Errorf("the Application has no resource %s%s", typed, suggestResource(typed, ids))
 	default:
-		return manifest.ID{}, fmt.Errorf("%s is ambiguous, it matches %s: for example, use %s", typed, joinIDs(found, " or "), ArgumentOf(found[0], true))
+		return manifest.ID{}, fmt.Errorf("%s is ambiguous, it matches %s: for example, use %s", typed, strings.Join(names, " or "), ArgumentOf(found[0], true))
 	}
 }
 
@@ -99,15 +100,6 @@ func ArgumentOf(id manifest.ID, withNamespace bool) string {
 		return kind + "/" + id.Namespace + "/" + id.Name
 	}
 	return kind + "/" + id.Name
-}
-
-// joinIDs returns the resources as text with a separator.
-func joinIDs(ids []manifest.ID, with string) string {
-	names := make([]string, len(ids))
-	for i, id := range ids {
-		names[i] = id.String()
-	}
-	return strings.Join(names, with)
 }
 
 // NameOf returns the kind and name of a resource for messages about its Application. It omits the namespace if

@@ -1,11 +1,9 @@
 package files
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // UnpackRecord replaces status.record of a stored Application by the fields that it contains. It changes object,
@@ -15,18 +13,11 @@ func UnpackRecord(object map[string]any) error {
 	if _, packed := status["record"]; !packed {
 		return nil
 	}
-	raw, err := json.Marshal(status)
-	if err != nil {
-		return err
-	}
 	var read v1alpha1.ApplicationStatus
-	if err := json.Unmarshal(raw, &read); err != nil {
+	if err := fill(status, &read); err != nil {
 		return fmt.Errorf("reading the status: %w", err)
 	}
-	if raw, err = json.Marshal(v1alpha1.WholeStatus(read)); err != nil {
-		return err
-	}
-	whole, err := manifest.DecodeJSON(raw)
+	whole, err := ToObject(v1alpha1.WholeStatus(read))
 	if err != nil {
 		return err
 	}

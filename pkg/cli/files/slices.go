@@ -42,6 +42,15 @@ func fill(content map[string]any, into any) error {
 	return json.Unmarshal(raw, into)
 }
 
+// ToObject returns the JSON object of a Go value.
+func ToObject(value any) (map[string]any, error) {
+	raw, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	return manifest.DecodeJSON(raw)
+}
+
 // JoinObject replaces the references to slices in a stored Application, a JSON object, by their content. It
 // changes object, and keeps fields that this version does not know, except in a status with slices. It changes
 // nothing if there are no slices.
@@ -73,11 +82,6 @@ func JoinObject(object map[string]any, get slice.Get) error {
 	if len(app.Status.RecordSlices) == 0 {
 		return nil
 	}
-	raw, err := json.Marshal(whole.Status)
-	if err != nil {
-		return err
-	}
-	status, err := manifest.DecodeJSON(raw)
-	object["status"] = status
+	object["status"], err = ToObject(whole.Status)
 	return err
 }
