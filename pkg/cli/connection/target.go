@@ -1,6 +1,7 @@
 package connection
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -149,9 +150,7 @@ func (t Target) decideSubmitted(ctx context.Context) ([]files.Decision, error) {
 	}
 	all := make([]files.Decision, len(apps))
 	for i, app := range apps {
-		if app.Namespace == "" {
-			app.Namespace = c.Namespace
-		}
+		app.Namespace = cmp.Or(app.Namespace, c.Namespace)
 		if app, _, err = c.submitted(ctx, app); err != nil {
 			return nil, err
 		}

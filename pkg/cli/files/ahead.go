@@ -33,10 +33,8 @@ func (s *Submission) WithAhead(content map[string]any) map[string]any {
 		return content
 	}
 	object := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(content)}
-	all := maps.Clone(object.GetAnnotations())
-	if all == nil {
-		all = map[string]string{}
-	}
+	all := map[string]string{}
+	maps.Copy(all, object.GetAnnotations())
 	maps.Copy(all, annotations)
 	object.SetAnnotations(all)
 	object.SetFinalizers(append(object.GetFinalizers(), v1alpha1.Finalizer))

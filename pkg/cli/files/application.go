@@ -1,11 +1,13 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	kjson "sigs.k8s.io/json"
@@ -55,9 +57,10 @@ func (s Sources) applicationsIn(documents []manifest.Document) ([]Subject, error
 			continue
 		}
 		app.Application, _ = slice.Join(app.Application, get) // the plan rejects an Application with missing slices
-		if first, twice := find(apps, app); twice {
+		isSame := func(other Subject) bool { return other.Namespace == app.Namespace && other.Name == app.Name }
+		if first := slices.IndexFunc(apps, isSame); first >= 0 {
 			faults = append(faults, FaultAt(document, nil, fmt.Sprintf("Application %s/%s is given twice, first at %s: remove one of them",
-				app.Namespace, app.Name, positionOf(first.Document))))
+				app.Namespace, app.Name, positionOf(apps[first].Document))))
 		}
 		apps = append(apps, app)
 	}
@@ -76,16 +79,6 @@ func namesOf(files []string) []string {
 		}
 	}
 	return names
-}
-
-// find returns the Application with the same namespace and name.
-func find(apps []Subject, like Subject) (Subject, bool) {
-	for _, app := range apps {
-		if app.Namespace == like.Namespace && app.Name == like.Name {
-			return app, true
-		}
-	}
-	return Subject{}, false
 }
 
 // readApplication decodes a document as an Application. namespace is used if the document has none. A null leaf
@@ -114,16 +107,13 @@ func readApplication(document manifest.Document, namespace string) (Subject, err
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, app); err != nil {
 		return Subject{}, FaultAt(document, nil, "is not an Application: "+err.Error())
 	}
-	if app.Namespace == "" {
-		app.Namespace = namespace
-	}
+	app.Namespace = cmp.Or(app.Namespace, namespace)
 	return Subject{Application: app, Document: document}, nil
 }
 
 // isApplication returns an error with the remedy if the document is not an Application of this API version.
 func isApplication(document manifest.Document) error {
-	apiVersion, _ := document.Value["apiVersion"].(string)
-	kind, _ := document.Value["kind"].(string)
+	apiVersion, kind := manifest.NestedString(document.Value, "apiVersion"), manifest.NestedString(document.Value, "kind")
 	want := v1alpha1.GroupVersion.String()
 	group, _, _ := strings.Cut(apiVersion, "/")
 	switch {

@@ -34,12 +34,7 @@ func checkApplication(document manifest.Document) error {
 	if len(c.faults) == 0 {
 		c.rules()
 	}
-	slices.SortStableFunc(c.faults, byPosition)
-	all := make([]error, len(c.faults))
-	for i, fault := range c.faults {
-		all[i] = fault
-	}
-	return errors.Join(all...)
+	return joinSorted(c.faults, "")
 }
 
 // checker collects the validation errors of one document.
@@ -56,8 +51,7 @@ func (c *checker) fault(path manifest.Path, format string, args ...any) {
 // rules checks the requirements of the kind that go beyond types: a name, exactly one source of manifests, and
 // the definition of the kind.
 func (c *checker) rules() {
-	metadata, _ := c.document.Value["metadata"].(map[string]any)
-	if name, _ := metadata["name"].(string); name == "" {
+	if manifest.NestedString(c.document.Value, "metadata", "name") == "" {
 		c.fault(manifest.Path{"metadata", "name"}, "is missing: an Application needs a name")
 	}
 	spec, _ := c.document.Value["spec"].(map[string]any)
@@ -119,16 +113,13 @@ var specSchema = sync.OnceValue(func() *spec.Schema {
 		panic(err) // a test reads it
 	}
 	for _, document := range documents {
-		name, _, _ := unstructured.NestedString(document.Value, "spec", "names", "kind")
-		versions, _, _ := unstructured.NestedSlice(document.Value, "spec", "versions")
-		for _, version := range versions {
-			found, isSchema, _ := unstructured.NestedMap(version.(map[string]any), "schema", "openAPIV3Schema", "properties", "spec")
-			if name != "Application" || !isSchema {
-				continue
-			}
-			raw, err := json.Marshal(found)
+		if manifest.NestedString(document.Value, "spec", "names", "kind") != v1alpha1.Kind {
+			continue
+		}
+		for _, version := range manifest.NestedMaps(document.Value, "spec", "versions") {
+			found, isSchema, _ := unstructured.NestedMap(version, "schema", "openAPIV3Schema", "properties", "spec")
 			schema := &spec.Schema{}
-			if err == nil && json.Unmarshal(raw, schema) == nil {
+			if isSchema && fill(found, schema) == nil {
 				return schema
 			}
 		}
@@ -153,21 +144,16 @@ func (c *checker) value(path manifest.Path, t reflect.Type, value any) {
 		t = t.Elem()
 	}
 	switch {
-	// Manifests and schemas are any objects; the engine checks their fields.
+	// Manifests and schemas are any objects; the engine checks their fields. In the status, any value may be stored.
 	case t == rawType:
-		c.object(path, value)
+		if _, isMap := value.(map[string]any); !isMap && path[0] == "spec" {
+			c.fault(path, "must be a map, not %s", manifest.Describe(value))
+		}
 	case value == nil: // null counts as absent
 	case t == bytesType || (t != statusType && reflect.PointerTo(t).Implements(decoder)):
 		c.decodes(path, t, value)
 	default:
 		c.plain(path, t, value)
-	}
-}
-
-// object checks that an object in the spec is a map. In the status, any value may be stored.
-func (c *checker) object(path manifest.Path, value any) {
-	if _, isMap := value.(map[string]any); !isMap && path[0] == "spec" {
-		c.fault(path, "must be a map, not %s", manifest.Describe(value))
 	}
 }
 

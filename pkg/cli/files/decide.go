@@ -56,10 +56,7 @@ func (s Sources) Decide(ctx context.Context, now time.Time) ([]Decision, error) 
 	var faults []error
 	for _, app := range apps {
 		d, err := app.decide(ctx, documents, profiles, now)
-		if err != nil {
-			faults = append(faults, err)
-		}
-		all = append(all, d)
+		all, faults = append(all, d), append(faults, err)
 	}
 	return all, errors.Join(faults...)
 }

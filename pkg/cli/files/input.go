@@ -35,10 +35,7 @@ func (i Input) Read(ctx context.Context, files []string) ([]manifest.Document, e
 	var faults []error
 	for _, file := range files {
 		documents, err := i.readOne(ctx, file)
-		if err != nil {
-			faults = append(faults, err)
-		}
-		all = append(all, documents...)
+		all, faults = append(all, documents...), append(faults, err)
 	}
 	return all, errors.Join(faults...)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -76,9 +77,7 @@ func (f InputFlags) Values(ctx context.Context) (map[string]any, error) {
 	}
 	values := map[string]any{}
 	for _, document := range documents {
-		for name, value := range document.Value {
-			values[name] = value
-		}
+		maps.Copy(values, document.Value)
 	}
 	return values, nil
 }

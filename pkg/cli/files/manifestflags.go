@@ -62,7 +62,7 @@ func (f *ManifestFlags) AddKustomize(flags *pflag.FlagSet) {
 
 // Check returns an error if the flags are invalid. It does not read any file.
 func (f ManifestFlags) Check() error {
-	if f.flag.Changed && (len(f.files) == 0 || slices.Contains(f.files, "")) {
+	if isEmpty(f.flag, f.files) {
 		return fmt.Errorf("-%s needs the name of a file: one is empty", f.flag.Shorthand)
 	}
 	return nil

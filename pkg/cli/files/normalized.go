@@ -28,10 +28,7 @@ func Normalized(documents []manifest.Document) ([]manifest.Object, error) {
 	var faults []error
 	for _, document := range documents {
 		manifests, err := manifestsIn(document)
-		all = append(all, manifests...)
-		if err != nil {
-			faults = append(faults, err)
-		}
+		all, faults = append(all, manifests...), append(faults, err)
 	}
 	raw := make([]map[string]any, len(all))
 	for i, located := range all {
@@ -39,8 +36,7 @@ func Normalized(documents []manifest.Document) ([]manifest.Object, error) {
 	}
 	// The scopes of custom kinds are unknown, so their namespaces remain as written.
 	objects, _, err := manifest.Normalize(raw, manifest.Options{Scopes: manifest.BuiltinScopes()})
-	sound := make([]map[string]any, len(raw))
-	copy(sound, raw)
+	sound := slices.Clone(raw)
 	for _, fault := range terminal.Each(err) {
 		var of *manifest.ValidationError
 		if errors.As(fault, &of) && of.Position < len(all) {
@@ -48,9 +44,7 @@ func Normalized(documents []manifest.Document) ([]manifest.Object, error) {
 			sound[of.Position] = nil
 			fault = FaultAt(located.Document, append(located.at, of.Path...), fault.Error())
 		}
-		if fault != nil {
-			faults = append(faults, fault)
-		}
+		faults = append(faults, fault)
 	}
 	if err != nil {
 		sound = slices.DeleteFunc(sound, func(m map[string]any) bool { return m == nil })

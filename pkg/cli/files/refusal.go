@@ -2,7 +2,6 @@ package files
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -20,12 +19,7 @@ func refusal(document manifest.Document, problem *plan.Problem, faults []error) 
 	for i, fault := range faults {
 		located[i] = FaultAt(document, faultPath(fault), fault.Error())
 	}
-	slices.SortStableFunc(located, byPosition)
-	all := make([]error, len(located))
-	for i, fault := range located {
-		all[i] = fmt.Errorf("%s: %w", problem.Reason, fault)
-	}
-	return errors.Join(all...)
+	return joinSorted(located, problem.Reason+": ")
 }
 
 // faultPath returns the path of the field in an Application that a validation error of the engine is about. It

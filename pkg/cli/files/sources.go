@@ -63,12 +63,11 @@ func (f SourceFlags) InFiles() bool { return f.Set.Changed("filename") || f.Set.
 // Options returns the files to read, or an error if the flags are invalid. It does not read any file. Duplicates
 // are removed, because a file that is given twice would contain each Application twice.
 func (f SourceFlags) Options(streams terminal.Streams) (Sources, error) {
-	s := Sources{Input: Input{In: streams.In, Recursive: f.Recursive}, Files: f.Files, Live: f.live, Namespace: f.Namespace}
-	if s.Namespace == "" {
-		s.Namespace = metav1.NamespaceDefault
+	s := Sources{
+		Input: Input{In: streams.In, Recursive: f.Recursive}, Files: f.Files, Live: f.live, Namespace: cmp.Or(f.Namespace, metav1.NamespaceDefault),
 	}
 	switch {
-	case IsEmpty(f.Set, "filename", s.Files), IsEmpty(f.Set, "live", s.Live):
+	case isEmpty(f.Set.Lookup("filename"), s.Files), isEmpty(f.Set.Lookup("live"), s.Live):
 		return s, errors.New("-f and --live need the name of a file: one is empty")
 	case len(s.Files) == 0:
 		return s, errors.New("no Application given: give its file with -f, or -f - for standard input")
@@ -81,10 +80,10 @@ func (f SourceFlags) Options(streams terminal.Streams) (Sources, error) {
 	return s, nil
 }
 
-// IsEmpty reports whether a flag is given without the name of a file. Usually the cause is a shell variable that
-// is not set.
-func IsEmpty(set *pflag.FlagSet, flag string, files []string) bool {
-	return set.Changed(flag) && (len(files) == 0 || slices.Contains(files, ""))
+// isEmpty reports whether a flag is given without the name of a file. Usually the cause is a shell variable that
+// is not set. A flag that the command does not have is nil.
+func isEmpty(flag *pflag.Flag, files []string) bool {
+	return flag != nil && flag.Changed && (len(files) == 0 || slices.Contains(files, ""))
 }
 
 // Unique returns the files without duplicates, in the order of their first occurrence; nil if there are none.
@@ -111,9 +110,16 @@ func FaultAt(d manifest.Document, path manifest.Path, message string) *manifest.
 	return fault
 }
 
-// byPosition compares two errors of one file by line and column.
-func byPosition(a, b *manifest.Error) int {
-	return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+// joinSorted joins the errors of one file in the order of their lines and columns, each with a prefix. It sorts faults.
+func joinSorted(faults []*manifest.Error, prefix string) error {
+	slices.SortStableFunc(faults, func(a, b *manifest.Error) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	all := make([]error, len(faults))
+	for i, fault := range faults {
+		all[i] = fmt.Errorf("%s%w", prefix, fault)
+	}
+	return errors.Join(all...)
 }
 
 // positionOf returns the start of a document as file:line.

@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -119,7 +120,7 @@ func (s *Submission) takeWhole(get slice.Get) error {
 			return err
 		}
 		s.whole, s.manifests = document, nil
-		own, _, _ := unstructured.NestedString(document.Value, "metadata", "name")
+		own := manifest.NestedString(document.Value, "metadata", "name")
 		if s.Name != "" && s.Name != own {
 			return FaultAt(document, manifest.Path{"metadata", "name"}, fmt.Sprintf("is %s, but you gave %s: omit one of them", own, s.Name))
 		}
@@ -205,8 +206,8 @@ func wholeParts(content map[string]any) (metadata, spec map[string]any) {
 // refuseMaskedIn returns an error if a manifest of an Application is a masked Secret, also inside a nested
 // Application. at is the path of the Application in its document.
 func refuseMaskedIn(document manifest.Document, at manifest.Path, application map[string]any) error {
-	manifests, _, _ := unstructured.NestedFieldNoCopy(application, "spec", "manifest")
-	list, _ := manifests.([]any)
+	spec, _ := application["spec"].(map[string]any)
+	list, _ := spec["manifest"].([]any)
 	var faults []error
 	for i, item := range list {
 		content, _ := item.(map[string]any)
@@ -255,9 +256,7 @@ func (s *Submission) SetNamespace(namespace, flag string) error {
 	if own != "" && flag != "" && own != flag {
 		return FaultAt(s.whole, manifest.Path{"metadata", "namespace"}, fmt.Sprintf("is %s, but you gave -n %s: omit one of them", own, flag))
 	}
-	if s.Namespace = own; own == "" {
-		s.Namespace = namespace
-	}
+	s.Namespace = cmp.Or(own, namespace)
 	s.App.Namespace = s.Namespace
 	if s.Namespace != "" {
 		s.Content["metadata"].(map[string]any)["namespace"] = s.Namespace

@@ -84,18 +84,13 @@ func (t templateFile) source(sub *Submission, field string) (map[string]any, err
 // inputValues returns a new map of the values of the inputs. Those of --input are strings, because the types of
 // the inputs are not known yet. If they remain unknown here, the controller's translation converts the strings.
 func (s SubmittedSource) inputValues(ctx context.Context) (map[string]any, error) {
-	values, err := s.inputs.Values(ctx)
-	if err != nil {
-		return nil, err
-	}
-	values = maps.Clone(values)
-	if values == nil {
-		values = map[string]any{}
-	}
+	values := map[string]any{}
+	given, err := s.inputs.Values(ctx)
+	maps.Copy(values, given)
 	for name, text := range s.texts {
 		values[name] = text
 	}
-	return values, nil
+	return values, err
 }
 
 // ArchiveName returns the name of the ConfigMap for an archive. It contains the first 40 bits of the archive's

@@ -127,11 +127,9 @@ func withStringData(content map[string]any) map[string]any {
 	if len(plain) == 0 {
 		return content
 	}
-	data, _ := content["data"].(map[string]any)
-	data = maps.Clone(data)
-	if data == nil {
-		data = map[string]any{}
-	}
+	stored, _ := content["data"].(map[string]any)
+	data := map[string]any{}
+	maps.Copy(data, stored)
 	for key, value := range plain {
 		text, _ := value.(string)
 		data[key] = base64.StdEncoding.EncodeToString([]byte(text))
