@@ -204,7 +204,7 @@ func (o *historyOptions) showOne(e report.EntryView) error {
 func (o *historyOptions) show(entries []report.EntryView) error {
 	switch {
 	case o.print != nil:
-		return o.print(o.streams.Out, report.HistoryView{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ApplicationHistory", Entries: entries})
+		return o.print(o.streams.Out, report.HistoryView{Type: report.Type{APIVersion: v1alpha1.GroupVersion.String(), Kind: "ApplicationHistory"}, Entries: entries})
 	case len(entries) == 0:
 		fmt.Fprintln(o.streams.Err, "No matching changes are recorded.")
 		return nil

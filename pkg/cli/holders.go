@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/plan"
 )
@@ -29,10 +30,9 @@ type holdersOptions struct {
 
 // holdersView is what `explain KIND/NAME -o json` prints.
 type holdersView struct {
-	APIVersion string            `json:"apiVersion" yaml:"apiVersion"`
-	Kind       string            `json:"kind" yaml:"kind"`
-	Resource   plan.ViewResource `json:"resource" yaml:"resource"`
-	Holders    []claim.Holder    `json:"holders" yaml:"holders"`
+	report.Type `yaml:",inline"`
+	Resource    plan.ViewResource `json:"resource" yaml:"resource"`
+	Holders     []claim.Holder    `json:"holders" yaml:"holders"`
 }
 
 // holders returns the options if the first argument is an object.
@@ -66,7 +66,7 @@ func (o holdersOptions) run(ctx context.Context) error {
 	if o.print != nil {
 		apiVersion, _ := object.Object["apiVersion"].(string)
 		return o.print(o.streams.Out, holdersView{
-			APIVersion: v1alpha1.GroupVersion.String(), Kind: "Holders", Holders: append([]claim.Holder{}, holders...),
+			Type: report.Type{APIVersion: v1alpha1.GroupVersion.String(), Kind: "Holders"}, Holders: append([]claim.Holder{}, holders...),
 			Resource: plan.ViewResource{APIVersion: apiVersion, Kind: object.ID.Kind, Namespace: object.ID.Namespace, Name: object.ID.Name},
 		})
 	}

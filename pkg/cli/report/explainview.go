@@ -11,9 +11,8 @@ import (
 
 // ExplanationView is the output of `explain -o json`.
 type ExplanationView struct {
-	APIVersion string            `json:"apiVersion" yaml:"apiVersion"`
-	Kind       string            `json:"kind" yaml:"kind"`
-	Resource   plan.ViewResource `json:"resource" yaml:"resource"`
+	Type     `yaml:",inline"`
+	Resource plan.ViewResource `json:"resource" yaml:"resource"`
 	// Schema is User, Default or Fields.
 	Schema string `json:"schema" yaml:"schema"`
 	// Profiles are the HoldProfiles that change the schema.
@@ -57,7 +56,7 @@ type WriterView struct {
 // ViewOf returns the form of an explanation that is printed for programs.
 func ViewOf(e plan.Explanation) ExplanationView {
 	v := ExplanationView{
-		APIVersion: v1alpha1.GroupVersion.String(), Kind: "Explanation", Schema: string(v1alpha1.SchemaUser),
+		Type: Type{v1alpha1.GroupVersion.String(), "Explanation"}, Schema: string(v1alpha1.SchemaUser),
 		Resource: plan.ViewResource{APIVersion: e.Change.APIVersion, Kind: e.ID.Kind, Namespace: e.ID.Namespace, Name: e.ID.Name},
 		Fields:   make([]FieldView, len(e.Fields)), Profiles: e.Profiles,
 	}

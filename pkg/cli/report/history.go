@@ -23,9 +23,8 @@ import (
 
 // HistoryView is the output of `history -o json`.
 type HistoryView struct {
-	APIVersion string      `json:"apiVersion" yaml:"apiVersion"`
-	Kind       string      `json:"kind" yaml:"kind"`
-	Entries    []EntryView `json:"entries" yaml:"entries"`
+	Type    `yaml:",inline"`
+	Entries []EntryView `json:"entries" yaml:"entries"`
 }
 
 // EntryView is one history entry. An absent value is omitted; null is printed.
