@@ -8,7 +8,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/files"
@@ -109,7 +108,7 @@ func applicationOf(d files.Decision, view report.StatusView, program string) App
 	for _, r := range view.Resources {
 		b := resourceBranch(d, r)
 		// An object without a change, such as one of an invalid Application, has no page.
-		if id := idOf(r.Resource); decided[id] {
+		if id := report.ResourceID(r.Resource); decided[id] {
 			b.Ref = RefOf(id)
 		}
 		a.Tree = append(a.Tree, b)
@@ -135,7 +134,7 @@ const (
 // addDrift adds the fields of a resource whose live values are not the desired values. b is the branch of the
 // resource.
 func (a *Application) addDrift(b Branch, r report.ResourceView) {
-	id := idOf(r.Resource)
+	id := report.ResourceID(r.Resource)
 	for _, f := range r.Fields {
 		if f.Drift == "" {
 			continue
@@ -154,7 +153,7 @@ func (a *Application) addDrift(b Branch, r report.ResourceView) {
 // resourceBranch returns the branch of a resource, with the number of fields in each state. Drifted fields
 // count as drifted, and not in their state.
 func resourceBranch(d files.Decision, r report.ResourceView) Branch {
-	id := idOf(r.Resource)
+	id := report.ResourceID(r.Resource)
 	b := Branch{Name: files.NameOf(id, d.Namespace), Health: healthBadge(r.Health, isCorrected(d.Application)), Created: timeOf(r.Created)}
 	b.Message = strings.TrimPrefix(r.Reason+": "+r.Message, ": ")
 	if r.Message == "" {
@@ -178,12 +177,6 @@ func resourceBranch(d files.Decision, r report.ResourceView) Branch {
 	return b
 }
 
-// idOf returns the identity of a resource in a view. A malformed apiVersion has no group.
-func idOf(r plan.ViewResource) manifest.ID {
-	gv, _ := schema.ParseGroupVersion(r.APIVersion)
-	return manifest.ID{Group: gv.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
-}
-
 // withOwned replaces the tree by one that has the objects that the resources own, below them. home is the
 // namespace that names omit.
 func (a *Application) withOwned(root *report.Branch, home string) {
@@ -199,7 +192,7 @@ func (a *Application) withOwned(root *report.Branch, home string) {
 
 // grow adds an object and all that it owns to the tree. known has the branches of the resources by reference.
 func (a *Application) grow(from *report.Branch, known map[string]Branch, home string, depth int) {
-	id := idOf(from.Resource)
+	id := report.ResourceID(from.Resource)
 	b, ok := known[RefOf(id)]
 	if !ok || depth > 0 {
 		b = Branch{Name: files.NameOf(id, home), Health: healthBadge(from.Health, a.corrected), Message: from.Message, Created: timeOf(from.Created)}

@@ -47,8 +47,8 @@ func StatusFile(d files.Decision, view report.StatusView, program string, now ti
 func (a *Application) leaveOut(first []report.ResourceView) (shown []manifest.ID) {
 	refs := map[string]bool{}
 	for _, r := range first {
-		shown = append(shown, idOf(r.Resource))
-		refs[RefOf(idOf(r.Resource))] = true
+		shown = append(shown, report.ResourceID(r.Resource))
+		refs[RefOf(report.ResourceID(r.Resource))] = true
 	}
 	for i := range a.Tree {
 		if !refs[a.Tree[i].Ref] {

@@ -126,7 +126,7 @@ func historyOf(d files.Decision, older []v1alpha1.HistoryEntry) History {
 // happeningOf returns an entry of one Application, with a link if the object has a page.
 func happeningOf(d files.Decision, e report.EntryView) HistoryItem {
 	one := plainHappening(e, d.Namespace)
-	if id := idOf(e.Resource); slices.ContainsFunc(d.Changes, func(c plan.Change) bool { return c.ID == id }) {
+	if id := report.ResourceID(e.Resource); slices.ContainsFunc(d.Changes, func(c plan.Change) bool { return c.ID == id }) {
 		one.Ref = RefOf(id)
 	}
 	return one
@@ -134,7 +134,7 @@ func happeningOf(d files.Decision, e report.EntryView) HistoryItem {
 
 // plainHappening returns an entry with names relative to a namespace.
 func plainHappening(e report.EntryView, namespace string) HistoryItem {
-	id := idOf(e.Resource)
+	id := report.ResourceID(e.Resource)
 	live, desired := e.Values()
 	one := HistoryItem{
 		Badge: outcomes[v1alpha1.HistoryOutcome(e.Outcome)], At: timeOf(e.Time), Resource: files.NameOf(id, namespace), Path: e.Path, Count: max(e.Count, 1),

@@ -1,12 +1,15 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"sync"
 	"time"
@@ -17,7 +20,6 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/report"
-	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
@@ -67,11 +69,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, started func(
 	s.applications, s.atOnce, s.streams = newApplications(), make(chan struct{}, decisionsAtOnce), make(chan struct{}, streamsAtOnce)
 	c, err := s.cluster()
 	if err == nil {
-		namespace := s.Namespace
-		if namespace == "" {
-			namespace = c.Namespace
-		}
-		s.only, err = mayList(ctx, c, namespace, s.Namespace == "")
+		s.only, err = mayList(ctx, c, cmp.Or(s.Namespace, c.Namespace), s.Namespace == "")
 	}
 	if err != nil {
 		return err
@@ -101,11 +99,11 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener, started func(
 // page.
 func (s *Server) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", s.bounded(s.overview))
-	mux.HandleFunc("GET /history", s.bounded(s.writers))
-	mux.HandleFunc("GET /applications/{namespace}/{name}", s.bounded(s.application))
-	mux.HandleFunc("GET /applications/{namespace}/{name}/history", s.bounded(s.history))
-	mux.HandleFunc("GET /applications/{namespace}/{name}/{resource...}", s.bounded(s.object))
+	mux.HandleFunc("GET /{$}", s.listed(s.overview))
+	mux.HandleFunc("GET /history", s.listed(s.writers))
+	mux.HandleFunc("GET /applications/{namespace}/{name}", s.decided(s.application))
+	mux.HandleFunc("GET /applications/{namespace}/{name}/history", s.decided(s.history))
+	mux.HandleFunc("GET /applications/{namespace}/{name}/{resource...}", s.decided(s.object))
 	mux.HandleFunc("GET /events", s.events)
 	mux.HandleFunc("GET /assets/{file}", serveAsset)
 	mux.HandleFunc("GET /", func(w http.ResponseWriter, _ *http.Request) {
@@ -154,45 +152,61 @@ func (s *Server) cluster() (*connection.Cluster, error) {
 	return c, err
 }
 
-// overview serves the list of Applications.
-func (s *Server) overview(w http.ResponseWriter, r *http.Request) {
-	all, revision, err := s.applications.list(r.Context())
-	if err != nil {
-		s.problem(w, http.StatusBadGateway, err)
-		return
-	}
-	query := r.URL.Query()
+// listed serves a page about all Applications. Any change of an Application updates the page.
+func (s *Server) listed(page func(all []Summary, query url.Values) document) http.HandlerFunc {
+	return s.bounded(func(w http.ResponseWriter, r *http.Request) {
+		all, revision, err := s.applications.list(r.Context())
+		if err != nil {
+			s.problem(w, http.StatusBadGateway, err)
+			return
+		}
+		d := page(all, r.URL.Query())
+		d.Watched, d.Revision = "*", revision
+		d.write(w, http.StatusOK)
+	})
+}
+
+// overview returns the list of Applications.
+func (s *Server) overview(all []Summary, query url.Values) document {
 	o := overviewOf(all, Filter{query.Get("q"), query.Get("namespace"), query.Get("state")}, s.Now())
 	o.Only = s.only
 	d := s.document("Applications", "overview.html", o)
-	d.Watched, d.Revision = "*", revision
 	d.Crumbs[0].Link = "" // this page
-	d.write(w, http.StatusOK)
+	return d
 }
 
-// writers serves the clients that change held fields, or the changes of one.
-func (s *Server) writers(w http.ResponseWriter, r *http.Request) {
-	all, revision, err := s.applications.list(r.Context())
-	if err != nil {
-		s.problem(w, http.StatusBadGateway, err)
-		return
-	}
-	who := writersOf(all, r.URL.Query())
-	who.Only = s.only
+// writers returns the clients that change held fields, or the changes of one.
+func (s *Server) writers(all []Summary, query url.Values) document {
 	const title = "Clients with most changes"
-	d := s.document(title, "writers.html", who)
-	d.Watched, d.Revision = "*", revision
-	d.Crumbs = append(d.Crumbs, crumb{title, ""})
+	who := writersOf(all, query)
+	who.Only = s.only
 	if who.IsOne {
-		d.Title = "What " + who.Name() + " changed"
-		d.Crumbs[1].Link = "/history"
-		d.Crumbs = append(d.Crumbs, crumb{who.Name(), ""})
+		return s.document("What "+who.Name()+" changed", "writers.html", who, crumb{title, "/history"}, crumb{who.Name(), ""})
 	}
-	d.write(w, http.StatusOK)
+	return s.document(title, "writers.html", who, crumb{title, ""})
 }
 
-// decided returns the decision about the Application that an address names.
-func (s *Server) decided(r *http.Request) (files.Decision, *connection.Cluster, error) {
+// decided serves a page about the Application that an address names. A change of this Application updates the page.
+func (s *Server) decided(page func(r *http.Request, c *connection.Cluster, d files.Decision) (document, error)) http.HandlerFunc {
+	return s.bounded(func(w http.ResponseWriter, r *http.Request) {
+		// The revision is read before the Application, so that a change in between updates the page.
+		_, revision, _, _ := s.applications.since(math.MaxInt64)
+		var shown document
+		d, c, err := s.decision(r)
+		if err == nil {
+			shown, err = page(r, c, d)
+		}
+		if err != nil {
+			s.problem(w, statusOf(err), err)
+			return
+		}
+		shown.Watched, shown.Revision = d.Namespace+"/"+d.Name, revision
+		shown.write(w, http.StatusOK)
+	})
+}
+
+// decision returns the decision about the Application that an address names.
+func (s *Server) decision(r *http.Request) (files.Decision, *connection.Cluster, error) {
 	c, err := s.cluster()
 	if err != nil {
 		return files.Decision{}, nil, err
@@ -205,15 +219,8 @@ func (s *Server) decided(r *http.Request) (files.Decision, *connection.Cluster, 
 	return d, c, err
 }
 
-// application serves the page of an Application.
-func (s *Server) application(w http.ResponseWriter, r *http.Request) {
-	// The revision is read before the Application, so that a change in between updates the page.
-	revision := s.applications.currentRevision()
-	d, c, err := s.decided(r)
-	if err != nil {
-		s.problem(w, statusOf(err), err)
-		return
-	}
+// application returns the page of an Application.
+func (s *Server) application(r *http.Request, c *connection.Cluster, d files.Decision) (document, error) {
 	view := report.StatusOf(d)
 	view.Attend(d.Application, s.Now())
 	events, eventsErr := report.Events(r.Context(), c, d.Application)
@@ -227,61 +234,31 @@ func (s *Server) application(w http.ResponseWriter, r *http.Request) {
 		a.withOwned(root, d.Namespace)
 		a.Notes = append(a.Notes, warnings...)
 	}
-	page := s.document(a.title(), "application.html", a)
-	page.Watched, page.Revision = d.Namespace+"/"+d.Name, revision
-	page.Crumbs = append(page.Crumbs, crumb{d.Namespace + "/" + d.Name, ""})
-	page.write(w, http.StatusOK)
+	return s.document(a.title(), "application.html", a, crumb{d.Namespace + "/" + d.Name, ""}), nil
 }
 
-// history serves the history of an Application.
-func (s *Server) history(w http.ResponseWriter, r *http.Request) {
-	revision := s.applications.currentRevision()
-	d, c, err := s.decided(r)
-	if err != nil {
-		s.problem(w, statusOf(err), err)
-		return
-	}
+// history returns the history of an Application.
+func (s *Server) history(r *http.Request, c *connection.Cluster, d files.Decision) (document, error) {
 	older, err := c.OlderHistory(r.Context(), d.Application)
 	h := historyOf(d, older)
 	if err != nil {
 		h.Note = err.Error()
 	}
-	page := s.document("History of "+d.Namespace+"/"+d.Name, "history.html", h)
-	page.Watched, page.Revision = d.Namespace+"/"+d.Name, revision
-	page.Crumbs = append(page.Crumbs, crumb{d.Namespace + "/" + d.Name, "/applications/" + d.Namespace + "/" + d.Name}, crumb{"History", ""})
-	page.write(w, http.StatusOK)
+	name := d.Namespace + "/" + d.Name
+	return s.document("History of "+name, "history.html", h, crumb{name, "/applications/" + name}, crumb{"History", ""}), nil
 }
 
-// object serves the page of a resource.
-func (s *Server) object(w http.ResponseWriter, r *http.Request) {
-	revision := s.applications.currentRevision()
-	d, _, err := s.decided(r)
-	var id manifest.ID
-	if err == nil {
-		id, err = resourceOf(d, r.PathValue("resource"))
-	}
-	if err != nil {
-		s.problem(w, statusOf(err), err)
-		return
-	}
-	o := objectOf(d, id, entriesOf(d, id), s.Now())
-	page := s.document(o.Name+" · "+d.Namespace+"/"+d.Name, "object.html", o)
-	page.Watched, page.Revision = d.Namespace+"/"+d.Name, revision
-	page.Crumbs = append(page.Crumbs, crumb{d.Namespace + "/" + d.Name, "/applications/" + d.Namespace + "/" + d.Name}, crumb{o.Name, ""})
-	page.write(w, http.StatusOK)
-}
-
-// resourceOf returns the resource of a decision that an address names. It returns an error if the Application
-// is invalid.
-func resourceOf(d files.Decision, ref string) (manifest.ID, error) {
+// object returns the page of a resource. It returns an error if the Application is invalid.
+func (s *Server) object(r *http.Request, _ *connection.Cluster, d files.Decision) (document, error) {
 	if err := files.NotDecided(d); err != nil {
-		return manifest.ID{}, err
+		return document{}, err
 	}
-	ids := make([]manifest.ID, len(d.Changes))
-	for i, change := range d.Changes {
-		ids[i] = change.ID
+	id, err := files.FindResource(r.PathValue("resource"), files.IDsOf(d))
+	if err != nil {
+		return document{}, err
 	}
-	return files.FindResource(ref, ids)
+	o, name := objectOf(d, id, entriesOf(d, id), s.Now()), d.Namespace+"/"+d.Name
+	return s.document(o.Name+" · "+name, "object.html", o, crumb{name, "/applications/" + name}, crumb{o.Name, ""}), nil
 }
 
 // statusOf returns the HTTP status of an error page. Most errors are about an Application that does not exist.
@@ -296,11 +273,11 @@ func statusOf(err error) int {
 	}
 }
 
-// document returns a page with a link to the list of Applications.
-func (s *Server) document(title, template string, content any) document {
+// document returns a page with a link to the list of Applications, followed by other links.
+func (s *Server) document(title, template string, content any, crumbs ...crumb) document {
 	return document{
 		Title: title, Template: template, Content: content, Now: s.Now(), Program: s.Program,
-		Crumbs: []crumb{{"Applications", "/"}},
+		Crumbs: append([]crumb{{"Applications", "/"}}, crumbs...),
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -60,7 +61,7 @@ func mayList(ctx context.Context, c *connection.Cluster, namespace string, all b
 		return c.Explained(err, "list", "Applications")
 	}
 	if all {
-		if err := list(metav1.NamespaceAll); err == nil || !isForbidden(err) {
+		if err := list(metav1.NamespaceAll); err == nil || !apierrors.IsForbidden(err) {
 			return metav1.NamespaceAll, err
 		}
 	}
@@ -149,7 +150,8 @@ func (a *applications) list(ctx context.Context) (all []Summary, revision int64,
 	select {
 	case <-a.ready:
 	case <-ctx.Done():
-		return nil, 0, fmt.Errorf("waiting for the API server to list the Applications: %s", a.troubled())
+		_, _, trouble, _ := a.since(math.MaxInt64)
+		return nil, 0, fmt.Errorf("waiting for the API server to list the Applications: %s", trouble)
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -160,25 +162,17 @@ func (a *applications) list(ctx context.Context) (all []Summary, revision int64,
 	return all, a.revision, nil
 }
 
-// troubled returns the current trouble.
-func (a *applications) troubled() string {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.trouble
-}
-
-// currentRevision returns the current revision.
-func (a *applications) currentRevision() int64 {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.revision
-}
-
 // Add implements cache.ReflectorStore, like the methods below.
-func (a *applications) Add(item any) error { return a.Update(item) }
+func (a *applications) Add(item any) error { return a.record(item, false) }
 
 // Update stores the new version of an Application.
-func (a *applications) Update(item any) error {
+func (a *applications) Update(item any) error { return a.record(item, false) }
+
+// Delete removes a deleted Application.
+func (a *applications) Delete(item any) error { return a.record(item, true) }
+
+// record stores or removes an Application.
+func (a *applications) record(item any, gone bool) error {
 	u, ok := item.(*unstructured.Unstructured)
 	if !ok {
 		return fmt.Errorf("the watch of Applications returned a %T", item)
@@ -186,25 +180,10 @@ func (a *applications) Update(item any) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := summaryOf(u)
-	a.all[s.key()] = s
+	if a.all[s.key()] = s; gone {
+		delete(a.all, s.key())
+	}
 	a.note(s.key())
-	return nil
-}
-
-// Delete removes a deleted Application.
-func (a *applications) Delete(item any) error {
-	if gone, ok := item.(cache.DeletedFinalStateUnknown); ok {
-		item = gone.Obj
-	}
-	u, ok := item.(*unstructured.Unstructured)
-	if !ok {
-		return fmt.Errorf("the watch of Applications returned a %T", item)
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	key := u.GetNamespace() + "/" + u.GetName()
-	delete(a.all, key)
-	a.note(key)
 	return nil
 }
 
@@ -231,6 +210,3 @@ func (a *applications) Replace(items []any, _ string) error {
 
 // Resync does nothing, because nothing has changed.
 func (*applications) Resync() error { return nil }
-
-// isForbidden reports whether the user lacks a right.
-func isForbidden(err error) bool { return apierrors.IsForbidden(err) }

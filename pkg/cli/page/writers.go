@@ -82,7 +82,7 @@ func (w *Writers) sum(entries []report.EntryView) {
 // happening returns an entry with the name of its Application.
 func (w Writers) happening(e report.EntryView) HistoryItem {
 	h := plainHappening(e, e.Application.Namespace)
-	h.Namespace, h.Application, h.Ref = e.Application.Namespace, e.Application.Name, RefOf(idOf(e.Resource))
+	h.Namespace, h.Application, h.Ref = e.Application.Namespace, e.Application.Name, RefOf(report.ResourceID(e.Resource))
 	return h
 }
 

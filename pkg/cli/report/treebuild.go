@@ -39,14 +39,13 @@ type Branch struct {
 
 // TreeView is the output of `tree -o json`.
 type TreeView struct {
-	APIVersion string `json:"apiVersion" yaml:"apiVersion"`
-	Kind       string `json:"kind" yaml:"kind"`
-	Branch     `yaml:",inline"`
+	Type   `yaml:",inline"`
+	Branch `yaml:",inline"`
 }
 
 // View returns the tree in the form that is printed for programs.
 func (b *Branch) View() TreeView {
-	return TreeView{v1alpha1.GroupVersion.String(), "ApplicationTree", *b}
+	return TreeView{Type{v1alpha1.GroupVersion.String(), "ApplicationTree"}, *b}
 }
 
 // Names returns the names of the branch and of all below it, in the format of `kubectl get -o name`.
@@ -61,9 +60,13 @@ func (b *Branch) Names() []string {
 
 // newBranch returns a branch without children, and with unknown health. home is the namespace that its name omits.
 func newBranch(resource plan.ViewResource, home string, created metav1.Time) *Branch {
-	gv, _ := schema.ParseGroupVersion(resource.APIVersion)
-	id := manifest.ID{Group: gv.Group, Kind: resource.Kind, Namespace: resource.Namespace, Name: resource.Name}
-	return &Branch{Resource: resource, name: files.NameOf(id, home), Health: "Unknown", Created: timeText(created), created: created.Time}
+	return &Branch{Resource: resource, name: files.NameOf(ResourceID(resource), home), Health: "Unknown", Created: timeText(created), created: created.Time}
+}
+
+// ResourceID returns the identity of a resource in a view. A malformed apiVersion has no group.
+func ResourceID(r plan.ViewResource) manifest.ID {
+	gv, _ := schema.ParseGroupVersion(r.APIVersion)
+	return manifest.ID{Group: gv.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
 }
 
 // TreeOf returns an Application with its resources and the objects that they own, in the namespaces of the
