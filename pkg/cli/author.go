@@ -49,11 +49,7 @@ schema for each resource that has none. Check the result before you use it: it i
 derived from metadata.managedFields.
 
 --effective prints the schemas that apply to an Application: its own, those from
-spec.fields, the default schemas, and the additions of hooks.
-
-Exit status:
-  0  printed, or the schema is valid
-  2  an error, also one in the flags, the schema or the manifests`
+spec.fields, the default schemas, and the additions of hooks.`
 
 const authorSchemaExample = `
   # A schema to start with
@@ -90,6 +86,7 @@ func newAuthorSchemaCommand(name string, streams Streams) *cobra.Command {
 	return command{
 		use: "schema [-O FILE] -f FILE | --from-live | --effective", short: "Print, propose or check an observer schema",
 		long: authorSchemaLong, example: authorSchemaExample,
+		statuses: []string{"printed, or the schema is valid", "", "an error, also one in the flags, the schema or the manifests"},
 		// The task decides which arguments are allowed, and options knows the task.
 		flags:   f.add,
 		options: func(args []string) (runner, error) { return f.options(streams, args) },

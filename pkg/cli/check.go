@@ -30,12 +30,7 @@ ServiceAccount, and the smallest roles and bindings for the Application, which y
 apply. Update them when the Application gets other objects.
 
 It reads everything with your rights, and changes nothing. If you may not read an
-object, the result is unknown, which is not a failure.
-
-Exit status:
-  0  no check failed
-  1  a check failed; the output contains the remedy
-  2  an error, also one in the flags`
+object, the result is unknown, which is not a failure.`
 
 const checkExample = `
   # Is the cluster ready for Applications in the namespace shop?
@@ -78,7 +73,8 @@ func newCheckCommand(name string, streams Streams) *cobra.Command {
 	return command{
 		use: "check [NAME | -f FILE]", short: "Check whether a cluster is ready for Applications",
 		long: checkLong, example: checkExample,
-		args: atMost(1), flags: o.add, options: o.options, complete: o.connection.Named, connection: o.connection,
+		statuses: []string{"no check failed", "a check failed; the output contains the remedy"},
+		args:     atMost(1), flags: o.add, options: o.options, complete: o.connection.Named, connection: o.connection,
 	}.build(name)
 }
 

@@ -17,7 +17,10 @@ import (
 // command is the specification of a command. Its options are set by its flags, and do not depend on cobra.
 type command struct {
 	use, short, long, example string
-	args                      cobra.PositionalArgs // checks the number of arguments; nil: any number
+	// statuses are the meanings of the exit statuses 0, 1 and 2, for the help. Without a meaning, the help leaves out the
+	// status 1, and the status 2 has the meaning that most commands share.
+	statuses []string
+	args     cobra.PositionalArgs // checks the number of arguments; nil: any number
 	// instead is the command that replaces this one, if its name is a former one.
 	instead string
 	// flags registers the flags other than those of connection, which are registered before.
@@ -47,7 +50,7 @@ type completer func(ctx context.Context, args []string, typed string) []string
 // build returns the cobra command. name is the name of the program.
 func (c command) build(name string) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: c.use, Short: c.short, Long: reflow(examples(name, c.long)), Args: c.args,
+		Use: c.use, Short: c.short, Long: reflow(examples(name, c.long) + exitStatuses(c.statuses)), Args: c.args,
 		Example: examples(name, c.example),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if c.instead != "" {
@@ -80,6 +83,20 @@ func (c command) build(name string) *cobra.Command {
 		}
 	}
 	return cmd
+}
+
+// exitStatuses returns the end of a help text, with a line for each exit status.
+func exitStatuses(meanings []string) string {
+	text := "\n\nExit status:"
+	for status, meaning := range meanings {
+		if meaning != "" {
+			text += fmt.Sprintf("\n  %d  %s", status, meaning)
+		}
+	}
+	if len(meanings) <= terminal.StatusFailed {
+		text += fmt.Sprintf("\n  %d  an error, also one in the flags", terminal.StatusFailed)
+	}
+	return text
 }
 
 // deprecate returns the command as a former name of another one.

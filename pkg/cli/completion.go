@@ -18,11 +18,7 @@ link named kubectl_complete-holdfast:
 
   ln -s "$(command -v kubectl-holdfast)" ~/bin/kubectl_complete-holdfast
 
-It may also be a script that runs: kubectl holdfast __complete "$@"
-
-Exit status:
-  0  printed
-  2  an error, also one in the flags`
+It may also be a script that runs: kubectl holdfast __complete "$@"`
 
 const completionExample = `
   # In this session of bash (needs the package bash-completion)
@@ -50,7 +46,7 @@ func newCompletionCommand(name string, streams Streams) *cobra.Command {
 	var cmd *cobra.Command
 	cmd = command{
 		use: "completion bash|zsh|fish", short: "Print a shell completion script",
-		long: completionLong, example: completionExample,
+		long: completionLong, example: completionExample, statuses: []string{"printed"},
 		args: exactly("the name of a shell"),
 		options: func(args []string) (runner, error) {
 			return completionOptions{streams, cmd.Root(), args[0]}, knownShell(args[0])

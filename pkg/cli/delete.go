@@ -27,12 +27,7 @@ resources remain as they are, without the tracking metadata of Holdfast. Without
 spec.adoptedDeletionPolicy is Delete; the command lists them first. Shared objects
 always remain; the command lists the fields that it restores.
 
-On a terminal it asks first; otherwise it needs --yes.
-
-Exit status:
-  0  requested; with --wait: deleted
-  1  with --wait: not deleted in time; or the answer was no
-  2  an error, also one in the flags`
+On a terminal it asks first; otherwise it needs --yes.`
 
 const deleteExample = `
   # Delete web and all its resources, and wait until they are deleted
@@ -52,6 +47,7 @@ func newDeleteCommand(name string, streams Streams) *cobra.Command {
 	return changing(command{
 		use: "delete NAME", short: "Delete an Application, with or without its resources",
 		long: deleteLong, example: deleteExample,
+		statuses: []string{"requested; with --wait: deleted", "with --wait: not deleted in time; or the answer was no"},
 		flags: func(flags *pflag.FlagSet) {
 			flags.BoolVar(&orphan, "orphan", false, "keep its resources as they are")
 			flags.BoolVarP(&yes, "yes", "y", false, "do not ask")

@@ -43,12 +43,7 @@ and the resulting status. For several Applications, it prints several documents.
 -o json the status is complete. To plan the next step, copy this status into the
 Application file and update the live objects.
 
-` + files.SourcesLong + `
-
-Exit status:
-  0  no difference
-  1  something differs
-  2  an error, also one in the flags or in the Application`
+` + files.SourcesLong
 
 const diffExample = `
   # Objects that would be created
@@ -97,7 +92,8 @@ func newDiffCommand(name string, streams Streams) *cobra.Command {
 		use:   "diff NAME [-f FILE...] | diff -f FILE... [--live FILE...]",
 		short: "Show the differences, field by field",
 		long:  diffLong, example: diffExample,
-		args: atMost(1), flags: o.add, options: o.options, complete: o.flags.Named, connection: o.flags.Connection,
+		statuses: []string{"no difference", "something differs", "an error, also one in the flags or in the Application"},
+		args:     atMost(1), flags: o.add, options: o.options, complete: o.flags.Named, connection: o.flags.Connection,
 	}.build(name)
 }
 

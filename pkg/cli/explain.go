@@ -40,11 +40,7 @@ spec.template.spec.containers.image. With -f and --live it reads the Application
 its live objects from files, and uses no cluster. Values of Secrets are masked; ***
 (desired) and *** (observed) differ. With -o html it prints one web page; without
 KIND/NAME the page has all objects. With only KIND/NAME, it lists the Applications
-that hold fields of that object.
-
-Exit status:
-  0  shown
-  2  an error, also one in the flags`
+that hold fields of that object.`
 
 const explainExample = `
   # Every field of a Deployment of the Application web
@@ -83,7 +79,7 @@ func newExplainCommand(name string, streams Streams) *cobra.Command {
 	return command{
 		use:   "explain (NAME | -f FILE...) KIND/NAME [PATH] | KIND/NAME",
 		short: "Show for each field whether it is held, and who wrote it",
-		long:  explainLong, example: explainExample,
+		long:  explainLong, example: explainExample, statuses: []string{"shown"},
 		args: atMost(3), flags: o.add, options: o.options, complete: o.flags.ResourceOf, connection: o.flags.Connection,
 	}.build(name)
 }

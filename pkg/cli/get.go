@@ -31,11 +31,7 @@ It prints the same columns as "kubectl get hfapp". READY is True if every held
 field has its value and every resource is healthy; docs/semantics.md explains the
 values of REASON. With -o wide, CONTESTED is the number of fields that another client
 keeps changing back, and MESSAGE is the message of the condition Ready. Values of
-Secrets in the manifests are masked unless --show-secrets is given.
-
-Exit status:
-  0  listed, even if there is none
-  2  an error, also one in the flags`
+Secrets in the manifests are masked unless --show-secrets is given.`
 
 const getExample = `
   # The Applications of the namespace
@@ -79,7 +75,7 @@ func newGetCommand(name string, streams Streams) *cobra.Command {
 	o := &getOptions{streams: streams, connection: connection.NewFlags()}
 	return command{
 		use: "get [NAME...]", short: "List Applications",
-		long: getLong, example: getExample,
+		long: getLong, example: getExample, statuses: []string{"listed, even if there is none"},
 		flags: o.add, options: o.options, complete: o.connection.CompleteMore, connection: o.connection,
 		completeFlags: map[string]completer{"output": oneOf("wide", "yaml", "json", "name", "jsonpath=", "custom-columns=")},
 	}.build(name)

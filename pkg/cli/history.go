@@ -31,11 +31,7 @@ Without NAME it shows all Applications in the namespace. With -A it shows a tabl
 the clients that change most, in the whole cluster; with -A and --by, the changes of
 one client. A client is a field manager, such as kubectl-edit. The API server rarely
 knows who removed a field. With the controller's audit webhook, users are named, too.
-Values of Secrets are masked.
-
-Exit status:
-  0  shown, also if there are no changes
-  2  an error, also one in the flags`
+Values of Secrets are masked.`
 
 const historyExample = `
   # Who has changed resources of web?
@@ -65,7 +61,7 @@ func newHistoryCommand(name string, streams Streams) *cobra.Command {
 	o := &historyOptions{streams: streams, connection: connection.NewFlags()}
 	return command{
 		use: "history [NAME [KIND/NAME [PATH]]]", short: "Show who changed which fields, and the outcome",
-		long: historyLong, example: historyExample,
+		long: historyLong, example: historyExample, statuses: []string{"shown, also if there are no changes"},
 		args: atMost(3), flags: o.add, options: o.options, complete: o.connection.ResourceOf, connection: o.connection,
 	}.build(name)
 }

@@ -31,11 +31,7 @@ spec.template.spec.containers[name=web].image, or an abbreviation of it:
 spec.template.spec.containers[0].image, metadata.annotations[*.example.com/*]. The
 command adds it to spec.fields of the Application, and never changes an observer schema.
 If the same PATH is %s again, the Application is as before. With -f it edits the file,
-and keeps the comments. --dry-run prints the edit and its effect.
-
-Exit status:
-  %s
-  2  an error, also one in the flags or in a path`
+and keeps the comments. --dry-run prints the edit and its effect.`
 
 const holdLong = `Hold fields of an object, or fields that the Application NAME does not hold.
 
@@ -85,7 +81,8 @@ func newHoldCommand(name string, streams Streams) *cobra.Command {
 	f := &editFlags{target: connection.NewTargetFlags()}
 	return f.editing(command{
 		use: "hold [NAME | -f FILE] KIND/NAME PATH...", short: "Hold fields of an object",
-		long: holdLong + fmt.Sprintf(pathsLong, "freed", "0  done, or nothing to do"),
+		long:     holdLong + fmt.Sprintf(pathsLong, "freed"),
+		statuses: []string{"done, or nothing to do", "", pathError},
 		example: "  # Hold the replicas of a Deployment at the live value\n  PROGRAM hold deployment/web spec.replicas\n\n" +
 			"  # Print the Application that this would create\n  PROGRAM hold deployment/web spec.replicas --dry-run=client -o yaml\n\n" +
 			"  # Hold them again in the Application shop\n  PROGRAM hold shop deployment/web spec.replicas\n\n" +
@@ -97,13 +94,19 @@ func newFreeCommand(name string, streams Streams) *cobra.Command {
 	f := &editFlags{free: true, target: connection.NewTargetFlags()}
 	return f.editing(command{
 		use: "free [NAME | -f FILE] [KIND/NAME [PATH...]]", short: "Stop holding fields of an object",
-		long: freeLong + fmt.Sprintf(pathsLong, "held", "0  done, or nothing to do; with --wait: also released in the cluster\n  1  with --wait: not released in time, or you have to do something"),
+		long: freeLong + fmt.Sprintf(pathsLong, "held"),
+		statuses: []string{
+			"done, or nothing to do; with --wait: also released in the cluster", "with --wait: not released in time, or you have to do something", pathError,
+		},
 		example: "  # An autoscaler may write the replicas\n  PROGRAM free deployment/web spec.replicas\n\n" +
 			"  # In a file\n  PROGRAM free -f application.yaml deploy/web 'metadata.annotations[*]'\n\n" +
 			"  # Restore the original number of replicas of a shared object\n  PROGRAM free web deployment/web spec.replicas --restore\n\n" +
 			"  # What would happen to all shared objects\n  PROGRAM free web --restore --dry-run",
 	}, name, streams)
 }
+
+// pathError is the meaning of the exit status 2.
+const pathError = "an error, also one in the flags or in a path"
 
 // errWaitForFree is the error if --wait has no effect.
 var errWaitForFree = errors.New("--wait is for --restore and --leave: add one of them, or omit --wait")

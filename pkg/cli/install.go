@@ -33,12 +33,7 @@ With --export it prints the objects, and uses no cluster. With --wait it ends wh
 the controller is ready, and after the timeout it reports why the Pods are not ready.
 
 There is no public image of the controller: build one, push it to your registry
-("make push IMAGE=..." in a checkout), and set it with --image.
-
-Exit status:
-  0  installed, or printed; with --wait: also ready
-  1  with --wait: not ready in time
-  2  an error, also one in the flags`
+("make push IMAGE=..." in a checkout), and set it with --image.`
 
 const installExample = `
   # Into the cluster of the current context
@@ -64,7 +59,8 @@ func newInstallCommand(name string, streams Streams) *cobra.Command {
 	return command{
 		use: "install [--image IMAGE]", short: "Install Holdfast into a cluster",
 		long: installLong, example: installExample,
-		args: noArguments, flags: o.add, options: o.options, connection: o.connection,
+		statuses: []string{"installed, or printed; with --wait: also ready", "with --wait: not ready in time"},
+		args:     noArguments, flags: o.add, options: o.options, connection: o.connection,
 	}.build(name)
 }
 

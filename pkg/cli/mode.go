@@ -26,12 +26,7 @@ const modeLong = `Set the mode of an Application (spec.mode), and change no othe
 
 Before an observe-only Application is held, the command shows what would change. On a
 terminal it then asks; otherwise it needs --yes. A later submit does not change the
-mode.
-
-Exit status:
-  0  the Application has the mode
-  1  the answer was no
-  2  an error, also one in the flags`
+mode.`
 
 const modeExample = `
   # Write nothing of web, and report drift
@@ -58,7 +53,7 @@ func newModeCommand(name string, streams Streams) *cobra.Command {
 	o := &modeOptions{change: change{connection: connection.NewFlags(), streams: streams}}
 	return command{
 		use: "mode NAME hold|observe", short: "Hold an Application, or only report its drift",
-		long: modeLong, example: modeExample,
+		long: modeLong, example: modeExample, statuses: []string{"the Application has the mode", "the answer was no"},
 		args: exactly("NAME", "hold|observe"),
 		flags: func(flags *pflag.FlagSet) {
 			flags.BoolVarP(&o.yes, "yes", "y", false, "do not ask")

@@ -23,12 +23,7 @@ it in status.reconcileRequest.
 With --confirm, it also deletes the objects that wait for a confirmation, because the
 Application no longer has them, and they are more than spec.maxDeletions allows. The
 digest is in the message of the Application, and in "PROGRAM diff NAME". It applies to
-these objects only. In Git, write it to the annotation holdfast.dev/confirm-deletions.
-
-Exit status:
-  0  the controller has reconciled it; with --wait=false: requested
-  1  not reconciled in time: does the controller run?
-  2  an error, for example in the flags or the digest of --confirm`
+these objects only. In Git, write it to the annotation holdfast.dev/confirm-deletions.`
 
 type reconcileOptions struct {
 	change
@@ -41,6 +36,10 @@ func newReconcileCommand(name string, streams Streams) *cobra.Command {
 	return changing(command{
 		use: "reconcile NAME", short: "Reconcile an Application now",
 		long: reconcileLong, example: "  # Reconcile web now\n  PROGRAM reconcile web",
+		statuses: []string{
+			"the controller has reconciled it; with --wait=false: requested", "not reconciled in time: does the controller run?",
+			"an error, for example in the flags or the digest of --confirm",
+		},
 		flags: func(flags *pflag.FlagSet) {
 			flags.StringVar(&confirm, "confirm", "", "`DIGEST`: delete the objects that wait for a confirmation")
 		},

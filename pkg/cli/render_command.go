@@ -20,11 +20,7 @@ const renderLong = `Print the objects that a built-in template renders from a cu
 It uses no cluster. It reads the custom resource from a file, validates it like the
 API server, and renders it like the controller. With -o application it prints the
 entire Application with its observer schema. The leaves of the schema are the word
-"observed", so that any kubectl can apply it.
-
-Exit status:
-  0  printed
-  2  an error, also one in the flags or in the custom resource`
+"observed", so that any kubectl can apply it.`
 
 const renderExample = `
   # The objects of a database
@@ -51,7 +47,8 @@ func renderCommand(streams Streams) command {
 		use:   "render -f FILE... [-o yaml|json|application]",
 		short: "Render a custom resource with its template",
 		long:  renderLong, example: renderExample,
-		args: noArguments, flags: o.add, options: o.options,
+		statuses: []string{"printed", "", "an error, also one in the flags or in the custom resource"},
+		args:     noArguments, flags: o.add, options: o.options,
 		completeFlags: map[string]completer{"output": oneOf("yaml", "json", "application")},
 	}
 }

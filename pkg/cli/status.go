@@ -22,12 +22,7 @@ It reads the live objects with your rights. With -f and --live it reads everythi
 from files, without a cluster. Values of Secrets are masked.
 
 If there are more than 100 resources, it lists those with a failure, drift, or a
-correction in the last hour; with --all it lists all of them.
-
-Exit status:
-  0  it is ready
-  1  it is not
-  2  an error, also one in the flags`
+correction in the last hour; with --all it lists all of them.`
 
 const statusExample = `
   # The state of web
@@ -61,7 +56,7 @@ func newStatusCommand(name string, streams Streams) *cobra.Command {
 	o := &statusOptions{streams: streams, program: name, flags: connection.NewTargetFlags()}
 	return command{
 		use: "status NAME | status -f FILE [--live FILE...]", short: "Show the state of an Application, and what to do next",
-		long: statusLong, example: statusExample,
+		long: statusLong, example: statusExample, statuses: []string{"it is ready", "it is not"},
 		args: atMost(1), flags: o.add, options: o.options, complete: o.flags.Named, connection: o.flags.Connection,
 	}.build(name)
 }

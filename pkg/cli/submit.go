@@ -53,12 +53,7 @@ With --wait it shows the progress of each resource, until all are ready, one nee
 your help, or the timeout expires.
 
 submit never creates rights. If the ServiceAccount of a new Application lacks some, it
-names "PROGRAM check NAME -o yaml", which prints the smallest Role.
-
-Exit status:
-  0  submitted; with --wait: also ready
-  1  with --wait: not ready in time, or stalled
-  2  an error, also one in the flags or in the files`
+names "PROGRAM check NAME -o yaml", which prints the smallest Role.`
 
 const submitExample = `
   # An Application web from the manifests of a directory
@@ -99,6 +94,7 @@ func newSubmitCommand(name string, streams Streams) *cobra.Command {
 	return command{
 		use: "submit [NAME] -f FILE... | submit NAME --from-live -l LABELS", short: "Create or update an Application from manifests",
 		long: submitLong, example: submitExample,
+		statuses: []string{"submitted; with --wait: also ready", "with --wait: not ready in time, or stalled", "an error, also one in the flags or in the files"},
 		args: func(cmd *cobra.Command, args []string) error {
 			if o.flags.FromLive {
 				return nil

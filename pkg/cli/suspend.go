@@ -11,19 +11,10 @@ import (
 
 const suspendLong = `Stop all writes for an Application: nothing is created or corrected until you resume
 it. Drift is still reported, and the Application can be deleted. A later submit
-does not resume it.
-
-Exit status:
-  0  it is suspended
-  2  an error, also one in the flags`
+does not resume it.`
 
 const resumeLong = `Resume a suspended Application: its objects are created and corrected again. With
---wait it shows the progress of each resource, until all are ready.
-
-Exit status:
-  0  it is resumed; with --wait: also ready
-  1  with --wait: not ready in time, or stalled
-  2  an error, also one in the flags`
+--wait it shows the progress of each resource, until all are ready.`
 
 type suspendOptions struct {
 	change
@@ -34,6 +25,7 @@ func newSuspendCommand(name string, streams Streams) *cobra.Command {
 	return changing(command{
 		use: "suspend NAME", short: "Stop all writes for an Application",
 		long: suspendLong, example: "  # Correct nothing of web until you resume it\n  PROGRAM suspend web",
+		statuses: []string{"it is suspended"},
 	}, streams, change{}, "", func(o change) runner { return suspendOptions{o, true} }).build(name)
 }
 
@@ -41,6 +33,7 @@ func newResumeCommand(name string, streams Streams) *cobra.Command {
 	return changing(command{
 		use: "resume NAME", short: "Resume a suspended Application",
 		long: resumeLong, example: "  # Correct the drift, and wait until web is ready\n  PROGRAM resume web --wait",
+		statuses: []string{"it is resumed; with --wait: also ready", "with --wait: not ready in time, or stalled"},
 	}, streams, change{}, "until it is ready", func(o change) runner { return suspendOptions{o, false} }).build(name)
 }
 

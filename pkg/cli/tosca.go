@@ -15,11 +15,7 @@ import (
 const toscaValidateLong = `Find the errors of TOSCA templates and CSAR archives. A template is translated as by
 "PROGRAM author translate", without a cluster. Inputs need no values; those that are
 given are checked. Each error is printed with its file, line, column and path; -o is
-for programs and adds its code. Warnings are about parts without effect.
-
-Exit status:
-  0  no errors, perhaps warnings
-  2  errors, also in the flags or files`
+for programs and adds its code. Warnings are about parts without effect.`
 
 const toscaValidateExample = `
   # Check a template and an archive
@@ -46,7 +42,8 @@ func toscaCommand(streams Streams) command {
 	return command{
 		use: "tosca FILE|URL|-...", short: "Find the errors of templates and archives",
 		long: toscaValidateLong, example: toscaValidateExample,
-		args: atLeast("FILE"), takesFiles: true, flags: o.add, options: o.options,
+		statuses: []string{"no errors, perhaps warnings", "", "errors, also in the flags or files"},
+		args:     atLeast("FILE"), takesFiles: true, flags: o.add, options: o.options,
 	}
 }
 

@@ -20,11 +20,7 @@ subdirectories; --root allows a higher directory. URLs, also those of imports, m
 begin with https:// and have a public address; --allow-url-network allows private
 networks. Manifests are printed with the values of Secrets, in the order of the
 requirements in the template. Warnings and the outputs of the template are written
-to standard error. docs/tosca.md lists the supported features.
-
-Exit status:
-  0  printed
-  2  an error, also one in the flags or in the template`
+to standard error. docs/tosca.md lists the supported features.`
 
 const translateExample = `
   # The manifests of a template, with a value for one of its inputs
@@ -51,7 +47,8 @@ func translateCommand(streams Streams) command {
 	return command{
 		use: "translate FILE|URL|- [--input NAME=VALUE]...", short: "Translate a TOSCA template or CSAR into manifests",
 		long: translateLong, example: translateExample,
-		args: exactly("FILE"), takesFiles: true, flags: o.add, options: o.options,
+		statuses: []string{"printed", "", "an error, also one in the flags or in the template"},
+		args:     exactly("FILE"), takesFiles: true, flags: o.add, options: o.options,
 	}
 }
 

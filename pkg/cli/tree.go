@@ -18,11 +18,7 @@ Pods, EndpointSlices, ...), each with its health.
 
 It finds owned objects by their owner references, among all kinds in the namespace
 that you may list. If there are more than 100 resources, it shows those that are not
-healthy or own an unhealthy object; with --all it shows all of them.
-
-Exit status:
-  0  shown
-  2  an error, also one in the flags`
+healthy or own an unhealthy object; with --all it shows all of them.`
 
 const treeExample = `
   # The resources of web, and the objects that they own
@@ -48,7 +44,7 @@ func newTreeCommand(name string, streams Streams) *cobra.Command {
 	o := &treeOptions{streams: streams, target: connection.Target{Connection: connection.NewFlags(), Now: streams.Now}}
 	return command{
 		use: "tree NAME", short: "Show the resources, and the objects that they own",
-		long: treeLong, example: treeExample,
+		long: treeLong, example: treeExample, statuses: []string{"shown"},
 		args: exactly("NAME"), flags: o.add, options: o.options, complete: o.target.Connection.Named, connection: o.target.Connection,
 	}.build(name)
 }

@@ -21,11 +21,7 @@ The pages are read-only, and values of Secrets are masked. They are served only 
 the loopback address of this machine, and read with your rights, like the other
 commands. The printed address contains a token: any user who knows it can open the
 pages until the command ends. If you may list the Applications of all namespaces,
-all are shown; otherwise those of your namespace, or of the namespace of -n.
-
-Exit status:
-  0  ended, by Ctrl-C
-  2  an error, also one in the flags`
+all are shown; otherwise those of your namespace, or of the namespace of -n.`
 
 const uiExample = `
   # All Applications
@@ -46,7 +42,7 @@ func newUICommand(name string, streams Streams) *cobra.Command {
 	o := &uiOptions{streams: streams, connection: connection.NewFlags(), program: name}
 	return command{
 		use: "ui", short: "Serve web pages about Applications, on this machine",
-		long: uiLong, example: uiExample,
+		long: uiLong, example: uiExample, statuses: []string{"ended, by Ctrl-C"},
 		args: exactly(),
 		flags: func(flags *pflag.FlagSet) {
 			flags.IntVar(&o.port, "port", 0, "`PORT`: port of 127.0.0.1; 0: any free port")

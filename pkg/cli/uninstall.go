@@ -32,12 +32,7 @@ tracking metadata. A Mysql is never released: delete it; its deletion policy dec
 about the volume.
 
 On a terminal it asks first; otherwise it needs --yes. Uninstall with Helm what Helm
-has installed.
-
-Exit status:
-  0  uninstalled
-  1  there are Applications, or they were not released in time; or not confirmed
-  2  an error, also one in the flags`
+has installed.`
 
 const uninstallExample = `
   # When all Applications are deleted
@@ -60,7 +55,8 @@ func newUninstallCommand(name string, streams Streams) *cobra.Command {
 	return command{
 		use: "uninstall", short: "Remove Holdfast from a cluster",
 		long: uninstallLong, example: uninstallExample,
-		args: noArguments, flags: o.add, connection: o.connection,
+		statuses: []string{"uninstalled", "there are Applications, or they were not released in time; or not confirmed"},
+		args:     noArguments, flags: o.add, connection: o.connection,
 		options: func([]string) (runner, error) { return o, errors.Join(o.wait.Check(), o.write.parse()) },
 	}.build(name)
 }

@@ -17,11 +17,7 @@ import (
 )
 
 const versionLong = `Print the version of Holdfast and, if a cluster is configured, the version of
-Kubernetes and the served versions of the kind Application.
-
-Exit status:
-  0  printed
-  2  an error, also one in the flags, or the cluster cannot be reached`
+Kubernetes and the served versions of the kind Application.`
 
 const versionExample = `
   # For a bug report
@@ -64,7 +60,8 @@ func newVersionCommand(name string, streams Streams) *cobra.Command {
 	return command{
 		use: "version", short: "Print the versions of this program and of the cluster",
 		long: versionLong, example: versionExample,
-		args: noArguments, flags: o.add, options: o.options, connection: o.connection,
+		statuses: []string{"printed", "", "an error, also one in the flags, or the cluster cannot be reached"},
+		args:     noArguments, flags: o.add, options: o.options, connection: o.connection,
 	}.build(name)
 }
 
