@@ -70,7 +70,7 @@ const authorSchemaExample = `
 
 // authorSchemaFlags are the flags of all that `author schema` does with a schema.
 type authorSchemaFlags struct {
-	target    connection.TargetFlags
+	target    connection.Target
 	live      connection.LiveFlags
 	manifests files.ManifestFlags
 	// check has the flags of -O; the other fields select the other tasks.
@@ -82,7 +82,7 @@ type authorSchemaFlags struct {
 
 // newAuthorSchemaCommand returns one command for four tasks, which replace four former commands.
 func newAuthorSchemaCommand(name string, streams Streams) *cobra.Command {
-	f := &authorSchemaFlags{target: connection.NewTargetFlags()}
+	f := &authorSchemaFlags{target: connection.NewTarget()}
 	return command{
 		use: "schema [-O FILE] -f FILE | --from-live | --effective", short: "Print, propose or check an observer schema",
 		long: authorSchemaLong, example: authorSchemaExample,
@@ -117,8 +117,8 @@ func (f *authorSchemaFlags) add(flags *pflag.FlagSet) {
 
 // options returns the runner of the task that the flags select: to render, propose, check or print a schema.
 func (f *authorSchemaFlags) options(streams Streams, args []string) (runner, error) {
-	f.manifests.Use(f.target.SourceFlags)
-	f.check.schema.Recurse(f.target.SourceFlags)
+	f.manifests.Use(f.target.Sources)
+	f.check.schema.Recurse(f.target.Sources)
 	checks := f.check.schema.Given()
 	switch {
 	case f.fromLive && f.effective, checks && (f.fromLive || f.effective):

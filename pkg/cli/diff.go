@@ -72,7 +72,6 @@ const diffExample = `
 
 type diffOptions struct {
 	streams    Streams
-	flags      connection.TargetFlags
 	color      string
 	output     string
 	submitting bool // --cluster: compare as if the files were submitted
@@ -87,39 +86,39 @@ type diffOptions struct {
 }
 
 func newDiffCommand(name string, streams Streams) *cobra.Command {
-	o := &diffOptions{streams: streams, flags: connection.NewTargetFlags()}
+	o := &diffOptions{streams: streams, target: connection.NewTarget()}
 	return command{
 		use:   "diff NAME [-f FILE...] | diff -f FILE... [--live FILE...]",
 		short: "Show the differences, field by field",
 		long:  diffLong, example: diffExample,
 		statuses: []string{"no difference", "something differs", "an error, also one in the flags or in the Application"},
-		args:     atMost(1), flags: o.add, options: o.options, complete: o.flags.Named, connection: o.flags.Connection,
+		args:     atMost(1), flags: o.add, options: o.options, complete: o.target.Named, connection: o.target.Connection,
 	}.build(name)
 }
 
 // newPlanCommand returns the former name of `diff -o yaml`, whose exit status does not depend on differences.
 func newPlanCommand(name string, streams Streams) *cobra.Command {
-	o := &diffOptions{streams: streams, flags: connection.NewTargetFlags(), color: "never", planning: true}
+	o := &diffOptions{streams: streams, target: connection.NewTarget(), color: "never", planning: true}
 	return command{
 		use: "plan NAME | plan -f FILE... [--live FILE...]", instead: "diff -o yaml",
 		args: atMost(1),
 		flags: func(flags *pflag.FlagSet) {
-			o.flags.Add(flags)
+			o.target.Add(flags)
 			flags.StringVarP(&o.output, "output", "o", "yaml", "`yaml|json`: output format")
 		},
 		options: func(args []string) (runner, error) {
-			if o.flags.InFiles() && len(args) > 0 {
+			if o.target.InFiles() && len(args) > 0 {
 				return nil, connection.ErrNotWithFiles(args[0])
 			}
 			return o.options(args)
 		},
-		complete:   o.flags.Named,
-		connection: o.flags.Connection,
+		complete:   o.target.Named,
+		connection: o.target.Connection,
 	}.build(name)
 }
 
 func (o *diffOptions) add(flags *pflag.FlagSet) {
-	o.flags.Add(flags)
+	o.target.Add(flags)
 	o.schema.Add(flags, "observer-schema", "O", "observer schema, with NAME and manifests")
 	flags.BoolVar(&o.submitting, "cluster", false, "with -f: compare with the cluster before the file is submitted")
 	flags.StringVarP(&o.output, "output", "o", "", "`yaml|json`: print what the controller would do, for programs")
@@ -129,11 +128,11 @@ func (o *diffOptions) add(flags *pflag.FlagSet) {
 }
 
 func (o *diffOptions) options(args []string) (_ runner, err error) {
-	if o.target, args, err = o.flags.Options(o.streams, args); err != nil {
+	if args, err = o.target.Parse(o.streams, args); err != nil {
 		return o, err
 	}
 	o.target.Settling = o.output == ""
-	named := o.target.InFiles && len(args) > 0
+	named := o.target.InFiles() && len(args) > 0
 	o.target.Submitting = o.submitting || named
 	if err := o.conflict(args, named); err != nil {
 		return o, err
@@ -154,7 +153,7 @@ func (o *diffOptions) conflict(args []string, named bool) error {
 	switch {
 	case len(args) > 1:
 		return connection.ErrNotWithFiles(args[1])
-	case o.submitting && !o.target.InFiles:
+	case o.submitting && !o.target.InFiles():
 		return errors.New("--cluster is for a file that is not submitted yet: use it with -f")
 	case o.target.Submitting && len(o.target.Live) > 0:
 		return errors.New("live objects are read from files or from the cluster: omit --live, or --cluster and NAME")

@@ -62,7 +62,6 @@ const explainExample = `
 type explainOptions struct {
 	streams     Streams
 	program     string
-	flags       connection.TargetFlags
 	color       string
 	output      string
 	showSecrets bool
@@ -75,27 +74,27 @@ type explainOptions struct {
 }
 
 func newExplainCommand(name string, streams Streams) *cobra.Command {
-	o := &explainOptions{streams: streams, program: name, flags: connection.NewTargetFlags()}
+	o := &explainOptions{streams: streams, program: name, target: connection.NewTarget()}
 	return command{
 		use:   "explain (NAME | -f FILE...) KIND/NAME [PATH] | KIND/NAME",
 		short: "Show for each field whether it is held, and who wrote it",
 		long:  explainLong, example: explainExample, statuses: []string{"shown"},
-		args: atMost(3), flags: o.add, options: o.options, complete: o.flags.ResourceOf, connection: o.flags.Connection,
+		args: atMost(3), flags: o.add, options: o.options, complete: o.target.ResourceOf, connection: o.target.Connection,
 	}.build(name)
 }
 
 func (o *explainOptions) add(flags *pflag.FlagSet) {
-	o.flags.Add(flags)
+	o.target.Add(flags)
 	terminal.AddColor(flags, &o.color)
 	flags.StringVarP(&o.output, "output", "o", "", "`yaml|json|html`: print for programs; html is a web page")
 	terminal.AddShowSecrets(flags, &o.showSecrets)
 }
 
 func (o *explainOptions) options(args []string) (_ runner, err error) {
-	if !o.flags.InFiles() && len(args) > 0 && strings.Contains(args[0], "/") {
+	if !o.target.InFiles() && len(args) > 0 && strings.Contains(args[0], "/") {
 		return o.holders(args)
 	}
-	if o.target, args, err = o.flags.Options(o.streams, args); err != nil {
+	if args, err = o.target.Parse(o.streams, args); err != nil {
 		return o, err
 	}
 	if o.page = o.output == "html"; o.page {

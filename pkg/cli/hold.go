@@ -60,7 +60,7 @@ type editFlags struct {
 	// isRelease is set for the former command `release`.
 	isRelease bool
 	release   releaseFlags
-	target    connection.TargetFlags // the Application, unless the first argument is an object
+	target    connection.Target // the Application, unless the first argument is an object
 	write     writeFlags
 	rule      ruleFlags
 	// application names the Application, if the first argument is an object.
@@ -78,7 +78,7 @@ type editOptions struct {
 }
 
 func newHoldCommand(name string, streams Streams) *cobra.Command {
-	f := &editFlags{target: connection.NewTargetFlags()}
+	f := &editFlags{target: connection.NewTarget()}
 	return f.editing(command{
 		use: "hold [NAME | -f FILE] KIND/NAME PATH...", short: "Hold fields of an object",
 		long:     holdLong + fmt.Sprintf(pathsLong, "freed"),
@@ -91,7 +91,7 @@ func newHoldCommand(name string, streams Streams) *cobra.Command {
 }
 
 func newFreeCommand(name string, streams Streams) *cobra.Command {
-	f := &editFlags{free: true, target: connection.NewTargetFlags()}
+	f := &editFlags{free: true, target: connection.NewTarget()}
 	return f.editing(command{
 		use: "free [NAME | -f FILE] [KIND/NAME [PATH...]]", short: "Stop holding fields of an object",
 		long: freeLong + fmt.Sprintf(pathsLong, "held"),
@@ -150,7 +150,7 @@ func (f *editFlags) runner(streams Streams, program string, args []string) (runn
 		return f.releasing(streams, args)
 	}
 	o, err := f.options(streams, args)
-	if len(args) == 1 && err != nil && !f.free && !o.target.InFiles && o.target.Name != "" {
+	if len(args) == 1 && err != nil && !f.free && !o.target.InFiles() && o.target.Name != "" {
 		return f.holding(streams, program, args[0])
 	}
 	return o, err
@@ -164,7 +164,8 @@ func (f *editFlags) options(streams Streams, args []string) (o editOptions, err 
 	if f.release.wait.Wait {
 		return o, errWaitForFree
 	}
-	if o.target, args, err = f.target.Options(streams, args); err != nil {
+	o.target = f.target
+	if args, err = o.target.Parse(streams, args); err != nil {
 		return o, err
 	}
 	switch {
@@ -185,7 +186,7 @@ func (f *editFlags) options(streams Streams, args []string) (o editOptions, err 
 // run does not need one.
 func (o editOptions) writable() error {
 	switch {
-	case !o.target.InFiles:
+	case !o.target.InFiles():
 	case o.write.dryRun == connection.DryRunServer || o.write.printer != nil:
 		return errors.New("--dry-run=server and -o are for an Application in a cluster: omit them with -f")
 	case !o.write.isDry() && (len(o.target.Files) > 1 || o.target.Files[0] == files.Stdin || strings.Contains(o.target.Files[0], "://")):
@@ -212,7 +213,8 @@ func (f *editFlags) complete(ctx context.Context, streams Streams, args []string
 	}
 	ctx, cancel := context.WithTimeout(ctx, connection.CompletionTimeout)
 	defer cancel()
-	target, rest, err := f.target.Options(streams, args)
+	target := f.target
+	rest, err := target.Parse(streams, args)
 	if err != nil {
 		return nil
 	}
@@ -233,7 +235,7 @@ func (f *editFlags) complete(ctx context.Context, streams Streams, args []string
 // decided returns the decision about an Application whose spec can be edited.
 func (o editOptions) decided(ctx context.Context) (files.Decision, *connection.Cluster, error) {
 	d, c, err := o.target.Decided(ctx)
-	if err == nil && !o.target.InFiles {
+	if err == nil && !o.target.InFiles() {
 		err = report.NotEditable(d.Application)
 	}
 	if err == nil {

@@ -37,7 +37,7 @@ type holdersView struct {
 
 // holders returns the options if the first argument is an object.
 func (e *explainOptions) holders(args []string) (o holdersOptions, err error) {
-	o = holdersOptions{streams: e.streams, connection: e.flags.Connection}
+	o = holdersOptions{streams: e.streams, connection: e.target.Connection}
 	switch {
 	case len(args) > 1:
 		return o, fmt.Errorf("%q is an object, not an Application: with other arguments, give NAME first", args[0])

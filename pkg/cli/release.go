@@ -56,7 +56,7 @@ func (f releaseFlags) parse() (v1alpha1.ReleasePolicy, connection.WaitFlags, err
 
 // newReleaseCommand returns the former name of `free --leave` and `free --restore`.
 func newReleaseCommand(name string, streams Streams) *cobra.Command {
-	f := &editFlags{free: true, target: connection.NewTargetFlags(), isRelease: true}
+	f := &editFlags{free: true, target: connection.NewTarget(), isRelease: true}
 	cmd := f.editing(command{use: "release (NAME | -f FILE) [KIND/NAME [PATH...]]", instead: "free --restore|--leave"}, name, streams)
 	cmd.Flags().BoolVar(&f.release.leave, "keep", false, "leave the fields as they are")
 	cmd.Flags().Lookup("keep").Hidden = true // the former name of --leave
@@ -73,10 +73,11 @@ func (f *editFlags) releasing(streams Streams, args []string) (o releaseOptions,
 	if o.policy, o.wait, err = f.release.parse(); err != nil {
 		return o, err
 	}
-	if o.target, args, err = f.target.Options(streams, args); err != nil {
+	o.target = f.target
+	if args, err = o.target.Parse(streams, args); err != nil {
 		return o, err
 	}
-	if o.wait.Wait && (o.write.isDry() || o.target.InFiles) {
+	if o.wait.Wait && (o.write.isDry() || o.target.InFiles()) {
 		return o, errors.New("--wait needs a change in a cluster: omit it with -f or --dry-run")
 	}
 	if len(args) > 0 {

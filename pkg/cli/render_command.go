@@ -32,7 +32,6 @@ const renderExample = `
 
 type renderOptions struct {
 	streams Streams
-	flags   files.SourceFlags
 	output  string
 	sources files.Sources
 	print   terminal.Printer
@@ -54,22 +53,22 @@ func renderCommand(streams Streams) command {
 }
 
 func (o *renderOptions) add(flags *pflag.FlagSet) {
-	// There are no live objects, so the flags of SourceFlags are registered one by one.
-	o.flags.Set = flags
-	flags.StringSliceVarP(&o.flags.Files, "filename", "f", nil,
+	// There are no live objects, so the flags of Sources are registered one by one.
+	o.sources.Set = flags
+	flags.StringSliceVarP(&o.sources.Files, "filename", "f", nil,
 		"`FILE`: custom resources: a file, a directory, a URL, or - for standard input; can be repeated")
-	flags.BoolVarP(&o.flags.Recursive, "recursive", "R", false, "with directories: also their subdirectories")
-	flags.StringVarP(&o.flags.Namespace, "namespace", "n", "default",
+	flags.BoolVarP(&o.sources.Recursive, "recursive", "R", false, "with directories: also their subdirectories")
+	flags.StringVarP(&o.sources.Namespace, "namespace", "n", "default",
 		"`NAMESPACE`: namespace of custom resources that do not set one")
 	flags.StringVarP(&o.output, "output", "o", "yaml", "`FORMAT`: the objects as yaml or json, or the application")
 }
 
 func (o *renderOptions) options([]string) (_ runner, err error) {
-	if len(o.flags.Files) == 0 && !o.flags.Set.Changed("filename") {
+	if len(o.sources.Files) == 0 && !o.sources.Set.Changed("filename") {
 		return o, errors.New("no custom resource given: give its file with -f, or -f - for standard input")
 	}
 	o.application = o.output == "application"
-	if o.sources, err = o.flags.Options(o.streams); err == nil && !o.application {
+	if err = o.sources.Check(o.streams); err == nil && !o.application {
 		o.print, err = terminal.PrinterFor(o.output, "application")
 	}
 	return o, err

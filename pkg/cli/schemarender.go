@@ -16,7 +16,7 @@ type schemaRenderOptions struct {
 }
 
 func newSchemaRenderCommand(name string, streams Streams) *cobra.Command {
-	f := connection.NewTargetFlags()
+	f := connection.NewTarget()
 	return command{
 		use: "render NAME | -f FILE...", instead: "author schema --effective",
 		args: atMost(1), flags: f.Add,
@@ -27,8 +27,8 @@ func newSchemaRenderCommand(name string, streams Streams) *cobra.Command {
 }
 
 // schemaRendering returns the options for one Application.
-func schemaRendering(f connection.TargetFlags, streams Streams, args []string) (schemaRenderOptions, error) {
-	target, rest, err := f.Options(streams, args)
+func schemaRendering(target connection.Target, streams Streams, args []string) (schemaRenderOptions, error) {
+	rest, err := target.Parse(streams, args)
 	if err == nil && len(rest) > 0 {
 		err = connection.ErrNameAndFile
 	}

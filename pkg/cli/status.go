@@ -41,7 +41,6 @@ const statusExample = `
 type statusOptions struct {
 	streams Streams
 	program string
-	flags   connection.TargetFlags
 	color   string
 	output  string
 	watch   bool
@@ -53,16 +52,16 @@ type statusOptions struct {
 }
 
 func newStatusCommand(name string, streams Streams) *cobra.Command {
-	o := &statusOptions{streams: streams, program: name, flags: connection.NewTargetFlags()}
+	o := &statusOptions{streams: streams, program: name, target: connection.NewTarget()}
 	return command{
 		use: "status NAME | status -f FILE [--live FILE...]", short: "Show the state of an Application, and what to do next",
 		long: statusLong, example: statusExample, statuses: []string{"it is ready", "it is not"},
-		args: atMost(1), flags: o.add, options: o.options, complete: o.flags.Named, connection: o.flags.Connection,
+		args: atMost(1), flags: o.add, options: o.options, complete: o.target.Named, connection: o.target.Connection,
 	}.build(name)
 }
 
 func (o *statusOptions) add(flags *pflag.FlagSet) {
-	o.flags.Add(flags)
+	o.target.Add(flags)
 	terminal.AddColor(flags, &o.color)
 	flags.StringVarP(&o.output, "output", "o", "", "`yaml|json|html`: print for programs; html is a web page")
 	flags.BoolVar(&o.all, "all", false, "list all resources, the fields in sync, and the events")
@@ -70,10 +69,10 @@ func (o *statusOptions) add(flags *pflag.FlagSet) {
 }
 
 func (o *statusOptions) options(args []string) (_ runner, err error) {
-	if o.watch && (o.flags.InFiles() || o.output == "html") {
+	if o.watch && (o.target.InFiles() || o.output == "html") {
 		return o, errWatchFiles
 	}
-	if o.target, args, err = o.flags.Options(o.streams, args); err != nil {
+	if args, err = o.target.Parse(o.streams, args); err != nil {
 		return o, err
 	}
 	if len(args) > 0 {

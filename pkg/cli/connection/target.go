@@ -15,15 +15,8 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
-// TargetFlags has the flags that select an Application: one of a cluster, by its name, or one in files,
-// with live objects in files.
-type TargetFlags struct {
-	files.SourceFlags
-	Connection Flags
-}
-
-// NewTargetFlags returns the flags without values.
-func NewTargetFlags() TargetFlags { return TargetFlags{Connection: NewFlags()} }
+// NewTarget returns a target without an Application. Add registers the flags for files, and Parse sets the fields.
+func NewTarget() Target { return Target{Connection: NewFlags()} }
 
 // ErrNotWithFiles returns an error for an argument in addition to -f.
 func ErrNotWithFiles(argument string) error {
@@ -33,12 +26,10 @@ func ErrNotWithFiles(argument string) error {
 // ErrNameAndFile is the error if a command has both a name and a file.
 var ErrNameAndFile = errors.New("with -f the Application is in the file: omit the name")
 
-// Target is an Application with the location of it and its live objects. It has values of flags; nothing
-// is read yet.
+// Target is an Application with the location of it and its live objects: one of a cluster, by its name, or one in
+// files, with live objects in files. It has values of flags; nothing is read yet.
 type Target struct {
 	files.Sources
-	// InFiles is true if -f or --live is given. Without Submitting, no cluster is then contacted.
-	InFiles    bool
 	Submitting bool // with files: decides as if they were submitted to the cluster
 	// Settling is true if dry runs find the values that differ only in their spelling. It has no effect on
 	// files.
@@ -51,23 +42,22 @@ type Target struct {
 	Now func() time.Time
 }
 
-// Options returns the target, and the arguments without the name of the Application. With files, there is
-// no name, and all arguments are returned. It reads nothing.
-func (f TargetFlags) Options(streams terminal.Streams, args []string) (t Target, rest []string, err error) {
-	t = Target{InFiles: f.InFiles(), Connection: f.Connection, Now: streams.Now}
-	if t.InFiles {
-		f.Namespace = *f.Connection.Namespace
-		t.Sources, err = f.SourceFlags.Options(streams)
-		return t, args, err
+// Parse validates the flags and the arguments, and returns the arguments without the name of the Application. With
+// files, there is no name, and all arguments are returned. It reads nothing.
+func (t *Target) Parse(streams terminal.Streams, args []string) (rest []string, err error) {
+	t.Now = streams.Now
+	if t.InFiles() {
+		t.Namespace = *t.Connection.Namespace
+		return args, t.Check(streams)
 	}
 	if len(args) == 0 {
-		return t, nil, errors.New("no Application given: give its name, or its file with -f")
+		return nil, errors.New("no Application given: give its name, or its file with -f")
 	}
 	t.Name = args[0]
 	if slices.Contains(files.ManifestFiles, filepath.Ext(t.Name)) {
-		return t, nil, fmt.Errorf("%q looks like a file, not like the name of an Application: give each file with -f", t.Name)
+		return nil, fmt.Errorf("%q looks like a file, not like the name of an Application: give each file with -f", t.Name)
 	}
-	return t, args[1:], files.ValidName(t.Name)
+	return args[1:], files.ValidName(t.Name)
 }
 
 // Decided returns the decision about the Application. c is nil if the Application is in files. Changes of
@@ -79,7 +69,7 @@ func (t Target) Decided(ctx context.Context) (d files.Decision, c *Cluster, err 
 
 // decidedAndUnreadable does the same as Decided, and also returns which live objects could not be read.
 func (t Target) decidedAndUnreadable(ctx context.Context) (d files.Decision, c *Cluster, unreadable, err error) {
-	if t.InFiles {
+	if t.InFiles() {
 		all, err := t.Decide(ctx, t.Now())
 		switch {
 		case err != nil:
@@ -120,7 +110,7 @@ func (t Target) DecideAll(ctx context.Context) ([]files.Decision, error) {
 	switch {
 	case t.Submitting:
 		return t.decideSubmitted(ctx)
-	case t.InFiles:
+	case t.InFiles():
 		return t.Decide(ctx, t.Now())
 	}
 	d, c, unreadable, err := t.decidedAndUnreadable(ctx)
@@ -184,20 +174,20 @@ func (t Target) submittedApplications(ctx context.Context, c *Cluster) ([]files.
 }
 
 // Named completes the name of an Application, if it is not in a file.
-func (f *TargetFlags) Named(ctx context.Context, args []string, typed string) []string {
-	if f.InFiles() {
+func (t *Target) Named(ctx context.Context, args []string, typed string) []string {
+	if t.InFiles() {
 		return nil
 	}
-	return f.Connection.Named(ctx, args, typed)
+	return t.Connection.Named(ctx, args, typed)
 }
 
 // ResourceOf completes NAME, and then KIND/NAME from the status of the Application. It completes nothing
 // with files.
-func (f *TargetFlags) ResourceOf(ctx context.Context, args []string, typed string) []string {
-	if f.InFiles() {
+func (t *Target) ResourceOf(ctx context.Context, args []string, typed string) []string {
+	if t.InFiles() {
 		return nil
 	}
-	return f.Connection.ResourceOf(ctx, args, typed)
+	return t.Connection.ResourceOf(ctx, args, typed)
 }
 
 // ResourceOf completes NAME, and then KIND/NAME from the status of the Application.

@@ -34,7 +34,7 @@ func (f *ManifestFlags) Add(flags *pflag.FlagSet, name, short, of string) {
 }
 
 // Use makes f read the files of other flags. Call it after the flags are parsed.
-func (f *ManifestFlags) Use(source SourceFlags) {
+func (f *ManifestFlags) Use(source Sources) {
 	f.files, f.flag = source.Files, source.Set.Lookup("filename")
 	f.Recurse(source)
 }
@@ -45,7 +45,7 @@ func (f ManifestFlags) Sources(in io.Reader, namespace string) Sources {
 }
 
 // Recurse makes -R of other flags apply to f. It copies the value, so call it after the flags are parsed.
-func (f *ManifestFlags) Recurse(source SourceFlags) { f.recursive = &source.Recursive }
+func (f *ManifestFlags) Recurse(source Sources) { f.recursive = &source.Recursive }
 
 // AddRecursive registers -R, which applies to all of the given flags.
 func AddRecursive(flags *pflag.FlagSet, all ...*ManifestFlags) {

@@ -20,64 +20,55 @@ const (
 	StdinName = "stdin"
 )
 
-// SourcesLong is the part of the help that all commands with SourceFlags share.
+// SourcesLong is the part of the help that all commands with the flags of Sources share.
 const SourcesLong = `To include learned values, which are in the status, get the Application with
 "kubectl get hfapp NAME -o yaml". If an Application has no UID, it was never
 submitted, and all live objects are treated as its own. If it has a UID, its live
 objects have its tracking metadata. CustomResourceDefinitions in the files define
 their kinds.`
 
-// SourceFlags are the flags that select files with Applications and live objects.
-type SourceFlags struct {
-	// Files and live are the values of -f and --live. Files is also set by Use of ManifestFlags.
-	Files, live []string
-	// Namespace is the namespace of Applications that name none; empty means default.
+// Sources are the files to read, and the input that reads them. Add registers the flags that select them.
+type Sources struct {
+	Input
+	// Files contain Applications, and Live contain live objects. Check removes their duplicates.
+	Files, Live []string
+	// Namespace is the namespace of Applications and live objects that name none. Check sets the default namespace.
 	Namespace string
-	Recursive bool
-	// Set distinguishes a flag that is not given from one with an empty value. Add sets it.
+	// Set distinguishes a flag that is not given from one with an empty value. It is nil without flags.
 	Set *pflag.FlagSet
 }
 
 // Add registers the flags that name files.
-func (f *SourceFlags) Add(flags *pflag.FlagSet) {
-	f.Set = flags
-	flags.StringSliceVarP(&f.Files, "filename", "f", nil,
+func (s *Sources) Add(flags *pflag.FlagSet) {
+	s.Set = flags
+	flags.StringSliceVarP(&s.Files, "filename", "f", nil,
 		"`FILE`: Applications: a file"+filesUsage)
-	flags.BoolVarP(&f.Recursive, "recursive", "R", false, "with directories: also their subdirectories")
-	flags.StringSliceVar(&f.live, "live", nil,
+	flags.BoolVarP(&s.Recursive, "recursive", "R", false, "with directories: also their subdirectories")
+	flags.StringSliceVar(&s.Live, "live", nil,
 		"`FILE`: live objects (documents, a List), or - for standard input; can be repeated; default: no live objects")
 }
 
-// Sources are the files to read, and the input that reads them.
-type Sources struct {
-	Input
-	// Files contain Applications, and Live contain live objects. Neither has duplicates.
-	Files, Live []string
-	// Namespace is the namespace of Applications and live objects that name none.
-	Namespace string
+// InFiles reports whether files are given, so that no cluster is contacted.
+func (s Sources) InFiles() bool {
+	return s.Set != nil && (s.Set.Changed("filename") || s.Set.Changed("live"))
 }
 
-// InFiles reports whether files are given, so that no cluster is contacted.
-func (f SourceFlags) InFiles() bool { return f.Set.Changed("filename") || f.Set.Changed("live") }
-
-// Options returns the files to read, or an error if the flags are invalid. It does not read any file. Duplicates
-// are removed, because a file that is given twice would contain each Application twice.
-func (f SourceFlags) Options(streams terminal.Streams) (Sources, error) {
-	s := Sources{
-		Input: Input{In: streams.In, Recursive: f.Recursive}, Files: f.Files, Live: f.live, Namespace: cmp.Or(f.Namespace, metav1.NamespaceDefault),
-	}
+// Check returns an error if the flags are invalid. It does not read any file. Duplicates are removed, because a file
+// that is given twice would contain each Application twice.
+func (s *Sources) Check(streams terminal.Streams) error {
+	s.In, s.Namespace = streams.In, cmp.Or(s.Namespace, metav1.NamespaceDefault)
 	switch {
-	case isEmpty(f.Set.Lookup("filename"), s.Files), isEmpty(f.Set.Lookup("live"), s.Live):
-		return s, errors.New("-f and --live need the name of a file: one is empty")
+	case isEmpty(s.Set.Lookup("filename"), s.Files), isEmpty(s.Set.Lookup("live"), s.Live):
+		return errors.New("-f and --live need the name of a file: one is empty")
 	case len(s.Files) == 0:
-		return s, errors.New("no Application given: give its file with -f, or -f - for standard input")
+		return errors.New("no Application given: give its file with -f, or -f - for standard input")
 	case slices.Contains(s.Files, Stdin) && slices.Contains(s.Live, Stdin):
-		return s, errors.New("standard input can be read only once: give a file to -f or --live")
+		return errors.New("standard input can be read only once: give a file to -f or --live")
 	case len(validation.IsDNS1123Label(s.Namespace)) > 0:
-		return s, fmt.Errorf("-n %q is not a valid namespace: use lower-case letters, digits and '-'", s.Namespace)
+		return fmt.Errorf("-n %q is not a valid namespace: use lower-case letters, digits and '-'", s.Namespace)
 	}
 	s.Files, s.Live = Unique(s.Files), Unique(s.Live)
-	return s, nil
+	return nil
 }
 
 // isEmpty reports whether a flag is given without the name of a file. Usually the cause is a shell variable that
