@@ -2,18 +2,19 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	jsonpatch "github.com/evanphx/json-patch/v5"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
+	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/delta"
@@ -56,11 +57,10 @@ func (o *diffOptions) runExternal(ctx context.Context, decisions []files.Decisio
 	cmd := exec.CommandContext(ctx, words[0], append(words[1:], before, after)...)
 	cmd.Stdout, cmd.Stderr = o.streams.Out, o.streams.Err
 	err = cmd.Run()
-	var ended *exec.ExitError
-	switch {
+	switch ended, is := errors.AsType[*exec.ExitError](err); {
 	case err == nil:
 		return nil
-	case errors.As(err, &ended) && ended.ExitCode() == terminal.StatusDifferent:
+	case is && ended.ExitCode() == terminal.StatusDifferent:
 		return &terminal.Exit{Status: terminal.StatusDifferent}
 	default:
 		return fmt.Errorf("running %s: %w: does KUBECTL_EXTERNAL_DIFF name a program that compares directories?", words[0], err)
@@ -93,10 +93,11 @@ func fileName(id manifest.ID) string {
 	return strings.ReplaceAll(strings.Join(parts, "."), "/", "_")
 }
 
-// pair returns a live object and its desired state, with values of Secrets. Either is nil if the object does
-// not exist then. It changes neither.
+// pair returns copies of a live object and its desired state, with values of Secrets. Either is nil if the object does
+// not exist then.
 func pair(d files.Decision, change plan.Change) (live, desired map[string]any, err error) {
-	live = withoutManagedFields(d.Live[change.ID])
+	live = runtime.DeepCopyJSON(d.Live[change.ID])
+	unstructured.RemoveNestedField(live, "metadata", "managedFields") // not useful in a comparison
 	switch change.Action {
 	case plan.Create:
 		return nil, change.Manifest, nil
@@ -117,33 +118,7 @@ func pair(d files.Decision, change plan.Change) (live, desired map[string]any, e
 		guards, operations := delta.Comparison{Differences: visible}.Patch(change.UID, change.ResourceVersion)
 		write = slices.Concat(guards, operations)
 	}
-	patch, err := json.Marshal(write)
-	if err != nil {
-		return nil, nil, err
-	}
-	ops, err := jsonpatch.DecodePatch(patch)
-	if err != nil {
-		return nil, nil, err
-	}
-	raw, err := json.Marshal(live)
-	if err != nil {
-		return nil, nil, err
-	}
-	if raw, err = ops.Apply(raw); err != nil {
-		return nil, nil, err
-	}
-	desired, err = manifest.DecodeJSON(raw)
-	return live, desired, err
-}
-
-// withoutManagedFields returns an object without managedFields, which are not useful in a comparison.
-func withoutManagedFields(object map[string]any) map[string]any {
-	metadata, ok := object["metadata"].(map[string]any)
-	if !ok || metadata["managedFields"] == nil {
-		return object
-	}
-	shown, visible := maps.Clone(object), maps.Clone(metadata)
-	delete(visible, "managedFields")
-	shown["metadata"] = visible
-	return shown
+	after := unstructured.Unstructured{Object: live}
+	err = connection.PatchLocally(&after, types.JSONPatchType, write)
+	return live, after.Object, err
 }

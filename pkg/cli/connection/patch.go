@@ -39,12 +39,12 @@ func (d DryRun) Options() []string {
 // value whose JSON is the patch. With DryRunClient, it reads the Application and applies the patch here.
 // The error is explained.
 func (c *Cluster) Patch(ctx context.Context, name string, kind types.PatchType, patch any, dryRun DryRun) (*unstructured.Unstructured, error) {
-	body, err := json.Marshal(patch)
-	if err != nil {
-		return nil, err
-	}
 	client := c.Own.Resource(Applications).Namespace(c.Namespace)
 	if dryRun != DryRunClient {
+		body, err := json.Marshal(patch)
+		if err != nil {
+			return nil, err
+		}
 		changed, err := client.Patch(ctx, name, kind, body, metav1.PatchOptions{FieldManager: fieldManager, DryRun: dryRun.Options()})
 		return changed, c.Explained(err, "patch", "Application "+c.Namespace+"/"+name)
 	}
@@ -52,11 +52,16 @@ func (c *Cluster) Patch(ctx context.Context, name string, kind types.PatchType, 
 	if err != nil {
 		return nil, c.Explained(err, "get", "Application "+c.Namespace+"/"+name)
 	}
-	return live, patchHere(live, kind, body)
+	return live, PatchLocally(live, kind, patch)
 }
 
-// patchHere applies a merge patch or a JSON Patch to an object, without the API server. It changes live.
-func patchHere(live *unstructured.Unstructured, kind types.PatchType, body []byte) error {
+// PatchLocally applies a merge patch or a JSON Patch to an object, without the API server. patch is any value whose JSON
+// is the patch. It replaces the content of live.
+func PatchLocally(live *unstructured.Unstructured, kind types.PatchType, patch any) error {
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return err
+	}
 	before, err := live.MarshalJSON()
 	if err != nil {
 		return err

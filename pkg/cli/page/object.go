@@ -7,6 +7,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -185,9 +186,7 @@ func visibleObject(d files.Decision, id manifest.ID, apiVersion string) map[stri
 	if manifest.HasManifests(id.GroupKind()) {
 		files.MaskApplication(shown)
 	}
-	if metadata, ok := shown["metadata"].(map[string]any); ok {
-		delete(metadata, "managedFields") // the page shows the writers next to the lines
-	}
+	unstructured.RemoveNestedField(shown, "metadata", "managedFields") // the page shows the writers next to the lines
 	return shown
 }
 
