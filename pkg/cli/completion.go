@@ -76,7 +76,6 @@ func (o completionOptions) run(context.Context) error {
 		return o.root.GenBashCompletionV2(o.streams.Out, true)
 	case "zsh":
 		return o.root.GenZshCompletion(o.streams.Out)
-	default:
-		return o.root.GenFishCompletion(o.streams.Out, true)
 	}
+	return o.root.GenFishCompletion(o.streams.Out, true)
 }

@@ -189,15 +189,15 @@ func (o *getOptions) print(ctx context.Context, c *connection.Cluster, list *uns
 	case len(list.Items) == 0:
 		fmt.Fprintln(o.streams.Err, o.none(c))
 		return nil
-	case o.columns != nil:
-		table, err := customTable(o.columns, list)
-		if err != nil {
-			return err
-		}
-		return printTable(o.streams.Out, table, o.noHeaders)
-	default:
-		return printTable(o.streams.Out, o.table(list), o.noHeaders)
 	}
+	table, err := o.table(list), error(nil)
+	if o.columns != nil {
+		table, err = customTable(o.columns, list)
+	}
+	if err != nil {
+		return err
+	}
+	return printTable(o.streams.Out, table, o.noHeaders)
 }
 
 // none returns the message that there are no Applications, and where.
@@ -269,22 +269,25 @@ func (o *getOptions) printObjects(list *unstructured.UnstructuredList) error {
 
 // table returns the table that `get` prints.
 func (o *getOptions) table(list *unstructured.UnstructuredList) *metav1.Table {
-	table := &metav1.Table{}
-	column := func(name string) {
-		table.ColumnDefinitions = append(table.ColumnDefinitions, metav1.TableColumnDefinition{Name: name, Type: "string"})
-	}
+	columns := []string{"Name", "Ready", "Reason", "Resources", "Age"}
 	if o.all {
-		column("Namespace")
-	}
-	for _, name := range []string{"Name", "Ready", "Reason", "Resources", "Age"} {
-		column(name)
+		columns = slices.Insert(columns, 0, "Namespace")
 	}
 	if o.output == "wide" {
-		column("Contested")
-		column("Message")
+		columns = append(columns, "Contested", "Message")
 	}
+	table := newTable(columns)
 	for i := range list.Items {
 		table.Rows = append(table.Rows, metav1.TableRow{Cells: o.cells(&list.Items[i])})
+	}
+	return table
+}
+
+// newTable returns a table without rows.
+func newTable(columns []string) *metav1.Table {
+	table := &metav1.Table{}
+	for _, name := range columns {
+		table.ColumnDefinitions = append(table.ColumnDefinitions, metav1.TableColumnDefinition{Name: name, Type: "string"})
 	}
 	return table
 }

@@ -107,7 +107,12 @@ func (o *installOptions) run(ctx context.Context) error {
 		}
 	}
 	if o.export && o.write.printer != nil {
-		return o.print(objects)
+		for _, object := range objects {
+			if err := o.write.printer.PrintObj(object, o.streams.Out); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
 	if o.export {
 		contents := make([]map[string]any, len(objects))
@@ -121,16 +126,6 @@ func (o *installOptions) run(ctx context.Context) error {
 		return err
 	}
 	return o.install(ctx, c, objects)
-}
-
-// print prints the objects in the format of -o.
-func (o *installOptions) print(objects []*unstructured.Unstructured) error {
-	for _, object := range objects {
-		if err := o.write.printer.PrintObj(object, o.streams.Out); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // installed returns new copies of the built-in objects in the order in which they are applied. namespace is

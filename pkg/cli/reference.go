@@ -98,7 +98,7 @@ func specialStatuses(lines string) string {
 func usefulExamples(cmd *cobra.Command) []string {
 	var found []string
 	used := map[string]bool{"0": true, "1": true}
-	for example := range strings.SplitSeq(strings.TrimSpace(undented(cmd.Example)), "\n\n") {
+	for example := range strings.SplitSeq(strings.TrimSpace(strings.ReplaceAll("\n"+cmd.Example, "\n  ", "\n")), "\n\n") {
 		_, line, _ := strings.Cut(example, "\n")
 		arguments, isNew := 0, false
 		for _, word := range strings.Fields(strings.TrimPrefix(line, cmd.CommandPath())) {
@@ -117,15 +117,6 @@ func usefulExamples(cmd *cobra.Command) []string {
 		used[count] = true
 	}
 	return found
-}
-
-// undented removes two spaces of indentation from each line.
-func undented(text string) string {
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		lines[i] = strings.TrimPrefix(line, "  ")
-	}
-	return strings.Join(lines, "\n")
 }
 
 // commandList writes an item for each group of commands, with links to their sections.

@@ -39,7 +39,11 @@ func (app Subject) Translated(ctx context.Context, reader source.Reader, stored 
 	if !source.IsUsed(app.Application) {
 		return app, nil
 	}
-	translation := app.translate(ctx, reader)
+	translation := &intent.Source{}
+	material, problem := source.Gather(ctx, app.Application, reader, disabledFetcher{}, nil)
+	if translation.Problem = problem; problem == nil {
+		translation = source.Translate(ctx, material, disabledFetcher{}, nil)
+	}
 	if translation.Problem != nil && onRecord && (stored || translation.Problem.Disposition() != v1alpha1.DispositionEdit) {
 		return app.asApplied(), nil
 	}
@@ -52,15 +56,6 @@ func (app Subject) listeners() []string {
 		return nil
 	}
 	return app.Status.Hooks.Listeners
-}
-
-// translate returns the translation, or the problem that prevented it. It fetches no URL.
-func (app Subject) translate(ctx context.Context, reader source.Reader) *intent.Source {
-	material, problem := source.Gather(ctx, app.Application, reader, disabledFetcher{}, nil)
-	if problem != nil {
-		return &intent.Source{Problem: problem}
-	}
-	return source.Translate(ctx, material, disabledFetcher{}, nil)
 }
 
 // SourceFaults returns the reasons why there is no translation, one for each line of the problem. It returns nil
