@@ -73,8 +73,7 @@ func read(body io.Reader, add func(v1alpha1.ObjectVersion, attribution)) (receiv
 		for decoder.More() {
 			var e event
 			err := one(&e)
-			var shape *json.UnmarshalTypeError
-			if err != nil && !errors.As(err, &shape) {
+			if _, isShape := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !isShape {
 				return received, dropped, fmt.Errorf("event %d: %w", received, err)
 			}
 			received++

@@ -80,7 +80,7 @@ func Main(ctx context.Context, args []string, streams Streams) int {
 		unquoteUsages(root)
 	}
 	err := interruptible(ctx, func() error { return root.ExecuteContext(ctx) })
-	if exit := (*terminal.Exit)(nil); err != nil && ctx.Err() != nil && !errors.As(err, &exit) {
+	if _, isExit := errors.AsType[*terminal.Exit](err); err != nil && ctx.Err() != nil && !isExit {
 		err = terminal.Interrupted("") // the interrupt caused the error
 	}
 	return terminal.Finish(err, name, streams.Err)

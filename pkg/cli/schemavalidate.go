@@ -87,7 +87,7 @@ func (o *schemaValidateOptions) run(ctx context.Context) error {
 	entries, schemaErr := observer.ParseAll(raw)
 	assigned, unfit := observer.Assign(entries, objects)
 	for _, fault := range terminal.Each(unfit) {
-		if of := (*observer.ValidationError)(nil); err == nil || errors.As(fault, &of) && of.Path != "" {
+		if of, is := errors.AsType[*observer.ValidationError](fault); err == nil || is && of.Path != "" {
 			schemaErr = errors.Join(schemaErr, fault) // the object of an invalid manifest is unknown
 		}
 	}
@@ -138,10 +138,8 @@ func inSchemas(documents []manifest.Document, err error) error {
 	faults := terminal.Each(err)
 	slices.SortStableFunc(faults, func(a, b error) int { return cmp.Compare(entryIn(a), entryIn(b)) })
 	for i, fault := range faults {
-		if entry := entryIn(fault); entry >= 0 && entry < len(documents) {
-			var of *observer.ValidationError
-			_ = errors.As(fault, &of)
-			faults[i] = files.FaultAt(documents[entry], files.ParsePath(of.Path), fault.Error())
+		if of, is := errors.AsType[*observer.ValidationError](fault); is && of.Entry < len(documents) {
+			faults[i] = files.FaultAt(documents[of.Entry], files.ParsePath(of.Path), fault.Error())
 		}
 	}
 	return errors.Join(faults...)
@@ -149,9 +147,8 @@ func inSchemas(documents []manifest.Document, err error) error {
 
 // entryIn returns the index of the schema that a validation error belongs to, or -1.
 func entryIn(err error) int {
-	var of *observer.ValidationError
-	if !errors.As(err, &of) {
-		return -1
+	if of, is := errors.AsType[*observer.ValidationError](err); is {
+		return of.Entry
 	}
-	return of.Entry
+	return -1
 }

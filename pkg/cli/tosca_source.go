@@ -206,8 +206,7 @@ func (b beside) check(name string) error {
 
 // unnamed removes the name of the file from an error, because the message already contains it.
 func unnamed(err error) error {
-	var of *fs.PathError
-	if errors.As(err, &of) && !errors.Is(err, fs.ErrNotExist) {
+	if of, is := errors.AsType[*fs.PathError](err); is && !errors.Is(err, fs.ErrNotExist) {
 		return of.Err
 	}
 	return err

@@ -37,8 +37,7 @@ func shownAgain(ctx context.Context, target connection.Target, streams Streams, 
 			before = "\x1b[H\x1b[2J" // move the cursor home, and clear the screen
 		}
 		err = show(ctx)
-		var differs *terminal.Exit
-		if errors.As(err, &differs) && differs.Err == nil {
+		if differs, is := errors.AsType[*terminal.Exit](err); is && differs.Err == nil {
 			err = nil // the output shows that it is not ready
 		}
 		return app == nil || err != nil, err

@@ -46,8 +46,7 @@ func (c *Client) Explained(err error, verb, what string) error {
 // rootCause returns the cause of a request that was not sent, without the URL of the request, which does
 // not help users. It returns other errors unchanged.
 func rootCause(err error) error {
-	var sent *url.Error
-	if errors.As(err, &sent) {
+	if sent, is := errors.AsType[*url.Error](err); is {
 		return sent.Err
 	}
 	return err

@@ -68,8 +68,7 @@ func (c *Client) GetApplication(ctx context.Context, at types.NamespacedName) (*
 // join returns the Application with the content of its slices. Missing slices are not joined.
 func (c *Client) join(ctx context.Context, app *v1alpha1.Application) (*v1alpha1.Application, error) {
 	whole, err := slice.Join(app, c.slicesIn(ctx, app.Namespace))
-	var unavailable *slice.Unavailable
-	if errors.As(err, &unavailable) {
+	if _, missing := errors.AsType[*slice.Unavailable](err); missing {
 		return whole, nil
 	}
 	return whole, err

@@ -63,8 +63,7 @@ func (v *view) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (cluste
 			mapping.Published = v.kinds.published(ctx, gvk, mapping)
 		}
 	}
-	var unknown *cluster.KindUnknownError
-	if errors.As(err, &unknown) && unknown.Suggestion == "" {
+	if unknown, is := errors.AsType[*cluster.KindUnknownError](err); is && unknown.Suggestion == "" {
 		suggested := *unknown
 		suggested.Suggestion = v.kinds.nearestVersion(gvk)
 		return mapping, &suggested

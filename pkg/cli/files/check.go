@@ -74,9 +74,8 @@ func (c *checker) rules() {
 // not evaluate CEL rules: the API server does, and the CEL library would make this program a fifth larger.
 func (c *checker) schema(spec map[string]any) {
 	for _, err := range validate.NewSchemaValidator(specSchema(), nil, "spec", strfmt.Default).Validate(withoutNulls(spec)).Errors {
-		var invalid *openapi.Validation
-		switch {
-		case !errors.As(err, &invalid):
+		switch invalid, is := errors.AsType[*openapi.Validation](err); {
+		case !is:
 			c.fault(manifest.Path{"spec"}, "%v", err)
 		case invalid.Code() == openapi.EnumFailCode:
 			allowed := make([]string, len(invalid.Values))

@@ -38,8 +38,7 @@ func Normalized(documents []manifest.Document) ([]manifest.Object, error) {
 	objects, _, err := manifest.Normalize(raw, manifest.Options{Scopes: manifest.BuiltinScopes()})
 	sound := slices.Clone(raw)
 	for _, fault := range terminal.Each(err) {
-		var of *manifest.ValidationError
-		if errors.As(fault, &of) && of.Position < len(all) {
+		if of, is := errors.AsType[*manifest.ValidationError](fault); is && of.Position < len(all) {
 			located := all[of.Position]
 			sound[of.Position] = nil
 			fault = FaultAt(located.Document, append(located.at, of.Path...), fault.Error())

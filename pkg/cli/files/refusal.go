@@ -25,27 +25,23 @@ func refusal(document manifest.Document, problem *plan.Problem, faults []error) 
 // faultPath returns the path of the field in an Application that a validation error of the engine is about. It
 // returns nil for other errors.
 func faultPath(fault error) manifest.Path {
-	var ofManifest *manifest.ValidationError
-	if errors.As(fault, &ofManifest) {
+	if ofManifest, is := errors.AsType[*manifest.ValidationError](fault); is {
 		if ofManifest.Field != nil {
 			return slices.Concat(ofManifest.Field, manifest.Path{ofManifest.Position}, ofManifest.Path)
 		}
 		return append(manifest.Path{"spec", "manifest", ofManifest.Position}, ofManifest.Path...)
 	}
-	var ofSchema *observer.ValidationError
-	if errors.As(fault, &ofSchema) {
+	if ofSchema, is := errors.AsType[*observer.ValidationError](fault); is {
 		return append(manifest.Path{"spec", "observerSchema", ofSchema.Entry}, ParsePath(ofSchema.Path)...)
 	}
-	var ofFields *observer.FieldPathError
-	if errors.As(fault, &ofFields) {
+	if ofFields, is := errors.AsType[*observer.FieldPathError](fault); is {
 		path := manifest.Path{"spec", "fields", ofFields.Entry}
 		if ofFields.List != "" {
 			path = append(path, ofFields.List, ofFields.Item)
 		}
 		return path
 	}
-	var ofSource *sourceFault
-	if errors.As(fault, &ofSource) {
+	if ofSource, is := errors.AsType[*sourceFault](fault); is {
 		return ofSource.path
 	}
 	return nil

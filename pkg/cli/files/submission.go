@@ -382,15 +382,14 @@ func (s *Submission) refusal(problem *plan.Problem, faults []error) error {
 // located returns a validation error of the engine with the position in the file that it is about. The index of
 // a manifest or schema in the spec is also the index of its document. It returns other errors unchanged.
 func (s *Submission) located(fault error) error {
-	var ofManifest *manifest.ValidationError
-	if errors.As(fault, &ofManifest) && ofManifest.Field == nil && ofManifest.Position < len(s.manifests) {
+	ofManifest, isManifest := errors.AsType[*manifest.ValidationError](fault)
+	if isManifest && ofManifest.Field == nil && ofManifest.Position < len(s.manifests) {
 		return FaultAt(s.manifests[ofManifest.Position], ofManifest.Path, fault.Error())
 	}
-	var ofSchema *observer.ValidationError
-	if errors.As(fault, &ofSchema) && ofSchema.Entry < len(s.entries) {
+	if ofSchema, is := errors.AsType[*observer.ValidationError](fault); is && ofSchema.Entry < len(s.entries) {
 		return FaultAt(s.entries[ofSchema.Entry], ParsePath(ofSchema.Path), fault.Error())
 	}
-	if s.template.name != "" && ofManifest != nil {
+	if s.template.name != "" && isManifest {
 		return fmt.Errorf("%s: %w", s.template.name, fault)
 	}
 	return fault

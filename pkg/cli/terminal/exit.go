@@ -64,8 +64,7 @@ func Finish(err error, program string, w io.Writer) int {
 	if err == nil {
 		return 0
 	}
-	var exit *Exit
-	if errors.As(err, &exit) {
+	if exit, is := errors.AsType[*Exit](err); is {
 		if exit.Err != nil {
 			printError(exit.Err, program, w)
 		}
@@ -82,8 +81,7 @@ func printError(err error, program string, w io.Writer) {
 		text := strings.ReplaceAll(one.Error(), "`holdfast ", "`"+program+" ")
 		fmt.Fprintln(w, "error: "+Visible(strings.TrimRight(text, "\n")))
 	}
-	var usage *UsageError
-	if errors.As(err, &usage) {
+	if usage, is := errors.AsType[*UsageError](err); is {
 		fmt.Fprintf(w, "See '%s --help'.\n", usage.Command)
 	}
 }
