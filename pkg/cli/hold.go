@@ -55,31 +55,34 @@ KIND/NAME, or of single fields of it. A field keeps its value if another client 
 changed it, or if its original value is not recorded; the command lists it.
 `
 
-type editFlags struct {
-	free bool
-	// isRelease is set for the former command `release`.
-	isRelease bool
+// editOptions are the options of the commands that change which fields are held: of an Application, or of an object, whose
+// Application is found. The arguments and flags select the function that runs.
+type editOptions struct {
+	streams   Streams
+	free      bool
+	isRelease bool // set for the former command `release`
 	release   releaseFlags
-	target    connection.Target // the Application, unless the first argument is an object
+	policy    v1alpha1.ReleasePolicy // from release; "" if the values of released fields are not chosen
+	target    connection.Target      // the Application; run sets its name if the first argument is an object
 	write     writeFlags
-	rule      ruleFlags
-	// application names the Application, if the first argument is an object.
+	ruleFlags ruleFlags
+	rule      v1alpha1.HeldField // from ruleFlags
+	// application names the Application of object. Without it, that is the only Application with the object, or else one
+	// with the name of the object.
 	application string
+	object      connection.LiveFlags // the first argument, if it is an object
+	resource    string               // KIND/NAME
+	paths       []string             // as the user typed them; "*" for all fields
 }
 
-type editOptions struct {
-	streams  Streams
-	target   connection.Target
-	write    writeFlags
-	free     bool
-	rule     v1alpha1.HeldField
-	resource string   // KIND/NAME
-	paths    []string // as the user typed them; "*" for all fields
-}
+// runnerFunc is a runner without options of its own.
+type runnerFunc func(ctx context.Context) error
+
+func (f runnerFunc) run(ctx context.Context) error { return f(ctx) }
 
 func newHoldCommand(name string, streams Streams) *cobra.Command {
-	f := &editFlags{target: connection.NewTarget()}
-	return f.editing(command{
+	o := &editOptions{streams: streams, target: connection.NewTarget()}
+	return o.editing(command{
 		use: "hold [NAME | -f FILE] KIND/NAME PATH...", short: "Hold fields of an object",
 		long:     holdLong + fmt.Sprintf(pathsLong, "freed"),
 		statuses: []string{"done, or nothing to do", "", pathError},
@@ -87,12 +90,12 @@ func newHoldCommand(name string, streams Streams) *cobra.Command {
 			"  # Print the Application that this would create\n  PROGRAM hold deployment/web spec.replicas --dry-run=client -o yaml\n\n" +
 			"  # Hold them again in the Application shop\n  PROGRAM hold shop deployment/web spec.replicas\n\n" +
 			"  # An autoscaler may choose them, from 1 to 5\n  PROGRAM hold web deployment/web spec.replicas --minimum 1 --maximum 5",
-	}, name, streams)
+	}, name)
 }
 
 func newFreeCommand(name string, streams Streams) *cobra.Command {
-	f := &editFlags{free: true, target: connection.NewTarget()}
-	return f.editing(command{
+	o := &editOptions{streams: streams, free: true, target: connection.NewTarget()}
+	return o.editing(command{
 		use: "free [NAME | -f FILE] [KIND/NAME [PATH...]]", short: "Stop holding fields of an object",
 		long: freeLong + fmt.Sprintf(pathsLong, "held"),
 		statuses: []string{
@@ -102,7 +105,7 @@ func newFreeCommand(name string, streams Streams) *cobra.Command {
 			"  # In a file\n  PROGRAM free -f application.yaml deploy/web 'metadata.annotations[*]'\n\n" +
 			"  # Restore the original number of replicas of a shared object\n  PROGRAM free web deployment/web spec.replicas --restore\n\n" +
 			"  # What would happen to all shared objects\n  PROGRAM free web --restore --dry-run",
-	}, name, streams)
+	}, name)
 }
 
 // pathError is the meaning of the exit status 2.
@@ -114,77 +117,73 @@ var errWaitForFree = errors.New("--wait is for --restore and --leave: add one of
 var errNoPath = errors.New("no path given: give PATH, for example spec.replicas")
 
 // editing completes a command that changes which fields are held.
-func (f *editFlags) editing(c command, name string, streams Streams) *cobra.Command {
+func (o *editOptions) editing(c command, name string) *cobra.Command {
 	c.flags = func(flags *pflag.FlagSet) {
-		f.target.Add(flags)
-		if f.free {
-			f.release.add(flags)
+		o.target.Add(flags)
+		if o.free {
+			o.release.add(flags)
 		} else {
-			f.rule.add(flags)
+			o.ruleFlags.add(flags)
 		}
-		f.write.add(flags, "the Application")
-		if !f.isRelease {
-			flags.StringVar(&f.application, "application", "", "`NAME`: Application of the object, with KIND/NAME first")
+		o.write.add(flags, "the Application")
+		if !o.isRelease {
+			flags.StringVar(&o.application, "application", "", "`NAME`: Application of the object, with KIND/NAME first")
 		}
 	}
-	if !f.free {
+	if !o.free {
 		c.completeFlags = map[string]completer{"mode": oneOf("hold", "seed", "push", "report", "absent"), "type": oneOf("set", "quantity")}
 	}
-	c.options = func(args []string) (runner, error) { return f.runner(streams, name, args) }
-	c.complete = func(ctx context.Context, args []string, typed string) []string {
-		return f.complete(ctx, streams, args, typed)
-	}
-	c.connection = f.target.Connection
+	c.options = func(args []string) (runner, error) { return o.options(name, args) }
+	c.complete, c.connection = o.complete, o.target.Connection
 	return c.build(name)
 }
 
-// runner returns what the arguments and flags select.
-func (f *editFlags) runner(streams Streams, program string, args []string) (runner, error) {
-	isObject := len(args) > 0 && strings.Contains(args[0], "/") && !f.target.InFiles()
+// options returns the runner that the arguments and flags select.
+func (o *editOptions) options(program string, args []string) (runner, error) {
+	isObject := len(args) > 0 && strings.Contains(args[0], "/") && !o.target.InFiles()
 	switch {
-	case isObject && !f.isRelease:
-		return f.ofObject(streams, args)
-	case f.application != "":
+	case isObject && !o.isRelease:
+		return runnerFunc(o.runObject), o.parseObject(args)
+	case o.application != "":
 		return nil, errors.New("--application is for an object without NAME: give KIND/NAME first, and omit NAME or -f")
-	case f.isRelease || f.release.given():
-		return f.releasing(streams, args)
+	case o.isRelease || o.release.given():
+		return runnerFunc(o.runRelease), o.parseRelease(args)
 	}
-	o, err := f.options(streams, args)
-	if len(args) == 1 && err != nil && !f.free && !o.target.InFiles() && o.target.Name != "" {
-		return f.holding(streams, program, args[0])
+	err := o.parse(args)
+	if len(args) == 1 && err != nil && !o.free && !o.target.InFiles() && o.target.Name != "" {
+		return o.holding(program, args[0])
 	}
-	return o, err
+	return runnerFunc(o.run), err
 }
 
-func (f *editFlags) options(streams Streams, args []string) (o editOptions, err error) {
-	if err := f.write.parse(); err != nil {
-		return o, err
+// parse validates the arguments and flags of an edit of an Application.
+func (o *editOptions) parse(args []string) (err error) {
+	if err := o.write.parse(); err != nil {
+		return err
 	}
-	o = editOptions{streams: streams, free: f.free, write: f.write}
-	if f.release.wait.Wait {
-		return o, errWaitForFree
+	if o.release.wait.Wait {
+		return errWaitForFree
 	}
-	o.target = f.target
-	if args, err = o.target.Parse(streams, args); err != nil {
-		return o, err
+	if args, err = o.target.Parse(o.streams, args); err != nil {
+		return err
 	}
 	switch {
 	case len(args) == 0:
-		return o, errors.New("no object given: give KIND/NAME, for example deployment/web")
+		return errors.New("no object given: give KIND/NAME, for example deployment/web")
 	case len(args) == 1:
-		return o, errNoPath
+		return errNoPath
 	}
 	if err := o.writable(); err != nil {
-		return o, err
+		return err
 	}
 	o.resource, o.paths = args[0], args[1:]
-	o.rule, err = f.rule.held()
-	return o, err
+	o.rule, err = o.ruleFlags.held()
+	return err
 }
 
 // writable returns an error if the Application is read from files and they are not one local file. A dry
 // run does not need one.
-func (o editOptions) writable() error {
+func (o *editOptions) writable() error {
 	switch {
 	case !o.target.InFiles():
 	case o.write.dryRun == connection.DryRunServer || o.write.printer != nil:
@@ -197,24 +196,24 @@ func (o editOptions) writable() error {
 
 // complete completes NAME or an object, KIND/NAME, and then paths: free fields for the hold command, held fields for
 // the free command.
-func (f *editFlags) complete(ctx context.Context, streams Streams, args []string, typed string) []string {
+func (o *editOptions) complete(ctx context.Context, args []string, typed string) []string {
 	given := len(args)
-	if f.target.InFiles() {
+	if o.target.InFiles() {
 		given++
 	}
 	switch {
 	case len(args) == 0 && strings.Contains(typed, "/"):
-		return f.target.Connection.Objects(ctx, nil, typed)
-	case len(args) > 0 && strings.Contains(args[0], "/") && !f.target.InFiles():
+		return o.target.Connection.Objects(ctx, nil, typed)
+	case len(args) > 0 && strings.Contains(args[0], "/") && !o.target.InFiles():
 		return nil
 	}
-	if given < 2 && !f.target.InFiles() {
-		return f.target.ResourceOf(ctx, args, typed)
+	if given < 2 && !o.target.InFiles() {
+		return o.target.ResourceOf(ctx, args, typed)
 	}
 	ctx, cancel := context.WithTimeout(ctx, connection.CompletionTimeout)
 	defer cancel()
-	target := f.target
-	rest, err := target.Parse(streams, args)
+	target := o.target
+	rest, err := target.Parse(o.streams, args)
 	if err != nil {
 		return nil
 	}
@@ -229,11 +228,11 @@ func (f *editFlags) complete(ctx context.Context, streams Streams, args []string
 	if err != nil {
 		return nil
 	}
-	return report.PathsToEdit(d.Plan, id, f.free)
+	return report.PathsToEdit(d.Plan, id, o.free)
 }
 
 // decided returns the decision about an Application whose spec can be edited.
-func (o editOptions) decided(ctx context.Context) (files.Decision, *connection.Cluster, error) {
+func (o *editOptions) decided(ctx context.Context) (files.Decision, *connection.Cluster, error) {
 	d, c, err := o.target.Decided(ctx)
 	if err == nil && !o.target.InFiles() {
 		err = report.NotEditable(d.Application)
@@ -244,7 +243,7 @@ func (o editOptions) decided(ctx context.Context) (files.Decision, *connection.C
 	return d, c, err
 }
 
-func (o editOptions) run(ctx context.Context) error {
+func (o *editOptions) run(ctx context.Context) error {
 	d, c, err := o.decided(ctx)
 	if err != nil {
 		return err
@@ -261,7 +260,7 @@ func (o editOptions) run(ctx context.Context) error {
 }
 
 // finish makes an edit unless its notes are about all paths, and prints the result and the effect on resources.
-func (o editOptions) finish(ctx context.Context, d files.Decision, c *connection.Cluster, e edit, paths int, ids ...manifest.ID) error {
+func (o *editOptions) finish(ctx context.Context, d files.Decision, c *connection.Cluster, e edit, paths int, ids ...manifest.ID) error {
 	var out, messages bytes.Buffer
 	told := &out
 	if o.write.printer != nil {
@@ -325,7 +324,7 @@ func fieldsEdit(d files.Decision, fields []v1alpha1.ResourceFields, notes []stri
 
 // writeEdit changes the Application or its file. In a dry run, it only prints the YAML to write, unless -o prints the
 // Application.
-func (o editOptions) writeEdit(ctx context.Context, out *bytes.Buffer, d files.Decision, c *connection.Cluster, e edit) error {
+func (o *editOptions) writeEdit(ctx context.Context, out *bytes.Buffer, d files.Decision, c *connection.Cluster, e edit) error {
 	switch {
 	case len(e.lists) == 0 && o.write.printer == nil:
 		return nil
@@ -349,7 +348,7 @@ func (o editOptions) writeEdit(ctx context.Context, out *bytes.Buffer, d files.D
 }
 
 // send writes the lists, and returns the changed Application.
-func (o editOptions) send(ctx context.Context, d files.Decision, c *connection.Cluster, e edit) (app *unstructured.Unstructured, err error) {
+func (o *editOptions) send(ctx context.Context, d files.Decision, c *connection.Cluster, e edit) (app *unstructured.Unstructured, err error) {
 	patch := []delta.Op{}
 	for _, list := range e.lists {
 		patch = append(patch, list.Patch...)
@@ -384,7 +383,7 @@ func listEdit[T any](key string, before, after []T) connection.ListEdit {
 	return connection.ListEdit{Key: key, Before: listOf(before), After: listOf(after), Patch: patch}
 }
 
-func (o editOptions) writeFile(ctx context.Context, out *bytes.Buffer, document manifest.Document, e edit) error {
+func (o *editOptions) writeFile(ctx context.Context, out *bytes.Buffer, document manifest.Document, e edit) error {
 	text, err := files.ReadFile(ctx, files.Opening(document.File))
 	if err != nil {
 		return err

@@ -24,54 +24,40 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// objectOptions are the options of `hold KIND/NAME PATH...` and `free KIND/NAME PATH...`, which find the Application of
-// an object. hold also creates it.
-type objectOptions struct {
-	editOptions
-	object      connection.LiveFlags
-	application string // "": the only Application with the object, or else one with the name of the object
-	connection  connection.Flags
-	policy      v1alpha1.ReleasePolicy // of `free --leave` and `free --restore`
-	wait        connection.WaitFlags
-}
-
-// ofObject returns the options if the first argument is an object.
-func (f *editFlags) ofObject(streams Streams, args []string) (o objectOptions, err error) {
-	if err := errors.Join(f.write.parse(), o.object.Named(args[:1])); err != nil {
-		return o, err
+// parseObject validates the arguments and flags of `hold KIND/NAME PATH...` and `free KIND/NAME PATH...`.
+func (o *editOptions) parseObject(args []string) (err error) {
+	if err := errors.Join(o.write.parse(), o.object.Named(args[:1])); err != nil {
+		return err
 	}
-	o.editOptions = editOptions{
-		streams: streams, free: f.free, write: f.write, resource: args[0], paths: args[1:],
-		target: connection.Target{Connection: f.target.Connection, Now: streams.Now},
-	}
-	o.application, o.connection = f.application, f.target.Connection
+	o.target.Now, o.resource, o.paths = o.streams.Now, args[0], args[1:]
 	switch {
-	case f.release.given():
-		if o.policy, o.wait, err = f.release.parse(); err == nil && o.wait.Wait && o.write.isDry() {
+	case o.release.given():
+		if o.policy, err = o.release.parse(); err == nil && o.release.wait.Wait && o.write.isDry() {
 			err = errWaitForFree
 		}
 		if len(o.paths) == 0 {
 			o.paths = []string{observer.AllFields}
 		}
-		return o, err
-	case f.release.wait.Wait:
-		return o, errWaitForFree
+		return err
+	case o.release.wait.Wait:
+		return errWaitForFree
 	case len(o.paths) == 0:
-		return o, errNoPath
+		return errNoPath
 	case o.application != "":
 		err = files.ValidName(o.application)
 	}
 	var ruleErr error
-	o.rule, ruleErr = f.rule.held()
-	return o, errors.Join(err, ruleErr)
+	o.rule, ruleErr = o.ruleFlags.held()
+	return errors.Join(err, ruleErr)
 }
 
-func (o objectOptions) run(ctx context.Context) error {
-	c, err := o.connection.Connect()
+// runObject finds the Application of the object, and changes it. To hold fields, it also creates the Application.
+func (o *editOptions) runObject(ctx context.Context) error {
+	c, err := o.target.Connection.Connect()
 	if err != nil {
 		return err
 	}
-	found, _, err := c.Live(ctx, o.connection, o.object, nil)
+	found, _, err := c.Live(ctx, o.target.Connection, o.object, nil)
 	if err != nil {
 		return err
 	}
@@ -90,7 +76,7 @@ func (o objectOptions) run(ctx context.Context) error {
 }
 
 // choose returns the name of the Application to change or create. with are the Applications that have the object.
-func (o objectOptions) choose(with []string, id manifest.ID) (string, error) {
+func (o *editOptions) choose(with []string, id manifest.ID) (string, error) {
 	has := o.application == "" || slices.Contains(with, o.application)
 	switch {
 	case o.free && (len(with) == 0 || !has):
@@ -106,9 +92,9 @@ func (o objectOptions) choose(with []string, id manifest.ID) (string, error) {
 }
 
 // extend changes an Application that has the object.
-func (o objectOptions) extend(ctx context.Context, object connection.LiveObject) error {
+func (o *editOptions) extend(ctx context.Context, object connection.LiveObject) error {
 	if o.policy != "" {
-		return releaseOptions{editOptions: o.editOptions, policy: o.policy, wait: o.wait}.run(ctx)
+		return o.runRelease(ctx)
 	}
 	d, c, err := o.decided(ctx)
 	if err != nil {
@@ -116,7 +102,7 @@ func (o objectOptions) extend(ctx context.Context, object connection.LiveObject)
 	}
 	isShared := func(change plan.Change) bool { return change.ID == object.ID && change.Shared }
 	if o.free || !slices.ContainsFunc(d.Changes, isShared) {
-		return o.editOptions.run(ctx)
+		return o.run(ctx)
 	}
 	e, err := o.editWithValues(d, d.Spec.Manifest, object)
 	if err != nil {
@@ -127,7 +113,7 @@ func (o objectOptions) extend(ctx context.Context, object connection.LiveObject)
 
 // editWithValues returns an edit that adds the live values to the manifest of the object, and then holds the fields.
 // stored is the list of manifests that the edit replaces.
-func (o objectOptions) editWithValues(d files.Decision, stored []runtime.RawExtension, object connection.LiveObject) (edit, error) {
+func (o *editOptions) editWithValues(d files.Decision, stored []runtime.RawExtension, object connection.LiveObject) (edit, error) {
 	manifests, changed, err := o.withValues(d.Spec.Manifest, object, d.Namespace)
 	if err != nil {
 		return edit{}, err
@@ -165,7 +151,7 @@ func changedLists(lists []connection.ListEdit) map[string]any {
 // withValues returns manifests in which that of the object has the live values at the paths. A field that must be
 // absent gets no value, and a field of the API server or of kubectl neither: the copy in kubectl's annotation has the
 // values of a Secret.
-func (o objectOptions) withValues(manifests []runtime.RawExtension, object connection.LiveObject, namespace string) (changed []runtime.RawExtension, is bool, err error) {
+func (o *editOptions) withValues(manifests []runtime.RawExtension, object connection.LiveObject, namespace string) (changed []runtime.RawExtension, is bool, err error) {
 	list := listOf(manifests)
 	at := files.Position(list, object.ID, namespace)
 	if at < 0 {
@@ -189,7 +175,7 @@ func (o objectOptions) withValues(manifests []runtime.RawExtension, object conne
 }
 
 // add creates an Application that shares the object, or adds the object to the one that --application names.
-func (o objectOptions) add(ctx context.Context, c *connection.Cluster, object connection.LiveObject) error {
+func (o *editOptions) add(ctx context.Context, c *connection.Cluster, object connection.LiveObject) error {
 	stored, err := c.GetApplication(ctx, types.NamespacedName{Namespace: c.Namespace, Name: o.target.Name})
 	switch {
 	case apierrors.IsNotFound(err):
@@ -225,7 +211,7 @@ func (o objectOptions) add(ctx context.Context, c *connection.Cluster, object co
 }
 
 // draft decides about an Application to which a manifest with only the name of the object is added.
-func (o objectOptions) draft(ctx context.Context, c *connection.Cluster, stored *v1alpha1.Application, object connection.LiveObject) (files.Decision, error) {
+func (o *editOptions) draft(ctx context.Context, c *connection.Cluster, stored *v1alpha1.Application, object connection.LiveObject) (files.Decision, error) {
 	metadata := map[string]any{"name": object.ID.Name}
 	if object.ID.Namespace != "" && object.ID.Namespace != c.Namespace {
 		metadata["namespace"] = object.ID.Namespace
@@ -251,7 +237,7 @@ func (o objectOptions) draft(ctx context.Context, c *connection.Cluster, stored 
 }
 
 // submit creates the Application as `holdfast submit` does.
-func (o objectOptions) submit(ctx context.Context, c *connection.Cluster, spec map[string]any) error {
+func (o *editOptions) submit(ctx context.Context, c *connection.Cluster, spec map[string]any) error {
 	s, err := files.NewSubmission(o.target.Name, spec)
 	if err != nil {
 		return err
@@ -259,7 +245,7 @@ func (o objectOptions) submit(ctx context.Context, c *connection.Cluster, spec m
 	if err := s.SetNamespace(c.Namespace, ""); err != nil {
 		return err
 	}
-	submitting := &submitOptions{writeFlags: o.write, connection: o.connection, streams: o.streams}
+	submitting := &submitOptions{writeFlags: o.write, connection: o.target.Connection, streams: o.streams}
 	if err := submitting.check(ctx, s, c.View(s.Known())); err != nil {
 		return err
 	}

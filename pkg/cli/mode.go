@@ -83,13 +83,13 @@ func newObserveCommand(name string, streams Streams) *cobra.Command {
 }
 
 // holding returns the options of `hold NAME`, the former name of `mode NAME hold`, which asked no question.
-func (f *editFlags) holding(streams Streams, program, name string) (*modeOptions, error) {
-	if f.write.isDry() || f.rule.given() {
+func (o *editOptions) holding(program, name string) (*modeOptions, error) {
+	if o.write.isDry() || o.ruleFlags.given() {
 		return nil, errors.New("no object given: give KIND/NAME, for example deployment/web, and PATH")
 	}
-	hint(streams.Err, program+" hold NAME", program, "mode NAME hold")
+	hint(o.streams.Err, program+" hold NAME", program, "mode NAME hold")
 	return &modeOptions{
-		change: change{connection: f.target.Connection, streams: streams, name: name, write: writeFlags{dryRun: connection.Send}},
+		change: change{connection: o.target.Connection, streams: o.streams, name: name, write: writeFlags{dryRun: connection.Send}},
 		mode:   v1alpha1.ModeHold, yes: true, isHold: true,
 	}, nil
 }

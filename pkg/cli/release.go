@@ -27,12 +27,6 @@ type releaseFlags struct {
 	wait           connection.WaitFlags
 }
 
-type releaseOptions struct {
-	editOptions
-	policy v1alpha1.ReleasePolicy
-	wait   connection.WaitFlags
-}
-
 // add registers the flags for all commands that release fields.
 func (f *releaseFlags) add(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.leave, "leave", false, "leave the fields of shared objects as they are")
@@ -43,42 +37,40 @@ func (f *releaseFlags) add(flags *pflag.FlagSet) {
 // given reports whether the values of the released fields are chosen.
 func (f releaseFlags) given() bool { return f.leave || f.restore }
 
-// parse returns the policy and the wait, or an error if they are invalid.
-func (f releaseFlags) parse() (v1alpha1.ReleasePolicy, connection.WaitFlags, error) {
+// parse returns the policy, or an error if the flags are invalid.
+func (f releaseFlags) parse() (v1alpha1.ReleasePolicy, error) {
 	switch {
 	case f.leave == f.restore:
-		return "", f.wait, errors.New("choose the values of the released fields: use --leave or --restore")
+		return "", errors.New("choose the values of the released fields: use --leave or --restore")
 	case f.restore:
-		return v1alpha1.ReleaseRestore, f.wait, f.wait.Check()
+		return v1alpha1.ReleaseRestore, f.wait.Check()
 	}
-	return v1alpha1.ReleaseLeave, f.wait, f.wait.Check()
+	return v1alpha1.ReleaseLeave, f.wait.Check()
 }
 
 // newReleaseCommand returns the former name of `free --leave` and `free --restore`.
 func newReleaseCommand(name string, streams Streams) *cobra.Command {
-	f := &editFlags{free: true, target: connection.NewTarget(), isRelease: true}
-	cmd := f.editing(command{use: "release (NAME | -f FILE) [KIND/NAME [PATH...]]", instead: "free --restore|--leave"}, name, streams)
-	cmd.Flags().BoolVar(&f.release.leave, "keep", false, "leave the fields as they are")
+	o := &editOptions{streams: streams, free: true, target: connection.NewTarget(), isRelease: true}
+	cmd := o.editing(command{use: "release (NAME | -f FILE) [KIND/NAME [PATH...]]", instead: "free --restore|--leave"}, name)
+	cmd.Flags().BoolVar(&o.release.leave, "keep", false, "leave the fields as they are")
 	cmd.Flags().Lookup("keep").Hidden = true // the former name of --leave
 	return cmd
 }
 
-// releasing returns the options of `free --leave` and `free --restore`. Without a path, all fields are
+// parseRelease validates the arguments and flags of `free --leave` and `free --restore`. Without a path, all fields are
 // released; without an object, those of all shared objects.
-func (f *editFlags) releasing(streams Streams, args []string) (o releaseOptions, err error) {
-	if err := f.write.parse(); err != nil {
-		return o, err
+func (o *editOptions) parseRelease(args []string) (err error) {
+	if err := o.write.parse(); err != nil {
+		return err
 	}
-	o.editOptions = editOptions{streams: streams, free: true, write: f.write}
-	if o.policy, o.wait, err = f.release.parse(); err != nil {
-		return o, err
+	if o.policy, err = o.release.parse(); err != nil {
+		return err
 	}
-	o.target = f.target
-	if args, err = o.target.Parse(streams, args); err != nil {
-		return o, err
+	if args, err = o.target.Parse(o.streams, args); err != nil {
+		return err
 	}
-	if o.wait.Wait && (o.write.isDry() || o.target.InFiles()) {
-		return o, errors.New("--wait needs a change in a cluster: omit it with -f or --dry-run")
+	if o.release.wait.Wait && (o.write.isDry() || o.target.InFiles()) {
+		return errors.New("--wait needs a change in a cluster: omit it with -f or --dry-run")
 	}
 	if len(args) > 0 {
 		o.resource, o.paths = args[0], args[1:]
@@ -86,11 +78,11 @@ func (f *editFlags) releasing(streams Streams, args []string) (o releaseOptions,
 	if len(o.paths) == 0 {
 		o.paths = []string{observer.AllFields}
 	}
-	return o, o.writable()
+	return o.writable()
 }
 
-// run releases fields by changing spec.fields. The consequences are decided like those of any other change.
-func (o releaseOptions) run(ctx context.Context) error {
+// runRelease releases fields by changing spec.fields. The consequences are decided like those of any other change.
+func (o *editOptions) runRelease(ctx context.Context) error {
 	d, c, err := o.decided(ctx)
 	if err != nil {
 		return err
@@ -114,7 +106,7 @@ func (o releaseOptions) run(ctx context.Context) error {
 		}
 	}
 	e = fieldsEdit(d, fields, e.notes)
-	if err := o.finish(ctx, d, c, e, len(ids)*len(o.paths), ids...); err != nil || !o.wait.Wait {
+	if err := o.finish(ctx, d, c, e, len(ids)*len(o.paths), ids...); err != nil || !o.release.wait.Wait {
 		return err
 	}
 	return o.released(ctx, c, d, e.after.ReleasedFields())
@@ -122,13 +114,13 @@ func (o releaseOptions) run(ctx context.Context) error {
 
 // released waits until the controller has released the recorded fields, even if the Application is not ready
 // for another reason. leaving has the field paths by object.
-func (o releaseOptions) released(ctx context.Context, c *connection.Cluster, d files.Decision, leaving map[manifest.ID][]string) error {
+func (o *editOptions) released(ctx context.Context, c *connection.Cluster, d files.Decision, leaving map[manifest.ID][]string) error {
 	why := "the controller has not reconciled it: does it run?"
 	late := func() error { return fmt.Errorf("%s/%s has not released the fields: %s", d.Namespace, d.Name, why) }
 	failed := func(text string) error {
 		return &terminal.Exit{Status: terminal.StatusDifferent, Err: errors.New(text)}
 	}
-	return o.wait.Follow(ctx, c, d.Namespace, d.Name, late, func(app *v1alpha1.Application) (bool, error) {
+	return o.release.wait.Follow(ctx, c, d.Namespace, d.Name, late, func(app *v1alpha1.Application) (bool, error) {
 		switch {
 		case app == nil || app.UID != d.UID:
 			return true, failed(d.Namespace + "/" + d.Name + " was deleted during the wait")
@@ -150,7 +142,7 @@ func (o releaseOptions) released(ctx context.Context, c *connection.Cluster, d f
 
 // shared returns the objects to release: the named one, or all shared objects. Objects that were shared
 // before, and still have original values on record, count.
-func (o releaseOptions) shared(d files.Decision) (ids []manifest.ID, err error) {
+func (o *editOptions) shared(d files.Decision) (ids []manifest.ID, err error) {
 	var asked manifest.ID
 	if o.resource != "" {
 		if asked, err = files.FindResource(o.resource, files.IDsOf(d)); err != nil {
