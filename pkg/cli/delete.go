@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -120,36 +121,26 @@ func (o deleteOptions) confirm(app *v1alpha1.Application) error {
 
 // becomes returns messages about the effect on adopted objects, on shared objects, and on the restored fields
 // of other objects. Each message is a list of lines. Objects in stays are not deleted.
-func becomes(app *v1alpha1.Application, stays map[manifest.ID]bool) (told [][]string) {
+func becomes(app *v1alpha1.Application, stays map[manifest.ID]bool) [][]string {
+	var adopted, kept, shared [][]string
 	for _, r := range app.Status.Resources {
-		if p := claim.RecordedPolicy(app, &r); p.Claims || !p.Existed || plan.Orphans(app) {
+		id, p := manifest.IDFromReference(r.ResourceReference), claim.RecordedPolicy(app, &r)
+		if p.Claims {
+			shared = append(shared, releasedFields(app, r))
 			continue
 		}
-		what := "is deleted, too: its manifest or spec.adoptedDeletionPolicy sets the policy Delete"
-		if stays[manifest.IDFromReference(r.ResourceReference)] {
-			what = "is kept"
+		if p.Existed && !plan.Orphans(app) {
+			what := "is deleted, too: its manifest or spec.adoptedDeletionPolicy sets the policy Delete"
+			if stays[id] {
+				what = "is kept"
+			}
+			adopted = append(adopted, []string{fmt.Sprintf("%s existed before the Application, and %s", id, what)})
 		}
-		told = append(told, []string{fmt.Sprintf("%s existed before the Application, and %s", manifest.IDFromReference(r.ResourceReference), what)})
-	}
-	told = append(told, restoredFields(app, stays)...)
-	for _, r := range app.Status.Resources {
-		if claim.RecordedPolicy(app, &r).Claims {
-			told = append(told, releasedFields(app, r))
+		if p.Restores && stays[id] && len(r.Baseline) > 0 {
+			kept = append(kept, restored(id.String()+" is kept", r))
 		}
 	}
-	return told
-}
-
-// restoredFields returns messages about the fields that are restored in owned objects that are not deleted.
-func restoredFields(app *v1alpha1.Application, stays map[manifest.ID]bool) (told [][]string) {
-	for _, r := range app.Status.Resources {
-		id := manifest.IDFromReference(r.ResourceReference)
-		if p := claim.RecordedPolicy(app, &r); p.Claims || !p.Restores || !stays[id] || len(r.Baseline) == 0 {
-			continue
-		}
-		told = append(told, append([]string{id.String() + " is kept. These fields are restored, unless another client has changed them or another Application claims them:"}, restored(r)...))
-	}
-	return told
+	return slices.Concat(adopted, kept, shared)
 }
 
 // printLines prints lines. It wraps sentences at the width of the terminal, but not fields, which are indented.
@@ -198,12 +189,13 @@ func releasedFields(app *v1alpha1.Application, r v1alpha1.ResourceStatus) []stri
 	case len(r.Baseline) == 0:
 		return []string{text + " as it is: no original values are recorded"}
 	}
-	return append([]string{text + ". These fields are restored, unless another client has changed them or another Application claims them:"}, restored(r)...)
+	return restored(text, r)
 }
 
-// restored lists the fields of an object that are restored, and those whose original value was not
-// recorded.
-func restored(r v1alpha1.ResourceStatus) (lines []string) {
+// restored returns a text about an object, followed by the fields that are restored, and those whose original value was
+// not recorded.
+func restored(text string, r v1alpha1.ResourceStatus) []string {
+	lines := []string{text + ". These fields are restored, unless another client has changed them or another Application claims them:"}
 	for _, b := range r.Baseline {
 		becomes := "removed"
 		if b.Value != nil {

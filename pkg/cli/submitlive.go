@@ -15,12 +15,8 @@ import (
 // checkLive returns an error if the flags that select live objects are invalid. It adds the objects in the
 // arguments after the name to the flags.
 func (o *submitOptions) checkLive(args []string) error {
-	var rest []string
-	if len(args) > 1 {
-		rest = args[1:]
-	}
 	if o.source.FromLive {
-		if err := o.live.Named(rest); err != nil {
+		if err := o.live.Named(args[min(1, len(args)):]); err != nil {
 			return err
 		}
 	}
