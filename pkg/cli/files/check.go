@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -175,39 +176,35 @@ func (c *checker) decodes(path manifest.Path, t reflect.Type, value any) {
 // plain checks a value against a type without a decoder of its own. It descends into structs, maps and lists. An
 // integer must fit the size of its type.
 func (c *checker) plain(path manifest.Path, t reflect.Type, value any) {
+	fits := false
 	switch v := value.(type) {
 	case map[string]any:
-		if t.Kind() == reflect.Struct {
+		switch t.Kind() {
+		case reflect.Struct:
 			c.fields(path, t, v)
 			return
-		}
-		if t.Kind() == reflect.Map {
+		case reflect.Map:
 			for _, key := range slices.Sorted(maps.Keys(v)) {
 				c.value(below(path, key), t.Elem(), v[key])
 			}
 			return
 		}
 	case []any:
-		if t.Kind() == reflect.Slice {
+		if fits = t.Kind() == reflect.Slice; fits {
 			for i, element := range v {
 				c.value(below(path, i), t.Elem(), element)
 			}
-			return
 		}
 	case string:
-		if t.Kind() == reflect.String {
-			return
-		}
+		fits = t.Kind() == reflect.String
 	case bool:
-		if t.Kind() == reflect.Bool {
-			return
-		}
+		fits = t.Kind() == reflect.Bool
 	case int64:
-		if reflect.Zero(t).CanInt() && !reflect.Zero(t).OverflowInt(v) {
-			return
-		}
+		fits = reflect.Zero(t).CanInt() && !reflect.Zero(t).OverflowInt(v)
 	}
-	c.fault(path, "must be %s, not %s", wanted(t), manifest.Describe(value))
+	if !fits {
+		c.fault(path, "must be %s, not %s", cmp.Or(wanted[t.Kind()], "a whole number"), manifest.Describe(value))
+	}
 }
 
 // fields checks the fields of a map that is decoded into a struct. It ignores unknown fields in the status,
@@ -249,18 +246,7 @@ func below(path manifest.Path, step any) manifest.Path {
 	return append(slices.Clip(path), step)
 }
 
-// wanted returns the name of a type for users, with an article.
-func wanted(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Struct, reflect.Map:
-		return "a map"
-	case reflect.Slice:
-		return "a list"
-	case reflect.String:
-		return "a string"
-	case reflect.Bool:
-		return "true or false"
-	default:
-		return "a whole number"
-	}
+// wanted has the names of types for users, with an article. All other types are integers.
+var wanted = map[reflect.Kind]string{
+	reflect.Struct: "a map", reflect.Map: "a map", reflect.Slice: "a list", reflect.String: "a string", reflect.Bool: "true or false",
 }
