@@ -24,7 +24,7 @@ import (
 // implements reconcile.Reader with list and get requests, because a command does not watch. Only Get and
 // Problem are safe for concurrent use.
 type view struct {
-	files.Unwatched
+	files.StaticView
 	*Client
 	kinds *Mapper
 	app   *v1alpha1.Application

@@ -24,7 +24,7 @@ type View = reconcile.Reader
 // fileView is a View of the live objects in files. It never returns reconcile.ErrNotSeen, because files are
 // complete.
 type fileView struct {
-	Unwatched
+	StaticView
 	kinds intent.Kinds
 	// live contains the live objects.
 	live map[manifest.ID]map[string]any
@@ -32,19 +32,19 @@ type fileView struct {
 	profiles intent.Profiles
 }
 
-// Unwatched has the methods of a View about watches, for a View that watches nothing.
-type Unwatched struct{}
+// StaticView has the methods of a View about watches, for a View that watches nothing.
+type StaticView struct{}
 
 // Ended returns nil, because there is no watch.
-func (Unwatched) Ended(schema.GroupKind, cluster.Mapping) map[manifest.ID]map[string]any { return nil }
+func (StaticView) Ended(schema.GroupKind, cluster.Mapping) map[manifest.ID]map[string]any { return nil }
 
 // Written returns nil, because only the managedFields of the objects show who wrote them.
-func (Unwatched) Written(schema.GroupKind, cluster.Mapping) map[manifest.ID]writer.Activity {
+func (StaticView) Written(schema.GroupKind, cluster.Mapping) map[manifest.ID]writer.Activity {
 	return nil
 }
 
 // Silent returns nil, because there is no watch.
-func (Unwatched) Silent(cluster.Mapping) error { return nil }
+func (StaticView) Silent(cluster.Mapping) error { return nil }
 
 // Offline returns a View without live objects and without a cluster. It knows the kinds that the manifests
 // define, and those of the inventory.
