@@ -99,6 +99,8 @@ func (o *checkOptions) options(args []string) (runner, error) {
 	return o, err
 }
 
+// run prints the roles if there are Applications and -o is set. Otherwise it checks the cluster first, because a missing
+// installation explains most other failures.
 func (o *checkOptions) run(ctx context.Context) error {
 	hasApplication := o.name != "" || o.files.Given()
 	if hasApplication && o.print != nil {

@@ -212,6 +212,7 @@ func (c checker) holderOf(lease *unstructured.Unstructured) (holder, trouble str
 // access is an operation that a user may be allowed to perform.
 type access struct{ verb, group, resource, subresource, name string }
 
+// String returns the operation for a message, for example patch applications.holdfast.dev/status.
 func (a access) String() string {
 	text := a.verb + " " + schema.GroupResource{Group: a.group, Resource: a.resource}.String()
 	if a.subresource != "" {

@@ -133,6 +133,8 @@ func (c command) flagCompleters(flags *pflag.FlagSet) map[string]completer {
 	return all
 }
 
+// cobra returns the completions that begin with the typed text. It never completes files, because no completer is for
+// files. A nil completer completes nothing.
 func (c completer) cobra() cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if c == nil {

@@ -63,6 +63,7 @@ func newCompletionCommand(name string, streams Streams) *cobra.Command {
 
 var shells = []string{"bash", "zsh", "fish"}
 
+// knownShell returns an error with a suggestion unless there is a completion script for a shell.
 func knownShell(shell string) error {
 	if slices.Contains(shells, shell) {
 		return nil

@@ -127,6 +127,8 @@ func (o *diffOptions) add(flags *pflag.FlagSet) {
 	terminal.AddColor(flags, &o.color)
 }
 
+// options validates the flags. With a name, the files are manifests of the Application: they have no status, so the
+// comparison is with the cluster.
 func (o *diffOptions) options(args []string) (_ runner, err error) {
 	if args, err = o.target.Parse(o.streams, args); err != nil {
 		return o, err
@@ -165,6 +167,8 @@ func (o *diffOptions) conflict(args []string, named bool) error {
 	return nil
 }
 
+// run decides about all Applications before it prints, so that an error leaves no half of the output. With -o, the
+// warnings are in the value, and only the notes are messages.
 func (o *diffOptions) run(ctx context.Context) error {
 	decisions, err := o.target.DecideAll(ctx)
 	if err != nil {

@@ -90,6 +90,8 @@ func (o *explainOptions) add(flags *pflag.FlagSet) {
 	terminal.AddShowSecrets(flags, &o.showSecrets)
 }
 
+// options returns the options of another command if the first argument is KIND/NAME: the name of an Application has no
+// slash.
 func (o *explainOptions) options(args []string) (_ runner, err error) {
 	if !o.target.InFiles() && len(args) > 0 && strings.Contains(args[0], "/") {
 		return o.holders(args)
@@ -130,6 +132,7 @@ func (o *explainOptions) forPage(args []string) error {
 	return nil
 }
 
+// run returns an error for an object that the user may not read, because all its fields would look absent.
 func (o *explainOptions) run(ctx context.Context) error {
 	d, _, err := o.target.Decided(ctx)
 	if err != nil {

@@ -308,6 +308,7 @@ func (o *getOptions) cells(u *unstructured.Unstructured) []any {
 	return cells
 }
 
+// printTable prints a table with the printer of kubectl, so that scripts can parse both in the same way.
 func printTable(w io.Writer, table *metav1.Table, noHeaders bool) error {
 	tabs := printers.GetNewTabWriter(w)
 	if err := printers.NewTablePrinter(printers.PrintOptions{NoHeaders: noHeaders, Wide: true}).PrintObj(table, tabs); err != nil {

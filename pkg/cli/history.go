@@ -101,6 +101,7 @@ func (o *historyOptions) options(args []string) (_ runner, err error) {
 	return o, err
 }
 
+// run reads a named Application before the list, because a list with an unknown name is empty, and no error.
 func (o *historyOptions) run(ctx context.Context) error {
 	c, err := o.connection.Connect()
 	if err != nil {

@@ -243,6 +243,7 @@ func (o *editOptions) decided(ctx context.Context) (files.Decision, *connection.
 	return d, c, err
 }
 
+// run decides about the edited Application before it writes, so that no edit makes the Application invalid.
 func (o *editOptions) run(ctx context.Context) error {
 	d, c, err := o.decided(ctx)
 	if err != nil {
@@ -383,6 +384,8 @@ func listEdit[T any](key string, before, after []T) connection.ListEdit {
 	return connection.ListEdit{Key: key, Before: listOf(before), After: listOf(after), Patch: patch}
 }
 
+// writeFile edits the text of a file, because the decision has only the decoded document, without comments. It keeps the
+// permissions of the file.
 func (o *editOptions) writeFile(ctx context.Context, out *bytes.Buffer, document manifest.Document, e edit) error {
 	text, err := files.ReadFile(ctx, files.Opening(document.File))
 	if err != nil {

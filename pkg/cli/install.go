@@ -91,6 +91,8 @@ func (o *installOptions) options([]string) (runner, error) {
 	return o, nil
 }
 
+// run changes the built-in objects before it selects between --export and the cluster, so that --export prints the
+// objects that would be applied.
 func (o *installOptions) run(ctx context.Context) error {
 	objects, err := installed(cmp.Or(*o.connection.Namespace, deploy.Namespace))
 	if err != nil {

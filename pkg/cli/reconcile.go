@@ -47,6 +47,7 @@ func newReconcileCommand(name string, streams Streams) *cobra.Command {
 		func(o change) runner { return reconcileOptions{o, confirm} }).build(name)
 }
 
+// run uses a merge patch, because the annotations may not exist. It sends no schema, so no null can be lost.
 func (o reconcileOptions) run(ctx context.Context) error {
 	c, _, err := o.stored(ctx)
 	if err != nil {

@@ -23,6 +23,7 @@ type ruleFlags struct {
 	keys, freeKeys []string
 }
 
+// add registers the flags. Values of any type remain texts until held parses them as YAML.
 func (f *ruleFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.minimum, "minimum", "", "`VALUE`: smallest allowed value: a number, a quantity or a percentage")
 	flags.StringVar(&f.maximum, "maximum", "", "`VALUE`: largest allowed value")

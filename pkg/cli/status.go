@@ -117,6 +117,7 @@ func (o *statusOptions) printOnce(ctx context.Context) error {
 	return nil
 }
 
+// show prints the report. Programs and pages get all resources and events, also without --all.
 func (o *statusOptions) show(d files.Decision, view report.StatusView) error {
 	switch {
 	case o.print != nil:

@@ -135,6 +135,7 @@ func (o *submitOptions) options(args []string) (_ runner, err error) {
 	return o, errors.Join(err, o.waitable(o.wait))
 }
 
+// run validates and decides before the first write, so that an invalid file changes nothing.
 func (o *submitOptions) run(ctx context.Context) error {
 	if o.source.FromLive {
 		return o.runLive(ctx)
@@ -217,6 +218,7 @@ func (o *submitOptions) translate(ctx context.Context, s *files.Submission, read
 	return err
 }
 
+// check validates the submission. It prints warnings only without an error, so that users do not overlook the error.
 func (o *submitOptions) check(ctx context.Context, s *files.Submission, view files.View) error {
 	warnings, err := s.Check(ctx, view)
 	if err == nil && o.strict {
@@ -286,6 +288,8 @@ func (o *submitOptions) makeNamespace(ctx context.Context, c *connection.Cluster
 	return created, err
 }
 
+// send creates the namespace if necessary, writes the Application, and waits. In a dry run, the new namespace does not
+// exist, so the API server cannot validate the Application.
 func (o *submitOptions) send(ctx context.Context, c *connection.Cluster, s *files.Submission) error {
 	created, err := o.makeNamespace(ctx, c, s.Namespace)
 	if err != nil {

@@ -37,6 +37,7 @@ func newResumeCommand(name string, streams Streams) *cobra.Command {
 	}, streams, change{}, "until it is ready", func(o change) runner { return suspendOptions{o, false} }).build(name)
 }
 
+// run succeeds without a change if the Application has the state already, so that scripts can repeat the command.
 func (o suspendOptions) run(ctx context.Context) error {
 	c, app, err := o.stored(ctx)
 	if err != nil {

@@ -34,6 +34,8 @@ type toscaOptions struct {
 	fetcher source.Fetcher
 }
 
+// add registers the flags. Without --root and --allow-url-network, a template by another author reads only files below
+// its directory, and public URLs.
 func (o *toscaOptions) add(flags *pflag.FlagSet) {
 	o.given.Add(flags)
 	flags.StringVar(&o.root, "root", "", "`DIRECTORY`: root of imports like ../types.yaml; default: the directory of the template")

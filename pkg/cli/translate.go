@@ -80,6 +80,7 @@ func (o *translateOptions) run(ctx context.Context) error {
 	return nil
 }
 
+// print ignores -o with --raw, because the text of a node need not be YAML.
 func (o *translateOptions) print(result tosca.Result) error {
 	if o.raw {
 		return terminal.Write(o.streams.Out, rawTexts(result.Texts))

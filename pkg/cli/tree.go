@@ -81,6 +81,7 @@ func treePrinter(output string) (func(io.Writer, *report.Branch) error, error) {
 	return func(w io.Writer, root *report.Branch) error { return values(w, root.View()) }, nil
 }
 
+// run prints the tree again after each change of the Application with -w. It does not watch the owned objects.
 func (o *treeOptions) run(ctx context.Context) error {
 	if o.watch {
 		return shownAgain(ctx, o.target, o.streams, o.printOnce)

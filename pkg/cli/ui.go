@@ -57,6 +57,7 @@ func newUICommand(name string, streams Streams) *cobra.Command {
 	}.build(name)
 }
 
+// run listens only on the loopback address, because the pages show objects with the rights of the user.
 func (o *uiOptions) run(ctx context.Context) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(o.port)))
 	if err != nil {
