@@ -1,8 +1,8 @@
 package fetch
 
 import (
-	"net"
 	"net/netip"
+	"slices"
 	"syscall"
 )
 
@@ -39,15 +39,11 @@ func prefixes(texts ...string) []netip.Prefix {
 // control rejects connections to addresses that are not allowed. The dialer calls it for each address after
 // name resolution, so that a later change of the DNS record has no effect.
 func (f *Fetcher) control(_, address string, _ syscall.RawConn) error {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
+	ip, err := netip.ParseAddrPort(address)
+	switch {
+	case err != nil:
 		return notAllowed("the address is invalid")
-	}
-	ip, err := netip.ParseAddr(host)
-	if err != nil {
-		return notAllowed("the address is invalid")
-	}
-	if f.reachable(ip) {
+	case f.reachable(ip.Addr()):
 		return nil
 	}
 	return notAllowed("the host has an address that is neither public nor in an --allow-url-network")
@@ -57,18 +53,12 @@ func (f *Fetcher) control(_, address string, _ syscall.RawConn) error {
 // IPv4 address in IPv6 form counts as IPv4.
 func (f *Fetcher) reachable(ip netip.Addr) bool {
 	ip = ip.Unmap().WithZone("")
-	for _, network := range f.options.Networks {
-		if network.Contains(ip) {
-			return true
-		}
+	hasAddress := func(network netip.Prefix) bool { return network.Contains(ip) }
+	if slices.ContainsFunc(f.options.Networks, hasAddress) {
+		return true
 	}
 	if !ip.IsGlobalUnicast() || ip.IsPrivate() || ip.IsLoopback() || ip.IsLinkLocalUnicast() {
 		return false
 	}
-	for _, network := range specialNetworks {
-		if network.Contains(ip) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(specialNetworks, hasAddress)
 }

@@ -1,6 +1,7 @@
 package fetch
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"path"
@@ -80,8 +81,5 @@ func isUnderPrefix(prefix, u *url.URL) bool {
 
 // port returns the port of a URL, or the default port of its scheme.
 func port(u *url.URL) string {
-	if p := u.Port(); p != "" {
-		return p
-	}
-	return map[string]string{"https": "443", "http": "80"}[u.Scheme]
+	return cmp.Or(u.Port(), map[string]string{"https": "443", "http": "80"}[u.Scheme])
 }
