@@ -91,7 +91,8 @@ func (c *Cluster) Live(ctx context.Context, connection Flags, what LiveFlags, do
 	for _, at := range named {
 		object, err := c.Get(ctx, at)
 		if apierrors.IsNotFound(err) {
-			return nil, nil, r.noSuchObject(ctx, at.ID, at.Mapping.Resource)
+			names := namesOf(ctx, c.Metadata.Resource(at.Mapping.Resource).Namespace(at.ID.Namespace))
+			return nil, nil, fmt.Errorf("there is no %s%s", at.ID, suggest.DidYouMean(at.ID.Name, names))
 		}
 		if err != nil {
 			return nil, nil, c.Explained(err, "get", at.ID.String())
@@ -199,13 +200,6 @@ func (r liveReader) selectedOf(ctx context.Context, gvk schema.GroupVersionKind,
 		found = append(found, o)
 	}
 	return found, notes, nil
-}
-
-// noSuchObject returns an error for an object that does not exist, with a similar name of the same kind if
-// the user may list it.
-func (r liveReader) noSuchObject(ctx context.Context, id manifest.ID, resource schema.GroupVersionResource) error {
-	names := namesOf(ctx, r.Metadata.Resource(resource).Namespace(id.Namespace))
-	return fmt.Errorf("there is no %s%s", id, suggest.DidYouMean(id.Name, names))
 }
 
 // unresolved returns an error for a kind that is not served, with a similar kind or short name. Other
