@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"io"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -36,8 +35,7 @@ type treeOptions struct {
 	watch   bool
 	all     bool // list all resources
 	palette terminal.Palette
-	// print prints for programs; nil: text output.
-	print func(io.Writer, *report.Branch) error
+	print   terminal.Printer // nil: text, or the names with -o name
 }
 
 func newTreeCommand(name string, streams Streams) *cobra.Command {
@@ -61,24 +59,10 @@ func (o *treeOptions) options(args []string) (_ runner, err error) {
 	if err = files.ValidName(args[0]); err != nil {
 		return o, err
 	}
-	if o.palette, err = terminal.PaletteFor(o.color, o.streams); err == nil && o.output != "" {
-		o.print, err = treePrinter(o.output)
+	if o.palette, err = terminal.PaletteFor(o.color, o.streams); err == nil && o.output != "name" {
+		o.print, err = terminal.OptionalPrinter(o.output, "name")
 	}
 	return o, err
-}
-
-// treePrinter returns the printer that -o names.
-func treePrinter(output string) (func(io.Writer, *report.Branch) error, error) {
-	if output == "name" {
-		return func(w io.Writer, root *report.Branch) error {
-			return terminal.WriteLines(w, root.Names())
-		}, nil
-	}
-	values, err := terminal.PrinterFor(output)
-	if err != nil {
-		return nil, terminal.NoFormat(output, "yaml", "json", "name")
-	}
-	return func(w io.Writer, root *report.Branch) error { return values(w, root.View()) }, nil
 }
 
 // run prints the tree again after each change of the Application with -w. It does not watch the owned objects.
@@ -97,8 +81,11 @@ func (o *treeOptions) printOnce(ctx context.Context) error {
 	}
 	root, warnings := report.TreeOf(ctx, c, d)
 	warn(o.streams.Err, warnings)
-	if o.print != nil {
-		return o.print(o.streams.Out, root)
+	switch {
+	case o.output == "name":
+		return terminal.WriteLines(o.streams.Out, root.Names())
+	case o.print != nil:
+		return o.print(o.streams.Out, root.View())
 	}
 	t := &report.TreeText{Output: report.NewOutput(o.streams, o.palette), All: o.all}
 	return t.Print(o.streams.Out, root)
