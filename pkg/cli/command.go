@@ -43,6 +43,11 @@ type runner interface {
 	run(ctx context.Context) error
 }
 
+// runnerFunc is a function as a runner.
+type runnerFunc func(ctx context.Context) error
+
+func (f runnerFunc) run(ctx context.Context) error { return f(ctx) }
+
 // completer is a function that returns the possible values of an argument or a flag. args are the preceding
 // arguments.
 type completer func(ctx context.Context, args []string, typed string) []string

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -34,13 +35,6 @@ const completionExample = `
   holdfast completion fish > ~/.config/fish/completions/holdfast.fish
 `
 
-type completionOptions struct {
-	streams Streams
-	// root is the entire command line, whose completion is printed.
-	root  *cobra.Command
-	shell string
-}
-
 func newCompletionCommand(name string, streams Streams) *cobra.Command {
 	// cmd gets its parent later, so only the options, which run then, can find the root.
 	var cmd *cobra.Command
@@ -49,7 +43,8 @@ func newCompletionCommand(name string, streams Streams) *cobra.Command {
 		long: completionLong, example: completionExample, statuses: []string{"printed"},
 		args: exactly("the name of a shell"),
 		options: func(args []string) (runner, error) {
-			return completionOptions{streams, cmd.Root(), args[0]}, knownShell(args[0])
+			run := func(context.Context) error { return writeCompletion(streams.Out, cmd.Root(), args[0]) }
+			return runnerFunc(run), knownShell(args[0])
 		},
 		complete: func(_ context.Context, args []string, _ string) []string {
 			if len(args) > 0 {
@@ -71,12 +66,13 @@ func knownShell(shell string) error {
 	return fmt.Errorf("no completion script for %q%s: use bash, zsh or fish", shell, suggest.DidYouMean(shell, shells))
 }
 
-func (o completionOptions) run(context.Context) error {
-	switch o.shell {
+// writeCompletion writes the completion script of the entire command line for a known shell.
+func writeCompletion(out io.Writer, root *cobra.Command, shell string) error {
+	switch shell {
 	case "bash":
-		return o.root.GenBashCompletionV2(o.streams.Out, true)
+		return root.GenBashCompletionV2(out, true)
 	case "zsh":
-		return o.root.GenZshCompletion(o.streams.Out)
+		return root.GenZshCompletion(out)
 	}
-	return o.root.GenFishCompletion(o.streams.Out, true)
+	return root.GenFishCompletion(out, true)
 }

@@ -75,11 +75,6 @@ type editOptions struct {
 	paths       []string             // as the user typed them; "*" for all fields
 }
 
-// runnerFunc is a runner without options of its own.
-type runnerFunc func(ctx context.Context) error
-
-func (f runnerFunc) run(ctx context.Context) error { return f(ctx) }
-
 func newHoldCommand(name string, streams Streams) *cobra.Command {
 	o := &editOptions{streams: streams, target: connection.NewTarget()}
 	return o.editing(command{
