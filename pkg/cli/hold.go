@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -379,8 +378,7 @@ func listEdit[T any](key string, before, after []T) connection.ListEdit {
 	return connection.ListEdit{Key: key, Before: listOf(before), After: listOf(after), Patch: patch}
 }
 
-// writeFile edits the text of a file, because the decision has only the decoded document, without comments. It keeps the
-// permissions of the file.
+// writeFile edits the text of a file, because the decision has only the decoded document, without comments.
 func (o *editOptions) writeFile(ctx context.Context, out *bytes.Buffer, document manifest.Document, e edit) error {
 	text, err := files.ReadFile(ctx, files.Opening(document.File))
 	if err != nil {
@@ -390,11 +388,7 @@ func (o *editOptions) writeFile(ctx context.Context, out *bytes.Buffer, document
 	if err != nil {
 		return err
 	}
-	info, err := os.Stat(document.File)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(document.File, edited, info.Mode().Perm()); err != nil {
+	if err := files.Replace(document.File, edited); err != nil {
 		return err
 	}
 	fmt.Fprintf(out, "%s changed\n", document.File)

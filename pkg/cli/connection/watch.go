@@ -28,7 +28,7 @@ func (c *Client) Watch(ctx context.Context, namespace string, options metav1.Lis
 		return visit(u, gone)
 	}
 	err := WaitFlags{}.Until(ctx, nil, func(ctx context.Context) (bool, error) {
-		done, err := c.listAndWatch(ctx, namespace, options, "Applications", func(items []unstructured.Unstructured, gone bool) (bool, error) {
+		return c.listAndWatch(ctx, namespace, options, "Applications", func(items []unstructured.Unstructured, gone bool) (bool, error) {
 			for i := range items {
 				if err := once(&items[i], gone); err != nil {
 					return false, err
@@ -36,10 +36,6 @@ func (c *Client) Watch(ctx context.Context, namespace string, options metav1.Lis
 			}
 			return false, nil
 		})
-		if apierrors.IsNotFound(err) {
-			return false, ErrNotInstalled
-		}
-		return done, err
 	})
 	if ctx.Err() != nil {
 		err = nil // the user ends a watch with an interrupt
@@ -55,6 +51,9 @@ func (c *Client) listAndWatch(
 ) (done bool, err error) {
 	client := c.Own.Resource(Applications).Namespace(namespace)
 	list, err := client.List(ctx, options)
+	if apierrors.IsNotFound(err) {
+		return false, ErrNotInstalled
+	}
 	if err != nil {
 		return false, c.Explained(err, "list", what)
 	}
