@@ -1,6 +1,9 @@
 package observer
 
-import "maps"
+import (
+	"maps"
+	"slices"
+)
 
 // WithMetadata returns the schema with more leaves in metadata, by field (labels, annotations) and key. The values of
 // marks are not used. It does not change the schema. The result shares all other nodes with it.
@@ -71,24 +74,7 @@ func (e *schemaTree) SameFields(other *Schema) bool { return sameFields(e.Root, 
 
 // sameFields compares two nodes and everything below them. It ignores list lengths, and the keys of closed maps.
 func sameFields(a, b *Node) bool {
-	if a.Shape != b.Shape || len(a.Fields) != len(b.Fields) || !a.Rule.same(b.Rule) || (a.Keys == nil) != (b.Keys == nil) {
-		return false
-	}
-	for i, f := range a.Fields {
-		if b.Fields[i].Name != f.Name || !sameFields(f.Node, b.Fields[i].Node) {
-			return false
-		}
-	}
-	if a.Shape != Sequence {
-		return true
-	}
-	if len(a.List.Elements) != len(b.List.Elements) {
-		return false
-	}
-	for i, element := range a.List.Elements {
-		if !sameFields(element, b.List.Elements[i]) {
-			return false
-		}
-	}
-	return true
+	return a.Shape == b.Shape && a.Rule.same(b.Rule) && (a.Keys == nil) == (b.Keys == nil) &&
+		slices.EqualFunc(a.Fields, b.Fields, func(f, g Field) bool { return f.Name == g.Name && sameFields(f.Node, g.Node) }) &&
+		(a.Shape != Sequence || slices.EqualFunc(a.List.Elements, b.List.Elements, sameFields))
 }

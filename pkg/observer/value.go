@@ -3,6 +3,7 @@ package observer
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -24,40 +25,15 @@ func Equal(a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
 		b, ok := b.(map[string]any)
-		return ok && equalMaps(a, b)
+		return ok && maps.EqualFunc(a, b, Equal)
 	case []any:
 		b, ok := b.([]any)
-		return ok && equalLists(a, b)
+		return ok && slices.EqualFunc(a, b, Equal)
 	// The comparison cannot panic: values of different types are different, and these types are comparable.
 	case nil, bool, string:
 		return a == b
 	}
 	return equalNumbers(a, b)
-}
-
-func equalMaps(a, b map[string]any) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for k, v := range a {
-		w, ok := b[k]
-		if !ok || !Equal(v, w) {
-			return false
-		}
-	}
-	return true
-}
-
-func equalLists(a, b []any) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if !Equal(a[i], b[i]) {
-			return false
-		}
-	}
-	return true
 }
 
 // equalNumbers reports whether both values are numbers with the same value. It compares integers exactly, and others
@@ -129,15 +105,7 @@ func Completes(live, want any) bool {
 		return hasFields(live, want, Completes)
 	case []any:
 		l, ok := live.([]any)
-		if !ok || len(l) != len(want) {
-			return false
-		}
-		for i, v := range want {
-			if !Completes(l[i], v) {
-				return false
-			}
-		}
-		return true
+		return ok && slices.EqualFunc(l, want, Completes)
 	}
 	return Equal(live, want)
 }
@@ -217,10 +185,7 @@ func CopyMap(m map[string]any) map[string]any { return runtime.DeepCopyJSON(m) }
 
 // sortedKeys makes walks deterministic: the order of errors, paths and fields does not depend on the map.
 func sortedKeys(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
+	keys := slices.AppendSeq(make([]string, 0, len(m)), maps.Keys(m))
 	slices.Sort(keys)
 	return keys
 }
