@@ -15,10 +15,7 @@ const maxAligned = 1_000_000
 // in live of each desired element, or -1. whole reports which desired elements their live elements
 // complete. align sets taken for the live elements in pairs.
 func align(desired, live []any, taken []bool) (pairs []int, whole []bool) {
-	pairs, whole = make([]int, len(desired)), make([]bool, len(desired))
-	for i := range pairs {
-		pairs[i] = -1
-	}
+	pairs, whole = slices.Repeat([]int{-1}, len(desired)), make([]bool, len(desired))
 	// An equal beginning and an equal end are paired first. Then the quadratic step only sees the part that changed.
 	take := func(i, k int) { pairs[i], whole[i], taken[k] = k, true, true }
 	first := 0

@@ -2,6 +2,7 @@ package observer
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"holdfast.dev/holdfast/pkg/kinds"
@@ -90,11 +91,15 @@ func (d *elementKeys) key(element any, keys []string) string {
 
 // keyOf returns the comparable value of a key, or of its default: see textOf.
 func (d *elementKeys) keyOf(m map[string]any, name string) string {
-	v, given := m[name]
-	if !given {
-		v, given = d.defaults[name]
+	return textOf(d.value(m, name))
+}
+
+// value returns the value of a key, or its default. It returns false if the element has neither.
+func (d *elementKeys) value(m map[string]any, name string) (value any, given bool) {
+	if value, given = m[name]; !given {
+		value, given = d.defaults[name]
 	}
-	return textOf(v, given)
+	return value, given
 }
 
 // textOf returns a scalar in comparable form, or "-" if it is absent or not a scalar. keyText never returns "-".
@@ -126,10 +131,7 @@ func (d *elementKeys) text(element any) string {
 	m, _ := element.(map[string]any)
 	values := make([]string, len(d.keys))
 	for i, name := range d.keys {
-		value, given := m[name]
-		if !given {
-			value = d.defaults[name]
-		}
+		value, _ := d.value(m, name)
 		values[i] = fmt.Sprint(value)
 	}
 	return strings.Join(values, ",")
@@ -165,11 +167,8 @@ func (d *elementKeys) label(element any, nth, position int) string {
 		return name.label()
 	}
 	for _, key := range d.keys {
-		v, given := m[key]
-		if !given {
-			v = d.defaults[key]
-		}
-		name.keys = append(name.keys, elementKey{key, v})
+		value, _ := d.value(m, key)
+		name.keys = append(name.keys, elementKey{key, value})
 	}
 	return name.label()
 }
@@ -192,10 +191,7 @@ func (d *elementKeys) occurrences(list []any) []int {
 // aligns these elements. Without keys, it finally pairs maps that complete those of want, because the API server
 // may have added fields. It sets taken for the elements in pairs.
 func (d *elementKeys) match(want, have []any, taken []bool) []int {
-	pairs := make([]int, len(want))
-	for i := range pairs {
-		pairs[i] = -1
-	}
+	pairs := slices.Repeat([]int{-1}, len(want))
 	left := d.matchBy(d.keys, want, have, pairs, taken)
 	// If all elements have partners and both lists have the same length, no repeated key is missing.
 	if len(want)-left < max(len(want), len(have)) {

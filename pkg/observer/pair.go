@@ -109,10 +109,9 @@ func (l *List) misses(want []int, own int) bool {
 
 // byPosition pairs elements by their position, and sets taken for the live elements in pairs.
 func (l *List) byPosition(desired, live []any, taken []bool) []int {
-	pairs := make([]int, len(desired))
-	for i := range pairs {
-		pairs[i] = -1
-		if i < len(live) && !l.inserted(i, desired, live) {
+	pairs := slices.Repeat([]int{-1}, len(desired))
+	for i := range min(len(desired), len(live)) {
+		if !l.inserted(i, desired, live) {
 			pairs[i], taken[i] = i, true
 		}
 	}
@@ -242,12 +241,9 @@ func (l *List) Identities(t *kinds.Node, a, b []any) []int {
 			return id.match(a, b, make([]bool, len(b)))
 		}
 	}
-	matches := make([]int, len(a))
-	for i := range matches {
-		matches[i] = -1
-		if i < len(b) {
-			matches[i] = i
-		}
+	matches := slices.Repeat([]int{-1}, len(a))
+	for i := range min(len(a), len(b)) {
+		matches[i] = i
 	}
 	return matches
 }
@@ -255,10 +251,7 @@ func (l *List) Identities(t *kinds.Node, a, b []any) []int {
 // Origins returns, for each live element, the index in desired of the element that it has the identity of, or -1. A
 // live element can have more fields than the desired one.
 func (l *List) Origins(t *kinds.Node, desired, live []any) []int {
-	origins := make([]int, len(live))
-	for k := range origins {
-		origins[k] = -1
-	}
+	origins := slices.Repeat([]int{-1}, len(live))
 	for i, k := range l.Identities(t, desired, live) {
 		if k >= 0 {
 			origins[k] = i
@@ -314,7 +307,8 @@ func Same(t *kinds.Node, a, b any) bool {
 // surplus finds the remaining live elements that have the keys of an observed element, and adds a warning. It sets
 // taken for them, so that they match no other schema element.
 func (d *elementKeys) surplus(l *List, p *Pairing, taken []bool) []Surplus {
-	if !d.repeats(p.live, taken) {
+	// Almost every list ends here. Only a remaining element can be surplus, and only if another one has its keys.
+	if !slices.Contains(taken, false) || d.distinct(p.live, d.keys) {
 		return nil
 	}
 	last := map[string]int{}
@@ -338,23 +332,4 @@ func (d *elementKeys) surplus(l *List, p *Pairing, taken []bool) []Surplus {
 		}
 	}
 	return found
-}
-
-// repeats reports whether a remaining element has the keys of another element.
-func (d *elementKeys) repeats(live []any, taken []bool) bool {
-	if !slices.Contains(taken, false) {
-		return false
-	}
-	keys := make(map[string]bool, len(live))
-	for k, element := range live {
-		if taken[k] {
-			keys[d.key(element, d.keys)] = true
-		}
-	}
-	for k, element := range live {
-		if !taken[k] && keys[d.key(element, d.keys)] {
-			return true
-		}
-	}
-	return false
 }
