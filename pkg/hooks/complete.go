@@ -90,9 +90,7 @@ func callbackInCluster(m *Mangling, namespaces []string) Callback {
 	app := m.Application
 	for _, namespace := range namespaces {
 		secret := m.Live[manifest.ID{Kind: "Secret", Namespace: namespace, Name: SecretName(app)}]
-		metadata, _ := secret["metadata"].(map[string]any)
-		labels, _ := metadata["labels"].(map[string]any)
-		if uid := string(app.UID); uid != "" && labels[v1alpha1.LabelApplicationUID] != uid {
+		if uid := string(app.UID); uid != "" && manifest.NestedString(secret, "metadata", "labels", v1alpha1.LabelApplicationUID) != uid {
 			continue
 		}
 		data, _ := secret["data"].(map[string]any)

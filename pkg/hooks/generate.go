@@ -113,11 +113,7 @@ func Generate(c *CreateEvent) error {
 	if err != nil || len(keys) == 0 || !manifest.IsSecret(c.ID.GroupKind()) {
 		return err
 	}
-	data, _ := c.Object["data"].(map[string]any)
-	if data == nil {
-		data = map[string]any{}
-		c.Object["data"] = data
-	}
+	data := manifest.EnsureMap(c.Object, "data")
 	for _, key := range keys {
 		text, err := randomText(c.Random, key.Length)
 		if err != nil {
@@ -151,8 +147,6 @@ func randomText(random io.Reader, length int) ([]byte, error) {
 
 // annotation returns an annotation of an object, and whether it is set.
 func annotation(object map[string]any, key string) (string, bool) {
-	metadata, _ := object["metadata"].(map[string]any)
-	annotations, _ := metadata["annotations"].(map[string]any)
-	text, ok := annotations[key].(string)
+	text, ok := manifest.NestedMap(object, "metadata", "annotations")[key].(string)
 	return text, ok
 }

@@ -24,11 +24,7 @@ func podSpec(o manifest.Object) map[string]any {
 	if !makesPods {
 		return nil
 	}
-	at := o.Content
-	for _, step := range steps {
-		at, _ = at[step].(map[string]any)
-	}
-	return at
+	return manifest.NestedMap(o.Content, steps...)
 }
 
 // containers returns the containers of a Pod spec, init containers first. The results are parts of the spec.

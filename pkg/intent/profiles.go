@@ -136,8 +136,7 @@ func selectsGroup(s v1alpha1.KindSelector, group string) bool {
 // AutoscalerTarget returns the object that a HorizontalPodAutoscaler targets. It returns false if the
 // autoscaler has no valid target, and for objects of other kinds.
 func AutoscalerTarget(object map[string]any) (target manifest.ID, ok bool) {
-	ref, _ := object["spec"].(map[string]any)
-	ref, _ = ref["scaleTargetRef"].(map[string]any)
+	ref := manifest.NestedMap(object, "spec", "scaleTargetRef")
 	gv, err := schema.ParseGroupVersion(manifest.NestedString(ref, "apiVersion"))
 	of, wrong := schema.ParseGroupVersion(manifest.NestedString(object, "apiVersion"))
 	target = manifest.ID{Group: gv.Group, Kind: manifest.NestedString(ref, "kind"), Namespace: manifest.NestedString(object, "metadata", "namespace"), Name: manifest.NestedString(ref, "name")}
@@ -224,19 +223,11 @@ func matched(object manifest.Object) map[string]any {
 	if manifest.IsSecret(object.ID.GroupKind()) {
 		maps.DeleteFunc(content, func(field string, _ any) bool { return manifest.SecretField(field) })
 	}
-	metadata, _ := content["metadata"].(map[string]any)
-	if metadata == nil {
-		metadata = map[string]any{}
-		content["metadata"] = metadata
-	}
+	metadata := manifest.EnsureMap(content, "metadata")
 	metadata["namespace"] = object.ID.Namespace
-	for _, name := range []string{"labels", "annotations"} {
-		if _, is := metadata[name].(map[string]any); !is {
-			metadata[name] = map[string]any{}
-		}
-	}
+	manifest.EnsureMap(metadata, "labels")
+	annotations := manifest.EnsureMap(metadata, "annotations")
 	if manifest.IsSecret(object.ID.GroupKind()) {
-		annotations, _ := metadata["annotations"].(map[string]any)
 		delete(annotations, manifest.LastApplied) // a copy of all values
 	}
 	return content

@@ -100,27 +100,17 @@ func tooMany(app *v1alpha1.Application, entries []Selection, selected map[manife
 func (s Selection) manifestOf(id manifest.ID, live map[string]any) map[string]any {
 	content, _ := resolve(s.hold, live).(map[string]any)
 	content["apiVersion"], content["kind"] = s.GroupVersion().String(), s.Kind
-	metadata, isMap := content["metadata"].(map[string]any)
-	if !isMap && content["metadata"] != nil {
+	if _, isMap := content["metadata"].(map[string]any); !isMap && content["metadata"] != nil {
 		return content // validation rejects it
 	}
-	if metadata == nil {
-		metadata = map[string]any{}
-		content["metadata"] = metadata
-	}
+	metadata := manifest.EnsureMap(content, "metadata")
 	metadata["name"] = id.Name
 	if id.Namespace != "" {
 		metadata["namespace"] = id.Namespace
 	}
-	annotations, isMap := metadata["annotations"].(map[string]any)
-	if !isMap && metadata["annotations"] != nil {
-		return content
+	if _, isMap := metadata["annotations"].(map[string]any); isMap || metadata["annotations"] == nil {
+		manifest.EnsureMap(metadata, "annotations")[v1alpha1.AnnotationOwnership] = string(v1alpha1.OwnershipShare)
 	}
-	if annotations == nil {
-		annotations = map[string]any{}
-		metadata["annotations"] = annotations
-	}
-	annotations[v1alpha1.AnnotationOwnership] = string(v1alpha1.OwnershipShare)
 	return content
 }
 
@@ -139,12 +129,10 @@ func mergeSelections(id manifest.ID, live map[string]any, by []Selection, known 
 		for _, field := range []string{"apiVersion", "kind"} {
 			delete(more, field)
 		}
-		metadata, _ := more["metadata"].(map[string]any)
+		metadata := manifest.NestedMap(more, "metadata")
 		delete(metadata, "name")
 		delete(metadata, "namespace")
-		if annotations, _ := metadata["annotations"].(map[string]any); annotations != nil {
-			delete(annotations, v1alpha1.AnnotationOwnership)
-		}
+		delete(manifest.NestedMap(metadata, "annotations"), v1alpha1.AnnotationOwnership)
 		u := union{kind: known.Type(s.GroupVersionKind)}
 		u.maps(nil, u.kind, content, more)
 		for _, path := range u.overlaps {

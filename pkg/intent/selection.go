@@ -103,18 +103,16 @@ func readSelection(position int, item *v1alpha1.ObjectSelection) (s Selection, f
 		return s, faults
 	}
 	s.hold = hold
-	metadata, _ := hold["metadata"].(map[string]any)
-	for _, at := range [][]any{{"apiVersion"}, {"kind"}, {"metadata", "name"}, {"metadata", "namespace"}, {"metadata", "annotations", v1alpha1.AnnotationOwnership}} {
-		in := hold
-		if len(at) > 1 {
-			in = metadata
+	for _, at := range [][]string{{"apiVersion"}, {"kind"}, {"metadata", "name"}, {"metadata", "namespace"}, {"metadata", "annotations", v1alpha1.AnnotationOwnership}} {
+		last := len(at) - 1
+		if _, said := manifest.NestedMap(hold, at[:last]...)[at[last]]; !said {
+			continue
 		}
-		if len(at) > 2 { //nolint:mnd // an annotation
-			in, _ = metadata["annotations"].(map[string]any)
+		path := []any{"hold"}
+		for _, field := range at {
+			path = append(path, field)
 		}
-		if _, said := in[at[len(at)-1].(string)]; said { //nolint:forcetypeassert // it stands above
-			fault("cannot be held for selected objects: the item of spec.select selects them", append([]any{"hold"}, at...)...)
-		}
+		fault("cannot be held for selected objects: the item of spec.select selects them", path...)
 	}
 	for _, reference := range unknownReferences(hold) {
 		fault("has $("+reference+"): values can be taken only from "+strings.Join(referable, ", ")+"; for the literal text, write $$(", "hold")
@@ -127,8 +125,7 @@ func readSelection(position int, item *v1alpha1.ObjectSelection) (s Selection, f
 // without end.
 func unstableSelections(all []Selection) (faults []error) {
 	for _, s := range all {
-		metadata, _ := s.hold["metadata"].(map[string]any)
-		set, _ := metadata["labels"].(map[string]any)
+		set := manifest.NestedMap(s.hold, "metadata", "labels")
 		for _, other := range all {
 			requirements, _ := other.Labels.Requirements()
 			for _, r := range requirements {
@@ -191,8 +188,7 @@ func Selected(in Input, entries []Selection) map[manifest.ID][]Selection {
 
 // labelsOf returns the labels of a live object. It accepts an object without metadata.
 func labelsOf(live map[string]any) labels.Set {
-	metadata, _ := live["metadata"].(map[string]any)
-	has, _ := metadata["labels"].(map[string]any)
+	has := manifest.NestedMap(live, "metadata", "labels")
 	set := make(labels.Set, len(has))
 	for key, value := range has {
 		set[key], _ = value.(string)

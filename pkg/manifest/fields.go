@@ -72,8 +72,7 @@ func (d *draft) checkTexts(field string, marks ...string) {
 
 // checkDeletionPolicy validates the deletion policy of a manifest.
 func (d *draft) checkDeletionPolicy() {
-	annotations, _ := d.metadata()["annotations"].(map[string]any)
-	switch annotations[v1alpha1.AnnotationDeletionPolicy] {
+	switch annotationsOf(d.content)[v1alpha1.AnnotationDeletionPolicy] {
 	case nil, string(v1alpha1.DeletionDelete), string(v1alpha1.DeletionOrphan):
 	default:
 		at := Path{"metadata", "annotations", v1alpha1.AnnotationDeletionPolicy}
@@ -84,7 +83,7 @@ func (d *draft) checkDeletionPolicy() {
 // takeOwnership removes the ownership annotation from a manifest and validates it. The annotation is an
 // instruction to Holdfast and must not be written to an object that another controller or user owns.
 func (d *draft) takeOwnership() {
-	annotations, _ := d.metadata()["annotations"].(map[string]any)
+	annotations := annotationsOf(d.content)
 	if _, said := annotations[v1alpha1.AnnotationOwnership]; !said {
 		return
 	}
@@ -102,9 +101,7 @@ func (d *draft) takeOwnership() {
 // OwnershipIn returns the ownership in a manifest, or "" if it is missing or invalid. It reads the annotation, which
 // Object.Content no longer has.
 func OwnershipIn(content map[string]any) v1alpha1.Ownership {
-	metadata, _ := content["metadata"].(map[string]any)
-	annotations, _ := metadata["annotations"].(map[string]any)
-	switch annotations[v1alpha1.AnnotationOwnership] {
+	switch annotationsOf(content)[v1alpha1.AnnotationOwnership] {
 	case string(v1alpha1.OwnershipOwn):
 		return v1alpha1.OwnershipOwn
 	case string(v1alpha1.OwnershipShare):
@@ -164,7 +161,6 @@ func (o Options) applicationID() ID {
 // definesOwnKind reports whether the manifest is a CustomResourceDefinition of Holdfast. The name also counts,
 // because the group can be missing.
 func (d *draft) definesOwnKind() bool {
-	spec, _ := d.content["spec"].(map[string]any)
 	own := v1alpha1.GroupVersion.Group
-	return d.kind == definitionKind && (spec["group"] == own || strings.HasSuffix(d.id.Name, "."+own))
+	return d.kind == definitionKind && (NestedString(d.content, "spec", "group") == own || strings.HasSuffix(d.id.Name, "."+own))
 }

@@ -149,8 +149,7 @@ func mustBeText(value any) string {
 
 // metadata returns the metadata map, or nil if it is missing or not a map.
 func (d *draft) metadata() map[string]any {
-	metadata, _ := d.content["metadata"].(map[string]any)
-	return metadata
+	return NestedMap(d.content, "metadata")
 }
 
 // checkTwin reports whether a manifest is identical to a previous one, and warns about it. It rejects a different

@@ -25,7 +25,7 @@ func IDFromReference(ref v1alpha1.ResourceReference) ID {
 func Identify(content map[string]any, namespace string, scopes Scopes) (ID, bool) {
 	apiVersion, _ := content["apiVersion"].(string)
 	kind, _ := content["kind"].(string)
-	metadata, _ := content["metadata"].(map[string]any)
+	metadata := NestedMap(content, "metadata")
 	name, _ := metadata["name"].(string)
 	gv, err := schema.ParseGroupVersion(apiVersion)
 	if err != nil || kind == "" || name == "" {

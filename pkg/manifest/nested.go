@@ -14,6 +14,26 @@ func NestedString(object map[string]any, fields ...string) string {
 	return s
 }
 
+// NestedMap returns a map in an object. It does not copy it. It returns nil if the field is absent or not a map. object
+// can be nil.
+func NestedMap(object map[string]any, fields ...string) map[string]any {
+	for _, field := range fields {
+		object, _ = object[field].(map[string]any)
+	}
+	return object
+}
+
+// EnsureMap returns a map in an object, such as its metadata. It replaces a field that is absent or not a map by a new
+// map. object must not be nil, and must not be shared.
+func EnsureMap(object map[string]any, field string) map[string]any {
+	m, _ := object[field].(map[string]any)
+	if m == nil {
+		m = map[string]any{}
+		object[field] = m
+	}
+	return m
+}
+
 // NestedMaps returns the elements of a list that are maps. It does not copy them. It returns nil if the field is not
 // a list.
 func NestedMaps(live map[string]any, path ...string) []map[string]any {

@@ -96,7 +96,5 @@ func maskOne(values, others map[string]any, key, mark string) string {
 
 // annotationsOf returns the annotations of an object, or nil. It does not copy them.
 func annotationsOf(content map[string]any) map[string]any {
-	metadata, _ := content["metadata"].(map[string]any)
-	annotations, _ := metadata["annotations"].(map[string]any)
-	return annotations
+	return NestedMap(content, "metadata", "annotations")
 }

@@ -189,8 +189,7 @@ func isLoadBalancer(object manifest.Object) bool {
 	if object.ID.Group != "" || object.ID.Kind != "Service" {
 		return false
 	}
-	spec, _ := object.Content["spec"].(map[string]any)
-	return spec["type"] == "LoadBalancer"
+	return manifest.NestedString(object.Content, "spec", "type") == "LoadBalancer"
 }
 
 // chain returns a Map node for each name except the last, which is a Leaf.

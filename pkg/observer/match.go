@@ -150,8 +150,7 @@ func (c *checker) leaf(path *Path, node *Node, value any, set bool) {
 func (c *checker) fields(path *Path, node *Node, m map[string]any) {
 	for _, f := range node.Fields {
 		if path == nil && f.Name == "metadata" {
-			metadata, _ := m[f.Name].(map[string]any)
-			c.fields(path.Field(f.Name), f.Node, metadata)
+			c.fields(path.Field(f.Name), f.Node, manifest.NestedMap(m, f.Name))
 			continue
 		}
 		value, set := m[f.Name]

@@ -241,18 +241,19 @@ type schemaSource struct {
 // Raw returns the schema as a JSON object, in the form of the status and of files. The caller can change the result.
 func (e *Schema) Raw() map[string]any {
 	raw, _ := e.Root.raw().(map[string]any)
-	raw["apiVersion"] = e.APIVersion
-	raw["kind"] = e.ID.Kind
-	metadata, ok := raw["metadata"].(map[string]any)
-	if !ok {
-		metadata = map[string]any{}
-		raw["metadata"] = metadata
-	}
+	return e.identified(raw)
+}
+
+// identified adds the fields that identify the resource to an object, and returns it. The namespace is added only if
+// the schema itself sets it.
+func (e *Schema) identified(object map[string]any) map[string]any {
+	object["apiVersion"], object["kind"] = e.APIVersion, e.ID.Kind
+	metadata := manifest.EnsureMap(object, "metadata")
 	metadata["name"] = e.ID.Name
 	if e.namespace != "" {
 		metadata["namespace"] = e.namespace
 	}
-	return raw
+	return object
 }
 
 // Copy returns a deep copy. It shares only leaves and the sources, which are never changed.

@@ -93,9 +93,7 @@ func parseEntry(position int, raw map[string]any) (*Schema, []error) {
 // nameOf returns the kind and name of a schema for messages. It returns "" if the schema has neither.
 func nameOf(raw map[string]any) string {
 	kind, _ := raw["kind"].(string)
-	metadata, _ := raw["metadata"].(map[string]any)
-	name, _ := metadata["name"].(string)
-	return shorten(strings.TrimSpace(kind + " " + name))
+	return shorten(strings.TrimSpace(kind + " " + manifest.NestedString(raw, "metadata", "name")))
 }
 
 // parser reads one schema, and collects all its validation errors.

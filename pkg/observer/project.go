@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"holdfast.dev/holdfast/pkg/kinds"
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // Project returns the observed part of a live object, as lastObservedManifest stores it. It contains only
@@ -15,18 +16,7 @@ import (
 // nothing.
 func (e *Schema) Project(t *kinds.Node, desired, live map[string]any) map[string]any {
 	projected, _ := projector{}.project(e.Root, t, desired, live).(map[string]any)
-	metadata, ok := projected["metadata"].(map[string]any)
-	if !ok {
-		metadata = map[string]any{}
-		projected["metadata"] = metadata
-	}
-	projected["apiVersion"] = e.APIVersion
-	projected["kind"] = e.ID.Kind
-	metadata["name"] = e.ID.Name
-	if e.namespace != "" {
-		metadata["namespace"] = e.namespace
-	}
-	return projected
+	return e.identified(projected)
 }
 
 // Object returns the observed part of an object for the evaluation of rules. It includes the fields with rules, lists
@@ -34,17 +24,11 @@ func (e *Schema) Project(t *kinds.Node, desired, live map[string]any) map[string
 // are not copied.
 func (e *Schema) Object(t *kinds.Node, desired, live map[string]any) map[string]any {
 	object, _ := projector{whole: true}.project(e.Root, t, desired, live).(map[string]any)
-	object["apiVersion"], object["kind"] = e.APIVersion, e.ID.Kind
-	metadata, ok := object["metadata"].(map[string]any)
-	if !ok {
-		metadata = map[string]any{}
-		object["metadata"] = metadata
-	}
-	metadata["name"], metadata["namespace"] = e.ID.Name, e.ID.Namespace
-	has, _ := live["metadata"].(map[string]any)
+	metadata := manifest.EnsureMap(e.identified(object), "metadata")
+	metadata["namespace"] = e.ID.Namespace
 	for _, name := range []string{"labels", "annotations"} {
 		metadata[name] = map[string]any{}
-		if m, ok := has[name].(map[string]any); ok {
+		if m := manifest.NestedMap(live, "metadata", name); m != nil {
 			metadata[name] = m
 		}
 	}
