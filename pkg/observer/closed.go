@@ -130,27 +130,20 @@ func (e *Schema) Closed(t *kinds.Node) *Schema {
 // lists above it. It returns false if there is no such map or list.
 func (e *Schema) ClosedAt(path *Path) (*Schema, bool) {
 	closed := e.Copy()
-	found := closeAt(closed.Root, nil, withoutElements(path))
-	return closed, found
+	return closed, boundNode{node: closed.Root}.closeAt(withoutElements(path))
 }
 
 // closeAt closes the maps, and the lists to which other clients can add elements, at a path, in all elements of
-// the lists above them.
-func closeAt(n *Node, path *Path, at string) bool {
-	found := false
-	if path != nil && (n.Shape == Map || n.Shape == Sequence && n.List.Open) && withoutElements(path) == at && (n.Shape == Sequence || !path.IsElement()) {
-		n.Keys, found = &Keys{Hold: []string{"*"}}, true
+// the lists above them. It reports whether there are any.
+func (b boundNode) closeAt(at string) (found bool) {
+	n := b.node
+	if n.Shape == Map && !b.path.IsElement() || n.Shape == Sequence && n.List.Open {
+		if found = b.path != nil && withoutElements(b.path) == at; found {
+			n.Keys = &Keys{Hold: []string{"*"}}
+		}
 	}
-	switch n.Shape {
-	case Leaf:
-	case Map:
-		for _, f := range n.Fields {
-			found = closeAt(f.Node, path.Field(f.Name), at) || found
-		}
-	case Sequence:
-		for i, element := range n.List.Elements {
-			found = closeAt(element, path.Element(positionLabel(i), -1), at) || found
-		}
+	for child := range b.children() {
+		found = child.closeAt(at) || found
 	}
 	return found
 }

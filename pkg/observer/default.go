@@ -110,36 +110,24 @@ func (n *Node) open() *Node {
 
 // unbind removes the bounds of all lists.
 func unbind(n *Node) {
-	for _, f := range n.Fields {
-		unbind(f.Node)
-	}
-	if n.List != nil {
-		n.List.Min, n.List.Max = 0, 0
-		for _, element := range n.List.Elements {
-			unbind(element)
+	n.walk(func(n *Node) bool {
+		if n.List != nil {
+			n.List.Min, n.List.Max = 0, 0
 		}
-	}
+		return true
+	})
 }
 
-// Align makes the elements of lists without keys match as in a default schema: see List.Aligned.
-func (e *schemaTree) Align() { e.Root = alignedNode(e.Root) }
-
-// alignedNode returns a copy of a node in which all lists are aligned. It copies leaves, too.
-func alignedNode(n *Node) *Node {
-	c := *n
-	if n.List != nil {
-		list := *n.List
-		list.Aligned, list.Elements = true, slices.Clone(n.List.Elements)
-		for i, element := range list.Elements {
-			list.Elements[i] = alignedNode(element)
+// Align makes the elements of lists without keys match as in a default schema: see List.Aligned. It replaces the root,
+// because other schemas can share the nodes.
+func (e *schemaTree) Align() {
+	e.Root = e.Root.copy()
+	e.Root.walk(func(n *Node) bool {
+		if n.List != nil {
+			n.List.Aligned = true
 		}
-		c.List = &list
-	}
-	c.Fields = slices.Clone(n.Fields)
-	for i, f := range c.Fields {
-		c.Fields[i].Node = alignedNode(f.Node)
-	}
-	return &c
+		return true
+	})
 }
 
 // defaultMetadata returns the default schema of the metadata of an object: without the name and the fields of the API

@@ -32,14 +32,14 @@ func (c *fieldCompiler) elsewhere() string {
 	typed := plainPath(c.rule.path.text)
 	var paths []string
 	seen := map[string]bool{}
-	DefaultEntry(c.object).Root.leaves(nil, func(path *Path) {
-		for _, step := range path.Chain() {
+	for _, leaf := range (boundNode{node: DefaultEntry(c.object).Root}).leaves(nil) {
+		for _, step := range leaf.path.Chain() {
 			if text := plainPath(step.String()); !seen[text] {
 				seen[text] = true
 				paths = append(paths, text)
 			}
 		}
-	})
+	}
 	for _, path := range paths {
 		// The user has probably omitted the beginning, such as replicas for spec.replicas.
 		if strings.HasSuffix(path, "."+typed) {
@@ -71,20 +71,4 @@ func noElement(list *Path, step pathStep, labels []string) error {
 		hint = ": it has " + labels[0]
 	}
 	return fmt.Errorf("%s of the manifest has no element %s%s", list, step, hint)
-}
-
-// leaves visits every leaf.
-func (n *Node) leaves(path *Path, visit func(*Path)) {
-	switch n.Shape {
-	case Leaf:
-		visit(path)
-	case Map:
-		for _, f := range n.Fields {
-			f.Node.leaves(path.Field(f.Name), visit)
-		}
-	case Sequence:
-		for i, element := range n.List.Elements {
-			element.leaves(path.Element(positionLabel(i), -1), visit)
-		}
-	}
 }

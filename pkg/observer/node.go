@@ -367,13 +367,12 @@ func (p *Path) Fields(of []Field) []Path {
 	return paths
 }
 
-// hasRules reports whether the node, or a node below it, has a rule.
-func (n *Node) hasRules() bool {
-	switch n.Shape {
-	case Map:
-		return slices.ContainsFunc(n.Fields, func(f Field) bool { return f.Node.hasRules() })
-	case Sequence:
-		return slices.ContainsFunc(n.List.Elements, (*Node).hasRules)
-	}
-	return n.Rule != nil
+// walk calls visit for the node and all nodes below it, until visit returns false. It returns the last result.
+func (n *Node) walk(visit func(*Node) bool) bool {
+	return visit(n) &&
+		!slices.ContainsFunc(n.Fields, func(f Field) bool { return !f.Node.walk(visit) }) &&
+		(n.List == nil || !slices.ContainsFunc(n.List.Elements, func(e *Node) bool { return !e.walk(visit) }))
 }
+
+// hasRules reports whether the node, or a node below it, has a rule.
+func (n *Node) hasRules() bool { return !n.walk(func(n *Node) bool { return n.Rule == nil }) }

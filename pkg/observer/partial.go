@@ -74,20 +74,13 @@ func partialNode(t *kinds.Node, v any) *Node {
 
 // FindByAllKeys makes the elements of all lists match by all their keys, as in a shared object. An element
 // that differs in one key belongs to another client.
-func (e *schemaTree) FindByAllKeys() { e.Root.findByAllKeys() }
-
-// findByAllKeys changes the lists below the node, which must not be shared.
-func (n *Node) findByAllKeys() {
-	for _, f := range n.Fields {
-		f.Node.findByAllKeys()
-	}
-	if n.Shape != Sequence {
-		return
-	}
-	n.List.AllKeys = true
-	for _, element := range n.List.Elements {
-		element.findByAllKeys()
-	}
+func (e *schemaTree) FindByAllKeys() {
+	e.Root.walk(func(n *Node) bool {
+		if n.List != nil {
+			n.List.AllKeys = true // the list must not be shared
+		}
+		return true
+	})
 }
 
 // Nameless is a list in which a schema observes elements that only their position identifies. In a shared
@@ -101,33 +94,26 @@ type Nameless struct {
 
 // UnkeyedLists returns the lists in which the schema observes elements that only their position identifies. content
 // is the manifest, whose elements must have all keys. The result is empty for a valid schema of a shared object.
-func (e *schemaTree) UnkeyedLists(t *kinds.Node, content map[string]any) []Nameless {
-	return e.Root.nameless(nil, t, content)
+func (e *schemaTree) UnkeyedLists(t *kinds.Node, content map[string]any) (found []Nameless) {
+	for _, field := range e.holdable(t, content) {
+		field.byPosition = true
+		found = append(found, field.nameless()...)
+	}
+	return found
 }
 
-// nameless returns the unkeyed lists at and below a path. It does not look below a list without keys, because its
+// nameless returns the unkeyed lists at and below a node. It does not look below a list without keys, because its
 // elements cannot be found.
-func (n *Node) nameless(path *Path, t *kinds.Node, content any) (found []Nameless) {
-	switch n.Shape {
-	case Leaf:
-	case Map:
-		m, _ := content.(map[string]any)
-		for _, f := range n.Fields {
-			if path != nil || !isStatus(f.Name) {
-				found = append(found, f.Node.nameless(path.Field(f.Name), t.Field(f.Name), m[f.Name])...)
-			}
-		}
-	case Sequence:
-		l, _ := content.([]any)
-		if len(n.List.Elements) > 0 {
-			found = n.List.nameless(path, t, l)
-		}
-		if len(found) > 0 && len(found[0].Keys) == 0 {
-			return found
-		}
-		for i, element := range n.List.Elements {
-			found = append(found, element.nameless(path.Element(positionLabel(i), -1), t.Elem(), elementAt(l, i))...)
-		}
+func (b boundNode) nameless() (found []Nameless) {
+	if b.node.Shape == Sequence && len(b.node.List.Elements) > 0 {
+		l, _ := b.value.([]any)
+		found = b.node.List.nameless(b.path, b.t, l)
+	}
+	if len(found) > 0 && len(found[0].Keys) == 0 {
+		return found
+	}
+	for child := range b.children() {
+		found = append(found, child.nameless()...)
 	}
 	return found
 }
@@ -155,28 +141,23 @@ func (l *List) nameless(path *Path, t *kinds.Node, elements []any) (found []Name
 
 // TruncatedLists returns the paths at which a schema would remove elements or keys of other clients from a
 // shared object: lists with bounds, and leaves over all labels, all annotations or all metadata.
-func (e *schemaTree) TruncatedLists() []string { return texts(e.Root.cuts(nil)) }
+func (e *schemaTree) TruncatedLists() []string {
+	var found []*Path
+	for _, field := range e.holdable(nil, nil) {
+		found = field.cuts(found)
+	}
+	return texts(found)
+}
 
-// cuts returns the paths of bounded lists, closed lists, and leaves over metadata, at and below a path.
-func (n *Node) cuts(path *Path) (found []*Path) {
-	switch n.Shape {
-	case Leaf:
-		if name := path.String(); name == "metadata" || name == "metadata.labels" || name == "metadata.annotations" {
-			found = append(found, path)
-		}
-	case Map:
-		for _, f := range n.Fields {
-			if path != nil || !isStatus(f.Name) {
-				found = append(found, f.Node.cuts(path.Field(f.Name))...)
-			}
-		}
-	case Sequence:
-		if n.List.Min != 0 || n.List.Max != 0 || n.Keys != nil {
-			found = append(found, path)
-		}
-		for i, element := range n.List.Elements {
-			found = append(found, element.cuts(path.Element(positionLabel(i), -1))...)
-		}
+// cuts appends the paths of bounded lists, closed lists, and leaves over metadata, at and below a node.
+func (b boundNode) cuts(found []*Path) []*Path {
+	switch n := b.node; {
+	case n.Shape == Sequence && (n.List.Min != 0 || n.List.Max != 0 || n.Keys != nil),
+		n.Shape == Leaf && slices.Contains([]string{"metadata", "metadata.labels", "metadata.annotations"}, b.path.String()):
+		found = append(found, b.path)
+	}
+	for child := range b.children() {
+		found = child.cuts(found)
 	}
 	return found
 }
@@ -267,9 +248,9 @@ func (n elementName) names(id *elementKeys, element any) bool {
 // do not count.
 func (e *schemaTree) Leaves(t *kinds.Node, desired map[string]any) []string {
 	var leaves []*Path
-	for _, f := range e.Root.Fields {
-		if v, set := desired[f.Name]; (set || f.Node.claims()) && !isStatus(f.Name) {
-			leaves = f.Node.held(leaves, (*Path)(nil).Field(f.Name), t.Field(f.Name), v)
+	for _, field := range e.holdable(t, desired) {
+		if field.set || field.node.claims() {
+			leaves = field.held(leaves)
 		}
 	}
 	return texts(leaves)
@@ -279,34 +260,22 @@ func (e *schemaTree) Leaves(t *kinds.Node, desired map[string]any) []string {
 // that contain only empty maps and lists.
 func (e *schemaTree) Empty(t *kinds.Node, desired map[string]any) []string {
 	var found []*Path
-	for _, f := range e.Root.Fields {
-		if v, set := desired[f.Name]; set && !isStatus(f.Name) {
-			found = f.Node.empty(found, (*Path)(nil).Field(f.Name), t.Field(f.Name), v)
-		}
+	for _, field := range e.holdable(t, desired) {
+		found = field.empty(found)
 	}
 	return texts(found)
 }
 
-// empty appends the paths of empty maps and lists that the node observes.
-func (n *Node) empty(found []*Path, path *Path, t *kinds.Node, desired any) []*Path {
-	if n.Shape != Leaf && isEmptyTree(desired) {
-		found = append(found, path)
-	}
-	m, _ := desired.(map[string]any)
-	l, _ := desired.([]any)
-	for _, f := range n.Fields {
-		if v, set := m[f.Name]; set {
-			found = f.Node.empty(found, path.Field(f.Name), t.Field(f.Name), v)
-		}
-	}
-	if n.Shape != Sequence {
+// empty appends the paths of the empty maps and lists, at and below a node, that the desired state has.
+func (b boundNode) empty(found []*Path) []*Path {
+	if !b.set {
 		return found
 	}
-	labels := n.List.Labels(t, l)
-	for i, element := range n.List.Elements {
-		if i < len(l) {
-			found = element.empty(found, path.Element(labels[i], -1), t.Elem(), l[i])
-		}
+	if b.node.Shape != Leaf && isEmptyTree(b.value) {
+		found = append(found, b.path)
+	}
+	for child := range b.children() {
+		found = child.empty(found)
 	}
 	return found
 }
@@ -331,41 +300,30 @@ func isEmptyTree(v any) bool {
 // it, has a rule. Rules of list elements apply only to elements that exist.
 func (n *Node) claims() bool { return n.Shape != Sequence && n.hasRules() }
 
-// held appends the held fields at and below a path. If the types of node and value differ, the whole value is held.
-func (n *Node) held(leaves []*Path, path *Path, t *kinds.Node, desired any) []*Path {
+// held appends the held fields at and below a node. If the types of node and value differ, the whole value is held.
+func (b boundNode) held(leaves []*Path) []*Path {
+	n := b.node
 	if n.Rule != nil && (n.Rule.Mode == ModeSeed || n.Rule.Mode == ModeReport) {
 		return leaves // never written to a live object
 	}
-	if desired == nil && n.Shape == Map && n.claims() {
-		return n.heldFields(leaves, path, t, nil) // nodes below have their own rules
-	}
-	switch want := desired.(type) {
-	case map[string]any:
-		if n.Shape != Map {
-			break
-		}
-		return n.heldFields(leaves, path, t, want)
-	case []any:
-		if n.Shape != Sequence {
-			break
-		}
-		labels := n.List.Labels(t, want)
-		for i, element := range n.List.Elements {
-			if i < len(want) && !element.IsPlaceholder() {
-				leaves = element.held(leaves, path.Element(labels[i], -1), t.Elem(), want[i])
+	_, isMap := b.value.(map[string]any)
+	_, isList := b.value.([]any)
+	switch {
+	// Without a value, the nodes below can have their own rules.
+	case n.Shape == Map && (isMap || b.value == nil && n.claims()):
+		for child := range b.children() {
+			if child.set || child.node.claims() {
+				leaves = child.held(leaves)
 			}
 		}
-		return leaves
-	}
-	return append(leaves, path)
-}
-
-// heldFields appends the held leaves of a map.
-func (n *Node) heldFields(leaves []*Path, path *Path, t *kinds.Node, desired map[string]any) []*Path {
-	for _, f := range n.Fields {
-		if v, set := desired[f.Name]; set || f.Node.claims() {
-			leaves = f.Node.held(leaves, path.Field(f.Name), t.Field(f.Name), v)
+	case n.Shape == Sequence && isList:
+		for child := range b.children() {
+			if child.set && !child.node.IsPlaceholder() {
+				leaves = child.held(leaves)
+			}
 		}
+	default:
+		leaves = append(leaves, b.path)
 	}
 	return leaves
 }
