@@ -82,40 +82,24 @@ func keepElements(n *Node, pairing *Pairing, path *Path, added func(*Path) bool)
 // KeepKeys copies the kept keys of a recorded schema. desired and previous are the states that the two
 // schemas belong to.
 func (e *schemaTree) KeepKeys(t *kinds.Node, desired map[string]any, before *Schema, previous map[string]any) {
-	if before != nil {
-		keepKeys(e.Root, before.Root, t, desired, previous)
+	if before == nil {
+		return
 	}
+	eachPair(e.Root, before.Root, t, desired, previous, func(n, before *Node) {
+		if n.Keys != nil && before.Keys != nil {
+			n.Keys.Kept = union(n.Keys.Kept, before.Keys.Kept)
+		}
+	})
 }
 
-// keepKeys copies the kept keys of before to n, and to the nodes below it. List elements correspond if they have the
-// same identity in desired and previous.
-func keepKeys(n, before *Node, t *kinds.Node, desired, previous any) {
-	if n.Shape == before.Shape && n.Keys != nil && before.Keys != nil {
-		for _, name := range before.Keys.Kept {
-			if !slices.Contains(n.Keys.Kept, name) {
-				n.Keys.Kept = append(n.Keys.Kept, name)
-			}
+// union appends the strings to a list that it does not have yet. It can change the array of the list.
+func union(list, more []string) []string {
+	for _, text := range more {
+		if !slices.Contains(list, text) {
+			list = append(list, text)
 		}
 	}
-	switch {
-	case n.Shape != before.Shape:
-	case n.Shape == Map:
-		d, _ := desired.(map[string]any)
-		p, _ := previous.(map[string]any)
-		for _, f := range n.Fields {
-			if b := before.Field(f.Name); b != nil {
-				keepKeys(f.Node, b, t.Field(f.Name), d[f.Name], p[f.Name])
-			}
-		}
-	case n.Shape == Sequence:
-		d, _ := desired.([]any)
-		p, _ := previous.([]any)
-		for i, k := range n.List.Identities(t, d, p) {
-			if k >= 0 && i < len(n.List.Elements) && k < len(before.List.Elements) {
-				keepKeys(n.List.Elements[i], before.List.Elements[k], t.Elem(), elementAt(d, i), elementAt(p, k))
-			}
-		}
-	}
+	return list
 }
 
 // Closed returns a copy of the schema in which every map with free keys is closed, except for metadata. So is every

@@ -209,11 +209,7 @@ func (c *fieldCompiler) freeKeys(m *Node, names []string, steps []pathStep) {
 	}
 	// The keys may be shared with the parsed rule.
 	keys := m.Keys.copy()
-	for _, key := range more {
-		if !slices.Contains(keys.Free, key) {
-			keys.Free = append(slices.Clip(keys.Free), key)
-		}
-	}
+	keys.Free = union(slices.Clip(keys.Free), more)
 	if len(keys.Free) > maxKeyPatterns {
 		c.why = wrongPath{fmt.Errorf("frees more than %d keys of a closed map", maxKeyPatterns)}
 		return
