@@ -316,14 +316,15 @@ func serverOwned(name string) bool {
 	}, name)
 }
 
+// controlKeys are the keys that belong only in a control dictionary. KeyKeys can also be in a map.
+var controlKeys = []string{KeyMinLength, KeyMaxLength, KeyCurrentLength, KeyMapKeys}
+
 // hasControlKey reports whether a map in a schema is a control dictionary. In a manifest, it is a part of a schema.
-func hasControlKey(m map[string]any) bool {
-	for name := range m {
-		if isControlKey(name) {
-			return true
-		}
-	}
-	return false
+func hasControlKey(m map[string]any) bool { return hasAny(m, controlKeys) }
+
+// hasAny reports whether a map has one of the keys.
+func hasAny(m map[string]any, keys []string) bool {
+	return slices.ContainsFunc(keys, func(key string) bool { _, has := m[key]; return has })
 }
 
 // texts returns the paths in the form of String; nil for none.
@@ -333,15 +334,6 @@ func texts(paths []*Path) []string {
 		all = append(all, path.String())
 	}
 	return all
-}
-
-// isControlKey reports whether a key belongs only in a control dictionary. KeyKeys can also be in a map.
-func isControlKey(name string) bool {
-	switch name {
-	case KeyMinLength, KeyMaxLength, KeyCurrentLength, KeyMapKeys:
-		return true
-	}
-	return false
 }
 
 // describeShape returns the type of a value for messages. It never contains the value, which can be secret.

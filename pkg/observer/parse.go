@@ -64,25 +64,9 @@ func parseEntry(position int, raw map[string]any) (*Schema, []error) {
 	if len(p.faults) > 0 {
 		entry.ID = manifest.ID{} // so that Assign ignores it
 	}
-	entry.Root = &Node{Shape: Map}
-	for _, name := range sortedKeys(raw) {
-		if name == "apiVersion" || name == "kind" {
-			continue
-		}
-		if name == KeyKeys {
-			p.keys((*Path)(nil).Field(name), raw[name])
-			continue
-		}
-		var child *Node
-		if name == "metadata" {
-			child = p.metadata(raw[name])
-		} else {
-			child = p.node((*Path)(nil).Field(name), raw[name], 1)
-		}
-		if child != nil {
-			entry.Root.set(name, child)
-		}
-	}
+	entry.Root = p.fields(nil, raw, 1, func(_ *Path, name string) bool {
+		return name == "apiVersion" || name == "kind"
+	})
 	if manifest.IsSecret(entry.ID.GroupKind()) {
 		foldStringData(entry.Root)
 	}
@@ -147,33 +131,44 @@ func (p *parser) text(parent *Path, m map[string]any, name string) string {
 
 // metadata reads the observed fields of metadata. It returns nil if metadata is not a map. The value of the namespace
 // identifies the resource, and is not a leaf.
-func (p *parser) metadata(raw any) *Node {
+func (p *parser) metadata(path *Path, raw any) *Node {
 	m, ok := raw.(map[string]any)
 	if !ok {
 		return nil // identity has reported it
 	}
-	node := &Node{Shape: Map}
-	path := (*Path)(nil).Field("metadata")
-	for _, name := range sortedKeys(m) {
-		if name == "name" {
-			continue
-		}
+	return p.fields(path, m, 2, func(path *Path, name string) bool {
+		switch {
+		case name == "name":
 		// A string is the namespace of the resource. The leaf observes the namespace of the manifest.
-		if name == "namespace" && m[name] != nil && m[name] != LeafText {
+		case name == "namespace" && m[name] != nil && m[name] != LeafText:
 			if _, ok := m[name].(string); !ok {
-				p.fault(path.Field(name), "must be a string or %q", LeafText)
+				p.fault(path, "must be a string or %q", LeafText)
 			}
-			continue
+		case serverOwned(name):
+			p.fault(path, "belongs to the API server and cannot be observed")
+		default:
+			return false
 		}
-		if name == KeyKeys {
-			p.keys(path.Field(name), m[name])
-			continue
+		return true
+	})
+}
+
+// fields reads a map, except for the keys that isOther returns true for. isOther reports the errors about these keys.
+// depth is the level of the values.
+func (p *parser) fields(path *Path, m map[string]any, depth int, isOther func(path *Path, name string) bool) *Node {
+	node := &Node{Shape: Map}
+	for _, name := range sortedKeys(m) {
+		var child *Node
+		switch at := path.Field(name); {
+		case isOther(at, name):
+		case name == KeyKeys:
+			node.Keys = p.keys(at, m[name])
+		case path == nil && name == "metadata":
+			child = p.metadata(at, m[name])
+		default:
+			child = p.node(at, m[name], depth)
 		}
-		if serverOwned(name) {
-			p.fault(path.Field(name), "belongs to the API server and cannot be observed")
-			continue
-		}
-		if child := p.node(path.Field(name), m[name], 2); child != nil {
+		if child != nil {
 			node.set(name, child)
 		}
 	}
@@ -213,20 +208,13 @@ func (p *parser) node(path *Path, raw any, depth int) *Node {
 
 // mapping reads a map. It returns nil if the map has keys and observes none of them. An empty map is a placeholder.
 func (p *parser) mapping(path *Path, m map[string]any, depth int) *Node {
-	node := &Node{Shape: Map}
-	for _, name := range sortedKeys(m) {
-		if name == KeyKeys {
-			node.Keys = p.keys(path.Field(name), m[name])
-			continue
+	node := p.fields(path, m, depth+1, func(path *Path, name string) bool {
+		isControl := slices.Contains(controlKeys, name)
+		if isControl {
+			p.fault(path, "belongs in the control dictionary, the last element of a list")
 		}
-		if isControlKey(name) {
-			p.fault(path.Field(name), "belongs in the control dictionary, the last element of a list")
-			continue
-		}
-		if child := p.node(path.Field(name), m[name], depth+1); child != nil {
-			node.set(name, child)
-		}
-	}
+		return isControl
+	})
 	if len(m) > 0 && node.IsPlaceholder() {
 		return nil
 	}

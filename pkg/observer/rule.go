@@ -242,14 +242,5 @@ func (r *Rule) misses(value any, manifest *RuleContext) string {
 	return fmt.Sprintf("is %s in the manifest, which its rule (%s) does not allow: change one of them", describe(value), r)
 }
 
-func isRuleKey(name string) bool { return slices.Contains(ruleKeys, name) }
-
 // hasRuleKey reports whether a map in a schema replaces a leaf. In a manifest, it is a part of a schema.
-func hasRuleKey(m map[string]any) bool {
-	for name := range m {
-		if isRuleKey(name) {
-			return true
-		}
-	}
-	return false
-}
+func hasRuleKey(m map[string]any) bool { return hasAny(m, ruleKeys) }
