@@ -69,20 +69,11 @@ func fieldStep(text string, first bool) (pathStep, string, error) {
 	case text[0] == '[':
 		return bracketStep(text[1:])
 	}
-	if !first {
-		var ok bool
-		if text, ok = strings.CutPrefix(text, "."); !ok {
-			return pathStep{}, "", fmt.Errorf("a dot is missing before %s", strconv.Quote(text))
-		}
+	name, rest, err := plainField(text, first, "in brackets")
+	if strings.Contains(name, "*") {
+		err = fmt.Errorf("write %s in brackets: [%[1]s]", name)
 	}
-	end := strings.IndexAny(text+".", ".[]'")
-	if end == 0 || strings.ContainsAny(text[end:min(end+1, len(text))], "]'") {
-		return pathStep{}, "", fmt.Errorf("no field at %s: write a key with other characters than letters and digits in brackets", strconv.Quote(text))
-	}
-	if strings.Contains(text[:end], "*") {
-		return pathStep{}, "", fmt.Errorf("write %s in brackets: [%[1]s]", text[:end])
-	}
-	return pathStep{name: text[:end]}, text[end:], nil
+	return pathStep{name: name}, rest, err
 }
 
 // bracketStep reads the content of brackets up to the closing one. It ignores brackets in double quotes.

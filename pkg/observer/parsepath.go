@@ -36,17 +36,24 @@ func parseStep(parent *Path, text string) (*Path, string, error) {
 		name, rest, err := parseElement(text[1:])
 		return parent.Element(name.label(), -1), rest, err
 	}
-	if parent != nil {
+	name, rest, err := plainField(text, parent == nil, "as ['…']")
+	return parent.Field(name), rest, err
+}
+
+// plainField reads a key without brackets, with a dot before it unless it is first, and returns the rest of the string.
+// quoted is the notation of other keys, for the error.
+func plainField(text string, first bool, quoted string) (name, rest string, err error) {
+	if !first {
 		var ok bool
 		if text, ok = strings.CutPrefix(text, "."); !ok {
-			return nil, "", fmt.Errorf("a dot is missing before %s", strconv.Quote(text))
+			return "", "", fmt.Errorf("a dot is missing before %s", strconv.Quote(text))
 		}
 	}
 	end := strings.IndexAny(text+".", ".[]'")
 	if end == 0 || strings.ContainsAny(text[end:min(end+1, len(text))], "]'") {
-		return nil, "", fmt.Errorf("no field at %s: write a key with other characters than letters and digits as ['…']", strconv.Quote(text))
+		return "", "", fmt.Errorf("no field at %s: write a key with other characters than letters and digits %s", strconv.Quote(text), quoted)
 	}
-	return parent.Field(text[:end]), text[end:], nil
+	return text[:end], text[end:], nil
 }
 
 // quotedField reads key'] and returns the rest of the string. A backslash makes the next character literal. A quote
