@@ -106,7 +106,7 @@ func union(list, more []string) []string {
 // list to which other clients can add elements.
 func (e *Schema) Closed(t *kinds.Node) *Schema {
 	closed := e.Copy()
-	closeFree(closed.Root, t)
+	boundNode{node: closed.Root, t: t}.closeFree()
 	return closed
 }
 
@@ -143,23 +143,18 @@ func withoutElements(path *Path) string {
 	return through.String()
 }
 
-// closeFree closes the maps that can have any keys, and the lists that can have any elements.
-func closeFree(n *Node, t *kinds.Node) {
-	switch n.Shape {
-	case Leaf:
-	case Map:
-		for _, f := range n.Fields {
-			if f.Name == "metadata" {
-				continue // also in a Pod template
-			}
-			if f.Node.Shape == Map && t.HasFreeKeys(f.Name) || f.Node.Shape == Sequence && f.Node.List.Open {
-				f.Node.Keys = &Keys{Hold: []string{"*"}}
-			}
-			closeFree(f.Node, t.Field(f.Name))
+// closeFree closes the maps that can have any keys, and the lists that can have any elements. It skips metadata, also
+// that of a Pod template.
+func (b boundNode) closeFree() {
+	for child := range b.children() {
+		n, name := child.node, child.path.Name()
+		if name == "metadata" {
+			continue
 		}
-	case Sequence:
-		for _, element := range n.List.Elements {
-			closeFree(element, t.Elem())
+		isFree := n.Shape == Map && b.t.HasFreeKeys(name) || n.Shape == Sequence && n.List.Open
+		if isFree && !child.path.IsElement() {
+			n.Keys = &Keys{Hold: []string{"*"}}
 		}
+		child.closeFree()
 	}
 }

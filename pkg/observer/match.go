@@ -42,7 +42,7 @@ func Assign(entries []*Schema, objects []manifest.Object) ([]*Schema, error) {
 			// A closed map also holds the keys of the manifest, so they must be checked like its other fields.
 			closeOver(own.Root, objects[k].Content)
 			c.manifest = NewRuleContext(func() map[string]any { return own.Object(nil, objects[k].Content, objects[k].Content) })
-			c.fields(nil, own.Root, objects[k].Content)
+			c.children(boundNode{node: own.Root, value: objects[k].Content, byPosition: true})
 		}
 		faults = append(faults, c.faults...)
 	}
@@ -98,63 +98,60 @@ func (c *checker) fault(path *Path, format string, args ...any) *ValidationError
 }
 
 // node reports where the schema contradicts the manifest: a map or list in the schema that has another type
-// in the manifest, or a list in the manifest that exceeds its maximum length. set is false if the manifest
-// has no value.
-func (c *checker) node(path *Path, node *Node, value any, set bool) {
+// in the manifest, or a list in the manifest that exceeds its maximum length.
+func (c *checker) node(b boundNode) {
+	path, node := b.path, b.node
 	switch node.Shape {
 	case Leaf:
-		c.leaf(path, node, value, set)
+		c.leaf(b)
 	case Map:
-		m, ok := value.(map[string]any)
+		m, ok := b.value.(map[string]any)
 		switch {
-		case set && !ok:
-			_ = c.fault(path, "is a map in the schema, but %s in the manifest", describeShape(value))
-		case node.IsPlaceholder() && (!set || len(m) > 0):
+		case b.set && !ok:
+			_ = c.fault(path, "is a map in the schema, but %s in the manifest", describeShape(b.value))
+		case node.IsPlaceholder() && (!b.set || len(m) > 0):
 			c.fault(path, "is a map without a leaf, so none of its fields is held: write %q for each field to hold, or remove the map", LeafText).Late = true
 		default:
-			c.fields(path, node, m)
+			c.children(b)
 		}
 	case Sequence:
-		l, ok := value.([]any)
-		if set && !ok {
-			_ = c.fault(path, "is a list in the schema, but %s in the manifest", describeShape(value))
+		l, ok := b.value.([]any)
+		if b.set && !ok {
+			_ = c.fault(path, "is a list in the schema, but %s in the manifest", describeShape(b.value))
 			return
 		}
 		if longest := node.List.Max; longest != 0 && len(l) > longest {
 			c.fault(path, "has %d elements in the manifest, but its %s is %d: raise the limit, or shorten the list", len(l), KeyMaxLength, longest).Late = true
 		}
-		for i, element := range node.List.Elements {
-			if !element.IsPlaceholder() {
-				c.node(path.Element(positionLabel(i), -1), element, elementAt(l, i), i < len(l))
-			}
-		}
+		c.children(b)
 	}
 }
 
 // leaf reports a manifest value that violates its own rule or type.
-func (c *checker) leaf(path *Path, node *Node, value any, set bool) {
+func (c *checker) leaf(b boundNode) {
 	text := ""
 	switch {
-	case !set:
-	case node.Quantity:
-		text = noQuantity(value)
-	case node.Rule != nil:
-		text = node.Rule.misses(value, c.manifest)
+	case !b.set:
+	case b.node.Quantity:
+		text = noQuantity(b.value)
+	case b.node.Rule != nil:
+		text = b.node.Rule.misses(b.value, c.manifest)
 	}
 	if text != "" {
-		_ = c.fault(path, "%s", text)
+		_ = c.fault(b.path, "%s", text)
 	}
 }
 
-// fields checks the fields of a map. metadata has no node check of its own, because a schema always has it.
-func (c *checker) fields(path *Path, node *Node, m map[string]any) {
-	for _, f := range node.Fields {
-		if path == nil && f.Name == "metadata" {
-			c.fields(path.Field(f.Name), f.Node, manifest.NestedMap(m, f.Name))
-			continue
+// children checks the fields of a map, or the elements of a list that are not free. metadata has no node check of its
+// own, because a schema always has it.
+func (c *checker) children(b boundNode) {
+	for child := range b.children() {
+		switch {
+		case b.path == nil && child.path.Name() == "metadata":
+			c.children(child)
+		case !child.path.IsElement() || !child.node.IsPlaceholder():
+			c.node(child)
 		}
-		value, set := m[f.Name]
-		c.node(path.Field(f.Name), f.Node, value, set)
 	}
 }
 
