@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -52,6 +53,21 @@ func Messages(faults []*ValidationError) (texts []string) {
 		texts = append(texts, f.Error())
 	}
 	return texts
+}
+
+// Unjoin returns the errors of a type that errors.Join has joined, also in nested joins. It omits errors of other types.
+// With the type error, it returns all of them. It returns nil for nil.
+func Unjoin[T error](err error) (all []T) {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, one := range joined.Unwrap() {
+			all = append(all, Unjoin[T](one)...)
+		}
+		return all
+	}
+	if one, ok := errors.AsType[T](err); ok {
+		all = append(all, one)
+	}
+	return all
 }
 
 // fieldOrDefault returns the path of a list of manifests.

@@ -37,22 +37,15 @@ func (f *ValidationError) Error() string {
 
 // ValidationErrors splits the error that Render has joined. An error of another type becomes a validation
 // error of the entire resource.
-func ValidationErrors(err error) []*ValidationError {
-	if err == nil {
-		return nil
-	}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		var all []*ValidationError
-		for _, one := range joined.Unwrap() {
-			all = append(all, ValidationErrors(one)...)
+func ValidationErrors(err error) (all []*ValidationError) {
+	for _, one := range manifest.Unjoin[error](err) {
+		fault, ok := errors.AsType[*ValidationError](one)
+		if !ok {
+			fault = &ValidationError{Reason: ReasonSpecInvalid, Message: one.Error()}
 		}
-		return all
+		all = append(all, fault)
 	}
-	var fault *ValidationError
-	if errors.As(err, &fault) {
-		return []*ValidationError{fault}
-	}
-	return []*ValidationError{{Reason: ReasonSpecInvalid, Message: err.Error()}}
+	return all
 }
 
 // explain returns the reason and the message for conditions. If there are several errors, the first one

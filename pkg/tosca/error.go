@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // maxFaults is how many errors of one translation are reported.
@@ -47,20 +49,7 @@ func (e *Error) Error() string {
 type Warning = Error
 
 // Errors returns the errors that Translate and Validate have joined. It returns nil if err contains no *Error.
-func Errors(err error) []*Error {
-	var one *Error
-	if several, ok := err.(interface{ Unwrap() []error }); ok {
-		var all []*Error
-		for _, part := range several.Unwrap() {
-			all = append(all, Errors(part)...)
-		}
-		return all
-	}
-	if errors.As(err, &one) {
-		return []*Error{one}
-	}
-	return nil
-}
+func Errors(err error) []*Error { return manifest.Unjoin[*Error](err) }
 
 // join sorts errors by position and joins them. Those beyond maxFaults are replaced by one error. It returns nil for
 // none.

@@ -80,7 +80,7 @@ func document(data []byte) (root *yaml.Node, more bool, err error) {
 // with exact positions. The result is never empty.
 func syntaxErrors(name string, data []byte) []*Error {
 	_, err := manifest.Read(name, data)
-	faults := manifestErrors(err)
+	faults := manifest.Unjoin[*manifest.Error](err)
 	if len(faults) == 0 {
 		return []*Error{{File: name, Line: 1, Col: 1, Code: InvalidYAML, Msg: "the file is empty, or not valid YAML"}}
 	}
@@ -89,22 +89,6 @@ func syntaxErrors(name string, data []byte) []*Error {
 		all = append(all, &Error{File: name, Line: fault.Line, Col: fault.Column, Code: InvalidYAML, Msg: fault.Message})
 	}
 	return all
-}
-
-// manifestErrors returns the errors that manifest.Read has joined.
-func manifestErrors(err error) []*manifest.Error {
-	if several, ok := err.(interface{ Unwrap() []error }); ok {
-		var all []*manifest.Error
-		for _, part := range several.Unwrap() {
-			all = append(all, manifestErrors(part)...)
-		}
-		return all
-	}
-	var one *manifest.Error
-	if errors.As(err, &one) {
-		return []*manifest.Error{one}
-	}
-	return nil
 }
 
 // isCrowded reports whether a text can have too many values.

@@ -133,7 +133,7 @@ func (r *renderer) renderText(at fileNode, text string, secret bool) {
 // unreadable reports where the manifest is invalid. If secret is set, it omits the messages, because they
 // can contain a key that was computed from a sensitive input.
 func (r *renderer) unreadable(at fileNode, err error, secret bool) {
-	for _, fault := range manifestErrors(err) {
+	for _, fault := range manifest.Unjoin[*manifest.Error](err) {
 		message := fault.Message
 		if secret {
 			message = "the manifest is not valid, and has sensitive values"
