@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
@@ -31,7 +32,7 @@ func Faults(in Input) []error {
 	}
 	e := readEntries(in)
 	if err != nil {
-		return append(unjoin(err), e.unread...)
+		return append(manifest.Unjoin[error](err), e.unread...)
 	}
 	e.assign(in, objects)
 	faults, _ := e.validate(in.Application)

@@ -35,14 +35,14 @@ type entries struct {
 func readEntries(in Input) entries {
 	written, err := schemaOf(in.Application)
 	fields, faults := fieldsOf(in.Application)
-	return entries{written: written, fields: fields, unread: append(unjoin(err), faults...)}
+	return entries{written: written, fields: fields, unread: append(manifest.Unjoin[error](err), faults...)}
 }
 
 // assign finds the schema of each object. It collects as many validation errors as possible.
 func (e *entries) assign(in Input, objects []manifest.Object) {
 	var err error
 	e.assigned, err = observer.Assign(e.written, objects)
-	e.unfit = unjoin(err)
+	e.unfit = manifest.Unjoin[error](err)
 	for k, entry := range e.assigned {
 		if !entry.Default {
 			e.warnings = append(e.warnings, ruleWarnings(in, entry, objects[k])...)

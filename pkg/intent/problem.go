@@ -2,7 +2,6 @@ package intent
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -70,17 +69,4 @@ func FirstNames(names []string) string {
 		return strings.Join(names, ", ")
 	}
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
-}
-
-// unjoin returns the errors that errors.Join has joined. It returns nil for nil, and a single error as a list of one.
-func unjoin(err error) []error {
-	var joined interface{ Unwrap() []error }
-	switch {
-	case err == nil:
-		return nil
-	case errors.As(err, &joined):
-		return joined.Unwrap()
-	default:
-		return []error{err}
-	}
 }

@@ -60,7 +60,7 @@ func validateSelection(entries []Selection, options manifest.Options) (warnings 
 		for _, w := range dropped {
 			warnings = append(warnings, selectFault(s.Position, w.Message, append([]any{"hold"}, w.Path...)...).Error())
 		}
-		for _, err := range unjoin(err) {
+		for _, err := range manifest.Unjoin[error](err) {
 			var fault *manifest.ValidationError
 			if errors.As(err, &fault) {
 				err = selectFault(s.Position, fault.Message, append([]any{"hold"}, fault.Path...)...)
