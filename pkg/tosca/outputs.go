@@ -1,5 +1,7 @@
 package tosca
 
+import "k8s.io/apimachinery/pkg/runtime"
+
 // outputs evaluates the outputs, in the order of the template. Outputs that need a running deployment are no mistake.
 func (e *evaluator) outputs() []Output {
 	p := e.entry.topology().get("outputs")
@@ -28,6 +30,6 @@ func (o *Output) set(v value) {
 	case v.secret || IsSensitive(o.Name):
 		o.State = Hidden
 	default:
-		o.State, o.Value = Available, copied(v.any)
+		o.State, o.Value = Available, runtime.DeepCopyJSONValue(v.any)
 	}
 }

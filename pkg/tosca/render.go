@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"holdfast.dev/holdfast/pkg/manifest"
 )
@@ -78,7 +79,7 @@ func (r *renderer) renderSpec(n *template, at fileNode, v value) {
 	case string:
 		r.renderText(at, content, v.secret)
 	case map[string]any:
-		r.renderObjects(at, []manifest.Document{{Value: copied(content).(map[string]any)}}, "")
+		r.renderObjects(at, []manifest.Document{{Value: runtime.DeepCopyJSON(content)}}, "")
 	case []any:
 		r.renderList(at, content)
 	default:
@@ -107,7 +108,7 @@ func (r *renderer) renderList(at fileNode, content []any) {
 			r.faults.add(at, InvalidManifest, "element %d of the spec must be a manifest, not %s", i, manifest.Describe(element))
 			continue
 		}
-		documents = append(documents, manifest.Document{Value: copied(fields).(map[string]any)})
+		documents = append(documents, manifest.Document{Value: runtime.DeepCopyJSON(fields)})
 	}
 	r.renderObjects(at, documents, "element")
 }

@@ -1,13 +1,13 @@
 package tosca
 
 import (
-	"bytes"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // quote quotes a name for a message and shortens it if it is too long for one.
@@ -63,22 +63,10 @@ func (v value) text() string {
 	switch content := v.any.(type) {
 	case string:
 		return content
-	case nil:
-		return "null"
-	case bool:
-		return strconv.FormatBool(content)
-	case int64:
-		return strconv.FormatInt(content, 10)
 	case float64:
 		return strconv.FormatFloat(content, 'g', -1, 64)
 	}
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	if encoder.Encode(v.any) != nil {
-		return ""
-	}
-	return strings.TrimSuffix(text.String(), "\n")
+	return string(manifest.EncodeJSON(v.any))
 }
 
 // forMessage returns a value for a message: shortened, and hidden if it is secret.
@@ -112,26 +100,6 @@ func cut(text string) string {
 		end--
 	}
 	return text[:end] + "…"
-}
-
-// copied returns a deep copy, so that objects share nothing.
-func copied(content any) any {
-	switch content := content.(type) {
-	case map[string]any:
-		to := make(map[string]any, len(content))
-		for key, element := range content {
-			to[key] = copied(element)
-		}
-		return to
-	case []any:
-		to := make([]any, len(content))
-		for i, element := range content {
-			to[i] = copied(element)
-		}
-		return to
-	default:
-		return content
-	}
 }
 
 // keysOf returns the keys of a map, sorted, so that errors do not depend on the order of the map.
