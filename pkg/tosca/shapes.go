@@ -21,24 +21,20 @@ func (t *session) known(p fileNode, keys []string) {
 // wantMap reports whether p is a map. It returns false without an error for an absent value and null, which count as
 // empty maps.
 func (t *session) wantMap(p fileNode) bool {
-	if !p.exists() || p.isNull() {
-		return false
-	}
-	if !p.isMap() {
-		t.faults.add(p, InvalidShape, "must be a map, not %s", p.describe())
-	}
-	return p.isMap()
+	return t.want(p, p.isMap(), "a map")
 }
 
 // wantList reports whether p is a list, with the same exceptions.
 func (t *session) wantList(p fileNode) bool {
-	if !p.exists() || p.isNull() {
-		return false
+	return t.want(p, p.isList(), "a list")
+}
+
+// want returns is, which states whether p has a shape. It reports another shape, but not an absent value and null.
+func (t *session) want(p fileNode, is bool, shape string) bool {
+	if !is && p.exists() && !p.isNull() {
+		t.faults.add(p, InvalidShape, "must be %s, not %s", shape, p.describe())
 	}
-	if !p.isList() {
-		t.faults.add(p, InvalidShape, "must be a list, not %s", p.describe())
-	}
-	return p.isList()
+	return is
 }
 
 // wantText returns a scalar as a string. Numbers and dates keep their notation, because versions look like them. p
