@@ -15,17 +15,15 @@ func (t *typeIndex) primitive(s *schema) (base basis, line []*definition) {
 	if s.typeName == "" || isPrimitive(s.typeName) {
 		return basis{s.typeName, scales[s.typeName]}, nil
 	}
-	d := t.dataType(s.at.file, s.typeName)
-	if d == nil {
+	if line = t.dataLine(s.at.file, s.typeName); line == nil {
 		return basis{}, nil
 	}
-	line = t.lineage(d, false)
 	for i, ancestor := range line {
 		if !isPrimitive(ancestor.parent) {
 			continue
 		}
 		base := basis{ancestor.parent, scales[ancestor.parent]}
-		if isScalarType(line) {
+		if line[len(line)-1].parent == "scalar" {
 			base.scale = t.scaleOf(line)
 		}
 		return base, line[:i+1]

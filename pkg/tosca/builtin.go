@@ -72,7 +72,7 @@ func (t *library) shortSchema(p fileNode) *schema {
 
 // fullName returns the full name of a data type. It reports an unknown name, and returns it unchanged.
 func (t *typeIndex) fullName(p fileNode, name string) string {
-	if d := t.dataType(p.file, name); d != nil {
+	if d := t.find(p.file, dataTypes, name); d != nil {
 		return d.name
 	}
 	t.checkTypeName(p, name)

@@ -46,8 +46,7 @@ func (c checker) ofType(content any, base basis, s *schema, within string, depth
 		}
 		return c.entries(content, s, within, depth)
 	}
-	d := c.dataType(s.at.file, base.name)
-	line := c.lineage(d, false)
+	line := c.dataLine(s.at.file, base.name)
 	if isOpaque(line) {
 		return true
 	}
@@ -81,19 +80,11 @@ func (c checker) entries(content any, s *schema, within string, depth int) bool 
 				ok = c.value(content[key], s.entry, within+"."+key, depth+1) && ok
 			}
 			if s.key != nil {
-				ok = c.value(keyContent(key, c.baseOf(s.key)), s.key, within+"."+key, depth+1) && ok
+				ok = c.value(unquoted(key, c.baseOf(s.key)), s.key, within+"."+key, depth+1) && ok
 			}
 		}
 	}
 	return ok
-}
-
-// keyContent converts a key, which is text, to its type.
-func keyContent(key, base string) any {
-	if base == "integer" || base == "float" || base == "boolean" {
-		return unquoted(key, base)
-	}
-	return key
 }
 
 // complex checks a value of a data type that is made of properties.

@@ -85,11 +85,10 @@ func (c *completer) fieldsOf(content map[string]any, s *schema) map[string]*sche
 		}
 		return fields
 	}
-	d := c.dataType(s.at.file, s.typeName)
-	if d == nil {
+	line := c.dataLine(s.at.file, s.typeName)
+	if line == nil {
 		return nil
 	}
-	line := c.lineage(d, false)
 	fields := c.propertiesOf(line)
 	c.spend(c.ctx, len(line)+len(fields))
 	return fields

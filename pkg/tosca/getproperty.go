@@ -38,7 +38,7 @@ func (e *navigator) entity(p fileNode, s scope) *template {
 	default:
 		n := e.templates[name]
 		if n == nil {
-			e.faults.add(p, UnknownNode, "there is no node template %s%s", quote(name), e.near(name, func() []string { return append(e.templateNames(), "SELF", "HOST") }))
+			e.noTemplate(p, "SELF", "HOST")
 		}
 		return n
 	}

@@ -35,25 +35,25 @@ func (t *typeIndex) lineage(d *definition, tell bool) []*definition {
 		return known
 	}
 	line := []*definition{d}
+	fault := func(code Code, format string, args ...any) {
+		if tell {
+			t.faults.add(d.at.get("derived_from"), code, format, args...)
+		}
+	}
 	for d.parent != "" {
-		parent := t.parentOf(d)
-		at := d.at.get("derived_from")
+		parent := t.find(d.at.file, d.kind, d.parent)
 		if parent == nil {
 			if tell && !isPrimitive(d.parent) {
-				t.faults.add(at, InvalidType, "the type %s is not known%s", quote(d.parent), t.notImported(d.at.file, d.kind, d.parent))
+				fault(InvalidType, "the type %s is not known%s", quote(d.parent), t.notImported(d.at.file, d.kind, d.parent))
 			}
 			break
 		}
 		if slices.Contains(line, parent) {
-			if tell {
-				t.faults.add(at, InvalidType, "types are derived from each other in a loop: %s", loopOf(line, parent))
-			}
+			fault(InvalidType, "types are derived from each other in a loop: %s", loopOf(line, parent))
 			break
 		}
 		if len(line) == t.limits.Nesting {
-			if tell {
-				t.faults.add(at, LimitExceeded, "the type is derived more than %d levels deep", t.limits.Nesting)
-			}
+			fault(LimitExceeded, "the type is derived more than %d levels deep", t.limits.Nesting)
 			break
 		}
 		line = append(line, parent)
@@ -63,16 +63,6 @@ func (t *typeIndex) lineage(d *definition, tell bool) []*definition {
 		t.lines[line[0]] = line[:len(line):len(line)]
 	}
 	return line
-}
-
-// parentOf returns the type that d is derived from; nil if it is unknown. A declared type can have the name of a
-// built-in one and be derived from it.
-func (t *typeIndex) parentOf(d *definition) *definition {
-	found := d.at.file.lookup(d.kind, d.parent)
-	if found == nil {
-		return t.opaqueType(d.at.file, d.kind, d.parent)
-	}
-	return found
 }
 
 // loopOf returns the loop that ends with a type, for a message.
@@ -95,12 +85,13 @@ func (t *typeIndex) opaqueType(f *file, kind kind, name string) *definition {
 	return &definition{name: name, kind: kind, opaque: true}
 }
 
-// nodeType returns the type of a node template; nil if it is unknown.
-func (t *typeIndex) nodeType(f *file, name string) *definition {
-	if found := f.lookup(nodeTypes, name); found != nil {
+// find returns the type with a name in f, or an opaque type of that name; nil if it is unknown. A declared type can have
+// the name of a built-in one and be derived from it.
+func (t *typeIndex) find(f *file, kind kind, name string) *definition {
+	if found := f.lookup(kind, name); found != nil {
 		return found
 	}
-	return t.opaqueType(f, nodeTypes, name)
+	return t.opaqueType(f, kind, name)
 }
 
 // notImported returns the end of a message about an unknown type: a similar name, or a question about the import.
@@ -109,11 +100,6 @@ func (t *typeIndex) notImported(f *file, kind kind, name string) string {
 		return near
 	}
 	return ": is the file that declares it not imported?"
-}
-
-// isKubernetes reports whether nodes of a type are manifests.
-func isKubernetes(line []*definition) bool {
-	return slices.ContainsFunc(line, func(d *definition) bool { return d.kubernetes })
 }
 
 // isOpaque reports whether only the name is known of a type, or of one that it is derived from.
@@ -139,15 +125,10 @@ func (t *library) propertiesOf(line []*definition) map[string]*schema {
 	return all
 }
 
-// isScalarType reports whether a data type is derived from scalar.
-func isScalarType(line []*definition) bool { return line[len(line)-1].parent == "scalar" }
-
-// dataType returns a data type; nil if it is unknown. f is the file that contains the name.
-func (t *typeIndex) dataType(f *file, name string) *definition {
-	if found := f.lookup(dataTypes, name); found != nil {
-		return found
-	}
-	return t.opaqueType(f, dataTypes, name)
+// dataLine returns a data type with the types that it is derived from; nil if it is unknown. f is the file that
+// contains the name.
+func (t *typeIndex) dataLine(f *file, name string) []*definition {
+	return t.lineOf(t.find(f, dataTypes, name))
 }
 
 // isDeclared reports whether a file declares a function of that name.

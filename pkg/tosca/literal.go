@@ -83,9 +83,9 @@ func (t *library) fieldOf(s *schema, name string) *schema {
 	if s == nil || s.entry != nil || s.typeName == "" || isPrimitive(s.typeName) {
 		return entryOf(s)
 	}
-	d := t.dataType(s.at.file, s.typeName)
-	if d == nil {
+	line := t.dataLine(s.at.file, s.typeName)
+	if line == nil {
 		return nil
 	}
-	return t.propertiesOf(t.lineage(d, false))[name]
+	return t.propertiesOf(line)[name]
 }

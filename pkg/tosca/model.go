@@ -82,11 +82,13 @@ func (n *template) requirementsNamed(name string) []requirement {
 	return found
 }
 
-// templateNames returns the names of the node templates, for suggestions.
-func (t *model) templateNames() []string {
-	names := make([]string, len(t.order))
-	for i, n := range t.order {
-		names[i] = n.name
+// noTemplate reports the name of a node template that does not exist. others are the other names that are valid there.
+func (t *model) noTemplate(p fileNode, others ...string) {
+	names := func() []string {
+		for _, n := range t.order {
+			others = append(others, n.name)
+		}
+		return others
 	}
-	return names
+	t.faults.add(p, UnknownNode, "there is no node template %s%s", quote(p.text()), t.near(p.text(), names))
 }

@@ -54,11 +54,11 @@ func (t *model) readRequirement(n *template, p fileNode) {
 func (t *model) missingTarget(n *template, r requirement, node fileNode) {
 	switch {
 	case !n.kubernetes && t.options.IgnoreForeignNodes:
-	case t.nodeType(node.file, node.text()) != nil:
+	case t.find(node.file, nodeTypes, node.text()) != nil:
 		t.warn(r.at, "has no effect: it names a type, %s, and no node", node.text())
 	case r.name == "host" && t.options.IgnoreForeignNodes:
 		t.warn(r.at, "skipped: there is no node template %s", quote(node.text()))
 	default:
-		t.faults.add(node, UnknownNode, "there is no node template %s%s", quote(node.text()), t.near(node.text(), t.templateNames))
+		t.noTemplate(node)
 	}
 }

@@ -154,7 +154,7 @@ func (t *model) readCopy(n *template) {
 	original := t.templates[p.text()]
 	switch {
 	case original == nil:
-		t.faults.add(p, UnknownNode, "there is no node template %s%s", quote(p.text()), t.near(p.text(), t.templateNames))
+		t.noTemplate(p)
 	case original == n || original.at.get("copy").exists():
 		t.faults.add(p, InvalidShape, "%s is itself a copy: use the original", quote(p.text()))
 	default:
@@ -175,13 +175,13 @@ func (t *model) readNodeType(n *template) {
 	if n.typeName, ok = t.wantText(p); !ok {
 		return
 	}
-	d := t.nodeType(p.file, n.typeName)
+	d := t.find(p.file, nodeTypes, n.typeName)
 	if d == nil {
 		t.faults.add(p, InvalidType, "the node type %s is not known%s", quote(n.typeName), t.notImported(p.file, nodeTypes, n.typeName))
 		return
 	}
 	n.line = t.lineage(d, true)
-	n.kubernetes = isKubernetes(n.line)
+	n.kubernetes = slices.ContainsFunc(n.line, func(d *definition) bool { return d.kubernetes })
 	n.schemas = t.propertiesOf(n.line)
 	if n.kubernetes {
 		t.need(n.line)

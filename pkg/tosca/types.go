@@ -68,9 +68,7 @@ func (t *library) needSchema(s *schema) {
 	if s == nil {
 		return
 	}
-	if d := t.dataType(s.at.file, s.typeName); d != nil {
-		t.need(t.lineage(d, false))
-	}
+	t.need(t.dataLine(s.at.file, s.typeName))
 	t.needSchema(s.entry)
 	t.needSchema(s.key)
 }
