@@ -75,14 +75,12 @@ func dollarCall(entry fileNode, name string) (c call, ok bool, literal string) {
 func nearestFunction(name string) string {
 	for _, known := range keysOf(since) {
 		most := 1 + len(known)/8
-		if isFunction(known) && abs(len(known)-len(name)) <= most && suggest.Distance(strings.ToLower(name), known) <= most {
+		if isFunction(known) && len(known)-len(name) <= most && len(name)-len(known) <= most && suggest.Distance(strings.ToLower(name), known) <= most {
 			return known
 		}
 	}
 	return ""
 }
-
-func abs(n int) int { return max(n, -n) }
 
 // hasShape reports whether arguments have the form that a function requires.
 func hasShape(name string, args fileNode) bool {

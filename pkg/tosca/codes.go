@@ -1,10 +1,6 @@
 package tosca
 
-import (
-	"cmp"
-
-	"holdfast.dev/holdfast/pkg/tosca/csar"
-)
+import "holdfast.dev/holdfast/pkg/tosca/csar"
 
 // Code is the kind of mistake of an Error. Codes are stable: programs may
 // rely on them. docs/tosca.md lists them.
@@ -97,6 +93,3 @@ var rules = map[Code]string{
 	InvalidMeta:            "TOSCA.meta is not valid",
 	NoEntry:                "it is not clear which template is the entry",
 }
-
-// ruleOf returns the message that replaces an error in a sealed file.
-func ruleOf(code Code) string { return cmp.Or(rules[code], "is not valid") }

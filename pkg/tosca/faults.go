@@ -1,6 +1,7 @@
 package tosca
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 )
@@ -46,7 +47,7 @@ func (c *faults) keep(f *file, fault *Error) {
 	if f != nil {
 		fault.File = f.name
 		if f.sealed && !c.quote {
-			fault.Path, fault.Msg = "", ruleOf(fault.Code)
+			fault.Path, fault.Msg = "", cmp.Or(rules[fault.Code], "is not valid")
 		}
 	}
 	// One anchor with a mistake is met as often as there are aliases of it.

@@ -93,13 +93,9 @@ func inRange(content any, bounds []any, base basis) string {
 	case !lowKnown || !highKnown:
 		return "cannot be compared with the range " + forMessage(bounds, false)
 	case low < 0 || high > 0:
-		return "is not in range " + rangeText(bounds)
+		return fmt.Sprintf("is not in range [%s, %s]", value{any: bounds[0]}.text(), value{any: bounds[1]}.text())
 	}
 	return ""
-}
-
-func rangeText(bounds []any) string {
-	return "[" + value{any: bounds[0]}.text() + ", " + value{any: bounds[1]}.text() + "]"
 }
 
 // orderProblem returns the reason why a value violates one of the four operators of order, or "".

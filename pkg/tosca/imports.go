@@ -33,10 +33,8 @@ type loader struct {
 }
 
 func newLoader(s *session) *loader {
-	return &loader{session: s, loaded: map[string]*file{}, digest: newDigest(), contents: map[string]content{}}
+	return &loader{session: s, loaded: map[string]*file{}, digest: sha256.New(), contents: map[string]content{}}
 }
-
-var newDigest = sha256.New
 
 // statement is one import, or another reference to a file, in its many notations.
 type statement struct {

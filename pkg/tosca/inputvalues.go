@@ -1,7 +1,6 @@
 package tosca
 
 import (
-	"fmt"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -130,16 +129,11 @@ func fromText(text, base string) (content any, problem string) {
 		}
 		return content, ""
 	}
-	documents, err := manifest.Read("", fmt.Appendf(nil, "value:%s", indented(text)))
+	documents, err := manifest.Read("", []byte("value:\n  "+strings.ReplaceAll(text, "\n", "\n  ")))
 	if err != nil || len(documents) != 1 || len(documents[0].Value) != 1 {
 		return nil, "is not valid YAML"
 	}
 	return documents[0].Value["value"], ""
-}
-
-// indented returns text as the value of a YAML key.
-func indented(text string) string {
-	return "\n  " + strings.ReplaceAll(text, "\n", "\n  ")
 }
 
 // normal returns a copy of a value with the types of this package: integral numbers are int64. It returns a problem

@@ -2,7 +2,6 @@ package tosca
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
 	"net/url"
 
@@ -87,6 +86,3 @@ func (t *loader) checkEntryVersion(f *file) {
 		}
 	}
 }
-
-// digestOf formats a digest.
-func digestOf(sum []byte) string { return "sha256:" + hex.EncodeToString(sum) }

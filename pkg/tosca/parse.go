@@ -27,7 +27,7 @@ func (t *session) parse(f *file, data []byte) {
 		t.faults.addAt(f, 0, 0, LimitExceeded, fmt.Sprintf("the file is larger than %d bytes", t.limits.Template))
 		return
 	}
-	if isCrowded(data) {
+	if crowd(data) > crowded {
 		t.faults.addAt(f, 1, 1, LimitExceeded, fmt.Sprintf("the file has more than %d values", t.limits.Nodes))
 		return
 	}
@@ -90,9 +90,6 @@ func syntaxErrors(name string, data []byte) []*Error {
 	}
 	return all
 }
-
-// isCrowded reports whether a text can have too many values.
-func isCrowded(data []byte) bool { return crowd(data) > crowded }
 
 // crowd counts the characters that may begin a value. It never counts too few.
 func crowd(data []byte) (count int) {

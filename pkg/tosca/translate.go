@@ -2,6 +2,7 @@ package tosca
 
 import (
 	"context"
+	"encoding/hex"
 )
 
 // Translate translates a template or archive to manifests. It depends only on its arguments, and on the
@@ -96,7 +97,7 @@ func run(s *session, source Source, inputs map[string]Input) (Result, error) {
 	if !s.faults.empty() {
 		return Result{}, s.faults.err()
 	}
-	result.Digest = digestOf(sources.digest.Sum(nil))
+	result.Digest = "sha256:" + hex.EncodeToString(sources.digest.Sum(nil))
 	if metadata, ok := types.literal(entry.root.get("metadata")).any.(map[string]any); ok {
 		result.Metadata = metadata
 	}
