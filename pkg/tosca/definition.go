@@ -3,6 +3,7 @@ package tosca
 import (
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // basis is the type that the values of a schema are finally made of.
@@ -114,31 +115,48 @@ func (s *schema) refining(inherited *schema) *schema {
 // specKey is the property with the manifest of a Kubernetes node.
 const specKey = "spec"
 
-// kind is the section of a file in which a type is declared.
+// kind is the section of a file in which a type is declared. Kinds are in the order in which the sections are read.
 type kind int
 
 const (
-	nodeTypes kind = iota
-	dataTypes
+	artifactTypes kind = iota
 	capabilityTypes
-	relationshipTypes
-	artifactTypes
-	interfaceTypes
-	policyTypes
+	dataTypes
 	groupTypes
+	interfaceTypes
+	nodeTypes
+	policyTypes
+	relationshipTypes
 	kinds
 )
 
-// String returns the name of a type of the kind in messages.
-func (k kind) String() string {
-	return [...]string{"node", "data", "capability", "relationship", "artifact", "interface", "policy", "group"}[k] + " type"
+// kindNames are the key of a file with the types of a kind, and the namespaces that a template may omit. The first
+// namespace is also that of the built-in types, and meantKind recognizes the kind by it.
+type kindNames struct {
+	section    string
+	namespaces []string
 }
 
-// sections maps the keys of a file to the kind of the types in them.
-var sections = map[string]kind{
-	"node_types": nodeTypes, "data_types": dataTypes,
-	"capability_types": capabilityTypes, "relationship_types": relationshipTypes, "artifact_types": artifactTypes,
-	"interface_types": interfaceTypes, "policy_types": policyTypes, "group_types": groupTypes,
+// kindTable has the names of each kind.
+var kindTable = [kinds]kindNames{
+	artifactTypes:     {"artifact_types", []string{"tosca.artifacts.", "tosca.artifacts.Deployment.", "tosca.artifacts.Implementation."}},
+	capabilityTypes:   {"capability_types", []string{"tosca.capabilities.", "tosca.capabilities.network."}},
+	dataTypes:         {"data_types", []string{"tosca.datatypes.", "tosca.datatypes.network."}},
+	groupTypes:        {"group_types", []string{"tosca.groups."}},
+	interfaceTypes:    {"interface_types", []string{"tosca.interfaces.", "tosca.interfaces.node.lifecycle.", "tosca.interfaces.relationship."}},
+	nodeTypes:         {"node_types", []string{"tosca.nodes.", "tosca.nodes.network."}},
+	policyTypes:       {"policy_types", []string{"tosca.policies."}},
+	relationshipTypes: {"relationship_types", []string{"tosca.relationships.", "tosca.relationships.network."}},
+}
+
+// String returns the name of a type of the kind in messages, such as "node type".
+func (k kind) String() string {
+	return strings.ReplaceAll(strings.TrimSuffix(kindTable[k].section, "s"), "_", " ")
+}
+
+// isSection reports whether a key of a file contains types.
+func isSection(key string) bool {
+	return slices.ContainsFunc(kindTable[:], func(names kindNames) bool { return names.section == key })
 }
 
 // KubernetesObject is the type of nodes that are manifests. Alias is Holdfast's

@@ -15,9 +15,8 @@ import (
 func (t *session) guard(f *file, root *yaml.Node) {
 	nameRequirements(root)
 	g := guard{t: t, f: f, done: map[*yaml.Node]extent{}, open: map[*yaml.Node]bool{}}
-	if version := (fileNode{node: root}).get(versionKey); !versions[version.text()].dollar() {
-		g.forgiving = sections
-	}
+	version := fileNode{node: root}.get(versionKey).text()
+	g.forgiving = !versions[version].dollar()
 	g.measure(root, 1)
 }
 
@@ -52,10 +51,9 @@ type guard struct {
 	done map[*yaml.Node]extent // of anchors
 	// open contains the anchors. The value is true while the walk is in the anchor.
 	open map[*yaml.Node]bool
-	// forgiving are the sections in which the last of two keys counts, as in the parsers of TOSCA 1.x. forgives is
-	// true while the walk is in one.
-	forgiving map[string]kind
-	forgives  bool
+	// forgiving is true if the last of two keys counts in sections with types, as in the parsers of TOSCA 1.x. forgives
+	// is true while the walk is in one.
+	forgiving, forgives bool
 	// path has the first keys that lead to the value.
 	path [3]string
 }
@@ -176,14 +174,13 @@ func (g *guard) checkTag(n *yaml.Node) {
 // isForgiving reports whether duplicate keys are no mistake in the value of a key: in types of TOSCA 1.x, but not in
 // values that can become part of a manifest.
 func (g *guard) isForgiving(key string, depth int, outside bool) bool {
-	_, isSection := g.forgiving[key]
-	return (depth == 1 && isSection) || (outside && key != "default" && key != "value")
+	return (depth == 1 && g.forgiving && isSection(key)) || (outside && key != "default" && key != "value")
 }
 
 // nodeTemplate returns the name of the node template of TOSCA 1.x that contains a value at that depth, or "". Whether
 // the mistakes of the node count is not known yet.
 func (g *guard) nodeTemplate(depth int) string {
-	if g.forgiving == nil || depth <= len(g.path) || g.path[0] != "topology_template" || g.path[1] != "node_templates" {
+	if !g.forgiving || depth <= len(g.path) || g.path[0] != "topology_template" || g.path[1] != "node_templates" {
 		return ""
 	}
 	return g.path[2]

@@ -24,24 +24,12 @@ func (f *file) definition(kind kind, name string) *definition {
 		return found
 	}
 	short := strings.TrimPrefix(name, "tosca:")
-	for _, namespace := range shortNames[kind] {
+	for _, namespace := range kindTable[kind].namespaces {
 		if found := f.types[kind][namespace+short]; found != nil {
 			return found
 		}
 	}
 	return nil
-}
-
-// shortNames are the namespaces that a template may omit.
-var shortNames = map[kind][]string{
-	nodeTypes:         {"tosca.nodes.", "tosca.nodes.network."},
-	dataTypes:         {"tosca.datatypes.", "tosca.datatypes.network."},
-	capabilityTypes:   {"tosca.capabilities.", "tosca.capabilities.network."},
-	relationshipTypes: {"tosca.relationships.", "tosca.relationships.network."},
-	artifactTypes:     {"tosca.artifacts.", "tosca.artifacts.Deployment.", "tosca.artifacts.Implementation."},
-	interfaceTypes:    {"tosca.interfaces.", "tosca.interfaces.node.lifecycle.", "tosca.interfaces.relationship."},
-	policyTypes:       {"tosca.policies."},
-	groupTypes:        {"tosca.groups."},
 }
 
 // lookup is a search for a name in a file. Searches are recorded, because files can import each other in

@@ -2,7 +2,6 @@ package tosca
 
 import (
 	"iter"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -102,13 +101,13 @@ func (t *library) checkType(d *definition) {
 
 // readTypes records the types that a file declares, without checking them.
 func (t *library) readTypes(f *file) {
-	for _, section := range slices.Sorted(maps.Keys(sections)) {
-		p := f.root.get(section)
+	for kind := range kinds {
+		p := f.root.get(kindTable[kind].section)
 		if !t.wantMap(p) {
 			continue
 		}
 		for _, entry := range p.entries() {
-			t.readType(f, sections[section], entry)
+			t.readType(f, kind, entry)
 		}
 	}
 }
@@ -121,13 +120,13 @@ func (t *library) readType(f *file, kind kind, p fileNode) {
 	}
 	d := &definition{name: p.name(), kind: kind, at: p}
 	if f.profile {
-		d.name = shortNames[kind][0] + d.name
+		d.name = kindTable[kind].namespaces[0] + d.name
 	}
 	if parent := p.get("derived_from"); parent.exists() && !parent.isNull() {
 		d.parent = parent.text()
 	}
 	if meant := meantKind(d); meant != kind {
-		t.warn(p, "a %s belongs in %s", meant, sectionOf(meant))
+		t.warn(p, "a %s belongs in %s", meant, kindTable[meant].section)
 		d.kind = meant
 	}
 	d.kubernetes = d.kind == nodeTypes && (d.name == KubernetesObject || d.name == Alias)
@@ -143,20 +142,13 @@ func meantKind(d *definition) kind {
 	if d.kind != nodeTypes && d.kind != dataTypes {
 		return d.kind
 	}
+	if d.name == KubernetesObject {
+		return nodeTypes
+	}
 	for meant := range kinds {
-		if namespace := shortNames[meant][0]; strings.HasPrefix(d.parent, namespace) || (d.name == KubernetesObject && meant == nodeTypes) {
+		if strings.HasPrefix(d.parent, kindTable[meant].namespaces[0]) {
 			return meant
 		}
 	}
 	return d.kind
-}
-
-// sectionOf returns the key of a file that contains the types of a kind.
-func sectionOf(of kind) string {
-	for section, kind := range sections {
-		if kind == of {
-			return section
-		}
-	}
-	return ""
 }
