@@ -30,7 +30,7 @@ func (e *navigator) artifactsOf(n *template) []artifact {
 			continue
 		}
 		for _, entry := range source.entries() {
-			e.step(e.ctx)
+			e.step()
 			if a, ok := e.readArtifact(entry); ok && !seen[entry.name()] {
 				seen[entry.name()] = true
 				all = append(all, a)
@@ -97,12 +97,12 @@ func (e *evaluator) contentOf(a artifact, from fileNode) value {
 	if !ok {
 		return unknown
 	}
-	data := e.sources.fetch(e.ctx, a.at, to, false)
+	data := e.sources.fetch(a.at, to, false)
 	if data == nil {
 		return unknown
 	}
 	text := string(data)
-	e.spend(e.ctx, len(text)/textPerStep)
+	e.spend(len(text) / textPerStep)
 	if !utf8.ValidString(text) || len(text) > e.limits.Manifest {
 		e.faults.add(from, InvalidManifest, "the artifact is not text, or is larger than %d bytes", e.limits.Manifest)
 		return unknown

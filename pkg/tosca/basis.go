@@ -51,7 +51,7 @@ func (t *typeIndex) scaleOf(line []*definition) *scale {
 			s.number = &schema{at: name, typeName: name.text()}
 		}
 	}
-	t.spend(t.ctx, len(own)+len(prefixes))
+	t.spend(len(own) + len(prefixes))
 	maps.Copy(s.units, own)
 	// Prefixes apply only to a type with a single unit, such as m with k and M.
 	if len(own) == 1 {

@@ -8,7 +8,7 @@ import (
 // value reports whether content, which is at the path within the value, agrees with a schema. It reports every
 // mistake. depth is the number of levels above content. s can be nil.
 func (c checker) value(content any, s *schema, within string, depth int) bool {
-	c.step(c.ctx)
+	c.step()
 	if depth > c.limits.Nesting {
 		c.fault(ValueTypeMismatch, within, "is nested deeper than %d levels", c.limits.Nesting)
 		return false

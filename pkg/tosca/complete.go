@@ -38,7 +38,7 @@ func (c *completer) complete(content any, s *schema, depth int) any {
 	if depth > c.limits.Nesting || !s.hasFields() {
 		return content
 	}
-	c.step(c.ctx)
+	c.step()
 	switch content := content.(type) {
 	case []any:
 		made := make([]any, len(content))
@@ -67,7 +67,7 @@ func (c *completer) complete(content any, s *schema, depth int) any {
 func (c *completer) added(name string, field *schema) any {
 	v := c.literalOf(field.initial, field)
 	size := len(name) + v.size
-	c.spend(c.ctx, 1+size/textPerStep)
+	c.spend(1 + size/textPerStep)
 	if c.size += size; c.size > c.limits.Manifest {
 		c.faults.add(c.at, LimitExceeded, "the value is larger than %d bytes", c.limits.Manifest)
 		panic(stop{c.faults.err()})
@@ -90,6 +90,6 @@ func (c *completer) fieldsOf(content map[string]any, s *schema) map[string]*sche
 		return nil
 	}
 	fields := c.propertiesOf(line)
-	c.spend(c.ctx, len(line)+len(fields))
+	c.spend(len(line) + len(fields))
 	return fields
 }

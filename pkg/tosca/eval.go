@@ -33,7 +33,7 @@ func (p property) String() string { return p.node.name + "." + p.capability + p.
 
 // eval evaluates the expression at p. It returns unknown after an error, which it reports. An absent p is unset.
 func (e *evaluator) eval(p fileNode, s scope) value {
-	e.step(e.ctx)
+	e.step()
 	if !p.exists() {
 		return value{unset: true}
 	}
@@ -167,14 +167,14 @@ func (e *evaluator) operate(c call, of operation, s scope) value {
 		v := e.eval(p, s)
 		args[i] = v.any
 		e.include(&result, v, p)
-		e.spend(e.ctx, v.size/textPerStep)
+		e.spend(v.size / textPerStep)
 	}
 	// The operation would report a wrong type for a value that is only not known yet.
 	if result.unknown {
 		return result
 	}
 	if slices.Contains(pairwise, c.name) {
-		e.spend(e.ctx, comparisons(args)/comparisonsPerStep)
+		e.spend(comparisons(args) / comparisonsPerStep)
 	}
 	var problem string
 	if result.any, problem = of.apply(args, s.base); problem != "" {
@@ -224,7 +224,7 @@ func (of operation) countText() string {
 // walk follows keys of maps and indexes of lists into a value. A key with a sensitive name makes the result secret.
 func (e *navigator) walk(v value, steps []fileNode) value {
 	for _, step := range steps {
-		e.step(e.ctx)
+		e.step()
 		if v.unknown {
 			return v
 		}

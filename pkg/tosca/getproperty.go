@@ -12,7 +12,7 @@ import (
 // CAPABILITY, name.
 func getProperty(e *evaluator, args fileNode, s scope) value {
 	elements := args.elements()
-	e.spend(e.ctx, len(elements))
+	e.spend(len(elements))
 	if len(elements) < 2 {
 		e.faults.add(args, InvalidFunction, "get_property needs a node and a property: [SELF, name]")
 		return unknown

@@ -35,7 +35,7 @@ func (c checker) checkConstraint(content any, base basis, clause constraint, wit
 	if base.name == "version" && clause.at.isScalar() {
 		clause.bound = clause.at.text() // 1.10 is not 1.1
 	}
-	c.spend(c.ctx, 1+sizeOf(clause.bound)/textPerStep)
+	c.spend(1 + sizeOf(clause.bound)/textPerStep)
 	problem := ""
 	switch clause.op {
 	case "equal":
@@ -150,7 +150,7 @@ func (c checker) patternProblem(content any, clause constraint) string {
 	}
 	used := c.regexps[clause.bound.(string)]
 	const operations = 2000 // that take as long as a step does
-	c.spend(c.ctx, 1+used.cost*len(text)/operations)
+	c.spend(1 + used.cost*len(text)/operations)
 	if used.form.MatchString(text) {
 		return ""
 	}

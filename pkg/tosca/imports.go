@@ -1,7 +1,6 @@
 package tosca
 
 import (
-	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -50,7 +49,7 @@ type statement struct {
 }
 
 // readImports reads the imports of a file, and the files that they refer to.
-func (t *loader) readImports(ctx context.Context, f *file) {
+func (t *loader) readImports(f *file) {
 	list := f.root.get("imports")
 	if !list.exists() || list.isNull() {
 		return
@@ -64,7 +63,7 @@ func (t *loader) readImports(ctx context.Context, f *file) {
 	}
 	for _, element := range list.elements() {
 		if s, ok := t.readImport(element); ok {
-			t.follow(ctx, f, s)
+			t.follow(f, s)
 		}
 	}
 }
@@ -125,7 +124,7 @@ func (t *loader) readLongImport(s statement, body fileNode) (statement, bool) {
 
 // follow reads an imported file, once, and adds the import to f. Files with well-known types are not read: they are
 // built in, or only the names of their types are known.
-func (t *loader) follow(ctx context.Context, f *file, s statement) {
+func (t *loader) follow(f *file, s statement) {
 	isSOL001 := sol001.MatchString(s.reference)
 	isPath := !s.profile && !strings.Contains(s.reference, "://")
 	switch {
@@ -136,7 +135,7 @@ func (t *loader) follow(ctx context.Context, f *file, s statement) {
 		f.minimal = true
 		return
 	}
-	to, ok := t.find(ctx, f, s)
+	to, ok := t.find(f, s)
 	if !ok {
 		return
 	}
@@ -149,7 +148,7 @@ func (t *loader) follow(ctx context.Context, f *file, s statement) {
 		t.faults.add(s.at, LimitExceeded, "%s", problem)
 		return
 	}
-	data := t.fetch(ctx, s.at, to, isSOL001)
+	data := t.fetch(s.at, to, isSOL001)
 	if data == nil {
 		f.minimal = f.minimal || isSOL001
 		return
@@ -158,13 +157,13 @@ func (t *loader) follow(ctx context.Context, f *file, s statement) {
 	// The file is recorded before it is read, because files can import each other in loops.
 	t.loaded[to.String()] = imported
 	f.imports = append(f.imports, edge{s.prefix, imported})
-	t.read(ctx, imported, f, data)
+	t.read(imported, f, data)
 }
 
 // find returns the location of an imported file. It returns false after an error or a warning.
-func (t *loader) find(ctx context.Context, f *file, s statement) (location, bool) {
+func (t *loader) find(f *file, s statement) (location, bool) {
 	if s.profile {
-		to, there := t.profileFile(ctx, s.reference)
+		to, there := t.profileFile(s.reference)
 		if !there {
 			t.warn(s.at, "unknown profile %s: the built-in profiles are %s; import others as files, or from a CSAR", quote(s.reference), inStock)
 		}
@@ -172,7 +171,7 @@ func (t *loader) find(ctx context.Context, f *file, s statement) (location, bool
 	}
 	to, ok := t.locate(f, s)
 	if ok && t.loaded[to.String()] == nil {
-		if found, there := t.elsewhere(ctx, f, s, to); there {
+		if found, there := t.elsewhere(f, s, to); there {
 			to = found
 		}
 	}
@@ -181,7 +180,7 @@ func (t *loader) find(ctx context.Context, f *file, s statement) (location, bool
 
 // profileFile returns the location of a profile: a file that has been read, or one of the archive. It searches the
 // archive once.
-func (t *loader) profileFile(ctx context.Context, name string) (location, bool) {
+func (t *loader) profileFile(name string) (location, bool) {
 	for _, f := range t.files {
 		if f.root.get("profile").text() == name {
 			return f.at, true
@@ -190,7 +189,7 @@ func (t *loader) profileFile(ctx context.Context, name string) (location, bool) 
 	if t.archive != nil && t.archived == nil {
 		t.archived = map[string]string{}
 		for _, path := range t.archive.Names() {
-			t.ongoing(ctx)
+			t.ongoing()
 			if data, err := t.archive.File(path); err == nil {
 				for _, declared := range profileLine.FindAllSubmatch(data, 1) {
 					t.archived[string(declared[1])] = path
@@ -207,11 +206,11 @@ var profileLine = regexp.MustCompile(`(?m)^profile:[ \t]*["']?([^\s"'#]+)`)
 
 // elsewhere finds a file that is not at its path: relative to the entry template, without the first directory, or
 // next to the importing file. Other parsers of TOSCA 1.x find it there. It adds a warning if it finds one.
-func (t *loader) elsewhere(ctx context.Context, f *file, s statement, to location) (location, bool) {
+func (t *loader) elsewhere(f *file, s statement, to location) (location, bool) {
 	if to.url != nil || s.repository.exists() || f.version.dollar() || sol001.MatchString(to.path) {
 		return to, false
 	}
-	if t.content(ctx, to).code != MissingImportFile {
+	if t.content(to).code != MissingImportFile {
 		return to, false
 	}
 	entry := t.files[0].at
@@ -226,7 +225,7 @@ func (t *loader) elsewhere(ctx context.Context, f *file, s statement, to locatio
 			continue
 		}
 		// A file that exists and is too large also ends the search.
-		if c := t.content(ctx, found); c.problem == "" || c.code == LimitExceeded {
+		if c := t.content(found); c.problem == "" || c.code == LimitExceeded {
 			t.warn(s.at, "does not exist: %s is used instead", bare(found.shown()))
 			return found, true
 		}
@@ -311,8 +310,8 @@ func (t *loader) repository(f *file, name fileNode) (location, bool) {
 
 // read parses a file, and reads the files that it imports. importer is nil for the entry template. A file that cannot
 // be parsed is not in t.files.
-func (t *loader) read(ctx context.Context, f, importer *file, data []byte) {
-	t.step(ctx)
+func (t *loader) read(f, importer *file, data []byte) {
+	t.step()
 	t.parse(f, data)
 	if !f.root.exists() {
 		return
@@ -320,13 +319,13 @@ func (t *loader) read(ctx context.Context, f, importer *file, data []byte) {
 	// The order determines that of the messages, and the entry template is first.
 	t.files = append(t.files, f)
 	t.readVersion(f, importer)
-	t.readImports(ctx, f)
+	t.readImports(f)
 }
 
 // fetch returns the content of a file; nil if it cannot be read. p is the position of the reference. An optional file
 // can be missing without an error.
-func (t *loader) fetch(ctx context.Context, p fileNode, to location, optional bool) []byte {
-	c := t.content(ctx, to)
+func (t *loader) fetch(p fileNode, to location, optional bool) []byte {
+	c := t.content(to)
 	if c.problem != "" && !optional {
 		t.faults.add(p, c.code, "%s: %s", bare(to.shown()), c.problem)
 	}
@@ -342,13 +341,13 @@ type content struct {
 }
 
 // content reads a file, once: a template can refer to one file thousands of times.
-func (t *loader) content(ctx context.Context, to location) content {
+func (t *loader) content(to location) content {
 	c, known := t.contents[to.String()]
 	if known {
 		return c
 	}
 	if t.imported <= t.limits.Imported {
-		c = t.readContent(ctx, to)
+		c = t.readContent(to)
 		t.imported += len(c.data)
 	}
 	switch {
@@ -362,7 +361,7 @@ func (t *loader) content(ctx context.Context, to location) content {
 }
 
 // readContent reads a file from the archive or with the Resolver, without the cache.
-func (t *loader) readContent(ctx context.Context, to location) content {
+func (t *loader) readContent(to location) content {
 	if to.inArchive {
 		if !t.archive.Has(to.path) {
 			return content{code: MissingImportFile, problem: "not found in the archive"}
@@ -379,8 +378,8 @@ func (t *loader) readContent(ctx context.Context, to location) content {
 	if t.options.Resolver == nil {
 		return content{code: MissingImportFile, problem: "not found: only files of an archive can be read here"}
 	}
-	data, err := t.options.Resolver.Resolve(ctx, to.String())
-	t.ongoing(ctx)
+	data, err := t.options.Resolver.Resolve(t.ctx, to.String())
+	t.ongoing()
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return content{code: MissingImportFile, problem: "not found"}

@@ -117,7 +117,7 @@ func (t *library) propertiesOf(line []*definition) map[string]*schema {
 	t.schemas[line[0]] = all
 	// The most general type is first, so that each definition refines the inherited one.
 	for _, d := range slices.Backward(line) {
-		t.spend(t.ctx, len(d.properties))
+		t.spend(len(d.properties))
 		for name, own := range d.properties {
 			all[name] = own.refining(all[name])
 		}

@@ -1,7 +1,6 @@
 package tosca
 
 import (
-	"context"
 	"errors"
 	"net/url"
 
@@ -9,7 +8,7 @@ import (
 )
 
 // load reads the source and all files that it imports. It returns the entry template, or nil after an error.
-func (t *loader) load(ctx context.Context, source Source) *file {
+func (t *loader) load(source Source) *file {
 	f := &file{name: source.Name, sealed: source.URL != "" || source.Sensitive}
 	if source.URL != "" {
 		f.at.url, _ = url.Parse(source.URL)
@@ -18,12 +17,12 @@ func (t *loader) load(ctx context.Context, source Source) *file {
 	t.note(source.Name, source.Data)
 	data := source.Data
 	if csar.Detect(data) != csar.Template {
-		if data = t.openArchive(ctx, f, data); data == nil {
+		if data = t.openArchive(f, data); data == nil {
 			return nil
 		}
 	}
 	t.loaded[f.at.String()] = f
-	t.read(ctx, f, nil, data)
+	t.read(f, nil, data)
 	if !f.root.exists() {
 		return nil
 	}
@@ -33,9 +32,9 @@ func (t *loader) load(ctx context.Context, source Source) *file {
 
 // openArchive returns the entry template of an archive, and sets the name and location of f to it. It returns nil
 // after an error.
-func (t *loader) openArchive(ctx context.Context, f *file, data []byte) []byte {
-	archive, err := csar.Open(ctx, data, t.limits.Archive)
-	t.ongoing(ctx)
+func (t *loader) openArchive(f *file, data []byte) []byte {
+	archive, err := csar.Open(t.ctx, data, t.limits.Archive)
+	t.ongoing()
 	if err != nil {
 		t.archiveFault(f, err)
 		return nil

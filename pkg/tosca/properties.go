@@ -25,7 +25,7 @@ func (e *evaluator) propertyValue(key property, from fileNode, evaluate func() v
 	if v, done := e.values[key]; done {
 		return v
 	}
-	e.step(e.ctx)
+	e.step()
 	if e.loops(key, from) {
 		return unknown
 	}

@@ -122,7 +122,7 @@ func (r *renderer) renderText(at fileNode, text string, secret bool) {
 	if r.crowd += crowd([]byte(text)); r.crowd > crowded {
 		r.halt("the manifests have too many values in total")
 	}
-	r.spend(r.ctx, len(text)/textPerStep)
+	r.spend(len(text) / textPerStep)
 	documents, err := manifest.Read("", []byte(text))
 	if err != nil {
 		r.unreadable(at, err, secret)

@@ -76,13 +76,13 @@ func (t *session) near(typed string, names func() []string) string {
 }
 
 // step counts work, and ends the translation when it is too much or ctx ends.
-func (t *session) step(ctx context.Context) { t.spend(ctx, 1) }
+func (t *session) step() { t.spend(1) }
 
 // spend adds steps, and ends the translation above the limit. It checks the context about every thousand steps.
-func (t *session) spend(ctx context.Context, steps int) {
+func (t *session) spend(steps int) {
 	const pause = 1000
 	if t.steps/pause != (t.steps+steps)/pause || t.steps == 0 {
-		t.ongoing(ctx)
+		t.ongoing()
 	}
 	if t.steps += steps; t.steps > t.limits.Steps {
 		t.steps = t.limits.Steps // what would follow is not done
@@ -91,9 +91,9 @@ func (t *session) spend(ctx context.Context, steps int) {
 }
 
 // ongoing ends the translation if ctx has ended.
-func (t *session) ongoing(ctx context.Context) {
-	if ctx.Err() != nil {
-		panic(stop{context.Cause(ctx)})
+func (t *session) ongoing() {
+	if t.ctx.Err() != nil {
+		panic(stop{context.Cause(t.ctx)})
 	}
 }
 

@@ -108,7 +108,7 @@ func token(e *evaluator, args fileNode, s scope) value {
 		return unknown
 	}
 	const charactersPerStep, separatorsPerPass = 64, 32
-	e.spend(e.ctx, 1+len(text.text)*(1+len(separators.text)/separatorsPerPass)/charactersPerStep)
+	e.spend(1 + len(text.text)*(1+len(separators.text)/separatorsPerPass)/charactersPerStep)
 	found, count := tokenAt(text.text, separators.text, i)
 	if i < 0 || i >= count {
 		has := fmt.Sprintf(": the text has %d tokens", count)
@@ -190,7 +190,7 @@ func (e *evaluator) partsOf(at fileNode, v value, name string) ([]textPart, bool
 // textOf evaluates one part. It keeps the notation of a scalar: 1.10 does not become 1.1.
 func (e *evaluator) textOf(p fileNode, s scope) (textPart, bool) {
 	if p.isScalar() && !p.isNull() {
-		e.step(e.ctx)
+		e.step()
 		return textPart{text: p.text()}, true
 	}
 	called, isCall, _ := e.callIn(p)
@@ -216,7 +216,7 @@ type builder struct {
 
 // add appends a text. It ends the translation if the result is too large.
 func (b *builder) add(text string, secret bool) {
-	b.e.spend(b.e.ctx, len(text)/textPerStep)
+	b.e.spend(len(text) / textPerStep)
 	if b.text.Len()+len(text) > b.e.limits.Manifest {
 		b.e.faults.add(b.at, LimitExceeded, "the text is larger than %d bytes", b.e.limits.Manifest)
 		panic(stop{b.e.faults.err()})

@@ -44,7 +44,7 @@ func ReadInputs(ctx context.Context, source Source, given map[string]Input) (rea
 	s := newSession(ctx, source, Options{})
 	err = s.protect(func() error {
 		sources := newLoader(s)
-		entry := sources.load(ctx, source)
+		entry := sources.load(source)
 		if entry == nil {
 			return s.faults.err()
 		}
@@ -64,9 +64,9 @@ func ReadInputs(ctx context.Context, source Source, given map[string]Input) (rea
 // run calls the phases in order: each uses the result of the previous one. A translation ends before the
 // evaluation if the definitions have errors.
 func run(s *session, source Source, inputs map[string]Input) (Result, error) {
-	s.step(s.ctx)
+	s.step()
 	sources := newLoader(s)
-	entry := sources.load(s.ctx, source)
+	entry := sources.load(source)
 	if !s.faults.empty() {
 		return Result{}, s.faults.err()
 	}

@@ -50,7 +50,7 @@ func (t *library) need(line []*definition) {
 			continue
 		}
 		t.needed[d] = true
-		t.step(t.ctx)
+		t.step()
 		for _, mistake := range d.mistakes {
 			if t.isNeeded(d, mistake) {
 				t.faults.keep(nil, mistake)
