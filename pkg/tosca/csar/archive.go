@@ -3,8 +3,8 @@ package csar
 import (
 	"bytes"
 	"context"
+	"maps"
 	"slices"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -129,18 +129,5 @@ func (a *Archive) File(name string) ([]byte, error) {
 
 // Names returns the paths of all files, sorted.
 func (a *Archive) Names() []string {
-	names := make([]string, 0, len(a.files))
-	for name := range a.files {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// rootTemplates returns the YAML files that are in no directory. It omits hidden files, which belong to tools: tar on
-// macOS adds a ._main.yaml to main.yaml.
-func (a *Archive) rootTemplates() []string {
-	return slices.DeleteFunc(a.Names(), func(name string) bool {
-		return strings.Contains(name, "/") || !isYAML(name) || strings.HasPrefix(name, ".")
-	})
+	return slices.Sorted(maps.Keys(a.files))
 }

@@ -3,6 +3,7 @@ package csar
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -42,7 +43,10 @@ func (a *Archive) findEntry() *Error {
 
 // entryFromRoot takes the only YAML file in the root. why is the beginning of the error for none or several.
 func (a *Archive) entryFromRoot(why string) *Error {
-	found := a.rootTemplates()
+	// Hidden files belong to tools: tar on macOS adds a ._main.yaml to main.yaml.
+	found := slices.DeleteFunc(a.Names(), func(name string) bool {
+		return strings.Contains(name, "/") || !isYAML(name) || strings.HasPrefix(name, ".")
+	})
 	if len(found) == 1 {
 		a.Entry = found[0]
 		return nil
@@ -93,18 +97,19 @@ func (a *Archive) entryFromMeta(file string) *Error {
 
 // checkEntry takes the named file, if the archive has it.
 func (a *Archive) checkEntry(file string, entry metaLine) *Error {
-	name := path.Clean(entry.value)
-	if name == ".." || strings.HasPrefix(name, "../") {
-		return &Error{File: file, Line: entry.line, Code: InsecurePath, Message: fmt.Sprintf("%s %s points outside the CSAR", keyEntry, quote(entry.value))}
+	name, code, problem := path.Clean(entry.value), InsecurePath, ""
+	switch {
+	case name == ".." || strings.HasPrefix(name, "../"):
+		problem = "%s %s points outside the CSAR"
+	case !secure(name):
+		problem = "%s %s is not a path in the CSAR: it must be relative to the root, with / between names"
+	case !a.Has(name):
+		code, problem = NoEntry, "the %s file %s does not exist in the archive"
+	default:
+		a.Entry = name
+		return nil
 	}
-	if !secure(name) {
-		return &Error{File: file, Line: entry.line, Code: InsecurePath, Message: fmt.Sprintf("%s %s is not a path in the CSAR: it must be relative to the root, with / between names", keyEntry, quote(entry.value))}
-	}
-	if !a.Has(name) {
-		return &Error{File: file, Line: entry.line, Code: NoEntry, Message: fmt.Sprintf("the %s file %s does not exist in the archive", keyEntry, quote(entry.value))}
-	}
-	a.Entry = name
-	return nil
+	return &Error{File: file, Line: entry.line, Code: code, Message: fmt.Sprintf(problem, keyEntry, quote(entry.value))}
 }
 
 // checkVersions sets the version of the archive. An unknown version is an error, and a missing one a warning.
@@ -121,21 +126,15 @@ func (a *Archive) checkVersions(file string, block map[string]metaLine) *Error {
 		}
 	}
 	fileVersion, fault := oneOf(file, block, key, "1.0", "1.1")
-	if fileVersion == "" {
-		a.warn(file, keyFileVersion)
-	}
-	if version == "" {
-		a.warn(file, keyVersion)
+	for _, missing := range []struct{ key, value string }{{keyFileVersion, fileVersion}, {keyVersion, version}} {
+		if missing.value == "" {
+			a.Warnings = append(a.Warnings, file+": "+missing.key+" is missing")
+		}
 	}
 	if file == metaInRoot && strings.HasPrefix(version, "1.") {
 		a.Warnings = append(a.Warnings, fmt.Sprintf("%s: in CSAR %s it belongs in %s", file, version, metaInFolder))
 	}
 	return fault
-}
-
-// warn adds a warning about a missing key.
-func (a *Archive) warn(file, key string) {
-	a.Warnings = append(a.Warnings, file+": "+key+" is missing")
 }
 
 // oneOf returns the value of a key that has few valid values. It returns "" if the key is absent.
@@ -144,10 +143,8 @@ func oneOf(file string, block map[string]metaLine, key string, values ...string)
 	if !there {
 		return "", nil
 	}
-	for _, value := range values {
-		if line.value == value {
-			return value, nil
-		}
+	if slices.Contains(values, line.value) {
+		return line.value, nil
 	}
 	return "", &Error{File: file, Line: line.line, Code: InvalidMeta, Message: fmt.Sprintf("%s must be one of %s", key, strings.Join(values, ", "))}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strings"
 )
 
 // tarOverhead is the maximum size that headers and padding add to a file: two blocks, and those of long names.
@@ -84,30 +85,26 @@ func readTar(ctx context.Context, data []byte, size int, limits Limits) (map[str
 		if header.Typeflag == tar.TypeXGlobalHeader {
 			continue // git archive notes a commit in one
 		}
-		name, fault := seen.admitTar(header)
-		if fault != nil {
-			return nil, fault
+		name, bad := seen.admitTar(header)
+		if bad != nil {
+			return nil, bad
 		}
 		if header.Typeflag != tar.TypeReg {
 			continue
 		}
 		sum += header.Size
-		if fault := limits.admitSum(sum, size); fault != nil {
-			return nil, fault
+		if bad := limits.admitSum(sum, size); bad != nil {
+			return nil, bad
 		}
 		// The reader is at the beginning of the content, which is contiguous, because sparse files are rejected.
 		begin := len(data) - at.Len()
 		if header.Size > int64(at.Len()) {
-			return nil, notAll(name)
+			return nil, fault(InvalidArchive, "is not a valid or complete tar file: it ends within %s", quote(name))
 		}
-		files[name] = partOf(data[begin : begin+int(header.Size)])
+		part := data[begin : begin+int(header.Size)]
+		files[name] = func() ([]byte, *Error) { return part, nil }
 	}
 	return files, seen.throughFile()
-}
-
-// notAll returns the error for an archive that ends within a file.
-func notAll(name string) *Error {
-	return fault(InvalidArchive, "is not a valid or complete tar file: it ends within %s", quote(name))
 }
 
 // admitTar checks an entry, and returns its cleaned name. Only files and directories are allowed.
@@ -128,14 +125,9 @@ func (n *names) admitTar(header *tar.Header) (string, *Error) {
 // isSparse reports whether an entry is a sparse file. Its size is not the number of its bytes in the archive.
 func isSparse(header *tar.Header) bool {
 	for key := range header.PAXRecords {
-		if len(key) > 11 && key[:11] == "GNU.sparse." {
+		if strings.HasPrefix(key, "GNU.sparse.") {
 			return true
 		}
 	}
 	return header.Typeflag == tar.TypeGNUSparse
-}
-
-// partOf returns the content of a file in a tar.
-func partOf(data []byte) content {
-	return func() ([]byte, *Error) { return data, nil }
 }

@@ -15,8 +15,10 @@ const encrypted = 0x1
 
 // readZip returns the files. It checks every entry, but unpacks none.
 func readZip(ctx context.Context, data []byte, limits Limits) (map[string]content, *Error) {
-	if fault := countZip(data, limits); fault != nil {
-		return nil, fault
+	// The number of entries is limited before the library allocates them: a header in the directory takes 46 bytes, and
+	// ten times that in memory. The count is approximate, because file contents can contain the mark of a header.
+	if bytes.Count(data, []byte("PK\x01\x02")) > 2*limits.Entries {
+		return nil, fault(ArchiveTooLarge, "the archive has more than %d entries", limits.Entries)
 	}
 	at := &lastRead{ReaderAt: bytes.NewReader(data)}
 	reader, err := zip.NewReader(at, int64(len(data)))
@@ -45,19 +47,10 @@ func readZip(ctx context.Context, data []byte, limits Limits) (map[string]conten
 		sum += int64(entry.UncompressedSize64) // admitted: it is small
 		files[name] = zipContent(name, entry)
 	}
-	if fault := limits.admitSum(sum, len(data)); fault != nil {
-		return nil, fault
+	if bad := limits.admitSum(sum, len(data)); bad != nil {
+		return nil, bad
 	}
 	return files, seen.throughFile()
-}
-
-// countZip limits the number of entries before the library allocates them: a header in the directory takes 46 bytes,
-// and ten times that in memory. The count is approximate, because file contents can contain the mark of a header.
-func countZip(data []byte, limits Limits) *Error {
-	if bytes.Count(data, []byte("PK\x01\x02")) > 2*limits.Entries {
-		return fault(ArchiveTooLarge, "the archive has more than %d entries", limits.Entries)
-	}
-	return nil
 }
 
 // admitZip checks an entry that is a file. name is its cleaned name.
@@ -115,14 +108,14 @@ func (r *lastRead) agrees(data []byte, entry *zip.File) bool {
 // limits it.
 func zipContent(name string, entry *zip.File) content {
 	return func() ([]byte, *Error) {
-		reader, err := entry.Open()
-		if err != nil {
-			return nil, fault(InvalidArchive, "%s cannot be unpacked: %s", quote(name), reason(err))
-		}
-		defer reader.Close()
 		var unpacked bytes.Buffer
-		unpacked.Grow(int(entry.UncompressedSize64) + bytes.MinRead)
-		if _, err := unpacked.ReadFrom(io.LimitReader(reader, int64(entry.UncompressedSize64)+1)); err != nil {
+		reader, err := entry.Open()
+		if err == nil {
+			defer reader.Close()
+			unpacked.Grow(int(entry.UncompressedSize64) + bytes.MinRead)
+			_, err = unpacked.ReadFrom(io.LimitReader(reader, int64(entry.UncompressedSize64)+1))
+		}
+		if err != nil {
 			return nil, fault(InvalidArchive, "%s cannot be unpacked: %s", quote(name), reason(err))
 		}
 		return unpacked.Bytes(), nil
