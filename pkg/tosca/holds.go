@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 )
 
 // checker compares a value with a schema, and reports where they disagree. depth limits data types that contain
@@ -111,18 +110,10 @@ func orderProblem(content any, clause constraint, base basis) string {
 	return fmt.Sprintf("is not %s %s", strings.ReplaceAll(strings.Replace(clause.op, "_than", " than", 1), "_or_equal", " than or equal to"), forMessage(clause.bound, false))
 }
 
-// lengthProblem returns the reason why the length of a value is wrong, or "". The length of a string is in
-// characters.
+// lengthProblem returns the reason why the length of a value is wrong, or "".
 func (c checker) lengthProblem(content any, clause constraint) string {
-	var length int64
-	switch content := content.(type) {
-	case string:
-		length = int64(utf8.RuneCountInString(content))
-	case []any:
-		length = int64(len(content))
-	case map[string]any:
-		length = int64(len(content))
-	default:
+	length, ok := lengthOf(content)
+	if !ok {
 		return "has no length"
 	}
 	has := fmt.Sprintf("has length %d, ", length)

@@ -83,18 +83,25 @@ func ordered(holds func(order int) bool) func([]any, basis) (any, string) {
 	}
 }
 
-// length returns the length of a string in characters, or of a list or map.
+// length returns the length of a value, as lengthOf does.
 func length(args []any, _ basis) (any, string) {
-	switch content := args[0].(type) {
-	case string:
-		return int64(utf8.RuneCountInString(content)), ""
-	case []any:
-		return int64(len(content)), ""
-	case map[string]any:
-		return int64(len(content)), ""
-	default:
-		return nil, "needs a text, a list or a map, not " + manifest.Describe(content)
+	if length, ok := lengthOf(args[0]); ok {
+		return length, ""
 	}
+	return nil, "needs a text, a list or a map, not " + manifest.Describe(args[0])
+}
+
+// lengthOf returns the length of a string in characters, or of a list or map. It returns false for other values.
+func lengthOf(content any) (int64, bool) {
+	switch content := content.(type) {
+	case string:
+		return int64(utf8.RuneCountInString(content)), true
+	case []any:
+		return int64(len(content)), true
+	case map[string]any:
+		return int64(len(content)), true
+	}
+	return 0, false
 }
 
 // texts returns an operation on two texts or two lists.
