@@ -97,9 +97,5 @@ func dataHint(c call) string {
 
 // dollarNames returns the names of all functions with a dollar, for suggestions.
 func dollarNames() []string {
-	names := slices.Concat(keysOf(since), keysOf(operations))
-	for i, name := range names {
-		names[i] = "$" + name
-	}
-	return names
+	return namesOf(slices.Concat(keysOf(since), keysOf(operations)), func(name string) string { return "$" + name })
 }

@@ -165,7 +165,9 @@ func (e *navigator) alongRelationship(n *template, steps []fileNode) (requiremen
 		steps = steps[1:]
 	}
 	if index < 0 || index >= int64(len(requirements)) || requirements[index].to == nil || len(steps) == 0 {
-		e.faults.add(at, UnknownNode, "the node %s has no such requirement%s", n.name, e.near(at.text(), n.requirementNames))
+		e.faults.add(at, UnknownNode, "the node %s has no such requirement%s", n.name, e.near(at.text(), func() []string {
+			return namesOf(n.requirements, func(r requirement) string { return r.name })
+		}))
 		return requirement{}, nil
 	}
 	return requirements[index], steps

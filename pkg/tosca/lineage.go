@@ -67,11 +67,8 @@ func (t *typeIndex) lineage(d *definition, tell bool) []*definition {
 
 // loopOf returns the loop that ends with a type, for a message.
 func loopOf(line []*definition, to *definition) string {
-	var names []string
-	for _, d := range line[slices.Index(line, to):] {
-		names = append(names, d.name)
-	}
-	return strings.Join(append(names, to.name), " -> ")
+	names := namesOf(append(slices.Clip(line[slices.Index(line, to):]), to), func(d *definition) string { return d.name })
+	return strings.Join(names, " -> ")
 }
 
 // opaqueType returns a type of a well-known import that is not built in: it exists, and is not a Kubernetes object.

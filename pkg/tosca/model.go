@@ -1,5 +1,7 @@
 package tosca
 
+import "slices"
+
 // model has the inputs and node templates of the entry template. They are read first, and then checked, because they
 // refer to each other.
 type model struct {
@@ -62,33 +64,15 @@ func (n *template) get(key string) fileNode {
 	return n.original.get(key)
 }
 
-// requirementNames returns the names of the requirements, with repetitions, for suggestions.
-func (n *template) requirementNames() []string {
-	names := make([]string, len(n.requirements))
-	for i, r := range n.requirements {
-		names[i] = r.name
-	}
-	return names
-}
-
 // requirementsNamed returns the requirements of a name, in their order.
 func (n *template) requirementsNamed(name string) []requirement {
-	var found []requirement
-	for _, r := range n.requirements {
-		if r.name == name {
-			found = append(found, r)
-		}
-	}
-	return found
+	return slices.DeleteFunc(slices.Clone(n.requirements), func(r requirement) bool { return r.name != name })
 }
 
 // noTemplate reports the name of a node template that does not exist. others are the other names that are valid there.
 func (t *model) noTemplate(p fileNode, others ...string) {
 	names := func() []string {
-		for _, n := range t.order {
-			others = append(others, n.name)
-		}
-		return others
+		return append(others, namesOf(t.order, func(n *template) string { return n.name })...)
 	}
 	t.faults.add(p, UnknownNode, "there is no node template %s%s", quote(p.text()), t.near(p.text(), names))
 }

@@ -165,12 +165,7 @@ func (p fileNode) collect(entries []fileNode, mapping *yaml.Node, seen map[strin
 
 // names returns the keys of a map.
 func (p fileNode) names() []string {
-	entries := p.entries()
-	names := make([]string, len(entries))
-	for i, entry := range entries {
-		names[i] = entry.name()
-	}
-	return names
+	return namesOf(p.entries(), fileNode.name)
 }
 
 // elements returns the values of a list.

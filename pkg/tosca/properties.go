@@ -1,5 +1,7 @@
 package tosca
 
+import "slices"
+
 // check reports whether a value agrees with its schema, and reports the mistakes at a position. Unknown and unset
 // values, and values without a schema, always agree.
 func (e *evaluator) check(at fileNode, v value, s *schema) bool {
@@ -43,10 +45,7 @@ func (e *evaluator) loops(key property, from fileNode) bool {
 		if open != key {
 			continue
 		}
-		var names []string
-		for _, one := range append(e.stack[i:len(e.stack):len(e.stack)], key) {
-			names = append(names, one.String())
-		}
+		names := namesOf(append(slices.Clip(e.stack[i:]), key), property.String)
 		e.faults.add(from, PropertyLoop, "properties depend on each other in a loop: %s", cutLoop(names))
 		return true
 	}

@@ -102,5 +102,14 @@ func cut(text string) string {
 	return text[:end] + "…"
 }
 
+// namesOf returns the names of the elements of a list, with repetitions, for messages.
+func namesOf[T any](list []T, name func(T) string) []string {
+	names := make([]string, len(list))
+	for i, one := range list {
+		names[i] = name(one)
+	}
+	return names
+}
+
 // keysOf returns the keys of a map, sorted, so that errors do not depend on the order of the map.
 func keysOf[T any](m map[string]T) []string { return slices.Sorted(maps.Keys(m)) }
