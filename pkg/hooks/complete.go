@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -94,7 +95,7 @@ func callbackInCluster(m *Mangling, namespaces []string) Callback {
 			continue
 		}
 		data, _ := secret["data"].(map[string]any)
-		for _, purpose := range []Purpose{Complete, Shutdown, Reconcile} {
+		for _, purpose := range allPurposes {
 			address := string(decodeSecretValue(data[urlKey(purpose)]))
 			if base, ok := strings.CutSuffix(address, CallbackPath(app.Namespace, app.Name, purpose)); ok {
 				return Callback{URL: base, CA: decodeSecretValue(data[caKey])}
@@ -116,9 +117,7 @@ func decodeSecretValue(value any) []byte {
 
 // needsInjection reports whether Pods get the variables of the callbacks. The hook reconcile adds none: see
 // docs/hooks.md.
-func needsInjection(app *v1alpha1.Application) bool {
-	return app.Spec.Hooks.Complete != nil || app.Spec.Hooks.Shutdown != nil
-}
+func needsInjection(app *v1alpha1.Application) bool { return len(variables(app)) > 0 }
 
 // secret returns the Secret for one namespace. It has no tokens: the annotation makes Generate add them to the create
 // request, so that they are in no status and no plan.
@@ -145,7 +144,7 @@ func (c Callback) secret(app *v1alpha1.Application, namespace string, purposes [
 // not. If a hook is added later, its token is already in the Secret. Until then the token is not valid.
 func generatedTokens() string {
 	var keys []string
-	for _, purpose := range []Purpose{Complete, Shutdown, Reconcile} {
+	for _, purpose := range allPurposes {
 		keys = append(keys, fmt.Sprintf("%s:%d", tokenKey(purpose), tokenLength))
 	}
 	return strings.Join(keys, ",")
@@ -220,16 +219,13 @@ func addVolume(spec map[string]any, secret string) bool {
 	if appendNamed(spec, "volumes", volume) {
 		return true
 	}
-	source, _ := elementNamed(spec, "volumes", volumeName)["secret"].(map[string]any)
-	return source["secretName"] == secret
+	return manifest.NestedString(elementNamed(spec, "volumes", volumeName), "secret", "secretName") == secret
 }
 
 // addMount adds the mount, unless the container already has one at the path: a container cannot mount two volumes
 // there. It reports whether the container has the mount then.
 func addMount(container map[string]any) bool {
-	list, _ := container["volumeMounts"].([]any)
-	for _, item := range list {
-		mount, _ := item.(map[string]any)
+	for _, mount := range manifest.NestedMaps(container, "volumeMounts") {
 		if mount["name"] == volumeName || mount["mountPath"] == MountPath {
 			return mount["name"] == volumeName && mount["mountPath"] == MountPath
 		}
@@ -252,13 +248,13 @@ func variables(app *v1alpha1.Application) []variable {
 	var all []variable
 	if hook := app.Spec.Hooks.Complete; hook != nil {
 		all = append(all,
-			variable{or(hook.URLVariable, "HOLDFAST_COMPLETE_URL"), urlKey(Complete)},
-			variable{or(hook.TokenVariable, "HOLDFAST_COMPLETE_TOKEN"), tokenKey(Complete)})
+			variable{cmp.Or(hook.URLVariable, "HOLDFAST_COMPLETE_URL"), urlKey(Complete)},
+			variable{cmp.Or(hook.TokenVariable, "HOLDFAST_COMPLETE_TOKEN"), tokenKey(Complete)})
 	}
 	if hook := app.Spec.Hooks.Shutdown; hook != nil {
 		all = append(all,
-			variable{or(hook.URLVariable, "HOLDFAST_SHUTDOWN_URL"), urlKey(Shutdown)},
-			variable{or(hook.TokenVariable, "HOLDFAST_SHUTDOWN_TOKEN"), tokenKey(Shutdown)})
+			variable{cmp.Or(hook.URLVariable, "HOLDFAST_SHUTDOWN_URL"), urlKey(Shutdown)},
+			variable{cmp.Or(hook.TokenVariable, "HOLDFAST_SHUTDOWN_TOKEN"), tokenKey(Shutdown)})
 	}
 	return all
 }
@@ -271,12 +267,4 @@ func duplicateName(all []variable) string {
 		}
 	}
 	return ""
-}
-
-// or returns text, or otherwise if text is empty.
-func or(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // Pending is the address of a Service that has no address yet.
@@ -27,9 +27,8 @@ func Address(s *ObjectEvent) error {
 //	ExternalName  the name
 //	others        name.namespace.svc, in the cluster
 func Endpoint(service map[string]any) string {
-	kind, _, _ := unstructured.NestedString(service, "spec", "type")
 	port := firstPort(service, "port")
-	switch kind {
+	switch manifest.NestedString(service, "spec", "type") {
 	case "LoadBalancer":
 		host := ingressHost(service)
 		if host == "" {
@@ -39,20 +38,15 @@ func Endpoint(service map[string]any) string {
 	case "NodePort":
 		return join("<node>", firstPort(service, "nodePort"))
 	case "ExternalName":
-		name, _, _ := unstructured.NestedString(service, "spec", "externalName")
-		return join(name, port)
+		return join(manifest.NestedString(service, "spec", "externalName"), port)
 	}
-	name, _, _ := unstructured.NestedString(service, "metadata", "name")
-	namespace, _, _ := unstructured.NestedString(service, "metadata", "namespace")
+	name, namespace := manifest.NestedString(service, "metadata", "name"), manifest.NestedString(service, "metadata", "namespace")
 	return join(name+"."+namespace+".svc", port)
 }
 
 // ingressHost returns the first address of a load balancer, or "". In one ingress, the IP has precedence.
 func ingressHost(service map[string]any) string {
-	ingresses, _, _ := unstructured.NestedFieldNoCopy(service, "status", "loadBalancer", "ingress")
-	list, _ := ingresses.([]any)
-	for _, item := range list {
-		ingress, _ := item.(map[string]any)
+	for _, ingress := range manifest.NestedMaps(service, "status", "loadBalancer", "ingress") {
 		for _, key := range []string{"ip", "hostname"} {
 			if host, _ := ingress[key].(string); host != "" {
 				return host
@@ -64,13 +58,11 @@ func ingressHost(service map[string]any) string {
 
 // firstPort returns a port number of a Service's first port, or "".
 func firstPort(service map[string]any, field string) string {
-	value, _, _ := unstructured.NestedFieldNoCopy(service, "spec", "ports")
-	ports, _ := value.([]any)
+	ports := manifest.NestedMaps(service, "spec", "ports")
 	if len(ports) == 0 {
 		return ""
 	}
-	port, _ := ports[0].(map[string]any)
-	switch n := port[field].(type) {
+	switch n := ports[0][field].(type) {
 	case int64:
 		return strconv.FormatInt(n, 10)
 	case float64:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,7 +33,7 @@ var keyName = regexp.MustCompile(`^[-._a-zA-Z0-9]{1,253}$`)
 // GeneratedKeys parses the annotation holdfast.dev/generate of a manifest, for example
 // "password,root-password:32". It returns nil if the annotation is not set.
 func GeneratedKeys(object map[string]any) ([]GeneratedKey, error) {
-	text, has := annotation(object, v1alpha1.AnnotationGenerate)
+	text, has := manifest.NestedMap(object, "metadata", "annotations")[v1alpha1.AnnotationGenerate].(string)
 	if !has {
 		return nil, nil
 	}
@@ -50,10 +51,8 @@ func GeneratedKeys(object map[string]any) ([]GeneratedKey, error) {
 			}
 			key.Length = n
 		}
-		for _, k := range keys {
-			if k.Name == name {
-				return nil, fmt.Errorf("duplicate key %s", name)
-			}
+		if slices.ContainsFunc(keys, func(k GeneratedKey) bool { return k.Name == name }) {
+			return nil, fmt.Errorf("duplicate key %s", name)
 		}
 		keys = append(keys, key)
 	}
@@ -143,10 +142,4 @@ func randomText(random io.Reader, length int) ([]byte, error) {
 		}
 	}
 	return text, nil
-}
-
-// annotation returns an annotation of an object, and whether it is set.
-func annotation(object map[string]any, key string) (string, bool) {
-	text, ok := manifest.NestedMap(object, "metadata", "annotations")[key].(string)
-	return text, ok
 }

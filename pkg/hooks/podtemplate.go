@@ -1,6 +1,8 @@
 package hooks
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -30,16 +32,7 @@ func podSpec(o manifest.Object) map[string]any {
 // containers returns the containers of a Pod spec, init containers first. The results are parts of the spec.
 // Ephemeral containers cannot be in a manifest.
 func containers(spec map[string]any) []map[string]any {
-	var found []map[string]any
-	for _, field := range []string{"initContainers", "containers"} {
-		list, _ := spec[field].([]any)
-		for _, item := range list {
-			if container, ok := item.(map[string]any); ok {
-				found = append(found, container)
-			}
-		}
-	}
-	return found
+	return slices.Concat(manifest.NestedMaps(spec, "initContainers"), manifest.NestedMaps(spec, "containers"))
 }
 
 // appendNamed appends an element to a list, unless the list has an element of that name. It reports whether it
@@ -50,10 +43,8 @@ func appendNamed(parent map[string]any, field string, element map[string]any) bo
 	if there && !isList {
 		return false // the API server will reject the manifest
 	}
-	for _, item := range list {
-		if other, ok := item.(map[string]any); ok && other["name"] == element["name"] {
-			return false
-		}
+	if name, _ := element["name"].(string); elementNamed(parent, field, name) != nil {
+		return false
 	}
 	parent[field] = append(list, element)
 	return true

@@ -22,6 +22,8 @@ const (
 	Reconcile Purpose = "reconcile"
 )
 
+var allPurposes = []Purpose{Complete, Shutdown, Reconcile}
+
 // tokenLength is the length of a token with 256 bits.
 const tokenLength = 43
 

@@ -27,7 +27,9 @@ func Withdrawn(app *v1alpha1.Application, id manifest.ID, before, desired, live 
 	for _, step := range podSpecs[id.GroupKind()] {
 		at = at.Field(step)
 	}
-	found := withdrawnFrom(at, "volumes", was, wanted, is, func(e map[string]any) bool { return refersToSecret(e, "secret", "secretName", app) })
+	found := withdrawnFrom(at, "volumes", was, wanted, is, func(e map[string]any) bool {
+		return manifest.NestedString(e, "secret", "secretName") == SecretName(app)
+	})
 	for _, field := range []string{"initContainers", "containers"} {
 		list, _ := is[field].([]any)
 		for i, item := range list {
@@ -35,8 +37,7 @@ func Withdrawn(app *v1alpha1.Application, id manifest.ID, before, desired, live 
 			name, _ := container["name"].(string)
 			at, was, wanted := at.Field(field).Element("[name="+name+"]", i), elementNamed(was, field, name), elementNamed(wanted, field, name)
 			found = append(found, withdrawnFrom(at, "env", was, wanted, container, func(e map[string]any) bool {
-				from, _ := e["valueFrom"].(map[string]any)
-				return refersToSecret(from, "secretKeyRef", "name", app)
+				return manifest.NestedString(e, "valueFrom", "secretKeyRef", "name") == SecretName(app)
 			})...)
 			found = append(found, withdrawnFrom(at, "volumeMounts", was, wanted, container, func(e map[string]any) bool {
 				return e["name"] == volumeName && e["mountPath"] == MountPath
@@ -65,17 +66,10 @@ func withdrawnFrom(at *observer.Path, field string, was, wanted, is map[string]a
 
 // elementNamed returns the list element with that name, or nil.
 func elementNamed(parent map[string]any, field, name string) map[string]any {
-	list, _ := parent[field].([]any)
-	for _, item := range list {
-		if element, ok := item.(map[string]any); ok && element["name"] == name {
+	for _, element := range manifest.NestedMaps(parent, field) {
+		if element["name"] == name {
 			return element
 		}
 	}
 	return nil
-}
-
-// refersToSecret reports whether a value source refers to the callback Secret of an Application.
-func refersToSecret(parent map[string]any, field, name string, app *v1alpha1.Application) bool {
-	source, _ := parent[field].(map[string]any)
-	return source[name] == SecretName(app)
 }
