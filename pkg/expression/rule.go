@@ -99,35 +99,35 @@ func compileRule(text string) compiledRule {
 
 // compile compiles a boolean expression in a language, which it asks for only if the text is not too long. It never
 // runs the expression. Every error is in the result.
-func compile(text string, of func() (*cel.Env, error)) (rule compiledRule) {
+func compile(text string, of func() (*cel.Env, error)) compiledRule {
+	program, err := compileProgram(text, of)
+	return compiledRule{program, err}
+}
+
+// compileProgram compiles the expression of compile.
+func compileProgram(text string, of func() (*cel.Env, error)) (cel.Program, error) {
 	if len(text) > maxText {
-		rule.err = fmt.Errorf("has %d bytes, but an expression may have %d", len(text), maxText)
-		return rule
+		return nil, fmt.Errorf("has %d bytes, but an expression may have %d", len(text), maxText)
 	}
 	env, err := of()
 	if err != nil {
-		rule.err = err
-		return rule
+		return nil, err
 	}
 	checked, issues := env.Compile(text)
 	if issues.Err() != nil {
-		rule.err = fmt.Errorf("is not a valid CEL expression: %s", firstIssue(issues))
-		return rule
+		return nil, fmt.Errorf("is not a valid CEL expression: %s", firstIssue(issues))
 	}
 	if t := checked.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
-		rule.err = fmt.Errorf("must return true or false, not the type %s", t)
-		return rule
+		return nil, fmt.Errorf("must return true or false, not the type %s", t)
 	}
-	if rule.err = checkMatches(checked); rule.err != nil {
-		return rule
+	if err := checkMatches(checked); err != nil {
+		return nil, err
 	}
 	cost, err := env.EstimateCost(checked, sizes{})
 	if err != nil || cost.Max > maxEstimate {
-		rule.err = fmt.Errorf("may cost too much: up to %d steps, but an expression may take %d. Use fewer elements", cost.Max, maxEstimate)
-		return rule
+		return nil, fmt.Errorf("may cost too much: up to %d steps, but an expression may take %d. Use fewer elements", cost.Max, maxEstimate)
 	}
-	rule.program, rule.err = env.Program(checked, cel.CostTracking(costs{}), cel.CostLimit(maxCall))
-	return rule
+	return env.Program(checked, cel.CostTracking(costs{}), cel.CostLimit(maxCall))
 }
 
 // firstIssue returns the first issue, on one line.
