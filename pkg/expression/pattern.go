@@ -16,17 +16,24 @@ const (
 // CheckPattern returns an error for an invalid or too large pattern. It does not compile the pattern,
 // because a hundred bytes can expand to a program of many megabytes.
 func CheckPattern(text string) error {
+	_, err := patternSize(text)
+	return err
+}
+
+// patternSize returns the approximate number of instructions of a pattern, or the error of CheckPattern.
+func patternSize(text string) (int, error) {
 	if len(text) > maxText {
-		return fmt.Errorf("has %d bytes, but a pattern may have %d", len(text), maxText)
+		return 0, fmt.Errorf("has %d bytes, but a pattern may have %d", len(text), maxText)
 	}
 	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		return fmt.Errorf("is not a regular expression: %w", err)
+		return 0, fmt.Errorf("is not a regular expression: %w", err)
 	}
-	if programSize(parsed) > maxPatternSize {
-		return fmt.Errorf("compiles to more than %d steps: use fewer repetitions", maxPatternSize)
+	size := programSize(parsed)
+	if size > maxPatternSize {
+		return 0, fmt.Errorf("compiles to more than %d steps: use fewer repetitions", maxPatternSize)
 	}
-	return nil
+	return size, nil
 }
 
 // programSize returns the approximate number of instructions of an expression. Above maxPatternSize it can
@@ -64,10 +71,7 @@ var patterns cache[*compiledPattern]
 
 // compilePattern returns nil for an invalid pattern. The cache keeps the nil, so that the pattern is checked once.
 func compilePattern(text string) *compiledPattern {
-	if CheckPattern(text) != nil {
-		return nil
-	}
-	parsed, err := syntax.Parse(text, syntax.Perl)
+	size, err := patternSize(text)
 	if err != nil {
 		return nil
 	}
@@ -75,5 +79,5 @@ func compilePattern(text string) *compiledPattern {
 	if err != nil {
 		return nil
 	}
-	return &compiledPattern{re, programSize(parsed)}
+	return &compiledPattern{re, size}
 }
