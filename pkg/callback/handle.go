@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/singleflight"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
@@ -203,17 +204,10 @@ func (s *Server) accept(ctx context.Context, app *v1alpha1.Application, purpose 
 // refetch returns the Application as read from the API server. If it cannot be read, or was replaced by another one
 // of the same name, refetch returns the given one. Only callers with a valid token cause this request.
 func (s *Server) refetch(ctx context.Context, app *v1alpha1.Application) *v1alpha1.Application {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), apiTimeout) // the first of several merged callers may disconnect
-	defer cancel()
 	if s.options.Read == nil {
 		return app
 	}
-	// Concurrent calls for one Application share a request and its slot.
-	read, err, _ := s.reading.Do(string(app.UID), func() (any, error) {
-		if !s.limits.begin(ctx) {
-			return app, nil
-		}
-		defer s.limits.done()
+	read, err := s.request(ctx, &s.reading, string(app.UID), func(ctx context.Context) (any, error) {
 		return s.options.Read(ctx, types.NamespacedName{Namespace: app.Namespace, Name: app.Name})
 	})
 	newer, _ := read.(*v1alpha1.Application)
@@ -231,16 +225,9 @@ func (s *Server) justNow(at string) bool {
 	return err == nil && since >= 0 && since < minReconcileInterval
 }
 
-// write records a call. Concurrent calls for one Application and purpose share a request and its slot. The caller
-// gets notNow after an error, which is logged, and must repeat the call.
+// write records a call. The caller gets notNow after an error, which is logged, and must repeat the call.
 func (s *Server) write(ctx context.Context, app *v1alpha1.Application, purpose hooks.Purpose) response {
-	_, err, _ := s.writing.Do(string(app.UID)+"/"+string(purpose), func() (any, error) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), apiTimeout) // the first of several merged callers may disconnect
-		defer cancel()
-		if !s.limits.begin(ctx) {
-			return nil, errBusy
-		}
-		defer s.limits.done()
+	_, err := s.request(ctx, &s.writing, string(app.UID)+"/"+string(purpose), func(ctx context.Context) (any, error) {
 		return nil, s.options.Accept(ctx, app, purpose)
 	})
 	if err != nil {
@@ -248,6 +235,22 @@ func (s *Server) write(ctx context.Context, app *v1alpha1.Application, purpose h
 		return notNow
 	}
 	return accepted
+}
+
+// request calls the API server, within apiTimeout. Concurrent calls with the same key share a request and its slot. It
+// returns errBusy if there is no free slot.
+func (s *Server) request(ctx context.Context, group *singleflight.Group, key string, call func(context.Context) (any, error)) (any, error) {
+	result, err, _ := group.Do(key, func() (any, error) {
+		// The first of several merged callers may disconnect.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), apiTimeout)
+		defer cancel()
+		if !s.limits.begin(ctx) {
+			return nil, errBusy
+		}
+		defer s.limits.done()
+		return call(ctx)
+	})
+	return result, err
 }
 
 var errBusy = errors.New("too many callbacks are being recorded")
