@@ -22,9 +22,12 @@ const FieldManager = "holdfast-templates"
 // controller with a label selector sees both or none.
 func (r RenderedTemplate) Application(object map[string]any) (*v1alpha1.Application, error) {
 	owner := unstructured.Unstructured{Object: object}
+	labels := map[string]string{}
+	maps.Copy(labels, owner.GetLabels())
+	maps.Copy(labels, r.Labels) // these have precedence
 	app := &v1alpha1.Application{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind},
-		ObjectMeta: metav1.ObjectMeta{Name: owner.GetName(), Namespace: owner.GetNamespace(), Labels: r.labels(owner.GetLabels())},
+		ObjectMeta: metav1.ObjectMeta{Name: owner.GetName(), Namespace: owner.GetNamespace(), Labels: labels},
 		Spec: v1alpha1.ApplicationSpec{
 			ServiceAccountName: r.ServiceAccountName,
 			Adoption:           cmp.Or(r.Adoption, v1alpha1.AdoptNever),
@@ -42,15 +45,6 @@ func (r RenderedTemplate) Application(object map[string]any) (*v1alpha1.Applicat
 		return nil, fmt.Errorf("rendering the observer schema of %s: %w", owner.GetName(), err)
 	}
 	return app, nil
-}
-
-// labels returns the labels of the custom resource and the rendered labels. Rendered labels have
-// precedence.
-func (r RenderedTemplate) labels(inherited map[string]string) map[string]string {
-	all := make(map[string]string, len(inherited)+len(r.Labels))
-	maps.Copy(all, inherited)
-	maps.Copy(all, r.Labels)
-	return all
 }
 
 // raw encodes objects as the API types store them.
