@@ -39,7 +39,8 @@ func EditFields(in Input, others []manifest.ID, id manifest.ID, edit Edit) (fiel
 	if written == nil {
 		e.profiles = profiled(in, object)
 	}
-	for _, f := range fieldsIn(in.Application) {
+	items, _ := fieldsOf(in.Application) // without the paths that cannot be parsed
+	for _, f := range items {
 		switch {
 		case !matchesObject(f, object):
 		case !hasWildcard(f):
@@ -98,12 +99,6 @@ func profiled(in Input, object manifest.Object) []observer.ProfilePath {
 		return nil
 	}
 	return profilerOf(in, objects).pathsFor(object)
-}
-
-// fieldsIn returns the spec.fields items that can be parsed.
-func fieldsIn(app *v1alpha1.Application) []*observer.Fields {
-	fields, _ := fieldsOf(app)
-	return fields
 }
 
 // fieldsEditor is an editor of the spec.fields item of one resource. It works on copies of the items.

@@ -2,8 +2,8 @@ package intent
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -139,11 +139,7 @@ func ruleOf(f *observer.Fields, item int, held v1alpha1.HeldField) []*observer.F
 	if !held.HasRule() {
 		return nil
 	}
-	raw, err := json.Marshal(held)
-	if err != nil {
-		return []*observer.FieldPathError{f.Fault("hold", item, "%s", err)}
-	}
-	said, err := manifest.DecodeJSON(raw)
+	said, err := manifest.DecodeRaw(manifest.EncodeRaw(held))
 	if err != nil {
 		return []*observer.FieldPathError{f.Fault("hold", item, "%s", err)}
 	}
@@ -271,12 +267,7 @@ func matchesObject(f *observer.Fields, object manifest.Object) bool {
 // isShadowed reports whether an item matches any resource. judgeUse calls it for an item that applies to none: a more
 // specific item applies to each resource that it matches.
 func isShadowed(f *observer.Fields, objects []manifest.Object) bool {
-	for _, object := range objects {
-		if matchesObject(f, object) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(objects, func(object manifest.Object) bool { return matchesObject(f, object) })
 }
 
 // mayBeSelected reports whether an item matches objects of a kind that spec.select may select later.
@@ -310,17 +301,9 @@ func FieldsItem(entry *observer.Schema) string {
 
 // schemaOf parses spec.observerSchema. If an item is not a JSON object, it returns only an error, and no schemas.
 func schemaOf(app *v1alpha1.Application) ([]*observer.Schema, error) {
-	raw := make([]map[string]any, len(app.Spec.ObserverSchema))
-	var faults []error
-	for i, item := range app.Spec.ObserverSchema {
-		content, err := manifest.DecodeRaw(item)
-		if err != nil {
-			faults = append(faults, fmt.Errorf("observerSchema[%d]: %w", i, err))
-		}
-		raw[i] = content
-	}
-	if len(faults) > 0 {
-		return nil, errors.Join(faults...)
+	raw, err := decodeAll("observerSchema", app.Spec.ObserverSchema)
+	if err != nil {
+		return nil, err
 	}
 	return observer.ParseAll(raw)
 }

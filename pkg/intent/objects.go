@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -21,11 +22,11 @@ func objectsOf(in Input) ([]manifest.Object, []string, error) {
 		Application: types.NamespacedName{Namespace: app.Namespace, Name: app.Name}, Scopes: in.Kinds,
 	}
 	if !IsTranslated(app) {
-		raw, err := manifestsOf(app)
+		raw, err := decodeAll("manifest", app.Spec.Manifest)
 		if err != nil {
 			return nil, nil, err
 		}
-		// manifestsOf has just decoded the manifests, so Normalize can modify them. The selected ones are copies
+		// decodeAll has just decoded the manifests, so Normalize can modify them. The selected ones are copies
 		// already.
 		options.OwnsInput = true
 		objects, warnings, err := manifest.Normalize(raw, options)
@@ -65,15 +66,15 @@ func IsTranslated(app *v1alpha1.Application) bool {
 	return app.Spec.Tosca != nil || app.Spec.CSAR != nil
 }
 
-// manifestsOf decodes spec.manifest. The result is parallel to spec.manifest. The error joins one error for each item
-// that is not a JSON object.
-func manifestsOf(app *v1alpha1.Application) ([]map[string]any, error) {
-	raw := make([]map[string]any, len(app.Spec.Manifest))
+// decodeAll decodes the items of a list in the spec. The result is parallel to the items. The error joins one error for
+// each item that is not a JSON object.
+func decodeAll(list string, items []runtime.RawExtension) ([]map[string]any, error) {
+	raw := make([]map[string]any, len(items))
 	var faults []error
-	for i, item := range app.Spec.Manifest {
+	for i, item := range items {
 		content, err := manifest.DecodeRaw(item)
 		if err != nil {
-			faults = append(faults, fmt.Errorf("manifest[%d]: %w", i, err))
+			faults = append(faults, fmt.Errorf("%s[%d]: %w", list, i, err))
 		}
 		raw[i] = content
 	}
