@@ -1,14 +1,11 @@
 package program
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"net"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -71,16 +68,11 @@ func (f *auditFlags) readToken() error {
 	if f.tokenFile == "" {
 		return nil
 	}
-	token, err := os.ReadFile(f.tokenFile)
-	if err != nil {
-		return fmt.Errorf("--audit-webhook-token-file: %w", err)
+	token, err := readKey("--audit-webhook-token-file", f.tokenFile, "token")
+	if err == nil {
+		f.token.Store(&token)
 	}
-	// A file usually ends with a newline.
-	if token = bytes.TrimSpace(token); len(token) < 16 {
-		return errors.New("--audit-webhook-token-file: the token has fewer than 16 bytes")
-	}
-	f.token.Store(&token)
-	return nil
+	return err
 }
 
 // refresh reads the files again. If they are unreadable or invalid, the previous content is kept.
@@ -109,10 +101,9 @@ func (f *auditFlags) serve(ctx context.Context, options controller.Options) erro
 	if options.Users == nil {
 		return nil
 	}
-	var listen net.ListenConfig
-	listener, err := listen.Listen(ctx, "tcp", f.address)
+	listener, err := bind(ctx, "--audit-webhook-bind-address", f.address)
 	if err != nil {
-		return fmt.Errorf("--audit-webhook-bind-address: %w", err)
+		return err
 	}
 	// Each replica listens, but only the leader accepts.
 	handler := &audit.Handler{Users: options.Users, Leading: func() bool { return isLeading(options.Leading) }}

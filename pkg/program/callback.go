@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"sync"
 	"time"
@@ -140,10 +139,9 @@ func (s *callbacks) serve(ctx context.Context, client *cluster.Client, c *contro
 	if s == nil {
 		return func() {}, nil
 	}
-	var listen net.ListenConfig
-	listener, err := listen.Listen(ctx, "tcp", s.flags.address)
+	listener, err := bind(ctx, "--callback-bind-address", s.flags.address)
 	if err != nil {
-		return nil, fmt.Errorf("--callback-bind-address: %w", err)
+		return nil, err
 	}
 	s.controller = c
 	// The certificates need the controller, because a refresh notifies it.

@@ -37,13 +37,9 @@ func (f *notifyFlags) apply(options *controller.Options) error {
 	}
 	settings := notify.Options{URL: f.url, UserAgent: "holdfast-controller/" + version.String()}
 	if f.keyFile != "" {
-		key, err := os.ReadFile(f.keyFile)
-		if err != nil {
-			return fmt.Errorf("--notify-key-file: %w", err)
-		}
-		// A short key could be guessed.
-		if settings.Key = bytes.TrimSpace(key); len(settings.Key) < 16 {
-			return errors.New("--notify-key-file: the key has fewer than 16 bytes")
+		var err error
+		if settings.Key, err = readKey("--notify-key-file", f.keyFile, "key"); err != nil {
+			return err
 		}
 	}
 	sender, err := notify.New(settings)
@@ -52,6 +48,19 @@ func (f *notifyFlags) apply(options *controller.Options) error {
 	}
 	f.sender, options.Notify = sender, sender
 	return nil
+}
+
+// readKey reads the key or token, as what names it, from the file of a flag.
+func readKey(flag, file, what string) ([]byte, error) {
+	key, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", flag, err)
+	}
+	// A file usually ends with a newline. A short key could be guessed.
+	if key = bytes.TrimSpace(key); len(key) < 16 {
+		return nil, fmt.Errorf("%s: the %s has fewer than 16 bytes", flag, what)
+	}
+	return key, nil
 }
 
 // run sends notifications until finish is called after the last one. It ignores the end of the context, because the

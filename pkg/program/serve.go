@@ -37,24 +37,28 @@ func serve(ctx context.Context, f *flags, c *controller.Controller, able func() 
 		if off(s.address) {
 			continue
 		}
-		server, err := listen(ctx, s.address, s.message, s.handler)
+		listener, err := bind(ctx, s.flag, s.address)
 		if err != nil {
 			stop()
-			return nil, fmt.Errorf("%s: %w", s.flag, err)
+			return nil, err
 		}
-		servers = append(servers, server)
+		servers = append(servers, startServer(ctx, listener, s.message, s.handler))
 	}
 	return stop, nil
 }
 
-// listen starts a server on its own goroutine, and logs the message with the address. It returns an error if the
-// address cannot be bound.
-func listen(ctx context.Context, address, message string, handler http.Handler) (*http.Server, error) {
+// bind listens on the address that a flag sets. The error names the flag.
+func bind(ctx context.Context, flag, address string) (net.Listener, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", address)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
+	return listener, nil
+}
+
+// startServer starts a server on its own goroutine, and logs the message with the address.
+func startServer(ctx context.Context, listener net.Listener, message string, handler http.Handler) *http.Server {
 	klog.FromContext(ctx).Info(message, "address", listener.Addr().String())
 	server := &http.Server{Handler: worker.RecoverPanics(ctx, handler), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
 	go func() {
@@ -62,7 +66,7 @@ func listen(ctx context.Context, address, message string, handler http.Handler) 
 			klog.FromContext(ctx).Error(err, "Serving has ended")
 		}
 	}()
-	return server, nil
+	return server
 }
 
 // signals serves metrics, liveness and readiness. The process is ready if it knows the Applications and
