@@ -72,8 +72,7 @@ func (a artifact) isManifest() bool {
 func getArtifact(e *evaluator, args fileNode, s scope) value {
 	elements := args.elements()
 	if len(elements) < 2 || !elements[0].isScalar() || !elements[1].isScalar() {
-		e.faults.add(args, InvalidFunction, "get_artifact needs a node and the name of an artifact: [SELF, name]")
-		return unknown
+		return e.fail(args, InvalidFunction, "get_artifact needs a node and the name of an artifact: [SELF, name]")
 	}
 	n := e.entity(elements[0], s)
 	if n == nil {
@@ -86,8 +85,7 @@ func getArtifact(e *evaluator, args fileNode, s scope) value {
 		}
 		names = append(names, a.at.name())
 	}
-	e.faults.add(elements[1], UnknownArtifact, "the node %s has no artifact %s%s", n.name, quote(elements[1].text()), e.didYouMean(elements[1].text(), names))
-	return unknown
+	return e.fail(elements[1], UnknownArtifact, "the node %s has no artifact %s%s", n.name, quote(elements[1].text()), e.didYouMean(elements[1].text(), names))
 }
 
 // contentOf reads an artifact with the rules of imports. It returns unknown after an error. from is the position for
@@ -104,8 +102,7 @@ func (e *evaluator) contentOf(a artifact, from fileNode) value {
 	text := string(data)
 	e.spend(len(text) / textPerStep)
 	if !utf8.ValidString(text) || len(text) > e.limits.Manifest {
-		e.faults.add(from, InvalidManifest, "the artifact is not text, or is larger than %d bytes", e.limits.Manifest)
-		return unknown
+		return e.fail(from, InvalidManifest, "the artifact is not text, or is larger than %d bytes", e.limits.Manifest)
 	}
 	return value{any: text, size: sizeOf(text)}
 }

@@ -10,14 +10,12 @@ import (
 func (c checker) value(content any, s *schema, within string, depth int) bool {
 	c.step()
 	if depth > c.limits.Nesting {
-		c.fault(ValueTypeMismatch, within, "is nested deeper than %d levels", c.limits.Nesting)
-		return false
+		return c.fault(ValueTypeMismatch, within, "is nested deeper than %d levels", c.limits.Nesting)
 	}
 	base, line := c.primitive(s)
 	ok := c.ofType(content, base, s, within, depth)
 	if base.name == "" && s.typeName != "" {
-		c.fault(UnknownDataType, within, "the data type %s is not known", quote(s.typeName))
-		ok = false
+		ok = c.fault(UnknownDataType, within, "the data type %s is not known", quote(s.typeName))
 	}
 	for _, d := range line {
 		ok = ok && c.keeps(content, base, c.constraintsOf(d), within)
@@ -41,8 +39,7 @@ func (c checker) ofType(content any, base basis, s *schema, within string, depth
 			return c.quantity(content, base.scale, form.article, within, depth)
 		}
 		if !form.accepts(content) {
-			c.fault(ValueTypeMismatch, within, "%s is not %s%s", forMessage(content, c.secret), form.article, hint(content, base.name))
-			return false
+			return c.fault(ValueTypeMismatch, within, "%s is not %s%s", forMessage(content, c.secret), form.article, hint(content, base.name))
 		}
 		return c.entries(content, s, within, depth)
 	}
@@ -91,8 +88,7 @@ func (c checker) entries(content any, s *schema, within string, depth int) bool 
 func (c checker) complex(content any, name string, properties map[string]*schema, within string, depth int) bool {
 	fields, isMap := content.(map[string]any)
 	if !isMap {
-		c.fault(ValueTypeMismatch, within, "%s is not a map, as required by %s", forMessage(content, c.secret), name)
-		return false
+		return c.fault(ValueTypeMismatch, within, "%s is not a map, as required by %s", forMessage(content, c.secret), name)
 	}
 	ok := true
 	for _, key := range keysOf(fields) {
@@ -102,16 +98,14 @@ func (c checker) complex(content any, name string, properties map[string]*schema
 			if c.secret {
 				similar = ""
 			}
-			c.fault(UnknownProperty, within, "%s has no property %s%s", name, forMessage(key, c.secret), similar)
-			ok = false
+			ok = c.fault(UnknownProperty, within, "%s has no property %s%s", name, forMessage(key, c.secret), similar)
 			continue
 		}
 		ok = c.value(fields[key], property, within+"."+key, depth+1) && ok
 	}
 	for _, key := range keysOf(properties) {
 		if _, there := fields[key]; !there && properties[key].required && !properties[key].initial.exists() {
-			c.fault(MissingProperty, within, "%s needs the property %s", name, key)
-			ok = false
+			ok = c.fault(MissingProperty, within, "%s needs the property %s", name, key)
 		}
 	}
 	return ok
@@ -121,8 +115,7 @@ func (c checker) complex(content any, name string, properties map[string]*schema
 func (c checker) quantity(content any, s *scale, article, within string, depth int) bool {
 	number, _, ok := s.parts(content)
 	if !ok {
-		c.fault(ValueTypeMismatch, within, "%s is not %s", forMessage(content, c.secret), article)
-		return false
+		return c.fault(ValueTypeMismatch, within, "%s is not %s", forMessage(content, c.secret), article)
 	}
 	if s.number == nil {
 		return true

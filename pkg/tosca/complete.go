@@ -69,8 +69,7 @@ func (c *completer) added(name string, field *schema) any {
 	size := len(name) + v.size
 	c.spend(1 + size/textPerStep)
 	if c.size += size; c.size > c.limits.Manifest {
-		c.faults.add(c.at, LimitExceeded, "the value is larger than %d bytes", c.limits.Manifest)
-		panic(stop{c.faults.err()})
+		c.tooLarge(c.at, "value")
 	}
 	return v.any
 }

@@ -94,8 +94,7 @@ func (e *evaluator) include(whole *value, part value, at fileNode) {
 	whole.secret = whole.secret || part.secret
 	whole.unknown = whole.unknown || part.unknown
 	if whole.size > e.limits.Manifest {
-		e.faults.add(at, LimitExceeded, "the value is larger than %d bytes", e.limits.Manifest)
-		panic(stop{e.faults.err()})
+		e.tooLarge(at, "value")
 	}
 }
 
@@ -132,8 +131,7 @@ func (e *evaluator) apply(c call, s scope) value {
 		e.notCalled(c)
 		return unknown
 	case c.args.isScalar() && !hasShape(c.name, c.args):
-		e.faults.add(c.args, InvalidFunction, "the function %s needs a list of arguments, not %s%s", c.name, c.args.describe(), dataHint(c))
-		return unknown
+		return e.fail(c.args, InvalidFunction, "the function %s needs a list of arguments, not %s%s", c.name, c.args.describe(), dataHint(c))
 	}
 	s.want, s.manifest = nil, false
 	return f(e, c.args, s)
@@ -158,8 +156,7 @@ func (e *evaluator) operate(c call, of operation, s scope) value {
 		operands = []fileNode{c.args}
 	}
 	if len(operands) < of.least || (of.most > 0 && len(operands) > of.most) {
-		e.faults.add(c.args, InvalidFunction, "%s takes %s", quote("$"+c.name), of.countText())
-		return unknown
+		return e.fail(c.args, InvalidFunction, "%s takes %s", quote("$"+c.name), of.countText())
 	}
 	result := value{size: 16}
 	args := make([]any, len(operands))
@@ -178,8 +175,7 @@ func (e *evaluator) operate(c call, of operation, s scope) value {
 	}
 	var problem string
 	if result.any, problem = of.apply(args, s.base); problem != "" {
-		e.faults.add(c.args, InvalidFunction, "%s %s", quote("$"+c.name), problem)
-		return unknown
+		return e.fail(c.args, InvalidFunction, "%s %s", quote("$"+c.name), problem)
 	}
 	return result
 }
@@ -243,8 +239,7 @@ func (e *navigator) walk(v value, steps []fileNode) value {
 			}
 		}
 		if !there {
-			e.faults.add(step, UnknownProperty, "there is no %s in the value", quote(step.text()))
-			return unknown
+			return e.fail(step, UnknownProperty, "there is no %s in the value", quote(step.text()))
 		}
 		v.any, v.size = below, sizeOf(below)
 		v.secret = v.secret || IsSensitive(step.text())
@@ -254,8 +249,7 @@ func (e *navigator) walk(v value, steps []fileNode) value {
 
 // notSupported reports a function that is known and not supported.
 func notSupported(e *evaluator, args fileNode, _ scope) value {
-	e.faults.add(args, NotSupported, "the function %s is not supported", strings.TrimPrefix(args.name(), "$"))
-	return unknown
+	return e.fail(args, NotSupported, "the function %s is not supported", strings.TrimPrefix(args.name(), "$"))
 }
 
 // notAvailable reports a function that needs a running deployment. In an output, this is no error: the output is

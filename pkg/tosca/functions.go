@@ -17,19 +17,16 @@ func getInput(e *evaluator, args fileNode, _ scope) value {
 	if args.isList() {
 		elements := args.elements()
 		if len(elements) == 0 {
-			e.faults.add(args, InvalidFunction, "get_input needs the name of an input")
-			return unknown
+			return e.fail(args, InvalidFunction, "get_input needs the name of an input")
 		}
 		name, rest = elements[0], elements[1:]
 	}
 	if !name.isScalar() || name.isNull() {
-		e.faults.add(name, InvalidFunction, "get_input needs the name of an input, not %s", name.describe())
-		return unknown
+		return e.fail(name, InvalidFunction, "get_input needs the name of an input, not %s", name.describe())
 	}
 	in := e.inputs[name.text()]
 	if in == nil {
-		e.faults.add(pointed(args), UnknownInput, "unknown input %s%s", quote(name.text()), e.declared(name.text()))
-		return unknown
+		return e.fail(pointed(args), UnknownInput, "unknown input %s%s", quote(name.text()), e.declared(name.text()))
 	}
 	v := e.input(in, args)
 	e.faults.addAll(nil, in.mistakes)

@@ -14,13 +14,11 @@ func getProperty(e *evaluator, args fileNode, s scope) value {
 	elements := args.elements()
 	e.spend(len(elements))
 	if len(elements) < 2 {
-		e.faults.add(args, InvalidFunction, "get_property needs a node and a property: [SELF, name]")
-		return unknown
+		return e.fail(args, InvalidFunction, "get_property needs a node and a property: [SELF, name]")
 	}
 	for _, element := range elements {
 		if !element.isScalar() || element.isNull() {
-			e.faults.add(element, InvalidFunction, "must be a name or an index, not %s", element.describe())
-			return unknown
+			return e.fail(element, InvalidFunction, "must be a name or an index, not %s", element.describe())
 		}
 	}
 	n := e.entity(elements[0], s)
@@ -147,8 +145,7 @@ func (n *template) hasValue(name string) bool {
 // noProperty reports that a node has no such property, and returns unknown.
 func (e *navigator) noProperty(n *template, p fileNode) value {
 	names := func() []string { return append(n.get("properties").names(), keysOf(n.schemas)...) }
-	e.faults.add(p, UnknownProperty, "the node %s has no property %s%s", n.name, quote(p.text()), e.near(p.text(), names))
-	return unknown
+	return e.fail(p, UnknownProperty, "the node %s has no property %s%s", n.name, quote(p.text()), e.near(p.text(), names))
 }
 
 // alongRelationship follows requirement, [index,] TARGET. TARGET can be omitted before CAPABILITY. It returns the
@@ -178,8 +175,7 @@ func (e *navigator) alongRelationship(n *template, steps []fileNode) (requiremen
 func getAttribute(e *evaluator, args fileNode, s scope) value {
 	elements := args.elements()
 	if len(elements) < 2 || !elements[0].isScalar() || !elements[1].isScalar() {
-		e.faults.add(args, InvalidFunction, "get_attribute needs a node and an attribute: [SELF, name]")
-		return unknown
+		return e.fail(args, InvalidFunction, "get_attribute needs a node and an attribute: [SELF, name]")
 	}
 	n := s.self
 	if n == nil || !strings.EqualFold(elements[0].text(), "SELF") {

@@ -19,13 +19,15 @@ type checker struct {
 	evaluate func(clause constraint, of value, base basis) value
 }
 
-// fault adds an error at a path within the value. The path is omitted for a secret value, because keys can be secret.
-func (c checker) fault(code Code, within, format string, args ...any) {
+// fault adds an error at a path within the value, and returns false. The path is omitted for a secret value, because
+// keys can be secret.
+func (c checker) fault(code Code, within, format string, args ...any) bool {
 	at := c.at
 	if within != "" && !c.secret {
 		at.path = &trail{up: at.path, within: cut(within)}
 	}
 	c.faults.add(at, code, format, args...)
+	return false
 }
 
 // checkConstraint reports whether a value satisfies a constraint. It reports a violation. readClause has checked the
@@ -60,8 +62,7 @@ func (c checker) checkConstraint(content any, base basis, clause constraint, wit
 	if problem == "" {
 		return true
 	}
-	c.fault(ConstraintViolation, within, "value %s %s", forMessage(content, c.secret), problem)
-	return false
+	return c.fault(ConstraintViolation, within, "value %s %s", forMessage(content, c.secret), problem)
 }
 
 // validationProblem evaluates a validation of TOSCA 2.0. It returns "" if the result is true or unknown.

@@ -41,8 +41,7 @@ func (e *evaluator) input(in *input, from fileNode) value {
 	case in.done:
 		return in.value
 	case in.asked:
-		e.faults.add(from, PropertyLoop, "the defaults of inputs depend on each other in a loop")
-		return unknown
+		return e.fail(from, PropertyLoop, "the defaults of inputs depend on each other in a loop")
 	}
 	in.asked = true
 	in.mistakes = e.collect(func() {
@@ -100,13 +99,11 @@ func (t *model) givenValue(in *input) value {
 		content, problem = normal(in.given.Value, t.limits.Nesting)
 	}
 	if problem != "" {
-		t.faults.add(in.at, ValueTypeMismatch, "the given value %s", problem)
-		return unknown
+		return t.fail(in.at, ValueTypeMismatch, "the given value %s", problem)
 	}
 	size := sizeOf(content)
 	if size > t.limits.Manifest {
-		t.faults.add(in.at, LimitExceeded, "the given value is larger than %d bytes", t.limits.Manifest)
-		return unknown
+		return t.fail(in.at, LimitExceeded, "the given value is larger than %d bytes", t.limits.Manifest)
 	}
 	return value{any: content, size: size, unset: content == nil}
 }

@@ -48,8 +48,7 @@ func (t *typeIndex) scalarValue(p fileNode, want *schema, manifested bool) value
 	}
 	content, err := manifest.Scalar(p.node, manifested || (base == "boolean" && !p.file.version.dollar()))
 	if err != nil {
-		t.faults.add(p, InvalidYAML, "%s", err)
-		return unknown
+		return t.fail(p, InvalidYAML, "%s", err)
 	}
 	content = asVersionWants(p, content, base)
 	return value{any: content, size: sizeOf(content), unset: content == nil}

@@ -103,6 +103,18 @@ func (t *session) halt(message string) {
 	panic(stop{t.faults.err()})
 }
 
+// fail adds an error at an expression, and returns the unknown value.
+func (t *session) fail(p fileNode, code Code, format string, args ...any) value {
+	t.faults.add(p, code, format, args...)
+	return unknown
+}
+
+// tooLarge ends the translation because a value at p exceeds the limit of one manifest. what names the value.
+func (t *session) tooLarge(p fileNode, what string) {
+	t.faults.add(p, LimitExceeded, "the %s is larger than %d bytes", what, t.limits.Manifest)
+	panic(stop{t.faults.err()})
+}
+
 // stopped returns the error of a recovered panic. The text of another panic than a stop can contain a value, and is
 // omitted.
 func (t *session) stopped(problem any) error {

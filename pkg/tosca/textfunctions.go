@@ -16,16 +16,14 @@ import (
 func matching(e *evaluator, args fileNode, s scope) value {
 	elements := args.elements()
 	if len(elements) != 2 {
-		e.faults.add(args, InvalidFunction, "matches needs a text and a pattern")
-		return unknown
+		return e.fail(args, InvalidFunction, "matches needs a text and a pattern")
 	}
 	text, pattern := e.eval(elements[0], s), e.eval(elements[1], s)
 	if text.unknown || pattern.unknown {
 		return unknown
 	}
 	if problem := e.checkPattern(pattern.any); problem != "" {
-		e.faults.add(elements[1], InvalidFunction, "%s", problem)
-		return unknown
+		return e.fail(elements[1], InvalidFunction, "%s", problem)
 	}
 	c := checker{library: e.library, secret: text.secret}
 	problem := c.patternProblem(text.any, constraint{bound: pattern.any})
@@ -41,8 +39,7 @@ func concat(e *evaluator, args fileNode, s scope) value {
 		return unknown
 	}
 	if len(parts) == 0 {
-		e.faults.add(args, InvalidFunction, "concat needs a list that is not empty")
-		return unknown
+		return e.fail(args, InvalidFunction, "concat needs a list that is not empty")
 	}
 	b := builder{e: e, at: args}
 	for i, part := range parts {
@@ -66,8 +63,7 @@ func concat(e *evaluator, args fileNode, s scope) value {
 func joined(e *evaluator, args fileNode, s scope) value {
 	elements := args.elements()
 	if len(elements) == 0 || len(elements) > 2 {
-		e.faults.add(args, InvalidFunction, "join needs a list of texts and, if any, a delimiter")
-		return unknown
+		return e.fail(args, InvalidFunction, "join needs a list of texts and, if any, a delimiter")
 	}
 	parts, ok := e.texts(elements[0], s, "join")
 	delimiter := textPart{}
@@ -93,8 +89,7 @@ func joined(e *evaluator, args fileNode, s scope) value {
 func token(e *evaluator, args fileNode, s scope) value {
 	elements := args.elements()
 	if len(elements) != 3 {
-		e.faults.add(args, InvalidFunction, "token needs three arguments: a text, its separators, and an index")
-		return unknown
+		return e.fail(args, InvalidFunction, "token needs three arguments: a text, its separators, and an index")
 	}
 	text, textOK := e.textOf(elements[0], s)
 	separators, separatorsOK := e.textOf(elements[1], s)
@@ -104,8 +99,7 @@ func token(e *evaluator, args fileNode, s scope) value {
 	}
 	i, isInteger := index.any.(int64)
 	if !isInteger || separators.text == "" {
-		e.faults.add(args, InvalidFunction, "token needs three arguments: a text, its separators, and an index")
-		return unknown
+		return e.fail(args, InvalidFunction, "token needs three arguments: a text, its separators, and an index")
 	}
 	const charactersPerStep, separatorsPerPass = 64, 32
 	e.spend(1 + len(text.text)*(1+len(separators.text)/separatorsPerPass)/charactersPerStep)
@@ -115,8 +109,7 @@ func token(e *evaluator, args fileNode, s scope) value {
 		if text.secret || separators.secret {
 			has = ""
 		}
-		e.faults.add(elements[2], InvalidFunction, "the index %s does not exist%s", forMessage(i, index.secret), has)
-		return unknown
+		return e.fail(elements[2], InvalidFunction, "the index %s does not exist%s", forMessage(i, index.secret), has)
 	}
 	return value{any: found, size: sizeOf(found), secret: text.secret || index.secret || separators.secret}
 }
@@ -218,8 +211,7 @@ type builder struct {
 func (b *builder) add(text string, secret bool) {
 	b.e.spend(len(text) / textPerStep)
 	if b.text.Len()+len(text) > b.e.limits.Manifest {
-		b.e.faults.add(b.at, LimitExceeded, "the text is larger than %d bytes", b.e.limits.Manifest)
-		panic(stop{b.e.faults.err()})
+		b.e.tooLarge(b.at, "text")
 	}
 	b.text.WriteString(text)
 	b.secret = b.secret || secret
