@@ -267,12 +267,10 @@ func (t *loader) locate(f *file, s statement) (location, bool) {
 	}
 	to, code, problem := base.resolve(s.reference)
 	if code == EmbeddedCredential {
-		t.faults.add(s.at, code, "%s", problem) // and not what it is
-		return location{}, false
+		return t.noLocation(s.at, code, "%s", problem) // and not what it is
 	}
 	if problem != "" {
-		t.faults.add(s.at, code, "%s: %s", bare(s.reference), problem)
-		return location{}, false
+		return t.noLocation(s.at, code, "%s: %s", bare(s.reference), problem)
 	}
 	return to, true
 }
@@ -282,30 +280,32 @@ func (t *loader) repository(f *file, name fileNode) (location, bool) {
 	all := f.root.get("repositories")
 	p := all.get(name.text())
 	if !p.exists() {
-		t.faults.add(name, UnknownRepository, "there is no repository %s%s", quote(name.text()), t.near(name.text(), all.names))
-		return location{}, false
+		return t.noLocation(name, UnknownRepository, "there is no repository %s%s", quote(name.text()), t.near(name.text(), all.names))
 	}
 	reference := p
 	if p.isMap() {
 		reference = p.get("url")
 		if credential := p.get("credential"); credential.isMap() {
-			t.faults.add(credential, EmbeddedCredential, "a credential must not be written into a template")
-			return location{}, false
+			return t.noLocation(credential, EmbeddedCredential, "a credential must not be written into a template")
 		}
 	}
 	if !reference.isScalar() {
-		t.faults.add(p, MissingRequiredKeyname, "the repository has no url")
-		return location{}, false
+		return t.noLocation(p, MissingRequiredKeyname, "the repository has no url")
 	}
 	to, code, problem := f.at.resolve(strings.TrimSuffix(reference.text(), "/") + "/")
 	if problem != "" {
-		t.faults.add(reference, code, "%s", problem)
-		return location{}, false
+		return t.noLocation(reference, code, "%s", problem)
 	}
 	if to.url == nil {
 		to.path += "/-" // resolve drops the last name
 	}
 	return to, true
+}
+
+// noLocation reports a reference that leads to no file.
+func (t *loader) noLocation(p fileNode, code Code, format string, args ...any) (location, bool) {
+	t.faults.add(p, code, format, args...)
+	return location{}, false
 }
 
 // read parses a file, and reads the files that it imports. importer is nil for the entry template. A file that cannot
