@@ -45,13 +45,19 @@ func redact(content, other map[string]any, mark string) map[string]any {
 		}
 	}
 	if annotations := annotationsOf(content); annotations[LastApplied] != nil {
-		annotations = maps.Clone(annotations)
-		annotations[LastApplied] = maskOne(annotations, annotationsOf(other), LastApplied, mark)
-		metadata := maps.Clone(content["metadata"].(map[string]any))
-		metadata["annotations"] = annotations
-		redacted["metadata"] = metadata
+		redacted["metadata"] = withLastApplied(content, maskOne(annotations, annotationsOf(other), LastApplied, mark))
 	}
 	return redacted
+}
+
+// withLastApplied returns a copy of the metadata of an object with another text in the annotation LastApplied, which the
+// object must have.
+func withLastApplied(content map[string]any, text string) map[string]any {
+	metadata := maps.Clone(NestedMap(content, "metadata"))
+	annotations := maps.Clone(annotationsOf(content))
+	annotations[LastApplied] = text
+	metadata["annotations"] = annotations
+	return metadata
 }
 
 // SecretField reports whether a field of a Secret is confidential. Unknown fields are, because the name can

@@ -63,16 +63,13 @@ func shown(content, other map[string]any, mark string) map[string]any {
 	if spec, is := content["spec"].(map[string]any); is {
 		spec = maps.Clone(spec)
 		if list, is := spec["manifest"].([]any); is {
-			otherSpec, _ := other["spec"].(map[string]any)
-			others, _ := otherSpec["manifest"].([]any)
+			others, _ := NestedMap(other, "spec")["manifest"].([]any)
 			spec["manifest"] = shownList(list, others, mark)
 		}
 		visible["spec"] = spec
 	}
 	if copied, is := annotationsOf(content)[LastApplied].(string); is {
-		annotations, metadata := maps.Clone(annotationsOf(content)), maps.Clone(content["metadata"].(map[string]any))
-		annotations[LastApplied] = shownCopy(copied)
-		metadata["annotations"], visible["metadata"] = annotations, metadata
+		visible["metadata"] = withLastApplied(content, shownCopy(copied))
 	}
 	return visible
 }

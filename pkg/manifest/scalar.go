@@ -59,9 +59,9 @@ func plain(tag, text string, old bool) (any, error) {
 	case TagBool:
 		return strings.EqualFold(text, "true"), nil
 	case TagInt:
-		return Integer(text)
+		return integer(text, 0)
 	case TagFloat:
-		return Float(text)
+		return float(text)
 	}
 	if value, ok := yaml11Booleans[text]; ok && old {
 		return value, nil
@@ -121,29 +121,23 @@ func wrongTag(tag string) error {
 	return errors.New("the tag " + quoteKey(tag) + " is not supported: Kubernetes has no custom YAML types")
 }
 
-// Integer parses a YAML integer as an int64: 12, 0x1F, 0644, 0o644, 0b11 and 1_000. The error is that it does not fit
-// in 64 bits.
-func Integer(text string) (any, error) {
-	digits := strings.ReplaceAll(text, "_", "")
-	value, err := strconv.ParseInt(digits, 0, 64)
+// integer parses a YAML integer as an int64: 12, 1_000 and, with base 0, 0x1F, 0644, 0o644 and 0b11. The error is that
+// it does not fit in 64 bits.
+func integer(text string, base int) (any, error) {
+	value, err := strconv.ParseInt(strings.ReplaceAll(text, "_", ""), base, 64)
 	if err != nil {
 		return nil, errTooLarge
 	}
 	return value, nil
 }
 
-// Float parses a YAML float: a number with a fraction or an exponent, or an integer that YAML resolves to a
+// float parses a YAML float: a number with a fraction or an exponent, or an integer that YAML resolves to a
 // float, such as 08 or one with more than 64 bits. If the value is an integer, it returns an int64.
-func Float(text string) (any, error) {
-	digits := strings.ReplaceAll(text, "_", "")
-	if !strings.ContainsAny(digits, ".eE") {
-		value, err := strconv.ParseInt(digits, 10, 64)
-		if err != nil {
-			return nil, errTooLarge
-		}
-		return value, nil
+func float(text string) (any, error) {
+	if !strings.ContainsAny(text, ".eE") {
+		return integer(text, 10)
 	}
-	value, err := strconv.ParseFloat(digits, 64)
+	value, err := strconv.ParseFloat(strings.ReplaceAll(text, "_", ""), 64)
 	if errors.Is(err, strconv.ErrRange) {
 		return nil, errTooLarge
 	}

@@ -73,10 +73,8 @@ func definedScopes(manifests []map[string]any) scopeTable {
 		if content.GroupVersionKind().GroupKind() != definitionKind {
 			continue
 		}
-		group, _, _ := unstructured.NestedString(manifest, "spec", "group")
-		kind, _, _ := unstructured.NestedString(manifest, "spec", "names", "kind")
-		scope, _, _ := unstructured.NestedString(manifest, "spec", "scope")
-		table[schema.GroupKind{Group: group, Kind: kind}] = scope != "Cluster"
+		gk := schema.GroupKind{Group: NestedString(manifest, "spec", "group"), Kind: NestedString(manifest, "spec", "names", "kind")}
+		table[gk] = NestedString(manifest, "spec", "scope") != "Cluster"
 	}
 	return table
 }
