@@ -71,7 +71,12 @@ var (
 
 // fault returns an error for a field of the spec.
 func fault(field, format string, args ...any) *template.ValidationError {
-	return &template.ValidationError{Path: manifest.Path{"spec", field}, Reason: template.ReasonSpecInvalid, Message: fmt.Sprintf(format, args...)}
+	return invalid(manifest.Path{"spec", field}, fmt.Sprintf(format, args...))
+}
+
+// invalid returns an error for a field of the Mysql; a nil path is the Mysql itself.
+func invalid(path manifest.Path, message string) *template.ValidationError {
+	return &template.ValidationError{Path: path, Reason: template.ReasonSpecInvalid, Message: message}
 }
 
 // checkName returns an error for a name that the objects of the Mysql cannot have.
@@ -87,7 +92,7 @@ func checkName(name string) *template.ValidationError {
 	default:
 		return nil
 	}
-	return &template.ValidationError{Path: manifest.Path{"metadata", "name"}, Reason: template.ReasonSpecInvalid, Message: message}
+	return invalid(manifest.Path{"metadata", "name"}, message)
 }
 
 // checkQuantity parses a size into parsed. It returns an error if the size is not a quantity, or less than the

@@ -20,19 +20,19 @@ import (
 func decode(content map[string]any) (*v1.Mysql, []*template.ValidationError, error) {
 	raw, err := json.Marshal(content)
 	if err != nil {
-		return nil, nil, &template.ValidationError{Reason: template.ReasonSpecInvalid, Message: err.Error()}
+		return nil, nil, invalid(nil, err.Error())
 	}
 	object := &v1.Mysql{}
 	strict, err := kjson.UnmarshalStrict(raw, object)
-	var mistyped *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &mistyped):
-		return nil, nil, &template.ValidationError{
-			Path: parsePath(mistyped.Field), Reason: template.ReasonSpecInvalid,
-			Message: fmt.Sprintf("must be %s, not %s%s", typeName(mistyped.Type.String()), mistyped.Value, typeHint(mistyped)),
+	if mistyped, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		message := fmt.Sprintf("must be %s, not %s", typeName(mistyped.Type.String()), mistyped.Value)
+		if mistyped.Value == "number" {
+			message += ": put it into quotes" // the most frequent mistake, cpu: 2
 		}
-	case err != nil:
-		return nil, nil, &template.ValidationError{Reason: template.ReasonSpecInvalid, Message: err.Error()}
+		return nil, nil, invalid(parsePath(mistyped.Field), message)
+	}
+	if err != nil {
+		return nil, nil, invalid(nil, err.Error())
 	}
 	object.Spec = object.Spec.Defaulted()
 	return object, unknownFields(strict), nil
@@ -41,12 +41,9 @@ func decode(content map[string]any) (*v1.Mysql, []*template.ValidationError, err
 // unknownFields returns an error for each unknown field in the errors of the strict decoder.
 func unknownFields(strict []error) (unknown []*template.ValidationError) {
 	for _, err := range strict {
-		var field kjson.FieldError
-		if errors.As(err, &field) {
+		if field, ok := errors.AsType[kjson.FieldError](err); ok {
 			path := parsePath(field.FieldPath())
-			unknown = append(unknown, &template.ValidationError{
-				Path: path, Reason: template.ReasonSpecInvalid, Message: "is not a field of a " + v1.Kind + suggestField(path),
-			})
+			unknown = append(unknown, invalid(path, "is not a field of a "+v1.Kind+suggestField(path)))
 		}
 	}
 	return unknown
@@ -84,12 +81,4 @@ func typeName(name string) string {
 	default:
 		return "a map"
 	}
-}
-
-// typeHint returns a hint for the most frequent mistake, cpu: 2.
-func typeHint(err *json.UnmarshalTypeError) string {
-	if err.Value == "number" {
-		return ": put it into quotes"
-	}
-	return ""
 }

@@ -72,7 +72,9 @@ func (d *database) container() values {
 			"readOnlyRootFilesystem":   true,
 			"capabilities":             values{"drop": list{"ALL"}},
 		},
-		"startupProbe":   probe(ping(), 5, 720), // one hour, for the first start or the recovery after a crash
+		// It takes up to one hour, for the first start or the recovery after a crash. It connects through the network,
+		// because the server does not listen there while it initializes its data.
+		"startupProbe":   probe(list{"mysqladmin", "--defaults-file=" + runDirectory + "/client.cnf", "ping"}, 5, 720),
 		"livenessProbe":  probe(list{"bash", configDirectory + "/" + aliveFile, credentialsDirectory, runDirectory}, 10, 6),
 		"readinessProbe": probe(list{"mysql", "--defaults-file=" + runDirectory + "/client.cnf", "--execute=SELECT 1"}, 5, 3),
 		"volumeMounts": list{
@@ -83,12 +85,6 @@ func (d *database) container() values {
 			values{"name": "tmp", "mountPath": "/tmp"},
 		},
 	}
-}
-
-// ping connects through the network, because the server does not listen there while it initializes its
-// data.
-func ping() list {
-	return list{"mysqladmin", "--defaults-file=" + runDirectory + "/client.cnf", "ping"}
 }
 
 // probe returns a probe that runs a command. period is in seconds. failures is the number of consecutive failures

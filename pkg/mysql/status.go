@@ -30,9 +30,12 @@ func (Template) Status(seen template.Seen) (map[string]any, error) {
 	}
 	conditions := d.conditions(seen.Live)
 	if seen.Live == nil {
-		conditions = objectConditions(object.Status.Conditions)
+		conditions = slices.DeleteFunc(slices.Clone(object.Status.Conditions), func(c v1.Condition) bool {
+			return c.Type == v1.ConditionReady || c.Type == v1.ConditionStalled
+		})
 	}
-	status.Ready = usable(conditions)
+	// Clients can work if all three objects are available.
+	status.Ready = len(conditions) == 3 && !slices.ContainsFunc(conditions, func(c v1.Condition) bool { return c.Status != v1.Available })
 	status.Version = cmp.Or(d.acceptingVersion(status.Ready, seen.Live), object.Status.Version)
 	conditions = append(conditions, readyConditions(seen.Verdict(), status.Ready, d.waitingFor(conditions, seen.Live))...)
 	status.Conditions = withTransitionTimes(object.Status.Conditions, conditions, seen.Now)
@@ -71,18 +74,6 @@ func existsCondition(kind string, object values) v1.Condition {
 		condition.Status = v1.Missing
 	}
 	return condition
-}
-
-// objectConditions returns the existing conditions about objects.
-func objectConditions(conditions []v1.Condition) []v1.Condition {
-	return slices.DeleteFunc(slices.Clone(conditions), func(c v1.Condition) bool {
-		return c.Type == v1.ConditionReady || c.Type == v1.ConditionStalled
-	})
-}
-
-// usable reports whether all three objects are available, so that clients can work.
-func usable(conditions []v1.Condition) bool {
-	return len(conditions) == 3 && !slices.ContainsFunc(conditions, func(c v1.Condition) bool { return c.Status != v1.Available })
 }
 
 // acceptingVersion returns the version of the server that accepts connections, or "" if it is unknown. While
