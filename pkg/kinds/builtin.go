@@ -53,11 +53,6 @@ func Builtin(gvk schema.GroupVersionKind) *Node {
 	return known.types[known.kinds[gvk.GroupVersion().String()+" "+gvk.Kind]]
 }
 
-// metadata returns the schema of metav1.ObjectMeta.
-func metadata() *Node {
-	return builtin().types[objectMeta]
-}
-
 // linkedTable is a table whose types are resolved to nodes that reference each other.
 type linkedTable struct {
 	// kinds maps "GROUP/VERSION KIND" to a key of types.
@@ -84,7 +79,9 @@ func link(content []byte) (linkedTable, error) {
 			if err != nil {
 				return linkedTable{}, fmt.Errorf("%s.%s: %w", name, field, err)
 			}
-			if isGrant(name, field) {
+			// Every additional element of these lists grants something. So do the lists of rules, subjects and peers, but
+			// their elements have no keys.
+			if strings.HasPrefix(name, "admissionregistration.") && (field == "webhooks" || field == "matchConditions") {
 				linkedField.Grants = true
 			}
 			node.fields[field] = linkedField
@@ -98,12 +95,6 @@ func link(content []byte) (linkedTable, error) {
 		node.OneValue = true
 	}
 	return result, nil
-}
-
-// isGrant reports whether every additional element of a list with keys grants something. The lists of rules,
-// subjects and peers also do, but their elements have no keys.
-func isGrant(typeName, field string) bool {
-	return strings.HasPrefix(typeName, "admissionregistration.") && (field == "webhooks" || field == "matchConditions")
 }
 
 // node returns the node of a field or element: the shared node of a named type, or a new one. It returns nil for nil.

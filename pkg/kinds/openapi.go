@@ -76,7 +76,7 @@ func (n *Node) withMetadata() *Node {
 		result.elem = n.elem
 		maps.Copy(result.fields, n.fields)
 	}
-	result.fields["metadata"] = metadata()
+	result.fields["metadata"] = builtin().types[objectMeta]
 	result.fields["apiVersion"], result.fields["kind"] = &Node{}, &Node{}
 	result.closed = n != nil && n.closed
 	return result
