@@ -145,9 +145,9 @@ func requestToken(w http.ResponseWriter, r *http.Request) (string, *response) {
 		return strings.TrimSpace(token), nil
 	}
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
-	var limit *http.MaxBytesError
+	_, isTooLarge := errors.AsType[*http.MaxBytesError](err)
 	switch {
-	case errors.As(err, &limit):
+	case isTooLarge:
 		return "", &tooLarge
 	case err != nil:
 		return "", &badBody

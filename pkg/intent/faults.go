@@ -26,8 +26,7 @@ func Faults(in Input) []error {
 		return faults
 	}
 	objects, _, err := objectsOf(in)
-	var problem *Problem
-	if errors.As(err, &problem) {
+	if _, isProblem := errors.AsType[*Problem](err); isProblem {
 		return nil
 	}
 	e := readEntries(in)
@@ -49,8 +48,8 @@ func (e entries) validate(app *v1alpha1.Application) (faults []error, late []str
 		return faults, nil
 	}
 	faults = slices.DeleteFunc(faults, func(err error) bool {
-		var fault *observer.ValidationError
-		if !errors.As(err, &fault) || !fault.Late {
+		fault, ok := errors.AsType[*observer.ValidationError](err)
+		if !ok || !fault.Late {
 			return false
 		}
 		late = append(late, fault.Error()+". It is invalid as soon as the spec changes")
@@ -62,10 +61,10 @@ func (e entries) validate(app *v1alpha1.Application) (faults []error, late []str
 // entryIn returns the index of the schema that has a validation error, or -1 for an error of the whole
 // observer schema.
 func entryIn(err error) int {
-	if fault := (*observer.ValidationError)(nil); errors.As(err, &fault) {
+	if fault, ok := errors.AsType[*observer.ValidationError](err); ok {
 		return fault.Entry
 	}
-	if fault := (*observer.FieldPathError)(nil); errors.As(err, &fault) {
+	if _, ok := errors.AsType[*observer.FieldPathError](err); ok {
 		return math.MaxInt // spec.fields comes after spec.observerSchema
 	}
 	return -1

@@ -51,12 +51,14 @@ func objectsOf(in Input) ([]manifest.Object, []string, error) {
 // error of the manifests; the result joins it with the error of the selection.
 func withSelected(in Input, options manifest.Options, objects []manifest.Object, warnings []string, wrong error) ([]manifest.Object, []string, error) {
 	selected, more, err := selectedObjects(in, options)
-	var problem *Problem
-	if wrong != nil && errors.As(err, &problem) {
-		err = nil // the manifests have validation errors, which have precedence
-	}
-	if err = errors.Join(wrong, err); wrong == nil && problem != nil {
+	problem, isProblem := errors.AsType[*Problem](err)
+	switch {
+	case isProblem && wrong != nil:
+		err = wrong // the manifests have validation errors, which have precedence
+	case isProblem:
 		err = problem
+	default:
+		err = errors.Join(wrong, err)
 	}
 	return slices.Concat(objects, selected), slices.Concat(warnings, more), err
 }

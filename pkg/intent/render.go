@@ -36,8 +36,7 @@ func Render(in Input) (Rendering, *Problem) {
 		return Rendering{}, problem
 	}
 	objects, warnings, err := objectsOf(in)
-	var problem *Problem
-	if errors.As(err, &problem) {
+	if problem, ok := errors.AsType[*Problem](err); ok {
 		return Rendering{}, problem
 	}
 	// Errors of manifests and schemas are reported together, so the schemas are read even if a manifest is invalid.

@@ -61,8 +61,7 @@ func validateSelection(entries []Selection, options manifest.Options) (warnings 
 			warnings = append(warnings, selectFault(s.Position, w.Message, append([]any{"hold"}, w.Path...)...).Error())
 		}
 		for _, err := range manifest.Unjoin[error](err) {
-			var fault *manifest.ValidationError
-			if errors.As(err, &fault) {
+			if fault, ok := errors.AsType[*manifest.ValidationError](err); ok {
 				err = selectFault(s.Position, fault.Message, append([]any{"hold"}, fault.Path...)...)
 			}
 			faults = append(faults, err)

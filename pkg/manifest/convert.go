@@ -111,11 +111,11 @@ func isContainer(n *yaml.Node) bool {
 func (c *converter) alias(n *yaml.Node) any {
 	open, known := c.anchored[n.Alias]
 	if !known {
-		c.addError(n, "the anchor "+quoteKey(n.Value)+" is in another document")
+		c.addError(n, "the anchor "+QuoteKey(n.Value)+" is in another document")
 		return nil
 	}
 	if open {
-		c.addError(n, "the anchor "+quoteKey(n.Value)+" contains this alias of it")
+		c.addError(n, "the anchor "+QuoteKey(n.Value)+" contains this alias of it")
 		return nil
 	}
 	// Errors in the copy are reported at the anchor, and limits at the outermost alias.

@@ -63,7 +63,7 @@ func (c *converter) key(n *yaml.Node) string {
 func (c *converter) duplicate(mapping, name *yaml.Node, key string) {
 	first, _ := Entry(mapping, key)
 	c.path = append(c.path, key)
-	c.addError(name, fmt.Sprintf("duplicate key %s, first on line %d", quoteKey(key), first.Line))
+	c.addError(name, fmt.Sprintf("duplicate key %s, first on line %d", QuoteKey(key), first.Line))
 	c.path = c.path[:len(c.path)-1]
 }
 

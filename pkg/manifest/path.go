@@ -77,8 +77,8 @@ func IsPlain(key string) bool {
 	return true
 }
 
-// quoteKey quotes a key for a message and truncates a long one.
-func quoteKey(key string) string {
+// QuoteKey quotes a key for a message and truncates a long one.
+func QuoteKey(key string) string {
 	if len(key) > maxPrintedKey {
 		return strconv.Quote(strings.ToValidUTF8(key[:maxPrintedKey], "")) + "…"
 	}

@@ -118,7 +118,7 @@ func wrongTag(tag string) error {
 	case TagBinary:
 		return errBinary
 	}
-	return errors.New("the tag " + quoteKey(tag) + " is not supported: Kubernetes has no custom YAML types")
+	return errors.New("the tag " + QuoteKey(tag) + " is not supported: Kubernetes has no custom YAML types")
 }
 
 // integer parses a YAML integer as an int64: 12, 1_000 and, with base 0, 0x1F, 0644, 0o644 and 0b11. The error is that

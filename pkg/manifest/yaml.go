@@ -88,7 +88,7 @@ func yamlFault(text []byte, err error) *Error {
 		return faultOnLine(text, line, meaning)
 	}
 	if anchor := unknownAnchor.FindStringSubmatch(problem); anchor != nil {
-		return faultAt(text, aliasOffset(text, anchor[1]), "unknown anchor "+quoteKey(anchor[1])+" before this alias")
+		return faultAt(text, aliasOffset(text, anchor[1]), "unknown anchor "+QuoteKey(anchor[1])+" before this alias")
 	}
 	if problem == "control characters are not allowed" {
 		return faultAt(text, controlOffset(text), "a control character: YAML allows it only escaped, in double quotes")

@@ -46,15 +46,11 @@ func carryMap(node *Node, t *kinds.Node, want, previous map[string]any, root boo
 func carry(node *Node, t *kinds.Node, want, previous any) any {
 	switch node.Shape {
 	case Map:
-		w, ok1 := want.(map[string]any)
-		p, ok2 := previous.(map[string]any)
-		if ok1 && ok2 {
+		if w, p, ok := bothOf[map[string]any](want, previous); ok {
 			carryMap(node, t, w, p, false)
 		}
 	case Sequence:
-		w, ok1 := want.([]any)
-		p, ok2 := previous.([]any)
-		if ok1 && ok2 {
+		if w, p, ok := bothOf[[]any](want, previous); ok {
 			return carryList(node.List, t, w, p)
 		}
 	}
@@ -133,16 +129,12 @@ func learnMap(node *Node, t *kinds.Node, desired, written, live map[string]any, 
 func learn(node *Node, t *kinds.Node, known, written, live any) (any, bool) {
 	switch node.Shape {
 	case Map:
-		k, ok1 := known.(map[string]any)
-		l, ok2 := live.(map[string]any)
-		if ok1 && ok2 {
+		if k, l, ok := bothOf[map[string]any](known, live); ok {
 			w, _ := written.(map[string]any)
 			return k, learnMap(node, t, k, w, l, false)
 		}
 	case Sequence:
-		k, ok1 := known.([]any)
-		l, ok2 := live.([]any)
-		if ok1 && ok2 {
+		if k, l, ok := bothOf[[]any](known, live); ok {
 			w, _ := written.([]any)
 			return learnList(node.List, t, k, w, l)
 		}

@@ -61,8 +61,7 @@ func (f *Fields) AddRule(item int, said map[string]any) []*FieldPathError {
 	f.Hold[item] = nil
 	var faults []*FieldPathError
 	for _, err := range p.faults {
-		var fault *ValidationError
-		errors.As(err, &fault)
+		fault, _ := errors.AsType[*ValidationError](err)
 		text := fault.Message
 		if fault.Path != "" {
 			text = shorten(fault.Path) + ": " + text

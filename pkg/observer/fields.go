@@ -213,9 +213,9 @@ func (c *fieldCompiler) judge() {
 	fault := func(err error) *FieldPathError {
 		return c.fields.Fault(c.rule.list(), c.rule.item, "%s: %s", shorten(c.rule.path.text), err)
 	}
-	var wrong wrongPath
+	_, isWrong := errors.AsType[wrongPath](c.why)
 	switch {
-	case errors.As(c.why, &wrong):
+	case isWrong:
 		c.out.Faults = append(c.out.Faults, fault(c.why))
 		return
 	// Another resource of the same item may have the field, so the caller decides whether this is an error.

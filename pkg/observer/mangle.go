@@ -45,14 +45,10 @@ func extendMap(node *Node, before, after map[string]any, root bool) {
 // newNode returns a node for a value that hooks changed. If both values are maps, or both are lists, it observes
 // nothing yet: extend adds the differences. Otherwise it observes the whole new value.
 func newNode(before, after any) *Node {
-	_, wasMap := before.(map[string]any)
-	_, isMap := after.(map[string]any)
-	if wasMap && isMap {
+	if _, _, areMaps := bothOf[map[string]any](before, after); areMaps {
 		return &Node{Shape: Map}
 	}
-	_, wasList := before.([]any)
-	_, isList := after.([]any)
-	if wasList && isList {
+	if _, _, areLists := bothOf[[]any](before, after); areLists {
 		return &Node{Shape: Sequence, List: &List{}}
 	}
 	node := defaultNode(after)

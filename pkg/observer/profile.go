@@ -34,8 +34,7 @@ func (c *fieldCompiler) trace() {
 // matches no field is valid, because a profile applies to many resources.
 func (c *fieldCompiler) judgeProfile() {
 	by := c.rule.by
-	var wrong wrongPath
-	if errors.As(c.why, &wrong) {
+	if _, isWrong := errors.AsType[wrongPath](c.why); isWrong {
 		c.warnOf(by, fmt.Sprintf("%s %s; the path is ignored", shorten(by.Path.text), c.why))
 		return
 	}

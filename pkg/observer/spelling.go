@@ -91,9 +91,8 @@ func isSameAmount(a, b any) bool {
 	if order, ok := compareAmounts(a, b); ok {
 		return order == 0
 	}
-	x, isText := a.(string)
-	y, bothText := b.(string)
-	if !isText || !bothText {
+	x, y, areTexts := bothOf[string](a, b)
+	if !areTexts {
 		return false
 	}
 	if d, err := time.ParseDuration(x); err == nil {

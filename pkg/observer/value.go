@@ -217,6 +217,13 @@ func describe(v any) string {
 	}
 }
 
+// bothOf returns two values as type T, and whether both have it.
+func bothOf[T any](a, b any) (x, y T, ok bool) {
+	x, isX := a.(T)
+	y, isY := b.(T)
+	return x, y, isX && isY
+}
+
 // isContainer reports whether a value is a map or a list, even an empty one.
 func isContainer(v any) bool {
 	switch v.(type) {

@@ -55,8 +55,8 @@ func (t *loader) openArchive(f *file, data []byte) []byte {
 
 // archiveFault reports an error of package csar, in the file of the archive that it concerns.
 func (t *loader) archiveFault(f *file, err error) {
-	var fault *csar.Error
-	if !errors.As(err, &fault) {
+	fault, ok := errors.AsType[*csar.Error](err)
+	if !ok {
 		fault = &csar.Error{Code: csar.InvalidArchive, Message: err.Error()}
 	}
 	reported := &Error{Code: Code(fault.Code), Msg: fault.Message}

@@ -4,9 +4,10 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
-	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // driveLetter matches the beginning of an absolute path on Windows.
@@ -92,10 +93,4 @@ func isYAML(name string) bool {
 }
 
 // quote quotes a name for a message and shortens it if it is too long for one.
-func quote(name string) string {
-	const longest = 80
-	if len(name) > longest {
-		return strconv.Quote(strings.ToValidUTF8(name[:longest], "")) + "…"
-	}
-	return strconv.Quote(name)
-}
+func quote(name string) string { return manifest.QuoteKey(name) }
