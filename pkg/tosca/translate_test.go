@@ -109,6 +109,12 @@ func TestStrictConcatAddsNothing(t *testing.T) {
 	assert.Equal(t, "a:3\nb: 1.10", result.Texts[0].Text)
 }
 
+func TestLongNamesAreCutAtACharacter(t *testing.T) {
+	name := strings.Repeat("a", 79)
+	_, err := translate(t, withSpec("{}", "{a: {get_input: "+name+"é}}"), tosca.Options{})
+	assert.ErrorContains(t, err, `unknown input "`+name+`"…`)
+}
+
 // A change in an import must not look as if all objects had been removed.
 func TestATemplateOfForeignNodesOnlyIsRefused(t *testing.T) {
 	template := header + "topology_template: {node_templates: {a: {type: tosca.nodes.Compute}, b: {type: tosca.nodes.Database}, c: {type: tosca.nodes.Compute}}}\n"

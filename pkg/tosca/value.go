@@ -11,13 +11,7 @@ import (
 )
 
 // quote quotes a name for a message and shortens it if it is too long for one.
-func quote(name string) string {
-	const longest = 80
-	if len(name) > longest {
-		return strconv.Quote(name[:longest]) + "…"
-	}
-	return strconv.Quote(name)
-}
+func quote(name string) string { return manifest.QuoteKey(name) }
 
 // value is the result of an expression. Its marks have an order: an unknown value is never checked or rendered, and
 // an unset value is never checked.
