@@ -42,18 +42,27 @@ func (c *fieldCompiler) elements(node **Node, p cursor, steps []pathStep) {
 		seq.List.Elements[i] = child
 	}
 	seq.List.Elements = withoutPlaceholders(seq.List.Elements, written) // placeholders at the end have no effect
-	if c.keepsLengths {
-		c.closeList(node, seq, opened)
-		return
-	}
-	switch holds := slices.ContainsFunc(seq.List.Elements, func(n *Node) bool { return !n.IsPlaceholder() }); {
-	case !holds && seq.Keys == nil && (*node == nil || opened):
-		*node = nil
-		return
+	switch {
+	// A written schema keeps its own lengths, and its placeholders until a path releases something.
+	case opened && c.keepsLengths:
+		seq.List.Elements = withoutPlaceholders(seq.List.Elements, 0)
 	case opened:
 		seq.List.Min, seq.List.Max = 0, 0 // other clients can change the other elements
 	}
+	if (*node == nil || opened) && c.isNeedless(seq) {
+		seq = nil
+	}
 	*node = seq
+}
+
+// isNeedless reports whether a list observes nothing, so that it can be removed. In a written schema, the lengths and
+// the keys of a list are observed, too.
+func (c *fieldCompiler) isNeedless(n *Node) bool {
+	list := n.List
+	if c.keepsLengths {
+		return len(list.Elements) == 0 && list.Min == 0 && list.Max == 0 && len(list.Keys) == 0 && !list.ByValue
+	}
+	return n.Keys == nil && !slices.ContainsFunc(list.Elements, func(n *Node) bool { return !n.IsPlaceholder() })
 }
 
 // divides reports whether the path leads into an element of a set, which is held by its whole value.
@@ -165,20 +174,4 @@ func elementIn(list any, path *Path) (any, bool) {
 	l, _ := list.([]any)
 	i, _ := path.In(nil, l)
 	return elementAt(l, i), i >= 0
-}
-
-// closeList ends a list of a written schema in which paths matched elements. It keeps the lengths as they are
-// written, and removes a list without elements, lengths and keys. It removes written placeholders at the end only if
-// a path released something. opened reports whether a path released an element.
-func (c *fieldCompiler) closeList(node **Node, seq *Node, opened bool) {
-	if opened {
-		seq.List.Elements = withoutPlaceholders(seq.List.Elements, 0)
-	}
-	list := seq.List
-	saysNothing := len(list.Elements) == 0 && list.Min == 0 && list.Max == 0 && len(list.Keys) == 0 && !list.ByValue
-	if saysNothing && (*node == nil || opened) {
-		*node = nil
-		return
-	}
-	*node = seq
 }
