@@ -212,27 +212,15 @@ var referable = []string{"metadata.name", "metadata.namespace", "metadata.uid"}
 // resolve returns a copy of a value in which references to fields of the object are replaced. A reference to a
 // missing field becomes "". Keys of maps are not resolved.
 func resolve(value any, object map[string]any) any {
-	switch value := value.(type) {
-	case map[string]any:
-		m := make(map[string]any, len(value))
-		for name, child := range value {
-			m[name] = resolve(child, object)
-		}
-		return m
-	case []any:
-		l := make([]any, len(value))
-		for i, child := range value {
-			l[i] = resolve(child, object)
-		}
-		return l
-	case string:
-		var b strings.Builder
-		references(value, func(plain string) { b.WriteString(plain) }, func(path string) {
-			b.WriteString(manifest.NestedString(object, strings.Split(path, ".")...))
-		})
-		return b.String()
+	text, isText := value.(string)
+	if !isText {
+		return manifest.MapChildren(value, func(child any) any { return resolve(child, object) })
 	}
-	return value
+	var b strings.Builder
+	references(text, func(plain string) { b.WriteString(plain) }, func(path string) {
+		b.WriteString(manifest.NestedString(object, strings.Split(path, ".")...))
+	})
+	return b.String()
 }
 
 // references splits a string into plain text and references, and calls the functions for them in order. $$( escapes

@@ -48,6 +48,26 @@ func NestedMaps(live map[string]any, path ...string) []map[string]any {
 	return maps
 }
 
+// MapChildren returns a copy of a map or a list with the results of replace for its values. It returns other values
+// unchanged. A recursive replace copies the whole value.
+func MapChildren(value any, replace func(any) any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		m := make(map[string]any, len(value))
+		for name, child := range value {
+			m[name] = replace(child)
+		}
+		return m
+	case []any:
+		l := make([]any, len(value))
+		for i, child := range value {
+			l[i] = replace(child)
+		}
+		return l
+	}
+	return value
+}
+
 // EncodeJSON encodes JSON without escaping for HTML.
 func EncodeJSON(v any) []byte {
 	var b bytes.Buffer

@@ -1,6 +1,10 @@
 package observer
 
-import "maps"
+import (
+	"maps"
+
+	"holdfast.dev/holdfast/pkg/manifest"
+)
 
 // DroppedNulls returns the paths of the leaves that a client dropped. sent is the schema that the user
 // wrote, from the annotation of a client-side apply. stored is the schema that the API server has. kubectl
@@ -41,24 +45,11 @@ func findLost(path *Path, sent, stored any, lost *[]string) {
 
 // withoutNulls returns a copy without the null fields of maps, at any depth. Nulls in lists are kept.
 func withoutNulls(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		out := make(map[string]any, len(v))
-		for name, child := range v {
-			if child != nil {
-				out[name] = withoutNulls(child)
-			}
-		}
-		return out
-	case []any:
-		out := make([]any, len(v))
-		for i, child := range v {
-			out[i] = withoutNulls(child)
-		}
-		return out
-	default:
-		return v
+	v = manifest.MapChildren(v, withoutNulls)
+	if m, isMap := v.(map[string]any); isMap {
+		maps.DeleteFunc(m, func(_ string, child any) bool { return child == nil })
 	}
+	return v
 }
 
 // ReplaceNulls returns a copy of a schema in which LeafText replaces every null leaf, because many clients drop
@@ -83,24 +74,11 @@ func ReplaceNulls(entry map[string]any) map[string]any {
 // replaceNulls returns a copy of a value in a schema with LeafText for each null. It returns dictionaries of rules
 // and lengths unchanged, because null is not a leaf in them.
 func replaceNulls(v any) any {
-	switch v := v.(type) {
-	case nil:
+	if v == nil {
 		return LeafText
-	case map[string]any:
-		if hasControlKey(v) || hasRuleKey(v) {
-			return v
-		}
-		replaced := make(map[string]any, len(v))
-		for name, value := range v {
-			replaced[name] = replaceNulls(value)
-		}
-		return replaced
-	case []any:
-		replaced := make([]any, len(v))
-		for i, value := range v {
-			replaced[i] = replaceNulls(value)
-		}
-		return replaced
 	}
-	return v
+	if m, isMap := v.(map[string]any); isMap && (hasControlKey(m) || hasRuleKey(m)) {
+		return v
+	}
+	return manifest.MapChildren(v, replaceNulls)
 }
