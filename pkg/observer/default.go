@@ -63,21 +63,12 @@ func typedNode(n *Node, t *kinds.Node) *Node {
 func typedBelow(n *Node, t *kinds.Node, root bool) *Node {
 	switch n.Shape {
 	case Map:
-		node := n // until a child changes
-		for i, f := range n.Fields {
+		return n.withFields(func(f Field) *Node {
 			if root && t == nil && f.Name == "metadata" {
-				continue
+				return f.Node
 			}
-			child := typedNode(f.Node, t.Field(f.Name))
-			if child == f.Node {
-				continue
-			}
-			if node == n {
-				node = &Node{Shape: Map, Fields: slices.Clone(n.Fields)}
-			}
-			node.Fields[i].Node = child
-		}
-		return node
+			return typedNode(f.Node, t.Field(f.Name))
+		})
 	case Sequence:
 		node := n
 		// A maximum of 0 marks a list that is open already.

@@ -91,20 +91,20 @@ type List struct {
 
 // Field returns the child with that name, or nil.
 func (n *Node) Field(name string) *Node {
-	i, ok := slices.BinarySearchFunc(n.Fields, name, func(f Field, name string) int {
-		return strings.Compare(f.Name, name)
-	})
-	if !ok {
-		return nil
+	if i, ok := n.search(name); ok {
+		return n.Fields[i].Node
 	}
-	return n.Fields[i].Node
+	return nil
+}
+
+// search returns the index of the child with that name, or the index at which it belongs.
+func (n *Node) search(name string) (index int, found bool) {
+	return slices.BinarySearchFunc(n.Fields, name, func(f Field, name string) int { return strings.Compare(f.Name, name) })
 }
 
 // set adds or replaces a child, and keeps the order by name.
 func (n *Node) set(name string, child *Node) {
-	i, ok := slices.BinarySearchFunc(n.Fields, name, func(f Field, name string) int {
-		return strings.Compare(f.Name, name)
-	})
+	i, ok := n.search(name)
 	if ok {
 		n.Fields[i].Node = child
 		return
@@ -278,21 +278,15 @@ func (e *Schema) Raisable() *Schema {
 // raisable returns a node with copies of its lists and closed maps, at any depth, or the node itself if it has none.
 // The copy shares all other nodes.
 func (n *Node) raisable() *Node {
-	fields := n.Fields
-	for i, f := range n.Fields {
-		if child := f.Node.raisable(); child != f.Node {
-			if &fields[0] == &n.Fields[0] {
-				fields = slices.Clone(n.Fields)
-			}
-			fields[i].Node = child
-		}
+	c := n.withFields(func(f Field) *Node { return f.Node.raisable() })
+	if n.List == nil && n.Keys == nil {
+		return c
 	}
-	isShared := len(fields) == 0 || &fields[0] == &n.Fields[0]
-	if isShared && n.List == nil && n.Keys == nil {
-		return n
+	if c == n {
+		same := *n
+		c = &same
 	}
-	c := *n
-	c.Fields, c.Keys = fields, n.Keys.copy()
+	c.Keys = n.Keys.copy()
 	if n.List != nil {
 		list := *n.List
 		list.Elements = make([]*Node, len(list.Elements))
@@ -301,7 +295,24 @@ func (n *Node) raisable() *Node {
 		}
 		c.List = &list
 	}
-	return &c
+	return c
+}
+
+// withFields returns a Map with other children, or the node itself if replace returns all its children unchanged. It
+// does not change the node, which schemas can share.
+func (n *Node) withFields(replace func(Field) *Node) *Node {
+	replaced := n
+	for i, f := range n.Fields {
+		child := replace(f)
+		if child == f.Node {
+			continue
+		}
+		if replaced == n {
+			replaced = &Node{Shape: Map, Fields: slices.Clone(n.Fields)}
+		}
+		replaced.Fields[i].Node = child
+	}
+	return replaced
 }
 
 // isStatus reports whether a top-level field is report-only: it is recorded, but never learned, compared or
