@@ -17,16 +17,14 @@ func (t *library) readConstraints(p fileNode) []constraint {
 	var all []constraint
 	list := p.get("constraints")
 	if list.isMap() {
-		return t.readClauses(all, list) // - a list with one element, without its dash
+		return t.readClauses(all, list) // a list with one element, without its dash
 	}
-	if t.wantList(list) {
-		for _, element := range list.elements() {
-			if !element.isMap() {
-				t.faults.add(element, InvalidConstraint, "must be a map like {greater_than: 0}, not %s", element.describe())
-				continue
-			}
-			all = t.readClauses(all, element)
+	t.wantList(list)
+	for _, element := range list.elements() {
+		if !element.isMap() {
+			t.faults.add(element, InvalidConstraint, "must be a map like {greater_than: 0}, not %s", element.describe())
 		}
+		all = t.readClauses(all, element)
 	}
 	if validation := p.get("validation"); validation.exists() {
 		all = t.readValidation(all, validation)

@@ -31,14 +31,12 @@ func (e *Error) Error() string {
 	if e.Path != "" {
 		text = e.Path + ": " + text
 	}
-	if e.Line > 0 {
-		text = fmt.Sprintf("%d:%d: %s", e.Line, e.Col, text)
-		if e.File != "" {
-			return e.File + ":" + text
-		}
-		return text
-	}
-	if e.File != "" {
+	switch {
+	case e.Line > 0 && e.File != "":
+		return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Col, text)
+	case e.Line > 0:
+		return fmt.Sprintf("%d:%d: %s", e.Line, e.Col, text)
+	case e.File != "":
 		return e.File + ": " + text
 	}
 	return text

@@ -128,8 +128,7 @@ func (e *evaluator) apply(c call, s scope) value {
 	case isOperation:
 		return e.operate(c, of, s)
 	case f == nil:
-		e.notCalled(c)
-		return unknown
+		return e.notCalled(c)
 	case c.args.isScalar() && !hasShape(c.name, c.args):
 		return e.fail(c.args, InvalidFunction, "the function %s needs a list of arguments, not %s%s", c.name, c.args.describe(), dataHint(c))
 	}
@@ -138,13 +137,11 @@ func (e *evaluator) apply(c call, s scope) value {
 }
 
 // notCalled reports why a function cannot be called.
-func (e *evaluator) notCalled(c call) {
-	switch {
-	case e.isDeclared(c.name):
-		e.faults.add(c.args, NotSupported, "the function %s is declared in the template, and only an orchestrator could run it", quote("$"+c.name))
-	default:
-		e.faults.add(c.args, UnknownFunction, "there is no function %s%s (if it is a key, write $$%s)", quote("$"+c.name), e.didYouMean("$"+c.name, dollarNames()), c.name)
+func (e *evaluator) notCalled(c call) value {
+	if e.isDeclared(c.name) {
+		return e.fail(c.args, NotSupported, "the function %s is declared in the template, and only an orchestrator could run it", quote("$"+c.name))
 	}
+	return e.fail(c.args, UnknownFunction, "there is no function %s%s (if it is a key, write $$%s)", quote("$"+c.name), e.didYouMean("$"+c.name, dollarNames()), c.name)
 }
 
 // operate calls a function whose result depends only on its arguments. It counts the work before the call, because an

@@ -63,7 +63,7 @@ func asVersionWants(p fileNode, content any, base string) any {
 		return unquoted(text, base)
 	case !p.file.version.dollar():
 	case base == "boolean" && isOf[bool](content) && p.text() != "true" && p.text() != "false",
-		base == "integer" && p.isNumber() && p.node.ShortTag() == manifest.TagFloat:
+		base == "integer" && p.node.ShortTag() == manifest.TagFloat:
 		return p.text()
 	}
 	return content

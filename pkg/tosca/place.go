@@ -71,11 +71,6 @@ func (p fileNode) isText() bool {
 	return tag == manifest.TagStr || tag == manifest.TagTimestamp
 }
 
-// isNumber reports whether the value is a plain number.
-func (p fileNode) isNumber() bool {
-	return p.isScalar() && (p.node.ShortTag() == manifest.TagInt || p.node.ShortTag() == manifest.TagFloat)
-}
-
 // text returns a scalar as it is written, without quotes. It returns "" for other values.
 func (p fileNode) text() string {
 	if !p.isScalar() {

@@ -4,21 +4,17 @@ package tosca
 // index.
 func (t *model) readRequirements(n *template) {
 	p := n.get("requirements")
-	switch {
-	case !p.exists() || p.isNull():
-	case p.isMap():
-		for _, entry := range p.entries() {
-			t.readRequirement(n, entry)
+	elements := []fileNode{p} // a map is a list with one element, without its dash
+	if !p.isMap() {
+		t.wantList(p)
+		elements = p.elements()
+	}
+	for _, element := range elements {
+		if !element.isMap() {
+			t.faults.add(element, InvalidShape, "must be a map like {dependency: node}, not %s", element.describe())
 		}
-	case t.wantList(p):
-		for _, element := range p.elements() {
-			if !element.isMap() {
-				t.faults.add(element, InvalidShape, "must be a map like {dependency: node}, not %s", element.describe())
-				continue
-			}
-			for _, entry := range element.entries() {
-				t.readRequirement(n, entry)
-			}
+		for _, entry := range element.entries() {
+			t.readRequirement(n, entry)
 		}
 	}
 }
