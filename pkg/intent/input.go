@@ -40,4 +40,5 @@ func Offline() Kinds { return offline{manifest.BuiltinScopes()} }
 // offline implements Kinds with the built-in tables.
 type offline struct{ manifest.Scopes }
 
+// Type implements Kinds. It returns nil for a custom kind.
 func (offline) Type(gvk schema.GroupVersionKind) *kinds.Node { return kinds.Builtin(gvk) }

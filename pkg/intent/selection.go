@@ -32,6 +32,7 @@ type Selection struct {
 // AllNamespaces reports whether a namespace pattern has a wildcard, so that all namespaces must be searched.
 func (s Selection) AllNamespaces() bool { return slices.ContainsFunc(s.Namespaces, isPattern) }
 
+// isPattern reports whether a pattern can match several names.
 func isPattern(text string) bool { return strings.Contains(text, "*") }
 
 // Name returns the only name that can match, or "" if several names can.

@@ -93,6 +93,7 @@ func (c *converter) enter(n *yaml.Node) bool {
 	return true
 }
 
+// leave ends the conversion of a node that enter has begun.
 func (c *converter) leave(n *yaml.Node) {
 	if isContainer(n) {
 		c.depth--
@@ -102,6 +103,7 @@ func (c *converter) leave(n *yaml.Node) {
 	}
 }
 
+// isContainer reports whether a node is a map or a list. Only these count toward the depth.
 func isContainer(n *yaml.Node) bool {
 	return n.Kind == yaml.MappingNode || n.Kind == yaml.SequenceNode
 }

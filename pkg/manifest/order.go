@@ -33,6 +33,7 @@ var stageOfGroup = map[string]int{
 	"apiregistration.k8s.io":       StageAdmission,
 }
 
+// stageOfKind maps the kinds whose group has several stages.
 var stageOfKind = map[schema.GroupKind]int{
 	{Kind: "Namespace"}:      StageNamespaces,
 	definitionKind:           StageDefinitions,

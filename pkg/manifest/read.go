@@ -77,6 +77,7 @@ func (e *Error) after(other *Error) bool {
 	return e.Column > other.Column
 }
 
+// utf8BOM is the byte order mark that some editors on Windows write.
 var utf8BOM = []byte("\ufeff")
 
 // decodeText validates the encoding and removes byte order marks: at the start of the file, and at the

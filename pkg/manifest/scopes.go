@@ -18,6 +18,7 @@ func BuiltinScopes() Scopes {
 	return builtinScopes()
 }
 
+// builtinScopes makes the table once, on first use.
 var builtinScopes = sync.OnceValue(func() scopeTable {
 	table := scopeTable{}
 	table.add(clusterScopedKinds, false)
@@ -62,6 +63,7 @@ func WithDefined(scopes Scopes, manifests []map[string]any) Scopes {
 	return layers{scopes, definedScopes(manifests)}
 }
 
+// definitionKind is the kind that defines other kinds, whose objects can be in the same manifests.
 var definitionKind = schema.GroupKind{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}
 
 // definedScopes returns the scopes of the kinds that the manifests define, so that an Application can

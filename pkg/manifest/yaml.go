@@ -121,6 +121,7 @@ func faultOnLine(text []byte, line int, message string) *Error {
 	return faultAt(text, offset, message)
 }
 
+// tabInIndent matches the first tab in the indentation of a line, with the spaces before it.
 var tabInIndent = regexp.MustCompile(`(?m)^ *\t`)
 
 // indentingTab finds the first tab in an indentation, starting at a line. The library reports the start of

@@ -331,6 +331,12 @@ func (c *fieldCompiler) charge(n int) bool {
 }
 
 // applyField applies the path to a field that it matches.
+//
+//	the path is in            the manifest    result
+//	free, leave or restore    any             nothing is held there
+//	hold, with a rule         any             the rule decides: see endRuled
+//	hold                      lacks it        a leaf, whose value is learned
+//	hold                      sets it         all of the value, as in a default schema
 func (c *fieldCompiler) applyField(node **Node, p cursor) {
 	c.named = append(c.named, p.path)
 	switch {

@@ -248,6 +248,7 @@ func otherScalar(text string) (any, bool) {
 	return f, true
 }
 
+// positionLabel returns the name of an element that only its position identifies, such as [0].
 func positionLabel(i int) string { return "[" + strconv.Itoa(i) + "]" }
 
 // keyName returns a key in the syntax of a path. It quotes a key with other characters than a plain name.

@@ -124,6 +124,7 @@ func (p *Path) String() string {
 	return b.String()
 }
 
+// write appends the readable path. It is recursive, because a path knows only the elements above it.
 func (p *Path) write(b *strings.Builder) {
 	if p == nil {
 		return
@@ -150,6 +151,7 @@ func (p *Path) Pointer() string {
 	return b.String()
 }
 
+// point appends the JSON Pointer, as write appends the readable path.
 func (p *Path) point(b *strings.Builder) {
 	if p == nil {
 		return
@@ -163,8 +165,10 @@ func (p *Path) point(b *strings.Builder) {
 	b.WriteString(pointerEscaper.Replace(p.field))
 }
 
+// fieldEscaper escapes a key in single quotes, and quotedField reverses it.
 var fieldEscaper = strings.NewReplacer(`\`, `\\`, "'", `\'`)
 
+// pointerEscaper escapes a key for a JSON Pointer. A Replacer does not replace its own results, so ~ remains correct.
 var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 
 // IsUnder reports whether path equals prefix or is below it. Both are in the syntax of String.

@@ -28,6 +28,7 @@ const (
 	setText      = "set"
 )
 
+// ruleKeys are the keys by which the parser recognizes a dictionary that replaces a leaf.
 var ruleKeys = []string{KeyMinimum, KeyMaximum, KeyOneOf, KeyPattern, KeyRule, KeyMode, KeyType}
 
 // Mode specifies when the controller writes a field.
@@ -50,6 +51,7 @@ const (
 // formerReport is the name of ModeReport in older versions. It is still read.
 const formerReport = "watch"
 
+// modes are the valid modes, without formerReport.
 var modes = []Mode{ModeHold, ModeSeed, ModePush, ModeReport, ModeAbsent}
 
 // Rule limits the values of a leaf, or sets a mode. Only one of its parts is set, except for Minimum and
@@ -131,6 +133,13 @@ func (r *Rule) below(value any) (int, bool) {
 // Correction returns the value to which a value out of bounds is corrected: the nearest bound, or the manifest's
 // value. It returns false if there is neither. Both values can be missing. For a live value that cannot be compared
 // with the bounds, it returns the manifest's value, or else the fallback.
+//
+//	live                     manifest    result
+//	any, of a rule without bounds        the manifest's value
+//	below the minimum        any         the minimum
+//	above the maximum        any         the maximum
+//	other, or missing        has one     the manifest's value
+//	other, or missing        has none    the fallback
 func (r *Rule) Correction(live any, isLive bool, written any, isWritten bool) (any, bool) {
 	if r.Minimum == nil && r.Maximum == nil {
 		return written, isWritten

@@ -6,7 +6,8 @@ import (
 	"holdfast.dev/holdfast/pkg/kinds"
 )
 
-// Spelling is the result of a comparison of two values that may be two spellings of one value.
+// Spelling is the result of a comparison of two values that may be two spellings of one value. The constants are in
+// ascending order, so that min returns the result for a value with several parts.
 type Spelling int
 
 const (

@@ -29,6 +29,7 @@ type auditFlags struct {
 	token atomic.Pointer[[]byte]
 }
 
+// add adds the flags to a set, in the order of the help text.
 func (f *auditFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.address, "audit-webhook-bind-address", "", "address of the receiver of audit events, over TLS, which adds users and their addresses to the history; empty or 0 disables it")
 	set.StringVar(&f.certFile, "audit-webhook-tls-cert-file", "", "file with the certificate of this server")

@@ -34,6 +34,7 @@ type callbackFlags struct {
 	insecure bool
 }
 
+// add adds the flags to a set, in the order of the help text.
 func (f *callbackFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.address, "callback-bind-address", ":8443", "address of the callback server for workloads, over TLS; empty or 0 disables it. Applications with hooks remain held, and new hooks are rejected")
 	set.StringVar(&f.external, "callback-external-url", "https://holdfast-callback.holdfast-system.svc", "base URL under which workloads reach the callback server")

@@ -22,6 +22,7 @@ type notifyFlags struct {
 	sender  *notify.Sender // nil without a receiver
 }
 
+// add adds the flags to a set, in the order of the help text.
 func (f *notifyFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.url, "notify-url", "", "URL of a receiver of CloudEvents about drift, corrections, contests, releases and readiness; empty sends none")
 	set.StringVar(&f.keyFile, "notify-key-file", "", "file with the key that signs these requests (HMAC-SHA256, at least 16 bytes); empty disables signatures")

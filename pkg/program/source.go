@@ -20,6 +20,7 @@ type sourceFlags struct {
 	interval time.Duration
 }
 
+// add adds the flags to a set, in the order of the help text.
 func (f *sourceFlags) add(set *pflag.FlagSet) {
 	set.StringArrayVar(&f.prefixes, "allow-url-prefix", nil, "allowed prefix of URLs of templates and archives; can be repeated; without it, no URL is fetched")
 	set.StringArrayVar(&f.networks, "allow-url-network", nil, "non-public network, for example 10.1.0.0/16, from which URLs can be fetched; can be repeated")

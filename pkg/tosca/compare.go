@@ -57,8 +57,10 @@ func compareVersions(a, b string) int {
 	return cmp.Compare(len(x), len(y))
 }
 
+// isDot reports whether a character separates the parts of a version.
 func isDot(r rune) bool { return r == '.' || r == '-' }
 
+// comparePart compares numbers as numbers, so that 10 follows 9. If one part is not a number, both are compared as text.
 func comparePart(a, b string) int {
 	x, xErr := strconv.Atoi(a)
 	y, yErr := strconv.Atoi(b)

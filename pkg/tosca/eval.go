@@ -29,6 +29,7 @@ type property struct {
 	name       string
 }
 
+// String returns the property as messages about loops name it, such as shop.endpoint.port.
 func (p property) String() string { return p.node.name + "." + p.capability + p.name }
 
 // eval evaluates the expression at p. It returns unknown after an error, which it reports. An absent p is unset.

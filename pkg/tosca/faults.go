@@ -56,6 +56,7 @@ func (c *faults) keep(f *file, fault *Error) {
 	}
 }
 
+// err returns the collected errors, joined in the order of their positions, or nil for none.
 func (c *faults) err() error { return join(c.list) }
 
 func (c *faults) empty() bool { return len(c.list) == 0 }

@@ -22,7 +22,8 @@ func (f *file) addDouble(template string, mistakes []*Error) {
 	f.doubles[template] = append(f.doubles[template], mistakes...)
 }
 
-// versions maps the values of tosca_definitions_version to the grammar.
+// versions maps the values of tosca_definitions_version to the grammar. The profiles for network functions and the edge
+// have the grammar of TOSCA 1.0. The URLs are the namespaces of these versions, which some authors write instead.
 var versions = map[string]version{
 	"tosca_simple_yaml_1_0": {"tosca_simple_yaml_1_0", 1, 0},
 	"tosca_simple_yaml_1_1": {"tosca_simple_yaml_1_1", 1, 1},
@@ -64,4 +65,5 @@ func (t *session) readVersion(f, importer *file) {
 	}
 }
 
+// versionNames are the versions in messages. They omit the profiles and the URLs, whose grammars are among these.
 const versionNames = "tosca_simple_yaml_1_0, tosca_simple_yaml_1_1, tosca_simple_yaml_1_2, tosca_simple_yaml_1_3, tosca_2_0"

@@ -62,8 +62,16 @@ func (e *navigator) relative(p fileNode, name string, s scope) *template {
 	return hosts[0].to
 }
 
-// propertyAt returns the value that the arguments after the node lead to. Each pass of the loop follows one
-// requirement, so the number of passes is at most that of the arguments.
+// propertyAt returns the value that the arguments after the node lead to. The first argument that remains is one of
+// these, in this order of precedence:
+//
+//	a property of the node                     the result is its value
+//	RELATIONSHIP                               the node at the end of the requirement is next
+//	CAPABILITY                                 the argument after it is a capability
+//	a capability with the property after it    the result is the value of this property
+//	a requirement                              the result is a property of its capability, or the node at its end is next
+//
+// Each pass of the loop follows one requirement, so the number of passes is at most that of the arguments.
 func (e *evaluator) propertyAt(n *template, steps []fileNode) value {
 	for {
 		name := steps[0].text()

@@ -129,6 +129,7 @@ func (g *guard) alias(n *yaml.Node, depth int) extent {
 	return size
 }
 
+// tooDeep returns the message for a value below the maximum depth, whether or not an alias leads there.
 func (g *guard) tooDeep() string {
 	return fmt.Sprintf("nested deeper than %d levels", g.t.limits.Nesting)
 }

@@ -32,6 +32,12 @@ func (l location) shown() string {
 }
 
 // resolve returns the target of a reference in the file at l. problem is the reason if there is no target.
+//
+//	reference      the file is in an archive           fetched from a URL      next to the template
+//	https://…      this URL                            this URL                this URL
+//	types/a.yaml   relative to the file                relative to the URL     relative to the file
+//	/types/a.yaml  relative to the root                relative to the host    an error
+//	../a.yaml      an error if it is above the root    relative to the URL     relative to the file; the Resolver decides
 func (l location) resolve(reference string) (to location, code Code, problem string) {
 	if strings.Contains(reference, "://") || strings.HasPrefix(reference, "file:") {
 		return absolute(reference)

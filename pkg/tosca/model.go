@@ -14,6 +14,7 @@ type model struct {
 	order      []*template
 }
 
+// newModel returns an empty model. readTopology and readInputs fill it.
 func newModel(types *library) *model {
 	return &model{library: types, templates: map[string]*template{}, inputs: map[string]*input{}}
 }

@@ -161,6 +161,7 @@ func has(args []any, base basis) (any, string) {
 // quantifier reports whether enough of the wanted values satisfy a condition: anyOf or allOf.
 type quantifier func(wanted []any, is func(any) bool) bool
 
+// anyOf is false, and allOf is true, if nothing is wanted.
 func anyOf(wanted []any, is func(any) bool) bool { return slices.ContainsFunc(wanted, is) }
 func allOf(wanted []any, is func(any) bool) bool {
 	return !slices.ContainsFunc(wanted, func(one any) bool { return !is(one) })

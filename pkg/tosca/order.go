@@ -78,7 +78,8 @@ func cutLoop(names []string) string {
 	return strings.Join(names, " -> ")
 }
 
-// indexHeap is a heap of the positions of nodes that wait for no other node.
+// indexHeap is a heap of the positions of nodes that wait for no other node. The smallest position is first, which keeps
+// the order of the template. A sorted list would take quadratic time for a template with many independent nodes.
 type indexHeap []int
 
 func (h indexHeap) Len() int           { return len(h) }

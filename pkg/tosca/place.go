@@ -19,6 +19,7 @@ type trail struct {
 	within string
 }
 
+// String returns the path in the syntax of manifest.Path. It returns "" for the root.
 func (p *trail) String() string {
 	if p != nil && p.within != "" {
 		return p.up.String() + p.within
@@ -55,6 +56,7 @@ func (p fileNode) isScalar() bool {
 	return p.node != nil && p.node.Kind == yaml.ScalarNode
 }
 
+// isNull reports whether the value is null. A word in quotes is text, but the tag !!null may be before a plain word.
 func (p fileNode) isNull() bool {
 	return p.isScalar() && p.node.Style&^yaml.TaggedStyle == 0 && p.node.ShortTag() == manifest.TagNull
 }

@@ -41,6 +41,7 @@ var primitives = map[string]primitive{
 	"scalar-unit.bitrate":   {"a bit rate like 10 Mbps", isScalarUnit("scalar-unit.bitrate")},
 }
 
+// primitiveNames are the names of these types, for suggestions.
 var primitiveNames = slices.Sorted(maps.Keys(primitives))
 
 // isPrimitive reports whether a name is one of these types.
@@ -67,6 +68,7 @@ func isOf[T any](content any) bool {
 
 func isNull(content any) bool { return content == nil }
 
+// isNumber reports whether a value has one of the two types that numbers have in this package.
 func isNumber(content any) bool { return isOf[int64](content) || isOf[float64](content) }
 
 var (
@@ -98,6 +100,7 @@ func isRange(content any) bool {
 	return ok && (bounds[1] == unbounded || isInteger && low <= high)
 }
 
+// unbounded is the bound of a range that has no limit on that side.
 const unbounded = "UNBOUNDED"
 
 // scales are the types of TOSCA 1.x with units, by name. Time is in nanoseconds.

@@ -31,6 +31,7 @@ type value struct {
 	unset bool
 }
 
+// unknown is the value of an expression with an error, which was reported already.
 var unknown = value{unknown: true}
 
 // sizeOf returns the size of a value that shares nothing.
