@@ -97,5 +97,5 @@ func dataHint(c call) string {
 
 // dollarNames returns the names of all functions with a dollar, for suggestions.
 func dollarNames() []string {
-	return namesOf(slices.Concat(keysOf(since), keysOf(operations)), func(name string) string { return "$" + name })
+	return collectNames(slices.Concat(keysOf(since), keysOf(operations)), func(name string) string { return "$" + name })
 }

@@ -171,7 +171,7 @@ func (e *navigator) alongRelationship(n *template, steps []fileNode) (requiremen
 	}
 	if index < 0 || index >= int64(len(requirements)) || requirements[index].to == nil || len(steps) == 0 {
 		e.faults.add(at, UnknownNode, "the node %s has no such requirement%s", n.name, e.near(at.text(), func() []string {
-			return namesOf(n.requirements, func(r requirement) string { return r.name })
+			return collectNames(n.requirements, func(r requirement) string { return r.name })
 		}))
 		return requirement{}, nil
 	}

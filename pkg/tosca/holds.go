@@ -113,7 +113,7 @@ func orderProblem(content any, clause constraint, base basis) string {
 
 // lengthProblem returns the reason why the length of a value is wrong, or "".
 func (c checker) lengthProblem(content any, clause constraint) string {
-	length, ok := lengthOf(content)
+	length, ok := measureLength(content)
 	if !ok {
 		return "has no length"
 	}

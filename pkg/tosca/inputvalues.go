@@ -28,7 +28,7 @@ func (e *evaluator) resolveInputs() {
 		e.faults.add(missing[0].at, MissingInput, "required input has no value and no default")
 		return
 	}
-	names := namesOf(missing, func(in *input) string { return in.name })
+	names := collectNames(missing, func(in *input) string { return in.name })
 	at := missing[0].at
 	at.path = at.path.up
 	e.faults.add(at, MissingInput, "required inputs have no value and no default: %s", strings.Join(names, ", "))

@@ -67,7 +67,7 @@ func (t *typeIndex) lineage(d *definition, tell bool) []*definition {
 
 // loopOf returns the loop that ends with a type, for a message.
 func loopOf(line []*definition, to *definition) string {
-	names := namesOf(append(slices.Clip(line[slices.Index(line, to):]), to), func(d *definition) string { return d.name })
+	names := collectNames(append(slices.Clip(line[slices.Index(line, to):]), to), func(d *definition) string { return d.name })
 	return strings.Join(names, " -> ")
 }
 

@@ -73,7 +73,7 @@ func (n *template) requirementsNamed(name string) []requirement {
 // noTemplate reports the name of a node template that does not exist. others are the other names that are valid there.
 func (t *model) noTemplate(p fileNode, others ...string) {
 	names := func() []string {
-		return append(others, namesOf(t.order, func(n *template) string { return n.name })...)
+		return append(others, collectNames(t.order, func(n *template) string { return n.name })...)
 	}
 	t.faults.add(p, UnknownNode, "there is no node template %s%s", quote(p.text()), t.near(p.text(), names))
 }

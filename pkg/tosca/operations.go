@@ -83,16 +83,16 @@ func ordered(holds func(order int) bool) func([]any, basis) (any, string) {
 	}
 }
 
-// length returns the length of a value, as lengthOf does.
+// length returns the length of a value, as measureLength does.
 func length(args []any, _ basis) (any, string) {
-	if length, ok := lengthOf(args[0]); ok {
+	if length, ok := measureLength(args[0]); ok {
 		return length, ""
 	}
 	return nil, "needs a text, a list or a map, not " + manifest.Describe(args[0])
 }
 
-// lengthOf returns the length of a string in characters, or of a list or map. It returns false for other values.
-func lengthOf(content any) (int64, bool) {
+// measureLength returns the length of a string in characters, or of a list or map. It returns false for other values.
+func measureLength(content any) (int64, bool) {
 	switch content := content.(type) {
 	case string:
 		return int64(utf8.RuneCountInString(content)), true

@@ -162,7 +162,7 @@ func (p fileNode) collect(entries []fileNode, mapping *yaml.Node, seen map[strin
 
 // names returns the keys of a map.
 func (p fileNode) names() []string {
-	return namesOf(p.entries(), fileNode.name)
+	return collectNames(p.entries(), fileNode.name)
 }
 
 // elements returns the values of a list.

@@ -45,7 +45,7 @@ func (e *evaluator) loops(key property, from fileNode) bool {
 		if open != key {
 			continue
 		}
-		names := namesOf(append(slices.Clip(e.stack[i:]), key), property.String)
+		names := collectNames(append(slices.Clip(e.stack[i:]), key), property.String)
 		e.faults.add(from, PropertyLoop, "properties depend on each other in a loop: %s", cutLoop(names))
 		return true
 	}

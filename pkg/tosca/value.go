@@ -97,8 +97,8 @@ func cut(text string) string {
 	return text[:end] + "…"
 }
 
-// namesOf returns the names of the elements of a list, with repetitions, for messages.
-func namesOf[T any](list []T, name func(T) string) []string {
+// collectNames returns the names of the elements of a list, with repetitions, for messages.
+func collectNames[T any](list []T, name func(T) string) []string {
 	names := make([]string, len(list))
 	for i, one := range list {
 		names[i] = name(one)
