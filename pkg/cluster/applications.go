@@ -33,7 +33,7 @@ func applicationsClient(base *rest.Config, client *http.Client) (rest.Interface,
 
 // GetApplication reads an Application.
 func (c *Client) GetApplication(ctx context.Context, at types.NamespacedName) (*v1alpha1.Application, error) {
-	return decodeApplication(c.applications.Get().Namespace(at.Namespace).Resource(v1alpha1.Resource).Name(at.Name).Do(ctx))
+	return decodeApplication(c.get(ctx, v1alpha1.Resource, at))
 }
 
 // WriteMetadata replaces the finalizers and merges annotations of an Application. It returns the JSON of the
@@ -45,22 +45,14 @@ func (c *Client) WriteMetadata(ctx context.Context, app *v1alpha1.Application, f
 	if annotations != nil {
 		metadata["annotations"] = annotations
 	}
-	body, err := json.Marshal(map[string]any{"metadata": metadata})
-	if err != nil {
-		return nil, err
-	}
-	return rawJSON(c.patchApplication(app, types.MergePatchType, body).Do(ctx))
+	return c.patch(ctx, v1alpha1.Resource, ObjectKey(app), types.MergePatchType, map[string]any{"metadata": metadata}, v1alpha1.FieldManager)
 }
 
 // Annotate sets an annotation of the Application with that UID.
 func (c *Client) Annotate(ctx context.Context, app *v1alpha1.Application, key, value string) error {
-	body, err := json.Marshal(map[string]any{"metadata": map[string]any{
-		"uid": app.UID, "annotations": map[string]string{key: value},
-	}})
-	if err != nil {
-		return err
-	}
-	return c.patchApplication(app, types.MergePatchType, body).Do(ctx).Error()
+	metadata := map[string]any{"uid": app.UID, "annotations": map[string]string{key: value}}
+	_, err := c.patch(ctx, v1alpha1.Resource, ObjectKey(app), types.MergePatchType, map[string]any{"metadata": metadata}, v1alpha1.FieldManager)
+	return err
 }
 
 // DeleteApplication deletes the Application with that UID. It returns no error if the Application is
@@ -78,15 +70,12 @@ func (c *Client) DeleteApplication(ctx context.Context, app *v1alpha1.Applicatio
 // conflict if the Application has another version. It uses a JSON Patch, because a merge patch would remove
 // the nulls of the observer schema.
 func (c *Client) WriteStatus(ctx context.Context, app *v1alpha1.Application, status v1alpha1.ApplicationStatus) ([]byte, error) {
-	body, err := json.Marshal(append([]delta.Op{
+	ops := append([]delta.Op{
 		{Op: "test", Path: "/metadata/uid", Value: app.UID},
 		// Not a test operation: with replace, another version is a conflict instead of an invalid patch.
 		{Op: "replace", Path: "/metadata/resourceVersion", Value: app.ResourceVersion},
-	}, statusOps(app, status)...))
-	if err != nil {
-		return nil, err
-	}
-	return rawJSON(c.patchApplication(app, types.JSONPatchType, body).SubResource("status").Do(ctx))
+	}, statusOps(app, status)...)
+	return c.patch(ctx, v1alpha1.Resource, ObjectKey(app), types.JSONPatchType, ops, v1alpha1.FieldManager, "status")
 }
 
 // statusOps returns the operations that replace the status. A newer version wrote the status of an Application
@@ -102,9 +91,29 @@ func statusOps(app *v1alpha1.Application, status v1alpha1.ApplicationStatus) []d
 	}
 }
 
-func (c *Client) patchApplication(app *v1alpha1.Application, kind types.PatchType, body []byte) *rest.Request {
-	return c.applications.Patch(kind).Namespace(app.Namespace).Resource(v1alpha1.Resource).Name(app.Name).
-		VersionedParams(&metav1.PatchOptions{FieldManager: v1alpha1.FieldManager}, metav1.ParameterCodec).Body(body)
+// get reads an object of a resource of Holdfast, and returns its JSON.
+func (c *Client) get(ctx context.Context, resource string, at types.NamespacedName) ([]byte, error) {
+	return rawJSON(c.applications.Get().Namespace(at.Namespace).Resource(resource).Name(at.Name).Do(ctx))
+}
+
+// create creates an object of a resource of Holdfast, and returns the JSON of the stored one.
+func (c *Client) create(ctx context.Context, resource string, object metav1.Object, manager string) ([]byte, error) {
+	body, err := json.Marshal(object)
+	if err != nil {
+		return nil, fmt.Errorf("writing %s %s: %w", resource, ObjectKey(object), err)
+	}
+	return rawJSON(c.applications.Post().Namespace(object.GetNamespace()).Resource(resource).
+		VersionedParams(&metav1.CreateOptions{FieldManager: manager}, metav1.ParameterCodec).Body(body).Do(ctx))
+}
+
+// patch patches an object of a resource of Holdfast, and returns the JSON of the stored one.
+func (c *Client) patch(ctx context.Context, resource string, at types.NamespacedName, kind types.PatchType, patch any, manager string, subresources ...string) ([]byte, error) {
+	body, err := json.Marshal(patch)
+	if err != nil {
+		return nil, fmt.Errorf("writing the patch of %s %s: %w", resource, at, err)
+	}
+	return rawJSON(c.applications.Patch(kind).Namespace(at.Namespace).Resource(resource).Name(at.Name).SubResource(subresources...).
+		VersionedParams(&metav1.PatchOptions{FieldManager: manager}, metav1.ParameterCodec).Body(body).Do(ctx))
 }
 
 // NamespaceEnds reports whether a namespace is known to be terminating.
@@ -113,8 +122,8 @@ func (c *Client) NamespaceEnds(ctx context.Context, name string) bool {
 	return err == nil && namespace.DeletionTimestamp != nil
 }
 
-func decodeApplication(result rest.Result) (*v1alpha1.Application, error) {
-	raw, err := rawJSON(result)
+// decodeApplication decodes the result of a request.
+func decodeApplication(raw []byte, err error) (*v1alpha1.Application, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -9,10 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 )
 
 // Selection defines which Applications the controller handles. The zero value selects all of them.
@@ -126,15 +124,9 @@ func (s *ApplicationStore) open(namespace string, synced func()) {
 // fill starts the reflector of a store with the current selection, after the previous reflector has ended.
 // The caller holds the lock.
 func (s *ApplicationStore) fill(store *selectedStore, namespace string) {
-	client, selector, before := inNamespace(s.client.Own.Resource(s.resource), namespace), s.selection.labels(), store.ended
-	f := &consistentListWatcher{
-		list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return client.List(ctx, options)
-		},
-		watch: eventClient{s.client.applications}.watcher(s.resource, namespace), selector: selector, asks: store.BeginList, pulse: store.pulse, noted: s.Noted,
-	}
-	reflector := cache.NewReflectorWithOptions(f.listerWatcher(), nil, store.Store,
-		cache.ReflectorOptions{Name: s.resource.Resource, TypeDescription: s.resource.String(), Backoff: defaultStallTimeouts.backoff()})
+	before := store.ended
+	f := &consistentListWatcher{selector: s.selection.labels(), pulse: store.pulse, noted: s.Noted}
+	reflector := f.reflector(s.client.Own, eventClient{s.client.applications}, s.resource, namespace, store.Store)
 	ctx, stop := context.WithCancel(s.ctx)
 	ended := make(chan struct{})
 	store.stop, store.ended = stop, ended

@@ -18,7 +18,7 @@ func (s *Store) object(u *unstructured.Unstructured) (*Object, error) {
 	}
 	// Equal manifests are kept once, also over several versions of an Application.
 	var own *Manifests
-	if before := s.Get(types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}); before != nil {
+	if before := s.Get(ObjectKey(u)); before != nil {
 		own = before.beside
 	}
 	return newObject(u, manifestsOf(u, own))

@@ -15,7 +15,7 @@ func defined(name, version string) *metav1.PartialObjectMetadata {
 
 func TestDefinitionChangesReportGroups(t *testing.T) {
 	var told []string
-	s := &definitionStore{changed: func(group string) { told = append(told, group) }, versions: map[string]string{}}
+	s := &definitionStore{changed: func(group string) { told = append(told, group) }}
 	tell := func() string {
 		defer func() { told = nil }()
 		return strings.Join(told, " ")

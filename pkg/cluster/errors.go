@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
@@ -46,15 +47,21 @@ func (e *LookUpError) Unwrap() error { return e.Err }
 // RetryAfter returns the time after which to retry a lookup that failed with the error. It returns 0 if no
 // kind can have that name.
 func RetryAfter(err error) time.Duration {
-	var unknown *KindUnknownError
-	var unclear *LookUpError
-	switch {
-	case errors.As(err, &unknown):
+	if unknown, ok := errors.AsType[*KindUnknownError](err); ok {
 		return unknown.RetryAfter
-	case errors.As(err, &unclear):
+	}
+	if unclear, ok := errors.AsType[*LookUpError](err); ok {
 		return unclear.RetryAfter
 	}
 	return 2 * time.Second
+}
+
+// notFoundIsNone returns nil for a NotFound error, and other errors unchanged.
+func notFoundIsNone(err error) error {
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
 }
 
 // IsKind reports whether a kind can have that name. Other names, which come from users, are never looked
@@ -65,8 +72,7 @@ func IsKind(gvk schema.GroupVersionKind) bool {
 
 // IsGroup reports whether a group can have that name. The core group is "".
 func IsGroup(group string) bool {
-	short := len(group) <= validation.DNS1123SubdomainMaxLength // check the length before the characters
-	return group == "" || (short && len(validation.IsDNS1123Subdomain(group)) == 0)
+	return group == "" || IsServiceAccount(group) // both are DNS subdomains
 }
 
 // isLabel reports whether a version or a lower-case kind can have that name. It checks the length first, because the

@@ -10,7 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -38,6 +41,34 @@ type consistentListWatcher struct {
 
 func (f *consistentListWatcher) listerWatcher() cache.ListerWatcher {
 	return &cache.ListWatch{ListWithContextFunc: f.all, WatchFuncWithContext: f.open}
+}
+
+// reflector returns a reflector that fills a Store with the objects of a resource in a namespace, or in all of them if
+// it is empty. It sets list, watch and asks.
+func (f *consistentListWatcher) reflector(client dynamic.Interface, events eventClient, resource schema.GroupVersionResource, namespace string, store *Store) *cache.Reflector {
+	f.list = listObjects(inNamespace(client.Resource(resource), namespace).List)
+	f.watch, f.asks = events.watcher(resource, namespace), store.BeginList
+	return cache.NewReflectorWithOptions(f.listerWatcher(), nil, store,
+		cache.ReflectorOptions{Name: resource.String(), TypeDescription: resource.String(), Backoff: f.pulse.patience.backoff()})
+}
+
+// watchMetadata starts to fill a store with the metadata of all objects of a resource, until the context ends. noted
+// is called as in consistentListWatcher, and can be nil.
+func watchMetadata(ctx context.Context, client metadata.Interface, resource schema.GroupVersionResource, store cache.ReflectorStore, noted func(error)) {
+	all := client.Resource(resource)
+	f := &consistentListWatcher{
+		list: listObjects(all.List), watch: all.Watch, noted: noted, pulse: newWatchHealth(defaultStallTimeouts, &connectionHealth{}),
+	}
+	reflector := cache.NewReflectorWithOptions(f.listerWatcher(), &metav1.PartialObjectMetadata{}, store,
+		cache.ReflectorOptions{Name: resource.String(), TypeDescription: resource.String()})
+	go reflector.RunWithContext(ctx)
+}
+
+// listObjects converts the method List of a client to the type that a reflector needs.
+func listObjects[L runtime.Object](list func(context.Context, metav1.ListOptions) (L, error)) func(context.Context, metav1.ListOptions) (runtime.Object, error) {
+	return func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+		return list(ctx, options)
+	}
 }
 
 // all lists one page. Without a resourceVersion, the API server reads from etcd or confirms that its cache is
@@ -88,8 +119,7 @@ func (f *consistentListWatcher) open(ctx context.Context, options metav1.ListOpt
 	if err != nil || !all { // otherwise the stream delivers the objects
 		f.pulse.endRequest()
 	}
-	var status apierrors.APIStatus
-	if refused := all && errors.As(err, &status); !refused { // otherwise the reflector lists
+	if _, responded := errors.AsType[*apierrors.StatusError](err); !all || !responded { // otherwise the reflector lists
 		f.note(err)
 	}
 	if err != nil {

@@ -81,8 +81,8 @@ func (m *Mapper) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (Mapp
 // cannot be determined now.
 func (m *Mapper) Resolve(ctx context.Context, gvk schema.GroupVersionKind) (mapping Mapping, unserved *KindUnknownError, err error) {
 	mapping, err = m.Mapping(ctx, gvk)
-	var unknown *KindUnknownError
-	if !errors.As(err, &unknown) {
+	unknown, isUnknown := errors.AsType[*KindUnknownError](err)
+	if !isUnknown {
 		return mapping, nil, err
 	}
 	said := *unknown // the cached error is shared

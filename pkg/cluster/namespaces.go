@@ -9,11 +9,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/metadata"
-	"k8s.io/client-go/tools/cache"
 )
 
 var namespaces = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
@@ -102,21 +100,11 @@ func (n *Namespaces) watch() {
 	ctx, stop := context.WithCancel(n.ctx)
 	// Namespaces of an earlier watch may have been deleted since.
 	n.stop, n.arrived = stop, map[string]time.Time{}
-	client := n.client.Resource(namespaces)
-	f := &consistentListWatcher{
-		list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return client.List(ctx, options)
-		},
-		watch: client.Watch, pulse: newWatchHealth(defaultStallTimeouts, &connectionHealth{}),
-		noted: func(err error) {
-			if apierrors.IsForbidden(err) {
-				n.giveUp(ctx)
-			}
-		},
-	}
-	reflector := cache.NewReflectorWithOptions(f.listerWatcher(), &metav1.PartialObjectMetadata{}, n,
-		cache.ReflectorOptions{Name: "namespaces", TypeDescription: namespaces.String()})
-	go reflector.RunWithContext(ctx)
+	watchMetadata(ctx, n.client, namespaces, n, func(err error) {
+		if apierrors.IsForbidden(err) {
+			n.giveUp(ctx)
+		}
+	})
 }
 
 // giveUp stops a watch that is forbidden. ctx belongs to the watch, because another one may run by now.

@@ -51,7 +51,7 @@ func newObject(u *unstructured.Unstructured, manifests *Manifests) (*Object, err
 		return nil, err
 	}
 	o := &Object{
-		Key: types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()},
+		Key: ObjectKey(u),
 		UID: u.GetUID(), ResourceVersion: u.GetResourceVersion(), Generation: u.GetGeneration(),
 		Application: types.UID(u.GetLabels()[v1alpha1.LabelApplicationUID]), stamps: stamps,
 	}

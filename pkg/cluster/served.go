@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/singleflight"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -190,14 +189,6 @@ func (m *Mapper) discover(ctx context.Context, g *servedGroup, gvk schema.GroupV
 	// After an error, the previous resources remain in use.
 	g.resources = resources
 	return nil
-}
-
-// notFoundIsNone returns nil for a NotFound error, which means that the group or version does not exist.
-func notFoundIsNone(err error) error {
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
 }
 
 // versionsOf requests the served versions of a group, the preferred one first, or returns the cached ones. It returns

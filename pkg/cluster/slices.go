@@ -10,14 +10,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/uuid"
-	"k8s.io/client-go/rest"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
 // GetSlice reads an ApplicationSlice.
 func (c *Client) GetSlice(ctx context.Context, at types.NamespacedName) (*v1alpha1.ApplicationSlice, error) {
-	return decodeSlice(c.applications.Get().Namespace(at.Namespace).Resource(v1alpha1.SliceResource).Name(at.Name).Do(ctx))
+	return decodeSlice(c.get(ctx, v1alpha1.SliceResource, at))
 }
 
 // CreateSlice creates an ApplicationSlice and returns the stored one, which can be terminating. If the slice exists
@@ -25,14 +24,9 @@ func (c *Client) GetSlice(ctx context.Context, at types.NamespacedName) (*v1alph
 // compare the content of an existing slice: a reader detects content that does not match the name. manager is the
 // field manager.
 func (c *Client) CreateSlice(ctx context.Context, s *v1alpha1.ApplicationSlice, manager string) (*v1alpha1.ApplicationSlice, error) {
-	body, err := json.Marshal(s)
-	if err != nil {
-		return nil, err
-	}
-	created, err := decodeSlice(c.applications.Post().Namespace(s.Namespace).Resource(v1alpha1.SliceResource).
-		VersionedParams(&metav1.CreateOptions{FieldManager: manager}, metav1.ParameterCodec).Body(body).Do(ctx))
+	created, err := decodeSlice(c.create(ctx, v1alpha1.SliceResource, s, manager))
 	if apierrors.IsAlreadyExists(err) {
-		return c.patchSlice(ctx, types.NamespacedName{Namespace: s.Namespace, Name: s.Name}, manager, map[string]any{
+		return c.patchSlice(ctx, ObjectKey(s), manager, map[string]any{
 			"annotations": map[string]string{v1alpha1.AnnotationNamed: string(uuid.NewUUID())},
 		})
 	}
@@ -43,8 +37,8 @@ func (c *Client) CreateSlice(ctx context.Context, s *v1alpha1.ApplicationSlice, 
 // error if the slice is already deleted, and a conflict if the slice has changed. The second request guards its own
 // version, so a change in between is a conflict, too.
 func (c *Client) DeleteSlice(ctx context.Context, at types.NamespacedName, uid types.UID, version string) error {
-	left, err := decodeSlice(c.applications.Delete().Namespace(at.Namespace).Resource(v1alpha1.SliceResource).Name(at.Name).
-		Body(&metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}}).Do(ctx))
+	left, err := decodeSlice(rawJSON(c.applications.Delete().Namespace(at.Namespace).Resource(v1alpha1.SliceResource).Name(at.Name).
+		Body(&metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid, ResourceVersion: &version}}).Do(ctx)))
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -53,28 +47,17 @@ func (c *Client) DeleteSlice(ctx context.Context, at types.NamespacedName, uid t
 	}
 	others := slices.DeleteFunc(left.Finalizers, func(f string) bool { return f == v1alpha1.SliceFinalizer })
 	_, err = c.patchSlice(ctx, at, v1alpha1.FieldManager, map[string]any{"uid": uid, "resourceVersion": left.ResourceVersion, "finalizers": others})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return err
+	return notFoundIsNone(err)
 }
 
 // patchSlice merges metadata into a slice. uid and resourceVersion in it are preconditions.
 func (c *Client) patchSlice(ctx context.Context, at types.NamespacedName, manager string, metadata map[string]any) (*v1alpha1.ApplicationSlice, error) {
-	body, err := json.Marshal(map[string]any{"metadata": metadata})
-	if err != nil {
-		return nil, err
-	}
-	return decodeSlice(c.applications.Patch(types.MergePatchType).Namespace(at.Namespace).Resource(v1alpha1.SliceResource).Name(at.Name).
-		VersionedParams(&metav1.PatchOptions{FieldManager: manager}, metav1.ParameterCodec).Body(body).Do(ctx))
+	return decodeSlice(c.patch(ctx, v1alpha1.SliceResource, at, types.MergePatchType, map[string]any{"metadata": metadata}, manager))
 }
 
-// decodeSlice decodes a response. After a deletion, the response can be a Status, which is a slice without UID.
-func decodeSlice(result rest.Result) (*v1alpha1.ApplicationSlice, error) {
-	if err := result.Error(); err != nil {
-		return nil, err
-	}
-	raw, err := result.Raw()
+// decodeSlice decodes the result of a request. After a deletion, the response can be a Status, which is a slice without
+// UID.
+func decodeSlice(raw []byte, err error) (*v1alpha1.ApplicationSlice, error) {
 	if err != nil {
 		return nil, err
 	}

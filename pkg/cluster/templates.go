@@ -16,27 +16,17 @@ import (
 // CreateApplication creates an Application with the controller's own permissions, and returns the stored
 // one. manager is the field manager.
 func (c *Client) CreateApplication(ctx context.Context, app *v1alpha1.Application, manager string) (*v1alpha1.Application, error) {
-	body, err := json.Marshal(app)
-	if err != nil {
-		return nil, fmt.Errorf("writing Application %s/%s: %w", app.Namespace, app.Name, err)
-	}
-	return decodeApplication(c.applications.Post().Namespace(app.Namespace).Resource(v1alpha1.Resource).
-		VersionedParams(&metav1.CreateOptions{FieldManager: manager}, metav1.ParameterCodec).Body(body).Do(ctx))
+	return decodeApplication(c.create(ctx, v1alpha1.Resource, app, manager))
 }
 
 // PatchApplication applies a JSON Patch to an Application with the controller's own permissions, and returns the
 // stored one. manager is the field manager.
 func (c *Client) PatchApplication(ctx context.Context, at types.NamespacedName, ops []delta.Op, manager string) (*v1alpha1.Application, error) {
-	body, err := json.Marshal(ops)
-	if err != nil {
-		return nil, fmt.Errorf("writing the patch of Application %s: %w", at, err)
-	}
-	return decodeApplication(c.applications.Patch(types.JSONPatchType).Namespace(at.Namespace).Resource(v1alpha1.Resource).Name(at.Name).
-		VersionedParams(&metav1.PatchOptions{FieldManager: manager}, metav1.ParameterCodec).Body(body).Do(ctx))
+	return decodeApplication(c.patch(ctx, v1alpha1.Resource, at, types.JSONPatchType, ops, manager))
 }
 
 // WriteObjectStatus replaces the status of the object with that UID, in any version, and returns the stored object.
-func (c *Client) WriteObjectStatus(ctx context.Context, gvr schema.GroupVersionResource, o *Object, status map[string]any, manager string) (map[string]any, error) {
+func (c *Client) WriteObjectStatus(ctx context.Context, gvr schema.GroupVersionResource, o *Object, status any, manager string) (map[string]any, error) {
 	body, err := json.Marshal([]delta.Op{
 		{Op: "test", Path: "/metadata/uid", Value: o.UID},
 		{Op: "add", Path: "/status", Value: status},

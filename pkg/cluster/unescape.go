@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -61,22 +62,8 @@ func unescaped(body []byte) []byte {
 	if !bytes.Contains(body, escape) || !json.Valid(body) {
 		return body
 	}
-	short := make([]byte, 0, len(body))
-	for i := 0; i < len(body); i++ {
-		if body[i] != '\\' {
-			short = append(short, body[i])
-			continue
-		}
-		switch rest := body[i:]; {
-		case bytes.HasPrefix(rest, []byte(`\u003c`)):
-			short, i = append(short, '<'), i+5
-		case bytes.HasPrefix(rest, []byte(`\u003e`)):
-			short, i = append(short, '>'), i+5
-		case bytes.HasPrefix(rest, []byte(`\u0026`)):
-			short, i = append(short, '&'), i+5
-		default: // skip a backslash and the character that it escapes
-			short, i = append(short, rest[:2]...), i+1
-		}
-	}
-	return short
+	return []byte(unescaper.Replace(string(body)))
 }
+
+// unescaper replaces the escapes of <, > and &. The first pair skips an escaped backslash, which can precede u003c.
+var unescaper = strings.NewReplacer(`\\`, `\\`, `\u003c`, "<", `\u003e`, ">", `\u0026`, "&")

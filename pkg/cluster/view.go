@@ -107,7 +107,7 @@ func (v *View) all() iter.Seq[*Store] {
 // label only if it has the object: its watch then delivers a deletion.
 func (v *View) Wrote(content map[string]any) {
 	u := unstructured.Unstructured{Object: content}
-	key := types.NamespacedName{Namespace: u.GetNamespace(), Name: u.GetName()}
+	key := ObjectKey(&u)
 	owner := types.UID(u.GetLabels()[v1alpha1.LabelApplicationUID])
 	if store := v.storeFor(key.Namespace); store != nil && (owner != "" || store.Get(key) != nil) {
 		if store.ApplyWrite(v.application, content) && owner != "" && owner != v.application {

@@ -8,12 +8,9 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/cache"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
@@ -258,16 +255,11 @@ func (w *Watches) start(resource watchScope) *kindWatch {
 		selector, k.store.changed = resource.Labels, w.sharedChanged(resource)
 		k.store.ShareWith(func(key types.NamespacedName) []types.UID { return w.sharers(resource, key) })
 	}
-	client := inNamespace(w.client.Resource(resource.GroupVersionResource), resource.Namespace)
 	f := &consistentListWatcher{
-		list: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			return client.List(ctx, options)
-		},
-		watch: w.events.watcher(resource.GroupVersionResource, resource.Namespace), selector: selector, name: resource.Name, asks: k.store.BeginList, pulse: k.pulse,
+		selector: selector, name: resource.Name, pulse: k.pulse,
 		noted: func(err error) { w.report(resource, k, err, false) },
 	}
-	reflector := cache.NewReflectorWithOptions(f.listerWatcher(), nil, k.store,
-		cache.ReflectorOptions{Name: resource.String(), TypeDescription: resource.GroupVersionResource.String(), Backoff: w.patience.backoff()})
+	reflector := f.reflector(w.client, w.events, resource.GroupVersionResource, resource.Namespace, k.store)
 	w.wait.Go(func() { reflector.RunWithContext(ctx) })
 	return k
 }

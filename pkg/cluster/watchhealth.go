@@ -79,11 +79,11 @@ func (p *watchHealth) recordActivity(bookmark bool) time.Duration {
 // recordResult records the result of a request. A successful response alone is no activity: a watch can be
 // opened at a future version, and then delivers no events.
 func (p *watchHealth) recordResult(err error) {
-	var status apierrors.APIStatus
 	if errors.Is(err, context.Canceled) {
 		return // canceled by the reflector
 	}
-	unreached := err != nil && !errors.As(err, &status)
+	status, responded := errors.AsType[*apierrors.StatusError](err)
+	unreached := err != nil && !responded
 	switch {
 	case unreached:
 		p.line.broke()

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -53,7 +52,8 @@ func (w *Writer) WithFieldManager(by string) *Writer {
 	return &managed
 }
 
-// IsServiceAccount reports whether a ServiceAccount can have that name.
+// IsServiceAccount reports whether a ServiceAccount can have that name. It checks the length first, because the name
+// can be long.
 func IsServiceAccount(name string) bool {
 	return len(name) <= validation.DNS1123SubdomainMaxLength && len(validation.IsDNS1123Subdomain(name)) == 0
 }
@@ -129,15 +129,9 @@ func (w *Writer) Delete(ctx context.Context, at Location, uid, resourceVersion s
 	// The dynamic client drops the response.
 	result := w.rest.Delete().AbsPath(at.path()...).Body(body).
 		SetHeader("Content-Type", "application/json").Do(w.in(ctx))
-	if err := result.Error(); err != nil {
-		if apierrors.IsNotFound(err) {
-			return nil, nil
-		}
-		return nil, err
-	}
-	raw, err := result.Raw()
+	raw, err := rawJSON(result)
 	if err != nil {
-		return nil, err
+		return nil, notFoundIsNone(err)
 	}
 	return parseRemaining(raw, uid)
 }
