@@ -196,9 +196,7 @@ func (s *ApplicationStore) Stalled(now time.Time) int {
 	defer s.mu.RUnlock()
 	n := 0
 	for _, store := range s.stores {
-		if _, err := store.pulse.stalledSince(now, time.Time{}); err != nil {
-			n++
-		}
+		n += store.pulse.stalled(now)
 	}
 	return n
 }

@@ -39,9 +39,9 @@ type Store struct {
 	// mu guards the fields below that change: the index, written and ready.
 	mu sync.RWMutex
 	objectIndex
-	// keeps selects the objects that are stored, by name. If nil, all are. Like manifests and watchers, it is set
+	// keeps selects the objects that are stored, by name. NewStore keeps all. Like manifests and watchers, it is set
 	// before the reflector starts.
-	keeps nameFilter
+	keeps func(types.NamespacedName) bool
 	// manifests returns the manifests of the Application with that UID. It can be nil. It is called without the lock,
 	// because it uses other stores.
 	manifests func(types.UID) *Manifests
@@ -58,7 +58,7 @@ type Store struct {
 // first list is complete. Neither can be nil.
 func NewStore(now func() time.Time, changed func(before, after *Object), synced func()) *Store {
 	return &Store{
-		now: now, changed: changed, synced: synced,
+		now: now, changed: changed, synced: synced, keeps: func(types.NamespacedName) bool { return true },
 		objectIndex: objectIndex{
 			objects:   map[types.NamespacedName]*Object{},
 			byApp:     map[types.UID][]*Object{},

@@ -16,18 +16,10 @@ func (s *Store) Add(item any) error { return s.Update(item) }
 // Update handles a watch event. It removes managedFields from item. Objects are decoded and compressed without the
 // lock, so that readers do not wait.
 func (s *Store) Update(item any) error {
-	if u, ok := item.(metav1.Object); ok && (s.Get(ObjectKey(u)).isVersion(u) || s.keeps.ignores(ObjectKey(u))) {
+	if u, ok := item.(metav1.Object); ok && (s.Get(ObjectKey(u)).isVersion(u) || !s.keeps(ObjectKey(u))) {
 		return nil // most often the watch event of the controller's own write
 	}
-	item, err := decoded(item)
-	if err != nil {
-		return err
-	}
-	var managed []any
-	if u, ok := item.(*unstructured.Unstructured); ok {
-		managed = managedFieldsOf(u.Object) // before NewObject removes them
-	}
-	o, err := s.objectOf(item)
+	o, managed, err := s.objectOf(item)
 	if err != nil {
 		return err
 	}
@@ -49,19 +41,13 @@ func (o *Object) isVersion(u metav1.Object) bool {
 	return o != nil && o.UID == u.GetUID() && o.ResourceVersion == u.GetResourceVersion()
 }
 
-// nameFilter reports by name whether an object is stored.
-type nameFilter func(types.NamespacedName) bool
-
-// ignores reports whether an object of that name is not stored.
-func (f nameFilter) ignores(key types.NamespacedName) bool { return f != nil && !f(key) }
-
 // Delete handles a watch event: the object was deleted, or no longer matches the selector. A response to an earlier
 // write can still arrive: see left. An event about an earlier object of the same name is ignored.
 func (s *Store) Delete(item any) error {
-	if u, ok := item.(metav1.Object); ok && s.keeps.ignores(ObjectKey(u)) {
+	if u, ok := item.(metav1.Object); ok && !s.keeps(ObjectKey(u)) {
 		return nil
 	}
-	o, err := s.objectOf(item)
+	o, _, err := s.objectOf(item)
 	if err != nil {
 		return err
 	}
@@ -143,14 +129,14 @@ func (s *Store) Replace(items []any, version string) error {
 func (s *Store) listed(items []any) (all map[types.NamespacedName]listedObject, sharing map[types.NamespacedName][]types.UID, err error) {
 	all, sharing = make(map[types.NamespacedName]listedObject, len(items)), map[types.NamespacedName][]types.UID{}
 	for _, item := range items {
-		if u, ok := item.(metav1.Object); ok && s.keeps.ignores(ObjectKey(u)) {
+		if u, ok := item.(metav1.Object); ok && !s.keeps(ObjectKey(u)) {
 			continue
 		}
 		o, err := s.listedOf(item)
 		if err != nil {
 			return nil, nil, err
 		}
-		if s.keeps.ignores(o.Key) {
+		if !s.keeps(o.Key) {
 			continue
 		}
 		all[o.Key] = o
@@ -173,44 +159,37 @@ func (s *Store) Transformer() cache.TransformFunc {
 		switch {
 		case !ok:
 			return item, nil
-		case s.keeps.ignores(ObjectKey(u)):
+		case !s.keeps(ObjectKey(u)):
 			return &Object{Key: ObjectKey(u)}, nil
 		}
 		return s.listedOf(u)
 	}
 }
 
-// objectOf converts an item of the reflector, which the Transformer may have converted already.
-func (s *Store) objectOf(item any) (*Object, error) {
-	item, err := decoded(item)
-	if err != nil {
-		return nil, err
+// objectOf converts an item of the reflector, which the Transformer may have converted already. managed has its
+// managedFields; nil for a converted item.
+func (s *Store) objectOf(item any) (o *Object, managed []any, err error) {
+	if item, err = decoded(item); err != nil {
+		return nil, nil, err
 	}
 	switch item := item.(type) {
 	case *Object:
-		return item, nil
+		return item, nil, nil
 	case listedObject:
-		return item.Object, nil
+		return item.Object, nil, nil
 	case *unstructured.Unstructured:
-		return s.object(item)
+		managed = managedFieldsOf(item.Object) // before object removes them
+		o, err = s.object(item)
+		return o, managed, err
 	}
-	return nil, fmt.Errorf("a watch returned a %T", item)
+	return nil, nil, fmt.Errorf("a watch returned a %T", item)
 }
 
 // listedOf converts an object of a list.
 func (s *Store) listedOf(item any) (listedObject, error) {
-	item, err := decoded(item)
-	if err != nil {
-		return listedObject{}, err
+	if listed, ok := item.(listedObject); ok {
+		return listed, nil
 	}
-	switch item := item.(type) {
-	case listedObject:
-		return item, nil
-	case *unstructured.Unstructured:
-		managed := managedFieldsJSON(managedFieldsOf(item.Object)) // before NewObject removes them
-		o, err := s.object(item)
-		return listedObject{o, managed}, err
-	}
-	o, err := s.objectOf(item)
-	return listedObject{Object: o}, err
+	o, managed, err := s.objectOf(item)
+	return listedObject{o, managedFieldsJSON(managed)}, err
 }

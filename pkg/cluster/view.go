@@ -38,14 +38,15 @@ func (v *View) StalledSince(now time.Time) (since time.Time, err error) {
 	return since, nil
 }
 
-// Ready reports whether the first lists of owned objects are complete.
+// Ready reports whether the first lists of owned objects are complete. It returns false if the Application does not
+// need the kind.
 func (v *View) Ready() bool {
 	for _, store := range v.stores {
 		if !store.Ready() {
 			return false
 		}
 	}
-	return true
+	return len(v.pulses) > 0
 }
 
 // Contents calls Store.Contents.

@@ -190,29 +190,25 @@ func (w *Watches) Users(group string) []types.UID {
 	return slices.Collect(maps.Keys(users))
 }
 
-// Store returns the objects of a kind for an Application, and the error of a failing watch. It returns nil if the
-// Application does not need the kind. The View refers to the watches of this moment, so it must not be kept between
+// Store returns the objects of a kind for an Application, and the error of a failing watch. If the Application does not
+// need the kind, the View is empty and never ready. The View refers to the watches of this moment, so it must not be kept between
 // two reconciles. The error concerns owned objects; the View has the errors of shared objects.
 func (w *Watches) Store(application types.UID, resource schema.GroupVersionResource) (*View, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var view *View
+	view := &View{stores: map[string]*Store{}, application: application, watches: w}
 	var err error
 	for _, r := range w.needs[application] {
 		if r.GroupVersionResource != resource {
 			continue
 		}
-		if view == nil {
-			view = &View{stores: map[string]*Store{}, application: application, watches: w}
-		}
 		k := w.kinds[r]
+		view.pulses = append(view.pulses, k.pulse)
 		if r.shared {
 			view.shared = append(view.shared, sharedStore{r, k.store, k.err})
-			view.pulses = append(view.pulses, k.pulse)
 			continue
 		}
 		view.stores[r.Namespace] = k.store
-		view.pulses = append(view.pulses, k.pulse)
 		// The error of a watch without a list takes precedence, because its objects are unknown.
 		if k.err != nil && (err == nil || !k.store.Ready()) {
 			err = k.err
@@ -280,9 +276,7 @@ func (w *Watches) Stalled(now time.Time) int {
 	defer w.mu.Unlock()
 	n := 0
 	for _, k := range w.kinds {
-		if _, err := k.pulse.stalledSince(now, time.Time{}); err != nil {
-			n++
-		}
+		n += k.pulse.stalled(now)
 	}
 	return n
 }
@@ -331,10 +325,7 @@ func (w *Watches) report(resource watchScope, k *kindWatch, err error, news bool
 	// A kind that is not served any more is reported at any time.
 	news = news || failing || gone != apierrors.IsNotFound(k.err)
 	k.err = err
-	var users []types.UID
-	for application := range k.users {
-		users = append(users, application)
-	}
+	users := slices.Collect(maps.Keys(k.users))
 	w.mu.Unlock()
 	if !news {
 		return

@@ -158,6 +158,14 @@ func (p *watchHealth) stalledSince(now, from time.Time) (since time.Time, err er
 	return p.heard, nil
 }
 
+// stalled returns 1 for a stalled watch, and otherwise 0.
+func (p *watchHealth) stalled(now time.Time) int {
+	if _, err := p.stalledSince(now, time.Time{}); err != nil {
+		return 1
+	}
+	return 0
+}
+
 // reportableStall returns stalledSince while the API server is reachable. During an outage no stall is
 // reported, because its status could not be written anyway, and afterwards each watch gets time to recover.
 // So an outage does not change the status of Applications.

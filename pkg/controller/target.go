@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,7 +20,7 @@ import (
 // reconcile.
 //
 // The stores belong to watches that SetInterest started for this Application. Other Applications can share them, so
-// their methods filter by UID. The store of a kind that the Application does not need is nil: reads then return
+// their methods filter by UID. The View of a kind that the Application does not need is empty: reads then return
 // ErrNotSeen or nothing, and writes are not recorded.
 type target struct {
 	*targetCluster
@@ -52,37 +53,34 @@ func (t target) Need(resources map[schema.GroupVersionResource]bool, namespaces 
 
 // Range decodes all objects of the range. The error of the watch counts only until its first list.
 func (t target) Range(_ context.Context, gk schema.GroupKind, mapping cluster.Mapping, r cluster.ObjectRange) (map[manifest.ID]map[string]any, error) {
-	// store.Range returns the error of the watch of this range.
-	store, _ := t.watches.Store(t.app, mapping.Resource)
-	if store == nil {
-		return nil, reconcile.ErrNotSeen
+	objects, ready, err := t.store(mapping).Range(r)
+	if !ready {
+		return nil, cmp.Or(err, reconcile.ErrNotSeen)
 	}
-	objects, ready, err := store.Range(r)
-	switch {
-	case !ready && err != nil:
-		return nil, err
-	case !ready:
-		return nil, reconcile.ErrNotSeen
-	}
+	return contents(gk, objects), nil
+}
+
+// store returns the objects of a kind. The error of their watch is ignored; Marked and the View return it.
+func (t target) store(mapping cluster.Mapping) *cluster.View {
+	view, _ := t.watches.Store(t.app, mapping.Resource)
+	return view
+}
+
+// contents decodes objects of a kind.
+func contents(gk schema.GroupKind, objects []*cluster.Object) map[manifest.ID]map[string]any {
 	found := make(map[manifest.ID]map[string]any, len(objects))
 	for _, o := range objects {
 		found[idOf(gk, o.Key)] = o.Content()
 	}
-	return found, nil
+	return found
 }
 
 // Shared decodes one object. The error of the watch counts only until its first list.
 func (t target) Shared(at cluster.Location) (map[string]any, error) {
-	store, _ := t.watches.Store(t.app, at.Mapping.Resource)
-	if store == nil {
-		return nil, reconcile.ErrNotSeen
-	}
-	object, ready, err := store.Shared(types.NamespacedName{Namespace: at.ID.Namespace, Name: at.ID.Name})
+	object, ready, err := t.store(at.Mapping).Shared(keyOf(at))
 	switch {
-	case !ready && err != nil:
-		return nil, err
 	case !ready:
-		return nil, reconcile.ErrNotSeen
+		return nil, cmp.Or(err, reconcile.ErrNotSeen)
 	case object == nil:
 		return nil, nil
 	}
@@ -92,61 +90,46 @@ func (t target) Shared(at cluster.Location) (map[string]any, error) {
 // Marked returns the error of the watch until its first list is complete, or ErrNotSeen if it has none.
 func (t target) Marked(_ context.Context, gk schema.GroupKind, mapping cluster.Mapping) (map[manifest.ID]map[string]any, error) {
 	store, err := t.watches.Store(t.app, mapping.Resource)
-	if store == nil || !store.Ready() {
-		if err == nil {
-			err = reconcile.ErrNotSeen
-		}
-		return nil, err
+	if !store.Ready() {
+		return nil, cmp.Or(err, reconcile.ErrNotSeen)
 	}
-	marked := map[manifest.ID]map[string]any{}
-	for key, content := range store.Contents(t.app) {
-		marked[idOf(gk, key)] = content
-	}
-	return marked, nil
+	return byID(gk, store.Contents(t.app)), nil
 }
 
 func (t target) Written(gk schema.GroupKind, mapping cluster.Mapping) map[manifest.ID]writer.Activity {
-	store, _ := t.watches.Store(t.app, mapping.Resource)
-	if store == nil {
-		return nil
+	return byID(gk, t.store(mapping).Written(t.app))
+}
+
+// byID returns a map by identity instead of by name, for objects of a kind.
+func byID[V any](gk schema.GroupKind, values map[types.NamespacedName]V) map[manifest.ID]V {
+	found := make(map[manifest.ID]V, len(values))
+	for key, value := range values {
+		found[idOf(gk, key)] = value
 	}
-	written := map[manifest.ID]writer.Activity{}
-	for key, w := range store.Written(t.app) {
-		written[idOf(gk, key)] = w
-	}
-	return written
+	return found
 }
 
 func (t target) Processed(at cluster.Location, w writer.Activity) {
-	if store, _ := t.watches.Store(t.app, at.Mapping.Resource); store != nil {
-		store.Processed(t.app, types.NamespacedName{Namespace: at.ID.Namespace, Name: at.ID.Name}, w)
-	}
+	t.store(at.Mapping).Processed(t.app, keyOf(at), w)
 }
 
 // Ended returns the last states of deleted Jobs. They matter because a finished Job is not created again.
 func (t target) Ended(gk schema.GroupKind, mapping cluster.Mapping) map[manifest.ID]map[string]any {
-	store, _ := t.watches.Store(t.app, mapping.Resource)
-	if store == nil || gk != (schema.GroupKind{Group: "batch", Kind: "Job"}) {
-		return nil
-	}
-	ended := map[manifest.ID]map[string]any{}
-	for _, o := range store.Ended(t.app) {
-		ended[idOf(gk, o.Key)] = o.Content()
-	}
-	return ended
+	return contents(gk, t.store(mapping).Ended(t.app))
 }
 
 func (t target) Silent(mapping cluster.Mapping) error {
-	store, _ := t.watches.Store(t.app, mapping.Resource)
-	if store == nil {
-		return nil
-	}
-	_, err := store.StalledSince(t.now())
+	_, err := t.store(mapping).StalledSince(t.now())
 	return err
 }
 
 func (t target) Profiles(_ context.Context, objects []manifest.ID) (intent.Profiles, error) {
 	return t.profiles.For(t.app, objects)
+}
+
+// keyOf returns the name of an object in the stores.
+func keyOf(at cluster.Location) types.NamespacedName {
+	return types.NamespacedName{Namespace: at.ID.Namespace, Name: at.ID.Name}
 }
 
 func idOf(gk schema.GroupKind, key types.NamespacedName) manifest.ID {
@@ -159,15 +142,11 @@ func (t target) Problem(err error, at cluster.Location, verb string) *plan.Probl
 
 // Wrote also queues the other Applications that watch the object, because its watch event will not.
 func (t target) Wrote(at cluster.Location, object map[string]any) {
-	if store, _ := t.watches.Store(t.app, at.Mapping.Resource); store != nil {
-		store.Wrote(object)
-	}
+	t.store(at.Mapping).Wrote(object)
 }
 
 func (t target) Gone(at cluster.Location, uid types.UID) {
-	if store, _ := t.watches.Store(t.app, at.Mapping.Resource); store != nil {
-		store.Deleted(types.NamespacedName{Namespace: at.ID.Namespace, Name: at.ID.Name}, uid)
-	}
+	t.store(at.Mapping).Deleted(keyOf(at), uid)
 }
 
 func (t target) AwaitNamespaces(names []string) { t.namespaces.SetWaiting(t.app, names) }
