@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -75,10 +76,7 @@ func namespaceScope(resource schema.GroupVersionResource, key types.NamespacedNa
 // a Store.
 func (w *Watches) sharedChanged(resource watchScope) func(before, after *Object) {
 	return func(before, after *Object) {
-		if after == nil {
-			after = before
-		}
-		w.notifySharers(resource, after.Key, "")
+		w.notifySharers(resource, cmp.Or(after, before).Key, "")
 	}
 }
 

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -181,15 +182,14 @@ func (s *shutdownCaller) send(ctx context.Context, app *v1alpha1.Application, ho
 // response. A user who configures a call must not be able to read through the controller what the port of
 // the Service returns.
 func whyNoAnswer(err error) error {
-	var connection *net.OpError
-	var certificate *tls.CertificateVerificationError
-	var timeout net.Error
-	switch {
-	case errors.As(err, &certificate):
+	if certificate, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return certificate
-	case errors.As(err, &connection):
+	}
+	if connection, ok := errors.AsType[*net.OpError](err); ok {
 		return connection
-	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded):
+	}
+	switch timeout, ok := errors.AsType[net.Error](err); {
+	case ok && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("it did not respond within %s", callTimeout)
 	case errors.Is(err, context.Canceled):
 		return errors.New("the controller ended before the response")
@@ -200,13 +200,7 @@ func whyNoAnswer(err error) error {
 // shutdownURL returns the URL of the workload: the cluster name of the Service in the Application's namespace, with
 // port, path and query of the hook. A path that cannot be parsed is used literally.
 func shutdownURL(app *v1alpha1.Application, hook v1alpha1.ShutdownHook) string {
-	scheme, path := hook.Scheme, hook.Path
-	if scheme == "" {
-		scheme = "http"
-	}
-	if path == "" {
-		path = "/"
-	}
+	scheme, path := cmp.Or(hook.Scheme, "http"), cmp.Or(hook.Path, "/")
 	host := net.JoinHostPort(hook.Service+"."+app.Namespace+".svc", strconv.Itoa(int(hook.Port)))
 	reference, err := url.Parse(path)
 	if err != nil {

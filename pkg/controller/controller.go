@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -110,12 +111,8 @@ func (o Options) withDefaults() Options {
 	if o.Concurrency <= 0 {
 		o.Concurrency = 16
 	}
-	if o.DefaultServiceAccount == "" {
-		o.DefaultServiceAccount = "holdfast-applier"
-	}
-	if o.Rules == (plan.ContestPolicy{}) {
-		o.Rules = plan.DefaultContestPolicy
-	}
+	o.DefaultServiceAccount = cmp.Or(o.DefaultServiceAccount, "holdfast-applier")
+	o.Rules = cmp.Or(o.Rules, plan.DefaultContestPolicy)
 	if o.Drain <= 0 {
 		o.Drain = 10 * time.Second
 	}

@@ -1,8 +1,10 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"sync"
 	"time"
@@ -58,7 +60,7 @@ type objectEvents struct {
 }
 
 // objectEvent is the next event and the last event of one object. app, appUID and account identify the Application
-// that added the next event.
+// that added the next event. There are many objects, so they keep no more of the Application.
 type objectEvent struct {
 	app     types.NamespacedName
 	appUID  types.UID
@@ -170,7 +172,12 @@ func (e *objectEvents) add(app *v1alpha1.Application, account string, h plan.His
 	o := e.objects[h.UID]
 	if o == nil {
 		// Objects with waiting or recent events are kept.
-		if e.forget(now); len(e.objects) >= mostReportedObjects {
+		if len(e.objects) >= mostReportedObjects {
+			maps.DeleteFunc(e.objects, func(_ types.UID, o *objectEvent) bool {
+				return o.next == nil && now.Sub(o.sent) > eventInterval
+			})
+		}
+		if len(e.objects) >= mostReportedObjects {
 			return
 		}
 		o = &objectEvent{object: corev1.ObjectReference{
@@ -179,7 +186,7 @@ func (e *objectEvents) add(app *v1alpha1.Application, account string, h plan.His
 		e.objects[h.UID] = o
 	}
 	// Several Applications can hold fields of one object.
-	o.app, o.appUID, o.account = types.NamespacedName{Namespace: app.Namespace, Name: app.Name}, app.UID, account
+	o.app, o.appUID, o.account = cluster.ObjectKey(app), app.UID, account
 	note := objectNote{reason: string(h.Outcome), text: text, count: 1, first: now}
 	// The same correction was repeated before its event was sent.
 	if o.next != nil && o.next.text == text {
@@ -187,18 +194,6 @@ func (e *objectEvents) add(app *v1alpha1.Application, account string, h plan.His
 	}
 	o.next = &note
 	e.queue.AddAfter(h.UID, o.sent.Add(eventInterval).Sub(now))
-}
-
-// forget removes objects without recent events if there are too many. The caller holds the lock.
-func (e *objectEvents) forget(now time.Time) {
-	if len(e.objects) < mostReportedObjects {
-		return
-	}
-	for uid, o := range e.objects {
-		if o.next == nil && now.Sub(o.sent) > eventInterval {
-			delete(e.objects, uid)
-		}
-	}
 }
 
 // send sends the next event of an object. If the last event had this text, it increases the count of that event. It
@@ -218,30 +213,29 @@ func (e *objectEvents) send(ctx context.Context, uid types.UID) {
 		e.queue.AddAfter(uid, early)
 		return
 	}
-	note, last, name := *o.next, o.last, o.name
-	app, appUID, account, object := o.app, o.appUID, o.account, o.object
-	again := name != "" && last.text == note.text && last.reason == note.reason && now.Sub(o.sent) < eventSeries
+	was, note := *o, *o.next
+	again := o.name != "" && o.last.text == note.text && o.last.reason == note.reason && now.Sub(o.sent) < eventSeries
 	o.next, o.sent = nil, now
 	if again {
-		note.count, note.first = note.count+last.count, last.first
+		note.count, note.first = note.count+o.last.count, o.last.first
 	}
 	o.last = note
 	e.mu.Unlock()
-	writer, err := e.as(app.Namespace, account)
+	writer, err := e.as(was.app.Namespace, was.account)
 	if err != nil || e.isDenied(writer.User(), now) {
 		return
 	}
-	if again && countEvent(ctx, writer, object, name, note, now) == nil {
+	if again && countEvent(ctx, writer, was.object, was.name, note, now) == nil {
 		return
 	}
-	created, err := createEvent(ctx, writer, object, note, now)
+	created, err := createEvent(ctx, writer, was.object, note, now)
 	e.mu.Lock()
 	o.name = created
 	first := e.recordDenial(writer.User(), err, now)
 	e.mu.Unlock()
 	if first {
 		klog.FromContext(ctx).Info("Cannot create events on held objects", "user", writer.User(), "reason", "it has no right to create events")
-		e.refused(&v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: app.Name, UID: appUID}}, writer.User())
+		e.refused(&v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: was.app.Namespace, Name: was.app.Name, UID: was.appUID}}, writer.User())
 	}
 }
 
@@ -264,19 +258,12 @@ func (e *objectEvents) isDenied(user string, now time.Time) bool {
 	return denied && now.Sub(at) < deniedPause
 }
 
-// eventNamespace returns the namespace of the events on an object.
-func eventNamespace(object corev1.ObjectReference) string {
-	if object.Namespace == "" {
-		return metav1.NamespaceDefault
-	}
-	return object.Namespace
-}
-
 // eventAt returns the location of an event in the core group, because a user who may edit a namespace may
 // create those.
 func eventAt(object corev1.ObjectReference, name string) cluster.Location {
 	return cluster.Location{
-		ID:      manifest.ID{Kind: "Event", Namespace: eventNamespace(object), Name: name},
+		// Events on cluster-scoped objects are in the namespace default.
+		ID:      manifest.ID{Kind: "Event", Namespace: cmp.Or(object.Namespace, metav1.NamespaceDefault), Name: name},
 		Mapping: cluster.Mapping{Resource: corev1.SchemeGroupVersion.WithResource("events"), Namespaced: true},
 	}
 }
@@ -289,9 +276,10 @@ func createEvent(ctx context.Context, w *cluster.Writer, object corev1.ObjectRef
 	if note.reason == string(v1alpha1.OutcomeContested) {
 		kind = corev1.EventTypeWarning
 	}
-	_, err = w.Create(ctx, eventAt(object, name), map[string]any{
+	at := eventAt(object, name)
+	_, err = w.Create(ctx, at, map[string]any{
 		"apiVersion": "v1", "kind": "Event",
-		"metadata": map[string]any{"name": name, "namespace": eventNamespace(object)},
+		"metadata": map[string]any{"name": name, "namespace": at.ID.Namespace},
 		"involvedObject": map[string]any{
 			"apiVersion": object.APIVersion, "kind": object.Kind, "namespace": object.Namespace, "name": object.Name, "uid": string(object.UID),
 		},

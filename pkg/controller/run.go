@@ -90,7 +90,8 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	defer stopEvents()
 	// The watches of objects start only when an Application is reconciled and needs them.
-	c.target.run(ctx)
+	c.target.watches.Run(ctx)
+	c.target.namespaces.Run(ctx)
 	c.slices.store.Run(ctx)
 	c.applications.store.Run(ctx)
 	cluster.WatchDefinitions(ctx, c.client.Metadata, c.definitionChanged)
@@ -112,7 +113,7 @@ func (c *Controller) Run(ctx context.Context) error {
 		// The new context has no fence yet.
 		c.flush(cluster.WithFence(last, c.options.Held), c.registry.remembered(func(types.UID) bool { return true }))
 	}
-	c.target.wait()
+	c.target.watches.Wait()
 	return nil
 }
 

@@ -4,9 +4,8 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -84,7 +83,7 @@ func serviceOf(live map[manifest.ID]map[string]any, app *v1alpha1.Application, h
 // call calls a workload in a separate goroutine, and queues its Application after the response. The context must not
 // end with the reconcile, which does not wait for the call.
 func (s *shutdown) call(ctx context.Context, app *v1alpha1.Application, hook v1alpha1.ShutdownHook, service map[string]any) {
-	key := types.NamespacedName{Namespace: app.Namespace, Name: app.Name}
+	key := cluster.ObjectKey(app)
 	s.calls.begin(app.UID)
 	s.calls.running.Go(func() {
 		ctx, cancel := context.WithTimeout(ctx, callTimeout)

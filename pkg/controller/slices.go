@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -129,11 +130,12 @@ func (h *sliceClient) changed(before, after *cluster.Object) {
 	if after != nil {
 		s, _ = cluster.DecodeSlice(after.JSON()) // the store encoded it, so it can be decoded
 	}
+	key := cmp.Or(after, before).Key
 	h.mu.Lock()
 	// A deleted slice is known only by its recorded Application.
-	application, known := h.owners[keyOfSlice(before, after)]
+	application, known := h.owners[key]
 	if known {
-		h.forgetSlice(keyOfSlice(before, after))
+		h.forgetSlice(key)
 	}
 	if s != nil {
 		application = h.noteSlice(s)
@@ -144,17 +146,9 @@ func (h *sliceClient) changed(before, after *cluster.Object) {
 	}
 }
 
-// keyOfSlice returns the key of a slice from an event of which one part can be nil.
-func keyOfSlice(before, after *cluster.Object) types.NamespacedName {
-	if after != nil {
-		return after.Key
-	}
-	return before.Key
-}
-
 // noteSlice records a slice, and when this version of it was first seen. The caller holds the lock.
 func (h *sliceClient) noteSlice(s *v1alpha1.ApplicationSlice) (application types.NamespacedName) {
-	key := types.NamespacedName{Namespace: s.Namespace, Name: s.Name}
+	key := cluster.ObjectKey(s)
 	application = types.NamespacedName{Namespace: s.Namespace, Name: s.Application}
 	known := reconcile.Slice{
 		NamespacedName: key, UID: s.UID, ResourceVersion: s.ResourceVersion,

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -87,11 +88,8 @@ func (s *sourceRenewer) renewed(ctx context.Context, app *v1alpha1.Application, 
 		return t
 	}
 	// A copy, because the goroutine reads the previous translation.
-	meanwhile := translation{coming: make(chan *translation, 1)}
-	if t != nil {
-		meanwhile = *t
-		meanwhile.coming = make(chan *translation, 1)
-	}
+	meanwhile := *cmp.Or(t, &translation{})
+	meanwhile.coming = make(chan *translation, 1)
 	go func() {
 		meanwhile.coming <- s.renew(ctx, app, target, t)
 		s.registry.queue.Add(cluster.ObjectKey(app))

@@ -19,26 +19,9 @@ type state struct {
 	now    func() time.Time
 }
 
-var (
-	applicationsDesc = prometheus.NewDesc("holdfast_applications", "Applications that this process has reconciled, by the status of their condition Ready.", []string{"ready"}, nil)
-	stalledDesc      = prometheus.NewDesc("holdfast_stalled_applications", "Applications that need the action of a user.", nil, nil)
-	suspendedDesc    = prometheus.NewDesc("holdfast_suspended_applications", "Suspended Applications (spec.suspend), whose objects are not written.", nil, nil)
-	observingDesc    = prometheus.NewDesc("holdfast_observing_applications", "Observe-only Applications (spec.mode), whose objects are not written; without suspended Applications.", nil, nil)
-	driftedDesc      = prometheus.NewDesc("holdfast_drifted_applications", "Applications with drift: their condition Held is False.", nil, nil)
-	contestedDesc    = prometheus.NewDesc("holdfast_contested_fields", "Held fields that another client keeps changing.", nil, nil)
-	objectsDesc      = prometheus.NewDesc("holdfast_held_objects", "Objects of Applications that are watched.", nil, nil)
-	deadDesc         = prometheus.NewDesc("holdfast_dead_watches", "Watches that have had no list, event or bookmark for more than a minute.", nil, nil)
-	slotsDesc        = prometheus.NewDesc("holdfast_slots", "Slots over which --shards distributes the Applications.", nil, nil)
-	slotsHeldDesc    = prometheus.NewDesc("holdfast_slots_held", "Slots that this process holds.", nil, nil)
-	watchesDesc      = prometheus.NewDesc("holdfast_watches", "Watches of the kinds of objects in Applications.", nil, nil)
-)
-
-// Describe sends the descriptions of all metrics.
-func (s state) Describe(to chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{applicationsDesc, stalledDesc, suspendedDesc, observingDesc, driftedDesc, contestedDesc, objectsDesc, watchesDesc, deadDesc, slotsDesc, slotsHeldDesc} {
-		to <- desc
-	}
-}
+// Describe sends no descriptions, because Collect creates them. prometheus.DescribeByCollect would call Collect before
+// the controller runs, on a goroutine that recovers no panic.
+func (s state) Describe(chan<- *prometheus.Desc) {}
 
 // Collect sends the current values of all metrics.
 func (s state) Collect(to chan<- prometheus.Metric) {
@@ -63,27 +46,28 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 		count(&drifted, m.seen.drifted)
 	}
 	s.registry.mu.Unlock()
-	gauge := func(desc *prometheus.Desc, n int, labels ...string) {
-		to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(n), labels...)
+	gauge := func(name, help string, n int) {
+		to <- prometheus.MustNewConstMetric(prometheus.NewDesc(name, help, nil, nil), prometheus.GaugeValue, float64(n))
 	}
+	applications := prometheus.NewDesc("holdfast_applications", "Applications that this process has reconciled, by the status of their condition Ready.", []string{"ready"}, nil)
 	for status, n := range ready {
-		gauge(applicationsDesc, n, string(status))
+		to <- prometheus.MustNewConstMetric(applications, prometheus.GaugeValue, float64(n), string(status))
 	}
-	gauge(stalledDesc, stalled)
-	gauge(suspendedDesc, suspended)
-	gauge(observingDesc, observing)
-	gauge(driftedDesc, drifted)
-	gauge(contestedDesc, contested)
-	gauge(objectsDesc, s.watches.Objects())
-	gauge(watchesDesc, s.watches.Len())
+	gauge("holdfast_stalled_applications", "Applications that need the action of a user.", stalled)
+	gauge("holdfast_suspended_applications", "Suspended Applications (spec.suspend), whose objects are not written.", suspended)
+	gauge("holdfast_observing_applications", "Observe-only Applications (spec.mode), whose objects are not written; without suspended Applications.", observing)
+	gauge("holdfast_drifted_applications", "Applications with drift: their condition Held is False.", drifted)
+	gauge("holdfast_contested_fields", "Held fields that another client keeps changing.", contested)
+	gauge("holdfast_held_objects", "Objects of Applications that are watched.", s.watches.Objects())
+	gauge("holdfast_watches", "Watches of the kinds of objects in Applications.", s.watches.Len())
 	if s.slots.n > 1 {
-		gauge(slotsDesc, s.slots.n)
-		gauge(slotsHeldDesc, s.slots.number())
+		gauge("holdfast_slots", "Slots over which --shards distributes the Applications.", s.slots.n)
+		gauge("holdfast_slots_held", "Slots that this process holds.", s.slots.number())
 	}
 	now := s.now()
 	dead := s.watches.Stalled(now)
 	for _, store := range s.stores {
 		dead += store.Stalled(now)
 	}
-	gauge(deadDesc, dead)
+	gauge("holdfast_dead_watches", "Watches that have had no list, event or bookmark for more than a minute.", dead)
 }

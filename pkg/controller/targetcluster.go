@@ -1,7 +1,7 @@
 package controller
 
 import (
-	"context"
+	"cmp"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -28,15 +28,6 @@ type targetCluster struct {
 	// account is the ServiceAccount for Applications without spec.serviceAccountName.
 	account string
 }
-
-// run starts the watches. They run until the context ends.
-func (t *targetCluster) run(ctx context.Context) {
-	t.watches.Run(ctx)
-	t.namespaces.Run(ctx)
-}
-
-// wait returns after all watches have ended.
-func (t *targetCluster) wait() { t.watches.Wait() }
 
 // narrow restricts watches to single namespaces if the selection names namespaces.
 func (t *targetCluster) narrow(s cluster.Selection) {
@@ -78,8 +69,5 @@ func (t *targetCluster) viewOf(app *v1alpha1.Application) target {
 
 // accountOf returns the ServiceAccount that acts for an Application.
 func (t *targetCluster) accountOf(app *v1alpha1.Application) string {
-	if account := app.Spec.ServiceAccountName; account != "" {
-		return account
-	}
-	return t.account
+	return cmp.Or(app.Spec.ServiceAccountName, t.account)
 }

@@ -2,7 +2,6 @@ package profiles
 
 import (
 	"context"
-	"encoding/json"
 	"reflect"
 	"time"
 
@@ -13,7 +12,6 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/intent"
-	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // report writes the status of a profile if it has changed. It waits for the first check of the names of a valid
@@ -46,17 +44,9 @@ func (p *Profiles) report(ctx context.Context, name string) error {
 	if reflect.DeepEqual(*before, profile.Status) {
 		return nil
 	}
-	raw, err := json.Marshal(profile.Status)
-	if err != nil {
-		return err
-	}
-	status, err := manifest.DecodeJSON(raw)
-	if err != nil {
-		return err
-	}
 	ctx, cancel := context.WithTimeout(ctx, cluster.RequestTimeout)
 	defer cancel()
-	written, err := p.client.WriteObjectStatus(ctx, v1alpha1.ProfileGroupVersionResource, object, status, v1alpha1.FieldManager)
+	written, err := p.client.WriteObjectStatus(ctx, v1alpha1.ProfileGroupVersionResource, object, profile.Status, v1alpha1.FieldManager)
 	if err == nil {
 		store.Wrote(written)
 	}

@@ -2,7 +2,6 @@ package templates
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"reflect"
 	"time"
@@ -202,10 +201,10 @@ func inTheWay(object map[string]any, app *v1alpha1.Application) *template.Valida
 // so that a refusal that lasts causes one event.
 func (t *Templates) report(ctx context.Context, kind *kind, store *cluster.ApplicationStore, object *cluster.Object, seen template.Seen) error {
 	status, err := kind.Status(seen)
-	if err != nil {
-		return fmt.Errorf("the status of %s %s: %w", kind.Kind().Kind, object.Key, err)
+	if err == nil { // in the form in which the API server returns it, so that both can be compared
+		status, err = manifest.DecodeJSON(manifest.EncodeJSON(status))
 	}
-	if status, err = decoded(status); err != nil {
+	if err != nil {
 		return fmt.Errorf("the status of %s %s: %w", kind.Kind().Kind, object.Key, err)
 	}
 	if reflect.DeepEqual(status, seen.Object["status"]) {
@@ -223,13 +222,4 @@ func (t *Templates) report(ctx context.Context, kind *kind, store *cluster.Appli
 		t.c.Announce(seen.Object, &plan.Event{Warning: true, Reason: verdict.Reason, Note: verdict.Message})
 	}
 	return nil
-}
-
-// decoded returns a value in the form in which the API server returns it, so that both can be compared.
-func decoded(value map[string]any) (map[string]any, error) {
-	raw, err := json.Marshal(value)
-	if err != nil {
-		return nil, err
-	}
-	return manifest.DecodeJSON(raw)
 }

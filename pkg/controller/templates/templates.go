@@ -7,6 +7,7 @@
 package templates
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -201,10 +202,7 @@ func (k *kind) start(ctx context.Context, t *Templates) {
 	watching, stop := context.WithCancel(ctx)
 	k.stop = stop
 	k.store = cluster.NewApplicationStore(t.client, k.Kind().GroupVersionResource(), *t.selection.Load(), func(before, after *cluster.Object) {
-		if after != nil {
-			before = after
-		}
-		t.queue.Add(key{k, before.Key})
+		t.queue.Add(key{k, cmp.Or(after, before).Key})
 	}, func() {})
 	k.store.Run(watching)
 }
