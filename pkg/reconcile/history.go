@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -105,8 +104,7 @@ func (r *Reconciler) withHistory(ctx context.Context, app *v1alpha1.Application,
 // status without them is written.
 func (s sliceStore) writeHistory(ctx context.Context, app *v1alpha1.Application, more []v1alpha1.HistoryEntry) (names []string, err error) {
 	older, err := slice.OlderHistory(app, s.getSlice(ctx, app.Namespace))
-	var unavailable *slice.Unavailable
-	if err != nil && !errors.As(err, &unavailable) {
+	if _, unavailable := errors.AsType[*slice.Unavailable](err); err != nil && !unavailable {
 		return nil, err
 	}
 	// The name of a slice follows from its content, so a slice with unchanged entries keeps its name.
@@ -114,13 +112,5 @@ func (s sliceStore) writeHistory(ctx context.Context, app *v1alpha1.Application,
 	if err != nil {
 		return nil, err
 	}
-	for i := range parts {
-		if slices.Contains(app.Status.HistorySlices, parts[i].Name) {
-			continue
-		}
-		if err := s.Create(ctx, &parts[i]); err != nil {
-			return nil, err
-		}
-	}
-	return names, nil
+	return names, s.createAll(ctx, parts, app.Status.HistorySlices)
 }

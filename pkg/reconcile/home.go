@@ -8,7 +8,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/slice"
 )
 
@@ -74,13 +73,8 @@ func (h wholeHome) WriteStatus(ctx context.Context, app *v1alpha1.Application, s
 	if err != nil {
 		return err
 	}
-	for i := range parts {
-		if slices.Contains(named, parts[i].Name) {
-			continue
-		}
-		if err := h.slices.Create(ctx, &parts[i]); err != nil {
-			return err
-		}
+	if err := h.slices.createAll(ctx, parts, named); err != nil {
+		return err
 	}
 	if err := h.ApplicationClient.WriteStatus(ctx, app, stored); err != nil {
 		return err
@@ -89,11 +83,7 @@ func (h wholeHome) WriteStatus(ctx context.Context, app *v1alpha1.Application, s
 		return slices.Contains(stored.RecordSlices, name) || slices.Contains(stored.HistorySlices, name)
 	})
 	// The stored status no longer names them.
-	for _, s := range h.slices.Of(cluster.ObjectKey(app)) {
-		if slices.Contains(named, s.Name) {
-			h.slices.drop(ctx, s)
-		}
-	}
+	h.slices.drop(ctx, app, named)
 	return nil
 }
 
@@ -103,11 +93,7 @@ func (h wholeHome) Forget(app *v1alpha1.Application) error {
 	if err := h.ApplicationClient.Forget(app); err != nil || len(app.Finalizers) > 0 {
 		return err
 	}
-	for _, s := range h.slices.Of(cluster.ObjectKey(app)) {
-		if slices.Contains(named, s.Name) {
-			h.slices.drop(context.Background(), s) //nolint:forbidigo // the Application is gone, whatever ends meanwhile
-		}
-	}
+	h.slices.drop(context.Background(), app, named) //nolint:forbidigo // the Application is gone, whatever ends meanwhile
 	return nil
 }
 

@@ -17,10 +17,11 @@ func isHeld(app *v1alpha1.Application, id manifest.ID, uid string) bool {
 }
 
 // uidOf returns metadata.uid of an object; empty for a nil object or without one.
-func uidOf(object map[string]any) string {
-	metadata, _ := object["metadata"].(map[string]any)
-	uid, _ := metadata["uid"].(string)
-	return uid
+func uidOf(object map[string]any) string { return manifest.NestedString(object, "metadata", "uid") }
+
+// versionOf returns metadata.resourceVersion of an object; empty for a nil object or without one.
+func versionOf(object map[string]any) string {
+	return manifest.NestedString(object, "metadata", "resourceVersion")
 }
 
 // sortedIDs returns the keys of a map in a stable order, so that requests and messages do not vary.

@@ -15,6 +15,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/kinds"
+	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -152,8 +153,7 @@ func unknownKind(gvk schema.GroupVersionKind, err error) *plan.Problem {
 		Message:    fmt.Sprintf("%s in %s is not served by the API server; its resources wait for it", gvk.Kind, gvk.GroupVersion()),
 		RetryAfter: cluster.RetryAfter(err),
 	}
-	var unknown *cluster.KindUnknownError
-	if errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*cluster.KindUnknownError](err); ok {
 		problem.Message += unknown.Suggestion
 	}
 	return problem
@@ -162,8 +162,7 @@ func unknownKind(gvk schema.GroupVersionKind, err error) *plan.Problem {
 // kindsOf returns the kinds of manifests, in the versions that they use.
 func kindsOf(manifests []map[string]any) (gvks []schema.GroupVersionKind) {
 	for _, content := range manifests {
-		apiVersion, _ := content["apiVersion"].(string)
-		kind, _ := content["kind"].(string)
+		apiVersion, kind := manifest.NestedString(content, "apiVersion"), manifest.NestedString(content, "kind")
 		gvk := schema.FromAPIVersionAndKind(apiVersion, kind)
 		if kind != "" && apiVersion != "" && !slices.Contains(gvks, gvk) {
 			gvks = append(gvks, gvk)

@@ -7,6 +7,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
+	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -16,22 +17,18 @@ import (
 func namespacesOf(app *v1alpha1.Application, manifests []map[string]any) []string {
 	namespaces := map[string]struct{}{app.Namespace: {}}
 	for _, content := range manifests {
-		metadata, _ := content["metadata"].(map[string]any)
-		if namespace, _ := metadata["namespace"].(string); namespace != "" {
-			namespaces[namespace] = struct{}{}
-		}
+		namespaces[manifest.NestedString(content, "metadata", "namespace")] = struct{}{}
 	}
 	for _, r := range app.Status.Resources {
 		// A shared object is watched by name, in any namespace.
-		if r.Namespace != "" && !claim.RecordedPolicy(app, &r).Claims {
+		if !claim.RecordedPolicy(app, &r).Claims {
 			namespaces[r.Namespace] = struct{}{}
 		}
 	}
 	for namespace := range strings.SplitSeq(app.Annotations[v1alpha1.AnnotationNamespaces], ",") {
-		if namespace != "" {
-			namespaces[namespace] = struct{}{}
-		}
+		namespaces[namespace] = struct{}{}
 	}
+	delete(namespaces, "") // cluster-scoped objects have no namespace
 	return slices.Sorted(maps.Keys(namespaces))
 }
 

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -81,42 +82,35 @@ func whatOf(at cluster.Location) string {
 // isMissingNamespace reports whether an API server's error means that the namespace does not exist. A 404 can also
 // mean that the resource is not served, so its details must name the namespace.
 func isMissingNamespace(err error, namespace string) bool {
-	var status apierrors.APIStatus
-	if namespace == "" || !errors.As(err, &status) || !apierrors.IsNotFound(err) {
-		return false
-	}
-	details := status.Status().Details
-	return details != nil && details.Group == "" && details.Kind == "namespaces" && details.Name == namespace
+	details := statusOf(err).Details
+	return namespace != "" && apierrors.IsNotFound(err) && details != nil &&
+		details.Group == "" && details.Kind == "namespaces" && details.Name == namespace
 }
 
 // refused reports whether the same request can never succeed, so that a retry needs a change of the object or the
 // manifest. It excludes 403, which has several causes: see deniedByAdmission.
 func refused(err error) bool {
-	switch code(err) {
-	case http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
-		return true
+	return slices.Contains([]int32{
+		http.StatusBadRequest, http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity,
+	}, code(err))
+}
+
+// statusOf returns the status in an API server's error, or the zero value if there was no response.
+func statusOf(err error) metav1.Status {
+	if status, ok := errors.AsType[*apierrors.StatusError](err); ok {
+		return status.ErrStatus
 	}
-	return false
+	return metav1.Status{}
 }
 
 // code returns the HTTP status of an API server's error, or 0 if there was no response.
-func code(err error) int32 {
-	var status apierrors.APIStatus
-	if errors.As(err, &status) {
-		return status.Status().Code
-	}
-	return 0
-}
+func code(err error) int32 { return statusOf(err).Code }
 
 // guardFailed reports whether a 422 may be the result of a test in the patch. The error then has no causes,
 // whereas a validation error always has causes.
 func guardFailed(err error) bool {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) || status.Status().Code != http.StatusUnprocessableEntity {
-		return false
-	}
-	details := status.Status().Details
-	return details == nil || len(details.Causes) == 0
+	status := statusOf(err)
+	return status.Code == http.StatusUnprocessableEntity && (status.Details == nil || len(status.Details.Causes) == 0)
 }
 
 // errorText returns the text of an error, truncated. An API server repeats values in its messages, so the text for a
@@ -125,13 +119,11 @@ func errorText(err error, id manifest.ID) string {
 	if !manifest.IsSecret(id.GroupKind()) {
 		return Trimmed(err.Error())
 	}
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
+	if _, responded := errors.AsType[*apierrors.StatusError](err); !responded {
 		return "the request did not succeed (details are withheld for Secrets)"
 	}
-	fields := causesOf(err)
-	text := string(status.Status().Reason)
-	if len(fields) > 0 {
+	text := string(statusOf(err).Reason)
+	if fields := causesOf(err); len(fields) > 0 {
 		text += " (" + strings.Join(fields, ", ") + ")"
 	}
 	return text + "; details are withheld for Secrets"
@@ -234,11 +226,11 @@ func Trimmed(text string) string {
 
 // causesOf returns the fields that an API server names in an error.
 func causesOf(err error) (fields []string) {
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) || status.Status().Details == nil {
+	details := statusOf(err).Details
+	if details == nil {
 		return nil
 	}
-	for _, cause := range status.Status().Details.Causes {
+	for _, cause := range details.Causes {
 		if cause.Field != "" {
 			fields = append(fields, cause.Field)
 		}

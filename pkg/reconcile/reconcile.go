@@ -62,12 +62,11 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1alpha1.Application, m
 		return Again(err)
 	}
 	if unsupported := intent.UnsupportedProblem(app); unsupported != nil { // also of an Application that is being deleted
-		return r.report(ctx, app, m, plan.NewInvalid(plan.Input{Application: app, Memory: &m.plan}, unsupported), nil)
+		return r.reject(ctx, app, m, unsupported)
 	}
 	app, err = sliceStore{r.Slices}.join(ctx, app)
-	var incomplete *plan.Problem
-	if errors.As(err, &incomplete) {
-		return r.report(ctx, app, m, plan.NewInvalid(plan.Input{Application: app, Memory: &m.plan}, incomplete), nil)
+	if incomplete, ok := errors.AsType[*plan.Problem](err); ok {
+		return r.reject(ctx, app, m, incomplete)
 	}
 	if err != nil {
 		return Again(err)
@@ -76,8 +75,7 @@ func (r *Reconciler) reconcile(ctx context.Context, app *v1alpha1.Application, m
 	m.restoreContests(app, r.Now())
 	target, err := r.Target(app)
 	if err != nil { // the controller cannot act as that ServiceAccount
-		problem := &plan.Problem{Reason: v1alpha1.ReasonForbidden, Message: "spec.serviceAccountName: " + err.Error()}
-		return r.report(ctx, app, m, plan.NewInvalid(plan.Input{Application: app, Memory: &m.plan}, problem), nil)
+		return r.reject(ctx, app, m, &plan.Problem{Reason: v1alpha1.ReasonForbidden, Message: "spec.serviceAccountName: " + err.Error()})
 	}
 	if app.DeletionTimestamp != nil {
 		target.AwaitNamespaces(nil)

@@ -367,9 +367,7 @@ func (s *search) named(paths []string) *search {
 
 // hasManagers reports whether an object has managedFields, which an object from a watch may lack.
 func hasManagers(object map[string]any) bool {
-	metadata, _ := object["metadata"].(map[string]any)
-	managers, _ := metadata["managedFields"].([]any)
-	return len(managers) > 0
+	return len(manifest.NestedMaps(object, "metadata", "managedFields")) > 0
 }
 
 // deniedByAdmission reports whether a 403 is the response of an admission plugin, and does not mean that a right is

@@ -90,11 +90,15 @@ func (r *Reconciler) Flush(ctx context.Context, app *v1alpha1.Application, m *St
 // hookFailed reports that a hook prevents the reconciliation of an Application, and returns the error of the hook for
 // a retry. If the status cannot be written, it returns that error instead.
 func (r *Reconciler) hookFailed(ctx context.Context, app *v1alpha1.Application, m *State, cause error) (time.Duration, error) {
-	p := plan.NewInvalid(plan.Input{Application: app, Memory: &m.plan}, plan.HookProblem(cause))
-	if _, err := r.report(ctx, app, m, p, nil); err != nil {
+	if _, err := r.reject(ctx, app, m, plan.HookProblem(cause)); err != nil {
 		return 0, err
 	}
 	return 0, cause
+}
+
+// reject reports a problem for which an Application cannot be decided. It returns when to reconcile again.
+func (r *Reconciler) reject(ctx context.Context, app *v1alpha1.Application, m *State, problem *plan.Problem) (time.Duration, error) {
+	return r.report(ctx, app, m, plan.NewInvalid(plan.Input{Application: app, Memory: &m.plan}, problem), nil)
 }
 
 // Several reports of one Application are merged into one. The report of a correction, or of a resource that

@@ -42,10 +42,8 @@ func (g *gatherer) findUnmarked() bool {
 
 // byName returns the objects that are watched by name, sorted.
 func (g *gatherer) byName() []manifest.ID {
-	ids := maps.Clone(g.unmarked)
-	if ids == nil {
-		ids = map[manifest.ID]bool{}
-	}
+	ids := map[manifest.ID]bool{}
+	maps.Copy(ids, g.unmarked)
 	maps.Copy(ids, g.shared)
 	return sortedIDs(ids)
 }
@@ -216,16 +214,13 @@ func (g *gatherer) addOlder() {
 	if g.request.Older == nil || g.Input.Application.DeletionTimestamp != nil {
 		return
 	}
-	ids := maps.Clone(g.memory.selected)
-	if ids == nil {
-		ids = map[manifest.ID]struct{}{}
-	}
+	ids := map[manifest.ID]struct{}{}
+	maps.Copy(ids, g.memory.selected)
 	for id := range g.shared {
 		ids[id] = struct{}{}
 	}
 	for id := range ids {
-		metadata, _ := g.Input.Live[id]["metadata"].(map[string]any)
-		version, _ := metadata["resourceVersion"].(string)
+		version := versionOf(g.Input.Live[id])
 		// An object that does not exist has no fields to leave.
 		if version == "" {
 			continue

@@ -12,6 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/slice"
 )
@@ -40,11 +41,11 @@ func (s sliceStore) join(ctx context.Context, app *v1alpha1.Application) (*v1alp
 		return app, nil
 	}
 	whole, err := slice.Join(app, s.getSlice(ctx, app.Namespace))
-	var unavailable *slice.Unavailable
+	unavailable, isUnavailable := errors.AsType[*slice.Unavailable](err)
 	switch {
 	case err == nil, app.DeletionTimestamp != nil && len(whole.Status.RecordSlices) == 0:
 		return whole, nil // the inventory is complete, which is sufficient for its deletion
-	case errors.As(err, &unavailable):
+	case isUnavailable:
 		return whole, intent.SliceProblem(whole, unavailable)
 	default:
 		return whole, err
@@ -62,10 +63,28 @@ func (s sliceStore) getSlice(ctx context.Context, namespace string) slice.Get {
 	}
 }
 
-// drop deletes a slice. It only logs an error, because Collect retries it.
-func (s sliceStore) drop(ctx context.Context, dropped Slice) {
-	if err := s.Delete(ctx, dropped); err != nil {
-		klog.FromContext(ctx).V(1).Info("Deferring the deletion of a slice", "slice", dropped.NamespacedName, "reason", err.Error())
+// createAll creates slices, except those with one of the given names, which exist.
+func (s sliceStore) createAll(ctx context.Context, parts []v1alpha1.ApplicationSlice, existing []string) error {
+	for i := range parts {
+		if slices.Contains(existing, parts[i].Name) {
+			continue
+		}
+		if err := s.Create(ctx, &parts[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drop deletes the slices of an Application with the given names. It only logs errors, because Collect retries them.
+func (s sliceStore) drop(ctx context.Context, app *v1alpha1.Application, names []string) {
+	for _, dropped := range s.Of(cluster.ObjectKey(app)) {
+		if !slices.Contains(names, dropped.Name) {
+			continue
+		}
+		if err := s.Delete(ctx, dropped); err != nil {
+			klog.FromContext(ctx).V(1).Info("Deferring the deletion of a slice", "slice", dropped.NamespacedName, "reason", err.Error())
+		}
 	}
 }
 

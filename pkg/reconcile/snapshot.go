@@ -234,8 +234,7 @@ func desiredIDs(manifests []map[string]any, namespace string, scopes manifest.Sc
 	ids := map[manifest.ID]schema.GroupVersionKind{}
 	for _, content := range manifests {
 		if id, ok := manifest.Identify(content, namespace, scopes); ok {
-			apiVersion, _ := content["apiVersion"].(string)
-			ids[id] = schema.FromAPIVersionAndKind(apiVersion, id.Kind)
+			ids[id] = schema.FromAPIVersionAndKind(manifest.NestedString(content, "apiVersion"), id.Kind)
 		}
 	}
 	return ids
@@ -279,10 +278,9 @@ func (g *gatherer) addWritten() {
 			continue
 		}
 		for id, written := range g.view.Written(kind.GroupKind(), kind.Mapping) {
-			metadata, _ := g.Input.Live[id]["metadata"].(map[string]any)
 			// The store records a deletion without managedFields.
 			isGone := g.Input.Live[id] == nil && written.ManagedFields == nil
-			if version, _ := metadata["resourceVersion"].(string); version != written.ResourceVersion && !isGone {
+			if versionOf(g.Input.Live[id]) != written.ResourceVersion && !isGone {
 				continue
 			}
 			g.Input.ObservedWrites[id] = written
