@@ -136,17 +136,13 @@ func OwnerWithoutClaims(app *v1alpha1.Application, id manifest.ID, live map[stri
 }
 
 // OtherHolders returns the UIDs of the other Applications that a live object names as holders of its
-// fields, by namespace/name; nil if there are none. Any client can have written them.
+// fields, by namespace/name; empty if there are none. Any client can have written them.
 func OtherHolders(app *v1alpha1.Application, live map[string]any) map[string]types.UID {
-	var others map[string]types.UID
+	others := map[string]types.UID{}
 	for name, entry := range ReadHolders(live) {
-		if name != HolderName(app) {
-			if others == nil {
-				others = map[string]types.UID{}
-			}
-			others[name] = types.UID(entry.UID)
-		}
+		others[name] = types.UID(entry.UID)
 	}
+	delete(others, HolderName(app))
 	return others
 }
 

@@ -110,12 +110,7 @@ func (h Entry) Holds() bool { return h.UID != "" && (h.Leaves == nil || len(h.Le
 // IsHeldByOthers reports whether other Applications have claims or pending claims on an object, according to its
 // annotation only.
 func IsHeldByOthers(app *v1alpha1.Application, live map[string]any) bool {
-	for name := range ReadHolders(live) {
-		if name != HolderName(app) {
-			return true
-		}
-	}
-	return false
+	return len(OtherHolders(app, live)) > 0
 }
 
 // WithApplication returns the value of the annotation with the claims and pending claims of an Application, in place
@@ -211,17 +206,12 @@ func ListHolders(id manifest.ID, live map[string]any) (found []Holder) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		h := all[name]
-		found = append(found, Holder{name, name == owner, h.Leaves == nil, h.Leaves, h.PendingClaims})
-	}
-	slices.SortStableFunc(found, func(a, b Holder) int {
-		switch {
-		case a.Owns == b.Owns:
-			return 0
-		case a.Owns:
-			return -1
+		at := len(found)
+		if name == owner {
+			at = 0
 		}
-		return 1
-	})
+		found = slices.Insert(found, at, Holder{name, name == owner, h.Leaves == nil, h.Leaves, h.PendingClaims})
+	}
 	return found
 }
 

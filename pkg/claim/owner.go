@@ -53,18 +53,15 @@ func Owner(app *v1alpha1.Application, live map[string]any) string {
 		return owner
 	}
 	// Other tools record their objects in annotations and labels.
-	annotations := []struct{ key, who string }{
-		{"meta.helm.sh/release-name", "Helm release"},
-		{"argocd.argoproj.io/tracking-id", "Argo CD application"},
-		{"config.k8s.io/owning-inventory", "inventory"},
-	}
-	for _, a := range annotations {
-		if name := manifest.NestedString(live, "metadata", "annotations", a.key); name != "" {
-			return a.who + " " + name
+	for _, tool := range []struct{ field, key, who string }{
+		{"annotations", "meta.helm.sh/release-name", "Helm release"},
+		{"annotations", "argocd.argoproj.io/tracking-id", "Argo CD application"},
+		{"annotations", "config.k8s.io/owning-inventory", "inventory"},
+		{"labels", "kustomize.toolkit.fluxcd.io/name", "Flux Kustomization"},
+	} {
+		if name := manifest.NestedString(live, "metadata", tool.field, tool.key); name != "" {
+			return tool.who + " " + name
 		}
-	}
-	if name := manifest.NestedString(live, "metadata", "labels", "kustomize.toolkit.fluxcd.io/name"); name != "" {
-		return "Flux Kustomization " + name
 	}
 	return ""
 }

@@ -48,15 +48,12 @@ func IsTrackedBy(app *v1alpha1.Application, id manifest.ID, live map[string]any)
 
 // IsTrackingPath reports whether tracking metadata is at or below a path, such as the path of all labels.
 func IsTrackingPath(path string) bool {
-	if IsSharedTracking(path) {
-		return true
-	}
-	for _, mark := range TrackingKeys {
-		if observer.IsUnder(mark.Path(), path) {
-			return true
-		}
-	}
-	return false
+	return isAtOrBelow(TrackingKeys, path) || IsSharedTracking(path)
+}
+
+// isAtOrBelow reports whether one of the keys is at or below a path.
+func isAtOrBelow(keys []TrackingKey, path string) bool {
+	return slices.ContainsFunc(keys, func(mark TrackingKey) bool { return observer.IsUnder(mark.Path(), path) })
 }
 
 // TrackingKeys are the keys of the tracking metadata of owned objects, with the fields of metadata that have
@@ -81,9 +78,7 @@ var SharedTrackingKeys = []TrackingKey{
 }
 
 // IsSharedTracking reports whether tracking metadata of shared objects is at or below a path.
-func IsSharedTracking(path string) bool {
-	return slices.ContainsFunc(SharedTrackingKeys, func(mark TrackingKey) bool { return observer.IsUnder(mark.Path(), path) })
-}
+func IsSharedTracking(path string) bool { return isAtOrBelow(SharedTrackingKeys, path) }
 
 // IsMetadataMap reports whether a path is metadata, all labels or all annotations, which have tracking
 // metadata as well.

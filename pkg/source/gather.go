@@ -148,8 +148,7 @@ func (m *Material) fetch(ctx context.Context, fetcher Fetcher, url, digest strin
 
 // fetchProblem converts an error of a fetch to a problem.
 func fetchProblem(name string, err error) *plan.Problem {
-	var refused *fetch.NotAllowedError
-	if errors.As(err, &refused) {
+	if _, refused := errors.AsType[*fetch.NotAllowedError](err); refused {
 		return &plan.Problem{Reason: v1alpha1.ReasonSourceNotAllowed, Message: fmt.Sprintf("%s is not fetched: %v", name, err)}
 	}
 	return missingProblem("%s cannot be fetched: %v", name, err)

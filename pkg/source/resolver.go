@@ -58,10 +58,10 @@ func (r *resolver) Resolve(ctx context.Context, location string) ([]byte, error)
 	if err := r.acquire(ctx); err != nil {
 		return nil, err
 	}
-	var refused *fetch.NotAllowedError
 	if err != nil {
 		// A URL that is not allowed remains so; every other error can be temporary.
-		r.failed = r.failed || !errors.As(err, &refused)
+		_, refused := errors.AsType[*fetch.NotAllowedError](err)
+		r.failed = r.failed || !refused
 		return nil, err
 	}
 	r.read[location] = page

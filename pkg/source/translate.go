@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"time"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -93,8 +94,7 @@ func translate(ctx context.Context, t *hooks.Translation, imports *resolver) err
 // problem converts an error to a problem. If a hook has failed, it shows only the part from the translation.
 func (r *resolver) problem(err error) *plan.Problem {
 	p := &plan.Problem{Reason: v1alpha1.ReasonTranslationFailed}
-	var hook *hooks.Error
-	if errors.As(err, &hook) {
+	if hook, ok := errors.AsType[*hooks.Error](err); ok {
 		if hook.Listener != "tosca" {
 			return &plan.Problem{Reason: v1alpha1.ReasonHookFailed, Message: intent.Summary(err)}
 		}
@@ -114,12 +114,8 @@ func (r *resolver) problem(err error) *plan.Problem {
 // isImportError reports whether failed imports are the only errors.
 func isImportError(err error) bool {
 	faults := tosca.Errors(err)
-	for _, fault := range faults {
-		if fault.Code != tosca.SourceNotAllowed {
-			return false
-		}
-	}
-	return len(faults) > 0
+	return len(faults) > 0 &&
+		!slices.ContainsFunc(faults, func(fault *tosca.Error) bool { return fault.Code != tosca.SourceNotAllowed })
 }
 
 // digest returns the digest of all inputs of the translation, without secret ones: values that are easy to
@@ -139,10 +135,7 @@ func (m *Material) digest(ofFiles string) string {
 	if m.stamp != "" {
 		ofFiles = m.stamp
 	}
-	inputs, err := json.Marshal(shown)
-	if err != nil {
-		inputs = nil // values were decoded from JSON, so this cannot fail
-	}
+	inputs, _ := json.Marshal(shown) // values were decoded from JSON, so this cannot fail
 	sum := sha256.Sum256([]byte(ofFiles + "\n" + string(inputs)))
 	return hex.EncodeToString(sum[:])
 }
