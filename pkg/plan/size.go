@@ -12,7 +12,6 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
-	"holdfast.dev/holdfast/pkg/record"
 )
 
 // schemaFactor limits how many times longer than a manifest its default schema can be. The worst case is an
@@ -37,7 +36,7 @@ func sizeProblem(p *Plan) *Problem {
 		return nil
 	}
 	// atMost is an upper bound with the longest possible schemas. records is computed only if atMost exceeds the limit.
-	written := record.RawSize(app.Spec.Manifest) + record.RawSize(app.Spec.ObserverSchema)
+	written := v1alpha1.RawSize(app.Spec.Manifest, app.Spec.ObserverSchema)
 	atMost, records := written*(1+schemaFactor), written
 	for _, res := range p.resources {
 		baseline := slices.Concat(res.baseline, res.copies)

@@ -65,16 +65,10 @@ func (r *Reconciler) finalize(ctx context.Context, app *v1alpha1.Application, m 
 	}
 	// No status is left to write.
 	r.home().Announce(app, p.Summarize(a.result, r.Now()).Event)
-	r.deleted(ctx, app)
-	return 0, r.home().Forget(written)
-}
-
-// deleted runs the hooks after the deletion. It only logs their errors, because no status is left to report
-// them.
-func (r *Reconciler) deleted(ctx context.Context, app *v1alpha1.Application) {
 	if err := r.Hooks.ApplicationPostDelete.Run(&hooks.Lifecycle{Application: app}); err != nil {
-		klog.FromContext(ctx).Error(err, "A hook has failed after the deletion")
+		klog.FromContext(ctx).Error(err, "A hook has failed after the deletion") // no status is left to report it
 	}
+	return 0, r.home().Forget(written)
 }
 
 // forbidden reports whether a change has failed, or cannot be attempted, because rights are missing.
@@ -95,9 +89,8 @@ func forbidden(p *plan.Plan, outcomes map[manifest.ID]plan.Outcome) bool {
 // with the namespace. The controller's rights to delete them are often removed before the objects. Objects in other
 // namespaces remain.
 func (s *Snapshot) leaveToNamespace(namespace string) {
-	there := func(id manifest.ID) bool { return id.Namespace == namespace }
-	maps.DeleteFunc(s.Input.Live, func(id manifest.ID, _ map[string]any) bool { return there(id) })
-	maps.DeleteFunc(s.Input.Blocked, func(id manifest.ID, _ *plan.Problem) bool { return there(id) })
+	maps.DeleteFunc(s.Input.Live, func(id manifest.ID, _ map[string]any) bool { return id.Namespace == namespace })
+	maps.DeleteFunc(s.Input.Blocked, func(id manifest.ID, _ *plan.Problem) bool { return id.Namespace == namespace })
 }
 
 // released reports whether all objects of the Application are deleted or released. A change that needs no request

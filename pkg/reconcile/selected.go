@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -128,9 +129,7 @@ func (g *gatherer) matchingObjects(ctx context.Context, entry intent.Selection) 
 		if problem := g.listProblem(ctx, kind, part, objects); problem != nil {
 			return nil, problem, nil
 		}
-		for id, object := range objects {
-			found[id] = object
-		}
+		maps.Copy(found, objects)
 	}
 	return found, nil, waiting
 }

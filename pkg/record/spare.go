@@ -1,8 +1,6 @@
 package record
 
 import (
-	"k8s.io/apimachinery/pkg/runtime"
-
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
@@ -17,7 +15,7 @@ type Spare struct {
 
 // NewSpare returns the room that a status has left for records.
 func NewSpare(status *v1alpha1.ApplicationStatus) *Spare {
-	taken := RawSize(status.MangledObserverSchema) + RawSize(status.LastAppliedManifest) + RawSize(status.LastObservedManifest)
+	taken := v1alpha1.RawSize(status.MangledObserverSchema, status.LastAppliedManifest, status.LastObservedManifest)
 	return &Spare{status: status, room: v1alpha1.MaxUnpacked - taken}
 }
 
@@ -40,13 +38,4 @@ func (s *Spare) Put(i int, r *Record) {
 		s.status.MangledObserverSchema[i], s.status.LastAppliedManifest[i] = entry, desired
 	}
 	s.room -= more
-}
-
-// RawSize returns the length of a list in JSON, without its brackets.
-func RawSize(items []runtime.RawExtension) int {
-	n := 0
-	for i := range items {
-		n += len(items[i].Raw) + len(",")
-	}
-	return n
 }

@@ -100,7 +100,7 @@ func joinList(application string, list []runtime.RawExtension, get Get) ([]runti
 		if err := v1alpha1.Unpack(data, &items); err != nil {
 			return list, fmt.Errorf("the ApplicationSlices from %s on: %w", names[0], err)
 		}
-		if left -= sizeOf(items); left < 0 {
+		if left -= v1alpha1.RawSize(items); left < 0 {
 			return list, &Unavailable{Name: names[0], TooLong: true}
 		}
 		whole = append(whole, items...)
@@ -111,9 +111,9 @@ func joinList(application string, list []runtime.RawExtension, get Get) ([]runti
 // SplitStatus moves the inventory of an Application to slices if the Application would otherwise exceed the given
 // size in bytes. stored is the status that refers to them. Without parts, stored is the given status.
 func SplitStatus(app *v1alpha1.Application, status v1alpha1.ApplicationStatus, bytes int) (stored v1alpha1.ApplicationStatus, parts []v1alpha1.ApplicationSlice, err error) {
-	room := bytes - sizeOf(app.Spec.Manifest) - sizeOf(app.Spec.ObserverSchema)
+	room := bytes - v1alpha1.RawSize(app.Spec.Manifest, app.Spec.ObserverSchema)
 	// The estimate saves encoding a status that is small enough in any case.
-	record := sizeOf(status.MangledObserverSchema) + sizeOf(status.LastAppliedManifest) + sizeOf(status.LastObservedManifest)
+	record := v1alpha1.RawSize(status.MangledObserverSchema, status.LastAppliedManifest, status.LastObservedManifest)
 	if record+resourceBytes*len(status.Resources) <= room && status.Outputs == nil {
 		return status, nil, nil
 	}
@@ -159,12 +159,3 @@ func OlderHistory(app *v1alpha1.Application, get Get) (older []v1alpha1.HistoryE
 
 // resourceBytes is more than a typical resource needs in the inventory.
 const resourceBytes = 1024
-
-// sizeOf returns the size of a list as JSON, without its brackets.
-func sizeOf(items []runtime.RawExtension) int {
-	n := 0
-	for i := range items {
-		n += len(items[i].Raw) + len(",")
-	}
-	return n
-}

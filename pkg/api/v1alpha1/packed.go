@@ -149,3 +149,13 @@ func Unpack(record []byte, into any) error {
 	}
 	return nil
 }
+
+// RawSize returns the length of lists in JSON, without their brackets.
+func RawSize(lists ...[]runtime.RawExtension) (n int) {
+	for _, items := range lists {
+		for i := range items {
+			n += len(items[i].Raw) + len(",")
+		}
+	}
+	return n
+}
