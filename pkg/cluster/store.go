@@ -100,9 +100,6 @@ func (s *Store) Ended(application types.UID) (jobs []*Object) {
 func (s *Store) Written(application types.UID) map[types.NamespacedName]writer.Activity {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if len(s.written.byApp[application]) == 0 {
-		return nil
-	}
 	all := make(map[types.NamespacedName]writer.Activity, len(s.written.byApp[application]))
 	for key, one := range s.written.byApp[application] {
 		all[key] = one.Activity

@@ -1,8 +1,8 @@
 package cluster
 
 import (
-	"iter"
 	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -68,39 +68,27 @@ func (v *View) Ended(application types.UID) (jobs []*Object) {
 
 // Written calls Store.Written. An object can be owned and shared in several stores; one of their records is used.
 func (v *View) Written(application types.UID) map[types.NamespacedName]writer.Activity {
-	var all map[types.NamespacedName]writer.Activity
-	for store := range v.all() {
-		written := store.Written(application)
-		if all == nil {
-			all = written
-			continue
-		}
-		maps.Copy(all, written)
+	all := map[types.NamespacedName]writer.Activity{}
+	for _, store := range v.all() {
+		maps.Copy(all, store.Written(application))
 	}
 	return all
 }
 
 // Processed calls Store.Processed.
 func (v *View) Processed(application types.UID, key types.NamespacedName, at writer.Activity) {
-	for store := range v.all() {
+	for _, store := range v.all() {
 		store.Processed(application, key, at)
 	}
 }
 
-// all yields the stores of owned objects, and those of shared ones.
-func (v *View) all() iter.Seq[*Store] {
-	return func(yield func(*Store) bool) {
-		for _, store := range v.stores {
-			if !yield(store) {
-				return
-			}
-		}
-		for _, s := range v.shared {
-			if !yield(s.store) {
-				return
-			}
-		}
+// all returns the stores of owned objects, and those of shared ones.
+func (v *View) all() []*Store {
+	all := slices.Collect(maps.Values(v.stores))
+	for _, s := range v.shared {
+		all = append(all, s.store)
 	}
+	return all
 }
 
 // Wrote calls Store.ApplyWrite, and notifies the other Applications that share the object. The watch event will not

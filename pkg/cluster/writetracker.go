@@ -7,7 +7,9 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/writer"
@@ -32,8 +34,8 @@ type managedFieldsStamp struct {
 
 // managedFieldsOf returns the managedFields of an object.
 func managedFieldsOf(content map[string]any) []any {
-	metadata, _ := content["metadata"].(map[string]any)
-	entries, _ := metadata["managedFields"].([]any)
+	value, _, _ := unstructured.NestedFieldNoCopy(content, "metadata", "managedFields")
+	entries, _ := value.([]any)
 	return entries
 }
 
@@ -58,12 +60,9 @@ func stampsOf(managed []any) []managedFieldsStamp {
 // moved returns the indexes in after of entries that are new or have another time. An entry that only lost fields is
 // not among them.
 func moved(before, after []managedFieldsStamp) (entries []int) {
-	was := make(map[managedFieldsStamp]struct{}, len(before))
-	for _, s := range before {
-		was[s] = struct{}{}
-	}
+	was := sets.New(before...)
 	for i, s := range after {
-		if _, same := was[s]; !same {
+		if !was.Has(s) {
 			entries = append(entries, i)
 		}
 	}

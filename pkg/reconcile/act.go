@@ -52,17 +52,12 @@ func (r *Reconciler) act(ctx context.Context, target Target, s *Snapshot, p *pla
 // hasFailures reports whether a change of a desired object has a problem, or an executed change has failed. Then
 // nothing is deleted, because a deleted object may be the predecessor of one that could not be created.
 func (a *executor) hasFailures() bool {
-	for _, change := range a.plan.Changes {
-		if change.Problem != nil && !change.Prune {
-			return true
-		}
-	}
 	for _, outcome := range a.result {
 		if outcome.Problem != nil {
 			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(a.plan.Changes, func(change plan.Change) bool { return change.Problem != nil && !change.Prune })
 }
 
 // runDeletes deletes stage by stage. It stops after a stage that still has objects, including those that wait for

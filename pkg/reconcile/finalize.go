@@ -96,10 +96,8 @@ func (s *Snapshot) leaveToNamespace(namespace string) {
 // released reports whether all objects of the Application are deleted or released. A change that needs no request
 // counts, unless it has a problem. A deleted object with finalizers does not count.
 func released(p *plan.Plan, outcomes map[manifest.ID]plan.Outcome) bool {
-	for _, id := range p.Removed() {
-		if outcomes[id].Problem != nil {
-			return false
-		}
+	if slices.ContainsFunc(p.Removed(), func(id manifest.ID) bool { return outcomes[id].Problem != nil }) {
+		return false
 	}
 	for _, change := range p.Changes {
 		outcome, attempted := outcomes[change.ID]

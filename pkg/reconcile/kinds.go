@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
@@ -181,11 +182,16 @@ func kindsSelected(app *v1alpha1.Application) (gvks []schema.GroupVersionKind) {
 
 // kindsOnRecord returns the kinds of the inventory and of the write-ahead annotation, possibly with duplicates.
 // Without them, an object whose kind left the manifests would be in no watch and could not be pruned.
-func kindsOnRecord(app *v1alpha1.Application) (gvks []schema.GroupVersionKind) {
+func kindsOnRecord(app *v1alpha1.Application) []schema.GroupVersionKind {
+	return append(kindsInInventory(app), announced(app)...)
+}
+
+// kindsInInventory returns the kinds of the inventory, possibly with duplicates.
+func kindsInInventory(app *v1alpha1.Application) (gvks []schema.GroupVersionKind) {
 	for _, r := range app.Status.Resources {
 		gvks = append(gvks, schema.FromAPIVersionAndKind(r.APIVersion, r.Kind))
 	}
-	return append(gvks, announced(app)...)
+	return gvks
 }
 
 // KindsIn returns the kinds of spec.manifest and spec.select.
@@ -213,9 +219,9 @@ func announced(app *v1alpha1.Application) []schema.GroupVersionKind {
 
 // kindsAnnotation returns the write-ahead annotation for a set of kinds: a sorted list in the form
 // Kind.version.group, which announced parses. Sorted, equal sets cause no write.
-func kindsAnnotation(gvks map[schema.GroupVersionKind]struct{}) string {
+func kindsAnnotation(gvks sets.Set[schema.GroupVersionKind]) string {
 	texts := make([]string, 0, len(gvks))
-	for gvk := range maps.Keys(gvks) {
+	for gvk := range gvks {
 		texts = append(texts, gvk.Kind+"."+gvk.Version+"."+gvk.Group)
 	}
 	slices.Sort(texts)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
@@ -188,18 +189,14 @@ func Ahead(p *plan.Plan, app *v1alpha1.Application) map[string]string {
 // empty map if the Application has them. early keeps the kinds and namespaces that the annotations already name, keep
 // the objects. Without them, an annotation shrinks to the current plan and inventory.
 func ahead(app *v1alpha1.Application, p *plan.Plan, early, keep bool) map[string]string {
-	gvks := map[schema.GroupVersionKind]struct{}{}
+	gvks := sets.New[schema.GroupVersionKind]()
 	for _, change := range p.Changes {
-		gvks[change.GVK()] = struct{}{}
+		gvks.Insert(change.GVK())
 	}
 	// Objects of these kinds may have to be deleted after a restart.
-	for _, r := range app.Status.Resources {
-		gvks[schema.FromAPIVersionAndKind(r.APIVersion, r.Kind)] = struct{}{}
-	}
+	gvks.Insert(kindsInInventory(app)...)
 	if early {
-		for _, gvk := range announced(app) {
-			gvks[gvk] = struct{}{}
-		}
+		gvks.Insert(announced(app)...)
 	}
 	marks := map[string]string{}
 	if kinds := kindsAnnotation(gvks); kinds != app.Annotations[v1alpha1.AnnotationKinds] {

@@ -80,13 +80,9 @@ func (r *Runner) take(ctx context.Context, name string, seen *coordinationv1.Lea
 	now := time.Now()
 	l := &lease{Fence: NewFence(r.RenewDeadline), tried: now}
 	// The copy of a seen Lease has its resourceVersion, which guards the update.
-	wanted := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	wanted, transitions := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name}}, int32(0)
 	if seen != nil {
-		wanted = seen.DeepCopy()
-	}
-	transitions := ptr.Deref(wanted.Spec.LeaseTransitions, 0)
-	if seen != nil {
-		transitions++
+		wanted, transitions = seen.DeepCopy(), ptr.Deref(seen.Spec.LeaseTransitions, 0)+1
 	}
 	at := metav1.NewMicroTime(now)
 	wanted.Spec = coordinationv1.LeaseSpec{

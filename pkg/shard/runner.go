@@ -391,10 +391,8 @@ func (r *Runner) yield(holders, wanted []string, free bool) {
 	if free {
 		return
 	}
-	for slot := len(wanted) - 1; slot >= 0; slot-- {
-		h := r.held[slot]
-		// An earlier slot is still being released.
-		if h != nil && h.ending {
+	for _, h := range r.held {
+		if h.ending { // an earlier slot is still being released
 			return
 		}
 	}

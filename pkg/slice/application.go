@@ -17,10 +17,8 @@ import (
 // joined, it still returns those of the record, but not those of the spec.
 func Names(app *v1alpha1.Application) []string {
 	names := slices.Concat(app.Status.RecordSlices, app.RecordedIn)
-	for _, list := range [][]runtime.RawExtension{app.Spec.Manifest, app.Spec.ObserverSchema} {
-		for i := range list {
-			names = append(names, elementSlices(list[i].Raw)...)
-		}
+	for _, item := range slices.Concat(app.Spec.Manifest, app.Spec.ObserverSchema) {
+		names = append(names, elementSlices(item.Raw)...)
 	}
 	return append(names, app.Status.HistorySlices...)
 }

@@ -27,14 +27,8 @@ func SplitSpec(namespace, application string, spec map[string]any, few int) (sto
 		if stored[field] = value; field != "manifest" && field != "observerSchema" {
 			continue
 		}
-		var inSlices, left []any
-		for _, item := range list {
-			if hasSecrets(item) {
-				left = append(left, item)
-			} else {
-				inSlices = append(inSlices, item)
-			}
-		}
+		inSlices := slices.DeleteFunc(slices.Clone(list), hasSecrets)
+		left := slices.DeleteFunc(slices.Clone(list), func(item any) bool { return !hasSecrets(item) })
 		raw, err := json.Marshal(inSlices)
 		if err != nil {
 			return nil, nil, fmt.Errorf("writing spec.%s: %w", field, err)

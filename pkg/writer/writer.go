@@ -197,12 +197,7 @@ func ForeignTo(app *v1alpha1.Application, live map[string]any) func(*observer.Pa
 	managers := sync.OnceValue(func() []entry { return managersOf(live) })
 	return func(path *observer.Path) bool {
 		steps := path.Steps(live)
-		for _, e := range managers() {
-			if !isManager(app, e.Manager) && touches(e.leaves, steps) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(managers(), func(e entry) bool { return !isManager(app, e.Manager) && touches(e.leaves, steps) })
 	}
 }
 
