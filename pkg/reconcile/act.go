@@ -25,20 +25,12 @@ import (
 func (r *Reconciler) act(ctx context.Context, target Target, s *Snapshot, p *plan.Plan) *executor {
 	outcomes := &outcomeRecorder{target: target, s: s, plan: p, now: r.Now(), result: map[manifest.ID]plan.Outcome{}, refused: map[manifest.ID][]plan.RejectedLeaf{}}
 	a := &executor{reconciler: r, sender: &sender{outcomeRecorder: outcomes, hooks: r.Hooks, sleep: r.sleep, doors: map[string]*namespaceGate{}}}
-	var stage, deletes []plan.Change
-	for _, change := range p.Changes {
-		// A release of an object is an update, and need not wait for the other changes.
-		if change.Prune && change.Action != plan.Update {
-			deletes = append(deletes, change)
-			continue
-		}
-		if len(stage) > 0 && manifest.Stage(stage[0].ID.GroupKind()) != manifest.Stage(change.ID.GroupKind()) {
-			a.runStage(ctx, stage)
-			stage = nil
-		}
-		stage = append(stage, change)
+	// A release of an object is an update, and need not wait for the other changes.
+	isDelete := func(change plan.Change) bool { return change.Prune && change.Action != plan.Update }
+	for _, stage := range stages(slices.DeleteFunc(slices.Clone(p.Changes), isDelete)) {
+		a.runStage(ctx, stage)
 	}
-	a.runStage(ctx, stage)
+	deletes := slices.DeleteFunc(slices.Clone(p.Changes), func(change plan.Change) bool { return !isDelete(change) })
 	if a.tokensErr == nil && !a.hasFailures() {
 		a.runDeletes(ctx, deletes)
 	}
@@ -47,6 +39,18 @@ func (r *Reconciler) act(ctx context.Context, target Target, s *Snapshot, p *pla
 		a.record(plan.Change{ID: id}, plan.Outcome{Action: plan.Delete, Gone: true, Problem: a.postDelete(id)})
 	}
 	return a
+}
+
+// stages divides changes into runs of the same stage.
+func stages(changes []plan.Change) (all [][]plan.Change) {
+	for len(changes) > 0 {
+		n := 1
+		for n < len(changes) && manifest.Stage(changes[n].ID.GroupKind()) == manifest.Stage(changes[0].ID.GroupKind()) {
+			n++
+		}
+		all, changes = append(all, changes[:n]), changes[n:]
+	}
+	return all
 }
 
 // hasFailures reports whether a change of a desired object has a problem, or an executed change has failed. Then
@@ -64,20 +68,15 @@ func (a *executor) hasFailures() bool {
 // something, such as a finalizer. The next reconciliation continues. An object that belongs to another owner by now
 // does not count.
 func (a *executor) runDeletes(ctx context.Context, changes []plan.Change) {
-	for len(changes) > 0 {
-		n := 1
-		for n < len(changes) && manifest.Stage(changes[n].ID.GroupKind()) == manifest.Stage(changes[0].ID.GroupKind()) {
-			n++
-		}
-		a.run(ctx, changes[:n])
-		for _, change := range changes[:n] {
+	for _, stage := range stages(changes) {
+		a.run(ctx, stage)
+		for _, change := range stage {
 			outcome, attempted := a.result[change.ID]
 			isAnothers := attempted && outcome.Action == plan.Unchanged && outcome.Problem == nil
 			if !outcome.Gone && !isAnothers {
 				return
 			}
 		}
-		changes = changes[n:]
 	}
 }
 
@@ -85,7 +84,7 @@ func (a *executor) runDeletes(ctx context.Context, changes []plan.Change) {
 // the tokens of these workloads. If the tokens cannot be recorded, this stage and all later ones are skipped, and
 // nothing is deleted.
 func (a *executor) runStage(ctx context.Context, changes []plan.Change) {
-	if len(changes) > 0 && manifest.Stage(changes[0].ID.GroupKind()) > manifest.StageConfiguration &&
+	if manifest.Stage(changes[0].ID.GroupKind()) > manifest.StageConfiguration &&
 		a.tokensErr == nil && slices.ContainsFunc(changes, plan.Change.Writes) {
 		a.tokensErr = a.recordTokens(ctx)
 	}

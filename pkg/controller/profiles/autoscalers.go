@@ -33,27 +33,17 @@ type autoscalers struct {
 // settled reports whether the targets are known, or cannot be known.
 func (a *autoscalers) settled() bool { return a.listed || a.refused }
 
-// nameFor returns the first autoscaler, by name, that targets an object.
-func (a *autoscalers) nameFor(id manifest.ID) (name string, targeted bool) {
-	for one := range a.named[id] {
-		if !targeted || one < name {
-			name, targeted = one, true
-		}
-	}
-	return name, targeted
-}
-
 // watchAutoscalers starts the watch if a profile depends on autoscalers, and stops it if none does. The caller holds
 // the lock. The callbacks of a watch have its autoscalers as an argument, so that late events of an ended watch are
 // recognized.
 func (p *Profiles) watchAutoscalers() {
 	asked := slices.ContainsFunc(p.all(), (*intent.Profile).AsksForAutoscalers)
-	switch {
-	case !asked && p.autoscalers != nil:
+	if asked == (p.autoscalers != nil) {
+		return
+	}
+	if !asked {
 		p.autoscalers.stop()
 		p.autoscalers = nil
-		return
-	case !asked, p.autoscalers != nil:
 		return
 	}
 	watching, stop := context.WithCancel(p.ctx)

@@ -313,19 +313,18 @@ func (p *Profiles) For(application types.UID, objects []manifest.ID) (of intent.
 	if p.autoscalers == nil {
 		return of, nil
 	}
+	of.Autoscaled = map[manifest.ID]string{}
 	for _, id := range objects {
 		// Other objects do not depend on autoscalers, and need not wait for them.
-		if !asksFor(of.All, id) {
+		if !slices.ContainsFunc(of.All, func(one *intent.Profile) bool { return one.AsksForAutoscalersOf(id.GroupKind()) }) {
 			continue
 		}
 		if !p.autoscalers.settled() {
 			return of, reconcile.ErrNotSeen
 		}
-		if name, targeted := p.autoscalers.nameFor(id); targeted {
-			if of.Autoscaled == nil {
-				of.Autoscaled = map[manifest.ID]string{}
-			}
-			of.Autoscaled[id] = name
+		// The first one by name counts.
+		if names := slices.Sorted(maps.Keys(p.autoscalers.named[id])); len(names) > 0 {
+			of.Autoscaled[id] = names[0]
 		}
 	}
 	return of, nil
@@ -342,11 +341,6 @@ func (a *autoscalers) interestIn(objects []manifest.ID) (of interest) {
 		of.objects = objects
 	}
 	return of
-}
-
-// asksFor reports whether a profile has a rule that depends on an autoscaler of the object.
-func asksFor(profiles []*intent.Profile, id manifest.ID) bool {
-	return slices.ContainsFunc(profiles, func(one *intent.Profile) bool { return one.AsksForAutoscalersOf(id.GroupKind()) })
 }
 
 // Forget drops the state of a deleted Application.
