@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -73,22 +74,15 @@ func (r *Reconciler) source(ctx context.Context, app *v1alpha1.Application, targ
 }
 
 // inFlight returns the number of parallel requests for one Application.
-func (r *Reconciler) inFlight() int {
-	if r.InFlight > 0 {
-		return r.InFlight
-	}
-	return 16
-}
+func (r *Reconciler) inFlight() int { return cmp.Or(r.InFlight, 16) }
 
 // sleep waits for a duration. If the context ends first, it returns the error of the context.
 func (r *Reconciler) sleep(ctx context.Context, d time.Duration) error {
 	if r.Sleep != nil {
 		return r.Sleep(ctx, d)
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -11,17 +11,11 @@ import (
 func AcceptedForms(status *v1alpha1.ApplicationStatus) map[manifest.ID]delta.Accepted {
 	accepted := map[manifest.ID]delta.Accepted{}
 	for _, a := range status.Accepted {
-		desired, ok := manifest.DecodeRawValue(&a.Desired)
-		// An entry with Kept has the value that remains, in place of a written one.
-		if !ok || a.Kept {
-			continue
-		}
 		// Without an accepted value, the API server dropped the field.
-		form := delta.Form{Desired: delta.NewValue(desired)}
-		if a.Accepted != nil {
-			if value, ok := manifest.DecodeRawValue(a.Accepted); ok {
-				form.Accepted = delta.NewValue(value)
-			}
+		form := delta.Form{Desired: decodeValue(&a.Desired), Accepted: decodeValue(a.Accepted)}
+		// An entry with Kept has the value that remains, in place of a written one.
+		if !form.Desired.Set || a.Kept {
+			continue
 		}
 		id := manifest.IDFromReference(a.Resource)
 		if accepted[id] == nil {

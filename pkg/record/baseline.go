@@ -9,6 +9,7 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Baseline returns the valid baselines in the status, if they belong to this live object. It returns a copy. A
@@ -53,11 +54,14 @@ func isBaselineOf(status *v1alpha1.ResourceStatus, live map[string]any) bool {
 
 // Original returns the original value of a field. It is not set if the field did not exist, or if the recorded value
 // cannot be decoded.
-func Original(b v1alpha1.BaselineField) delta.Value {
-	if b.Value == nil {
+func Original(b v1alpha1.BaselineField) delta.Value { return decodeValue(b.Value) }
+
+// decodeValue decodes a value in the status. It is not set for nil, or if it cannot be decoded.
+func decodeValue(raw *runtime.RawExtension) delta.Value {
+	if raw == nil {
 		return delta.Value{}
 	}
-	value, ok := manifest.DecodeRawValue(b.Value)
+	value, ok := manifest.DecodeRawValue(raw)
 	return delta.Value{Set: ok, Any: value}
 }
 

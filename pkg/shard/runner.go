@@ -170,11 +170,9 @@ func (r *Runner) wake() {
 // await waits for a change, at most for the given time. It releases a slot whose work has stopped, which can take a
 // request.
 func (r *Runner) await(ctx context.Context, most time.Duration) {
-	timer := time.NewTimer(max(most, time.Millisecond))
-	defer timer.Stop()
 	select {
 	case <-r.changed:
-	case <-timer.C:
+	case <-time.After(max(most, time.Millisecond)):
 	case <-ctx.Done():
 	case slot := <-r.ended:
 		r.releaseSlot(ctx, slot)
@@ -283,13 +281,21 @@ func (r *Runner) releaseSlot(ctx context.Context, slot int) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.RetryPeriod)
 	defer cancel()
-	if err := r.release(ctx, h.lease); err != nil {
-		klog.FromContext(ctx).Error(err, "Releasing a slot: other replicas wait until its lease expires", "slot", slot)
+	if !r.tryRelease(ctx, slot, h) {
 		return
 	}
 	r.view.recordWrite(h.last)
 	klog.FromContext(ctx).Info("Released a slot", "slot", slot)
 	r.wake()
+}
+
+// tryRelease releases the Lease of a slot. It logs an error, and reports whether there was none.
+func (r *Runner) tryRelease(ctx context.Context, slot int, h *heldSlot) bool {
+	err := r.release(ctx, h.lease)
+	if err != nil {
+		klog.FromContext(ctx).Error(err, "Releasing a slot: other replicas wait until its lease expires", "slot", slot)
+	}
+	return err == nil
 }
 
 // register creates the Lease of this replica, so that other replicas assign slots to it. It reports whether the Lease
@@ -448,11 +454,7 @@ func (r *Runner) leave(ctx context.Context) {
 		if h.lost {
 			continue
 		}
-		leaving.Go(func() {
-			if err := r.release(ctx, h.lease); err != nil {
-				klog.FromContext(ctx).Error(err, "Releasing a slot: other replicas wait until its lease expires", "slot", slot)
-			}
-		})
+		leaving.Go(func() { r.tryRelease(ctx, slot, h) })
 	}
 	leaving.Wait()
 }
