@@ -37,8 +37,7 @@ func (t *Templates) reconcile(ctx context.Context, k key) (time.Duration, error)
 		return 0, err
 	}
 	seen := template.Seen{Object: object.Content(), Now: metav1.NewTime(t.now())}
-	waiting := t.gather(ctx, app, &seen)
-	if waiting {
+	if t.gather(ctx, app, &seen) {
 		return 0, nil // for the first list of a watch; the Application is reconciled then
 	}
 	wrote, err := t.hold(ctx, k.kind, app, &seen)
@@ -65,13 +64,9 @@ func (t *Templates) gather(ctx context.Context, app *v1alpha1.Application, seen 
 		return false
 	}
 	seen.Application = app
-	live, ready := t.c.Live(ctx, app)
-	if !ready {
-		seen.Live = nil
-		return !apimeta.IsStatusConditionTrue(app.Status.Conditions, v1alpha1.ConditionStalled)
-	}
-	seen.Live = live
-	return false
+	var ready bool
+	seen.Live, ready = t.c.Live(ctx, app)
+	return !ready && !apimeta.IsStatusConditionTrue(app.Status.Conditions, v1alpha1.ConditionStalled)
 }
 
 // hold writes the Application that the custom resource requests, or records in seen why it cannot. It reports whether

@@ -31,8 +31,8 @@ import (
 type Controller interface {
 	// Application returns an Application from the store, or nil if there is none.
 	Application(key types.NamespacedName) (*v1alpha1.Application, error)
-	// Live returns the live objects of an Application. ready is false until the first lists of all watches
-	// are complete.
+	// Live returns the live objects of an Application. It returns nil, and ready is false, until the first lists of all
+	// watches are complete.
 	Live(ctx context.Context, app *v1alpha1.Application) (live template.Live, ready bool)
 	// Kept returns the objects of manifests that exist before the Application does, as far as its
 	// ServiceAccount can read them.
