@@ -32,7 +32,7 @@ func TestABackupThatIsRestoredIsHeld(t *testing.T) {
 		require.NoError(t, f.cluster.Restart(testcluster.APIServer))
 	}
 	whileDown(func() { require.NoError(t, exec.Command("cp", "-r", data, backup).Run()) })
-	before := value(f.Get(applications, "app"), "metadata", "resourceVersion")
+	before := value(f.Get(applications, "app"), "metadata", "generation")
 
 	// Given a changed spec and a new Application after the backup,
 	f.Submit("app", strings.ReplaceAll(configs(4), "held", "newer"))
@@ -47,7 +47,7 @@ func TestABackupThatIsRestoredIsHeld(t *testing.T) {
 		require.NoError(t, os.RemoveAll(data))
 		require.NoError(t, os.Rename(backup, data))
 	})
-	assert.Equal(t, before, value(f.Get(applications, "app"), "metadata", "resourceVersion"))
+	assert.Equal(t, before, value(f.Get(applications, "app"), "metadata", "generation"))
 
 	// then the restored spec is held,
 	f.Patch("mallory", configMaps, "config-0", `{data: {key: theirs}}`)

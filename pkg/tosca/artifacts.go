@@ -26,7 +26,7 @@ func (e *navigator) artifactsOf(n *template) []artifact {
 		sources = append(sources, d.at.get("artifacts"))
 	}
 	for _, source := range sources {
-		if !e.wantMap(source) {
+		if !e.faults.wantMap(source) {
 			continue
 		}
 		for _, entry := range source.entries() {

@@ -19,7 +19,7 @@ func (t *library) readConstraints(p fileNode) []constraint {
 	if list.isMap() {
 		return t.readClauses(all, list) // a list with one element, without its dash
 	}
-	t.wantList(list)
+	t.faults.wantList(list)
 	for _, element := range list.elements() {
 		if !element.isMap() {
 			t.faults.add(element, InvalidConstraint, "must be a map like {greater_than: 0}, not %s", element.describe())

@@ -58,7 +58,7 @@ func (t *loader) readImports(f *file) {
 		t.faults.add(list, InvalidImport, "must be a list: write `- %s: …` for each import", firstOf(list.names()))
 		return
 	}
-	if !t.wantList(list) {
+	if !t.faults.wantList(list) {
 		return
 	}
 	for _, element := range list.elements() {
@@ -103,7 +103,7 @@ func isImportKey(name string) bool { return name == "file" || name == "url" || n
 
 // readLongImport reads an import that is a map.
 func (t *loader) readLongImport(s statement, body fileNode) (statement, bool) {
-	if !t.wantMap(body) {
+	if !t.faults.wantMap(body) {
 		return s, false
 	}
 	t.known(body, importKeys)
@@ -112,7 +112,7 @@ func (t *loader) readLongImport(s statement, body fileNode) (statement, bool) {
 		if !reference.exists() {
 			continue
 		}
-		text, ok := t.wantText(reference)
+		text, ok := t.faults.wantText(reference)
 		s.reference, s.profile = text, key == "profile"
 		s.repository = body.get("repository")
 		s.prefix = body.get("namespace_prefix").text() + body.get("namespace").text()

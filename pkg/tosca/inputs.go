@@ -9,7 +9,7 @@ import (
 // readInputs reads the declarations of inputs, but not their values.
 func (t *model) readInputs() {
 	p := t.entry.topology().get("inputs")
-	if t.wantMap(p) {
+	if t.faults.wantMap(p) {
 		for _, entry := range p.entries() {
 			t.readInput(entry)
 		}

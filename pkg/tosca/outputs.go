@@ -5,12 +5,12 @@ import "k8s.io/apimachinery/pkg/runtime"
 // outputs evaluates the outputs, in the order of the template. Outputs that need a running deployment are no mistake.
 func (e *evaluator) outputs() []Output {
 	p := e.entry.topology().get("outputs")
-	if !e.wantMap(p) {
+	if !e.faults.wantMap(p) {
 		return nil
 	}
 	var all []Output
 	for _, entry := range p.entries() {
-		if !e.wantMap(entry) {
+		if !e.faults.wantMap(entry) {
 			continue
 		}
 		e.known(entry, outputKeys)

@@ -6,7 +6,7 @@ func (t *model) readRequirements(n *template) {
 	p := n.get("requirements")
 	elements := []fileNode{p} // a map is a list with one element, without its dash
 	if !p.isMap() {
-		t.wantList(p)
+		t.faults.wantList(p)
 		elements = p.elements()
 	}
 	for _, element := range elements {
@@ -34,7 +34,7 @@ func (t *model) readRequirement(n *template, p fileNode) {
 	if elements := node.elements(); len(elements) == 2 && node.file.version.dollar() {
 		node = elements[0] // the other is the index of one of its representations
 	}
-	name, ok := t.wantText(node)
+	name, ok := t.faults.wantText(node)
 	if !ok {
 		return
 	}

@@ -7,7 +7,7 @@ import (
 // readSchemas reads the properties of a type, by name. In TOSCA 2.0 a property can be its fixed value. The result is
 // nil if p is not a map.
 func (t *library) readSchemas(p fileNode) map[string]*schema {
-	if !t.wantMap(p) {
+	if !t.faults.wantMap(p) {
 		return nil
 	}
 	all := map[string]*schema{}
@@ -20,7 +20,7 @@ func (t *library) readSchemas(p fileNode) map[string]*schema {
 			all[entry.name()] = &schema{at: entry, required: true, fixed: entry}
 			continue
 		}
-		if !t.wantMap(entry) {
+		if !t.faults.wantMap(entry) {
 			continue
 		}
 		t.known(entry, parameterKeys)
@@ -31,14 +31,14 @@ func (t *library) readSchemas(p fileNode) map[string]*schema {
 
 // readSchema reads one definition. inherits is true if its type can be inherited or omitted.
 func (t *library) readSchema(p fileNode, inherits bool) *schema {
-	s := &schema{at: p, required: t.wantBool(p.get("required"), true), initial: p.get("default")}
+	s := &schema{at: p, required: t.faults.wantBool(p.get("required"), true), initial: p.get("default")}
 	if inherits && p.file.version.dollar() {
 		s.fixed = p.get("value")
 	}
 	name := p.get("type")
 	switch {
 	case name.exists() && (!name.isNull() || !p.file.version.dollar()):
-		s.typeName, _ = t.wantText(name)
+		s.typeName, _ = t.faults.wantText(name)
 		t.checkTypeName(name, s.typeName)
 	case !inherits && p.file.version.major == 1:
 		t.faults.add(p, MissingRequiredKeyname, "type is missing")
@@ -58,7 +58,7 @@ func (t *library) readEntrySchema(p fileNode) *schema {
 	case p.isScalar():
 		t.checkTypeName(p, p.text())
 		return &schema{at: p, typeName: p.text(), required: true}
-	case t.wantMap(p):
+	case t.faults.wantMap(p):
 		t.known(p, append(slices.Clone(schemaKeys), parameterKeys...))
 		return t.readSchema(p, true)
 	default:

@@ -20,35 +20,35 @@ func (t *session) known(p fileNode, keys []string) {
 
 // wantMap reports whether p is a map. It returns false without an error for an absent value and null, which count as
 // empty maps.
-func (t *session) wantMap(p fileNode) bool {
-	return t.want(p, p.isMap(), "a map")
+func (c *faults) wantMap(p fileNode) bool {
+	return c.want(p, p.isMap(), "a map")
 }
 
 // wantList reports whether p is a list, with the same exceptions.
-func (t *session) wantList(p fileNode) bool {
-	return t.want(p, p.isList(), "a list")
+func (c *faults) wantList(p fileNode) bool {
+	return c.want(p, p.isList(), "a list")
 }
 
 // want returns is, which states whether p has a shape. It reports another shape, but not an absent value and null.
-func (t *session) want(p fileNode, is bool, shape string) bool {
+func (c *faults) want(p fileNode, is bool, shape string) bool {
 	if !is && p.exists() && !p.isNull() {
-		t.faults.add(p, InvalidShape, "must be %s, not %s", shape, p.describe())
+		c.add(p, InvalidShape, "must be %s, not %s", shape, p.describe())
 	}
 	return is
 }
 
 // wantText returns a scalar as a string. Numbers and dates keep their notation, because versions look like them. p
 // must exist.
-func (t *session) wantText(p fileNode) (string, bool) {
+func (c *faults) wantText(p fileNode) (string, bool) {
 	if !p.isScalar() || p.isNull() {
-		t.faults.add(p, InvalidShape, "must be text, not %s", p.describe())
+		c.add(p, InvalidShape, "must be text, not %s", p.describe())
 		return "", false
 	}
 	return p.text(), true
 }
 
 // wantBool returns a boolean, also one of YAML 1.1. It returns otherwise for an absent value, and after an error.
-func (t *session) wantBool(p fileNode, otherwise bool) bool {
+func (c *faults) wantBool(p fileNode, otherwise bool) bool {
 	if !p.exists() {
 		return otherwise
 	}
@@ -59,6 +59,6 @@ func (t *session) wantBool(p fileNode, otherwise bool) bool {
 			}
 		}
 	}
-	t.faults.add(p, InvalidShape, "must be true or false, not %s", p.describe())
+	c.add(p, InvalidShape, "must be true or false, not %s", p.describe())
 	return otherwise
 }

@@ -16,12 +16,12 @@ func (t *model) readTopology() {
 	if t.entry.root.get("topology_template").exists() && t.entry.root.get("service_template").exists() {
 		t.faults.add(t.entry.root.get("service_template"), InvalidShape, "cannot be used together with topology_template: remove one of them")
 	}
-	if !t.wantMap(p) {
+	if !t.faults.wantMap(p) {
 		return
 	}
 	t.known(p, topologyKeys)
 	nodes := p.get("node_templates")
-	if nodes.exists() && !nodes.isNull() && !t.wantMap(nodes) {
+	if nodes.exists() && !nodes.isNull() && !t.faults.wantMap(nodes) {
 		return
 	}
 	if len(nodes.entries()) == 0 {
@@ -172,7 +172,7 @@ func (t *model) readNodeType(n *template) {
 		return
 	}
 	var ok bool
-	if n.typeName, ok = t.wantText(p); !ok {
+	if n.typeName, ok = t.faults.wantText(p); !ok {
 		return
 	}
 	d := t.find(p.file, nodeTypes, n.typeName)
@@ -203,7 +203,7 @@ func (t *model) foreign(n *template) {
 // checkPropertyNames rejects properties that the type does not declare. spec is always allowed.
 func (t *model) checkPropertyNames(n *template) {
 	p := n.get("properties")
-	if !t.wantMap(p) || isOpaque(n.line) {
+	if !t.faults.wantMap(p) || isOpaque(n.line) {
 		return
 	}
 	names := func() []string { return append(keysOf(n.schemas), specKey) }

@@ -92,7 +92,7 @@ func (t *library) checkType(d *definition) {
 		return // it makes no manifest
 	}
 	if parent := d.at.get("derived_from"); parent.exists() && !parent.isNull() {
-		t.wantText(parent)
+		t.faults.wantText(parent)
 	}
 	t.known(d.at, keysOfKind(d.kind))
 	d.properties = t.readSchemas(d.at.get("properties"))
@@ -103,7 +103,7 @@ func (t *library) checkType(d *definition) {
 func (t *library) readTypes(f *file) {
 	for kind := range kinds {
 		p := f.root.get(kindTable[kind].section)
-		if !t.wantMap(p) {
+		if !t.faults.wantMap(p) {
 			continue
 		}
 		for _, entry := range p.entries() {
