@@ -100,7 +100,8 @@ func (o *explainOptions) options(args []string) (_ runner, err error) {
 		return o, err
 	}
 	if o.page = o.output == "html"; o.page {
-		return o, o.forPage(args)
+		err = o.forPage(args)
+		return o, err
 	}
 	switch len(args) {
 	case 2:

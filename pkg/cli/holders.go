@@ -36,18 +36,18 @@ type holdersView struct {
 }
 
 // holders returns the options if the first argument is an object.
-func (e *explainOptions) holders(args []string) (o holdersOptions, err error) {
-	o = holdersOptions{streams: e.streams, connection: e.target.Connection}
+func (o *explainOptions) holders(args []string) (h holdersOptions, err error) {
+	h = holdersOptions{streams: o.streams, connection: o.target.Connection}
 	switch {
 	case len(args) > 1:
-		return o, fmt.Errorf("%q is an object, not an Application: with other arguments, give NAME first", args[0])
-	case e.output == "html":
-		return o, errors.New("a page shows one Application: give NAME")
+		return h, fmt.Errorf("%q is an object, not an Application: with other arguments, give NAME first", args[0])
+	case o.output == "html":
+		return h, errors.New("a page shows one Application: give NAME")
 	}
-	if err = o.object.Named(args); err == nil {
-		o.print, err = terminal.OptionalPrinter(e.output)
+	if err = h.object.Named(args); err == nil {
+		h.print, err = terminal.OptionalPrinter(o.output)
 	}
-	return o, err
+	return h, err
 }
 
 // run reads the holders from the annotation of the live object, and not from the Applications, which the user may not

@@ -237,12 +237,12 @@ func inAll(before map[string]*observer.FieldPathError, now []*observer.FieldPath
 // fieldsFor returns the spec.fields item that matches an object: a name without wildcards has precedence. It is a
 // validation error if two items of equal precedence match. best is nil if no item matches.
 //
-//	full names    names with wildcards    result
-//	0             0                       nil
-//	0             1                       the item with the wildcard
-//	0             2 or more               an error
-//	1             any                     the item with the full name
-//	2 or more     any                     an error
+//	full names    wildcards    result
+//	0             0            nil
+//	0             1            the item with the wildcard
+//	0             2 or more    an error
+//	1             any          the item with the full name
+//	2 or more     any          an error
 func fieldsFor(fields []*observer.Fields, object manifest.Object) (best *observer.Fields, fault *observer.FieldPathError) {
 	for _, f := range fields {
 		switch {

@@ -23,10 +23,10 @@ func (e *Schema) Desired(t *kinds.Node, content, previous map[string]any) map[st
 // status is never held.
 //
 //	want      previous     result
-//	set       set          want, with previous values below it
-//	set       unset        want
-//	unset     set          the observed part of previous
-//	unset     unset        unset
+//	set       is set       want, with previous values below it
+//	set       is unset     want
+//	unset     is set       the observed part of previous
+//	unset     is unset     none
 func carryMap(node *Node, t *kinds.Node, want, previous map[string]any, root bool) {
 	for _, f := range node.Fields {
 		if root && isStatus(f.Name) {
@@ -105,10 +105,10 @@ func (e *Schema) Learn(t *kinds.Node, desired, manifest, live map[string]any) bo
 // learnMap adds live values to a map. written is the manifest's part of it; nil if the manifest does not set the map.
 //
 //	desired   live         result
-//	set       set          desired, with live values below it
-//	set       unset        desired: the field has drifted
-//	unset     set          the observed part of live: it is learned
-//	unset     unset        unset
+//	set       is set       desired, with live values below it
+//	set       is unset     desired: the field has drifted
+//	unset     is set       the observed part of live: it is learned
+//	unset     is unset     none
 func learnMap(node *Node, t *kinds.Node, desired, written, live map[string]any, root bool) bool {
 	learned := false
 	for _, f := range node.Fields {

@@ -306,24 +306,26 @@ func (b boundNode) held(leaves []*Path) []*Path {
 	if n.Rule != nil && (n.Rule.Mode == ModeSeed || n.Rule.Mode == ModeReport) {
 		return leaves // never written to a live object
 	}
-	_, isMap := b.value.(map[string]any)
-	_, isList := b.value.([]any)
-	switch {
-	// Without a value, the nodes below can have their own rules.
-	case n.Shape == Map && (isMap || b.value == nil && n.claims()):
-		for child := range b.children() {
-			if child.set || child.node.claims() {
-				leaves = child.held(leaves)
-			}
+	isInner := false
+	switch b.value.(type) {
+	case map[string]any:
+		isInner = n.Shape == Map
+	case []any:
+		isInner = n.Shape == Sequence
+	case nil: // the nodes below can have their own rules
+		isInner = n.Shape == Map && n.claims()
+	}
+	if !isInner {
+		return append(leaves, b.path)
+	}
+	for child := range b.children() {
+		isHeld := child.set || child.node.claims()
+		if n.Shape == Sequence {
+			isHeld = child.set && !child.node.IsPlaceholder()
 		}
-	case n.Shape == Sequence && isList:
-		for child := range b.children() {
-			if child.set && !child.node.IsPlaceholder() {
-				leaves = child.held(leaves)
-			}
+		if isHeld {
+			leaves = child.held(leaves)
 		}
-	default:
-		leaves = append(leaves, b.path)
 	}
 	return leaves
 }

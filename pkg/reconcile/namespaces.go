@@ -3,11 +3,12 @@ package reconcile
 import (
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/sets"
+
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
-	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // namespacesOf returns the namespaces in which an Application may have objects, sorted: its own, those of its

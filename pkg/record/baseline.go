@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
-	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Baseline returns the valid baselines in the status, if they belong to this live object. It returns a copy. A

@@ -167,13 +167,6 @@ func (r *Runner) resign(ctx context.Context) error {
 	return r.Leases.Delete(ctx, r.replicaName, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &r.replica.last.UID}})
 }
 
-// remove deletes the Lease of another replica, in the version that was seen.
-func (r *Runner) remove(ctx context.Context, seen *coordinationv1.Lease) error {
-	return r.Leases.Delete(ctx, seen.Name, metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &seen.UID, ResourceVersion: &seen.ResourceVersion},
-	})
-}
-
 // isMine reports whether this process is the holder of a Lease, which can have expired.
 func (r *Runner) isMine(l *coordinationv1.Lease) bool {
 	return ptr.Deref(l.Spec.HolderIdentity, "") == r.Identity

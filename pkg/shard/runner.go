@@ -422,7 +422,8 @@ func (r *Runner) sweep(ctx context.Context, leases map[string]*coordinationv1.Le
 		if !r.view.isReplica(name) || r.isMine(l) || r.view.remaining(l) > -r.LeaseDuration {
 			continue
 		}
-		if err := r.remove(ctx, l); err == nil || apierrors.IsNotFound(err) {
+		seen := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &l.UID, ResourceVersion: &l.ResourceVersion}}
+		if err := r.Leases.Delete(ctx, l.Name, seen); err == nil || apierrors.IsNotFound(err) {
 			klog.FromContext(ctx).Info("Deleted the lease of a replica that has ended", "lease", name)
 		}
 	}

@@ -50,7 +50,7 @@ func (s *slots) expired() (begun int, err error) {
 func TestSlowRequestsDelayNoRenewal(t *testing.T) {
 	featurestesting.SetFeatureDuringTest(t, features.WatchListClient, false) // the fake sends no bookmarks
 	synctest.Test(t, func(t *testing.T) {
-		clients := fake.NewSimpleClientset() //nolint:staticcheck // NewClientset takes seconds to start, for field managers that are not used here
+		clients := fake.NewSimpleClientset() // NewClientset takes seconds to start
 		clients.PrependReactor("create", "leases", func(clienttesting.Action) (bool, runtime.Object, error) {
 			time.Sleep(400 * time.Millisecond) //nolint:forbidigo // the clock of the bubble
 			return false, nil, nil

@@ -21,7 +21,7 @@ func Replace(path string, content []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(file.Name()) // it no longer exists after the rename
+	defer func() { _ = os.Remove(file.Name()) }() // it no longer exists after the rename
 	_, err = file.Write(content)
 	if err == nil {
 		err = file.Chmod(info.Mode().Perm())

@@ -97,7 +97,8 @@ func (a *Archive) entryFromMeta(file string) *Error {
 
 // checkEntry takes the named file, if the archive has it.
 func (a *Archive) checkEntry(file string, entry metaLine) *Error {
-	name, code, problem := path.Clean(entry.value), InsecurePath, ""
+	name, code := path.Clean(entry.value), InsecurePath
+	var problem string
 	switch {
 	case name == ".." || strings.HasPrefix(name, "../"):
 		problem = "%s %s points outside the CSAR"
