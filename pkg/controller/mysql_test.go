@@ -481,9 +481,9 @@ func (f *fixture) testRigidStorage() {
 	f.AwaitDatabase("db")
 	f.Quiet(quiet)
 	_, err := f.kubectl("", "patch", "mysql/db", "--type=merge", `--patch={"spec":{"storageClassName":"elastic"}}`)
-	require.ErrorContains(t, err, "spec.storageClassName cannot change")
+	require.ErrorContains(t, err, "spec.storageClassName is immutable")
 	_, err = f.kubectl("", "patch", "mysql/db", "--type=merge", `--patch={"spec":{"database":"other"}}`)
-	require.ErrorContains(t, err, "spec.database cannot change")
+	require.ErrorContains(t, err, "spec.database is immutable")
 }
 
 func (f *fixture) testRefused() {
