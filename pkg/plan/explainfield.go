@@ -42,7 +42,7 @@ func (e *explainer) field(from delta.Field) {
 	if d != nil {
 		f.Drift, f.IsDoubtful = d.Reason, d.Spelling == observer.MaybeRespelled
 	}
-	f.Corrected = d != nil && !d.HeldBack && !d.ReportOnly && !e.stopped()
+	f.Corrected = d != nil && e.plan.corrects(e.change, *d)
 	if fight := e.fight(f.Path); fight.Contested() {
 		f.Corrections, f.Next = fight.Corrections, fight.Next
 	}
@@ -310,18 +310,23 @@ func (e *explainer) driftAction(done, because string) string {
 	switch {
 	case e.plan.IsObserveOnly():
 		return "drift: " + because + "; it would be " + done + ", but the Application is observe-only"
-	case e.plan.Suspended() && e.stopped():
+	case e.plan.Suspended() && e.plan.stops(e.change):
 		return "drift: " + because + "; not " + done + " while the Application is suspended"
-	case e.stopped():
+	case e.plan.stops(e.change):
 		return fmt.Sprintf("drift: %s; not %s: %s", because, done, strings.TrimSuffix(e.change.Problem.Error(), "."))
 	default:
 		return "drift: " + because + "; it is " + done
 	}
 }
 
-// stopped reports whether nothing is written to the resource, for a reason that driftAction returns.
-func (e *explainer) stopped() bool {
-	return e.plan.IsNoOp() && !e.plan.retiring || e.change.Problem != nil && e.change.Action == Unchanged
+// corrects reports whether the plan corrects a difference of a change now.
+func (p *Plan) corrects(c Change, d delta.Difference) bool {
+	return !d.HeldBack && !d.ReportOnly && !p.stops(c)
+}
+
+// stops reports whether nothing is written to the object of a change: see driftAction for the reasons.
+func (p *Plan) stops(c Change) bool {
+	return p.IsNoOp() && !p.retiring || c.Problem != nil && c.Action == Unchanged
 }
 
 // managerOf returns the field manager that contests the leaf, or "" if it is not known.

@@ -110,12 +110,6 @@ func withoutSecrets(object map[string]any) map[string]any {
 	return visible
 }
 
-// MaskedValues returns the two values of a difference for display. For a Secret they only show that they
-// differ.
-func MaskedValues(id manifest.ID, d delta.Difference) (desired, observed delta.Value) {
-	return maskedPair(id, d.Path, d.Desired, d.Live)
-}
-
 // maskedPair returns two values at a path for display. If the path leads to a value of a Secret, both are masked, but
 // still differ. Absent values remain absent.
 func maskedPair(id manifest.ID, path string, desired, observed delta.Value) (maskedDesired, maskedObserved delta.Value) {

@@ -1,29 +1,19 @@
 package plan
 
-import "holdfast.dev/holdfast/pkg/delta"
+import (
+	"slices"
 
-// FreeDifference is a free field with different values in the manifest and in the live object. The
-// manifest's value was written only when the object was created. Values of Secrets are masked.
-type FreeDifference struct {
-	Path           string
-	Manifest, Live delta.Value
-	// Profile is the HoldProfile that frees the field; empty if the user frees it.
-	Profile string
-}
+	"holdfast.dev/holdfast/pkg/delta"
+)
 
-// FreeDifferences returns the free fields of a resource whose live value differs from the manifest. It
-// returns nil for a default schema.
-func (p *Plan) FreeDifferences(change Change) (fields []FreeDifference) {
+// FreeDifferences returns the free fields of a resource whose live value differs from the manifest, whose value was
+// written only when the object was created. It returns nil for a default schema. Values of Secrets are masked.
+func (p *Plan) FreeDifferences(change Change) (fields []Field) {
 	res := change.resource
 	if res == nil || res.live == nil || res.entry.Default && !res.entry.FromFields() {
 		return nil
 	}
-	for _, f := range p.ExplainChange(change, false).Fields {
-		if f.State == FieldFree && f.Manifest.Set {
-			fields = append(fields, FreeDifference{Path: f.Path, Manifest: f.Manifest, Live: f.Live, Profile: f.Profile})
-		}
-	}
-	return fields
+	return slices.DeleteFunc(p.ExplainChange(change, false).Fields, func(f Field) bool { return f.State != FieldFree || !f.Manifest.Set })
 }
 
 // Additions returns the elements that other clients added to open lists of the object. They are kept.

@@ -61,14 +61,14 @@ func overlaps(path string, paths []string) bool {
 	})
 }
 
-// unnamed returns the changes of a plan as JSON, without the names of profiles.
+// unnamed returns the changes of a plan as JSON, without the names of profiles and the texts that have them.
 func unnamed(t require.TestingT, p *plan.Plan) string {
 	require.Nil(t, p.Invalid)
 	v := p.View()
 	for i := range v.Changes {
 		v.Changes[i].Profiles = nil
 		for k := range v.Changes[i].NotHeld {
-			v.Changes[i].NotHeld[k].Profile = ""
+			v.Changes[i].NotHeld[k].Profile, v.Changes[i].NotHeld[k].Why = "", ""
 		}
 	}
 	raw, err := json.MarshalIndent([]any{v.Changes, v.Status.MangledObserverSchema, v.Status.LastAppliedManifest}, "", " ")

@@ -52,8 +52,7 @@ observerSchema: [{apiVersion: v1, kind: Secret, metadata: {name: s, annotations:
 				hidesCanaries(t, result)
 				for _, c := range p.Changes {
 					for _, d := range c.Fields {
-						desired, observed := plan.MaskedValues(c.ID, d)
-						hidesCanaries(t, []any{desired, observed})
+						hidesCanaries(t, plan.MaskedField(c.ID, d))
 					}
 				}
 			}

@@ -52,26 +52,18 @@ type ViewChange struct {
 	Problem  *ViewProblem `json:"problem,omitempty" yaml:"problem,omitempty"`
 	// Manifest is the body of a create.
 	Manifest map[string]any `json:"manifest,omitempty" yaml:"manifest,omitempty"`
-	Fields   []ViewField    `json:"fields,omitempty" yaml:"fields,omitempty"`
+	// Fields are the drifted fields. Reported are those of them that are report-only, and never corrected.
+	Fields []FieldView `json:"fields,omitempty" yaml:"fields,omitempty"`
 	// Patch has the operations without the guards.
 	Patch []ViewOp `json:"patch,omitempty" yaml:"patch,omitempty"`
 	// NotHeld lists the free fields whose live values differ from the manifest.
-	NotHeld []ViewNotHeld `json:"notHeld,omitempty" yaml:"notHeld,omitempty"`
+	NotHeld []FieldView `json:"notHeld,omitempty" yaml:"notHeld,omitempty"`
 	// Additions lists the elements that other clients added to open lists.
 	Additions []string `json:"additions,omitempty" yaml:"additions,omitempty"`
 	// Reported is the drift of report-only fields. It is not corrected.
-	Reported []ViewField `json:"reported,omitempty" yaml:"reported,omitempty"`
+	Reported []FieldView `json:"reported,omitempty" yaml:"reported,omitempty"`
 	// Profiles lists the HoldProfiles that apply to fields of the resource.
 	Profiles []string `json:"profiles,omitempty" yaml:"profiles,omitempty"`
-}
-
-// ViewNotHeld is a free field. An absent live value is omitted.
-type ViewNotHeld struct {
-	Path     string     `json:"path" yaml:"path"`
-	Manifest *ViewValue `json:"manifest" yaml:"manifest"`
-	Live     *ViewValue `json:"live,omitempty" yaml:"live,omitempty"`
-	// Profile is the HoldProfile that frees the field; empty if the user frees it.
-	Profile string `json:"profile,omitempty" yaml:"profile,omitempty"`
 }
 
 // ViewResource is a reference to an object. Its fields are in reading order.
@@ -80,19 +72,6 @@ type ViewResource struct {
 	Kind       string `json:"kind" yaml:"kind"`
 	Namespace  string `json:"namespace,omitempty" yaml:"namespace,omitempty"`
 	Name       string `json:"name" yaml:"name"`
-}
-
-// ViewField is one drifted field. Absent values are omitted, null values are not.
-type ViewField struct {
-	Path    string       `json:"path" yaml:"path"`
-	Reason  delta.Reason `json:"reason" yaml:"reason"`
-	Desired *ViewValue   `json:"desired,omitempty" yaml:"desired,omitempty"`
-	// Observed is the live value.
-	Observed *ViewValue `json:"observed,omitempty" yaml:"observed,omitempty"`
-	// HeldBack is true if the correction is deferred, so that Patch does not have it.
-	HeldBack bool `json:"heldBack,omitempty" yaml:"heldBack,omitempty"`
-	// Rule is the text of the field's rule in the observer schema.
-	Rule string `json:"rule,omitempty" yaml:"rule,omitempty"`
 }
 
 // ViewOp is one operation of the patch.
@@ -167,12 +146,12 @@ func (p *Plan) View() View {
 		v.Application.Mode = v1alpha1.ModeObserve
 	}
 	for _, c := range p.Changes {
-		change := viewChange(c)
+		change := p.viewChange(c)
 		if c.resource != nil {
 			change.Profiles = c.resource.entry.Profiles()
 		}
-		for _, n := range p.FreeDifferences(c) {
-			change.NotHeld = append(change.NotHeld, ViewNotHeld{n.Path, viewValue(n.Manifest), viewValue(n.Live), n.Profile})
+		for _, f := range p.FreeDifferences(c) {
+			change.NotHeld = append(change.NotHeld, f.View())
 		}
 		v.Changes = append(v.Changes, change)
 	}
@@ -214,8 +193,8 @@ func shown(objects []any) []any {
 	return objects
 }
 
-// viewChange returns the printed form of a change, without the parts that depend on the plan.
-func viewChange(c Change) ViewChange {
+// viewChange returns the printed form of a change, without the parts that need an explanation of it.
+func (p *Plan) viewChange(c Change) ViewChange {
 	v := ViewChange{
 		Action: Action(c.Verb()),
 		Resource: ViewResource{
@@ -227,13 +206,15 @@ func viewChange(c Change) ViewChange {
 		v.Manifest = withGenerated(manifest.RedactNested(c.Manifest))
 	}
 	for _, d := range c.Fields {
-		v.Fields = append(v.Fields, viewField(c.ID, d))
+		f := MaskedField(c.ID, d)
+		f.Corrected = p.corrects(c, d)
+		v.Fields = append(v.Fields, f.View())
 	}
 	for _, d := range c.Additions() {
 		v.Additions = append(v.Additions, d.Path)
 	}
 	for _, d := range c.Reported() {
-		v.Reported = append(v.Reported, viewField(c.ID, d))
+		v.Reported = append(v.Reported, MaskedField(c.ID, d).View())
 	}
 	for _, op := range c.Patch {
 		v.Patch = append(v.Patch, viewOp(c.ID, op))
@@ -257,27 +238,6 @@ func withGenerated(object map[string]any) map[string]any {
 	}
 	shown["data"] = data
 	return shown
-}
-
-// viewField returns the printed form of a difference. Both values of a Secret are masked.
-func viewField(id manifest.ID, d delta.Difference) ViewField {
-	desired, observed := MaskedValues(id, d)
-	v := ViewField{
-		Path: d.Path, Reason: d.Reason, HeldBack: d.HeldBack,
-		Desired: viewValue(desired), Observed: viewValue(observed),
-	}
-	if d.Rule != nil {
-		v.Rule = d.Rule.String()
-	}
-	return v
-}
-
-// viewValue returns nil for an absent value, and a value with nil for null.
-func viewValue(v delta.Value) *ViewValue {
-	if !v.Set {
-		return nil
-	}
-	return &ViewValue{v.Any}
 }
 
 // viewOp returns the printed form of an operation. A value of a Secret is masked.

@@ -141,7 +141,8 @@ func (t *Differences) header(did verb, change plan.Change) {
 // field prints a field that has drifted, on one line if it fits.
 func (t *Differences) field(change plan.Change, d delta.Difference) {
 	id := change.ID
-	desired, observed := plan.MaskedValues(id, d)
+	masked := plan.MaskedField(id, d)
+	desired, observed := masked.Desired, masked.Live
 	path, note := terminal.Visible(d.Path)+":", t.note(id, d)
 	before, short := terminal.Inline(observed)
 	after, alsoShort := terminal.Inline(desired)

@@ -13,10 +13,10 @@ import (
 func Reported(d files.Decision) (lines []string) {
 	for _, change := range d.Changes {
 		for _, w := range change.Reported() {
-			desired, observed := plan.MaskedValues(change.ID, w)
-			wanted, _ := terminal.Inline(desired)
+			f := plan.MaskedField(change.ID, w)
+			wanted, _ := terminal.Inline(f.Desired)
 			lines = append(lines, fmt.Sprintf("%s: %s: %s in the manifest, %s: reported, not corrected",
-				files.NameOf(change.ID, d.Namespace), w.Path, wanted, liveText(observed)))
+				files.NameOf(change.ID, d.Namespace), f.Path, wanted, liveText(f.Live)))
 		}
 	}
 	return lines
@@ -56,8 +56,7 @@ func NotHeld(d files.Decision) (lines []string) {
 func Additions(d files.Decision) (lines []string) {
 	for _, change := range d.Changes {
 		for _, a := range change.Additions() {
-			_, live := plan.MaskedValues(change.ID, a)
-			text, _ := terminal.Inline(live)
+			text, _ := terminal.Inline(plan.MaskedField(change.ID, a).Live)
 			lines = append(lines, fmt.Sprintf("%s: %s: added by another client, not held: %s", files.NameOf(change.ID, d.Namespace), a.Path, text))
 		}
 	}
