@@ -206,7 +206,7 @@ func (o *historyOptions) show(entries []report.EntryView) error {
 		fmt.Fprintln(o.streams.Err, "No matching changes are recorded.")
 		return nil
 	case o.all && o.filter.By == "":
-		return o.table(report.WhoFights(entries))
+		return o.table(report.SummarizeWriters(entries))
 	}
 	now := o.streams.Now()
 	var rows [][]string
@@ -217,7 +217,7 @@ func (o *historyOptions) show(entries []report.EntryView) error {
 }
 
 // table prints the writers with the most changes.
-func (o *historyOptions) table(sums []*report.WriterSum) error {
+func (o *historyOptions) table(sums []*report.WriterSummary) error {
 	now := o.streams.Now()
 	rows := [][]string{{"WRITER", "CHANGES", "FIELDS", "CONTESTED", "APPLICATIONS", "LONGEST", "LAST"}}
 	for _, s := range sums {

@@ -12,7 +12,7 @@ import (
 // apply are omitted. An absent value is omitted, too; null is printed.
 type FieldView struct {
 	Path string `json:"path" yaml:"path"`
-	// State is omitted for a difference of a plan, whose Drift says what is wrong.
+	// State is omitted in a plan, which has only the Drift of a field.
 	State FieldState   `json:"state,omitempty" yaml:"state,omitempty"`
 	Drift delta.Reason `json:"drift,omitempty" yaml:"drift,omitempty"`
 	// Corrected is true for drift that is corrected now.
@@ -50,8 +50,8 @@ func MaskedField(id manifest.ID, d delta.Difference) Field {
 	return Field{Path: d.Path, Desired: desired, Live: live, Drift: d.Reason, Rule: d.Rule}
 }
 
-// View returns the printed form of a field. Its values are those of the field, which are masked already unless a
-// user asked for the values of Secrets.
+// View returns the printed form of a field. It masks nothing: the values of Secrets in the field are masked already,
+// unless the user may see them.
 func (f Field) View() FieldView {
 	v := FieldView{
 		Path: f.Path, State: f.State, Drift: f.Drift, Corrected: f.Corrected,

@@ -155,8 +155,8 @@ func testHistory(u user, b *tab, host string) {
 	b.click(`[id="shop/web"] a`)
 	b.await(`[...document.querySelectorAll("h2")].some(h => h.innerText === "What happened last")`)
 	b.click(`a[href="/applications/shop/web/history"]`)
-	b.await(`location.pathname.endsWith("/web/history") && document.querySelector(".happenings .row:has(.c-drifted)")?.innerText.includes(" ago")`)
-	row := b.text(`.happenings .row:has(.c-drifted)`)
+	b.await(`location.pathname.endsWith("/web/history") && document.querySelector(".changes .row:has(.c-drifted)")?.innerText.includes(" ago")`)
+	row := b.text(`.changes .row:has(.c-drifted)`)
 	for _, part := range []string{"corrected", "Deployment web", "spec.template.spec.containers[name=web].image", "registry.example.com/web:1.5", "kubectl-set", " ago"} {
 		assert.Contains(u, row, part)
 	}
@@ -166,7 +166,7 @@ func testHistory(u user, b *tab, host string) {
 	b.isSound("history")
 	b.visit(host + "/applications/shop/search/history")
 	b.isSound("history-contested")
-	b.click(`.happenings .row:has(.c-contested) a`)
+	b.click(`.changes .row:has(.c-contested) a`)
 	b.await(`document.querySelector(".chosen h2").innerText === "data.boost"`)
 }
 
@@ -178,13 +178,13 @@ func testWriters(u user, b *tab, host string) {
 	assert.Contains(u, b.text(`[id="by-tuner"]`), "contested")
 	b.isSound("writers")
 	b.do(chromedp.Focus(`[id="by-kubectl-set"] a`, chromedp.ByQuery), chromedp.KeyEvent(kb.Enter))
-	b.await(`document.querySelector(".happenings .rows .row")?.innerText.includes("web:1.5")`)
+	b.await(`document.querySelector(".changes .rows .row")?.innerText.includes("web:1.5")`)
 	assert.Equal(u, "Changes by kubectl-set", b.text("h1"))
-	row := b.text(".happenings .rows .row")
+	row := b.text(".changes .rows .row")
 	assert.Contains(u, row, "shop/web")
 	assert.Contains(u, row, " ago")
 	b.isSound("writer")
-	b.do(chromedp.Focus(".happenings .rows .name a", chromedp.ByQuery), chromedp.KeyEvent(kb.Enter))
+	b.do(chromedp.Focus(".changes .rows .name a", chromedp.ByQuery), chromedp.KeyEvent(kb.Enter))
 	b.await(`location.pathname.startsWith("/applications/shop/web/deployment") && document.querySelector(".chosen h2")`)
 	b.visit(host + "/history?by=nobody-of-that-name")
 	assert.Contains(u, b.text("main"), "No changes of held fields")

@@ -41,8 +41,8 @@ type Application struct {
 	// Drifted has the first live values that are not the desired values; MoreDrifted is the number of others.
 	Drifted     []HistoryItem
 	MoreDrifted int
-	// Happened has the last history entries and events, the newest first.
-	Happened []HistoryItem
+	// Recent has the last history entries and events, the newest first.
+	Recent []HistoryItem
 }
 
 // Header is the top of the page of an Application.
@@ -87,8 +87,8 @@ func applicationOf(d files.Decision, view report.StatusView, program string) App
 		a.Owner = owner.Kind + " " + owner.Name
 	}
 	history := report.HistoryOf(d.Application)
-	for _, e := range history[:min(len(history), shownHappenings)] {
-		a.Happened = append(a.Happened, happeningOf(d, e))
+	for _, e := range history[:min(len(history), shownEntries)] {
+		a.Recent = append(a.Recent, linkedItem(d, e))
 	}
 	for _, e := range view.Events {
 		if outcomes[v1alpha1.HistoryOutcome(e.Reason)].Word != "" && len(history) > 0 {
@@ -98,9 +98,9 @@ func applicationOf(d files.Decision, view report.StatusView, program string) App
 		if e.Type == "Warning" {
 			badge.Class, badge.Sign = "failed", "!"
 		}
-		a.Happened = append(a.Happened, HistoryItem{Badge: badge, At: timeOf(e.Time), Note: e.Message, Count: e.Count})
+		a.Recent = append(a.Recent, HistoryItem{Badge: badge, At: timeOf(e.Time), Note: e.Message, Count: e.Count})
 	}
-	slices.SortStableFunc(a.Happened, func(x, y HistoryItem) int { return y.At.Compare(x.At) })
+	slices.SortStableFunc(a.Recent, func(x, y HistoryItem) int { return y.At.Compare(x.At) })
 	decided := map[manifest.ID]bool{}
 	for _, id := range files.IDsOf(d) {
 		decided[id] = true
@@ -127,8 +127,8 @@ func applicationOf(d files.Decision, view report.StatusView, program string) App
 
 // Limits of the lists on the page of an Application.
 const (
-	shownHappenings = 5 // of history entries
-	shownDrifted    = 20
+	shownEntries = 5 // of the history
+	shownDrifted = 20
 )
 
 // addDrift adds the fields of a resource whose live values are not the desired values. b is the branch of the

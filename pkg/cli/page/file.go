@@ -95,7 +95,7 @@ func (f *File) link() {
 			rows[o.Prefix+id] = true
 		}
 	}
-	for _, items := range [][]HistoryItem{f.Application.Drifted, f.Application.Happened, f.History.Happenings} {
+	for _, items := range [][]HistoryItem{f.Application.Drifted, f.Application.Recent, f.History.Items} {
 		for i := range items {
 			items[i].Anchor = items[i].Ref
 			if row := items[i].Ref + ":" + rowID(items[i].Path); rows[row] {

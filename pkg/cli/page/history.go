@@ -19,17 +19,20 @@ import (
 // History is the history of an Application, the newest entry first, as pictures and as a table.
 type History struct {
 	Namespace, Name string
-	Happenings      []HistoryItem
+	Items           []HistoryItem
 	Pictures        []Picture
 	// Note is why older entries are missing; "" if no entry is missing.
 	Note string
 }
 
 // Chunks returns the entries in pieces. The browser lays out a piece only when it is visible.
-func (h History) Chunks() [][]HistoryItem { return slices.Collect(slices.Chunk(h.Happenings, 50)) }
+func (h History) Chunks() [][]HistoryItem { return slices.Collect(slices.Chunk(h.Items, 50)) }
+
+// IsOfSeveral is false: the page names its Application elsewhere, so the table names the writers.
+func (h History) IsOfSeveral() bool { return false }
 
 // Pictured returns the entries that the pictures show.
-func (h History) Pictured() []HistoryItem { return h.Happenings[:min(len(h.Happenings), pictured)] }
+func (h History) Pictured() []HistoryItem { return h.Items[:min(len(h.Items), pictured)] }
 
 // HistoryItem is one history entry, or an event in the list of an Application, or a field that has drifted.
 type HistoryItem struct {
@@ -38,7 +41,7 @@ type HistoryItem struct {
 	Resource string
 	Ref      string // "" for an object without a page
 	Anchor   string // the ID of the field or the object in a file
-	// Namespace and Application name the Application, if the page does not name it elsewhere.
+	// Namespace and Application name the Application of a history entry.
 	Namespace, Application string
 	Path                   string
 	// Desired is "" for a learned field, whose live value is the desired value.
@@ -114,31 +117,31 @@ func historyOf(d files.Decision, older []v1alpha1.HistoryEntry) History {
 	app := *d.Application
 	app.Status.History = slices.Concat(app.Status.History, older)
 	for _, e := range report.HistoryOf(&app) {
-		h.Happenings = append(h.Happenings, happeningOf(d, e))
+		h.Items = append(h.Items, linkedItem(d, e))
 	}
-	if len(h.Happenings) == 0 {
+	if len(h.Items) == 0 {
 		return h
 	}
-	h.Pictures = []Picture{pictureOf("By field", h.Pictured(), HistoryItem.what), pictureOf("By writer", h.Pictured(), HistoryItem.who)}
+	h.Pictures = []Picture{pictureOf("By field", h.Pictured(), HistoryItem.subject), pictureOf("By writer", h.Pictured(), HistoryItem.client)}
 	return h
 }
 
-// happeningOf returns an entry of one Application, with a link if the object has a page.
-func happeningOf(d files.Decision, e report.EntryView) HistoryItem {
-	one := plainHappening(e, d.Namespace)
+// linkedItem returns an entry of one Application, with a link if the object has a page.
+func linkedItem(d files.Decision, e report.EntryView) HistoryItem {
+	one := historyItem(e, d.Namespace)
 	if id := report.ResourceID(e.Resource); slices.ContainsFunc(d.Changes, func(c plan.Change) bool { return c.ID == id }) {
 		one.Ref = RefOf(id)
 	}
 	return one
 }
 
-// plainHappening returns an entry with names relative to a namespace.
-func plainHappening(e report.EntryView, namespace string) HistoryItem {
+// historyItem returns an entry with names relative to a namespace.
+func historyItem(e report.EntryView, namespace string) HistoryItem {
 	id := report.ResourceID(e.Resource)
 	live, desired := e.Values()
 	one := HistoryItem{
 		Badge: outcomes[v1alpha1.HistoryOutcome(e.Outcome)], At: timeOf(e.Time), Resource: files.NameOf(id, namespace), Path: e.Path, Count: max(e.Count, 1),
-		Live: viewText(id, live), Author: Author{By: e.Writer(), User: e.Who()}, Since: timeOf(e.Since),
+		Namespace: e.Application.Namespace, Application: e.Application.Name, Live: viewText(id, live), Author: Author{By: e.Writer(), User: e.UserText()}, Since: timeOf(e.Since),
 	}
 	if desired != live {
 		one.Desired = viewText(id, desired)
@@ -176,16 +179,16 @@ func shortSpan(d time.Duration) string {
 	return terminal.Span(d)
 }
 
-// what returns the name of the field or the object that changed.
-func (h HistoryItem) what() string {
+// subject returns the name of the field or the object that changed.
+func (h HistoryItem) subject() string {
 	if h.Path == "" {
 		return h.Resource
 	}
 	return h.Resource + " · " + h.Path
 }
 
-// who returns the name of the writer. Holdfast itself is the writer of changes that follow from the spec.
-func (h HistoryItem) who() string {
+// client returns the name of the writer. Holdfast itself is the writer of changes that follow from the spec.
+func (h HistoryItem) client() string {
 	if slices.Contains([]string{"created", "adopted", "released", "deleted"}, h.Badge.Word) {
 		return "Holdfast, for the spec"
 	}

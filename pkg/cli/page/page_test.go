@@ -347,11 +347,11 @@ func TestTheHistory(t *testing.T) {
 	before, _, _ := strings.Cut(application, "status:\n")
 	d := decide(t, before+strings.TrimPrefix(happened, "\n"), live)
 	h := historyOf(d, nil)
-	require.Len(t, h.Happenings, 3)
-	first := h.Happenings[0]
+	require.Len(t, h.Items, 3)
+	first := h.Items[0]
 	assert.Equal(t, []any{"corrected", "Deployment web · spec.x", "web:2", "web:1", "kubectl-set (Update)", "8ms", int32(3), "deployment.apps/default/web"},
-		[]any{first.Badge.Word, first.what(), first.Live, first.Desired, first.By, first.Stood, first.Count, first.Ref})
-	assert.Equal(t, "***", h.Happenings[2].Desired, "of an Application among the manifests no value is shown")
+		[]any{first.Badge.Word, first.subject(), first.Live, first.Desired, first.By, first.Stood, first.Count, first.Ref})
+	assert.Equal(t, "***", h.Items[2].Desired, "of an Application among the manifests no value is shown")
 	require.Len(t, h.Pictures, 2)
 	fields, writers := h.Pictures[0], h.Pictures[1]
 	assert.Equal(t, []string{"Deployment web · spec.x", "Deployment web", "Application inner · spec.manifest[0].data.a"}, []string{fields.Lanes[0].Name, fields.Lanes[1].Name, fields.Lanes[2].Name})
@@ -507,7 +507,7 @@ func TestMostActiveAuthorsComeFirst(t *testing.T) {
 	}
 	w := writersOf(all, url.Values{})
 	require.Len(t, w.Sums, 3)
-	assert.Equal(t, []any{"<script>", 3, "/history?by=%3Cscript%3E"}, []any{w.Sums[0].Manager, w.Sums[0].WriterSum.Changes, w.Sums[0].Link})
+	assert.Equal(t, []any{"<script>", 3, "/history?by=%3Cscript%3E"}, []any{w.Sums[0].Manager, w.Sums[0].WriterSummary.Changes, w.Sums[0].Link})
 	assert.Equal(t, []string{"kubectl-edit", "<script>", "unknown"}, []string{w.Pictures[0].Lanes[0].Name, w.Pictures[0].Lanes[1].Name, w.Pictures[0].Lanes[2].Name})
 
 	one := writersOf(all, url.Values{"by": {"<script>"}, "namespace": {"shop"}})

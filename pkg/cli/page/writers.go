@@ -19,7 +19,7 @@ type Writers struct {
 	By    string
 	IsOne bool
 	// Sums is nil if IsOne is true.
-	Sums []WriterSum
+	Sums []WriterSummary
 	// Changes are the changes of the selected writers, the newest first.
 	Changes  []HistoryItem
 	Pictures []Picture
@@ -27,9 +27,9 @@ type Writers struct {
 	Only string
 }
 
-// WriterSum is the summary of one writer, with the address that lists its changes.
-type WriterSum struct {
-	*report.WriterSum
+// WriterSummary is the summary of one writer, with the address that lists its changes.
+type WriterSummary struct {
+	*report.WriterSummary
 
 	Link string
 	// LongestStood is the longest time that a change lasted; "" if it is not known.
@@ -56,12 +56,14 @@ func writersOf(all []Summary, query url.Values) Writers {
 		w.sum(entries)
 	}
 	for _, e := range entries {
-		w.Changes = append(w.Changes, w.happening(e))
+		h := historyItem(e, e.Application.Namespace)
+		h.Ref = RefOf(report.ResourceID(e.Resource))
+		w.Changes = append(w.Changes, h)
 	}
 	if last := w.Changes[:min(len(w.Changes), pictured)]; len(last) > 0 {
 		of := pictureOf("By Application", last, func(h HistoryItem) string { return h.Namespace + "/" + h.Application })
 		if !w.IsOne {
-			of = pictureOf("By writer", last, HistoryItem.who)
+			of = pictureOf("By writer", last, HistoryItem.client)
 		}
 		w.Pictures = []Picture{of}
 	}
@@ -70,20 +72,13 @@ func writersOf(all []Summary, query url.Values) Writers {
 
 // sum adds a summary for each writer.
 func (w *Writers) sum(entries []report.EntryView) {
-	for _, sum := range report.WhoFights(entries) {
-		one := WriterSum{WriterSum: sum, Link: w.with(sum.Manager)}
+	for _, sum := range report.SummarizeWriters(entries) {
+		one := WriterSummary{WriterSummary: sum, Link: w.with(sum.Manager)}
 		if sum.Longest > 0 {
 			one.LongestStood = shortSpan(sum.Longest)
 		}
 		w.Sums = append(w.Sums, one)
 	}
-}
-
-// happening returns an entry with the name of its Application.
-func (w Writers) happening(e report.EntryView) HistoryItem {
-	h := plainHappening(e, e.Application.Namespace)
-	h.Namespace, h.Application, h.Ref = e.Application.Namespace, e.Application.Name, RefOf(report.ResourceID(e.Resource))
-	return h
 }
 
 // with returns the address for a writer. It returns the complete address, because html/template does not
@@ -102,5 +97,8 @@ func (w Writers) Name() string { return cmp.Or(w.By, "unknown writers") }
 // Chunks returns the changes in pieces. The browser lays out a piece only when it is visible.
 func (w Writers) Chunks() [][]HistoryItem { return slices.Collect(slices.Chunk(w.Changes, 50)) }
 
+// IsOfSeveral is true: the changes are of one writer, so the table names the Applications.
+func (w Writers) IsOfSeveral() bool { return true }
+
 // SumsChunks returns the summaries in such pieces.
-func (w Writers) SumsChunks() [][]WriterSum { return slices.Collect(slices.Chunk(w.Sums, 50)) }
+func (w Writers) SumsChunks() [][]WriterSummary { return slices.Collect(slices.Chunk(w.Sums, 50)) }

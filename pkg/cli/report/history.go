@@ -153,11 +153,11 @@ func (e EntryView) Line(now time.Time, withApplication bool) string {
 	if e.Manager != "" {
 		text += " by " + e.Writer()
 	}
-	switch who := e.Who(); {
-	case who != "" && e.Manager != "":
-		text += ", " + who
-	case who != "":
-		text += " by " + who
+	switch user := e.UserText(); {
+	case user != "" && e.Manager != "":
+		text += ", " + user
+	case user != "":
+		text += " by " + user
 	case e.Manager == "" && e.Path != "":
 		text += " by an unknown client"
 	case e.isDeletion():
@@ -213,8 +213,8 @@ func (e EntryView) Writer() string {
 	return terminal.Visible(e.Manager + " (" + strings.Join(how, ", ") + ")")
 }
 
-// Who returns the user and the source address, or "" if the user is not known.
-func (e EntryView) Who() string {
+// UserText returns the user and the source address, or "" if the user is not known.
+func (e EntryView) UserText() string {
 	if e.User == "" {
 		return ""
 	}
@@ -243,9 +243,9 @@ func inlineView(v *plan.ViewValue) string {
 	return text
 }
 
-// WriterSum is a summary of the changes that one field manager made to held fields. An empty Manager means all
+// WriterSummary is a summary of the changes that one field manager made to held fields. An empty Manager means all
 // unknown writers.
-type WriterSum struct {
+type WriterSummary struct {
 	Manager string
 	// Changes counts repetitions; Contested, Fields and Applications count each field or Application once.
 	Changes, Contested   int
@@ -261,16 +261,16 @@ func (e EntryView) IsForeign() bool {
 	return e.Outcome != string(v1alpha1.OutcomeLearned) && (e.Path != "" || e.Outcome == string(v1alpha1.OutcomeRestored))
 }
 
-// WhoFights returns a summary of entries for each writer, the most frequent writer first.
-func WhoFights(entries []EntryView) []*WriterSum {
-	sums := map[string]*WriterSum{}
+// SummarizeWriters returns a summary of entries for each writer, the most frequent writer first.
+func SummarizeWriters(entries []EntryView) []*WriterSummary {
+	sums := map[string]*WriterSummary{}
 	for _, e := range entries {
 		if !e.IsForeign() {
 			continue
 		}
 		s := sums[e.Manager]
 		if s == nil {
-			s = &WriterSum{Manager: e.Manager, fields: map[string]bool{}, of: map[string]bool{}, contestedOf: map[string]bool{}}
+			s = &WriterSummary{Manager: e.Manager, fields: map[string]bool{}, of: map[string]bool{}, contestedOf: map[string]bool{}}
 			sums[e.Manager] = s
 		}
 		app := e.Application.Namespace + "/" + e.Application.Name
@@ -286,7 +286,7 @@ func WhoFights(entries []EntryView) []*WriterSum {
 		}
 		s.Fields, s.Applications, s.Contested = len(s.fields), len(s.of), len(s.contestedOf)
 	}
-	return slices.SortedFunc(maps.Values(sums), func(a, b *WriterSum) int {
+	return slices.SortedFunc(maps.Values(sums), func(a, b *WriterSummary) int {
 		return cmp.Or(cmp.Compare(b.Changes, a.Changes), cmp.Compare(a.Manager, b.Manager))
 	})
 }

@@ -71,7 +71,7 @@ func TestFaultsAreReportedOnce(t *testing.T) {
 		Resources: []ResourceView{resource("ConfigMap", "a", func(r *ResourceView) {
 			r.Health, r.Reason, r.Message, r.remedy = "NotFound", v1alpha1.ReasonForbidden, message, &v1alpha1.Remedy{Text: "Grant it", Command: command}
 		})},
-		Happenings: Happenings{Events: []EventView{
+		Recent: Recent{Events: []EventView{
 			{Time: now.Add(-time.Second).Format(time.RFC3339), Type: "Warning", Reason: "Forbidden", Message: message + ". Grant it: " + command, Count: 3},
 			{Time: now.Add(-400 * time.Second).Format(time.RFC3339), Type: "Normal", Reason: "Created", Message: "created it", Count: 1},
 			{Time: now.Add(-400 * time.Second).Format(time.RFC3339), Type: "Normal", Reason: "Seen", Count: 1},

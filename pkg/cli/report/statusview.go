@@ -33,9 +33,9 @@ type StatusView struct {
 	Warnings []string `json:"warnings,omitempty" yaml:"warnings,omitempty"`
 	NotHeld  []string `json:"notHeld,omitempty" yaml:"notHeld,omitempty"`
 	// Selected has the number of objects that each item of spec.select matches.
-	Selected   []plan.ViewSelection `json:"selected,omitempty" yaml:"selected,omitempty"`
-	Resources  []ResourceView       `json:"resources" yaml:"resources"`
-	Happenings `yaml:",inline"`
+	Selected  []plan.ViewSelection `json:"selected,omitempty" yaml:"selected,omitempty"`
+	Resources []ResourceView       `json:"resources" yaml:"resources"`
+	Recent    `yaml:",inline"`
 	// Next has the remedies, if something is wrong.
 	Next []Advice `json:"next,omitempty" yaml:"next,omitempty"`
 
@@ -51,8 +51,8 @@ type submission struct {
 	unattended   bool // it has been pending for too long: see Attend
 }
 
-// Happenings has what happened last.
-type Happenings struct {
+// Recent has the last history entries and events.
+type Recent struct {
 	// History has the last three entries; the command `history` prints all.
 	History []EntryView `json:"history,omitempty" yaml:"history,omitempty"`
 	Events  []EventView `json:"events,omitempty" yaml:"events,omitempty"`
