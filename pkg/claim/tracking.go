@@ -98,17 +98,15 @@ func Removals(live map[string]any, marks []TrackingKey) (fields []delta.Differen
 	return fields
 }
 
-// WithTracking adds the tracking metadata to a schema and a desired state, so that it is created, compared
-// and corrected like any held field. It does not change its arguments. Without a UID, it returns them as they are.
-func WithTracking(app *v1alpha1.Application, entry *observer.Schema, desired map[string]any) (*observer.Schema, map[string]any) {
+// Tracking returns the tracking metadata of an object of an Application; nil without a UID.
+func Tracking(app *v1alpha1.Application, id manifest.ID) []observer.Mark {
 	if app.UID == "" {
-		return entry, desired
+		return nil
 	}
-	marks := map[string]map[string]string{
-		"labels":      {v1alpha1.LabelApplicationUID: string(app.UID)},
-		"annotations": {v1alpha1.AnnotationTrackingID: TrackingID(app, entry.ID)},
+	return []observer.Mark{
+		{Field: "labels", Key: v1alpha1.LabelApplicationUID, Value: string(app.UID)},
+		{Field: "annotations", Key: v1alpha1.AnnotationTrackingID, Value: TrackingID(app, id)},
 	}
-	return entry.WithMetadata(marks), observer.MarkedObject(desired, marks)
 }
 
 // WithoutTracking returns a difference of a shared object for display, without the tracking metadata, which

@@ -5,28 +5,33 @@ import (
 	"slices"
 )
 
-// WithMetadata returns the schema with more leaves in metadata, by field (labels, annotations) and key. The values of
-// marks are not used. It does not change the schema. The result shares all other nodes with it.
-func (e *Schema) WithMetadata(marks map[string]map[string]string) *Schema {
-	marked := *e
-	marked.Root = e.Root.shallow()
+// Mark is a label or an annotation of the tracking metadata. Field is labels or annotations, and Key the key in that map.
+type Mark struct{ Field, Key, Value string }
+
+// WithMarks returns a schema and an object with tracking metadata, so that it is created, compared and corrected like
+// any held field. Without marks, it returns its arguments. It does not change them, and the results share all other
+// nodes and values with them.
+func WithMarks(entry *Schema, object map[string]any, marks []Mark) (*Schema, map[string]any) {
+	if len(marks) == 0 {
+		return entry, object
+	}
+	marked := *entry
+	marked.Root = entry.Root.shallow()
 	metadata := marked.Root.Field("metadata").shallow()
 	marked.Root.set("metadata", metadata)
-	for field, values := range marks {
-		child := metadata.Field(field)
+	for _, mark := range marks {
+		child := metadata.Field(mark.Field)
 		if child != nil && child.Shape == Leaf {
 			continue // the leaf holds the whole map, including the tracking metadata
 		}
 		child = child.shallow()
-		for key := range values {
-			child.set(key, plainLeaf)
-		}
-		metadata.set(field, child)
+		child.set(mark.Key, plainLeaf)
+		metadata.set(mark.Field, child)
 	}
-	return &marked
+	return &marked, MarkedObject(object, marks)
 }
 
-// HasRoomForMarks reports whether WithMetadata only adds leaves to the schema, without replacing any node of it. A
+// HasRoomForMarks reports whether WithMarks only adds leaves to the schema, without replacing any node of it. A
 // leaf over all labels or annotations contains the tracking metadata instead.
 func (e *schemaTree) HasRoomForMarks() bool {
 	metadata := e.Root.Field("metadata")
@@ -47,24 +52,27 @@ func (n *Node) shallow() *Node {
 	return &Node{Shape: Map, Fields: fields, Keys: n.Keys}
 }
 
-// MarkedObject returns the object with tracking metadata. It does not change the object. The result shares
-// all other values with it.
-func MarkedObject(object map[string]any, marks map[string]map[string]string) map[string]any {
-	marked := maps.Clone(object)
-	old, _ := object["metadata"].(map[string]any)
-	metadata := maps.Clone(old)
-	if metadata == nil {
-		metadata = map[string]any{}
+// MarkedObject returns an object with tracking metadata, or the object itself without marks. It does not change the
+// object. The result shares all other values with it.
+func MarkedObject(object map[string]any, marks []Mark) map[string]any {
+	if len(marks) == 0 {
+		return object
 	}
+	marked := maps.Clone(object)
+	before, _ := object["metadata"].(map[string]any)
+	metadata := make(map[string]any, len(before)+len(marks))
+	maps.Copy(metadata, before)
 	marked["metadata"] = metadata
-	for field, values := range marks {
-		old, _ := metadata[field].(map[string]any)
-		m := make(map[string]any, len(old)+len(values))
-		maps.Copy(m, old)
-		for key, value := range values {
-			m[key] = value
+	for i, mark := range marks {
+		values, _ := metadata[mark.Field].(map[string]any)
+		// The first mark of a field copies its map.
+		if !slices.ContainsFunc(marks[:i], func(m Mark) bool { return m.Field == mark.Field }) {
+			own := make(map[string]any, len(values)+len(marks))
+			maps.Copy(own, values)
+			values = own
 		}
-		metadata[field] = m
+		values[mark.Key] = mark.Value
+		metadata[mark.Field] = values
 	}
 	return marked
 }

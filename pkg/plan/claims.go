@@ -11,6 +11,7 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/record"
 )
 
@@ -168,12 +169,17 @@ func (p claimPass) unknownHolder(live map[string]any) string {
 	return ""
 }
 
-// sharedMarks returns the tracking metadata of a shared object, as this Application needs it, by field of the
-// metadata and key. The annotation keeps the entries of other holders, except those without effect.
-func (p claimPass) sharedMarks(res *resource) map[string]map[string]string {
-	return map[string]map[string]string{
-		"labels":      {v1alpha1.LabelHeld: "true"},
-		"annotations": {v1alpha1.AnnotationHolders: res.holders.WithApplication(p.in.Application, res.leaves, res.pendingClaims)},
+// sharedMarks returns the tracking metadata of a shared object, as this Application needs it. It is nil if the object
+// waits for an older Application, or if no field is held. The annotation keeps the entries of other holders, except
+// those without effect.
+func (p claimPass) sharedMarks(res *resource) []observer.Mark {
+	app := p.in.Application
+	if app.UID == "" || res.holdsNothing() || len(res.leaves)+len(res.pendingClaims) == 0 && res.awaitedOwner == "" && res.own.UID == "" {
+		return nil
+	}
+	return []observer.Mark{
+		{Field: "labels", Key: v1alpha1.LabelHeld, Value: "true"},
+		{Field: "annotations", Key: v1alpha1.AnnotationHolders, Value: res.holders.WithApplication(app, res.leaves, res.pendingClaims)},
 	}
 }
 

@@ -33,13 +33,13 @@ func (p comparer) isInSync(res *resource, live map[string]any) (compared delta.C
 	}
 	compared = delta.Compare(p.comparisonOf(res, live, res.entry, res.desired))
 	// As if the tracking metadata had been compared: Summarize subtracts it from the count again.
-	compared.Held += p.marks()
+	compared.Held += p.heldMarks()
 	return compared, compared.IsInPlace()
 }
 
 // comparison returns the input to compare a resource with an object.
 func (p comparer) comparison(res *resource, live map[string]any) delta.Input {
-	entry, desired := p.marked(res)
+	entry, desired := observer.WithMarks(res.entry, res.desired, p.marks(res))
 	return p.comparisonOf(res, live, entry, desired)
 }
 
@@ -170,38 +170,30 @@ func (p comparer) wasApplied(res *resource) bool {
 	return (!res.policy.Adopts() || res.policy.Reclaimed) && (r.Created || r.Status != nil && r.Status.UID != "")
 }
 
-// marked returns the schema and the desired state with the tracking metadata.
-func (p comparer) marked(res *resource) (*observer.Schema, map[string]any) {
+// marks returns the tracking metadata that the object must have; nil if it has none.
+func (p comparer) marks(res *resource) []observer.Mark {
 	app := p.in.Application
 	if res.policy.Claims {
-		if app.UID == "" || res.holdsNothing() || len(res.leaves)+len(res.pendingClaims) == 0 && res.awaitedOwner == "" && res.own.UID == "" {
-			return res.entry, res.desired // the object waits for an older Application, or no field is held
-		}
-		marks := claimPass(p).sharedMarks(res)
-		return res.entry.WithMetadata(marks), observer.MarkedObject(res.desired, marks)
+		return claimPass(p).sharedMarks(res)
 	}
-	entry, desired := claim.WithTracking(app, res.entry, res.desired)
-	if app.UID == "" {
-		return entry, desired
+	marks := claim.Tracking(app, res.object.ID)
+	if marks == nil {
+		return nil
 	}
-	more := map[string]string{}
 	if res.policy.Existed {
-		more[v1alpha1.AnnotationAdopted] = "true"
+		marks = append(marks, observer.Mark{Field: "annotations", Key: v1alpha1.AnnotationAdopted, Value: "true"})
 	}
 	if claim.IsHeldByOthers(app, res.live) {
 		// An owned object gets the holders annotation only while others hold fields of it.
-		more[v1alpha1.AnnotationHolders] = claimPass(p).holdersOf(res.object.ID, res.live).WithApplication(app, res.leaves, res.pendingClaims)
+		holders := claimPass(p).holdersOf(res.object.ID, res.live).WithApplication(app, res.leaves, res.pendingClaims)
+		marks = append(marks, observer.Mark{Field: "annotations", Key: v1alpha1.AnnotationHolders, Value: holders})
 	}
-	if len(more) == 0 {
-		return entry, desired
-	}
-	marks := map[string]map[string]string{"annotations": more}
-	return entry.WithMetadata(marks), observer.MarkedObject(desired, marks)
+	return marks
 }
 
-// marks returns the number of held leaves that are tracking metadata of an owned object. An adopted object has one
+// heldMarks returns the number of held leaves that are tracking metadata of an owned object. An adopted object has one
 // more. Without a UID, there is no tracking metadata.
-func (p comparer) marks() int {
+func (p comparer) heldMarks() int {
 	if p.in.Application.UID == "" {
 		return 0
 	}

@@ -170,7 +170,7 @@ func (c *summarizer) resource(res *resource, before *v1alpha1.ResourceStatus) {
 	}
 	historyWriter{c}.recordPendingDrift(res, before, o)
 	// Users count the fields that they hold, without the tracking metadata.
-	marks := comparer{&c.plan.facts}.marks()
+	marks := comparer{&c.plan.facts}.heldMarks()
 	if res.policy.Existed && marks > 0 {
 		marks++
 	}

@@ -151,11 +151,10 @@ func (res *objectState) computeDesired(exists bool) {
 // create decides to create an object. The body has free fields and learned values, too. Fallback is set only if the
 // body has learned values, because the API server may then accept the manifest without them.
 func (p decider) create(res *resource) {
-	app := p.in.Application
-	res.change.Action = Create
-	_, res.change.Manifest = claim.WithTracking(app, res.entry, res.desired)
+	marks := claim.Tracking(p.in.Application, res.object.ID)
+	res.change.Action, res.change.Manifest = Create, observer.MarkedObject(res.desired, marks)
 	if !intent.IsSameContent(res.desired, res.object.Content) && !observer.Equal(res.desired, res.object.Content) {
-		_, res.change.Fallback = claim.WithTracking(app, res.entry, res.object.Content)
+		res.change.Fallback = observer.MarkedObject(res.object.Content, marks)
 	}
 }
 

@@ -125,7 +125,7 @@ func (e *explainer) stateOf(f Field) FieldState {
 	switch {
 	case e.fight(f.Path).Contested():
 		return FieldContested
-	case comparer{&e.plan.facts}.marks() > 0 && isMark(f.Path):
+	case comparer{&e.plan.facts}.heldMarks() > 0 && isMark(f.Path):
 		return FieldMark
 	}
 	return f.State

@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
 )
 
 // The comparison of an object includes the tracking metadata in schema and desired state. This also
@@ -45,10 +46,11 @@ func TestFieldsInPlaceAreCompared(t *testing.T) {
 				} else {
 					whole++
 				}
-				if _, live = claim.WithTracking(in.Application, res.entry, res.desired); res.policy.Claims {
-					_, live = c.marked(res)
+				marks := claim.Tracking(in.Application, res.object.ID)
+				if res.policy.Claims {
+					marks = c.marks(res)
 				}
-				in.Live[res.object.ID] = live
+				in.Live[res.object.ID] = observer.MarkedObject(res.desired, marks)
 			}
 		}
 	}
