@@ -165,7 +165,8 @@ func (d *draft) checkTwin(firsts map[ID]*draft) bool {
 		return false
 	}
 	there := fieldOrDefault(d.Field).with(first.position)
-	if reflect.DeepEqual(d.content, first.content) {
+	// takeOwnership has removed the ownership from the content, but it decides whether the object is deleted.
+	if d.ownership == first.ownership && reflect.DeepEqual(d.content, first.content) {
 		d.warn(nil, fmt.Sprintf("is identical to %s, and is used once: remove one of them", there))
 		return true
 	}

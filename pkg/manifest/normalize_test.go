@@ -287,6 +287,9 @@ func TestNormalizeRejects(t *testing.T) {
 		{"one cluster-scoped object in two namespaces", "{apiVersion: v1, kind: Namespace, metadata: {name: a, namespace: b}}\n---\n{apiVersion: v1, kind: Namespace, metadata: {name: a, namespace: c, labels: {a: b}}}",
 			[]string{"spec.manifest[1] (Namespace a): is the same object as spec.manifest[0] (v1 here, v1 there), but not identical: remove one of them"}},
 
+		{"two manifests that differ in their ownership", "{apiVersion: v1, kind: Service, metadata: {name: a, annotations: {holdfast.dev/ownership: Share}}}\n---\n{apiVersion: v1, kind: Service, metadata: {name: a}}",
+			[]string{"spec.manifest[1] (Service shop/a): is the same object as spec.manifest[0] (v1 here, v1 there), but not identical: remove one of them"}},
+
 		{"labels that are not text", "{apiVersion: v1, kind: Service, metadata: {name: a, labels: {n: 8, t: yes, l: [a], ok: b}}}", []string{
 			"spec.manifest[0].metadata.labels.l (Service shop/a): must be text, not a list",
 			"spec.manifest[0].metadata.labels.n (Service shop/a): must be text, not a number: put it in quotes",
