@@ -48,9 +48,10 @@ func (p *Path) Set(desired map[string]any, value any) {
 	}
 }
 
-// Delete removes a field from a desired state, if it exists.
+// Delete removes a field from a desired state, if it exists. Unlike Set, it adds no maps above the field.
 func (p *Path) Delete(desired map[string]any) {
-	if m, ok := p.parent.lookup(desired).(map[string]any); ok {
+	parent, _ := p.parent.Of(desired)
+	if m, ok := parent.(map[string]any); ok {
 		delete(m, p.field)
 	}
 }

@@ -65,3 +65,22 @@ func TestStepsLeadThroughTheLiveObject(t *testing.T) {
 	gone := (*observer.Path)(nil).Field("z").Element("[name=x]", -1).Field("b")
 	assert.Len(t, gone.Steps(live), 3)
 }
+
+// A map that only leads to the removed field would otherwise be held as an empty map.
+func TestDeleteAddsNoMaps(t *testing.T) {
+	path := (*observer.Path)(nil).Field("spec").Field("a").Field("b")
+	for _, row := range []struct {
+		name          string
+		desired, want map[string]any
+	}{
+		{"without the parents", map[string]any{}, map[string]any{}},
+		{"without the field", map[string]any{"spec": map[string]any{"a": map[string]any{}}}, map[string]any{"spec": map[string]any{"a": map[string]any{}}}},
+		{"with the field", map[string]any{"spec": map[string]any{"a": map[string]any{"b": "x"}}}, map[string]any{"spec": map[string]any{"a": map[string]any{}}}},
+		{"below another type", map[string]any{"spec": "x"}, map[string]any{"spec": "x"}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			path.Delete(row.desired)
+			assert.Equal(t, row.want, row.desired)
+		})
+	}
+}
