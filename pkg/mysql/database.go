@@ -21,6 +21,9 @@ const (
 	leastStorage = "256Mi"
 )
 
+// mostSize is the maximum of each size. The options are computed from sizes as int64, in which a larger one is 0.
+const mostSize = "1Ei"
+
 // maxNameLength leaves room for the suffix that Kubernetes adds to the name of a StatefulSet in a label of
 // its Pods: a dash and a hash of ten characters. A label value has at most 63 characters.
 const maxNameLength = 52
@@ -62,6 +65,8 @@ func newDatabase(object *v1.Mysql) (*database, error) {
 }
 
 var (
+	// quantityForm excludes quantities with large exponents, such as 1e999999999. To parse or compare one takes minutes.
+	quantityForm = regexp.MustCompile(`^[+-]?[0-9.]{1,32}([eE][+-]?[0-9]{1,2}|[KMGTPE]i|[numkMGTPE])?$`)
 	// tag matches a version: it is both a tag of the image and a label value.
 	tag          = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$`)
 	databaseName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
@@ -95,15 +100,22 @@ func checkName(name string) *template.ValidationError {
 	return invalid(manifest.Path{"metadata", "name"}, message)
 }
 
-// checkQuantity parses a size into parsed. It returns an error if the size is not a quantity, or less than the
-// minimum.
+// checkQuantity parses a size into parsed. It returns an error if the size is not a quantity, less than the minimum, or
+// more than mostSize.
 func checkQuantity(field, text, example, least string, parsed *resource.Quantity) *template.ValidationError {
+	notQuantity := fault(field, "must be a quantity such as %s, not %q", example, shortened(text))
+	if !quantityForm.MatchString(text) {
+		return notQuantity
+	}
 	quantity, err := resource.ParseQuantity(text)
 	if err != nil {
-		return fault(field, "must be a quantity such as %s, not %q", example, shortened(text))
+		return notQuantity
 	}
 	if quantity.Cmp(resource.MustParse(least)) < 0 {
 		return fault(field, "is %s, but MySQL needs at least %s", shortened(text), least)
+	}
+	if quantity.Cmp(resource.MustParse(mostSize)) > 0 {
+		return fault(field, "is %s, but at most %s is possible", shortened(text), mostSize)
 	}
 	*parsed = quantity
 	return nil
