@@ -3,7 +3,7 @@ package tosca
 import (
 	"cmp"
 	"reflect"
-	"strconv"
+	"slices"
 	"strings"
 )
 
@@ -45,27 +45,53 @@ func numberOf(content any) float64 {
 	return content.(float64)
 }
 
-// compareVersions compares part by part, numbers as numbers. If one version begins with the other, the longer one is
-// greater.
+// compareVersions compares the numbers of two versions from left to right. A missing number counts as 0. If the numbers
+// are equal, a version with a qualifier is older than one without, and a shorter version older than a longer one.
+//
+//	1.0.0.alpha-2 < 1.0.0.alpha-10 < 1.0.0.beta < 1.0 < 1.0.0 < 1.0.1.rc < 1.0.1 < 1.10
+//
+// Source: TOSCA Simple Profile in YAML 1.3, section "Version Comparison". It does not define the order of two
+// qualifiers with different names; here it is that of text.
 func compareVersions(a, b string) int {
-	x, y := strings.FieldsFunc(a, isDot), strings.FieldsFunc(b, isDot)
-	for i := range min(len(x), len(y)) {
-		if order := comparePart(x[i], y[i]); order != 0 {
+	x, xQualifier := versionParts(a)
+	y, yQualifier := versionParts(b)
+	for i := range max(len(x), len(y)) {
+		if order := comparePart(partAt(x, i), partAt(y, i)); order != 0 {
 			return order
 		}
 	}
-	return cmp.Compare(len(x), len(y))
+	if len(xQualifier) == 0 || len(yQualifier) == 0 {
+		return cmp.Or(cmp.Compare(len(yQualifier), len(xQualifier)), cmp.Compare(len(x), len(y)))
+	}
+	return cmp.Or(slices.CompareFunc(xQualifier, yQualifier, comparePart), cmp.Compare(len(x), len(y)))
 }
 
-// isDot reports whether a character separates the parts of a version.
-func isDot(r rune) bool { return r == '.' || r == '-' }
+// versionParts splits a version into its numbers, at most three, and its qualifier with the build number.
+func versionParts(text string) (numbers, qualifier []string) {
+	parts := strings.FieldsFunc(text, func(r rune) bool { return r == '.' || r == '-' })
+	n := 0
+	for n < min(3, len(parts)) && isDigits(parts[n]) {
+		n++
+	}
+	return parts[:n], parts[n:]
+}
+
+// partAt returns a number of a version, or "0" if the version does not have it.
+func partAt(numbers []string, i int) string {
+	if i < len(numbers) {
+		return numbers[i]
+	}
+	return "0"
+}
+
+// isDigits reports whether a part of a version is a number. Its length is not limited.
+func isDigits(part string) bool { return strings.Trim(part, "0123456789") == "" }
 
 // comparePart compares numbers as numbers, so that 10 follows 9. If one part is not a number, both are compared as text.
 func comparePart(a, b string) int {
-	x, xErr := strconv.Atoi(a)
-	y, yErr := strconv.Atoi(b)
-	if xErr == nil && yErr == nil {
-		return cmp.Compare(x, y)
+	if isDigits(a) && isDigits(b) {
+		a, b = strings.TrimLeft(a, "0"), strings.TrimLeft(b, "0")
+		return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 	}
 	return strings.Compare(a, b)
 }
