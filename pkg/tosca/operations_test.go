@@ -51,11 +51,47 @@ func TestOperations(t *testing.T) {
 		{"{$matches: [abcd, '[a-c]+']}", false},
 	} {
 		t.Run(row.call, func(t *testing.T) {
-			template := "tosca_definitions_version: tosca_2_0\nservice_template: {node_templates: {a: {type: holdfast.nodes.KubernetesObject, properties: {spec: " +
-				"{apiVersion: v1, kind: X, metadata: {name: a}, value: " + row.call + "}}}}}\n"
-			result, err := translate(t, template, tosca.Options{})
+			result, err := translate(t, withCall(row.call), tosca.Options{})
 			require.NoError(t, err)
 			assert.Equal(t, row.want, result.Objects[0]["value"])
 		})
 	}
+}
+
+// A float64 has 53 bits, so a result could silently be the one of other numbers.
+func TestIntegersAreCalculatedExactly(t *testing.T) {
+	for call, want := range map[string]any{
+		"{$difference: [9007199254740993, 9007199254740992]}": int64(1),
+		"{$sum: [9223372036854775806, 1]}":                    int64(9223372036854775807),
+		"{$product: [3037000499, 3037000499]}":                int64(9223372030926249001),
+		"{$remainder: [9007199254740993, 10]}":                int64(3),
+		"{$round: [9007199254740993]}":                        int64(9007199254740993),
+		"{$quotient: [9007199254740992, 2]}":                  int64(4503599627370496),
+	} {
+		t.Run(call, func(t *testing.T) {
+			result, err := translate(t, withCall(call), tosca.Options{})
+			require.NoError(t, err)
+			assert.Equal(t, want, result.Objects[0]["value"])
+		})
+	}
+	for call, want := range map[string]string{
+		"{$sum: [9223372036854775807, 1]}":                           "has a result that is too large to be exact",
+		"{$product: [9223372036854775807, 2]}":                       "has a result that is too large to be exact",
+		"{$difference: [-9223372036854775807, 2]}":                   "has a result that is too large to be exact",
+		"{$product: [-1, {$difference: [-9223372036854775807, 1]}]}": "has a result that is too large to be exact",
+		"{$quotient: [9007199254740993, 2]}":                         "needs smaller numbers to be exact",
+		"{$sum: [9007199254740993, 0.5]}":                            "needs smaller numbers to be exact",
+		"{$remainder: [1, 0]}":                                       "has no result with these numbers",
+	} {
+		t.Run(call, func(t *testing.T) {
+			_, err := translate(t, withCall(call), tosca.Options{})
+			assert.ErrorContains(t, err, want)
+		})
+	}
+}
+
+// withCall returns a template of TOSCA 2.0 whose only manifest has a call as its value.
+func withCall(call string) string {
+	return "tosca_definitions_version: tosca_2_0\nservice_template: {node_templates: {a: {type: holdfast.nodes.KubernetesObject, properties: {spec: " +
+		"{apiVersion: v1, kind: X, metadata: {name: a}, value: " + call + "}}}}}\n"
 }
