@@ -74,7 +74,7 @@ func (c checker) entries(content any, s *schema, within string, depth int) bool 
 	case map[string]any:
 		for _, key := range keysOf(content) {
 			if s.entry != nil {
-				ok = c.value(content[key], s.entry, within+"."+key, depth+1) && ok
+				ok = c.below(key).value(content[key], s.entry, within+"."+key, depth+1) && ok
 			}
 			if s.key != nil {
 				ok = c.value(unquoted(key, c.baseOf(s.key)), s.key, within+"."+key, depth+1) && ok
@@ -101,7 +101,7 @@ func (c checker) complex(content any, name string, properties map[string]*schema
 			ok = c.fault(UnknownProperty, within, "%s has no property %s%s", name, forMessage(key, c.secret), similar)
 			continue
 		}
-		ok = c.value(fields[key], property, within+"."+key, depth+1) && ok
+		ok = c.below(key).value(fields[key], property, within+"."+key, depth+1) && ok
 	}
 	for _, key := range keysOf(properties) {
 		if _, there := fields[key]; !there && properties[key].required && !properties[key].initial.exists() {

@@ -11,19 +11,26 @@ import (
 type checker struct {
 	*library
 
-	// secret is true if messages must not contain the value.
-	secret bool
+	// secret is true if messages must not contain the value. hidesKeys is true if they must not contain its keys either:
+	// the keys below a sensitive name can be secret, but not the name itself.
+	secret, hidesKeys bool
 	// at is the position of the value, also for mistakes within it.
 	at fileNode
 	// evaluate evaluates a validation of a value. It is a function, because the evaluator is a later phase.
 	evaluate func(clause constraint, of value, base basis) value
 }
 
-// fault adds an error at a path within the value, and returns false. The path is omitted for a secret value, because
-// keys can be secret.
+// below returns the checker of a field of the value. Below a sensitive name, everything is secret.
+func (c checker) below(name string) checker {
+	c.hidesKeys = c.secret
+	c.secret = c.secret || IsSensitive(name)
+	return c
+}
+
+// fault adds an error at a path within the value, and returns false. The path is omitted if its keys can be secret.
 func (c checker) fault(code Code, within, format string, args ...any) bool {
 	at := c.at
-	if within != "" && !c.secret {
+	if within != "" && !c.hidesKeys {
 		at.path = &trail{up: at.path, within: cut(within)}
 	}
 	c.faults.add(at, code, format, args...)

@@ -3,6 +3,9 @@ package tosca
 import (
 	"context"
 	"regexp"
+	"slices"
+
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // Source is a template, or an archive with one. The content determines which of them it is.
@@ -65,5 +68,37 @@ type Options struct {
 // sensitiveName matches names that usually belong to secret values.
 var sensitiveName = regexp.MustCompile(`(?i)passw|passphrase|token|secret|credential|private_?key|api_?key`)
 
-// IsSensitive reports whether the value of an input or property with that name must not be shown.
+// IsSensitive reports whether the value of an input, property or field with that name must not be shown.
 func IsSensitive(name string) bool { return sensitiveName.MatchString(name) }
+
+// WithoutSensitive returns a value with null in place of each value of a map whose key is a sensitive name, at any
+// depth. It does not change content, and the result can share parts with it.
+func WithoutSensitive(content any) any {
+	fields, isMap := content.(map[string]any)
+	if !isMap {
+		return manifest.MapChildren(content, WithoutSensitive)
+	}
+	visible := make(map[string]any, len(fields))
+	for name, child := range fields {
+		visible[name] = nil
+		if !IsSensitive(name) {
+			visible[name] = WithoutSensitive(child)
+		}
+	}
+	return visible
+}
+
+// hasSensitiveName reports whether a map in a value has a sensitive name as key, at any depth.
+func hasSensitiveName(content any) bool {
+	switch content := content.(type) {
+	case map[string]any:
+		for name, child := range content {
+			if IsSensitive(name) || hasSensitiveName(child) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(content, hasSensitiveName)
+	}
+	return false
+}

@@ -27,7 +27,7 @@ func (e *evaluator) outputs() []Output {
 func (o *Output) set(v value) {
 	switch {
 	case v.unknown || v.unset:
-	case v.secret || IsSensitive(o.Name):
+	case v.secret || IsSensitive(o.Name) || hasSensitiveName(v.any):
 		o.State = Hidden
 	default:
 		o.State, o.Value = Available, runtime.DeepCopyJSONValue(v.any)

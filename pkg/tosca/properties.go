@@ -12,7 +12,8 @@ func (e *evaluator) check(at fileNode, v value, s *schema) bool {
 	validate := func(clause constraint, of value, base basis) value {
 		return e.eval(clause.at, scope{subject: &of, base: base})
 	}
-	c := checker{library: e.library, secret: v.secret || IsSensitive(at.name()), at: at, evaluate: validate}
+	secret := v.secret || IsSensitive(at.name())
+	c := checker{library: e.library, secret: secret, hidesKeys: secret, at: at, evaluate: validate}
 	return c.value(v.any, s, "", 0)
 }
 

@@ -241,6 +241,29 @@ func TestSensitiveInputsAreMasked(t *testing.T) {
 	}
 }
 
+// The name of a field of a data type decides as the name of an input does.
+func TestSensitiveFieldsAreMasked(t *testing.T) {
+	template := header + "data_types: {Login: {properties: {user: {type: string}, password: {type: string, constraints: [{min_length: 8}]}}}}\n" +
+		"topology_template: {inputs: {db: {type: Login}, all: {type: list, entry_schema: Login, required: false}}, " +
+		"outputs: {whole: {value: {get_input: db}}, within: {value: [{a: {get_input: db}}]}, user: {value: {get_input: [db, user]}}}, " +
+		"node_templates: {a: {type: tosca.nodes.indigo.KubernetesObject, properties: {spec: {apiVersion: v1, kind: Secret, metadata: {name: a}}}}}}\n"
+	given := func(password string) tosca.Input {
+		return tosca.Input{Value: map[string]any{"user": "u", "password": password}}
+	}
+	result, err := tosca.Translate(t.Context(), source(template), map[string]tosca.Input{"db": given("hunter2hunter2")}, tosca.Options{})
+	require.NoError(t, err)
+	assert.NotContains(t, fmt.Sprint(result.Outputs), "hunter2")
+	assert.Equal(t, tosca.Hidden, result.Outputs[0].State)
+	assert.Equal(t, tosca.Hidden, result.Outputs[1].State)
+	assert.Equal(t, tosca.Output{Name: "user", Value: "u", State: tosca.Available}, result.Outputs[2])
+	_, err = tosca.Translate(t.Context(), source(template), map[string]tosca.Input{"db": given("hunter2")}, tosca.Options{})
+	assert.EqualError(t, err, "t.yaml:3:30: inputs.db.password: value (hidden) has a length that is less than 8")
+	_, err = tosca.Translate(t.Context(), source(template), map[string]tosca.Input{
+		"db": given("hunter2hunter2"), "all": {Value: []any{map[string]any{"user": "u", "password": map[string]any{"hunter2": 1}}}},
+	}, tosca.Options{})
+	assert.EqualError(t, err, "t.yaml:3:49: inputs.all[0].password: (hidden) is not a string")
+}
+
 // A map whose only key is the name of a function is a call, at any position.
 func TestCallsInMaps(t *testing.T) {
 	for _, row := range []struct{ name, content, want string }{
