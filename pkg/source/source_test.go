@@ -249,6 +249,13 @@ func TestDigestOmitsSensitiveInputs(t *testing.T) {
 		return made(t, application(t, tosca("  inputs: {password: "+password+"}\n")), nil, nil).Digest
 	}
 	assert.Equal(t, named("hunter2"), named("hunter3"))
+	nested := func(password string) string {
+		text := "tosca_definitions_version: tosca_simple_yaml_1_3\ntopology_template: {inputs: {db: {type: list}}, " +
+			"node_templates: {a: {type: holdfast.nodes.KubernetesObject, properties: {spec: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}}}}}\n"
+		return made(t, application(t, "tosca:\n  template: |\n"+indent(text)+"  inputs: {db: [{user: u, token: "+password+"}]}\n"), nil, nil).Digest
+	}
+	assert.NotEmpty(t, nested("hunter2"))
+	assert.Equal(t, nested("hunter2"), nested("hunter3"), "a field of an input")
 
 	// The digest of an archive in a Secret does not depend on its content either.
 	sealed := func(version, text string) string {

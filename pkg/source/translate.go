@@ -129,7 +129,7 @@ func (m *Material) digest(ofFiles string) string {
 		case input.Text != nil:
 			shown[name] = *input.Text
 		default:
-			shown[name] = input.Value
+			shown[name] = tosca.WithoutSensitive(input.Value)
 		}
 	}
 	if m.stamp != "" {
