@@ -50,8 +50,12 @@ func (l location) resolve(reference string) (to location, code Code, problem str
 		return l.within(reference)
 	case l.url != nil:
 		relative, err := url.Parse(reference)
-		if err != nil {
+		switch {
+		case err != nil:
 			return location{}, InvalidImport, "is not a path or URL"
+		// Such as //user@host/path, which takes only the scheme from the URL of the file.
+		case relative.IsAbs() || relative.Host != "" || relative.User != nil:
+			return allowed(l.url.ResolveReference(relative))
 		}
 		return location{url: l.url.ResolveReference(relative)}, "", ""
 	case path.IsAbs(reference):
@@ -74,16 +78,26 @@ func (l location) within(reference string) (to location, code Code, problem stri
 	return location{inArchive: true, path: name}, "", ""
 }
 
-// absolute returns the location of an absolute URL. Only http and https are supported.
+// absolute returns the location of an absolute URL.
 func absolute(reference string) (to location, code Code, problem string) {
-	to.url, _ = url.Parse(reference)
-	switch {
-	case to.url == nil || to.url.Host == "" && to.url.Scheme != "file":
+	u, err := url.Parse(reference)
+	if err != nil {
 		return location{}, InvalidImport, "is not a valid URL"
-	case to.url.Scheme != "https" && to.url.Scheme != "http":
+	}
+	return allowed(u)
+}
+
+// allowed returns the location of a URL that a template contains. Only http and https are supported. The Resolver decides
+// which hosts are.
+func allowed(u *url.URL) (to location, code Code, problem string) {
+	isWeb := u.Scheme == "https" || u.Scheme == "http"
+	switch {
+	case u.Host == "" && u.Scheme != "file" && (isWeb || u.Opaque == ""):
+		return location{}, InvalidImport, "is not a valid URL"
+	case !isWeb:
 		return location{}, SourceNotAllowed, "is not an https URL"
-	case to.url.User != nil:
+	case u.User != nil:
 		return location{}, EmbeddedCredential, "contains a user or password, which is not allowed in a template"
 	}
-	return to, "", ""
+	return location{url: u}, "", ""
 }

@@ -334,6 +334,11 @@ func TestImportsAreRelativeToTheFileThatHasThem(t *testing.T) {
 	assert.EqualError(t, err, "t.yaml:2:11: imports[0]: nope.yaml: not found\n"+
 		"t.yaml:2:22: imports[1]: https://example.com/y: host not in the allowed list\n"+
 		"t.yaml:2:47: imports[2]: contains a user or password, which is not allowed in a template")
+	fetched.Data = []byte(header + "imports: ['//user:hunter2@example.com/z', '//example.com/b.yaml', 'ftp:b.yaml']\n")
+	_, err = tosca.Translate(t.Context(), fetched, nil, tosca.Options{Resolver: resolver, QuoteFetched: true})
+	assert.EqualError(t, err, "t.yaml:2:11: imports[0]: contains a user or password, which is not allowed in a template\n"+
+		"t.yaml:2:43: imports[1]: https://example.com/b.yaml: host not in the allowed list\n"+
+		"t.yaml:2:67: imports[2]: ftp:b.yaml: is not an https URL")
 }
 
 func TestDigestCoversEverythingRead(t *testing.T) {
