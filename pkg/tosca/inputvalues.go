@@ -111,12 +111,21 @@ func (t *model) givenValue(in *input) value {
 // fromText converts a string to the type base. For a type that takesText accepts, the string is unchanged. Otherwise
 // it is read as YAML, like a value in a template. A simple scalar is read without the YAML parser. The problem never
 // contains the string.
+//
+//	text         base       content
+//	1.10         string     "1.10"
+//	12           integer    12
+//	yes          boolean    true
+//	[1, a]       list       a list of 1 and "a"
+//	- a          list       a list of "a"
+//	"" or blank  map        null, which counts as no value
 func fromText(text, base string) (content any, problem string) {
 	if takesText(base) {
 		return text, ""
 	}
-	node := yaml.Node{Kind: yaml.ScalarNode, Value: strings.TrimSpace(text)}
-	if strings.TrimLeft(text, " \n\t") == "" || !strings.ContainsAny(text, "[{:\n\"'#&*!|>%@`") {
+	trimmed := strings.TrimSpace(text)
+	if trimmed == "" || !strings.ContainsAny(text, "[{:\n\"'#&*!|>%@`") && !strings.HasPrefix(trimmed, "- ") {
+		node := yaml.Node{Kind: yaml.ScalarNode, Value: trimmed}
 		content, err := manifest.Scalar(&node, base == "boolean")
 		if err != nil {
 			return nil, err.Error()

@@ -173,6 +173,9 @@ func TestATextIsReadAsItsInputWants(t *testing.T) {
 		{"boolean", "yes", true},
 		{"list", "[1, a]", []any{int64(1), "a"}},
 		{"list", "- 1\n- a", []any{int64(1), "a"}},
+		{"list", "- a", []any{"a"}},
+		{"list", " -  12 ", []any{int64(12)}},
+		{"integer", "-5", int64(-5)},
 		{"map", "a: {b: 1}", map[string]any{"a": map[string]any{"b": int64(1)}}},
 	} {
 		t.Run(row.kind+" "+row.text, func(t *testing.T) {
