@@ -16,11 +16,12 @@ var operators = []string{
 func (t *library) readConstraints(p fileNode) []constraint {
 	var all []constraint
 	list := p.get("constraints")
-	if list.isMap() {
-		return t.readClauses(all, list) // a list with one element, without its dash
+	elements := []fileNode{list} // a map is a list with one element, without its dash
+	if !list.isMap() {
+		t.faults.wantList(list)
+		elements = list.elements()
 	}
-	t.faults.wantList(list)
-	for _, element := range list.elements() {
+	for _, element := range elements {
 		if !element.isMap() {
 			t.faults.add(element, InvalidConstraint, "must be a map like {greater_than: 0}, not %s", element.describe())
 		}

@@ -538,3 +538,13 @@ func TestADefaultThatIsTheInputItselfIsNone(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "small", result.Objects[0]["f"])
 }
+
+// A map of constraints is a list with one element, and does not replace the validation.
+func TestConstraintsAndValidationBothCount(t *testing.T) {
+	template := "tosca_definitions_version: tosca_2_0\nservice_template: {inputs: {l: {type: string, constraints: {min_length: 1}, validation: {$max_length: [$value, 2]}}}, " +
+		"node_templates: {a: {type: tosca.nodes.indigo.KubernetesObject, properties: {spec: {apiVersion: v1, kind: Secret, metadata: {name: a}}}}}}\n"
+	for text, want := range map[string]string{"": "has length 0, less than 1", "abc": "has length 3, more than 2"} {
+		_, err := tosca.Translate(t.Context(), source(template), map[string]tosca.Input{"l": tosca.TextInput(text, false)}, tosca.Options{})
+		assert.ErrorContains(t, err, want)
+	}
+}
