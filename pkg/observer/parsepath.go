@@ -133,7 +133,7 @@ func parseElement(text string) (elementName, string, error) {
 	position := strings.IndexByte(text, ']')
 	if position > 0 {
 		// A number is a position. The key of a set element that is a number has an equals sign: [=80].
-		if i, err := strconv.Atoi(text[:position]); err == nil && i >= 0 {
+		if i, err := strconv.Atoi(text[:position]); err == nil && text[0] >= '0' && text[0] <= '9' {
 			return elementName{position: i}, text[position+1:], nil
 		}
 	}
@@ -156,9 +156,9 @@ func parseElement(text string) (elementName, string, error) {
 		rest = strings.TrimPrefix(rest, "}")
 	}
 	if after, ok := strings.CutPrefix(rest, ",#"); ok {
-		number, after, _ := strings.Cut(after, "]")
+		number, after, closed := strings.Cut(after, "]")
 		nth, err := strconv.Atoi(number)
-		if err != nil || nth < 2 {
+		if err != nil || nth < 2 || !closed {
 			return n, "", fmt.Errorf("[%s: #%s must be #2 or more", text, number)
 		}
 		n.nth = nth

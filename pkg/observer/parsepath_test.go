@@ -45,7 +45,7 @@ func TestParsePath(t *testing.T) {
 
 func TestParsePathRefuses(t *testing.T) {
 	for _, text := range []string{
-		".", "a.", "a..b", "a[", "a[]", "a[x]", "a[-1]", "a[name=x", "a['b", "a]b", "a'b", "a[0]b", "a[name=x,#1]", `a[name="x]`, "a[name=x,]",
+		".", "a.", "a..b", "a[", "a[]", "a[x]", "a[-1]", "a[name=x", "a['b", "a]b", "a'b", "a[0]b", "a[name=x,#1]", `a[name="x]`, "a[name=x,]", "a[name=x,#2", "a[+5]",
 	} {
 		_, err := observer.ParsePath(text)
 		assert.Error(t, err, text)
