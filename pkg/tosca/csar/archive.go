@@ -22,7 +22,8 @@ const (
 )
 
 // Detect returns the format of data by its first bytes. The name of the file has no effect: a signed URL need not
-// contain one.
+// contain one. A zip begins with an entry, or with the end record if it is empty. A tar has its mark at byte 257; old
+// tars without it are not recognized. A gzip counts as an archive before it is known to have a tar in it.
 func Detect(data []byte) Kind {
 	const ustarAt = 257
 	switch {
@@ -39,7 +40,9 @@ func Detect(data []byte) Kind {
 	}
 }
 
-// formOf returns the name of an archive format that is not supported, or "".
+// formOf returns the name of an archive format that is not supported, or "". The text must not be valid UTF-8, because
+// a template could begin with BZh. A zip with other data before it is most often a self-extracting program, and
+// libraries disagree on where it begins.
 func formOf(data []byte) string {
 	for _, form := range []struct{ name, mark string }{
 		{"a bzip2 file", "BZh"}, {"an xz file", "\xfd7zXZ\x00"}, {"a zstd file", "\x28\xb5\x2f\xfd"}, {"a 7z archive", "7z\xbc\xaf\x27\x1c"}, {"a rar archive", "Rar!\x1a\x07"},
@@ -62,18 +65,21 @@ type Archive struct {
 	HasMeta bool
 	// Version is the CSAR-Version in TOSCA.meta, or "".
 	Version string
-	// Warnings are the warnings about TOSCA.meta.
+	// Warnings are the warnings about TOSCA.meta. They begin with the name of the file, and are about keys that CSAR
+	// requires and this package does not need.
 	Warnings []string
 
 	// files has the files of the archive by their cleaned paths.
 	files map[string]content
 }
 
-// content returns the content of one file. For a zip, each call unpacks it.
+// content returns the content of one file. For a zip, each call unpacks it. The result must not be changed: for a tar,
+// it is a part of the archive.
 type content func() ([]byte, *Error)
 
 // Open reads a zip, tar or gzipped tar. The error is an *Error, or the cause of the end of ctx. The archive retains
-// data.
+// data. It returns an archive only if all entries are valid and the entry template exists. ctx is checked for every
+// entry, and while a gzip is unpacked.
 func Open(ctx context.Context, data []byte, limits Limits) (*Archive, error) {
 	files, fault := open(ctx, data, limits)
 	if ctx.Err() != nil {
@@ -114,7 +120,8 @@ func (a *Archive) Has(name string) bool {
 	return there
 }
 
-// File returns the content of a file, which the caller must not change. The error is an *Error.
+// File returns the content of a file, which the caller must not change. The error is an *Error. name is a path as Names
+// returns it. A zip is checked again while it is unpacked: its checksum can be wrong.
 func (a *Archive) File(name string) ([]byte, error) {
 	read, there := a.files[name]
 	if !there {

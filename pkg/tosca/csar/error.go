@@ -4,15 +4,23 @@ import "fmt"
 
 // The codes of errors. They are stable: scripts can rely on them.
 const (
-	InvalidArchive  = "InvalidArchive"
-	InsecurePath    = "InsecurePath"
-	DuplicateEntry  = "DuplicateEntry"
+	// InvalidArchive: the file cannot be read, or its parts contradict each other.
+	InvalidArchive = "InvalidArchive"
+	// InsecurePath: unpacking an entry could write outside of the directory, or follow a link.
+	InsecurePath = "InsecurePath"
+	// DuplicateEntry: which of two entries exists depends on the program that unpacks the archive.
+	DuplicateEntry = "DuplicateEntry"
+	// ArchiveTooLarge: a limit is exceeded.
 	ArchiveTooLarge = "ArchiveTooLarge"
-	InvalidMeta     = "InvalidMeta"
-	NoEntry         = "NoEntryDefinitions"
+	// InvalidMeta: TOSCA.meta is malformed, or has an unknown version.
+	InvalidMeta = "InvalidMeta"
+	// NoEntry: the archive does not determine one entry template.
+	NoEntry = "NoEntryDefinitions"
 )
 
-// Error is a mistake in an archive. File and Line are set if it concerns a file of the archive.
+// Error is a mistake in an archive. File and Line are set if it concerns a file of the archive. Line starts at 1, and
+// is 0 for an error of the whole file. Names in messages are quoted and shortened. A message contains no content of a
+// file except for names in TOSCA.meta.
 type Error struct {
 	File    string
 	Line    int
@@ -32,7 +40,8 @@ func (e *Error) Error() string {
 	}
 }
 
-// ended is returned when the context has ended; Open returns its cause instead.
+// ended is returned when the context has ended; Open returns its cause instead. readZip and readTar can only return an
+// *Error, so Open recognizes the end by ctx.
 var ended = &Error{Code: InvalidArchive, Message: "reading the archive was interrupted"}
 
 // fault returns an error about the archive as a whole.

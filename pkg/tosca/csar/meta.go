@@ -27,6 +27,11 @@ type metaLine struct {
 }
 
 // findEntry sets the entry template of the archive: TOSCA.meta names it, or it is the only YAML file in the root.
+//
+//	TOSCA.meta with Entry-Definitions        the file that it names
+//	TOSCA.meta of CSAR 2.0 without           the only YAML file in the root
+//	TOSCA.meta of CSAR 1.x without           an error
+//	no TOSCA.meta                            the only YAML file in the root
 func (a *Archive) findEntry() *Error {
 	inFolder, inRoot := a.Has(metaInFolder), a.Has(metaInRoot)
 	switch {
@@ -95,7 +100,8 @@ func (a *Archive) entryFromMeta(file string) *Error {
 	return a.checkEntry(file, entry)
 }
 
-// checkEntry takes the named file, if the archive has it.
+// checkEntry takes the named file, if the archive has it. The path is cleaned first: ./main.yaml is main.yaml. It is
+// relative to the root, not to the directory of TOSCA.meta.
 func (a *Archive) checkEntry(file string, entry metaLine) *Error {
 	name, code := path.Clean(entry.value), InsecurePath
 	var problem string
@@ -113,7 +119,11 @@ func (a *Archive) checkEntry(file string, entry metaLine) *Error {
 	return &Error{File: file, Line: entry.line, Code: code, Message: fmt.Sprintf(problem, keyEntry, quote(entry.value))}
 }
 
-// checkVersions sets the version of the archive. An unknown version is an error, and a missing one a warning.
+// checkVersions sets the version of the archive. An unknown version is an error, and a missing one a warning. Each
+// version of CSAR has its own place for the file:
+//
+//	CSAR 1.0, 1.1    TOSCA-Metadata/TOSCA.meta
+//	CSAR 2.0         TOSCA.meta; TOSCA-Metadata is accepted
 func (a *Archive) checkVersions(file string, block map[string]metaLine) *Error {
 	version, fault := oneOf(file, block, keyVersion, "1.0", "1.1", "2.0")
 	if fault != nil {
@@ -151,8 +161,15 @@ func oneOf(file string, block map[string]metaLine, key string, values ...string)
 }
 
 // parseMeta reads the first block of a TOSCA.meta, which describes the archive: lines of "Name: value". A line that
-// begins with a blank continues the previous one. Comments and quotes are accepted, because some authors write the
-// file as YAML.
+// begins with a blank continues the previous one. Comments and quotes are accepted, because some authors write the file
+// as YAML. For example:
+//
+//	TOSCA-Meta-File-Version: 1.1
+//	CSAR-Version: 1.1
+//	Entry-Definitions: definitions/
+//	 main.yaml
+//
+// An empty line ends the block. The blocks after it describe single files, and are ignored.
 func parseMeta(file, text string) (map[string]metaLine, *Error) {
 	block, last := map[string]metaLine{}, ""
 	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\ufeff")

@@ -31,6 +31,15 @@ func newNames(limits Limits) *names {
 
 // add checks the name of an entry, and returns it in its cleaned form. It returns "" for the root itself. A directory
 // can occur several times with the same name.
+//
+//	name            result
+//	a/b.yaml        a/b.yaml
+//	./a/            a, for a directory
+//	./              the root, which has no name
+//	a//b, a/./b     an error: they would be two names of one file
+//	A.yaml          an error after a.yaml
+//
+// Directories count as entries, so an archive of a million directories is rejected early.
 func (n *names) add(raw string, isDir bool) (string, *Error) {
 	if n.count++; n.count > n.limits.Entries {
 		return "", fault(ArchiveTooLarge, "the archive has more than %d entries", n.limits.Entries)
@@ -62,8 +71,9 @@ func (n *names) add(raw string, isDir bool) (string, *Error) {
 	return name, nil
 }
 
-// throughFile reports a file that is also used as a directory: the program that unpacks the archive determines which
-// of them exists. The limits of names limit its cost.
+// throughFile reports a file that is also used as a directory: the program that unpacks the archive determines which of
+// them exists. The limits of names limit its cost. For example, an archive with the file a and the file a/b.
+// Directories need no entry of their own, so it is checked when all names are known.
 func (n *names) throughFile() *Error {
 	for key, name := range n.folded {
 		for i := strings.LastIndexByte(key, '/'); i > 0; i = strings.LastIndexByte(key[:i], '/') {
@@ -77,7 +87,8 @@ func (n *names) throughFile() *Error {
 }
 
 // secure reports whether a path is relative, does not contain "..", and is interpreted equally by all operating
-// systems.
+// systems. A backslash separates names on Windows, and a drive letter begins an absolute path there. fs.ValidPath
+// rejects "", "..", and empty names.
 func secure(name string) bool {
 	return fs.ValidPath(name) && !strings.ContainsAny(name, "\\\x00") && !driveLetter.MatchString(name)
 }

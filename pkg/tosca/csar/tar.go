@@ -13,7 +13,9 @@ import (
 // tarOverhead is the maximum size that headers and padding add to a file: two blocks, and those of long names.
 const tarOverhead = 4 << 10
 
-// readGzip unpacks the whole archive, because a tar has no index. It unpacks twice: first to find the size.
+// readGzip unpacks the whole archive, because a tar has no index. It unpacks twice: first to find the size. The limit
+// allows for the headers of all entries. Beyond it, admitSum always returns an error, because the limit is larger than
+// Sum.
 func readGzip(ctx context.Context, data []byte, limits Limits) (map[string]content, *Error) {
 	limit := int64(limits.Sum + limits.Entries*tarOverhead)
 	var size counter
@@ -66,7 +68,11 @@ func (r interruptible) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
-// readTar returns the files. Their contents are parts of data. size is the size of the packed archive.
+// readTar returns the files. Their contents are parts of data. size is the size of the packed archive. It reads the
+// headers with archive/tar and takes the contents from data, without a copy. The position of a content is that of the
+// reader after the header.
+//
+// An insecure path is an error of names.add, with a better message than tar.ErrInsecurePath.
 func readTar(ctx context.Context, data []byte, size int, limits Limits) (map[string]content, *Error) {
 	at := bytes.NewReader(data)
 	reader := tar.NewReader(at)
@@ -107,7 +113,8 @@ func readTar(ctx context.Context, data []byte, size int, limits Limits) (map[str
 	return files, seen.throughFile()
 }
 
-// admitTar checks an entry, and returns its cleaned name. Only files and directories are allowed.
+// admitTar checks an entry, and returns its cleaned name. Only files and directories are allowed. A hard link could
+// refer to a file outside of the archive, as a symbolic link can. FIFOs and devices have no content.
 func (n *names) admitTar(header *tar.Header) (string, *Error) {
 	isDir := header.Typeflag == tar.TypeDir
 	name, bad := n.add(header.Name, isDir)
@@ -122,7 +129,8 @@ func (n *names) admitTar(header *tar.Header) (string, *Error) {
 	return name, n.limits.admit(name, header.Size)
 }
 
-// isSparse reports whether an entry is a sparse file. Its size is not the number of its bytes in the archive.
+// isSparse reports whether an entry is a sparse file. Its size is not the number of its bytes in the archive. GNU tar
+// declares them in two ways: with a type of entry, and with PAX records.
 func isSparse(header *tar.Header) bool {
 	for key := range header.PAXRecords {
 		if strings.HasPrefix(key, "GNU.sparse.") {

@@ -13,7 +13,9 @@ import (
 // encrypted is the flag of an encrypted entry.
 const encrypted = 0x1
 
-// readZip returns the files. It checks every entry, but unpacks none.
+// readZip returns the files. It checks every entry, but unpacks none. The directory at the end of a zip lists the
+// entries, and each has a header of its own before its data. Programs read one or the other, so both must agree: see
+// agrees.
 func readZip(ctx context.Context, data []byte, limits Limits) (map[string]content, *Error) {
 	// The number of entries is limited before the library allocates them: a header in the directory takes 46 bytes, and
 	// ten times that in memory. The count is approximate, because file contents can contain the mark of a header.
@@ -53,7 +55,9 @@ func readZip(ctx context.Context, data []byte, limits Limits) (map[string]conten
 	return files, seen.throughFile()
 }
 
-// admitZip checks an entry that is a file. name is its cleaned name.
+// admitZip checks an entry that is a file. name is its cleaned name. The ratio of a single file is checked in addition
+// to that of the archive, because a bomb can be next to large files. The size in the header is trusted here, and
+// enforced by zipContent.
 func admitZip(name string, entry *zip.File, limits Limits) *Error {
 	switch mode := entry.Mode(); {
 	case mode&fs.ModeType != 0:
@@ -71,7 +75,8 @@ func admitZip(name string, entry *zip.File, limits Limits) *Error {
 	return limits.admit(name, int64(entry.UncompressedSize64))
 }
 
-// lastRead records where the last read began: for DataOffset, at the local header of an entry.
+// lastRead records where the last read began: for DataOffset, at the local header of an entry. zip.File does not export
+// the offset of the header, and DataOffset reads the header to find the data.
 type lastRead struct {
 	io.ReaderAt
 
@@ -85,8 +90,13 @@ func (r *lastRead) ReadAt(p []byte, at int64) (int, error) {
 }
 
 // agrees reports whether the local header before the data of an entry equals its entry in the directory. The library
-// reads only the length of that header, but other programs use all of it. A header can omit sizes and checksum, if
-// they follow the data.
+// reads only the length of that header, but other programs use all of it. A header can omit sizes and checksum, if they
+// follow the data. It compares the name, the method, the flag of encryption, the checksum and both sizes:
+//
+//	offset  6  flags             14  checksum            22  size
+//	offset  8  method            18  compressed size     26  length of the name, which begins at 30
+//
+// All numbers are little-endian. A size of 4 GiB - 1 refers to the extra field of Zip64.
 func (r *lastRead) agrees(data []byte, entry *zip.File) bool {
 	const size, inExtra, follows = 30, 1<<32 - 1, 0x8
 	body, err := entry.DataOffset()
@@ -122,7 +132,8 @@ func zipContent(name string, entry *zip.File) content {
 	}
 }
 
-// reason returns a short reason for an error of the libraries, without their package names.
+// reason returns a short reason for an error of the libraries, without their package names. The texts of the libraries
+// change between versions of Go, and a status must not.
 func reason(err error) string {
 	switch {
 	case errors.Is(err, zip.ErrChecksum):
