@@ -5,7 +5,12 @@ import (
 	"unicode/utf8"
 )
 
-// artifact is a file that belongs to a node.
+// artifact is a file that belongs to a node. In a node, an artifact is either the path of a file or a map with the path
+// and a type:
+//
+//	artifacts:
+//	  manifest: k8s/web.yaml
+//	  script: {file: setup.sh, type: tosca.artifacts.Implementation.Bash}
 type artifact struct {
 	// at is the artifact in the template.
 	at   fileNode
@@ -17,7 +22,8 @@ type artifact struct {
 }
 
 // artifactsOf returns the artifacts of a node template and its types, own ones first. A node's artifact replaces the
-// inherited one of the same name.
+// inherited one of the same name. The order is that of the template, and it becomes the order of the manifests. A node
+// without a spec can have several artifacts that are manifests.
 func (e *navigator) artifactsOf(n *template) []artifact {
 	var all []artifact
 	seen := map[string]bool{}
@@ -54,7 +60,8 @@ func (e *navigator) readArtifact(p fileNode) (artifact, bool) {
 	return a, true
 }
 
-// isManifest reports whether an artifact is meant to be a manifest of its node.
+// isManifest reports whether an artifact is meant to be a manifest of its node. A Kubernetes node can also have scripts
+// and images, which are not manifests.
 func (a artifact) isManifest() bool {
 	switch a.kind {
 	case "tosca.artifacts.File", "application/yaml", "application/x-yaml", "text/yaml":
@@ -89,7 +96,7 @@ func getArtifact(e *evaluator, args fileNode, s scope) value {
 }
 
 // contentOf reads an artifact with the rules of imports. It returns unknown after an error. from is the position for
-// errors about the content.
+// errors about the content. The content of a file is not secret. It counts toward the size of all imports, once.
 func (e *evaluator) contentOf(a artifact, from fileNode) value {
 	to, ok := e.sources.locate(a.from, statement{at: a.at, reference: a.file.text(), repository: a.at.get("repository")})
 	if !ok {

@@ -6,8 +6,17 @@ import (
 	"strconv"
 )
 
-// primitive returns the type that the values of a schema are finally made of, with the types on the way, which may
-// add constraints. For a data type with properties, this is the type itself. base.name is "" if the type is unknown.
+// primitive returns the type that the values of a schema are finally made of, with the types on the way, which may add
+// constraints. For a data type with properties, this is the type itself. base.name is "" if the type is unknown. For
+// example, with Port derived from integer, and Ports a list of Port:
+//
+//	schema              base                          line
+//	nil, or no type     ""                            nil
+//	integer             integer                       nil
+//	Port                integer                       Port
+//	Ports               list                          Ports
+//	Login               Login                         Login and its ancestors
+//	an unknown type     ""                            nil
 func (t *typeIndex) primitive(s *schema) (base basis, line []*definition) {
 	if s == nil {
 		return basis{}, nil
@@ -39,7 +48,11 @@ func (t *typeIndex) baseOf(s *schema) string {
 }
 
 // scaleOf returns the scale of a type that is derived from scalar. line is the type with its ancestors. The result is
-// cached in the definition.
+// cached in the definition. A derived type can add units and prefixes, which replace inherited ones of the same name:
+//
+//	Length: {derived_from: scalar, data_type: float, units: {m: 1}, prefixes: {k: 1000, c: 0.01}}
+//
+// has the units m, km and cm. The definition belongs to this translation, so the cache needs no lock.
 func (t *typeIndex) scaleOf(line []*definition) *scale {
 	if known := line[0].scale; known != nil {
 		return known
@@ -75,7 +88,8 @@ func unitsOf(line []*definition) (own, prefixes map[string]float64) {
 	return own, prefixes
 }
 
-// multiples returns the numbers of a map, and omits other values.
+// multiples returns the numbers of a map, and omits other values. A multiple is written as a number, or as text with a
+// number in it.
 func multiples(p fileNode) map[string]float64 {
 	all := map[string]float64{}
 	for _, entry := range p.entries() {

@@ -8,11 +8,14 @@ import (
 	"sync"
 )
 
+// simpleProfile has the normative types. Its short form does not exist in templates: see shortSchema, and readType for
+// the names of its types.
+//
 //go:embed profiles/simple.yaml
 var simpleProfile []byte
 
-// builtIn returns the file of the normative types. It reads the file once, and concurrent translations share it.
-// After that, nothing in it changes.
+// builtIn returns the file of the normative types. It reads the file once, and concurrent translations share it. After
+// that, nothing in it changes. A program that never translates does not read it.
 var builtIn func() *file
 
 func init() { // reading it looks types up, also in it
@@ -20,7 +23,9 @@ func init() { // reading it looks types up, also in it
 }
 
 // readBuiltIn reads the embedded profile. It panics on a mistake in it, which a test would find. It reads all schemas
-// and constraints, so that no translation writes to the shared definitions.
+// and constraints, so that no translation writes to the shared definitions. The session is its own, so a translation is
+// not charged for it. The profile must not contain patterns, because their compiled form belongs to a session, and no
+// types derived from scalar, whose scale is computed on first use.
 func readBuiltIn() *file {
 	s := newSession(context.Background(), Source{}, Options{}) //nolint:forbidigo // it is for no caller in particular
 	f := &file{name: "simple", profile: true, version: versions["tosca_simple_yaml_1_3"]}
@@ -44,7 +49,8 @@ func readBuiltIn() *file {
 }
 
 // sol001 matches the names of the files with the types of ETSI GS NFV-SOL 001. Many templates import them by a path
-// where they do not exist. Then only the names of the types are known.
+// where they do not exist. Then only the names of the types are known. An example is etsi_nfv_sol001_vnfd_types.yaml,
+// in any directory or on any server.
 var sol001 = regexp.MustCompile(`(?:^|/)etsi_nfv_sol001_[a-z]+_types(?:\.ya?ml)?$`)
 
 // The names of the normative types, tosca-parser's and TOSCA's, of the profiles for
@@ -58,7 +64,8 @@ var (
 )
 
 // shortSchema reads a property in the short form of the built-in profile: string, string! if it is required, list of
-// string.
+// string. The names of types have no namespace in it, and the result has the full name: Credential is
+// tosca.datatypes.Credential.
 func (t *library) shortSchema(p fileNode) *schema {
 	text, required := strings.CutSuffix(p.text(), "!")
 	s := &schema{at: p, required: required}

@@ -16,7 +16,8 @@ func hasCall(p fileNode) bool {
 	return strings.HasPrefix(p.text(), "$") || slices.ContainsFunc(append(p.elements(), p.entries()...), hasCall)
 }
 
-// since is the first major version of TOSCA that has a function.
+// since is the first major version of TOSCA that has a function. Names of TOSCA 1.x are also functions in TOSCA 2.0,
+// with a dollar. The names of operations are only in operations.
 var since = map[string]int{
 	"concat": 1, "join": 1, "token": 1, "get_input": 1, "get_property": 1, "get_attribute": 1,
 	"get_artifact": 1, "get_operation_output": 1, "get_nodes_of_type": 1,
@@ -36,6 +37,14 @@ type call struct {
 // callIn reports whether a value is a call of a function, and returns the call. literal is the key of a map that only
 // looks like a call: $$name means $name. It is "" for other values. A map that the author has tagged with !!map is
 // data.
+//
+//	map                       TOSCA 1.x              TOSCA 2.0
+//	{concat: [a, b]}          a call                 data, with a warning
+//	{$concat: [a, b]}         data, with a warning   a call
+//	{$$concat: [a, b]}        data                   data, with the key $concat
+//	!!map {concat: [a, b]}    data                   data
+//	{concat: [a], b: 1}       data                   data: a call has one key
+//	{conca: [a, b]}           data, with a warning   data
 func (t *session) callIn(p fileNode) (c call, ok bool, literal string) {
 	entry, single := p.only()
 	if !single || p.isTagged() {
@@ -70,8 +79,9 @@ func dollarCall(entry fileNode, name string) (c call, ok bool, literal string) {
 	}
 }
 
-// nearestFunction returns the function whose name was probably mistyped, or "". It accepts one difference, or two in
-// a long name.
+// nearestFunction returns the function whose name was probably mistyped, or "". It accepts one difference, or two in a
+// long name. A name that a function really has must not be passed. The names are sorted, so the result is always the
+// same.
 func nearestFunction(name string) string {
 	for _, known := range keysOf(since) {
 		most := 1 + len(known)/8
@@ -82,7 +92,8 @@ func nearestFunction(name string) string {
 	return ""
 }
 
-// hasShape reports whether arguments have the form that a function requires.
+// hasShape reports whether arguments have the form that a function requires. A manifest may have a key like token or
+// join with a value of another form, which is no reason for a warning.
 func hasShape(name string, args fileNode) bool {
 	return args.isList() || (args.isScalar() && (name == "get_input" || name == "get_nodes_of_type"))
 }

@@ -5,8 +5,9 @@ import (
 	"strconv"
 )
 
-// value reports whether content, which is at the path within the value, agrees with a schema. It reports every
-// mistake. depth is the number of levels above content. s can be nil.
+// value reports whether content, which is at the path within the value, agrees with a schema. It reports every mistake.
+// depth is the number of levels above content. s can be nil. The type is checked first, because constraints of a wrong
+// type would report a second mistake. Its data types come before the schema itself.
 func (c checker) value(content any, s *schema, within string, depth int) bool {
 	c.step()
 	if depth > c.limits.Nesting {
@@ -30,6 +31,12 @@ func (c checker) keeps(content any, base basis, all []constraint, within string)
 
 // ofType reports whether a value has a type. An unknown type accepts everything, because value reports the type
 // itself.
+//
+//	any, or an unknown type         accepts every value
+//	a primitive                     the form of the value, and of its entries
+//	a type with units               a number with a unit of the type
+//	a data type with properties     a map, with the properties of the type and no others
+//	a type of an unread profile     accepts every value
 func (c checker) ofType(content any, base basis, s *schema, within string, depth int) bool {
 	if base.name == "" || base.name == "any" || (content == nil && base.name == "null") {
 		return true
@@ -61,7 +68,8 @@ func hint(content any, base string) string {
 	return ""
 }
 
-// entries checks the elements of a list, and the keys and values of a map.
+// entries checks the elements of a list, and the keys and values of a map. A key is a string in YAML. If key_schema
+// requires an integer, a key that looks like one is checked as one.
 func (c checker) entries(content any, s *schema, within string, depth int) bool {
 	ok := true
 	switch content := content.(type) {
@@ -84,7 +92,9 @@ func (c checker) entries(content any, s *schema, within string, depth int) bool 
 	return ok
 }
 
-// complex checks a value of a data type that is made of properties.
+// complex checks a value of a data type that is made of properties. A required property with a default is not missing:
+// completed has added it, unless the value is not complete. Values of properties are checked in the order of their
+// names.
 func (c checker) complex(content any, name string, properties map[string]*schema, within string, depth int) bool {
 	fields, isMap := content.(map[string]any)
 	if !isMap {
@@ -111,7 +121,8 @@ func (c checker) complex(content any, name string, properties map[string]*schema
 	return ok
 }
 
-// quantity checks a number with a unit, and then the number alone against the type that the scale declares for it.
+// quantity checks a number with a unit, and then the number alone against the type that the scale declares for it. For
+// example, a type with data_type: integer rejects 1.5 m.
 func (c checker) quantity(content any, s *scale, article, within string, depth int) bool {
 	number, _, ok := s.parts(content)
 	if !ok {

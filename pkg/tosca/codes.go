@@ -2,8 +2,8 @@ package tosca
 
 import "holdfast.dev/holdfast/pkg/tosca/csar"
 
-// Code is the kind of mistake of an Error. Codes are stable: programs may
-// rely on them. docs/tosca.md lists them.
+// Code is the kind of mistake of an Error. Codes are stable: programs may rely on them. docs/tosca.md lists them. The
+// documentation explains each code, and the command line prints it. Codes of package csar are the same for users.
 type Code string
 
 // The codes of errors.

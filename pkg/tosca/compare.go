@@ -9,6 +9,14 @@ import (
 
 // compare returns the order of two values of a type: negative, 0 or positive. ok is false if they have no order.
 // Numbers with units are compared by their amounts.
+//
+//	type            a         b         result
+//	a scale         1 GiB     1000 MB   1
+//	version         1.10      1.9       1
+//	any other       2         10        -1, as integers
+//	any other       "2"       "10"      1, as text
+//	any other       1         1.5       -1, as float64
+//	any other       1         "1"       no order
 func compare(a, b any, base basis) (order int, ok bool) {
 	if base.scale != nil {
 		x, xOK := base.scale.measure(a)

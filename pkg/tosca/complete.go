@@ -4,8 +4,10 @@ import (
 	"maps"
 )
 
-// completed returns a value with the defaults of its data types in place of the fields
-// that it leaves out. The value itself is not changed: parts of it may be shared.
+// completed returns a value with the defaults of its data types in place of the fields that it leaves out. The value
+// itself is not changed: parts of it may be shared. Parsers of TOSCA do so before the value is used: get_property of a
+// field must find its default, and a manifest that contains the value must be complete. A field without a default stays
+// absent, and the check reports a required one.
 func (t *library) completed(v value, s *schema, at fileNode) value {
 	if v.unknown || v.unset || !s.hasFields() {
 		return v
@@ -33,7 +35,8 @@ type completer struct {
 }
 
 // complete returns a copy with defaults at and below a value. It stops where a data type contains itself by default:
-// the check that follows rejects such a depth.
+// the check that follows rejects such a depth. It copies maps and lists even if nothing is missing in them: the walk
+// cannot know this before it has seen the parts.
 func (c *completer) complete(content any, s *schema, depth int) any {
 	if depth > c.limits.Nesting || !s.hasFields() {
 		return content
@@ -63,7 +66,8 @@ func (c *completer) complete(content any, s *schema, depth int) any {
 	return content
 }
 
-// added returns the default of a field.
+// added returns the default of a field. Defaults are literals here: a data type cannot contain calls. The size is
+// checked before the default is stored.
 func (c *completer) added(name string, field *schema) any {
 	v := c.literalOf(field.initial, field)
 	size := len(name) + v.size

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// operators are the constraints of TOSCA 1.x, and the functions of TOSCA 2.0 that are the same constraints.
+// operators are the constraints of TOSCA 1.x, and the functions of TOSCA 2.0 that are the same constraints. The
+// constraint schema names a JSON schema for a string, and has no effect here.
 var operators = []string{
 	"equal", "greater_than", "greater_or_equal", "less_than", "less_or_equal", "in_range", "valid_values",
 	"length", "min_length", "max_length", "pattern", "schema",
@@ -13,6 +14,11 @@ var operators = []string{
 
 // readConstraints reads the list of TOSCA 1.x and the function of TOSCA 2.0. It omits invalid constraints, which it
 // reports.
+//
+//	constraints: [{min_length: 1}, {max_length: 9}]    TOSCA 1.x
+//	constraints: {min_length: 1}                       accepted, too
+//	validation: {$min_length: [$value, 1]}             TOSCA 2.0
+//	validation: {$and: [{…}, {…}]}                     TOSCA 2.0: each call is a constraint
 func (t *library) readConstraints(p fileNode) []constraint {
 	var all []constraint
 	list := p.get("constraints")
@@ -43,6 +49,13 @@ func (t *library) readClauses(all []constraint, p fileNode) []constraint {
 
 // readClause checks an operator and its argument, and appends the constraint. So checkConstraint can rely on the type
 // of the bound.
+//
+//	operator                        bound
+//	in_range                        a list of two; UNBOUNDED is allowed
+//	valid_values                    a list
+//	length, min_length, max_length  an integer, 0 or more
+//	pattern                         a regular expression of RE2
+//	the others                      any value
 func (t *library) readClause(all []constraint, op string, p fileNode) []constraint {
 	if !slices.Contains(operators, op) {
 		t.faults.add(p, InvalidConstraint, "there is no constraint %s%s", quote(op), t.didYouMean(op, operators))

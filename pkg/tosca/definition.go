@@ -13,7 +13,8 @@ type basis struct {
 	scale *scale // nil if it is not a number with a unit
 }
 
-// constraint is one clause: an operator and its argument.
+// constraint is one clause: an operator and its argument. It is shared by all values of a type, so checkConstraint
+// works on a copy.
 type constraint struct {
 	// op is one of operators, or "validation" for a call of TOSCA 2.0 that is evaluated.
 	op string
@@ -22,7 +23,8 @@ type constraint struct {
 	bound any
 }
 
-// file is one template or file of types.
+// file is one template or file of types. The loader sets the fields up to version, and imports; the library sets types.
+// After that, it is not changed.
 type file struct {
 	// name is the name of the file in messages.
 	name string
@@ -84,7 +86,8 @@ type schema struct {
 }
 
 // refining returns s with the missing parts of the definition that it refines. A constraint is added to the inherited
-// ones. It changes neither schema.
+// ones. It changes neither schema. A key of the derived definition replaces that of the inherited one, except for
+// constraints: a value must satisfy both.
 func (s *schema) refining(inherited *schema) *schema {
 	if inherited == nil {
 		return s
@@ -115,7 +118,8 @@ func (s *schema) refining(inherited *schema) *schema {
 // specKey is the property with the manifest of a Kubernetes node.
 const specKey = "spec"
 
-// kind is the section of a file in which a type is declared. Kinds are in the order in which the sections are read.
+// kind is the section of a file in which a type is declared. Kinds are in the order in which the sections are read. A
+// type is found by its kind and name, so a node type and a data type can have the same name.
 type kind int
 
 const (
@@ -131,7 +135,8 @@ const (
 )
 
 // kindNames are the key of a file with the types of a kind, and the namespaces that a template may omit. The first
-// namespace is also that of the built-in types, and meantKind recognizes the kind by it.
+// namespace is also that of the built-in types, and meantKind recognizes the kind by it. Most templates write Compute
+// or HttpsOnly for tosca.nodes.Compute and the like, so the namespaces are tried in order.
 type kindNames struct {
 	section    string
 	namespaces []string
@@ -166,7 +171,8 @@ const (
 	Alias            = "holdfast.nodes.KubernetesObject"
 )
 
-// definition is a type as a file declares it.
+// definition is a type as a file declares it. Definitions of the built-in profile are shared by all translations, and
+// readBuiltIn has filled them completely.
 type definition struct {
 	name string
 	// kind is the section in which the type belongs, which can differ from the one where it is declared: see
@@ -196,7 +202,8 @@ type pattern struct {
 	cost int
 }
 
-// version is a version of the grammar.
+// version is a version of the grammar. Only major and the method dollar decide about the grammar; minor matters for the
+// metadata of an archive.
 type version struct {
 	name         string
 	major, minor int

@@ -8,8 +8,8 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// evaluator evaluates expressions. Its recursion is bounded by the nesting of the files times the stack of
-// properties.
+// evaluator evaluates expressions. Its recursion is bounded by the nesting of the files times the stack of properties.
+// It has no state except for the cache and the stack, so the order in which properties are evaluated has no effect.
 type evaluator struct {
 	*navigator
 
@@ -21,7 +21,8 @@ type evaluator struct {
 // navigator finds the values, entities and artifacts that functions name.
 type navigator struct{ *model }
 
-// property is a property of a node template, or of one of its capabilities.
+// property is a property of a node template, or of one of its capabilities. It is the key of the cache. Properties of a
+// capability have their own names: port of the node and endpoint.port differ.
 type property struct {
 	node *template
 	// capability is the name of the capability and a dot, or "".
@@ -32,7 +33,8 @@ type property struct {
 // String returns the property as messages about loops name it, such as shop.endpoint.port.
 func (p property) String() string { return p.node.name + "." + p.capability + p.name }
 
-// eval evaluates the expression at p. It returns unknown after an error, which it reports. An absent p is unset.
+// eval evaluates the expression at p. It returns unknown after an error, which it reports. An absent p is unset. Every
+// value costs a step, so a walk that goes through eval is limited.
 func (e *evaluator) eval(p fileNode, s scope) value {
 	e.step()
 	if !p.exists() {
@@ -67,7 +69,8 @@ func (e *evaluator) listValue(p fileNode, s scope) value {
 	return result
 }
 
-// mapValue evaluates the values of a map. literal replaces the key of a map with one entry; "" keeps it.
+// mapValue evaluates the values of a map. literal replaces the key of a map with one entry; "" keeps it. A key with two
+// dollars loses one: {$$ref: x} becomes {$ref: x}. Other keys are never changed.
 func (e *evaluator) mapValue(p fileNode, s scope, literal string) value {
 	result := value{size: 16}
 	entries := p.entries()
@@ -119,7 +122,8 @@ type scope struct {
 	base    basis
 }
 
-// apply calls a function.
+// apply calls a function. Operations precede functions. The arguments of a function have no schema, and are read as a
+// template reads them, also within a manifest.
 func (e *evaluator) apply(c call, s scope) value {
 	f := functions[c.name]
 	of, isOperation := operations[c.name]
@@ -185,7 +189,8 @@ var pairwise = words("contains has_all_entries has_any_entry union intersection"
 // comparisonsPerStep is how many values can be compared in the time of a step.
 const comparisonsPerStep = 200
 
-// comparisons returns how many values a pairwise operation may compare.
+// comparisons returns how many values a pairwise operation may compare. It is the number of entries times their total
+// size, because each comparison may walk through both values.
 func comparisons(args []any) int {
 	entries, size := 0, 0
 	for _, arg := range args {
@@ -215,7 +220,8 @@ func (of operation) countText() string {
 	}
 }
 
-// walk follows keys of maps and indexes of lists into a value. A key with a sensitive name makes the result secret.
+// walk follows keys of maps and indexes of lists into a value. A key with a sensitive name makes the result secret. The
+// value at the end keeps the marks of the whole. An index is counted from 0 and is written as a number.
 func (e *navigator) walk(v value, steps []fileNode) value {
 	for _, step := range steps {
 		e.step()

@@ -14,10 +14,11 @@ type faults struct {
 }
 
 // collected limits the number of errors that are kept. It is higher than maxFaults, so that the first errors by
-// position are reported.
+// position are reported. A template of 512 KiB can have tens of thousands of mistakes, each with a path and a message.
 const collected = 20 * maxFaults
 
-// add adds an error at a value.
+// add adds an error at a value. The arguments must not be values of inputs, except through forMessage. They can be
+// parts of the file, because keep removes them for a sealed file.
 func (c *faults) add(p fileNode, code Code, format string, args ...any) {
 	fault := &Error{Code: code, Msg: fmt.Sprintf(format, args...), Path: p.path.String()}
 	if p.at != nil {
@@ -38,8 +39,9 @@ func (c *faults) addAll(f *file, errors []*Error) {
 	}
 }
 
-// keep adds an error in a file. For a sealed file, it removes the message and the path, which can quote the content.
-// f can be nil.
+// keep adds an error in a file. For a sealed file, it removes the message and the path, which can quote the content. f
+// can be nil. It also drops an error that is already in the list, and everything beyond collected. It changes the given
+// error.
 func (c *faults) keep(f *file, fault *Error) {
 	if len(c.list) >= collected {
 		return

@@ -2,8 +2,9 @@ package tosca
 
 import "holdfast.dev/holdfast/pkg/manifest"
 
-// topology returns the part with inputs, nodes and outputs: topology_template, or service_template in TOSCA 2.0. It
-// is absent in a file of types.
+// topology returns the part with inputs, nodes and outputs: topology_template, or service_template in TOSCA 2.0. It is
+// absent in a file of types. Both names are read in every version. A template with both is an error, which readTopology
+// reports.
 func (f *file) topology() fileNode {
 	p := f.root.get("topology_template")
 	if !p.exists() {
@@ -14,7 +15,8 @@ func (f *file) topology() fileNode {
 }
 
 // addDouble records the errors about duplicate keys of a node template. They count only if the node is a Kubernetes
-// object.
+// object. The guard finds them while the file is parsed, when the type of the node is not known yet. checkTopology
+// reports them.
 func (f *file) addDouble(template string, mistakes []*Error) {
 	if f.doubles == nil {
 		f.doubles = map[string][]*Error{}
@@ -44,7 +46,9 @@ var versions = map[string]version{
 const versionKey = "tosca_definitions_version"
 
 // readVersion sets the grammar of a file. A file of types without a version has the one of the file that imports it.
-// importer is nil for the entry template.
+// importer is nil for the entry template. After an error, the version is the zero value, and the file is read as TOSCA
+// 1.x to find further errors. In TOSCA 2.0, the version must be the first key: a parser can then choose the grammar
+// before it reads the rest.
 func (t *session) readVersion(f, importer *file) {
 	p := f.root.get(versionKey)
 	if !p.exists() && importer != nil {

@@ -29,6 +29,11 @@ func getProperty(e *evaluator, args fileNode, s scope) value {
 }
 
 // entity returns the node template that the first argument names. It reports an unknown one, and returns nil.
+//
+//	SELF              the node that contains the expression
+//	HOST              the node of its first requirement host
+//	SOURCE, TARGET    an error: they are known only in relationships
+//	any other         the node template of that name
 func (e *navigator) entity(p fileNode, s scope) *template {
 	switch name := p.text(); name {
 	case "SELF", "HOST", "SOURCE", "TARGET":
@@ -114,7 +119,8 @@ func (e *evaluator) propertyAt(n *template, steps []fileNode) value {
 }
 
 // ofCapability evaluates a property of a capability, or its default. It returns false, with an unset value, if the
-// property has neither.
+// property has neither. The value assigned in the node precedes the default of the capability type. It is not checked
+// against a schema.
 func (e *evaluator) ofCapability(n *template, capability string, from fileNode) (value, bool) {
 	name := from.text()
 	p := n.get("capabilities").get(capability).get("properties").get(name)
@@ -131,6 +137,10 @@ func (e *evaluator) ofCapability(n *template, capability string, from fileNode) 
 
 // ofRequired evaluates a property of the capability that a requirement leads to. This is the capability that the
 // requirement names, or the one with the requirement's own name.
+//
+//	requirements: [{database: {node: db, capability: endpoint}}]
+//
+// looks for the property in the capability endpoint of db, and then in a capability named database.
 func (e *evaluator) ofRequired(r requirement, from fileNode) (value, bool) {
 	if v, exists := e.ofCapability(r.to, r.at.get("capability").text(), from); exists {
 		return v, true
@@ -138,8 +148,8 @@ func (e *evaluator) ofRequired(r requirement, from fileNode) (value, bool) {
 	return e.ofCapability(r.to, r.name, from)
 }
 
-// hasProperty reports whether a property can have a value: it is assigned, or its
-// type declares it.
+// hasProperty reports whether a property can have a value: it is assigned, or its type declares it. A declared property
+// without a value exists, and its value is unset.
 func hasProperty(n *template, name string) bool {
 	return n.get("properties").get(name).exists() || n.schemas[name] != nil
 }
@@ -157,7 +167,10 @@ func (e *navigator) noProperty(n *template, p fileNode) value {
 }
 
 // alongRelationship follows requirement, [index,] TARGET. TARGET can be omitted before CAPABILITY. It returns the
-// requirement and the remaining steps, which are never empty. After an error, to is nil.
+// requirement and the remaining steps, which are never empty. After an error, to is nil. Without an index, it follows
+// the first requirement of that name. TOSCA 2.0 writes the path as
+//
+//	$get_property: [SELF, RELATIONSHIP, database, 1, TARGET, port]
 func (e *navigator) alongRelationship(n *template, steps []fileNode) (requirement, []fileNode) {
 	requirements, index := n.requirementsNamed(steps[0].text()), int64(0)
 	at := steps[0]
@@ -179,7 +192,8 @@ func (e *navigator) alongRelationship(n *template, steps []fileNode) (requiremen
 }
 
 // getAttribute evaluates attributes that are properties, which TOSCA 2.0 reflects as attributes. All others need a
-// running deployment.
+// running deployment. An attribute such as an address is known only after the deployment, and an output with it is
+// Unavailable. SELF is accepted in lower case, as templates of TOSCA 1.0 have it.
 func getAttribute(e *evaluator, args fileNode, s scope) value {
 	elements := args.elements()
 	if len(elements) < 2 || !elements[0].isScalar() || !elements[1].isScalar() {

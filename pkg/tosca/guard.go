@@ -9,9 +9,10 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// guard checks a parsed file before any other code walks through it: its depth and size with all aliases followed,
-// that no alias is within its own anchor, that keys are unique strings, and that tags are YAML's own. After it, every
-// walk through the file ends.
+// guard checks a parsed file before any other code walks through it: its depth and size with all aliases followed, that
+// no alias is within its own anchor, that keys are unique strings, and that tags are YAML's own. After it, every walk
+// through the file ends. It halts the translation at a limit, and otherwise reports all mistakes. The grammar is not
+// known yet, so it reads the version itself.
 func (t *session) guard(f *file, root *yaml.Node) {
 	nameRequirements(root)
 	g := guard{t: t, f: f, done: map[*yaml.Node]extent{}, open: map[*yaml.Node]bool{}}
@@ -39,7 +40,8 @@ func nameRequirements(root *yaml.Node) {
 	}
 }
 
-// extent is how large a value is with all its aliases followed.
+// extent is how large a value is with all its aliases followed. depth is that of the maps and lists in the value: 0 for
+// a scalar.
 type extent struct{ nodes, depth int }
 
 // guard walks through one file, and follows no alias: it adds the measured size of the anchor instead. So the walk
@@ -58,8 +60,9 @@ type guard struct {
 	path [3]string
 }
 
-// measure returns the size of a value, and checks everything in it. It removes duplicate keys that do not count.
-// depth is the number of maps and lists around the value, plus 1.
+// measure returns the size of a value, and checks everything in it. It removes duplicate keys that do not count. depth
+// is the number of maps and lists around the value, plus 1. The size of [*a, *a] is that of the list and twice that of
+// the anchor, although the tree has only three nodes.
 func (g *guard) measure(n *yaml.Node, depth int) extent {
 	if n.Kind == yaml.AliasNode {
 		return g.alias(n, depth)
@@ -144,8 +147,9 @@ func (g *guard) halt(n *yaml.Node, message string) {
 	panic(stop{g.t.faults.err()})
 }
 
-// checkTag reports a tag that is not one of YAML's own, or does not agree with the value. The library sets the tags
-// of maps and lists, but only resolves those of scalars on demand.
+// checkTag reports a tag that is not one of YAML's own, or does not agree with the value. The library sets the tags of
+// maps and lists, but only resolves those of scalars on demand. A custom tag would have a meaning for another tool, and
+// dropping it would change the value.
 func (g *guard) checkTag(n *yaml.Node) {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -173,7 +177,8 @@ func (g *guard) checkTag(n *yaml.Node) {
 }
 
 // isForgiving reports whether duplicate keys are no mistake in the value of a key: in types of TOSCA 1.x, but not in
-// values that can become part of a manifest.
+// values that can become part of a manifest. Several published profiles have a key twice in a type. In a default, the
+// second value would become part of a manifest, so a duplicate is an error there.
 func (g *guard) isForgiving(key string, depth int, outside bool) bool {
 	return (depth == 1 && g.forgiving && isSection(key)) || (outside && key != "default" && key != "value")
 }
@@ -188,6 +193,11 @@ func (g *guard) nodeTemplate(depth int) string {
 }
 
 // checkKeys checks the keys of a map. It returns the indices of duplicate keys that do not count, in ascending order.
+//
+//	a key that is a list, a map or null     an error
+//	a duplicate in a type of TOSCA 1.x      a warning; the last value is used
+//	a duplicate in a node of TOSCA 1.x      recorded: an error if the node is a Kubernetes object
+//	any other duplicate                     an error
 func (g *guard) checkKeys(n *yaml.Node, template string) (doubles []int) {
 	var seen map[string]int // where a key is
 	if len(n.Content) > 2 {

@@ -7,7 +7,8 @@ import (
 )
 
 // checker compares a value with a schema, and reports where they disagree. depth limits data types that contain
-// themselves: values are not deeper than the files that they come from.
+// themselves: values are not deeper than the files that they come from. It is a value, so that below can change it for
+// a part of the value. The errors go to the session.
 type checker struct {
 	*library
 
@@ -38,7 +39,8 @@ func (c checker) fault(code Code, within, format string, args ...any) bool {
 }
 
 // checkConstraint reports whether a value satisfies a constraint. It reports a violation. readClause has checked the
-// type of the bound.
+// type of the bound. Bounds are quoted, also for a secret value: they are part of the template. Numbers with units and
+// versions are compared by base, so 1024 MiB satisfies {equal: 1 GiB}.
 func (c checker) checkConstraint(content any, base basis, clause constraint, within string) bool {
 	if base.name == "version" && clause.at.isScalar() {
 		clause.bound = clause.at.text() // 1.10 is not 1.1
@@ -85,8 +87,8 @@ func (c checker) validationProblem(content any, base basis, clause constraint) s
 	return "has a validation that is not a boolean"
 }
 
-// inRange returns the reason why a value is not in a range, or "". Both bounds are inclusive, and one can be
-// UNBOUNDED.
+// inRange returns the reason why a value is not in a range, or "". Both bounds are inclusive, and one can be UNBOUNDED.
+// A value that has no order with a bound, such as a string with a number, is not in the range.
 func inRange(content any, bounds []any, base basis) string {
 	low, lowKnown := compare(content, bounds[0], base)
 	high, highKnown := compare(content, bounds[1], base)
@@ -118,7 +120,8 @@ func orderProblem(content any, clause constraint, base basis) string {
 	return fmt.Sprintf("is not %s %s", strings.ReplaceAll(strings.Replace(clause.op, "_than", " than", 1), "_or_equal", " than or equal to"), forMessage(clause.bound, false))
 }
 
-// lengthProblem returns the reason why the length of a value is wrong, or "".
+// lengthProblem returns the reason why the length of a value is wrong, or "". The length of a string is in characters,
+// not in bytes.
 func (c checker) lengthProblem(content any, clause constraint) string {
 	length, ok := measureLength(content)
 	if !ok {

@@ -14,7 +14,8 @@ import (
 )
 
 // loader reads the files of a translation. It is the only phase that calls the Resolver. Each file is read once, and
-// counts toward the limits and the digest once, regardless of the number of references.
+// counts toward the limits and the digest once, regardless of the number of references. The order of files is that of a
+// walk in depth, and determines the order of messages and of the digest.
 type loader struct {
 	*session
 
@@ -22,9 +23,10 @@ type loader struct {
 	archive *csar.Archive
 	// archiveName is the name of the source in messages, if the source is an archive.
 	archiveName string
-	loaded      map[string]*file // by location
-	files       []*file          // in the order they were read
-	imported    int              // bytes
+	// loaded has a file from the moment before it is parsed, so a loop of imports ends.
+	loaded   map[string]*file // by location
+	files    []*file          // in the order they were read
+	imported int              // bytes
 	// digest covers the source and all files that were read, in order.
 	digest   hash.Hash
 	contents map[string]content // by location
@@ -35,7 +37,8 @@ func newLoader(s *session) *loader {
 	return &loader{session: s, loaded: map[string]*file{}, digest: sha256.New(), contents: map[string]content{}}
 }
 
-// statement is one import, or another reference to a file, in its many notations.
+// statement is one import, or another reference to a file, in its many notations. Artifacts and repositories have the
+// same references, so locate serves them, too.
 type statement struct {
 	at fileNode
 	// reference is the name of the file, its URL, or the name of the profile.
@@ -124,6 +127,11 @@ func (t *loader) readLongImport(s statement, body fileNode) (statement, bool) {
 
 // follow reads an imported file, once, and adds the import to f. Files with well-known types are not read: they are
 // built in, or only the names of their types are known.
+//
+//	a normative profile                           built in: the import has no cost
+//	profiles of network functions, custom_types   only the names of their types are known
+//	a file that is loaded already                 a warning, and the types can be used
+//	any other                                     read, within the limits
 func (t *loader) follow(f *file, s statement) {
 	isSOL001 := sol001.MatchString(s.reference)
 	isPath := !s.profile && !strings.Contains(s.reference, "://")
@@ -204,8 +212,10 @@ func (t *loader) profileFile(name string) (location, bool) {
 // profileLine matches the line in which a file declares the name of its profile.
 var profileLine = regexp.MustCompile(`(?m)^profile:[ \t]*["']?([^\s"'#]+)`)
 
-// elsewhere finds a file that is not at its path: relative to the entry template, without the first directory, or
-// next to the importing file. Other parsers of TOSCA 1.x find it there. It adds a warning if it finds one.
+// elsewhere finds a file that is not at its path: relative to the entry template, without the first directory, or next
+// to the importing file. Other parsers of TOSCA 1.x find it there. It adds a warning if it finds one. For an import of
+// types/a.yaml in defs/b.yaml, with the entry template in the root, it looks for types/a.yaml, defs/a.yaml and
+// a.yaml, in this order. TOSCA 2.0 defines the place exactly, so it is not searched there.
 func (t *loader) elsewhere(f *file, s statement, to location) (location, bool) {
 	if to.url != nil || s.repository.exists() || f.version.dollar() || sol001.MatchString(to.path) {
 		return to, false
@@ -233,7 +243,8 @@ func (t *loader) elsewhere(f *file, s statement, to location) (location, bool) {
 	return to, false
 }
 
-// tooManyFiles returns the reason why f cannot import another file, or "".
+// tooManyFiles returns the reason why f cannot import another file, or "". The entry template does not count as an
+// import.
 func (t *loader) tooManyFiles(f *file) string {
 	switch {
 	case len(t.loaded) > t.limits.Files:
@@ -245,7 +256,8 @@ func (t *loader) tooManyFiles(f *file) string {
 	}
 }
 
-// fileName returns the name of an imported file for messages.
+// fileName returns the name of an imported file for messages. A path is relative to the directory of the source, as the
+// user typed it: dir/types/a.yaml.
 func (t *loader) fileName(to location) string {
 	if to.inArchive {
 		return t.archiveName + "!" + to.path
@@ -276,6 +288,11 @@ func (t *loader) locate(f *file, s statement) (location, bool) {
 }
 
 // repository returns the location to which the files of a repository are relative.
+//
+//	repositories: {acme: https://example.com/types}
+//	imports: [{file: a.yaml, repository: acme}]
+//
+// imports https://example.com/types/a.yaml. A relative url is relative to the file that declares the repository.
 func (t *loader) repository(f *file, name fileNode) (location, bool) {
 	all := f.root.get("repositories")
 	p := all.get(name.text())
@@ -340,7 +357,8 @@ type content struct {
 	problem string
 }
 
-// content reads a file, once: a template can refer to one file thousands of times.
+// content reads a file, once: a template can refer to one file thousands of times. An error is cached, too, so a
+// missing file is requested once. Beyond the total size, no file is read any more.
 func (t *loader) content(to location) content {
 	c, known := t.contents[to.String()]
 	if known {
@@ -360,7 +378,8 @@ func (t *loader) content(to location) content {
 	return c
 }
 
-// readContent reads a file from the archive or with the Resolver, without the cache.
+// readContent reads a file from the archive or with the Resolver, without the cache. The error of a Resolver becomes
+// the message. A Resolver must not put content into it.
 func (t *loader) readContent(to location) content {
 	if to.inArchive {
 		if !t.archive.Has(to.path) {

@@ -16,7 +16,9 @@ func (t *model) readInputs() {
 	}
 }
 
-// giveInputs assigns the given values to the inputs. A name that the template does not declare is an error.
+// giveInputs assigns the given values to the inputs. A name that the template does not declare is an error. The names
+// are sorted, so that the errors do not depend on the order of the map. An input that is not declared would have no
+// effect, and is most often misspelt. It must be called before the inputs are evaluated.
 func (t *model) giveInputs(given map[string]Input) {
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		if in := t.inputs[name]; in != nil {
@@ -29,7 +31,8 @@ func (t *model) giveInputs(given map[string]Input) {
 	}
 }
 
-// inputsNode returns the position for messages about inputs that are not declared.
+// inputsNode returns the position for messages about inputs that are not declared. A template without the key inputs
+// has no such position, so the message points to the root with the path inputs.
 func (t *model) inputsNode(p fileNode) fileNode {
 	if p.exists() {
 		return p
@@ -39,7 +42,9 @@ func (t *model) inputsNode(p fileNode) fileNode {
 	return at
 }
 
-// readInput reads one declaration. A mistake in the type of an input always counts.
+// readInput reads one declaration. A mistake in the type of an input always counts. Its default and constraints are
+// evaluated later, because they can refer to nodes and other inputs. Without a known type, the value is accepted as it
+// is.
 func (t *model) readInput(p fileNode) {
 	if !p.isMap() {
 		t.faults.add(p, InvalidShape, "must be a map with a type, not %s", p.describe())
@@ -55,7 +60,8 @@ func (t *model) readInput(p fileNode) {
 	t.inputNames = append(t.inputNames, in.name)
 }
 
-// declared returns the end of a message about an unknown input: the nearest name, or all names.
+// declared returns the end of a message about an unknown input: the nearest name, or all names. It lists at most ten
+// names. Names are not secret, also if their values are.
 func (t *model) declared(name string) string {
 	if near := t.didYouMean(name, t.inputNames); near != "" {
 		return near

@@ -9,7 +9,8 @@ import (
 )
 
 // resolveInputs evaluates all inputs. It reports mistakes in the given values, and inputs without a value, which
-// Validate accepts. Mistakes in defaults are collected in the inputs.
+// Validate accepts. Mistakes in defaults are collected in the inputs. Several missing inputs are one error with all
+// names, so that the user can set them all at once.
 func (e *evaluator) resolveInputs() {
 	var missing []*input
 	for _, name := range e.inputNames {
@@ -34,8 +35,9 @@ func (e *evaluator) resolveInputs() {
 	e.faults.add(at, MissingInput, "required inputs have no value and no default: %s", strings.Join(names, ", "))
 }
 
-// input returns the value of an input, and evaluates it once. from is the position of the reference. A value is
-// secret if the input has a sensitive name, or was given as sensitive.
+// input returns the value of an input, and evaluates it once. from is the position of the reference. A value is secret
+// if the input has a sensitive name, or was given as sensitive. Values are cached, also after an error. Errors in the
+// value are collected: the default of an input may be wrong, and that matters only if the value is used.
 func (e *evaluator) input(in *input, from fileNode) value {
 	switch {
 	case in.done:
@@ -56,7 +58,8 @@ func (e *evaluator) input(in *input, from fileNode) value {
 	return in.value
 }
 
-// inputValue returns the given value, the default, or the key value of TOSCA 1.3, and its position.
+// inputValue returns the given value, the default, or the key value of TOSCA 1.3, and its position. A default that is
+// get_input of the input itself is a common mistake of generators, and counts as none.
 func (e *evaluator) inputValue(in *input) (value, fileNode) {
 	if in.given != nil {
 		return e.givenValue(in), in.at
@@ -84,7 +87,8 @@ func (t *model) givenInputs() map[string]any {
 	return given
 }
 
-// givenValue returns the given value in the type of the input. Errors never contain the value.
+// givenValue returns the given value in the type of the input. Errors never contain the value. A null counts as no
+// value, so a required input with a given null is missing.
 func (t *model) givenValue(in *input) value {
 	base, text := t.baseOf(in.schema), in.given.Text
 	// A string for an input of another type is read as YAML, as on the command line.
@@ -141,6 +145,11 @@ func fromText(text, base string) (content any, problem string) {
 
 // normal returns a copy of a value with the types of this package: integral numbers are int64. It returns a problem
 // for values that JSON does not have. depth is the number of levels that are still allowed.
+//
+//	8080.0 as float64     8080 as int64
+//	1.5                   1.5
+//	int, from Go code     int64
+//	json.Number, structs  a problem
 func normal(content any, depth int) (made any, problem string) {
 	if depth == 0 {
 		return nil, "is nested too deep"

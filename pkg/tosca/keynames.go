@@ -8,6 +8,8 @@ import (
 // The keys that each map of the grammar can have, in all versions: a key of a later version in an earlier one does no
 // harm.
 var (
+	// An unknown key is an error in every map that a manifest needs: a misspelt keyname would otherwise have no effect,
+	// and the default of the type would apply. Keys that begin with x- or tosca_ are extensions: see session.known.
 	fileKeys = words(`tosca_definitions_version namespace metadata template_name template_author template_version
 		description dsl_definitions repositories imports artifact_types data_types capability_types interface_types
 		relationship_types node_types group_types policy_types topology_template service_template profile functions`)
@@ -30,7 +32,8 @@ var (
 // words splits a table of names at white space.
 func words(text string) []string { return strings.Fields(text) }
 
-// keysOfKind returns the keys of a type of a kind.
+// keysOfKind returns the keys of a type of a kind. Only data types can be derived from scalar, so only they can have
+// its keys.
 func keysOfKind(kind kind) []string {
 	if kind == dataTypes {
 		return dataKeys

@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// library has the types of all files, with the inherited properties.
+// library has the types of all files, with the inherited properties. The maps are caches. A library belongs to one
+// translation, except for the one of the built-in profile.
 type library struct {
 	*typeIndex
 
@@ -13,7 +14,8 @@ type library struct {
 	schemas map[*definition]map[string]*schema // with the inherited ones
 }
 
-// typeIndex finds types by their names, and the types that they are derived from.
+// typeIndex finds types by their names, and the types that they are derived from. Types of one name can differ between
+// files, because each file has its own imports. So a name is always looked up in the file that contains it.
 type typeIndex struct {
 	*session
 
@@ -28,8 +30,10 @@ func newLibrary(s *session, files []*file, entry *file) *library {
 	return &library{typeIndex: index, needed: map[*definition]bool{}, schemas: map[*definition]map[string]*schema{}}
 }
 
-// lineage returns a type and the types that it is derived from, nearest first. It ends at an unknown name and before
-// a loop, and reports this if tell is set. The result has at least one type, and must not be changed.
+// lineage returns a type and the types that it is derived from, nearest first. It ends at an unknown name and before a
+// loop, and reports this if tell is set. The result has at least one type, and must not be changed. With acme.Web
+// derived from acme.Base, and that from tosca.nodes.Root, the result is [acme.Web acme.Base tosca.nodes.Root]. The
+// result is cached for its first type.
 func (t *typeIndex) lineage(d *definition, tell bool) []*definition {
 	if known := t.lines[d]; known != nil && !tell {
 		return known
@@ -71,8 +75,9 @@ func loopOf(line []*definition, to *definition) string {
 	return strings.Join(names, " -> ")
 }
 
-// opaqueType returns a type of a well-known import that is not built in: it exists, and is not a Kubernetes object.
-// It returns nil for other names. The types of network functions need no import.
+// opaqueType returns a type of a well-known import that is not built in: it exists, and is not a Kubernetes object. It
+// returns nil for other names. The types of network functions need no import. A template can be translated without the
+// files of such a profile, as far as its Kubernetes nodes do not need them.
 func (t *typeIndex) opaqueType(f *file, kind kind, name string) *definition {
 	full := name[strings.LastIndex(name, ":")+1:] // without the prefix of the import
 	isNFV := strings.Contains(full, ".nfv.") || strings.HasPrefix(f.version.name, "tosca_simple_profile_for_")
@@ -105,7 +110,8 @@ func isOpaque(line []*definition) bool {
 }
 
 // propertiesOf returns the properties of a type with the inherited ones. line is the result of lineage. The map is
-// cached and must not be changed.
+// cached and must not be changed. A derived type can refine a property: it can add constraints, and replace the type
+// and the default.
 func (t *library) propertiesOf(line []*definition) map[string]*schema {
 	if all, known := t.schemas[line[0]]; known {
 		return all
@@ -143,7 +149,7 @@ func (t *typeIndex) lineOf(d *definition) []*definition {
 }
 
 // capabilityLine returns the type of a capability that a node type declares, or the capability type of that name; nil
-// if it is unknown.
+// if it is unknown. A node type declares a capability as name: type or as name: {type: …}.
 func (t *typeIndex) capabilityLine(line []*definition, name string) []*definition {
 	declared := declaredIn(line, "capabilities", name)
 	if declared.isMap() {

@@ -4,7 +4,8 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// plainValue returns a value without functions. It returns false after an error, which it reports.
+// plainValue returns a value without functions. It returns false after an error, which it reports. Arguments of
+// constraints and the metadata of a template are plain values.
 func (t *library) plainValue(p fileNode) (any, bool) {
 	v := t.literal(p)
 	return v.any, !v.unknown
@@ -13,8 +14,9 @@ func (t *library) plainValue(p fileNode) (any, bool) {
 // literal returns a value in which nothing is evaluated.
 func (t *library) literal(p fileNode) value { return t.literalOf(p, nil) }
 
-// literalOf returns a literal as a schema requires it. The types of the schema determine how plain words are read.
-// want can be nil.
+// literalOf returns a literal as a schema requires it. The types of the schema determine how plain words are read. want
+// can be nil. After an error in a part, the whole value is unknown. It does not check the value against want: see
+// evaluator.check.
 func (t *library) literalOf(p fileNode, want *schema) value {
 	if !p.exists() {
 		return value{unset: true}
@@ -41,6 +43,13 @@ func (t *library) literalOf(p fileNode, want *schema) value {
 
 // scalarValue returns a scalar. manifested is true in a value that becomes a manifest: plain words then have the
 // meaning of YAML 1.1. A version keeps its notation, because 1.10 is not 1.1.
+//
+//	word    in                                          value
+//	1.10    a version                                   "1.10"
+//	1.10    any other                                   1.1
+//	yes     a boolean of TOSCA 1.x, or a manifest       true
+//	yes     any other                                   "yes"
+//	0o17    any                                         15
 func (t *typeIndex) scalarValue(p fileNode, want *schema, manifested bool) value {
 	base := t.baseOf(want)
 	if base == "version" && !manifested && !p.isNull() {
@@ -56,6 +65,11 @@ func (t *typeIndex) scalarValue(p fileNode, want *schema, manifested bool) value
 
 // asVersionWants converts a scalar to a type: TOSCA 1.x accepts "6" as a number, True as a boolean and 1.0 as an
 // integer, and TOSCA 2.0 does not.
+//
+//	word     base       TOSCA 1.x    TOSCA 2.0
+//	"6"      integer    6            "6", which is no integer
+//	True     boolean    true         "True", which is no boolean
+//	1.0      integer    1            "1.0", which is no integer
 func asVersionWants(p fileNode, content any, base string) any {
 	text, isText := content.(string)
 	switch {

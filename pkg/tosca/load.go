@@ -7,7 +7,8 @@ import (
 	"holdfast.dev/holdfast/pkg/tosca/csar"
 )
 
-// load reads the source and all files that it imports. It returns the entry template, or nil after an error.
+// load reads the source and all files that it imports. It returns the entry template, or nil after an error. The name
+// of the entry template in an archive is the name of the source, "!" and the path: shop.csar!main.yaml.
 func (t *loader) load(source Source) *file {
 	f := &file{name: source.Name, sealed: source.URL != "" || source.Sensitive}
 	if source.URL != "" {
@@ -30,8 +31,8 @@ func (t *loader) load(source Source) *file {
 	return f
 }
 
-// openArchive returns the entry template of an archive, and sets the name and location of f to it. It returns nil
-// after an error.
+// openArchive returns the entry template of an archive, and sets the name and location of f to it. It returns nil after
+// an error. A nested archive is a file like any other, and cannot be imported.
 func (t *loader) openArchive(f *file, data []byte) []byte {
 	archive, err := csar.Open(t.ctx, data, t.limits.Archive)
 	t.ongoing()
@@ -53,7 +54,9 @@ func (t *loader) openArchive(f *file, data []byte) []byte {
 	return data
 }
 
-// archiveFault reports an error of package csar, in the file of the archive that it concerns.
+// archiveFault reports an error of package csar, in the file of the archive that it concerns. The column is 1 if the
+// error has a line, so that editors can open the position. A sealed archive is not quoted, not even the names of its
+// entries.
 func (t *loader) archiveFault(f *file, err error) {
 	fault, ok := errors.AsType[*csar.Error](err)
 	if !ok {
@@ -68,8 +71,9 @@ func (t *loader) archiveFault(f *file, err error) {
 	t.faults.keep(at, reported)
 }
 
-// checkEntryVersion reports an archive of TOSCA 1.0 without TOSCA.meta, which is required there. For later versions
-// of TOSCA 1.x, it warns of missing metadata.
+// checkEntryVersion reports an archive of TOSCA 1.0 without TOSCA.meta, which is required there. For later versions of
+// TOSCA 1.x, it warns of missing metadata. TOSCA 1.0 has no other way to name the entry template. A single template
+// needs neither.
 func (t *loader) checkEntryVersion(f *file) {
 	if t.archive == nil || t.archive.HasMeta || f.version.major != 1 {
 		return

@@ -6,14 +6,17 @@ import (
 	"strings"
 )
 
-// location is the address of a file: a path in the archive, a URL, or a path next to the template.
+// location is the address of a file: a path in the archive, a URL, or a path next to the template. Only one of
+// inArchive and url is set. path is relative to the root of the archive, or to the directory of the source.
 type location struct {
 	inArchive bool
 	url       *url.URL // nil for a path
 	path      string
 }
 
-// String returns the location for the Resolver, and as the key of a file. It has no password.
+// String returns the location for the Resolver, and as the key of a file. It has no password. Two references to one
+// file have the same string, which the cache relies on. No location contains a user, because allowed rejects it; only
+// the URL of the source can.
 func (l location) String() string {
 	if l.url != nil {
 		return l.url.Redacted()
@@ -38,6 +41,8 @@ func (l location) shown() string {
 //	types/a.yaml   relative to the file                relative to the URL     relative to the file
 //	/types/a.yaml  relative to the root                relative to the host    an error
 //	../a.yaml      an error if it is above the root    relative to the URL     relative to the file; the Resolver decides
+//
+// A reference never leads from an archive to a file next to it, or from a URL to a local file.
 func (l location) resolve(reference string) (to location, code Code, problem string) {
 	if strings.Contains(reference, "://") || strings.HasPrefix(reference, "file:") {
 		return absolute(reference)
@@ -87,8 +92,8 @@ func absolute(reference string) (to location, code Code, problem string) {
 	return allowed(u)
 }
 
-// allowed returns the location of a URL that a template contains. Only http and https are supported. The Resolver decides
-// which hosts are.
+// allowed returns the location of a URL that a template contains. Only http and https are supported. The Resolver
+// decides which hosts are.
 func allowed(u *url.URL) (to location, code Code, problem string) {
 	isWeb := u.Scheme == "https" || u.Scheme == "http"
 	switch {

@@ -5,7 +5,9 @@ import (
 	"strings"
 )
 
-// lookup returns the type with a name in f: declared in f, imported, or built in. It returns nil if there is none.
+// lookup returns the type with a name in f: declared in f, imported, or built in. It returns nil if there is none. It
+// looks for the exact name, with the prefix of an import or without. Types of the profile are also found without their
+// namespace: Compute is tosca.nodes.Compute.
 func (f *file) lookup(kind kind, name string) *definition {
 	if found := f.declared(kind, name, map[lookup]bool{}); found != nil {
 		return found
@@ -39,7 +41,9 @@ type lookup struct {
 	name string
 }
 
-// declared returns the type that f or a file that it imports declares. seen prevents endless searches.
+// declared returns the type that f or a file that it imports declares. seen prevents endless searches. The first import
+// that has the name decides, so a later import cannot replace a type. The search takes linear time in the number of
+// imports.
 func (f *file) declared(kind kind, name string, seen map[lookup]bool) *definition {
 	if seen[lookup{f, name}] {
 		return nil
@@ -58,8 +62,8 @@ func (f *file) declared(kind kind, name string, seen map[lookup]bool) *definitio
 	return nil
 }
 
-// strip removes the namespace of an import from a name: prefix:Type, or prefix.Type as tosca-parser writes
-// it.
+// strip removes the namespace of an import from a name: prefix:Type, or prefix.Type as tosca-parser writes it. It
+// returns false for a name without the prefix: types of an import with a namespace are only known by the full name.
 func (e edge) strip(name string) (string, bool) {
 	if e.prefix == "" {
 		return name, true
@@ -89,7 +93,8 @@ func (f *file) typeNames(kind kind) []string {
 	return names
 }
 
-// addNames appends the names of the types in f and its imports, with the prefixes of the imports.
+// addNames appends the names of the types in f and its imports, with the prefixes of the imports. A file that is
+// imported twice contributes its names once, with the first prefix. The order is random: suggest sorts the names.
 func (f *file) addNames(kind kind, prefix string, names *[]string, seen map[*file]bool) {
 	if seen[f] {
 		return

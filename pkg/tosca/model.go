@@ -3,7 +3,8 @@ package tosca
 import "slices"
 
 // model has the inputs and node templates of the entry template. They are read first, and then checked, because they
-// refer to each other.
+// refer to each other. checkTopology resolves the references between the nodes. After it, the nodes are not changed,
+// except for the values of inputs, which the evaluator caches in them.
 type model struct {
 	*library
 
@@ -19,11 +20,14 @@ func newModel(types *library) *model {
 	return &model{library: types, templates: map[string]*template{}, inputs: map[string]*input{}}
 }
 
-// input is an input of the template and the value it was given.
+// input is an input of the template and the value it was given. The embedded schema is the declaration. Its typeName is
+// "" if the type is not known.
 type input struct {
 	*schema
-	name  string
+	name string
+	// given is the value of the caller; nil if the caller gave none. Then the default applies.
 	given *Input
+	// value is valid when done is true.
 	value value
 	// mistakes are the errors in the value. They count if the value was given, or if a manifest needs it.
 	mistakes []*Error
@@ -32,7 +36,8 @@ type input struct {
 	asked, done bool
 }
 
-// template is a node template.
+// template is a node template. A foreign node is one whose kubernetes is false. Its properties can be read by
+// get_property, and it makes no manifest.
 type template struct {
 	name string
 	at   fileNode
@@ -50,7 +55,8 @@ type template struct {
 	requirements []requirement
 }
 
-// requirement refers to another node template; to is nil if that is not in the template.
+// requirement refers to another node template; to is nil if that is not in the template. at has the key of the
+// requirement. Its value is the name of the node or a map, in which capability can be set.
 type requirement struct {
 	name string
 	at   fileNode

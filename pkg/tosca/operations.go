@@ -18,8 +18,9 @@ type operation struct {
 	apply       func(args []any, base basis) (result any, problem string)
 }
 
-// operations maps the names of the functions of TOSCA 2.0 that compute values from values to their evaluation,
-// without the dollar.
+// operations maps the names of the functions of TOSCA 2.0 that compute values from values to their evaluation, without
+// the dollar. The first two numbers are the least and the most arguments. Constraints of TOSCA 2.0 are calls of the
+// same names: see constraints.go.
 var operations = map[string]operation{
 	"and": {1, 0, booleans(func(all []bool) bool { return !slices.Contains(all, false) })},
 	"or":  {1, 0, booleans(func(all []bool) bool { return slices.Contains(all, true) })},
@@ -105,7 +106,8 @@ func measureLength(content any) (int64, bool) {
 	return 0, false
 }
 
-// texts returns an operation on two texts or two lists.
+// texts returns an operation on two texts or two lists. A text and a list are never compared: contains: [abc, [a]] is
+// an error.
 func texts(ofTexts func(text, part string) bool, ofLists func(list, part []any) bool) func([]any, basis) (any, string) {
 	return func(args []any, _ basis) (any, string) {
 		if text, part, ok := bothOf[string](args[0], args[1]); ok {
@@ -123,8 +125,8 @@ func beginsWith(list, part []any) bool {
 	return len(part) <= len(list) && reflect.DeepEqual(list[:len(part)], part)
 }
 
-// containsPart reports whether a list contains the elements of part, one after the other. Every list contains an
-// empty part.
+// containsPart reports whether a list contains the elements of part, one after the other. Every list contains an empty
+// part. [1, 2, 3] contains [2, 3], but not [1, 3].
 func containsPart(list, part []any) bool {
 	for i := range list {
 		if beginsWith(list[i:], part) {
@@ -182,7 +184,8 @@ func hasEntries(of quantifier) func([]any, basis) (any, string) {
 	}
 }
 
-// hasKeys reports whether a map has the keys in a list.
+// hasKeys reports whether a map has the keys in a list. A key that is not a string is compared in its text form,
+// because keys of YAML are text here.
 func hasKeys(content, keys any, of quantifier) (any, string) {
 	fields, isMap := content.(map[string]any)
 	wanted, isList := keys.([]any)

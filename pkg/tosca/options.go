@@ -8,7 +8,8 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Source is a template, or an archive with one. The content determines which of them it is.
+// Source is a template, or an archive with one. The content determines which of them it is. csar.Detect finds out
+// whether it is an archive, by the first bytes. A name or URL need not end in .csar.
 type Source struct {
 	// Name identifies the source in messages: a file, spec.tosca.template, stdin.
 	Name string
@@ -22,7 +23,9 @@ type Source struct {
 }
 
 // Resolver reads the files that a template refers to and that are not in its archive. It decides which files may be
-// read.
+// read. Package source implements it for the controller: only URLs that the administrator allows. The command line
+// implements it with files next to the template. A translation calls it once per location, from one goroutine, and its
+// total size is limited. After the end of ctx, the result is not used.
 type Resolver interface {
 	// Resolve returns the content of a location: an absolute URL (it has "://"),
 	// or a slash-separated path relative to the source, which may begin with
@@ -32,6 +35,13 @@ type Resolver interface {
 }
 
 // Input is the value of one input.
+//
+//	set in                              Value or Text
+//	spec.tosca.inputs                   Value
+//	spec.tosca.inputsFrom, ConfigMap    Text
+//	spec.tosca.inputsFrom, Secret       Text, Sensitive
+//	--input NAME=VALUE                  Text
+//	--inputs FILE                       Value
 type Input struct {
 	// Value is a JSON value: map[string]any, []any, string, int64, float64, bool or nil. It is ignored if Text is
 	// set. An input of another type than string reads a string as YAML.
@@ -49,23 +59,27 @@ func TextInput(text string, sensitive bool) Input {
 	return Input{Text: &text, Sensitive: sensitive}
 }
 
-// Options configure a translation.
+// Options configure a translation. The zero value is the strictest: no files, no foreign nodes, and nothing fetched in
+// messages.
 type Options struct {
 	// Resolver reads the files that are not in the source. Without it, none can be read.
 	Resolver Resolver
 	// StrictConcat joins the parts of concat unchanged, without the space between a key and its value (docs/tosca.md,
 	// "The space in concat").
 	StrictConcat bool
-	// IgnoreForeignNodes leaves out node templates that are not Kubernetes objects, instead of rejecting them.
+	// IgnoreForeignNodes leaves out node templates that are not Kubernetes objects, instead of rejecting them. It is
+	// for templates that also describe hosts or networks, which another tool creates.
 	IgnoreForeignNodes bool
-	// Raw returns the evaluated specs unchanged: Result has Texts instead of Objects.
+	// Raw returns the evaluated specs unchanged: Result has Texts instead of Objects. Only the command line uses it, to
+	// compare the text with that of other tools.
 	Raw bool
 	// QuoteFetched lets messages quote files from URLs. It is for users on their own machines, who could fetch these
 	// files anyway.
 	QuoteFetched bool
 }
 
-// sensitiveName matches names that usually belong to secret values.
+// sensitiveName matches names that usually belong to secret values. It matches anywhere in the name, in any case:
+// dbPassword, API_KEY, tokenTTL. A false match only hides an output.
 var sensitiveName = regexp.MustCompile(`(?i)passw|passphrase|token|secret|credential|private_?key|api_?key`)
 
 // IsSensitive reports whether the value of an input, property or field with that name must not be shown.

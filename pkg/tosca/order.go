@@ -6,9 +6,13 @@ import (
 	"strings"
 )
 
-// inOrder returns the node templates in an order in which each follows the nodes that it requires. Otherwise the
-// order of the template is kept. If requirements form a loop, the nodes in it are missing. It reports a loop that
-// contains a Kubernetes node.
+// inOrder returns the node templates in an order in which each follows the nodes that it requires. Otherwise the order
+// of the template is kept. If requirements form a loop, the nodes in it are missing. It reports a loop that contains a
+// Kubernetes node. The controller creates objects in stages, and within a stage in this order. So a node whose host is
+// a Namespace or a definition works in any order of the template, and a database precedes the server that requires it.
+//
+// It is the algorithm of Kahn, and takes n·log n time. Foreign nodes are sorted, too, because requirements lead through
+// them.
 func (t *model) inOrder() []*template {
 	waits := make([]int, len(t.order))
 	dependents := make([][]int, len(t.order))
@@ -44,8 +48,9 @@ func (t *model) inOrder() []*template {
 	return sorted
 }
 
-// tellLoop follows the requirements of a waiting node until it reaches a node for the second time. It
-// reports this loop.
+// tellLoop follows the requirements of a waiting node until it reaches a node for the second time. It reports this
+// loop. Only one loop is reported. Nodes that wait for a node in the loop are missing as well, but are not part of the
+// message.
 func (t *model) tellLoop(waits []int) {
 	n := t.order[slices.IndexFunc(waits, func(count int) bool { return count > 0 })]
 	var walked []*template
@@ -69,7 +74,8 @@ func waitingFor(n *template, waits []int) requirement {
 	return requirement{to: n} // impossible, because a waiting node has an unmet requirement
 }
 
-// cutLoop formats a loop for a message. It omits the middle of a long one.
+// cutLoop formats a loop for a message. It omits the middle of a long one. The first and the last name are the same,
+// and both remain.
 func cutLoop(names []string) string {
 	const most = 12
 	if len(names) > most {

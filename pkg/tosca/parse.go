@@ -21,7 +21,10 @@ const crowded = 280_000
 // directive matches the line with the YAML version, which can follow comments.
 var directive = regexp.MustCompile(`\A(?:[ \t]*(?:#[^\n]*)?\r?\n)*%YAML 1\.2`)
 
-// parse reads the one document of a YAML or JSON file into f.root. After an error, f.root is absent.
+// parse reads the one document of a YAML or JSON file into f.root. After an error, f.root is absent. The order of the
+// checks bounds the memory: the size and the number of possible values are checked before the YAML library allocates
+// nodes, and the guard runs before any other walk. A file with errors counts toward a limit of its own, because a
+// template can import many of them.
 func (t *session) parse(f *file, data []byte) {
 	if len(data) > t.limits.Template {
 		t.faults.addAt(f, 0, 0, LimitExceeded, fmt.Sprintf("the file is larger than %d bytes", t.limits.Template))
@@ -59,8 +62,8 @@ func (t *session) parse(f *file, data []byte) {
 	}
 }
 
-// document returns the root of the first document, and whether there are more. It converts a panic of the library to
-// an error.
+// document returns the root of the first document, and whether there are more. It converts a panic of the library to an
+// error. The message of a panic can quote the text, so it is dropped. An empty file is an error: io.EOF.
 func document(data []byte) (root *yaml.Node, more bool, err error) {
 	defer func() {
 		if recover() != nil {
@@ -77,7 +80,8 @@ func document(data []byte) (root *yaml.Node, more bool, err error) {
 }
 
 // syntaxErrors returns the errors of package manifest for the same text: it reports the problems of the YAML library
-// with exact positions. The result is never empty.
+// with exact positions. The result is never empty. The second reading takes as long as the first, and only happens
+// after an error.
 func syntaxErrors(name string, data []byte) []*Error {
 	_, err := manifest.Read(name, data)
 	faults := manifest.Unjoin[*manifest.Error](err)
@@ -91,7 +95,8 @@ func syntaxErrors(name string, data []byte) []*Error {
 	return all
 }
 
-// crowd counts the characters that may begin a value. It never counts too few.
+// crowd counts the characters that may begin a value. It never counts too few. It counts also characters in text and
+// comments, so a file with few values can be rejected only if it is near the maximum size and full of them.
 func crowd(data []byte) (count int) {
 	for _, b := range data {
 		switch b {

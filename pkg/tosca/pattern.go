@@ -7,11 +7,16 @@ import (
 )
 
 // heaviest is the maximum number of instructions of a pattern: {1000} repeats the expression before it a thousand
-// times.
+// times. A short pattern such as (a{100}){200} would compile to more.
 const heaviest = 20_000
 
 // checkPattern compiles a pattern into t.regexps, and returns the problem with it, or "". RE2 is linear in the text,
-// and in the size of the expanded pattern.
+// and in the size of the expanded pattern. It parses the pattern first, and compiles it only if its cost is known to be
+// small, because the compiler allocates all instructions. All patterns of a template together can have five times as
+// many. A pattern matches whole values, as in the parsers of TOSCA 1.x, so it is compiled between ^ and $.
+//
+// Callers must call it in every session before they match: t.regexps belongs to one session. Messages contain no part
+// of the pattern, because a computed one can be secret.
 func (t *session) checkPattern(bound any) string {
 	text, isText := bound.(string)
 	if !isText {
@@ -42,7 +47,9 @@ func (t *session) checkPattern(bound any) string {
 	return ""
 }
 
-// costOf estimates the number of instructions of an expression. The parser limits its depth.
+// costOf estimates the number of instructions of an expression. The parser limits its depth. A repetition multiplies
+// the cost of its expression, and a class such as [a-z0-9] counts its ranges. The result is capped, so that nested
+// repetitions cannot overflow it.
 func costOf(expression *syntax.Regexp) int {
 	cost := 1 + len(expression.Rune)
 	for _, part := range expression.Sub {

@@ -9,7 +9,8 @@ import (
 )
 
 // trail is the path of a value, from its end to the root. Strings are made of it only for messages. The nil trail is
-// the root.
+// the root. It is a list from the end to the root, so a value costs one allocation, and siblings share the path of
+// their parent.
 type trail struct {
 	// up is the path of the parent; nil at the root.
 	up    *trail
@@ -19,7 +20,8 @@ type trail struct {
 	within string
 }
 
-// String returns the path in the syntax of manifest.Path. It returns "" for the root.
+// String returns the path in the syntax of manifest.Path. It returns "" for the root. For example,
+// node_templates.web.properties.spec.concat[1], or topology.nodes['a.b'] for a key with a dot.
 func (p *trail) String() string {
 	if p != nil && p.within != "" {
 		return p.up.String() + p.within
@@ -36,7 +38,9 @@ func (p *trail) String() string {
 	return steps.String()
 }
 
-// fileNode is a value of a file, with its position. The zero value is absent, and so is its every child.
+// fileNode is a value of a file, with its position. The zero value is absent, and so is its every child. It is small
+// and passed by value. Values with the same node are the same value of the file: an alias has the node of its anchor,
+// with its own path.
 type fileNode struct {
 	// file contains the value. It decides whether messages can quote it.
 	file *file
@@ -64,7 +68,8 @@ func (p fileNode) isNull() bool {
 // isTagged reports whether the author has written a tag before the value. p must exist.
 func (p fileNode) isTagged() bool { return p.node.Style&yaml.TaggedStyle != 0 }
 
-// isText reports whether the value is certainly a string: it is in quotes, or cannot be read as another type.
+// isText reports whether the value is certainly a string: it is in quotes, or cannot be read as another type. A date is
+// text: manifests have no type for it.
 func (p fileNode) isText() bool {
 	if !p.isScalar() {
 		return false
@@ -116,7 +121,8 @@ func (p fileNode) below(key string, at, value *yaml.Node) fileNode {
 	return fileNode{file: p.file, at: at, node: manifest.Target(value), path: step}
 }
 
-// get returns the value of a key. It is absent if p is not a map or has no such key.
+// get returns the value of a key. It is absent if p is not a map or has no such key. It searches the map, which takes
+// linear time. A walk over all keys must use entries.
 func (p fileNode) get(key string) fileNode {
 	if !p.isMap() {
 		return fileNode{}
@@ -127,8 +133,8 @@ func (p fileNode) get(key string) fileNode {
 	return fileNode{}
 }
 
-// entries returns the values of a map in the order in which they are written. Merged values are last, and a key
-// occurs once.
+// entries returns the values of a map in the order in which they are written. Merged values are last, and a key occurs
+// once. Keys of !!merge (<<) are replaced by the keys of their maps. A key that the map itself has takes precedence.
 func (p fileNode) entries() []fileNode {
 	if !p.isMap() {
 		return nil
@@ -183,7 +189,8 @@ func (p fileNode) element(i int) fileNode {
 	return fileNode{file: p.file, at: node, node: manifest.Target(node), path: &trail{up: p.path, index: i}}
 }
 
-// only returns the entry of a map that has exactly one.
+// only returns the entry of a map that has exactly one. A map with a merge key is never a call, even if it has one key
+// after the merge.
 func (p fileNode) only() (fileNode, bool) {
 	if !p.isMap() || len(p.node.Content) != 2 || manifest.IsMerge(p.node.Content[0]) {
 		return fileNode{}, false

@@ -18,7 +18,8 @@ type primitive struct {
 	accepts func(any) bool
 }
 
-// primitives are the types of TOSCA 1.0 to 2.0 of which values are made, by name.
+// primitives are the types of TOSCA 1.0 to 2.0 of which values are made, by name. The check of a list, map or scalar
+// type continues with its entries or its unit. Base64 is not decoded, because a manifest contains the text.
 var primitives = map[string]primitive{
 	"any":                   {"anything", func(any) bool { return true }},
 	"string":                {"a string", isOf[string]},
@@ -50,7 +51,8 @@ func isPrimitive(name string) bool {
 	return known
 }
 
-// takesText reports whether an untyped value is a string for a type, regardless of its form.
+// takesText reports whether an untyped value is a string for a type, regardless of its form. It applies to values of
+// flags, ConfigMaps and Secrets, which have no type of their own: 1.10 for a string stays 1.10.
 func takesText(name string) bool {
 	switch name {
 	case "string", "timestamp", "version", "bytes", "scalar":
@@ -72,6 +74,7 @@ func isNull(content any) bool { return content == nil }
 func isNumber(content any) bool { return isOf[int64](content) || isOf[float64](content) }
 
 var (
+	// timestampForm matches the forms of YAML 1.1. Whether the day exists is not checked.
 	timestampForm = regexp.MustCompile(`^\d{4}-\d\d?-\d\d?(([Tt]|[ \t]+)\d\d?:\d\d:\d\d(\.\d*)?([ \t]*(Z|[-+]\d\d?(:\d\d)?))?)?$`)
 	versionForm   = regexp.MustCompile(`^\d+(\.\d+){0,2}(\.\w+(-\d+)?)?$`)
 )
@@ -89,7 +92,8 @@ func isVersion(content any) bool {
 	return isNumber(content) || matches(versionForm)(content)
 }
 
-// isRange reports whether a value is a list of two bounds, the second of which can be UNBOUNDED.
+// isRange reports whether a value is a list of two bounds, the second of which can be UNBOUNDED. [1, 4] and [1,
+// UNBOUNDED] are ranges; [4, 1] and [UNBOUNDED, 4] are not.
 func isRange(content any) bool {
 	bounds, isList := content.([]any)
 	if !isList || len(bounds) != 2 {
@@ -103,7 +107,8 @@ func isRange(content any) bool {
 // unbounded is the bound of a range that has no limit on that side.
 const unbounded = "UNBOUNDED"
 
-// scales are the types of TOSCA 1.x with units, by name. Time is in nanoseconds.
+// scales are the types of TOSCA 1.x with units, by name. Time is in nanoseconds. The names of units are in lower case,
+// as folded requires. TOSCA defines m as minutes.
 var scales = map[string]*scale{
 	"scalar-unit.size": {folded: true, units: map[string]float64{
 		"b": 1, "kb": 1e3, "kib": 1 << 10, "mb": 1e6, "mib": 1 << 20,
@@ -132,8 +137,9 @@ func isScalarUnit(name string) func(any) bool {
 // indexed returns an index in the syntax of a path.
 func indexed(i int) string { return "[" + strconv.Itoa(i) + "]" }
 
-// unquoted converts a string to a number or a boolean if base is such a type: the parsers of TOSCA 1.x accept "6" as
-// 6. Otherwise it returns the string.
+// unquoted converts a string to a number or a boolean if base is such a type: the parsers of TOSCA 1.x accept "6" as 6.
+// Otherwise it returns the string. It reads the text with the rules of YAML 1.2, so that "yes" is not a boolean and
+// "0x10" is 16.
 func unquoted(text, base string) any {
 	plain := yaml.Node{Kind: yaml.ScalarNode, Value: text}
 	content, err := manifest.Scalar(&plain, false)

@@ -3,7 +3,9 @@ package tosca
 import "slices"
 
 // check reports whether a value agrees with its schema, and reports the mistakes at a position. Unknown and unset
-// values, and values without a schema, always agree.
+// values, and values without a schema, always agree. It is called for every value that a schema describes: inputs, and
+// properties of nodes. An unknown value has been reported where it became unknown, and a second message would only
+// follow from it.
 func (e *evaluator) check(at fileNode, v value, s *schema) bool {
 	if v.unknown || s == nil || v.unset {
 		return true
@@ -18,7 +20,7 @@ func (e *evaluator) check(at fileNode, v value, s *schema) bool {
 }
 
 // property evaluates a property of a node template, once. from is the position of the reference. After an error, the
-// result is unknown.
+// result is unknown. The value is cached, so that many references to a large property take little time, and share it.
 func (e *evaluator) property(n *template, name string, from fileNode) value {
 	return e.propertyValue(property{node: n, name: name}, from, func() value { return e.assigned(n, name) })
 }
@@ -40,7 +42,8 @@ func (e *evaluator) propertyValue(key property, from fileNode, evaluate func() v
 	return v
 }
 
-// loops reports a property that depends on itself, and references that are nested too deeply.
+// loops reports a property that depends on itself, and references that are nested too deeply. A loop is reported with
+// all properties in it: a.x -> b.y -> a.x. The stack is limited, because each level takes several frames of Go's stack.
 func (e *evaluator) loops(key property, from fileNode) bool {
 	for i, open := range e.stack {
 		if open != key {
@@ -58,7 +61,14 @@ func (e *evaluator) loops(key property, from fileNode) bool {
 }
 
 // assigned returns the assigned value of a property, the default of its type, or the value that the type fixes. The
-// manifest of a Kubernetes node is not checked against a schema.
+// manifest of a Kubernetes node is not checked against a schema. In order of precedence:
+//
+//	the type fixes the value (TOSCA 2.0)    the fixed value; an assignment is an error
+//	the template assigns it                 the assigned value
+//	the type has a default                  the default; a null in the template counts as no assignment
+//	otherwise                               unset
+//
+// A default can contain calls, which see the node as SELF.
 func (e *evaluator) assigned(n *template, name string) value {
 	s := n.schemas[name]
 	p := n.get("properties").get(name)
@@ -85,7 +95,9 @@ func (e *evaluator) assigned(n *template, name string) value {
 	return v
 }
 
-// checkProperties evaluates the properties of one node. A required property without a value is an error.
+// checkProperties evaluates the properties of one node. A required property without a value is an error. It evaluates
+// also those that no manifest uses: a mistake in them is one in the template. The spec is evaluated when it is
+// rendered.
 func (e *evaluator) checkProperties(n *template) {
 	for _, name := range keysOf(n.schemas) {
 		if name == specKey && n.kubernetes {

@@ -9,7 +9,8 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// render returns the manifests of all Kubernetes nodes.
+// render returns the manifests of all Kubernetes nodes. It renders also after an error in one node, to find the errors
+// of the others. The caller then drops the result.
 func (e *evaluator) render() Result {
 	r := renderer{evaluator: e}
 	for _, n := range e.inOrder() {
@@ -30,6 +31,12 @@ type renderer struct {
 }
 
 // renderNode renders the spec of a node, or its artifacts if it has none.
+//
+//	spec               artifacts                 manifests
+//	set                any                       those of the spec
+//	null               any                       an error: the spec is empty
+//	not set            with files of manifests   those of the files
+//	not set            without                   an error: the spec is missing
 func (r *renderer) renderNode(n *template) {
 	at := n.get("properties").get(specKey)
 	v := r.property(n, specKey, n.at)
@@ -63,7 +70,9 @@ func (r *renderer) artifacts(n *template) {
 	}
 }
 
-// renderSpec adds the manifests of an evaluated spec: a string with documents, a map, or a list of maps.
+// renderSpec adds the manifests of an evaluated spec: a string with documents, a map, or a list of maps. A map is the
+// usual form. A string is for templates of other tools, which join it with concat. In a map, values keep their types,
+// and an input cannot add lines.
 func (r *renderer) renderSpec(n *template, at fileNode, v value) {
 	// The limit is checked before the copy: one value can be part of many manifests.
 	if r.size += v.size; r.size > r.limits.Manifests {
@@ -113,7 +122,8 @@ func (r *renderer) renderList(at fileNode, content []any) {
 	r.renderObjects(at, documents, "element")
 }
 
-// renderText adds the documents of a spec that is a string.
+// renderText adds the documents of a spec that is a string. Positions in messages are relative to the text, because its
+// lines do not exist in the template. The text is parsed as kubectl does: see manifest.Read.
 func (r *renderer) renderText(at fileNode, text string, secret bool) {
 	if len(text) > r.limits.Manifest {
 		r.faults.add(at, LimitExceeded, "the spec is larger than %d bytes", r.limits.Manifest)
@@ -146,8 +156,9 @@ func (r *renderer) unreadable(at fileNode, err error, secret bool) {
 	}
 }
 
-// renderObjects checks that documents are objects, and adds them. unit is "line" or "element", if messages
-// identify a document by it, or "".
+// renderObjects checks that documents are objects, and adds them. unit is "line" or "element", if messages identify a
+// document by it, or "". Lists are expanded: a List and its items become several manifests. generateName is accepted
+// here, and rejected by manifest.Normalize, because the text is also used without Holdfast.
 func (r *renderer) renderObjects(at fileNode, documents []manifest.Document, unit string) {
 	expanded, err := manifest.Expand(documents)
 	if err != nil {
@@ -176,7 +187,8 @@ func (r *renderer) renderObjects(at fileNode, documents []manifest.Document, uni
 	}
 }
 
-// problemsOf returns the problems with the fields that every object must have.
+// problemsOf returns the problems with the fields that every object must have. The command line prints manifests that
+// the user applies with kubectl, so a missing name must be found here.
 func problemsOf(object map[string]any) (problems []string) {
 	for _, key := range []string{"apiVersion", "kind"} {
 		if problem := textProblem(key, object[key]); problem != "" {

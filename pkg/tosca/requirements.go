@@ -2,6 +2,11 @@ package tosca
 
 // readRequirements reads the requirements of a node template. Their order determines that of get_property with an
 // index.
+//
+//	requirements:
+//	- host: server                                  # short form
+//	- database: {node: db, capability: endpoint}    # long form
+//	- database: {node: replica}                     # the second: [SELF, RELATIONSHIP, database, 1, …]
 func (t *model) readRequirements(n *template) {
 	p := n.get("requirements")
 	elements := []fileNode{p} // a map is a list with one element, without its dash
@@ -20,7 +25,9 @@ func (t *model) readRequirements(n *template) {
 }
 
 // readRequirement reads `dependency: node` or `dependency: {node: …}`. A requirement without a node has no effect:
-// another orchestrator would find one.
+// another orchestrator would find one. The key can also be the name of a requirement that the type does not declare:
+// types of other profiles are often not known. Only the node and the capability are used; occurrences, relationships
+// and filters have no effect.
 func (t *model) readRequirement(n *template, p fileNode) {
 	node := p
 	if p.isMap() {
@@ -47,6 +54,11 @@ func (t *model) readRequirement(n *template, p fileNode) {
 
 // missingTarget reports a requirement whose node is not in the template. Other orchestrators find hosts elsewhere, so
 // some of them are only warnings.
+//
+//	the node has another type, and foreign nodes are ignored    nothing: the node is skipped
+//	the name is that of a type                                  a warning: an orchestrator would find a node
+//	a host, and foreign nodes are ignored                       a warning: hosts are often elsewhere
+//	any other                                                   an error, with the nearest name
 func (t *model) missingTarget(n *template, r requirement, node fileNode) {
 	switch {
 	case !n.kubernetes && t.options.IgnoreForeignNodes:

@@ -6,6 +6,12 @@ import (
 
 // readSchemas reads the properties of a type, by name. In TOSCA 2.0 a property can be its fixed value. The result is
 // nil if p is not a map.
+//
+//	port: {type: integer, default: 80}    a definition
+//	port: 80                              TOSCA 2.0: the value is fixed
+//	port: integer!                        the short form of the built-in profile
+//
+// A property that is neither is reported and left out, so that its values are unknown properties.
 func (t *library) readSchemas(p fileNode) map[string]*schema {
 	if !t.faults.wantMap(p) {
 		return nil
@@ -29,7 +35,9 @@ func (t *library) readSchemas(p fileNode) map[string]*schema {
 	return all
 }
 
-// readSchema reads one definition. inherits is true if its type can be inherited or omitted.
+// readSchema reads one definition. inherits is true if its type can be inherited or omitted. A property of a derived
+// type can leave out its type, and an input of TOSCA 2.0, too. A null type is allowed in TOSCA 2.0. An unknown type is
+// reported here, and the schema keeps its name, so that values are reported as well.
 func (t *library) readSchema(p fileNode, inherits bool) *schema {
 	s := &schema{at: p, required: t.faults.wantBool(p.get("required"), true), initial: p.get("default")}
 	if inherits && p.file.version.dollar() {
@@ -66,7 +74,8 @@ func (t *library) readEntrySchema(p fileNode) *schema {
 	}
 }
 
-// checkTypeName rejects the names of unknown data types.
+// checkTypeName rejects the names of unknown data types. A name with the prefix of an import, or of TOSCA itself, is
+// found by find. Suggestions contain the primitives, too.
 func (t *typeIndex) checkTypeName(p fileNode, name string) {
 	switch {
 	case name == "scalar":

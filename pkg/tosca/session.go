@@ -16,7 +16,8 @@ const maxCompared = 10_000
 const textPerStep = 256
 
 // session is the state that every phase of one translation uses: the limits, the mistakes, and the work done. It is
-// used by one goroutine.
+// used by one goroutine. Each phase embeds the previous one, so all share one session. Fields that count work never
+// decrease.
 type session struct {
 	ctx     context.Context //nolint:containedctx // it is that of one call
 	options Options
@@ -26,7 +27,8 @@ type session struct {
 	// name is the name of the source, for errors without a position.
 	name string
 
-	// faults has the errors of the current stage.
+	// faults has the errors of the current stage. faults is replaced during collect, so that the caller of a check can
+	// decide whether its errors count.
 	faults faults
 	// warnings can be unsorted and repeated: see sortedWarnings.
 	warnings []Warning
@@ -49,7 +51,8 @@ func newSession(ctx context.Context, source Source, options Options) *session {
 	}
 }
 
-// protect returns the error of run, or the error of a panic in it.
+// protect returns the error of run, or the error of a panic in it. It is the only recover for code of this package.
+// Every exported function must call it.
 func (t *session) protect(run func() error) (err error) {
 	defer func() {
 		if problem := recover(); problem != nil {
@@ -59,7 +62,8 @@ func (t *session) protect(run func() error) (err error) {
 	return run()
 }
 
-// didYouMean suggests the name that is nearest to a mistyped one.
+// didYouMean suggests the name that is nearest to a mistyped one. The result is the end of a message, such as `: did
+// you mean port?`, or "" if no name is near.
 func (t *session) didYouMean(typed string, names []string) string {
 	if t.compared += len(names); t.compared > maxCompared {
 		return ""
@@ -78,7 +82,8 @@ func (t *session) near(typed string, names func() []string) string {
 // step counts work, and ends the translation when it is too much or ctx ends.
 func (t *session) step() { t.spend(1) }
 
-// spend adds steps, and ends the translation above the limit. It checks the context about every thousand steps.
+// spend adds steps, and ends the translation above the limit. It checks the context about every thousand steps. Call it
+// before the work, with an estimate that depends on the size of the operands.
 func (t *session) spend(steps int) {
 	const pause = 1000
 	if t.steps/pause != (t.steps+steps)/pause || t.steps == 0 {
@@ -97,7 +102,8 @@ func (t *session) ongoing() {
 	}
 }
 
-// halt ends the translation because of a limit that concerns all of it.
+// halt ends the translation because of a limit that concerns all of it. Errors that were found before are reported,
+// too.
 func (t *session) halt(message string) {
 	t.faults.addAt(&file{name: t.name}, 0, 0, LimitExceeded, message)
 	panic(stop{t.faults.err()})
@@ -116,7 +122,7 @@ func (t *session) tooLarge(p fileNode, what string) {
 }
 
 // stopped returns the error of a recovered panic. The text of another panic than a stop can contain a value, and is
-// omitted.
+// omitted. The stack of a panic is dropped. Fuzz tests find such a bug, and the template reproduces it.
 func (t *session) stopped(problem any) error {
 	if ended, ok := problem.(stop); ok {
 		return ended.err
@@ -124,7 +130,8 @@ func (t *session) stopped(problem any) error {
 	return &Error{File: t.name, Code: Internal, Msg: "the template cannot be translated because of a bug in Holdfast: please report it with the template"}
 }
 
-// collect returns the mistakes that a check finds, instead of adding them.
+// collect returns the mistakes that a check finds, instead of adding them. It can be nested. A stop within check passes
+// through it, and loses the errors that were collected outside of check.
 func (t *session) collect(check func()) []*Error {
 	before := t.faults
 	t.faults = faults{quote: before.quote}
@@ -137,7 +144,8 @@ func (t *session) collect(check func()) []*Error {
 // unneeded checks a part of the template that no manifest needs. Mistakes in it become warnings.
 func (t *session) unneeded(check func()) { t.demote(t.collect(check)) }
 
-// demote adds mistakes as warnings. It does not change the mistakes.
+// demote adds mistakes as warnings. It does not change the mistakes. A warning has no code, so equal warnings of
+// different codes are one.
 func (t *session) demote(mistakes []*Error) {
 	for _, mistake := range mistakes {
 		warning := *mistake

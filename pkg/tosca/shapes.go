@@ -7,7 +7,8 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// known reports keys of a map that the grammar does not have. Keys that begin with x- or tosca_ are extensions.
+// known reports keys of a map that the grammar does not have. Keys that begin with x- or tosca_ are extensions. p can
+// be absent or no map: then it has no keys. The caller reports a wrong type with wantMap.
 func (t *session) known(p fileNode, keys []string) {
 	for _, entry := range p.entries() {
 		name := entry.name()
@@ -47,7 +48,8 @@ func (c *faults) wantText(p fileNode) (string, bool) {
 	return p.text(), true
 }
 
-// wantBool returns a boolean, also one of YAML 1.1. It returns otherwise for an absent value, and after an error.
+// wantBool returns a boolean, also one of YAML 1.1. It returns otherwise for an absent value, and after an error. The
+// words yes, no, on and off are accepted, because TOSCA 1.x is YAML 1.1. A boolean in quotes is an error.
 func (c *faults) wantBool(p fileNode, otherwise bool) bool {
 	if !p.exists() {
 		return otherwise

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// readTopology reads the names of the node templates. Their types and requirements are read by checkTopology.
+// readTopology reads the names of the node templates. Their types and requirements are read by checkTopology. The names
+// are read before everything else, because requirements and inputs can refer to nodes that follow.
 func (t *model) readTopology() {
 	p := t.entry.topology()
 	if !p.exists() {
@@ -53,7 +54,8 @@ func (t *model) readTemplate(p fileNode) {
 }
 
 // checkFound rejects a Kubernetes object that the template only selects. An object that may be substituted is created
-// from its manifest.
+// from its manifest. Directives are those of TOSCA 1.3 and 2.0, in any case. A select needs an orchestrator with an
+// inventory of nodes. count creates several instances in TOSCA 2.0, and a manifest has one name.
 func (t *model) checkFound(n *template) {
 	directives := n.at.get("directives")
 	for _, directive := range append(directives.elements(), directives) {
@@ -73,7 +75,8 @@ func (t *model) checkFound(n *template) {
 }
 
 // checkTopology reads the types and requirements of the node templates, and reports the parts without an effect. All
-// types are read first, because they determine which mistakes count.
+// types are read first, because they determine which mistakes count. The order matters: a node needs its type before
+// its requirements are judged, and demoteUnneeded comes last, when all needed types are known.
 func (t *model) checkTopology() {
 	for _, n := range t.order {
 		t.readCopy(n)
@@ -91,7 +94,8 @@ func (t *model) checkTopology() {
 	t.demoteUnneeded()
 }
 
-// judge checks a node template. Mistakes in nodes that are not Kubernetes objects are warnings.
+// judge checks a node template. Mistakes in nodes that are not Kubernetes objects are warnings. A node of an unknown
+// type may be meant as a Kubernetes object, so its mistakes count.
 func (t *model) judge(n *template, check func()) {
 	if n.line != nil && !n.kubernetes {
 		t.unneeded(check)
@@ -102,6 +106,11 @@ func (t *model) judge(n *template, check func()) {
 
 // checkForeign rejects nodes that are not Kubernetes objects, or leaves them out. If there are no other nodes, the
 // error lists their types.
+//
+//	all nodes are foreign, Validate ignores them    a warning
+//	all nodes are foreign                           an error with their types
+//	some are, and options ignore them               a warning for each
+//	some are                                        an error for each
 func (t *model) checkForeign() {
 	var foreign []*template
 	counts := map[string]int{}
@@ -145,7 +154,8 @@ func countsText(counts map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// readCopy sets the template that another one copies. A copy of a copy is an error, so that no loop is possible.
+// readCopy sets the template that another one copies. A copy of a copy is an error, so that no loop is possible. A copy
+// has the keys of its original that it does not set itself. Keys are not merged: properties replace all properties.
 func (t *model) readCopy(n *template) {
 	p := n.at.get("copy")
 	if !p.exists() {
@@ -162,7 +172,8 @@ func (t *model) readCopy(n *template) {
 	}
 }
 
-// readNodeType sets the type of a node template. A type of a Kubernetes object is needed, so its mistakes count.
+// readNodeType sets the type of a node template. A type of a Kubernetes object is needed, so its mistakes count. A copy
+// without a type has that of its original. An unknown type leaves line nil: the node is neither rendered nor foreign.
 func (t *model) readNodeType(n *template) {
 	p := n.get("type")
 	if !p.exists() || p.isNull() {

@@ -12,7 +12,8 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// matching evaluates matches: [text, pattern]. The pattern can be computed, so it is checked here.
+// matching evaluates matches: [text, pattern]. The pattern can be computed, so it is checked here. The result is secret
+// if the text or the pattern is.
 func matching(e *evaluator, args fileNode, s scope) value {
 	elements := args.elements()
 	if len(elements) != 2 {
@@ -33,6 +34,12 @@ func matching(e *evaluator, args fileNode, s scope) value {
 // concat joins strings. If a part ends with a YAML key and the next part is the value of a function, it
 // adds a space between them, because the value would otherwise become part of the key. An input of type
 // string remains a string: 1.10 is quoted (docs/tosca.md, "The space in concat").
+//
+//	["replicas:", {get_input: n}]       replicas: 3
+//	["a-", {get_input: n}]              a-3
+//	["a: b\n  c:", {get_input: n}]      a: b, and then c: 3 on its own line
+//	["version:", {get_input: text}]     version: "1.10"
+//	["http://host:", {get_input: n}]    http://host:3
 func concat(e *evaluator, args fileNode, s scope) value {
 	parts, ok := e.texts(args, s, "concat")
 	if !ok {
@@ -86,6 +93,11 @@ func joined(e *evaluator, args fileNode, s scope) value {
 }
 
 // token evaluates token: [text, separators, index]. Each character of separators is one.
+//
+//	[a.b.c, ., 1]      b
+//	[a.b-c, .-, 2]     c
+//	[a..b, ., 1]       the empty text
+//	[a.b, ., 2]        an error with the number of tokens, unless the text is secret
 func token(e *evaluator, args fileNode, s scope) value {
 	elements := args.elements()
 	if len(elements) != 3 {
@@ -132,7 +144,8 @@ func tokenAt(text, separators string, index int64) (found string, count int64) {
 	return found, count
 }
 
-// textPart is one part of a text.
+// textPart is one part of a text. evaluated decides about the space in concat: a literal is exactly what the author
+// wrote.
 type textPart struct {
 	text string
 	// evaluated is set if the part is the result of a function.
@@ -142,7 +155,8 @@ type textPart struct {
 	secret    bool
 }
 
-// staysText reports whether YAML reads a string without quotes as a string.
+// staysText reports whether YAML reads a string without quotes as a string. yes, 1.10 and null do not, because kubectl
+// reads them as other types.
 func staysText(text string) bool {
 	plain := yaml.Node{Kind: yaml.ScalarNode, Value: text}
 	content, err := manifest.Scalar(&plain, true)
@@ -150,7 +164,7 @@ func staysText(text string) bool {
 }
 
 // texts evaluates a list of parts, or a function that returns one. It returns false after an error, or if a part is
-// unknown. name is the calling function, for messages.
+// unknown. name is the calling function, for messages. All parts are evaluated, to find the errors in each.
 func (e *evaluator) texts(list fileNode, s scope, name string) ([]textPart, bool) {
 	if !list.isList() {
 		return e.partsOf(list, e.eval(list, s), name)
@@ -180,7 +194,8 @@ func (e *evaluator) partsOf(at fileNode, v value, name string) ([]textPart, bool
 	return parts, true
 }
 
-// textOf evaluates one part. It keeps the notation of a scalar: 1.10 does not become 1.1.
+// textOf evaluates one part. It keeps the notation of a scalar: 1.10 does not become 1.1. An unset value is an error:
+// an empty text in its place could be a valid manifest with another meaning.
 func (e *evaluator) textOf(p fileNode, s scope) (textPart, bool) {
 	if p.isScalar() && !p.isNull() {
 		e.step()
@@ -227,7 +242,8 @@ func (b *builder) value() value {
 // or blank: in http://host: the author means a port, in "echo result:" a string.
 var keyAtEnd = regexp.MustCompile("^ *(- +)*(-|[^\\s:\"'#{}\\[\\],&*!|>%@`-][^\\s:\"']*:|\"[^\"\\\\]*\":|'[^']*':)$")
 
-// lastLine returns the last line, or empty if it is too long for a key.
+// lastLine returns the last line, or empty if it is too long for a key. It looks at the last 1,024 bytes only, so that
+// a text of many parts takes linear time.
 func (b *builder) lastLine() string {
 	const longest = 1024
 	text := b.text.String()

@@ -8,15 +8,18 @@ import (
 // Translate translates a template or archive to manifests. It depends only on its arguments, and on the
 // files that options.Resolver returns.
 //
-// The error joins one *Error for each error of one stage (reading files, checking definitions, evaluating),
-// sorted by position. The Result then has only warnings. If ctx ends, the error is its cause.
+// The error joins one *Error for each error of one stage (reading files, checking definitions, evaluating), sorted by
+// position. The Result then has only warnings. If ctx ends, the error is its cause. It never panics: a bug becomes an
+// error with the code Internal. It can be called concurrently. A call allocates up to 100 MiB, so callers limit how
+// many run at the same time.
 func Translate(ctx context.Context, source Source, inputs map[string]Input, options Options) (Result, error) {
 	return translate(ctx, source, inputs, options, false)
 }
 
-// Validate reports the errors that Translate would report, before all inputs are known. A required input
-// without a value is no error, and values that depend on it are not checked. Validate reports the errors of
-// all stages. The Result has warnings and the digest.
+// Validate reports the errors that Translate would report, before all inputs are known. A required input without a
+// value is no error, and values that depend on it are not checked. Validate reports the errors of all stages. The
+// Result has warnings and the digest. It is for authors, who check a template without a cluster. A file that only has
+// types is valid, with a warning.
 func Validate(ctx context.Context, source Source, inputs map[string]Input, options Options) (Result, error) {
 	result, err := translate(ctx, source, inputs, options, true)
 	return Result{Warnings: result.Warnings, Digest: result.Digest, Metadata: result.Metadata, Steps: result.Steps}, err
@@ -38,8 +41,9 @@ func translate(ctx context.Context, source Source, inputs map[string]Input, opti
 	return result, err
 }
 
-// ReadInputs returns the given values as the template reads them. It reports only errors in the values, and
-// reads no imports: values of inputs whose types are unknown are left out.
+// ReadInputs returns the given values as the template reads them. It reports only errors in the values, and reads no
+// imports: values of inputs whose types are unknown are left out. The command line uses it to write typed values into
+// spec.tosca.inputs: port: 80 instead of port: "80".
 func ReadInputs(ctx context.Context, source Source, given map[string]Input) (read map[string]any, err error) {
 	s := newSession(ctx, source, Options{})
 	err = s.protect(func() error {
@@ -63,6 +67,12 @@ func ReadInputs(ctx context.Context, source Source, given map[string]Input) (rea
 
 // run calls the phases in order: each uses the result of the previous one. A translation ends before the
 // evaluation if the definitions have errors.
+//
+//	loader          files, imports, archives        errors end the translation
+//	library         types of all files              errors of types are kept in the types
+//	model           inputs and nodes                errors end it, except in Validate
+//	evaluator       inputs, properties, specs       errors end it after the last manifest
+//	outputs         outputs                         errors become warnings
 func run(s *session, source Source, inputs map[string]Input) (Result, error) {
 	s.step()
 	sources := newLoader(s)

@@ -43,7 +43,8 @@ func (t *typeIndex) declared() iter.Seq[*definition] {
 }
 
 // need marks types as needed by a manifest, with the data types of their properties, and adds their mistakes to the
-// errors.
+// errors. A type is needed by a node of it, by a type that is derived from it, or by a property or an input with values
+// of it. Call it for the type with its ancestors.
 func (t *library) need(line []*definition) {
 	for _, d := range line {
 		if t.needed[d] {
@@ -72,8 +73,9 @@ func (t *library) needSchema(s *schema) {
 	t.needSchema(s.key)
 }
 
-// isNeeded reports whether a mistake in a type counts: a manifest needs the type. A field
-// whose type is not known is a mistake where it has a value.
+// isNeeded reports whether a mistake in a type counts: a manifest needs the type. A field whose type is not known is a
+// mistake where it has a value. Templates often import a profile of which they use a few types, and the others refer to
+// types that do not exist.
 func (t *library) isNeeded(d *definition, mistake *Error) bool {
 	return t.needed[d] && (d.kind != dataTypes || mistake.Code != UnknownDataType)
 }
@@ -86,7 +88,8 @@ func (t *library) demoteUnneeded() {
 }
 
 // checkType reads the properties of a node or data type, and reports mistakes in the definition. Other types have no
-// effect on manifests, so they are not checked.
+// effect on manifests, so they are not checked. Requirements, capabilities and interfaces of a type are not checked,
+// because they are only looked up by name.
 func (t *library) checkType(d *definition) {
 	if d.kind != nodeTypes && d.kind != dataTypes {
 		return // it makes no manifest
@@ -112,7 +115,9 @@ func (t *library) readTypes(f *file) {
 	}
 }
 
-// readType records one type. An invalid definition is reported and not recorded.
+// readType records one type. An invalid definition is reported and not recorded. A later type of the same name in one
+// file is a duplicate key, about which the guard decides. In the built-in profile, names are written without their
+// namespace.
 func (t *library) readType(f *file, kind kind, p fileNode) {
 	if !p.isMap() && !p.isNull() {
 		t.faults.add(p, InvalidShape, "must be a map, not %s", p.describe())
@@ -137,7 +142,8 @@ func (t *library) readType(f *file, kind kind, p fileNode) {
 }
 
 // meantKind returns the kind of a type that is declared as a node or data type: old templates declare any type there.
-// The parent or the own name determines the kind.
+// The parent or the own name determines the kind. For example, a type in node_types with derived_from:
+// tosca.capabilities.Root is a capability type. Its own kind remains if the parent is not a normative type.
 func meantKind(d *definition) kind {
 	if d.kind != nodeTypes && d.kind != dataTypes {
 		return d.kind

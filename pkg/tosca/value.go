@@ -13,13 +13,18 @@ import (
 // quote quotes a name for a message and shortens it if it is too long for one.
 func quote(name string) string { return manifest.QuoteKey(name) }
 
-// value is the result of an expression. Its marks have an order: an unknown value is never checked or rendered, and
-// an unset value is never checked.
+// value is the result of an expression. Its marks have an order: an unknown value is never checked or rendered, and an
+// unset value is never checked. How a mark spreads:
+//
+//	unknown    to everything that is computed from the value
+//	secret     to everything that is computed from the value, also to a boolean or a length
+//	unset      to nothing: a list of unset values is set
 type value struct {
 	// any consists of map[string]any, []any, string, int64, float64, bool and nil. Values share parts, so none of
 	// them may be changed.
 	any any
-	// size is the approximate number of bytes if all shared parts are copied.
+	// size is the approximate number of bytes if all shared parts are copied. It is the measure of limits.Manifest.
+	// Values share parts, so the memory that they occupy is smaller.
 	size int
 	// secret values, and values made of them, must not be shown.
 	secret bool
@@ -34,7 +39,8 @@ type value struct {
 // unknown is the value of an expression with an error, which was reported already.
 var unknown = value{unknown: true}
 
-// sizeOf returns the size of a value that shares nothing.
+// sizeOf returns the size of a value that shares nothing. Each value counts 16 bytes in addition to its text, so that a
+// list of a million empty strings is not free.
 func sizeOf(content any) int {
 	const overhead = 16
 	size := overhead
@@ -54,6 +60,11 @@ func sizeOf(content any) int {
 }
 
 // text returns a value as part of a string: a scalar as YAML would read it, and lists and maps as JSON.
+//
+//	1.10 in quotes    1.10
+//	1.5 as float64    1.5
+//	[1, a]            [1,"a"]
+//	null              null
 func (v value) text() string {
 	switch content := v.any.(type) {
 	case string:
@@ -64,7 +75,8 @@ func (v value) text() string {
 	return string(manifest.EncodeJSON(v.any))
 }
 
-// forMessage returns a value for a message: shortened, and hidden if it is secret.
+// forMessage returns a value for a message: shortened, and hidden if it is secret. A name in quotes can be told from
+// the text around it. Numbers and maps have none.
 func forMessage(content any, secret bool) string {
 	if secret {
 		return "(hidden)"
@@ -84,7 +96,8 @@ func bare(name string) string {
 	return cut(name)
 }
 
-// cut shortens a string for a message, at the start of a character.
+// cut shortens a string for a message, at the start of a character. The text must be valid UTF-8, as the YAML and JSON
+// parsers return it.
 func cut(text string) string {
 	const longest = 100
 	if len(text) <= longest {
