@@ -9,11 +9,17 @@ import (
 // maxAligned limits the comparisons of align. In longer lists, align pairs the elements by position.
 const maxAligned = 1_000_000
 
-// align pairs the elements of two lists without keys. It first finds a longest common subsequence of
-// elements that complete each other, so that an element that another client has inserted does not count as
-// an element of the desired list. It pairs the elements between two pairs by position. It returns the index
-// in live of each desired element, or -1. whole reports which desired elements their live elements
-// complete. align sets taken for the live elements in pairs.
+// align pairs the elements of two lists without keys. It first finds a longest common subsequence of elements that
+// complete each other, so that an element that another client has inserted does not count as an element of the desired
+// list. It pairs the elements between two pairs by position. It returns the index in live of each desired element, or
+// -1. whole reports which desired elements their live elements complete. align sets taken for the live elements in
+// pairs. With the desired list [a, b, c]:
+//
+//	live            pairs         whole                why
+//	[a, x, b, c]    0, 2, 3       all                  another client has inserted x
+//	[a, B, c]       0, 1, 2       the first and last   B is between two pairs, so it is a changed b
+//	[b, c]          -1, 0, 1      the last two         a is missing
+//	[x, y]          0, 1, -1      none                 only the positions are left
 func align(desired, live []any, taken []bool) (pairs []int, whole []bool) {
 	pairs, whole = slices.Repeat([]int{-1}, len(desired)), make([]bool, len(desired))
 	// An equal beginning and an equal end are paired first. Then the quadratic step only sees the part that changed.
@@ -39,8 +45,8 @@ func align(desired, live []any, taken []bool) (pairs []int, whole []bool) {
 	return pairs, whole
 }
 
-// heldIn returns the elements of a desired list without their free fields. It returns an element that is
-// entirely free unchanged.
+// heldIn returns the elements of a desired list without their free fields. It returns an element that is entirely free
+// unchanged. The result is a new list, and its elements are copies where the schema observes only a part of them.
 func (l *List) heldIn(t *kinds.Node, desired []any) []any {
 	held := slices.Clone(desired)
 	for i := range min(len(held), len(l.Elements)) {
@@ -52,7 +58,8 @@ func (l *List) heldIn(t *kinds.Node, desired []any) []any {
 	return held
 }
 
-// alignRest pairs the remaining elements between two pairs, in order.
+// alignRest pairs the remaining elements between two pairs, in order. A desired element takes the live element directly
+// after the previous pair, if that has no partner. taken has the length of the live list.
 func alignRest(pairs []int, taken []bool) {
 	next := 0
 	for i, k := range pairs {
@@ -67,7 +74,8 @@ func alignRest(pairs []int, taken []bool) {
 	}
 }
 
-// commonSubsequence returns the pairs of indices of a longest common subsequence.
+// commonSubsequence returns the pairs of indices of a longest common subsequence. The tables take memory in proportion
+// to the product of the lengths, which maxAligned limits. Completes is not symmetric: the live element can have more.
 func commonSubsequence(desired, live []any) (pairs [][2]int) {
 	if len(desired) == 0 || len(live) == 0 {
 		return nil

@@ -13,6 +13,14 @@ import (
 
 // compareAmounts compares two amounts: numbers and quantities with each other, because a field can be an
 // int-or-string, and percentages with percentages. It returns false if one is not an amount.
+//
+//	a        b          result
+//	1        2          -1
+//	500m     0.5        0
+//	1Gi      1024Mi     0
+//	50%      25%        1
+//	50%      5          not comparable
+//	two      2          not comparable
 func compareAmounts(a, b any) (int, bool) {
 	x, xIsPercentage, ok := amountOf(a)
 	if !ok {
@@ -31,14 +39,16 @@ func compareAmounts(a, b any) (int, bool) {
 	return x.Cmp(y), true
 }
 
-// SameAmount reports whether two values are equal amounts, such as 1Gi and 1024Mi.
+// SameAmount reports whether two values are equal amounts, such as 1Gi and 1024Mi. Package delta uses it for leaves
+// with the type quantity.
 func SameAmount(a, b any) bool {
 	order, ok := compareAmounts(a, b)
 	return ok && order == 0
 }
 
-// amountForm excludes strings from the parser of quantities that are no quantities, or whose exponent would
-// take it minutes.
+// amountForm excludes strings from the parser of quantities that are no quantities, or whose exponent would take it
+// minutes. resource.ParseQuantity accepts 1e999999999, and compares it by computing a power of ten with a billion
+// digits.
 var amountForm = regexp.MustCompile(`^[+-]?[0-9.]{1,32}([eE][+-]?[0-9]{1,2}|[KMGTPE]i|[numkMGTPE])?$`)
 
 // amountOf parses a number, or a string in the syntax of a quantity or a percentage. The amount of a percentage is
@@ -57,7 +67,8 @@ func amountOf(v any) (amount resource.Quantity, isPercentage, ok bool) {
 	return amount, isPercentage, err == nil
 }
 
-// numberText returns a number in the syntax of a quantity.
+// numberText returns a number in the syntax of a quantity. The text of a float has no exponent, so a number above 1e32
+// exceeds amountForm and is no amount.
 func numberText(v any) (string, bool) {
 	if i, ok := integer(v); ok {
 		return strconv.FormatInt(i, 10), true

@@ -6,7 +6,9 @@ import (
 	"holdfast.dev/holdfast/pkg/kinds"
 )
 
-// closeOver observes the keys of the manifest that its closed maps hold.
+// closeOver observes the keys of the manifest that its closed maps hold. For {observer_schema_keys: {hold: ["app.*"]}}
+// and labels with app.x and team, it adds a leaf for app.x. A key that is not in the manifest gets no leaf: package
+// delta removes it from the live object.
 func closeOver(n *Node, value any) {
 	switch n.Shape {
 	case Leaf:
@@ -29,8 +31,9 @@ func closeOver(n *Node, value any) {
 }
 
 // KeepServerKeys adds the keys that appeared in the response to the controller's own write to the kept keys of closed
-// maps and lists. added reports whether the response added the value at a path. KeepServerKeys reports whether it
-// added any key. It changes the schema, which must be a copy: see Schema.Raisable.
+// maps and lists. added reports whether the response added the value at a path. KeepServerKeys reports whether it added
+// any key. It changes the schema, which must be a copy: see Schema.Raisable. A mutating webhook that adds a label to
+// each object would otherwise contest with the controller without end.
 func (e *schemaTree) KeepServerKeys(t *kinds.Node, desired, answer map[string]any, added func(*Path) bool) bool {
 	return keepAnswer(e.Root, t, nil, desired, answer, added)
 }
@@ -79,8 +82,8 @@ func keepElements(n *Node, pairing *Pairing, path *Path, added func(*Path) bool)
 	return kept
 }
 
-// KeepKeys copies the kept keys of a recorded schema. desired and previous are the states that the two
-// schemas belong to.
+// KeepKeys copies the kept keys of a recorded schema. desired and previous are the states that the two schemas belong
+// to. before is nil for a new resource. The kept keys of an earlier response must survive a change of the manifest.
 func (e *schemaTree) KeepKeys(t *kinds.Node, desired map[string]any, before *Schema, previous map[string]any) {
 	if before == nil {
 		return
@@ -103,15 +106,16 @@ func union(list, more []string) []string {
 }
 
 // Closed returns a copy of the schema in which every map with free keys is closed, except for metadata. So is every
-// list to which other clients can add elements.
+// list to which other clients can add elements. Metadata is excluded, because controllers and the API server write
+// labels and annotations to almost every object. The command `holdfast author schema --closed` uses it.
 func (e *Schema) Closed(t *kinds.Node) *Schema {
 	closed := e.Copy()
 	boundNode{node: closed.Root, t: t}.closeFree()
 	return closed
 }
 
-// ClosedAt returns a copy of the schema in which the map or list at a path is closed, in all elements of the
-// lists above it. It returns false if there is no such map or list.
+// ClosedAt returns a copy of the schema in which the map or list at a path is closed, in all elements of the lists
+// above it. It returns false if there is no such map or list. The same command uses it, for --closed=PATH.
 func (e *Schema) ClosedAt(path *Path) (*Schema, bool) {
 	closed := e.Copy()
 	return closed, boundNode{node: closed.Root}.closeAt(withoutElements(path))

@@ -12,6 +12,12 @@ func controlExample(elements int) string {
 
 // control reads the dictionary that ends a list with that many elements. It never returns nil. KeyCurrentLength is
 // ignored, because only a projection has it. sequence reads KeyKeys.
+//
+//	{observer_schema_list_min_length: 1, observer_schema_list_max_length: 0}    at least one element
+//	{…, observer_schema_list_map_keys: [name]}                                  found by name
+//	{…, observer_schema_list_map_keys: value}                                   found by value
+//
+// It reports each error, and continues with 0 or without keys.
 func (p *parser) control(path *Path, m map[string]any, elements int) *List {
 	list := &List{Min: p.length(path, m, KeyMinLength), Max: p.length(path, m, KeyMaxLength)}
 	for _, name := range sortedKeys(m) {
@@ -34,7 +40,8 @@ func (p *parser) control(path *Path, m map[string]any, elements int) *List {
 	return list
 }
 
-// length reads a required list length. It returns 0 after an error.
+// length reads a required list length. It returns 0 after an error. The limit is that of int32, so a sum of lengths
+// cannot overflow.
 func (p *parser) length(path *Path, m map[string]any, name string) int {
 	v, ok := m[name]
 	if !ok {

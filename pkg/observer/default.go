@@ -11,6 +11,14 @@ import (
 // DefaultEntry derives the schema of a resource that has none. Every leaf of its manifest is observed,
 // every list has the manifest's length until Typed opens it, and keys are copied. For a Service of type
 // LoadBalancer, the schema also records the address in the status.
+//
+//	manifest                    schema
+//	metadata: {name: web,       metadata: {labels: {app: observed}}
+//	  labels: {app: web}}
+//	spec: {replicas: 2,         spec: {replicas: observed,
+//	  ports: [{port: 80}]}        ports: [{port: observed}, {min: 1, max: 1}]}
+//
+// The type of the kind is not needed: Typed applies it, as soon as the API server has returned it.
 func DefaultEntry(object manifest.Object) *Schema {
 	root := &Node{Shape: Map, Fields: make([]Field, 0, len(object.Content))}
 	entry := &Schema{ID: object.ID, APIVersion: object.APIVersion, schemaTree: schemaTree{root}, Default: true}
@@ -31,10 +39,10 @@ func DefaultEntry(object manifest.Object) *Schema {
 	return entry
 }
 
-// Typed returns the default schema of an object of a kind. A value that the kind declares as one value
-// becomes one leaf: a selector with any keys, and a list whose elements have no keys. A list whose elements
-// have keys gets no maximum, so that other clients can add elements. Typed returns a schema that a user wrote
-// unchanged.
+// Typed returns the default schema of an object of a kind. A value that the kind declares as one value becomes one
+// leaf: a selector with any keys, and a list whose elements have no keys. A list whose elements have keys gets no
+// maximum, so that other clients can add elements. Typed returns a schema that a user wrote unchanged. It is called for
+// every comparison, so it shares all unchanged nodes. A schema of spec.fields is typed when it is compiled.
 // Source: docs/semantics.md, "The default schema".
 func (e *Schema) Typed(t *kinds.Node) *Schema {
 	if !e.Default || e.fields != nil {
@@ -50,7 +58,8 @@ func (e *Schema) Typed(t *kinds.Node) *Schema {
 }
 
 // typedNode returns the node with a leaf for everything that is one value by its type. It does not change n, whose
-// unchanged parts the result shares.
+// unchanged parts the result shares. An empty list remains a list, so that additions of other clients are elements too
+// many.
 func typedNode(n *Node, t *kinds.Node) *Node {
 	if n.Shape == Map && t.IsOneValue() || n.Shape == Sequence && len(n.List.Elements) > 0 && !n.List.ByIdentity(t) {
 		return plainLeaf
@@ -99,7 +108,8 @@ func (n *Node) open() *Node {
 	return &Node{Shape: Sequence, List: &list}
 }
 
-// unbind removes the bounds of all lists.
+// unbind removes the bounds of all lists. The lists of a shared object have no bounds, because other clients add
+// elements. The nodes must not be shared.
 func unbind(n *Node) {
 	n.walk(func(n *Node) bool {
 		if n.List != nil {
@@ -110,7 +120,8 @@ func unbind(n *Node) {
 }
 
 // Align makes the elements of lists without keys match as in a default schema: see List.Aligned. It replaces the root,
-// because other schemas can share the nodes.
+// because other schemas can share the nodes. A schema in a status does not record whether its lists are aligned. Call
+// it for one that was a default schema.
 func (e *schemaTree) Align() {
 	e.Root = e.Root.copy()
 	e.Root.walk(func(n *Node) bool {
@@ -122,7 +133,8 @@ func (e *schemaTree) Align() {
 }
 
 // defaultMetadata returns the default schema of the metadata of an object: without the name and the fields of the API
-// server. Its lists have no maximum.
+// server. Its lists have no maximum. Finalizers and owner references of other clients are free. The namespace is
+// observed if the manifest sets it.
 func defaultMetadata(v any) *Node {
 	m, _ := v.(map[string]any)
 	node := &Node{Shape: Map, Fields: make([]Field, 0, len(m))}
@@ -139,7 +151,9 @@ func defaultMetadata(v any) *Node {
 }
 
 // defaultNode returns a node that observes all of a value. Each list has the length of the value as minimum and
-// maximum, and is aligned. The nodes are not shared, except for plainLeaf.
+// maximum, and is aligned. The nodes are not shared, except for plainLeaf. An Application in a manifest contains a
+// schema with control dictionaries. Its nodes cannot be told from the control dictionaries of this schema, so it is one
+// leaf.
 func defaultNode(v any) *Node {
 	switch v := v.(type) {
 	case map[string]any:
@@ -171,7 +185,7 @@ func isLoadBalancer(object manifest.Object) bool {
 	return manifest.NestedString(object.Content, "spec", "type") == "LoadBalancer"
 }
 
-// chain returns a Map node for each name except the last, which is a Leaf.
+// chain returns nested maps with one field each, and a leaf below the last: chain("a", "b") is {a: {b: observed}}.
 func chain(names ...string) *Node {
 	if len(names) == 0 {
 		return &Node{Shape: Leaf}

@@ -2,10 +2,11 @@ package observer
 
 import "holdfast.dev/holdfast/pkg/kinds"
 
-// Desired returns the desired state of a resource before hooks: a copy of the manifest, with the previous desired
-// value of every observed path that the manifest does not set. previous can be nil, and is not changed. For a default
-// schema, it returns the manifest itself, because such a schema observes only fields that the manifest sets and never
-// learns.
+// Desired returns the desired state of a resource before hooks: a copy of the manifest, with the previous desired value
+// of every observed path that the manifest does not set. previous can be nil, and is not changed. For a default schema,
+// it returns the manifest itself, because such a schema observes only fields that the manifest sets and never learns.
+// previous is status.lastAppliedManifest. The controller passes it for every reconcile, so learned values survive a
+// restart.
 // Source: docs/semantics.md, "Desired state".
 func (e *Schema) Desired(t *kinds.Node, content, previous map[string]any) map[string]any {
 	if e.Default {
@@ -27,6 +28,8 @@ func (e *Schema) Desired(t *kinds.Node, content, previous map[string]any) map[st
 //	set       is unset     want
 //	unset     is set       the observed part of previous
 //	unset     is unset     none
+//
+// It changes want, which must be a copy.
 func carryMap(node *Node, t *kinds.Node, want, previous map[string]any, root bool) {
 	for _, f := range node.Fields {
 		if root && isStatus(f.Name) {
@@ -65,7 +68,13 @@ func carry(node *Node, t *kinds.Node, want, previous any) any {
 
 // carryList adds previous values to the elements of a list, and appends previous elements. A previous element that
 // matches no element of want was learned, or has left the manifest. It is kept while the schema has a further element
-// for it.
+// for it. It changes the elements of want, and returns want or a longer list. For a schema with three elements and
+// keys:
+//
+//	want      previous     result
+//	[a]       [a, b]       [a, b]: b was learned, or has left the manifest
+//	[a, c]    [a, b]       [a, c, b]
+//	[a, c, d] [a, b]       [a, c, d]: no schema element is left for b
 func carryList(list *List, t *kinds.Node, want, previous []any) []any {
 	used := make([]bool, len(previous))
 	for i, k := range list.Identities(t, want, previous) {
@@ -181,8 +190,9 @@ func learnList(list *List, t *kinds.Node, known, written, live []any) (any, bool
 	return known, learned
 }
 
-// restrict returns the observed part of a value, without the length dictionaries of a projection. It
-// returns false if no observed field exists.
+// restrict returns the observed part of a value, without the length dictionaries of a projection. It returns false if
+// no observed field exists. The result shares nothing with value, except for keys of elements that are not observed. A
+// value of another type than the node is not observed.
 func restrict(node *Node, t *kinds.Node, value any) (any, bool) {
 	switch node.Shape {
 	case Map:

@@ -8,7 +8,12 @@ import (
 )
 
 // elements applies the rest of a path to elements of the manifest's list. It replaces *node, and does not change the
-// previous node, which other schemas may share. A list without held elements, and without keys, becomes nil.
+// previous node, which other schemas may share. A list without held elements, and without keys, becomes nil. For hold:
+// ["spec.containers[name=web].image"] and a manifest whose second container is web, the result is [{}, {image:
+// observed}]: the first element is a placeholder.
+//
+// To free a field in some elements opens the list, because the maximum of the default schema would remove elements that
+// another client adds.
 func (c *fieldCompiler) elements(node **Node, p cursor, steps []pathStep) {
 	l, _ := p.value.([]any)
 	indices, err := elementsOf(p, l, steps[0])
@@ -65,7 +70,8 @@ func (c *fieldCompiler) isNeedless(n *Node) bool {
 	return n.Keys == nil && !slices.ContainsFunc(list.Elements, func(n *Node) bool { return !n.IsPlaceholder() })
 }
 
-// divides reports whether the path leads into an element of a set, which is held by its whole value.
+// divides reports whether the path leads into an element of a set, which is held by its whole value. An element of a
+// set has no key by which a part of it could be found again.
 func (c *fieldCompiler) divides(node *Node, p cursor, steps []pathStep) bool {
 	if node == nil || !node.List.ByValue || !node.List.Open || len(steps) == 1 {
 		return false
@@ -83,6 +89,12 @@ func withoutPlaceholders(elements []*Node, n int) []*Node {
 }
 
 // elementsOf returns the indices of the elements of a manifest's list that a path element matches.
+//
+//	[*]               all elements
+//	[0]               the first
+//	[name=web]        those with the key
+//	[name=web,#2]     the second of these
+//	[=a], [a]         the element of a set
 func elementsOf(p cursor, l []any, step pathStep) ([]int, error) {
 	labels := (&List{}).Labels(p.t, l)
 	if step.bracket == AllFields {
@@ -151,8 +163,8 @@ func (n elementName) matches(element any, t *kinds.Node) bool {
 }
 
 // ValueAt returns the value at a path in an object, and whether it exists. It finds a list element by its keys, so a
-// path of the manifest also works for a live list in another order. Among several elements with the same keys, it
-// takes the first.
+// path of the manifest also works for a live list in another order. Among several elements with the same keys, it takes
+// the first. The nil path is the object itself.
 func ValueAt(object map[string]any, path *Path) (any, bool) {
 	if path == nil {
 		return object, object != nil

@@ -5,6 +5,8 @@ import (
 )
 
 // Fields is an item of spec.fields: the fields of some resources to hold. Compile reads it and does not change it.
+// Package intent makes it of the API type, with one Fields for each item. An item can match many resources, so it is
+// compiled once for each of them.
 type Fields struct {
 	// Position is the index in spec.fields.
 	Position int
@@ -26,7 +28,8 @@ type Fields struct {
 	said map[int]*Node
 }
 
-// FieldPathError is one validation error in spec.fields.
+// FieldPathError is one validation error in spec.fields. It is comparable in List and Item to the YAML of the item, so
+// the command line finds its line.
 type FieldPathError struct {
 	// Entry is the index in spec.fields.
 	Entry int
@@ -56,7 +59,8 @@ func (f *Fields) Fault(list string, item int, format string, args ...any) *Field
 	return &FieldPathError{Entry: f.Position, List: list, Item: item, Name: f.Kind + " " + f.Name, Message: fmt.Sprintf(format, args...)}
 }
 
-// ProfilePath is a path of a HoldProfile that applies to a resource.
+// ProfilePath is a path of a HoldProfile that applies to a resource. The paths of a resource are those of all matching
+// rules of all profiles, in the order of the profiles' names.
 // Source: docs/profiles.md.
 type ProfilePath struct {
 	// Path is valid for every resource: see CheckProfilePath.
@@ -69,7 +73,8 @@ type ProfilePath struct {
 }
 
 // profileTarget is a field that a path matches. path is in the syntax of Path.String. by is the path of a profile, or
-// nil for a path of the user.
+// nil for a path of the user. The list of targets is in the order in which the paths were applied, so the last one that
+// matches decides.
 type profileTarget struct {
 	path string
 	free bool

@@ -8,8 +8,8 @@ import (
 	"holdfast.dev/holdfast/internal/suggest"
 )
 
-// noField returns the error for a field that neither the manifest nor the kind has. It suggests a similar
-// field.
+// noField returns the error for a field that neither the manifest nor the kind has. It suggests a similar field. It
+// looks at the fields of the same map first, and then elsewhere in the manifest.
 func (c *fieldCompiler) noField(p cursor, name string) error {
 	m, _ := p.value.(map[string]any)
 	names := sortedKeys(m)
@@ -28,6 +28,13 @@ func (c *fieldCompiler) noField(p cursor, name string) error {
 }
 
 // elsewhere suggests a path of the manifest that ends with the user's path, or a similar path.
+//
+//	typed          suggestion
+//	replicas       spec.replicas
+//	image          spec.template.spec.containers.image
+//	spec.replica   spec.replicas, by similarity
+//
+// It walks through the whole manifest, so it is called only for a path that is an error.
 func (c *fieldCompiler) elsewhere() string {
 	typed := plainPath(c.rule.path.text)
 	var paths []string
@@ -63,8 +70,8 @@ var someElement = regexp.MustCompile(`\[[^'\]][^\]]*\]`)
 // plainPath removes the list elements from a path.
 func plainPath(path string) string { return someElement.ReplaceAllString(path, "") }
 
-// noElement returns the error for an element that the manifest's list does not have. It suggests a similar
-// element.
+// noElement returns the error for an element that the manifest's list does not have. It suggests a similar element. If
+// the list has only one element, the message names it, even if it is not similar.
 func noElement(list *Path, step pathStep, labels []string) error {
 	hint := suggest.DidYouMean(step.String(), labels)
 	if hint == "" && len(labels) == 1 {

@@ -14,10 +14,10 @@ import (
 // maxFieldPath limits the length of a path that a user writes.
 const maxFieldPath = 4096
 
-// FieldPath matches fields of resources. Users write it in the syntax of Path.String, with wildcards. For a
-// map, brackets contain a key, in which * matches any string, unless the key is in quotes. For a list, they
-// contain an element: its keys, its value, its position, or * for all. The manifest, or the kind,
-// determines whether brackets refer to a map or a list.
+// FieldPath matches fields of resources. Users write it in the syntax of Path.String, with wildcards. For a map,
+// brackets contain a key, in which * matches any string, unless the key is in quotes. For a list, they contain an
+// element: its keys, its value, its position, or * for all. The manifest, or the kind, determines whether brackets
+// refer to a map or a list. A FieldPath is never changed, and can be used for many resources at the same time.
 type FieldPath struct {
 	// text is the path as the user wrote it. Messages contain it.
 	text string
@@ -25,7 +25,8 @@ type FieldPath struct {
 	steps []pathStep
 }
 
-// pathStep is one path element: the name of a field, or the content of brackets.
+// pathStep is one path element: the name of a field, or the content of brackets. Exactly one of both is set. An empty
+// key in quotes has neither, and is the literal key "".
 type pathStep struct {
 	name    string // a literal key
 	bracket string // "" for a name; can be a pattern of keys, or match list elements
@@ -35,6 +36,14 @@ type pathStep struct {
 const AllFields = "*"
 
 // ParseFieldPath parses a path. Its running time is linear in the length of the string.
+//
+//	spec.replicas                        two names
+//	.spec.replicas                       the same
+//	metadata.labels['a.b/c']             a literal key
+//	metadata.annotations[*.cattle.io/*]  a pattern of keys
+//	spec.ports[port=80].targetPort       an element by its key
+//	spec.args[*]                         all elements
+//	*                                    AllFields
 func ParseFieldPath(text string) (*FieldPath, error) {
 	if len(text) > maxFieldPath {
 		return nil, fmt.Errorf("a path may have at most %d characters, not %d", maxFieldPath, len(text))
@@ -106,7 +115,7 @@ func (p *FieldPath) String() string { return p.text }
 
 // CheckNames returns an error for the first path element that objects of a kind are known not to have, and how many
 // elements are before it. A nil kind is unknown, and has any fields. Without an error, it returns the number of path
-// elements.
+// elements. A HoldProfile has no manifest, so its paths are checked with the published schemas of its kinds.
 func (p *FieldPath) CheckNames(kind *kinds.Node) (depth int, err error) {
 	for i, step := range p.steps {
 		switch isList := kind != nil && kind.List != ""; {
@@ -125,7 +134,8 @@ func (p *FieldPath) CheckNames(kind *kinds.Node) (depth int, err error) {
 }
 
 // DefaultFor returns the value that the API server sets if the field is absent in an object of the kind. It returns
-// false if the schema of the kind does not define it. An unquoted key in brackets at the end has no default.
+// false if the schema of the kind does not define it. An unquoted key in brackets at the end has no default. `holdfast
+// diff` and `explain` show it for an absent field.
 func (p *FieldPath) DefaultFor(kind *kinds.Node) (any, bool) {
 	last := len(p.steps) - 1
 	for _, step := range p.steps[:last] {
@@ -199,6 +209,14 @@ func (s pathStep) key() string {
 
 // MatchesPattern reports whether a string matches a pattern, in which * matches any string. Its running
 // time is linear in the length of both.
+//
+//	pattern     matches                     does not match
+//	web         web                         webs
+//	web-*       web-, web-1                 web
+//	*.io/*      a.io/b, a.b.io/c/d          io/b
+//	a*a         aa, aba                     a
+//
+// There is no escape: a name with * cannot be matched literally.
 func MatchesPattern(pattern, text string) bool {
 	first, rest, more := strings.Cut(pattern, "*")
 	if !more {

@@ -7,7 +7,8 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// FromFields reports whether the schema was made from spec.fields, without a schema that the user wrote.
+// FromFields reports whether the schema was made from spec.fields, without a schema that the user wrote. The status
+// then shows the schema as Fields, and it is compiled again for another manifest: see ForManifest.
 func (e *schemaSource) FromFields() bool { return e.fields != nil && !e.overWritten }
 
 // FieldsPosition returns the index of the item in spec.fields that was applied, or NoEntry.
@@ -18,7 +19,8 @@ func (e *schemaSource) FieldsPosition() int {
 	return e.fields.Position
 }
 
-// NamesInFields reports whether the hold list of the spec.fields item contains a path, or a path below it.
+// NamesInFields reports whether the hold list of the spec.fields item contains a path, or a path below it. A wildcard
+// does not count: only a path that the user wrote in full can be parsed as a path.
 func (e *schemaSource) NamesInFields(path string) bool {
 	if e.fields == nil {
 		return false
@@ -32,8 +34,9 @@ func (e *schemaSource) NamesInFields(path string) bool {
 	})
 }
 
-// ForManifest returns the default schema for other content of its object, without the fields that spec.fields
-// releases. It is the schema after hooks, and for a previous manifest.
+// ForManifest returns the default schema for other content of its object, without the fields that spec.fields releases.
+// It is the schema after hooks, and for a previous manifest. The result has no errors or warnings, because Compile has
+// reported them for the first manifest.
 func (e *Schema) ForManifest(object manifest.Object) *Schema {
 	if e.fields == nil {
 		return DefaultEntry(object)
@@ -45,6 +48,11 @@ func (e *Schema) ForManifest(object manifest.Object) *Schema {
 // schema does not release. If the manifest no longer sets one of these fields, the controller removes it. A
 // field that is or was free does not belong to the Application. Neither does a field with a rule, except
 // for mode push, which compares with the last written value.
+//
+//	before      now         a field that leaves the manifest
+//	observed    observed    is in the result, and is removed from the live object
+//	observed    free        is not, and keeps its live value
+//	free        any         is not
 func (e *Schema) Recorded(t *kinds.Node, before *Schema, previous map[string]any) map[string]any {
 	// The usual case: nothing has to be copied.
 	if e.fields == nil && before.Root.observesAll(previous) {
@@ -60,7 +68,8 @@ func (e *Schema) Recorded(t *kinds.Node, before *Schema, previous map[string]any
 	return m
 }
 
-// observesAll reports whether a node observes all of a value, except for fields that identify an object.
+// observesAll reports whether a node observes all of a value, except for fields that identify an object. It is a
+// shortcut for Recorded, which would return the same value as a copy.
 func (n *Node) observesAll(value any) bool {
 	if n.Rule.releases() {
 		return false
@@ -110,7 +119,8 @@ func (n *Node) element(i int) *Node {
 }
 
 // observedByBoth returns the part of a value that two nodes observe. It returns false if there is none. The result
-// shares single values with value, but no maps or lists.
+// shares single values with value, but no maps or lists. An empty map or list remains, because it can be a field of its
+// own.
 func observedByBoth(a, b *Node, t *kinds.Node, value any) (any, bool) {
 	if a == nil || b == nil || a.Rule.releases() || b.Rule.releases() {
 		return nil, false

@@ -12,7 +12,7 @@ import (
 	"holdfast.dev/holdfast/pkg/kinds"
 )
 
-// keysText is the key in an item of hold that closes a map.
+// keysText is the key in an item of hold that closes a map. It corresponds to KeyKeys in a schema.
 const keysText = "keys"
 
 // ruleTexts maps the keys in an item of hold to the keys of a rule.
@@ -21,8 +21,14 @@ var ruleTexts = map[string]string{
 	"type": KeyType,
 }
 
-// AddRule adds a rule, or the keys of a closed map, to a path of hold. If they are invalid, it returns the
-// validation errors and removes the path.
+// AddRule adds a rule, or the keys of a closed map, to a path of hold. If they are invalid, it returns the validation
+// errors and removes the path. said is an item of hold without its path, in decoded JSON:
+//
+//	{minimum: 1, maximum: 5}    a rule
+//	{mode: absent}              a rule
+//	{type: quantity}            a type
+//	{keys: {hold: ["*"]}}       a closed map or list
+//	{mode: hold}                the same as no rule
 func (f *Fields) AddRule(item int, said map[string]any) []*FieldPathError {
 	// The parser is the one of schemas, so that both forms of a rule have the same limits and messages.
 	p, rule := &parser{secret: f.Kind == "Secret"}, &Rule{}
@@ -90,7 +96,8 @@ func (r *Rule) besideKeys() string {
 	return "closes a map, and has a rule for one value: use a path for each"
 }
 
-// ruledField is a field that got a rule. judgeRules checks the manifest's value when all paths are applied.
+// ruledField is a field that got a rule. judgeRules checks the manifest's value when all paths are applied. The rule in
+// it is the identity of the field: if another path replaces the leaf, has no longer finds the rule.
 type ruledField struct {
 	by   fieldRule
 	rule *Rule
@@ -98,7 +105,8 @@ type ruledField struct {
 	p cursor
 }
 
-// endRuled applies the rule, type, or closed keys, at the field that the path matches.
+// endRuled applies the rule, type, or closed keys, at the field that the path matches. It replaces whatever a shorter
+// path held there. An error belongs to the path, not to the resource.
 func (c *fieldCompiler) endRuled(node **Node, p cursor) {
 	said := c.rule.said
 	if said.Shape == Map {
@@ -122,7 +130,8 @@ func (c *fieldCompiler) endRuled(node **Node, p cursor) {
 	c.ruled = append(c.ruled, ruledField{c.rule, rule, p})
 }
 
-// close closes the map or list that a path matches, and keeps its held fields and elements.
+// close closes the map or list that a path matches, and keeps its held fields and elements. A closed leaf is divided
+// into its fields first, because a leaf already holds every key.
 func (c *fieldCompiler) close(node **Node, p cursor) {
 	if text := noKeysFor(p.path); text != "" {
 		c.why = wrongPath{errors.New(text)}
@@ -143,7 +152,8 @@ func (c *fieldCompiler) close(node **Node, p cursor) {
 	*node = closed
 }
 
-// declareSet holds each element of the manifest's list by its value.
+// declareSet holds each element of the manifest's list by its value. An element is a leaf: it is held as a whole, at
+// any index. Other clients can add elements.
 func (c *fieldCompiler) declareSet(node **Node, p cursor) {
 	l, isList := p.value.([]any)
 	switch {
@@ -217,7 +227,7 @@ func (c *fieldCompiler) freeKeys(m *Node, names []string, steps []pathStep) {
 }
 
 // judgeRules reports manifest values that violate their own rules. It runs last, because a longer path can replace or
-// release a field with a rule.
+// release a field with a rule. A manifest value that its own rule forbids could never be in sync.
 func (c *fieldCompiler) judgeRules(entry *Schema) {
 	around := NewRuleContext(func() map[string]any { return entry.Object(nil, c.object.Content, c.object.Content) })
 	for _, r := range c.ruled {

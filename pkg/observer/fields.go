@@ -10,7 +10,8 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// fieldRule is one path of a spec.fields item or of a profile. It is never changed.
+// fieldRule is one path of a spec.fields item or of a profile. It is never changed. It is called a rule of the
+// compilation, in contrast to Rule, which limits a value.
 type fieldRule struct {
 	path *FieldPath
 	free bool
@@ -30,7 +31,8 @@ func (r fieldRule) list() string {
 	return "hold"
 }
 
-// rank returns the precedence between two paths of equal length. The higher rank decides.
+// rank returns the precedence between two paths of equal length. The higher rank decides. So a field that is both held
+// and free is free, and one that is held twice has the rule.
 func (r fieldRule) rank() int {
 	switch {
 	case r.free:
@@ -41,9 +43,10 @@ func (r fieldRule) rank() int {
 	return 0
 }
 
-// rules returns the paths in the order in which they are applied: if two match the same field, the one that
-// decides is last. A path of the item decides over a path of a profile, and a longer path over a shorter
-// one. At the same length, the order is: fewer wildcards, then free, then a path with a rule.
+// rules returns the paths in the order in which they are applied: if two match the same field, the one that decides is
+// last. A path of the item decides over a path of a profile, and a longer path over a shorter one. At the same length,
+// the order is: fewer wildcards, then free, then a path with a rule. Profiles are the default of the cluster, and an
+// item is the decision of a user about one resource.
 func (f *Fields) rules() []fieldRule {
 	var rules []fieldRule
 	for i, path := range f.Hold {
@@ -71,8 +74,8 @@ func (f *Fields) FollowsManifest() bool {
 // CompileResult is the schema of one resource, compiled from an item of spec.fields.
 type CompileResult struct {
 	Entry *Schema
-	// Missing has an error for each path that matches no field of this resource. The message suggests a
-	// similar field.
+	// Missing has an error for each path that matches no field of this resource. The message suggests a similar field.
+	// A path is an error only if it is missing in all resources that the item matches: see inAll in package intent.
 	Missing []*FieldPathError
 	// Faults are validation errors that do not depend on the resource.
 	Faults []*FieldPathError
@@ -103,9 +106,16 @@ type Context struct {
 // would otherwise take too long.
 const MostFieldWork = 1_000_000
 
-// Compile makes the schema of an object. If the item holds a field that the manifest does not set, or only
-// the fields that it names, or if the object has a written schema, the result counts as a schema of the user. If
-// it only releases fields of the manifest, the result is a default schema.
+// Compile makes the schema of an object. If the item holds a field that the manifest does not set, or only the fields
+// that it names, or if the object has a written schema, the result counts as a schema of the user. If it only releases
+// fields of the manifest, the result is a default schema. The compilation starts with a base, and each path changes it:
+//
+//	item                              base
+//	only hold, without "*"            nothing
+//	free, or hold with "*"            the default schema of the manifest
+//	either, of a shared object        the scalars of the manifest: see PartialEntry
+//	on a schema in observerSchema     that schema
+//
 // Source: docs/semantics.md, "Fields in one line".
 func (f *Fields) Compile(object manifest.Object, in Context) CompileResult {
 	c := &fieldCompiler{fields: f, object: object, t: in.Type, live: in.Live, keepsLengths: in.Written != nil, isShared: in.Shared}
@@ -158,7 +168,8 @@ func (f *Fields) base(object manifest.Object, in Context) *Node {
 	return &Node{Shape: Map}
 }
 
-// fieldCompiler applies the paths of an item, one after the other. It is used for one object.
+// fieldCompiler applies the paths of an item, one after the other. It is used for one object. An error of a path does
+// not end the compilation, so that all errors are reported at once.
 type fieldCompiler struct {
 	fields *Fields
 	// object is the manifest; t and live are its type and the live object, both of which can be nil.
@@ -183,7 +194,8 @@ type fieldCompiler struct {
 	currentPath
 }
 
-// currentPath is the path that is being applied. Compile resets it for each path.
+// currentPath is the path that is being applied. Compile resets it for each path. If named is empty and why is nil, a
+// wildcard has matched nothing.
 type currentPath struct {
 	rule   fieldRule
 	named  []*Path // the fields that the current path matches
@@ -203,6 +215,12 @@ func (c *fieldCompiler) judgeAll(rule fieldRule, written *Schema) {
 }
 
 // judge reports errors and warnings for the path that was just applied.
+//
+//	why          named     result
+//	wrongPath    any       an error for every resource
+//	any other    none      Missing
+//	nil          none      a warning, if the path holds
+//	any          some      warnings about fields that no client has set
 func (c *fieldCompiler) judge() {
 	c.trace()
 	c.release()
@@ -240,13 +258,14 @@ func (c *fieldCompiler) judge() {
 	}
 }
 
-// wrongPath is the error of a path that is invalid for every resource. Other errors mean only that this resource has
-// no such field.
+// wrongPath is the error of a path that is invalid for every resource. Other errors mean only that this resource has no
+// such field. Such as a path that identifies the object, or that leads into a field with a rule.
 type wrongPath struct{ error }
 
 // cursor is the position that a path has reached: in the manifest, in the type of the kind, and in the type that the
 // API server publishes. The published type is only used to find out whether a name exists, because the API server can
-// be newer than the built-in types.
+// be newer than the built-in types. All its parts move together, one path element at a time. A cursor is a value, so
+// branches do not affect each other.
 type cursor struct {
 	// value is the manifest's value. set is false if the manifest does not set it; value is nil then.
 	value any
@@ -278,7 +297,9 @@ func (p cursor) isList(next pathStep) bool {
 }
 
 // applyAt applies a path to a node: it adds or removes leaves. The node is nil if nothing is held there. It replaces
-// *node and does not change the node itself, which a shared schema may contain.
+// *node and does not change the node itself, which a shared schema may contain. A leaf holds everything below it. To
+// change a part of it, the leaf is replaced by the nodes of its value first. To hold a part of it changes nothing, and
+// is only walked to find errors.
 func (c *fieldCompiler) applyAt(node **Node, p cursor, steps []pathStep) {
 	if c.charge(1) {
 		return
@@ -315,7 +336,8 @@ func (c *fieldCompiler) applyAt(node **Node, p cursor, steps []pathStep) {
 	}
 }
 
-// charge subtracts n from the remaining work, and reports whether the limit is exceeded.
+// charge subtracts n from the remaining work, and reports whether the limit is exceeded. After the limit is exceeded,
+// every further path fails with the same error.
 func (c *fieldCompiler) charge(n int) bool {
 	if c.work == nil {
 		return false
@@ -365,7 +387,8 @@ func (c *fieldCompiler) miss(err error) {
 	}
 }
 
-// keys applies the rest of a path to fields of a map. A map in which nothing is held any longer becomes nil.
+// keys applies the rest of a path to fields of a map. A map in which nothing is held any longer becomes nil. A pattern
+// matches only keys of the manifest, and a name can also be one that the manifest does not set.
 func (c *fieldCompiler) keys(node **Node, p cursor, steps []pathStep) {
 	names, err := c.names(p, steps[0])
 	if err != nil {
@@ -431,7 +454,8 @@ func (c *fieldCompiler) names(p cursor, step pathStep) ([]string, error) {
 	return names, nil
 }
 
-// name returns a field of a map, if the manifest, the live object or the kind has it.
+// name returns a field of a map, if the manifest, the live object or the kind has it. The result has one name, or the
+// error explains why the path is invalid here.
 func (c *fieldCompiler) name(p cursor, m map[string]any, name string) ([]string, error) {
 	if p.path == nil && name == "stringData" && manifest.IsSecret(c.object.ID.GroupKind()) {
 		name = "data" // where the API server stores it

@@ -9,7 +9,7 @@ import (
 )
 
 // elementKeys reads the identity of a list element: the values of its keys, or the element itself in a set, which has
-// no keys.
+// no keys. For containerPorts, keys are containerPort and protocol, and the default of protocol is TCP.
 type elementKeys struct {
 	// keys are the list-map keys; empty if the value itself is the identity.
 	keys []string
@@ -22,6 +22,12 @@ type elementKeys struct {
 
 // identifier returns nil if only the position identifies elements. The keys of the schema override those of the kind.
 // t can be nil.
+//
+//	the schema declares value           by the value
+//	the schema has list-map keys        by these, with the defaults of the kind
+//	the kind is a map (list type)       by its keys
+//	the kind is a set                   by the value
+//	otherwise, or an unknown kind       by the position: nil
 func (l *List) identifier(t *kinds.Node) *elementKeys {
 	id := &elementKeys{keys: l.Keys}
 	switch {
@@ -44,7 +50,8 @@ func (l *List) identifier(t *kinds.Node) *elementKeys {
 	return id
 }
 
-// observedKeys returns the keys that every observed element observes, or nil if these are all or none.
+// observedKeys returns the keys that every observed element observes, or nil if these are all or none. An element that
+// does not observe the protocol has a free protocol: another client can change it, and the element is still the same.
 func (l *List) observedKeys(keys []string) []string {
 	if len(keys) < 2 || len(l.Elements) == 0 {
 		return nil
@@ -72,8 +79,8 @@ func (n *Node) Observes(name string) bool {
 	return n.Shape == Leaf || child != nil && child.Rule == nil
 }
 
-// key returns a comparable identity. A key that the element lacks, or that is not a scalar, counts as one
-// distinct value.
+// key returns a comparable identity. A key that the element lacks, or that is not a scalar, counts as one distinct
+// value. It is only compared, and never shown. Keys are separated by a NUL, which no value of Kubernetes contains.
 func (d *elementKeys) key(element any, keys []string) string {
 	if len(d.keys) == 0 {
 		return wholeText(element)
@@ -102,7 +109,8 @@ func (d *elementKeys) value(m map[string]any, name string) (value any, given boo
 	return value, given
 }
 
-// textOf returns a scalar in comparable form, or "-" if it is absent or not a scalar. keyText never returns "-".
+// textOf returns a scalar in comparable form, or "-" if it is absent or not a scalar. keyText never returns "-". Every
+// text of keyText begins with the letter of its type, so "80" and 80 differ.
 func textOf(v any, given bool) string {
 	text, ok := keyText(v)
 	if !given || !ok {
@@ -120,7 +128,8 @@ func wholeText(element any) string {
 }
 
 // text returns the keys of an element as patterns match them: the value of its key, or all values with commas between
-// them. It returns "" for an element without all its keys.
+// them. It returns "" for an element without all its keys. For example, 80,TCP for a port. It is the form in which a
+// user writes the keys of a closed list.
 func (d *elementKeys) text(element any) string {
 	if !d.whole(element) {
 		return ""
@@ -152,6 +161,13 @@ func (d *elementKeys) whole(element any) bool {
 }
 
 // label returns the name of an element in a path. nth counts the elements with the same keys.
+//
+//	[name=web]               one key
+//	[port=80,protocol=TCP]   several keys, with defaults
+//	[name=A,#2]              the second element with the key
+//	[=a]                     an element of a set
+//	[{kind=User,name=a}]     an element of a set that is a map
+//	[0]                      an element without its keys
 func (d *elementKeys) label(element any, nth, position int) string {
 	if !d.whole(element) {
 		return positionLabel(position)
@@ -173,7 +189,8 @@ func (d *elementKeys) label(element any, nth, position int) string {
 	return name.label()
 }
 
-// occurrences numbers the elements with the same keys: 1 for the first of them.
+// occurrences numbers the elements with the same keys: 1 for the first of them. For the keys a, b, a it returns 1, 1,
+// 2.
 func (d *elementKeys) occurrences(list []any) []int {
 	seen := make(map[string]int, len(list))
 	nths := make([]int, len(list))
@@ -185,11 +202,12 @@ func (d *elementKeys) occurrences(list []any) []int {
 	return nths
 }
 
-// match returns, for each element of want, the index in have of the element with the same identity, or -1.
-// It compares all keys first, and pairs repeated keys in order. It then compares the observed keys, if they
-// distinguish the elements of want. If want repeats keys, and have contains them more or less often, match
-// aligns these elements. Without keys, it finally pairs maps that complete those of want, because the API server
-// may have added fields. It sets taken for the elements in pairs.
+// match returns, for each element of want, the index in have of the element with the same identity, or -1. It compares
+// all keys first, and pairs repeated keys in order. It then compares the observed keys, if they distinguish the
+// elements of want. If want repeats keys, and have contains them more or less often, match aligns these elements.
+// Without keys, it finally pairs maps that complete those of want, because the API server may have added fields. It
+// sets taken for the elements in pairs. It takes linear time unless keys are repeated. Elements without a key are
+// compared as if all of them had one equal key.
 func (d *elementKeys) match(want, have []any, taken []bool) []int {
 	pairs := slices.Repeat([]int{-1}, len(want))
 	left := d.matchBy(d.keys, want, have, pairs, taken)
@@ -226,7 +244,8 @@ func matchCompleted(want, have []any, pairs []int, taken []bool) {
 	}
 }
 
-// matchBy pairs the elements without a partner by some keys. It returns how many elements of want remain.
+// matchBy pairs the elements without a partner by some keys. It returns how many elements of want remain. The first
+// element with the keys is paired with the first, and so on.
 func (d *elementKeys) matchBy(keys []string, want, have []any, pairs []int, taken []bool) (left int) {
 	// first maps keys to the first remaining element with them; next chains the others. So repeated keys take linear
 	// time.
@@ -298,7 +317,8 @@ func (d *elementKeys) alignRepeated(want, have []any, pairs []int, taken []bool)
 	}
 }
 
-// distinct reports whether the keys distinguish all elements. Elements without a key count as equal.
+// distinct reports whether the keys distinguish all elements. Elements without a key count as equal. If it returns
+// false, the keys cannot tell which element a live element is.
 func (d *elementKeys) distinct(list []any, keys []string) bool {
 	seen := make(map[string]bool, len(list))
 	for _, element := range list {

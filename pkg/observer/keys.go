@@ -19,8 +19,8 @@ const (
 	maxKeyPatternText = 320 // a prefix, a separator and a name
 )
 
-// Keys are the keys of a closed map, or of the elements of a closed list: see elementKeys.text. Each can have
-// any number of wildcards (*).
+// Keys are the keys of a closed map, or of the elements of a closed list: see elementKeys.text. Each can have any
+// number of wildcards (*). The zero value holds nothing. For a list, Hold: ["*"] removes all elements of other clients.
 type Keys struct {
 	// Hold lists the keys that are removed unless the manifest has them. Free lists the keys that are kept
 	// even if Hold matches them.
@@ -29,7 +29,8 @@ type Keys struct {
 	Kept []string
 }
 
-// Holds reports whether a key is held: to the manifest's value, or to be absent.
+// Holds reports whether a key is held: to the manifest's value, or to be absent. Free prevails over Hold, and the
+// tracking metadata is never held by a pattern. A nil Keys holds nothing.
 func (k *Keys) Holds(name string) bool {
 	is := func(pattern string) bool { return MatchesPattern(pattern, name) }
 	return k != nil && !strings.HasPrefix(name, ownPrefix) && slices.ContainsFunc(k.Hold, is) && !slices.ContainsFunc(k.Free, is)

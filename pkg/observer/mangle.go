@@ -6,9 +6,10 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// WithHookChanges returns the schema after hooks changed the object from before to after: it also observes
-// the fields that they added or changed. A default schema follows the whole object, except for the fields
-// that spec.fields releases. A user's schema gets only the changed fields.
+// WithHookChanges returns the schema after hooks changed the object from before to after: it also observes the fields
+// that they added or changed. A default schema follows the whole object, except for the fields that spec.fields
+// releases. A user's schema gets only the changed fields. A hook is code of the administrator, and its changes are as
+// binding as the manifest.
 // Source: docs/semantics.md, "Desired state".
 func (e *Schema) WithHookChanges(before, after manifest.Object) *Schema {
 	if e.Default || e.Follows {
@@ -20,7 +21,8 @@ func (e *Schema) WithHookChanges(before, after manifest.Object) *Schema {
 }
 
 // extendMap observes the fields of a map that hooks added or changed. It changes node, which must be a copy. A field
-// that hooks removed remains observed.
+// that hooks removed remains observed. before can be nil: the whole map is then new. A field with a leaf needs no
+// change.
 func extendMap(node *Node, before, after map[string]any, root bool) {
 	for _, name := range sortedKeys(after) {
 		if root && (name == "apiVersion" || name == "kind") {
@@ -76,9 +78,10 @@ func extend(node *Node, before, after any) {
 	}
 }
 
-// extendList observes the changes of hooks in a list. Hooks append elements, or change elements in place.
-// Elements that the schema did not name remain free: an empty map keeps their index. A maximum limits the
-// length before hooks, so it grows with the appended elements.
+// extendList observes the changes of hooks in a list. Hooks append elements, or change elements in place. Elements that
+// the schema did not name remain free: an empty map keeps their index. A maximum limits the length before hooks, so it
+// grows with the appended elements. With before [a], after [a, b], and a schema with one element and a maximum of 1,
+// the result has two elements and a maximum of 2, of which 1 is Raised.
 func extendList(list *List, before, after []any) {
 	for i, element := range after {
 		if i < len(before) && Equal(before[i], element) {

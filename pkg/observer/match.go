@@ -7,11 +7,11 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// Assign returns the schema of every object: the user's schema if one matches, and the default schema
-// otherwise. The result is parallel to objects. The error joins one *ValidationError for every schema that
-// matches no object, several objects, or an object that already has a schema, and for every field of a
-// schema that contradicts its manifest. Assign ignores schemas without an identity, for which ParseAll has
-// returned an error.
+// Assign returns the schema of every object: the user's schema if one matches, and the default schema otherwise. The
+// result is parallel to objects. The error joins one *ValidationError for every schema that matches no object, several
+// objects, or an object that already has a schema, and for every field of a schema that contradicts its manifest.
+// Assign ignores schemas without an identity, for which ParseAll has returned an error. The result never has a nil
+// schema. With errors, the caller may use it only to find further errors.
 func Assign(entries []*Schema, objects []manifest.Object) ([]*Schema, error) {
 	assigned := make([]*Schema, len(objects))
 	from := make([]int, len(objects))
@@ -54,7 +54,8 @@ func Assign(entries []*Schema, objects []manifest.Object) ([]*Schema, error) {
 	return assigned, errors.Join(faults...)
 }
 
-// mismatch returns the reason why the schema matches none of the objects.
+// mismatch returns the reason why the schema matches none of the objects. The most frequent reason is another
+// namespace, which the message then names.
 func (e *Schema) mismatch(objects []manifest.Object) string {
 	for _, o := range objects {
 		if o.ID.Group == e.ID.Group && o.ID.Kind == e.ID.Kind && o.ID.Name == e.ID.Name {
@@ -99,6 +100,12 @@ func (c *checker) fault(path *Path, format string, args ...any) *ValidationError
 
 // node reports where the schema contradicts the manifest: a map or list in the schema that has another type
 // in the manifest, or a list in the manifest that exceeds its maximum length.
+//
+//	schema     manifest               result
+//	a map      a list or a scalar     an error
+//	a list     a map or a scalar      an error
+//	any        nothing                valid: the field is learned
+//	a leaf     any                    valid, unless it has a rule or a type
 func (c *checker) node(b boundNode) {
 	path, node := b.path, b.node
 	switch node.Shape {

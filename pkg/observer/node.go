@@ -17,8 +17,8 @@ const (
 	KeyMapKeys       = "observer_schema_list_map_keys"
 )
 
-// LeafText is a leaf of a schema. A null means the same, but many clients drop nulls, so Holdfast writes
-// LeafText.
+// LeafText is a leaf of a schema. A null means the same, but many clients drop nulls, so Holdfast writes LeafText. It
+// is never a valid value of a schema in another sense, because a schema has no values.
 const LeafText = "observed"
 
 // FreeText releases a field whose leaf was null. Without it, a leaf that a user removed looks like a leaf
@@ -43,6 +43,11 @@ const (
 
 // Node is one node of an observer schema. Schemas share nodes, so a node is changed only by the function that made or
 // copied it.
+//
+//	Shape       fields that can be set
+//	Leaf        Rule or Quantity
+//	Map         Fields, Keys
+//	Sequence    List, Keys
 type Node struct {
 	Shape  NodeType
 	Fields []Field // of a Map, sorted by name
@@ -63,7 +68,8 @@ type Field struct {
 	Node *Node
 }
 
-// List is the schema of a list.
+// List is the schema of a list. Min, Max, Keys and ByValue are those of the control dictionary. The other fields follow
+// from where the schema comes from, and are not in its JSON form.
 type List struct {
 	// Elements observe the elements of the desired list with the same indices, and then live elements that are still
 	// unknown. A placeholder is a free element: see Node.IsPlaceholder.
@@ -119,7 +125,8 @@ func (n *Node) IsPlaceholder() bool { return n.Shape == Map && len(n.Fields) == 
 // IsHeld reports whether a node is a leaf without a rule.
 func (n *Node) IsHeld() bool { return n.Shape == Leaf && n.Rule == nil }
 
-// raw returns the node as a new JSON value, which the parser reads as an equal node.
+// raw returns the node as a new JSON value, which the parser reads as an equal node. It omits everything that is only
+// known in memory, so a schema that was read back has no Known, Raised, Open or Aligned.
 func (n *Node) raw() any {
 	switch n.Shape {
 	case Map:
@@ -319,7 +326,8 @@ func (n *Node) withFields(replace func(Field) *Node) *Node {
 // written.
 func isStatus(name string) bool { return name == "status" }
 
-// serverOwned reports whether a field of metadata cannot be observed, because the API server owns it.
+// serverOwned reports whether a field of metadata cannot be observed, because the API server owns it. Package manifest
+// drops the same fields from manifests, with a warning.
 func serverOwned(name string) bool {
 	return slices.Contains([]string{
 		"uid", "resourceVersion", "generation", "creationTimestamp",
@@ -370,7 +378,8 @@ func (p *Path) Fields(of []Field) []Path {
 	return paths
 }
 
-// walk calls visit for the node and all nodes below it, until visit returns false. It returns the last result.
+// walk calls visit for the node and all nodes below it, until visit returns false. It returns the last result. A node
+// is visited before the nodes below it. Shared nodes are visited once for each place.
 func (n *Node) walk(visit func(*Node) bool) bool {
 	return visit(n) &&
 		!slices.ContainsFunc(n.Fields, func(f Field) bool { return !f.Node.walk(visit) }) &&

@@ -10,8 +10,9 @@ import (
 // wrote, from the annotation of a client-side apply. stored is the schema that the API server has. kubectl
 // apply drops every null inside a map.
 //
-// It returns nil if the two differ in more than nulls. The annotation then belongs to an older version of
-// the Application.
+// It returns nil if the two differ in more than nulls. The annotation then belongs to an older version of the
+// Application. sent has {replicas: null} and stored has {}: the result is [0].spec.replicas. Without it, the field
+// would silently be free.
 func DroppedNulls(sent, stored []any) []string {
 	if !Equal(withoutNulls(sent), withoutNulls(stored)) {
 		return nil
@@ -52,8 +53,10 @@ func withoutNulls(v any) any {
 	return v
 }
 
-// ReplaceNulls returns a copy of a schema in which LeafText replaces every null leaf, because many clients drop
-// nulls. Fields that identify the resource, and control dictionaries, are unchanged.
+// ReplaceNulls returns a copy of a schema in which LeafText replaces every null leaf, because many clients drop nulls.
+// Fields that identify the resource, and control dictionaries, are unchanged. Files of other tools have null leaves.
+// The commands call it before they send or validate a file, and package record for schemas that an older version
+// stored.
 func ReplaceNulls(entry map[string]any) map[string]any {
 	replaced := maps.Clone(entry)
 	for name, value := range entry {

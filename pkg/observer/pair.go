@@ -7,8 +7,9 @@ import (
 	"holdfast.dev/holdfast/pkg/kinds"
 )
 
-// Pairing matches the elements of a schema list with live elements. It retains both lists, which must not change
-// while it is used.
+// Pairing matches the elements of a schema list with live elements. It retains both lists, which must not change while
+// it is used. For every i, Live[i] equals Want[i] if both exist. Every live index occurs at most once in Live, Want and
+// Surplus together, except that Live repeats Want.
 // Source: docs/semantics.md, "Lists".
 type Pairing struct {
 	// Live has the index in the live list for each schema element, or -1. No live element is used twice.
@@ -54,8 +55,9 @@ type Surplus struct {
 //	Aligned, without keys                     it completes the held fields, or is at the position between such elements
 //	other                                     it is at the same position
 //
-// A schema element beyond the desired list has no known value yet. It takes the first live element that has no
-// partner. It takes none while one of the manifest's elements is missing; own is the number of those.
+// A schema element beyond the desired list has no known value yet. It takes the first live element that has no partner.
+// It takes none while one of the manifest's elements is missing; own is the number of those. Pair never fails: an
+// element without a partner has -1, and an unknown kind has lists without keys.
 func (l *List) Pair(t *kinds.Node, desired, live []any, own int) Pairing {
 	p := Pairing{id: l.identifier(t), desired: desired, live: live}
 	taken := make([]bool, len(live))
@@ -96,8 +98,8 @@ func (l *List) Pair(t *kinds.Node, desired, live []any, own int) Pairing {
 	return p
 }
 
-// misses reports whether an observed element of the manifest has no live element. The manifest's elements
-// are the first in the desired list.
+// misses reports whether an observed element of the manifest has no live element. The manifest's elements are the first
+// in the desired list. A free element does not count, because another client may have removed it.
 func (l *List) misses(want []int, own int) bool {
 	for i := range min(own, len(want), len(l.Elements)) {
 		if want[i] < 0 && !l.Elements[i].IsPlaceholder() {
@@ -118,8 +120,10 @@ func (l *List) byPosition(desired, live []any, taken []bool) []int {
 	return pairs
 }
 
-// inserted reports whether element i of the manifest is new in a list that the API server has lengthened.
-// The element is then inserted before the server-added elements, and does not replace one of them.
+// inserted reports whether element i of the manifest is new in a list that the API server has lengthened. The element
+// is then inserted before the server-added elements, and does not replace one of them. For example, an admission plugin
+// appends a volume to [a], and the manifest then becomes [a, b]. Live is [a, plugin], and b must not overwrite the
+// plugin's volume.
 func (l *List) inserted(i int, desired, live []any) bool {
 	isNew := l.Known > 0 && i >= l.Known && i < len(l.Elements) && l.Max > len(l.Elements)
 	return isNew && !Covers(live[i], desired[i])
@@ -129,7 +133,8 @@ func (l *List) inserted(i int, desired, live []any) bool {
 // false for lists that are not aligned.
 func (p *Pairing) IsWhole(i int) bool { return i < len(p.whole) && p.whole[i] }
 
-// Free returns the indices of the live elements that match no schema element, in order.
+// Free returns the indices of the live elements that match no schema element, in order. These are the elements of other
+// clients, unless they were left over from an earlier manifest.
 func (p *Pairing) Free() []int {
 	taken := make([]bool, len(p.live))
 	for _, k := range p.Live {
@@ -191,8 +196,8 @@ func (p *Pairing) KeyText(k int) string {
 	return p.id.text(p.live[k])
 }
 
-// Repeats reports whether another element, desired or live, has the same keys as a desired element. Only live
-// elements in Surplus count.
+// Repeats reports whether another element, desired or live, has the same keys as a desired element. Only live elements
+// in Surplus count. A guard of a patch cannot test the keys of such an element, because they do not identify it.
 func (p *Pairing) Repeats(i int) bool {
 	if p.id == nil || i >= len(p.desired) {
 		return false
@@ -211,8 +216,9 @@ func (p *Pairing) Repeats(i int) bool {
 	return len(p.repeated) > 0 && p.repeated[p.id.key(p.desired[i], p.id.keys)]
 }
 
-// Differing returns the keys that distinguish the elements of the desired list and that have different values in a
-// and b. These are the observed keys, if they suffice. It returns nil without keys.
+// Differing returns the keys that distinguish the elements of the desired list and that have different values in a and
+// b. These are the observed keys, if they suffice. It returns nil without keys. An element whose key has drifted is
+// corrected in place, and these are the keys to write.
 func (p *Pairing) Differing(a, b any) []string {
 	if p.id == nil {
 		return nil
@@ -233,8 +239,9 @@ func (p *Pairing) Alike(a, b any) bool {
 	return p.id != nil && p.id.key(a, p.id.keys) == p.id.key(b, p.id.keys)
 }
 
-// Identities returns, for each element of a, the index in b of the element with the same identity, or -1. Without
-// keys, elements are identified by position, also if both are the same list. It changes neither list.
+// Identities returns, for each element of a, the index in b of the element with the same identity, or -1. Without keys,
+// elements are identified by position, also if both are the same list. It changes neither list. Pair is for a live
+// list, and also considers positions, values and free fields. Identities is for two states of one author.
 func (l *List) Identities(t *kinds.Node, a, b []any) []int {
 	if isSame := len(a) > 0 && len(a) == len(b) && &a[0] == &b[0]; !isSame {
 		if id := l.identifier(t); id != nil {
@@ -249,7 +256,7 @@ func (l *List) Identities(t *kinds.Node, a, b []any) []int {
 }
 
 // Origins returns, for each live element, the index in desired of the element that it has the identity of, or -1. A
-// live element can have more fields than the desired one.
+// live element can have more fields than the desired one. It is the inverse of Identities.
 func (l *List) Origins(t *kinds.Node, desired, live []any) []int {
 	origins := slices.Repeat([]int{-1}, len(live))
 	for i, k := range l.Identities(t, desired, live) {
@@ -274,8 +281,8 @@ func (l *List) Labels(t *kinds.Node, elements []any) []string {
 	return labels
 }
 
-// Same reports whether two values are equal, regardless of the order of sets and of lists whose elements
-// have keys.
+// Same reports whether two values are equal, regardless of the order of sets and of lists whose elements have keys. The
+// order of a list without keys has a meaning, so it counts.
 func Same(t *kinds.Node, a, b any) bool {
 	switch a := a.(type) {
 	case map[string]any:
@@ -305,7 +312,8 @@ func Same(t *kinds.Node, a, b any) bool {
 }
 
 // surplus finds the remaining live elements that have the keys of an observed element, and adds a warning. It sets
-// taken for them, so that they match no other schema element.
+// taken for them, so that they match no other schema element. Kubernetes accepts duplicate keys in some lists, such as
+// env and ports. A merge by keys would be ambiguous.
 func (d *elementKeys) surplus(l *List, p *Pairing, taken []bool) []Surplus {
 	// Almost every list ends here. Only a remaining element can be surplus, and only if another one has its keys.
 	if !slices.Contains(taken, false) || d.distinct(p.live, d.keys) {

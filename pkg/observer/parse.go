@@ -11,7 +11,7 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// ValidationError is one validation error in an observer schema.
+// ValidationError is one validation error in an observer schema. It is comparable, and has no value of a Secret.
 type ValidationError struct {
 	// Entry is the index in spec.observerSchema.
 	Entry int
@@ -40,9 +40,9 @@ func (f *ValidationError) Error() string {
 	return b.String()
 }
 
-// ParseAll parses an observer schema. The error joins one *ValidationError for every error. If there are
-// errors, the result has only the valid parts. Pass it to Assign to find further errors, and use it for
-// nothing else.
+// ParseAll parses an observer schema. The error joins one *ValidationError for every error. If there are errors, the
+// result has only the valid parts. Pass it to Assign to find further errors, and use it for nothing else. The result is
+// parallel to raw. A nil map is an error like a map without apiVersion.
 func ParseAll(raw []map[string]any) ([]*Schema, error) {
 	entries := make([]*Schema, len(raw))
 	var faults []error
@@ -58,6 +58,7 @@ func ParseAll(raw []map[string]any) ([]*Schema, error) {
 func (e *schemaSource) Freed() []string { return texts(e.freed) }
 
 // parseEntry parses the schema of one resource. It never returns nil. The nodes of invalid fields are missing.
+// stringData in the schema of a Secret becomes data, and the recorded schema has data.
 func parseEntry(position int, raw map[string]any) (*Schema, []error) {
 	p := &parser{position: position, name: nameOf(raw), secret: raw["kind"] == "Secret"}
 	entry := p.identity(raw)
@@ -98,7 +99,8 @@ func (p *parser) fault(path *Path, format string, args ...any) {
 	})
 }
 
-// identity reads the fields that identify the resource.
+// identity reads the fields that identify the resource. After an error, the fields that are valid are set. The version
+// of apiVersion is kept, and does not identify the resource.
 func (p *parser) identity(raw map[string]any) *Schema {
 	entry := &Schema{}
 	entry.APIVersion = p.text(nil, raw, "apiVersion")
@@ -177,6 +179,14 @@ func (p *parser) fields(path *Path, m map[string]any, depth int, isOther func(pa
 
 // node reads the value of a field or list element. It returns nil if nothing is observed there: the value is invalid
 // or free, or a map without leaves. depth counts the levels from the object.
+//
+//	observed              a leaf
+//	null                  an error, and a leaf: files are read with ReplaceNulls
+//	free                  nil; the path is recorded
+//	{rule keys}           a leaf with a rule or a type
+//	{…}                   a map, or nil if it has keys and no leaf
+//	[…, control]          a list
+//	any other             an error
 func (p *parser) node(path *Path, raw any, depth int) *Node {
 	if depth > maxDepth {
 		p.fault(nil, "nested deeper than %d levels", maxDepth)
@@ -222,7 +232,8 @@ func (p *parser) mapping(path *Path, m map[string]any, depth int) *Node {
 }
 
 // sequence reads a list, and the control dictionary at its end. It returns nil only for an empty list. Without a
-// control dictionary, it adds an error and reads the elements anyway, to report all errors at once.
+// control dictionary, it adds an error and reads the elements anyway, to report all errors at once. Positions in
+// messages are those in the schema, because list elements of a schema have no keys.
 func (p *parser) sequence(path *Path, l []any, depth int) *Node {
 	if len(l) == 0 {
 		p.fault(path, "is an empty list: its last element must be a control dictionary, such as %s", controlExample(0))

@@ -25,6 +25,10 @@ func noKeysFor(path *Path) string {
 
 // keyLists reads the lists of keys, without a check whether the map can be closed. kept occurs only in recorded
 // schemas.
+//
+//	{hold: ["*"]}                                 all keys are the manifest's
+//	{hold: ["app.*"], free: ["app.example/x"]}    one key remains free
+//	{hold: ["*"], kept: [team]}                   in a recorded schema
 func (p *parser) keyLists(path *Path, raw any) *Keys {
 	m, ok := raw.(map[string]any)
 	if !ok || len(m) == 0 {

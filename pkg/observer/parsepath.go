@@ -12,9 +12,10 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// ParsePath parses a path in the syntax of Path.String: spec.ports[port=80,protocol=TCP].targetPort,
-// spec.args[0], metadata.labels['app.kubernetes.io/name']. String returns the canonical form of the result.
-// Its elements have no live index. "" is the root.
+// ParsePath parses a path in the syntax of Path.String: spec.ports[port=80,protocol=TCP].targetPort, spec.args[0],
+// metadata.labels['app.kubernetes.io/name']. String returns the canonical form of the result. Its elements have no live
+// index. "" is the root. The running time is linear, but the number of elements is not limited: use it for text of at
+// most a few kilobytes.
 func ParsePath(text string) (*Path, error) {
 	var path *Path
 	for rest := text; rest != ""; {
@@ -41,7 +42,8 @@ func parseStep(parent *Path, text string) (*Path, string, error) {
 }
 
 // plainField reads a key without brackets, with a dot before it unless it is first, and returns the rest of the string.
-// quoted is the notation of other keys, for the error.
+// quoted is the notation of other keys, for the error. So a key can have other characters than letters and digits,
+// except for dots, brackets and single quotes.
 func plainField(text string, first bool, quoted string) (name, rest string, err error) {
 	if !first {
 		var ok bool
@@ -74,7 +76,8 @@ func quotedField(text string) (name, rest string, err error) {
 	return "", "", fmt.Errorf("['%s is not closed by ']", text)
 }
 
-// elementName is the readable name of a list element, as brackets in a path contain it.
+// elementName is the readable name of a list element, as brackets in a path contain it. Exactly one of position and
+// keys has a meaning: keys is nil for a position.
 type elementName struct {
 	// position is the index of an element without keys.
 	position int
@@ -216,6 +219,10 @@ func scan(text, ends string) (name, rest string, ok bool) {
 }
 
 // scalarOf reverses scalarText.
+//
+//	web      "web"          80       int64(80)
+//	"80"     "80"           true     true
+//	1.5      float64(1.5)   null     nil
 func scalarOf(text string) any {
 	if v, ok := otherScalar(text); ok {
 		return v
@@ -227,7 +234,8 @@ func scalarOf(text string) any {
 	return text
 }
 
-// otherScalar returns the number, the boolean or the null that a string represents.
+// otherScalar returns the number, the boolean or the null that a string represents. A number must be in the form that
+// FormatInt or JSON writes, so 007 and +1 are strings.
 func otherScalar(text string) (any, bool) {
 	switch text {
 	case "true", "false":
@@ -277,6 +285,12 @@ func scalarText(v any) string {
 
 // Compare compares a path with a path that a user typed, which can omit list elements, or name them by some
 // of their keys. below is true if p equals the typed path or is below it; above is true if p is above it.
+//
+//	p                                 typed                          below    above
+//	spec.containers[name=web].image   spec.containers.image          true     false
+//	spec.containers[name=web].image   spec.containers[name=web]      true     false
+//	spec                              spec.replicas                  false    true
+//	spec.paused                       spec.replicas                  false    false
 func (p *Path) Compare(typed *Path) (below, above bool) {
 	own, other := p.Chain(), typed.Chain()
 	for len(own) > 0 && len(other) > 0 {

@@ -7,8 +7,9 @@ import (
 	"holdfast.dev/holdfast/pkg/expression"
 )
 
-// rule reads the dictionary that replaces a leaf. It never returns nil. After an error, and for ModeHold, the result
-// is a leaf without a rule.
+// rule reads the dictionary that replaces a leaf. It never returns nil. After an error, and for ModeHold, the result is
+// a leaf without a rule. Such as {observer_schema_minimum: 1, observer_schema_maximum: 5}. A map with one of these keys
+// and a field is an error.
 func (p *parser) rule(path *Path, m map[string]any) *Node {
 	before, rule := len(p.faults), &Rule{}
 	for _, name := range sortedKeys(m) {
@@ -59,8 +60,9 @@ func (p *parser) rulePart(rule *Rule, path *Path, name string, value any) {
 	}
 }
 
-// conflict returns the reason why the parts of a rule contradict each other, or "" if they do not. minimum
-// and maximum are the names of the bounds in the user's syntax.
+// conflict returns the reason why the parts of a rule contradict each other, or "" if they do not. minimum and maximum
+// are the names of the bounds in the user's syntax. A percentage and a number as bounds cannot be compared, and are a
+// conflict, too.
 func (r *Rule) conflict(minimum, maximum string) string {
 	parts := 0
 	for _, has := range []bool{len(r.Bounds()) > 0, r.OneOf != nil, r.Pattern != "", r.Expression != "", r.Mode != ""} {
@@ -84,7 +86,8 @@ func (r *Rule) conflict(minimum, maximum string) string {
 }
 
 // noRuleFor returns the reason why a field cannot have a rule, or cannot have this one. It returns "" if it can. path
-// must not be the root.
+// must not be the root. A rule for all labels would apply to those of other clients. A pattern of a Secret would reveal
+// its value.
 // Source: docs/semantics.md, "Rules for values".
 func (p *parser) noRuleFor(path *Path, rule *Rule) string {
 	chain := path.Chain()

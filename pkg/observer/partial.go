@@ -14,6 +14,11 @@ import (
 // another client is removed. List elements are found by their keys, scalars by their value. An empty map or
 // list has no effect.
 // Source: docs/semantics.md, "Shared objects".
+//
+//	manifest                              schema
+//	metadata: {labels: {team: a}}         metadata: {labels: {team: observed}}
+//	data: {}                              nothing
+//	ports: [{port: 80, name: web}]        ports: [{port: observed, name: observed}, {min: 0, max: 0}]
 func PartialEntry(object manifest.Object, t *kinds.Node) *Schema {
 	entry := &Schema{ID: object.ID, APIVersion: object.APIVersion, schemaTree: schemaTree{&Node{Shape: Map}}, Default: true}
 	for _, name := range sortedKeys(object.Content) {
@@ -83,8 +88,9 @@ func (e *schemaTree) FindByAllKeys() {
 	})
 }
 
-// Nameless is a list in which a schema observes elements that only their position identifies. In a shared
-// object, these elements may belong to another client.
+// Nameless is a list in which a schema observes elements that only their position identifies. In a shared object, these
+// elements may belong to another client. It is an error of the user, who then gets a remedy: the keys to add, or to
+// hold each element by its value.
 type Nameless struct {
 	// Path is the path of the list, or of an element that does not have all Keys.
 	Path *Path
@@ -173,9 +179,10 @@ func IsKey(path string) bool {
 	return err == nil && !name.isWhole && slices.ContainsFunc(name.keys, func(key elementKey) bool { return key.name == p.Name() })
 }
 
-// In returns the index of the list element in the last path element, or -1, and the names of its keys. keys is empty
-// if the element is identified by its value or its position. If the element is missing, keys are nil. The last path
-// element must be a list element.
+// In returns the index of the list element in the last path element, or -1, and the names of its keys. keys is empty if
+// the element is identified by its value or its position. If the element is missing, keys are nil. The last path
+// element must be a list element. A position is taken as it is, also if the list has changed. #2 counts elements with
+// the same keys.
 func (p *Path) In(t *kinds.Node, list []any) (index int, keys []string) {
 	name, _, err := parseElement(p.label[1:])
 	switch {
@@ -244,8 +251,9 @@ func (n elementName) names(id *elementKeys, element any) bool {
 }
 
 // Leaves returns the paths of all fields that a schema holds in a desired state. A field with a rule counts even
-// without a value, but not with the modes seed and report, which never write to a live object. Fields of the status
-// do not count.
+// without a value, but not with the modes seed and report, which never write to a live object. Fields of the status do
+// not count. Package claim writes these paths into the annotation of a shared object, and package writer compares them
+// with managedFields.
 func (e *schemaTree) Leaves(t *kinds.Node, desired map[string]any) []string {
 	var leaves []*Path
 	for _, field := range e.holdable(t, desired) {
@@ -300,7 +308,8 @@ func isEmptyTree(v any) bool {
 // it, has a rule. Rules of list elements apply only to elements that exist.
 func (n *Node) claims() bool { return n.Shape != Sequence && n.hasRules() }
 
-// held appends the held fields at and below a node. If the types of node and value differ, the whole value is held.
+// held appends the held fields at and below a node. If the types of node and value differ, the whole value is held. A
+// placeholder among the elements is free, and has no path. An empty map of the desired state is one path.
 func (b boundNode) held(leaves []*Path) []*Path {
 	n := b.node
 	if n.Rule != nil && (n.Rule.Mode == ModeSeed || n.Rule.Mode == ModeReport) {

@@ -40,8 +40,9 @@ func (p *Path) Desired(nth int) *Path {
 // DesiredIndex returns the index of the last path element in the desired list, or -1.
 func (p *Path) DesiredIndex() int { return p.nth }
 
-// Set sets the value of a field in a desired state. It adds missing maps above the field. List elements above the
-// field must exist. It does nothing if a value above the field has another type.
+// Set sets the value of a field in a desired state. It adds missing maps above the field. List elements above the field
+// must exist. It does nothing if a value above the field has another type. The last path element must be a field. It
+// changes desired, which must be a copy.
 func (p *Path) Set(desired map[string]any, value any) {
 	if m, ok := p.parent.lookup(desired).(map[string]any); ok {
 		m[p.field] = value
@@ -144,8 +145,8 @@ func (p *Path) write(b *strings.Builder) {
 	}
 }
 
-// Pointer returns the JSON Pointer (RFC 6901) of the path in the live object. It is valid only if all list elements
-// in the path are live.
+// Pointer returns the JSON Pointer (RFC 6901) of the path in the live object. It is valid only if all list elements in
+// the path are live. For example, /spec/template/spec/containers/0/image.
 func (p *Path) Pointer() string {
 	var b strings.Builder
 	p.point(&b)

@@ -12,8 +12,8 @@ import (
 // live length. Fields with a rule are omitted, so that the controller does not update the status each time
 // another client writes a value that the rule allows.
 //
-// Project never returns a field that is not in the live object, and projecting a projection changes
-// nothing.
+// Project never returns a field that is not in the live object, and projecting a projection changes nothing. desired
+// decides which live elements are observed: see List.Pair. The values of a Secret are not masked here.
 func (e *Schema) Project(t *kinds.Node, desired, live map[string]any) map[string]any {
 	projected, _ := projector{}.project(e.Root, t, desired, live).(map[string]any)
 	return e.identified(projected)
@@ -99,8 +99,9 @@ func withoutLength(l []any) ([]any, int64) {
 	return l, int64(len(l))
 }
 
-// At returns the node and the desired value at a path. It returns a nil node if the schema has none there.
-// desired is the state that the schema belongs to.
+// At returns the node and the desired value at a path. It returns a nil node if the schema has none there. desired is
+// the state that the schema belongs to. It finds list elements by their labels, so a path of another state with the
+// same elements works.
 func (e *Schema) At(t *kinds.Node, desired map[string]any, path *Path) (node *Node, value any) {
 	node, value = e.Root, desired
 	for _, step := range path.Chain() {

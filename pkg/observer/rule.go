@@ -54,8 +54,9 @@ const formerReport = "watch"
 // modes are the valid modes, without formerReport.
 var modes = []Mode{ModeHold, ModeSeed, ModePush, ModeReport, ModeAbsent}
 
-// Rule limits the values of a leaf, or sets a mode. Only one of its parts is set, except for Minimum and
-// Maximum, which can be combined. A Rule is never changed.
+// Rule limits the values of a leaf, or sets a mode. Only one of its parts is set, except for Minimum and Maximum, which
+// can be combined. A Rule is never changed. An amount keeps the notation of the user, because it can be written to the
+// object: "1Gi" is not replaced by a number.
 type Rule struct {
 	Minimum, Maximum any // nil for none
 	// OneOf lists the allowed values; nil for none.
@@ -179,6 +180,11 @@ func (r *Rule) Bounds() (bounds []any) {
 
 // String describes the allowed values in words that can follow "allowed": 1 to 5. For a mode, it returns
 // the name of the mode.
+//
+//	1 to 5, at least 1, at most 5     bounds
+//	one of a, b                       OneOf
+//	matching ^v[0-9]+$                Pattern
+//	if self > 1                       Expression
 func (r *Rule) String() string {
 	switch {
 	case r.Mode != "":

@@ -22,6 +22,14 @@ const (
 // SpellingOf compares the stored form of a desired value with a live value. Lists are equal if each live
 // element has all fields of the desired one, because the API server sets defaults in elements. isTyped is
 // false if the stored form is unknown; want is then the value in the manifest.
+//
+//	want       live       typed        untyped
+//	1000m      1          Different    MaybeRespelled
+//	5m         300s       Different    MaybeRespelled
+//	""         absent     Different    MaybeRespelled, in a map
+//	{a: 1}     {a: 1}     Respelled    Respelled
+//
+// With types, want is already in the form that the API server stores, so nothing is left to guess.
 func SpellingOf(t *kinds.Node, isTyped bool, want, live any) Spelling {
 	return speller{isTyped}.compare(t, want, live, false)
 }

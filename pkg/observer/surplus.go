@@ -2,10 +2,11 @@ package observer
 
 import "holdfast.dev/holdfast/pkg/kinds"
 
-// RaiseSurplus raises the maximum of every list of a default schema that is longer in a response to the
-// controller's own write. The API server lengthened the list then (an admission plugin added a volume, a
-// toleration, a sidecar), so the difference is not drift. RaiseSurplus reports whether it raised any
-// maximum. It never changes a user's schema.
+// RaiseSurplus raises the maximum of every list of a default schema that is longer in a response to the controller's
+// own write. The API server lengthened the list then (an admission plugin added a volume, a toleration, a sidecar), so
+// the difference is not drift. RaiseSurplus reports whether it raised any maximum. It never changes a user's schema.
+// The manifest has one container, and the response has two: the maximum becomes 2, and Known is 1. A third container of
+// another client is still removed.
 // Source: docs/semantics.md, "Lists".
 func (e *Schema) RaiseSurplus(t *kinds.Node, desired, live map[string]any) bool {
 	return e.raises() && raise(e.Root, t, desired, live, false)

@@ -86,6 +86,12 @@ func float(v any) (float64, bool) {
 // Covers reports whether live has everything that want has. Maps and lists can have more, and maps can lack empty
 // values. It recognizes a list element that the controller wrote and the API server completed. List elements must be
 // in the same order, with others between them.
+//
+//	live             want       Covers    Completes
+//	{a: 1, b: 2}     {a: 1}     true      true
+//	{a: 1}           {b: ""}    true      true
+//	[a, b]           [b]        true      false
+//	[b, a]           [a, b]     false     false
 func Covers(live, want any) bool {
 	switch want := want.(type) {
 	case map[string]any:
@@ -161,7 +167,7 @@ func Empty(v any) bool {
 }
 
 // keyText returns a scalar as a map key. Only equal scalars have the same string. It returns false for null, maps and
-// lists.
+// lists. 1.0 and 1 have the same text, as they are equal values.
 func keyText(v any) (string, bool) {
 	if i, ok := integer(v); ok {
 		return "i" + strconv.FormatInt(i, 10), true
