@@ -22,7 +22,7 @@ type artifact struct {
 }
 
 // artifactsOf returns the artifacts of a node template and its types, own ones first. A node's artifact replaces the
-// inherited one of the same name. The order is that of the template, and it becomes the order of the manifests. A node
+// inherited one of the same name. They have the order of the template, which becomes the order of the manifests. A node
 // without a spec can have several artifacts that are manifests.
 func (e *navigator) artifactsOf(n *template) []artifact {
 	var all []artifact

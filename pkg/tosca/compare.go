@@ -59,7 +59,7 @@ func numberOf(content any) float64 {
 //	1.0.0.alpha-2 < 1.0.0.alpha-10 < 1.0.0.beta < 1.0 < 1.0.0 < 1.0.1.rc < 1.0.1 < 1.10
 //
 // Source: TOSCA Simple Profile in YAML 1.3, section "Version Comparison". It does not define the order of two
-// qualifiers with different names; here it is that of text.
+// qualifiers with different names; here they are compared as text.
 func compareVersions(a, b string) int {
 	x, xQualifier := versionParts(a)
 	y, yQualifier := versionParts(b)

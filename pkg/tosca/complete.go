@@ -6,8 +6,8 @@ import (
 
 // completed returns a value with the defaults of its data types in place of the fields that it leaves out. The value
 // itself is not changed: parts of it may be shared. Parsers of TOSCA do so before the value is used: get_property of a
-// field must find its default, and a manifest that contains the value must be complete. A field without a default stays
-// absent, and the check reports a required one.
+// field must find its default, and a manifest that contains the value must be complete. A field without a default
+// remains absent, and the check reports a required one.
 func (t *library) completed(v value, s *schema, at fileNode) value {
 	if v.unknown || v.unset || !s.hasFields() {
 		return v

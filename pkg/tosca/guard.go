@@ -40,8 +40,8 @@ func nameRequirements(root *yaml.Node) {
 	}
 }
 
-// extent is how large a value is with all its aliases followed. depth is that of the maps and lists in the value: 0 for
-// a scalar.
+// extent is how large a value is with all its aliases followed. Its depth counts the maps and lists around the deepest
+// value: 0 for a scalar.
 type extent struct{ nodes, depth int }
 
 // guard walks through one file, and follows no alias: it adds the measured size of the anchor instead. So the walk
@@ -61,8 +61,8 @@ type guard struct {
 }
 
 // measure returns the size of a value, and checks everything in it. It removes duplicate keys that do not count. depth
-// is the number of maps and lists around the value, plus 1. The size of [*a, *a] is that of the list and twice that of
-// the anchor, although the tree has only three nodes.
+// is the number of maps and lists around the value, plus 1. For [*a, *a], it counts the list, and the anchor twice,
+// although the tree has only three nodes.
 func (g *guard) measure(n *yaml.Node, depth int) extent {
 	if n.Kind == yaml.AliasNode {
 		return g.alias(n, depth)

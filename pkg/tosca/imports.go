@@ -14,8 +14,8 @@ import (
 )
 
 // loader reads the files of a translation. It is the only phase that calls the Resolver. Each file is read once, and
-// counts toward the limits and the digest once, regardless of the number of references. The order of files is that of a
-// walk in depth, and determines the order of messages and of the digest.
+// counts toward the limits and the digest once, regardless of the number of references. It reads files depth-first,
+// which determines the order of messages and of the digest.
 type loader struct {
 	*session
 

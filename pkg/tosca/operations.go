@@ -164,7 +164,8 @@ func has(args []any, base basis) (any, string) {
 // quantifier reports whether enough of the wanted values satisfy a condition: anyOf or allOf.
 type quantifier func(wanted []any, is func(any) bool) bool
 
-// anyOf is false, and allOf is true, if nothing is wanted.
+// anyOf reports whether one of the values satisfies the condition, and allOf whether all do. Without values, anyOf
+// returns false, and allOf true.
 func anyOf(wanted []any, is func(any) bool) bool { return slices.ContainsFunc(wanted, is) }
 func allOf(wanted []any, is func(any) bool) bool {
 	return !slices.ContainsFunc(wanted, func(one any) bool { return !is(one) })

@@ -52,7 +52,7 @@ func isPrimitive(name string) bool {
 }
 
 // takesText reports whether an untyped value is a string for a type, regardless of its form. It applies to values of
-// flags, ConfigMaps and Secrets, which have no type of their own: 1.10 for a string stays 1.10.
+// flags, ConfigMaps and Secrets, which have no type of their own: 1.10 for a string remains 1.10.
 func takesText(name string) bool {
 	switch name {
 	case "string", "timestamp", "version", "bytes", "scalar":

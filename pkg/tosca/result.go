@@ -33,7 +33,7 @@ type Text struct {
 	Text string
 }
 
-// Output is one output of the template. Name and Description are those in the template. Package source publishes the
+// Output is one output of the template. Name and Description are from the template. Package source publishes the
 // Available ones in status.outputs.
 type Output struct {
 	Name, Description string

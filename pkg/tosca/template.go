@@ -54,8 +54,8 @@ func (t *model) readTemplate(p fileNode) {
 }
 
 // checkFound rejects a Kubernetes object that the template only selects. An object that may be substituted is created
-// from its manifest. Directives are those of TOSCA 1.3 and 2.0, in any case. A select needs an orchestrator with an
-// inventory of nodes. count creates several instances in TOSCA 2.0, and a manifest has one name.
+// from its manifest. TOSCA 1.3 and 2.0 define the directives. Their case has no effect. A select needs an orchestrator
+// with an inventory of nodes. count creates several instances in TOSCA 2.0, and a manifest has one name.
 func (t *model) checkFound(n *template) {
 	directives := n.at.get("directives")
 	for _, directive := range append(directives.elements(), directives) {

@@ -75,8 +75,8 @@ func (v value) text() string {
 	return string(manifest.EncodeJSON(v.any))
 }
 
-// forMessage returns a value for a message: shortened, and hidden if it is secret. A name in quotes can be told from
-// the text around it. Numbers and maps have none.
+// forMessage returns a value for a message: shortened, and hidden if it is secret. Quotes separate a string from the
+// text around it. Numbers and maps have none.
 func forMessage(content any, secret bool) string {
 	if secret {
 		return "(hidden)"

@@ -69,8 +69,8 @@ func (r interruptible) Read(p []byte) (int, error) {
 }
 
 // readTar returns the files. Their contents are parts of data. size is the size of the packed archive. It reads the
-// headers with archive/tar and takes the contents from data, without a copy. The position of a content is that of the
-// reader after the header.
+// headers with archive/tar and takes the contents from data, without a copy. After a header, the reader is at the
+// beginning of the content.
 //
 // An insecure path is an error of names.add, with a better message than tar.ErrInsecurePath.
 func readTar(ctx context.Context, data []byte, size int, limits Limits) (map[string]content, *Error) {
