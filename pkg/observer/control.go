@@ -40,7 +40,7 @@ func (p *parser) control(path *Path, m map[string]any, elements int) *List {
 	return list
 }
 
-// length reads a required list length. It returns 0 after an error. The limit is that of int32, so a sum of lengths
+// length reads a required list length. It returns 0 after an error. Lengths are limited to int32, so a sum of lengths
 // cannot overflow.
 func (p *parser) length(path *Path, m map[string]any, name string) int {
 	v, ok := m[name]

@@ -152,7 +152,7 @@ func defaultMetadata(v any) *Node {
 
 // defaultNode returns a node that observes all of a value. Each list has the length of the value as minimum and
 // maximum, and is aligned. The nodes are not shared, except for plainLeaf. An Application in a manifest contains a
-// schema with control dictionaries. Its nodes cannot be told from the control dictionaries of this schema, so it is one
+// schema with control dictionaries. The parser would take them for control dictionaries of this schema, so it is one
 // leaf.
 func defaultNode(v any) *Node {
 	switch v := v.(type) {

@@ -59,8 +59,8 @@ func (f *Fields) Fault(list string, item int, format string, args ...any) *Field
 	return &FieldPathError{Entry: f.Position, List: list, Item: item, Name: f.Kind + " " + f.Name, Message: fmt.Sprintf(format, args...)}
 }
 
-// ProfilePath is a path of a HoldProfile that applies to a resource. The paths of a resource are those of all matching
-// rules of all profiles, in the order of the profiles' names.
+// ProfilePath is a path of a HoldProfile that applies to a resource. All matching rules of all profiles contribute
+// paths, in the order of the profiles' names.
 // Source: docs/profiles.md.
 type ProfilePath struct {
 	// Path is valid for every resource: see CheckProfilePath.

@@ -68,8 +68,8 @@ type Field struct {
 	Node *Node
 }
 
-// List is the schema of a list. Min, Max, Keys and ByValue are those of the control dictionary. The other fields follow
-// from where the schema comes from, and are not in its JSON form.
+// List is the schema of a list. The control dictionary has Min, Max, Keys and ByValue. The other fields follow from
+// where the schema comes from, and are not in its JSON form.
 type List struct {
 	// Elements observe the elements of the desired list with the same indices, and then live elements that are still
 	// unknown. A placeholder is a free element: see Node.IsPlaceholder.

@@ -232,8 +232,8 @@ func (p *parser) mapping(path *Path, m map[string]any, depth int) *Node {
 }
 
 // sequence reads a list, and the control dictionary at its end. It returns nil only for an empty list. Without a
-// control dictionary, it adds an error and reads the elements anyway, to report all errors at once. Positions in
-// messages are those in the schema, because list elements of a schema have no keys.
+// control dictionary, it adds an error and reads the elements anyway, to report all errors at once. Messages have
+// positions of the schema, because list elements of a schema have no keys.
 func (p *parser) sequence(path *Path, l []any, depth int) *Node {
 	if len(l) == 0 {
 		p.fault(path, "is an empty list: its last element must be a control dictionary, such as %s", controlExample(0))

@@ -252,8 +252,7 @@ func (n elementName) names(id *elementKeys, element any) bool {
 
 // Leaves returns the paths of all fields that a schema holds in a desired state. A field with a rule counts even
 // without a value, but not with the modes seed and report, which never write to a live object. Fields of the status do
-// not count. Package claim writes these paths into the annotation of a shared object, and package writer compares them
-// with managedFields.
+// not count. In a shared object, these paths are the claims; package writer compares them with managedFields.
 func (e *schemaTree) Leaves(t *kinds.Node, desired map[string]any) []string {
 	var leaves []*Path
 	for _, field := range e.holdable(t, desired) {

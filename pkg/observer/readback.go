@@ -2,10 +2,11 @@ package observer
 
 import "holdfast.dev/holdfast/pkg/manifest"
 
-// ReadBack returns the schema that ParseAll makes from raw, if raw is the JSON of this schema. It returns
-// nil if raw differs, or if the schema has more than a default schema can have. A recorded schema is
-// usually the manifest's default schema, and comparing the JSON takes much less time than parsing it. The
-// result shares its fields with the schema.
+// ReadBack returns the schema that ParseAll makes from raw, if raw is the JSON of this schema. It returns nil if raw
+// differs, or if the schema has more than a default schema can have. A recorded schema is usually the manifest's
+// default schema, and comparing the JSON takes much less time than parsing it. The result shares its fields with the
+// schema. raw must have sorted keys and no spaces, as package record writes it. Any other form gives nil, and is
+// parsed.
 func (e *Schema) ReadBack(raw []byte) *Schema {
 	metadata := e.Root.Field("metadata")
 	if metadata == nil || !metadata.isOpenMap() || e.Root.Keys != nil || e.namespace != "" {

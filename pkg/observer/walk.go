@@ -21,7 +21,8 @@ type boundNode struct {
 	byPosition bool
 }
 
-// holdable returns the observed fields of an object that can be held, which are all fields except the status.
+// holdable returns the observed fields of an object that can be held, which are all fields except the status. With a
+// nil object, no field is set.
 func (e *schemaTree) holdable(t *kinds.Node, object map[string]any) (fields []boundNode) {
 	for field := range (boundNode{node: e.Root, t: t, value: object, set: true}).children() {
 		if !isStatus(field.path.Name()) {
