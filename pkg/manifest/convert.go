@@ -7,13 +7,14 @@ import (
 )
 
 var (
+	// The messages of the limits in read.go. JSON and Go values have the first one, too.
 	tooDeep       = fmt.Sprintf("nested deeper than %d levels", maxDepth)
 	tooManyCopies = fmt.Sprintf("the aliases of this stream create more than %d copies", maxCopies)
 	tooManyFaults = fmt.Sprintf("there are more than %d errors: correct those above first", maxErrors)
 )
 
 // converter converts YAML nodes to values and collects errors. It also converts JSON, which parseJSON reads into the
-// same nodes.
+// same nodes. It is used once, by one goroutine. A node has its position, so the converter needs no text.
 type converter struct {
 	file   string
 	faults []error
@@ -34,6 +35,7 @@ type converter struct {
 }
 
 // documents converts all documents of a stream. A document that is not a map is an error; an empty one is skipped.
+// Anchors are valid only within their document, but the limits of copies and errors apply to the whole stream.
 func (c *converter) documents(roots []*yaml.Node) []Document {
 	documents := make([]Document, 0, len(roots))
 	for _, root := range roots {
@@ -49,7 +51,8 @@ func (c *converter) documents(roots []*yaml.Node) []Document {
 	return documents
 }
 
-// value converts a node and everything below it. It returns nil for null, and after an error.
+// value converts a node and everything below it. It returns nil for null, and after an error. A null and an error give
+// the same result, so callers must look at faults before they use it.
 func (c *converter) value(n *yaml.Node) any {
 	if !c.enter(n) {
 		return nil
@@ -67,8 +70,8 @@ func (c *converter) value(n *yaml.Node) any {
 	}
 }
 
-// enter returns false if the node must not be converted, because a limit is exceeded. Each call that returns true
-// needs a call of leave.
+// enter returns false if the node must not be converted, because a limit is exceeded. Each call that returns true needs
+// a call of leave. Depth is checked for copies of aliases, too, because their nodes are entered again.
 func (c *converter) enter(n *yaml.Node) bool {
 	if c.via != nil {
 		c.copies++
@@ -103,13 +106,15 @@ func (c *converter) leave(n *yaml.Node) {
 	}
 }
 
-// isContainer reports whether a node is a map or a list. Only these count toward the depth.
+// isContainer reports whether a node is a map or a list. Only these count toward the depth. An alias is none, even if
+// its target is.
 func isContainer(n *yaml.Node) bool {
 	return n.Kind == yaml.MappingNode || n.Kind == yaml.SequenceNode
 }
 
 // alias converts the node that an alias refers to. Each alias gets a copy of its own, so the values of a stream share
-// no maps or lists.
+// no maps or lists. With a: &x {b: *x}, the anchor is open when its alias is met. Without the check, the conversion
+// would not end.
 func (c *converter) alias(n *yaml.Node) any {
 	open, known := c.anchored[n.Alias]
 	if !known {
@@ -137,7 +142,8 @@ func (c *converter) scalar(n *yaml.Node) any {
 	return value
 }
 
-// sequence converts a list. After an error in an element, the list has nil at its index.
+// sequence converts a list. After an error in an element, the list has nil at its index. An empty list is an empty
+// slice, and never nil: a nil slice would be encoded as null.
 func (c *converter) sequence(n *yaml.Node) any {
 	if n.Tag != TagSeq {
 		c.addError(n, wrongTag(n.Tag).Error())
@@ -157,7 +163,8 @@ func (c *converter) convertAt(step any, n *yaml.Node) any {
 	return value
 }
 
-// addError adds an error. Errors below an alias are reported at its anchor instead.
+// addError adds an error. Errors below an alias are reported at its anchor instead. The error after maxErrors replaces
+// all further ones.
 func (c *converter) addError(n *yaml.Node, message string) {
 	if c.via != nil || c.stopped {
 		return
@@ -168,7 +175,8 @@ func (c *converter) addError(n *yaml.Node, message string) {
 	c.faults = append(c.faults, &Error{File: c.file, Line: n.Line, Column: n.Column, Path: c.path.with(), Message: message})
 }
 
-// stop adds a last error. No further node is converted.
+// stop adds a last error. No further node is converted. Below an alias, the error is at the outermost alias: the anchor
+// alone is harmless.
 func (c *converter) stop(n *yaml.Node, message string) {
 	if c.via != nil {
 		n, c.via = c.via, nil

@@ -6,15 +6,17 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// copy copies the manifest without its nulls, which mean absent (docs/semantics.md, "Desired state"). In a
-// list, removing a null would move the other elements, so it is an error there. Input that Normalize owns
-// is not copied, unless its nulls are needed again (see refuseLeaves).
+// copy copies the manifest without its nulls, which mean absent (docs/semantics.md, "Desired state"). In a list,
+// removing a null would move the other elements, so it is an error there. Input that Normalize owns is not copied,
+// unless its nulls are needed again (see refuseLeaves). refuseLeaves reads the nulls of an Application in a manifest,
+// so an Application is always copied.
 func (d *draft) copy(manifest map[string]any) {
 	c := copier{fault: d.fault, given: d.OwnsInput && manifest["kind"] != v1alpha1.Kind}
 	d.content = c.mapping(manifest)
 }
 
-// copier copies a manifest, or modifies one that Normalize owns.
+// copier copies a manifest, or modifies one that Normalize owns. It also rejects values that JSON does not have. They
+// come from Go code: hooks, templates, and callers of the library.
 type copier struct {
 	path  Path
 	fault func(Path, string)
@@ -26,6 +28,10 @@ type copier struct {
 
 // value copies a value that isPlain returns false for. After an error, the result does not matter, because Normalize
 // returns no objects.
+//
+//	int, as in Go literals       int64
+//	NaN, infinity                an error
+//	float32, structs, pointers   an error that names the Go type
 func (c *copier) value(value any) any {
 	switch value := value.(type) {
 	case map[string]any:
@@ -45,7 +51,8 @@ func (c *copier) value(value any) any {
 	}
 }
 
-// mapping copies a map without its nulls. It can delete keys while it iterates, because from and to can be one map.
+// mapping copies a map without its nulls. It can delete keys while it iterates, because from and to can be one map. A
+// map in which all values are null becomes an empty map, which is held as existing.
 func (c *copier) mapping(from map[string]any) map[string]any {
 	if !c.enter() {
 		return nil
@@ -76,7 +83,8 @@ func isPlain(value any) bool {
 	return false
 }
 
-// list copies a list. A null in it is an error.
+// list copies a list. A null in it is an error. An empty list remains one, which is a value in contrast to
+// null.
 func (c *copier) list(from []any) []any {
 	if !c.enter() {
 		return nil
@@ -106,8 +114,8 @@ func (c *copier) copyAt(step, value any) any {
 	return copied
 }
 
-// enter returns false for a map or list that is nested too deeply. It reports only the first one, because a
-// path of 500 elements takes much memory.
+// enter returns false for a map or list that is nested too deeply. It reports only the first one, because a path of 500
+// elements takes much memory. Read has the same limit, so that each manifest of a file can also be in an Application.
 func (c *copier) enter() bool {
 	if len(c.path) < maxDepth {
 		return true

@@ -2,7 +2,8 @@ package manifest
 
 import "go.yaml.in/yaml/v3"
 
-// Document is one document of a stream.
+// Document is one document of a stream. A stream of three documents gives three of them, and Expand makes one for each
+// item of a list.
 type Document struct {
 	// File is the file name given to Read.
 	File string
@@ -17,8 +18,9 @@ type Document struct {
 	root *yaml.Node
 }
 
-// Position returns the line and column (starting at 1) of a field's key or of a list element. For fields from an
-// alias or a merge key, it returns the position at the anchor. known is false if the document has no such field.
+// Position returns the line and column (starting at 1) of a field's key or of a list element. For fields from an alias
+// or a merge key, it returns the position at the anchor. known is false if the document has no such field. An empty
+// path is the document itself. For a document that did not come from Read, nothing is known.
 func (d Document) Position(path Path) (line, column int, known bool) {
 	at, value := d.root, d.root
 	for _, step := range path {

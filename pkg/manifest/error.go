@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Error is one error in a stream. It never quotes a value, because the value can belong to a Secret.
+// Error is one error in a stream. It never quotes a value, because the value can belong to a Secret. Line and Column
+// start at 1. Column counts characters, not bytes, as editors do.
 type Error struct {
 	File         string
 	Line, Column int
@@ -15,7 +16,8 @@ type Error struct {
 	Message string
 }
 
-// Error returns "file:line:column: message", a format that editors can open.
+// Error returns "file:line:column: message", a format that editors can open. An error without a file, such as one of
+// standard input, begins with the line.
 func (e *Error) Error() string {
 	where := fmt.Sprintf("%d:%d: ", e.Line, e.Column)
 	if e.File != "" {
@@ -24,7 +26,9 @@ func (e *Error) Error() string {
 	return where + e.Message
 }
 
-// ValidationError is one error in a manifest of an Application. It never quotes values of Secrets.
+// ValidationError is one error in a manifest of an Application. It never quotes values of Secrets. For an Application
+// with a template, Field is translation, and Position the index among its manifests. Warnings have the same type:
+// Normalize returns them separately.
 type ValidationError struct {
 	// Field is the path of the list of manifests. It is nil for spec.manifest.
 	Field Path
@@ -55,8 +59,9 @@ func Messages(faults []*ValidationError) (texts []string) {
 	return texts
 }
 
-// Unjoin returns the errors of a type that errors.Join has joined, also in nested joins. It omits errors of other types.
-// With the type error, it returns all of them. It returns nil for nil.
+// Unjoin returns the errors of a type that errors.Join has joined, also in nested joins. It omits errors of other
+// types. With the type error, it returns all of them. It returns nil for nil. An error that wraps one of type T is
+// replaced by that one, without the text around it.
 func Unjoin[T error](err error) (all []T) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, one := range joined.Unwrap() {
@@ -79,7 +84,7 @@ func fieldOrDefault(field Path) Path {
 }
 
 // Describe returns the type of a value for a message, and never the value, which can be secret. A Go type that JSON
-// does not have is named, because only a program can have passed it.
+// does not have is named, because only a program can have passed it. The text fits after "must be text, not".
 func Describe(value any) string {
 	switch value := value.(type) {
 	case nil:

@@ -10,6 +10,15 @@ import (
 // Expand replaces every list (a v1 List, a PodList, any kind that ends in List and has items) with its items,
 // recursively. Items of a typed list without a kind get the kind of their list, as in kubectl. The error joins one
 // *Error for each invalid list; no documents are returned then.
+//
+//	document                                             result
+//	{kind: List, items: [a, b]}                          a, b
+//	{apiVersion: v1, kind: PodList, items: [{…}]}        a Pod of v1
+//	{kind: List}                                         nothing
+//	{kind: AccessList, spec: {…}}                        itself: it has no items
+//	{kind: List, items: x}                               an error
+//
+// The nesting is limited by that of the documents.
 func Expand(documents []Document) ([]Document, error) {
 	var expanded []Document
 	var faults []error
@@ -33,8 +42,9 @@ func Expand(documents []Document) ([]Document, error) {
 	return expanded, nil
 }
 
-// isList reports whether the value is a list of objects. The kind is not sufficient, because a custom kind
-// can end in List; the value must also have a list of items.
+// isList reports whether the value is a list of objects. The kind is not sufficient, because a custom kind can end in
+// List; the value must also have a list of items. `kind: List` is always one. Its items can be missing, as in the
+// output for no objects.
 func isList(value map[string]any) bool {
 	kind, _ := value["kind"].(string)
 	if kind == "List" {
@@ -72,7 +82,8 @@ func (d Document) item(index int, value map[string]any) Document {
 	return item
 }
 
-// ofListKind adds the kind that a typed list implies to an item.
+// ofListKind adds the kind that a typed list implies to an item. `kubectl get -o yaml` writes a List whose items have
+// kinds, but the API returns typed lists without them.
 func (d Document) ofListKind(item map[string]any) map[string]any {
 	listKind, _ := d.Value["kind"].(string)
 	kind := strings.TrimSuffix(listKind, "List")

@@ -42,8 +42,9 @@ var controllerAnnotations = map[string]string{
 	"kubernetes.io/service-account.uid":                "the token controller",
 }
 
-// dropControllerAnnotations removes the annotations in controllerAnnotations from metadata, and returns their
-// names. It replaces the map of annotations, and does not modify it.
+// dropControllerAnnotations removes the annotations in controllerAnnotations from metadata, and returns their names. It
+// replaces the map of annotations, and does not modify it. metadata can be nil. The names are sorted, so that warnings
+// have a stable order.
 func dropControllerAnnotations(metadata map[string]any) (dropped []string) {
 	annotations, _ := metadata["annotations"].(map[string]any)
 	for name := range annotations {
@@ -64,7 +65,8 @@ func dropControllerAnnotations(metadata map[string]any) (dropped []string) {
 	return dropped
 }
 
-// dropControllerAnnotations removes the annotations in controllerAnnotations, with warnings.
+// dropControllerAnnotations removes the annotations in controllerAnnotations, with warnings. WithoutServerFields drops
+// the same ones without warnings, for a live object that becomes a manifest.
 func (d *draft) dropControllerAnnotations() {
 	for _, name := range dropControllerAnnotations(d.metadata()) {
 		d.warn(Path{"metadata", "annotations", name}, "dropped: "+controllerAnnotations[name]+" writes it")
@@ -74,14 +76,16 @@ func (d *draft) dropControllerAnnotations() {
 // helmHook is the annotation with the events for which Helm creates an object of a chart.
 const helmHook = "helm.sh/hook"
 
-// otherEvents are the events of Helm that are neither an installation nor an upgrade.
+// otherEvents are the events of Helm that are neither an installation nor an upgrade. Helm ignores the case of events,
+// and accepts several with commas between them.
 var otherEvents = []string{
 	"pre-delete", "post-delete", "pre-rollback", "post-rollback", "test", "test-success", "test-failure",
 }
 
-// IsUnusedHook reports whether an object of a rendered Helm chart exists only while Helm deletes, rolls back
-// or tests the release. An Application does none of these. If the object would exist with the rest of the
-// chart, for example a Job that deletes a database, its effect would be wrong.
+// IsUnusedHook reports whether an object of a rendered Helm chart exists only while Helm deletes, rolls back or tests
+// the release. An Application does none of these. If the object would exist with the rest of the chart, for example a
+// Job that deletes a database, its effect would be wrong. If one of several events is an installation or upgrade, the
+// object is used. An object without the annotation is used.
 func IsUnusedHook(content map[string]any) bool {
 	text, _ := annotationsOf(content)[helmHook].(string)
 	for event := range strings.SplitSeq(text, ",") {
@@ -92,7 +96,8 @@ func IsUnusedHook(content map[string]any) bool {
 	return true
 }
 
-// leaveOut replaces the findings about an unused hook by one warning.
+// leaveOut replaces the findings about an unused hook by one warning. A hook need not be valid, because it is not
+// created.
 func (d *draft) leaveOut() {
 	d.faults, d.warnings = nil, nil
 	text, _ := annotationsOf(d.content)[helmHook].(string)

@@ -8,8 +8,9 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// serverFields are metadata fields that belong to the live object of one cluster. Users copy them into
-// manifests from the output of kubectl get -o yaml.
+// serverFields are metadata fields that belong to the live object of one cluster. Users copy them into manifests from
+// the output of kubectl get -o yaml. A manifest that sets uid or resourceVersion would also be a precondition of a
+// write, which fails for another object.
 var serverFields = []string{
 	"uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
 	"deletionGracePeriodSeconds", "managedFields", "selfLink",
@@ -27,8 +28,9 @@ func (d *draft) dropServerFields() {
 	d.drop(d.content, "status", "only controllers write it")
 }
 
-// WithoutServerFields returns a manifest without the fields and annotations that Normalize drops with a
-// warning because they belong to a live object. The manifest is not modified.
+// WithoutServerFields returns a manifest without the fields and annotations that Normalize drops with a warning because
+// they belong to a live object. The manifest is not modified. The command line uses it to make manifests of live
+// objects. It shares all other values with content.
 func WithoutServerFields(content map[string]any) map[string]any {
 	kept := maps.Clone(content)
 	delete(kept, "status")
@@ -52,7 +54,8 @@ func (d *draft) drop(from map[string]any, field, why string, at ...any) {
 	}
 }
 
-// checkTexts validates labels or annotations, and rejects Holdfast's own tracking metadata. marks has its keys.
+// checkTexts validates labels or annotations, and rejects Holdfast's own tracking metadata. marks has its keys. The API
+// server rejects labels that are not strings, with a message about Go types. Here, the user learns to add quotes.
 func (d *draft) checkTexts(field string, marks ...string) {
 	texts, isMap := d.metadata()[field].(map[string]any)
 	if value := d.metadata()[field]; value != nil && !isMap {
@@ -70,7 +73,8 @@ func (d *draft) checkTexts(field string, marks ...string) {
 	}
 }
 
-// checkDeletionPolicy validates the deletion policy of a manifest.
+// checkDeletionPolicy validates the deletion policy of a manifest. The content keeps the annotation, because the
+// controller reads it from the live object when the manifest is gone.
 func (d *draft) checkDeletionPolicy() {
 	switch annotationsOf(d.content)[v1alpha1.AnnotationDeletionPolicy] {
 	case nil, string(v1alpha1.DeletionDelete), string(v1alpha1.DeletionOrphan):
@@ -82,6 +86,10 @@ func (d *draft) checkDeletionPolicy() {
 
 // takeOwnership removes the ownership annotation from a manifest and validates it. The annotation is an
 // instruction to Holdfast and must not be written to an object that another controller or user owns.
+//
+//	holdfast.dev/ownership: Share    Ownership is Share, and the annotation is removed
+//	any other value                  an error
+//	no annotation                    Ownership is "", and spec.ownership applies
 func (d *draft) takeOwnership() {
 	annotations := annotationsOf(d.content)
 	if _, said := annotations[v1alpha1.AnnotationOwnership]; !said {
@@ -99,7 +107,7 @@ func (d *draft) takeOwnership() {
 }
 
 // OwnershipIn returns the ownership in a manifest, or "" if it is missing or invalid. It reads the annotation, which
-// Object.Content no longer has.
+// Object.Content no longer has. It is for manifests that are not normalized yet.
 func OwnershipIn(content map[string]any) v1alpha1.Ownership {
 	switch annotationsOf(content)[v1alpha1.AnnotationOwnership] {
 	case string(v1alpha1.OwnershipOwn):
@@ -110,8 +118,9 @@ func OwnershipIn(content map[string]any) v1alpha1.Ownership {
 	return ""
 }
 
-// refuseOwn rejects objects that an Application must not delete together with itself. Shared objects are
-// allowed, because they are never deleted.
+// refuseOwn rejects objects that an Application must not delete together with itself. Shared objects are allowed,
+// because they are never deleted. Deletion follows the inventory, so an Application that contains its own namespace
+// would delete itself before it is done.
 func (d *draft) refuseOwn() {
 	switch {
 	case d.id == d.applicationID():
@@ -124,8 +133,9 @@ func (d *draft) refuseOwn() {
 	}
 }
 
-// refuseLeaves rejects a nested Application whose observer schema contains nulls. There they are leaves,
-// but nulls in a manifest mean absent, so fewer fields would be held than the user wrote.
+// refuseLeaves rejects a nested Application whose observer schema contains nulls. There they are leaves, but nulls in a
+// manifest mean absent, so fewer fields would be held than the user wrote. It reads the manifest as the user wrote it,
+// because the copy has no nulls.
 func (d *draft) refuseLeaves(manifest map[string]any) {
 	if d.kind != d.applicationID().GroupKind() {
 		return
@@ -158,8 +168,8 @@ func (o Options) applicationID() ID {
 	}
 }
 
-// definesOwnKind reports whether the manifest is a CustomResourceDefinition of Holdfast. The name also counts,
-// because the group can be missing.
+// definesOwnKind reports whether the manifest is a CustomResourceDefinition of Holdfast. The name also counts, because
+// the group can be missing. The name of a CustomResourceDefinition is plural.group, such as applications.holdfast.dev.
 func (d *draft) definesOwnKind() bool {
 	own := v1alpha1.GroupVersion.Group
 	return d.kind == definitionKind && (NestedString(d.content, "spec", "group") == own || strings.HasSuffix(d.id.Name, "."+own))

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// refuseList rejects a manifest that is a list of objects, and reports whether it did. Other errors would only
-// confuse then.
+// refuseList rejects a manifest that is a list of objects, and reports whether it did. Other errors would only confuse
+// then. Commands that read files expand lists with Expand. The API has a list already, so a list in it is a mistake.
 func (d *draft) refuseList() bool {
 	if !isList(d.content) {
 		return false
@@ -21,7 +21,7 @@ func (d *draft) refuseList() bool {
 }
 
 // identify sets the identity of the manifest's object, including its namespace. After an error, the identity remains
-// zero.
+// zero. d.kind is set even if the name is invalid, so that the rules of the kind can report further errors.
 func (d *draft) identify() {
 	faults := len(d.faults)
 	kind := schema.GroupKind{Group: d.readGroup(), Kind: d.readKind()}
@@ -41,6 +41,12 @@ func (d *draft) identify() {
 }
 
 // setNamespace sets the namespace. An unknown kind counts as namespaced.
+//
+//	kind              the manifest sets it     identity              content
+//	namespaced        yes                      its namespace         unchanged
+//	namespaced        no                       the Application's     no namespace
+//	cluster-scoped    yes                      none                  dropped, with a warning
+//	unknown           any                      as for a namespaced one
 func (d *draft) setNamespace(namespace string) {
 	if namespaced, known := d.Scopes.Namespaced(d.kind); known && !namespaced {
 		if namespace != "" {
@@ -58,7 +64,8 @@ func (d *draft) setNamespace(namespace string) {
 	d.id.Namespace = namespace
 }
 
-// readGroup returns the group of apiVersion. It accepts only the canonical form, so that one object has one ID.
+// readGroup returns the group of apiVersion. It accepts only the canonical form, so that one object has one ID. The
+// parser also accepts /v1 and v1/, which are no apiVersion of any object.
 func (d *draft) readGroup() string {
 	apiVersion := d.text(d.content["apiVersion"], "apiVersion")
 	gv, err := schema.ParseGroupVersion(apiVersion)
@@ -89,7 +96,8 @@ func (d *draft) readKind() string {
 	return kind
 }
 
-// readName returns the name. It checks only the rule for all kinds; the API server checks the rule of the kind.
+// readName returns the name. It checks only the rule for all kinds; the API server checks the rule of the kind. The
+// name must be a single segment of a URL path: it is not "." or "..", and has neither / nor %.
 func (d *draft) readName() string {
 	if d.metadata()["name"] == nil && d.metadata()["generateName"] != nil {
 		d.fault(Path{"metadata", "generateName"}, "would create another object each time: give the object a metadata.name")
@@ -102,7 +110,8 @@ func (d *draft) readName() string {
 	return name
 }
 
-// readNamespace returns the namespace, or "" if the manifest has none. "" and null mean that it has none.
+// readNamespace returns the namespace, or "" if the manifest has none. "" and null mean that it has none. The namespace
+// is a label, and not checked for existence: the Application can create it.
 func (d *draft) readNamespace() string {
 	value := d.metadata()["namespace"]
 	if value == nil || value == "" {
@@ -116,6 +125,10 @@ func (d *draft) readNamespace() string {
 }
 
 // text returns the string value of a required field. If it is missing, text adds an error and returns "".
+//
+//	apiVersion: 1     must be text, not a number: put it in quotes
+//	apiVersion: ""    is empty
+//	(absent)          is missing
 func (f *findings) text(value any, at ...string) string {
 	text, isText := value.(string)
 	if text != "" {
@@ -137,7 +150,7 @@ func (f *findings) text(value any, at ...string) string {
 }
 
 // mustBeText returns the message for a value that is not a string. YAML reads an unquoted number or yes as another
-// type.
+// type. For example, the label version: 1.10 would become 1.1 without quotes.
 func mustBeText(value any) string {
 	message := "must be text, not " + Describe(value)
 	switch value.(type) {
@@ -154,7 +167,7 @@ func (d *draft) metadata() map[string]any {
 
 // checkTwin reports whether a manifest is identical to a previous one, and warns about it. It rejects a different
 // manifest for the same object, even in another version. firsts has the first manifest of each object, and gets this
-// one if it is the first.
+// one if it is the first. An object without an identity is compared with none, because its errors are reported already.
 func (d *draft) checkTwin(firsts map[ID]*draft) bool {
 	if d.id == (ID{}) {
 		return false

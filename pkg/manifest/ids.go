@@ -20,8 +20,9 @@ func IDFromReference(ref v1alpha1.ResourceReference) ID {
 	return ID{Group: gv.Group, Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}
 }
 
-// Identify returns the identity of a normalized object, or false if it has no valid identity. namespace is the
-// default for namespaced kinds. An unknown kind counts as namespaced.
+// Identify returns the identity of a normalized object, or false if it has no valid identity. namespace is the default
+// for namespaced kinds. An unknown kind counts as namespaced. It is for code that needs only the identity, such as the
+// list of shared objects. It validates nothing else.
 func Identify(content map[string]any, namespace string, scopes Scopes) (ID, bool) {
 	apiVersion, _ := content["apiVersion"].(string)
 	kind, _ := content["kind"].(string)

@@ -14,9 +14,9 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// DecodeJSON decodes one JSON object like the Kubernetes libraries: integers become int64, other numbers
-// float64, and nulls are kept. Use it only for JSON that an API server has accepted; input from users needs
-// Read.
+// DecodeJSON decodes one JSON object like the Kubernetes libraries: integers become int64, other numbers float64, and
+// nulls are kept. Duplicate keys are no error: the last one is kept. Use it only for JSON that an API server has
+// accepted; input from users needs Read.
 func DecodeJSON(raw []byte) (map[string]any, error) {
 	decoded, plain := decodePlain(raw)
 	if !plain {
@@ -31,8 +31,8 @@ func DecodeJSON(raw []byte) (map[string]any, error) {
 	return value, nil
 }
 
-// SameJSON reports whether two JSON texts have the same value, regardless of key order and without loss of
-// precision of integers. Invalid JSON equals only itself.
+// SameJSON reports whether two JSON texts have the same value, regardless of key order and without loss of precision of
+// integers. Invalid JSON equals only itself. 1 and 1.0 are different for it: one is an int64, the other a float64.
 func SameJSON(a, b []byte) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -42,7 +42,8 @@ func SameJSON(a, b []byte) bool {
 }
 
 // parseJSON parses concatenated JSON documents to the nodes of the YAML parser, so that one converter handles both.
-// After an error, it returns no documents.
+// After an error, it returns no documents. A stream such as {…}{…} has several documents, as in the output of kubectl
+// and jq. Duplicate keys are found by the converter, because encoding/json keeps only the last.
 func parseJSON(text []byte) ([]*yaml.Node, *Error) {
 	p := jsonParser{tokens: json.NewDecoder(bytes.NewReader(text)), at: newCursor(text)}
 	p.tokens.UseNumber()
@@ -84,7 +85,8 @@ func (p *jsonParser) skipToToken() {
 }
 
 // take adds a token to the tree. The decoder has checked that the brackets match. Keys and values alternate in the
-// content of a map, as in the YAML library.
+// content of a map, as in the YAML library. A key of a map is a string token like any other, and becomes the node
+// before its value.
 func (p *jsonParser) take(token json.Token) {
 	if delim, ok := token.(json.Delim); ok && (delim == '}' || delim == ']') {
 		p.open = p.open[:len(p.open)-1]
@@ -103,7 +105,8 @@ func (p *jsonParser) take(token json.Token) {
 	}
 }
 
-// jsonNode returns the node of a token, with a tag and a style that make the converter keep its JSON type.
+// jsonNode returns the node of a token, with a tag and a style that make the converter keep its JSON type. Without the
+// tag and style, the string "yes" would become a boolean.
 func jsonNode(token json.Token) *yaml.Node {
 	switch token := token.(type) {
 	case json.Delim:

@@ -3,6 +3,8 @@ package manifest
 // The kinds of Kubernetes 1.36, including alpha and beta. A test compares them with
 // testdata/manifest/kinds-v1.36.txt, the discovery document of the Kubernetes release (api/discovery).
 
+// clusterScopedKinds and namespacedKinds map an API group to its kinds. They are used without a cluster. A connected
+// command or controller asks the API server, which may serve other kinds.
 var clusterScopedKinds = map[string][]string{
 	"": {"ComponentStatus", "Namespace", "Node", "PersistentVolume"},
 	"admissionregistration.k8s.io": {
@@ -25,6 +27,7 @@ var clusterScopedKinds = map[string][]string{
 	"storagemigration.k8s.io":      {"StorageVersionMigration"},
 }
 
+// Subresources such as Scale, and kinds that are only the content of requests, are not in the table.
 var namespacedKinds = map[string][]string{
 	"": {
 		"Binding", "ConfigMap", "Endpoints", "Event", "LimitRange", "PersistentVolumeClaim", "Pod", "PodTemplate",

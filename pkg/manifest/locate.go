@@ -32,7 +32,8 @@ func (c *cursor) moveTo(offset int) {
 	c.column += utf8.RuneCount(passed)
 }
 
-// faultAt returns an error at an offset in bytes.
+// faultAt returns an error at an offset in bytes. It scans the text from the beginning, so call it only once for a
+// text.
 func faultAt(text []byte, offset int, message string) *Error {
 	c := newCursor(text)
 	c.moveTo(offset)

@@ -8,6 +8,11 @@ import (
 
 // mapping converts a map with its merge keys. If a key occurs several times, the first value is kept, and each
 // further one is an error.
+//
+//	{<<: *a, b: 1}          the keys of a, and b: 1 in any case
+//	{<<: [*a, *b], c: 1}    a precedes b
+//	{<<: *a, <<: *b}        an error
+//	{"<<": 1}               a key like any other
 func (c *converter) mapping(n *yaml.Node) any {
 	if n.Tag != TagMap {
 		c.addError(n, wrongTag(n.Tag).Error())
@@ -38,8 +43,8 @@ func (c *converter) mapping(n *yaml.Node) any {
 	return value
 }
 
-// key returns the source text of a key. kubectl converts the key y to "true", and 0644 to "420"; here
-// fields keep their names.
+// key returns the source text of a key. kubectl converts the key y to "true", and 0644 to "420"; here fields keep their
+// names. It returns "" after an error, and the value is converted nevertheless.
 func (c *converter) key(n *yaml.Node) string {
 	if n.Anchor != "" {
 		c.anchored[n] = false
@@ -90,7 +95,7 @@ func (c *converter) mergeSources(n *yaml.Node) []map[string]any {
 }
 
 // merge adds missing keys: keys in a map have precedence over merged ones, and earlier sources over later ones. The
-// values are not copied, because each alias was converted separately.
+// values are not copied, because each alias was converted separately. Maps are not merged at deeper levels, as in YAML.
 func merge(into map[string]any, sources []map[string]any) {
 	for _, source := range sources {
 		for key, value := range source {

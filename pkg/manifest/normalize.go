@@ -11,7 +11,8 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// Object is one normalized manifest of an Application.
+// Object is one normalized manifest of an Application. Code that holds an Object must not change Content, because plans
+// and records share it.
 type Object struct {
 	ID ID
 	// APIVersion is the apiVersion of the manifest.
@@ -37,8 +38,9 @@ func (o Object) GVK() schema.GroupVersionKind {
 type Options struct {
 	// Application is the Application of the manifests. Its namespace is the default for namespaced objects.
 	Application types.NamespacedName
-	// Scopes reports which kinds are namespaced. It defaults to BuiltinScopes. Unknown kinds count as
-	// namespaced, unless a CustomResourceDefinition among the manifests defines their scope.
+	// Scopes reports which kinds are namespaced. It defaults to BuiltinScopes. Unknown kinds count as namespaced,
+	// unless a CustomResourceDefinition among the manifests defines their scope. A connected controller uses the scopes
+	// of the API server.
 	Scopes Scopes
 	// Field is the path of the list of manifests for validation errors. It is nil for spec.manifest.
 	Field Path
@@ -50,9 +52,9 @@ type Options struct {
 // Normalize validates the manifests of an Application and returns them with their identities, in manifest
 // order. The input is not modified or shared, unless OwnsInput is set.
 //
-// A warning names a dropped field and the reason. The error joins one *ValidationError for each problem, in
-// manifest order; in this case no objects are returned. The rules are in docs/semantics.md, "Which object"
-// and "Desired state".
+// A warning names a dropped field and the reason. The error joins one *ValidationError for each problem, in manifest
+// order; in this case no objects are returned. The rules are in docs/semantics.md, "Which object" and "Desired state".
+// The order of the manifests has an effect only on positions, and on which of two identical ones is used.
 func Normalize(manifests []map[string]any, opts Options) (objects []Object, warnings []*ValidationError, err error) {
 	if opts.Scopes == nil {
 		opts.Scopes = BuiltinScopes()
@@ -80,7 +82,8 @@ func Normalize(manifests []map[string]any, opts Options) (objects []Object, warn
 	return objects, warnings, nil
 }
 
-// draft is a manifest that is being normalized. The rules of normalize change it one after the other.
+// draft is a manifest that is being normalized. The rules of normalize change it one after the other. Its methods are
+// the rules. They add findings and go on, so that a user sees all mistakes at once.
 type draft struct {
 	Options
 	findings
@@ -93,7 +96,8 @@ type draft struct {
 	ownership v1alpha1.Ownership
 }
 
-// findings are the warnings and errors about one manifest.
+// findings are the warnings and errors about one manifest. A finding has the identity at the time, and sortedFaults
+// completes it.
 type findings struct {
 	field    Path
 	position int
@@ -106,6 +110,13 @@ type findings struct {
 
 // normalize applies all rules, and collects all errors. The order matters: the rules after identify need the
 // identity, and takeOwnership must be after the checks of annotations.
+//
+//	copy                         nulls, types that JSON does not have
+//	refuseList, identify         the shape, kind, name and namespace
+//	refuseOwn, refuseLeaves      objects that an Application must not contain
+//	drop…                        fields and annotations of a live object
+//	check…, takeOwnership        labels, annotations, policies
+//	foldStringData               Secrets
 func (d *draft) normalize(manifest map[string]any) {
 	d.copy(manifest)
 	if d.refuseList() {
@@ -125,7 +136,7 @@ func (d *draft) normalize(manifest map[string]any) {
 	}
 }
 
-// object returns the normalized object. It is valid only if there are no errors.
+// object returns the normalized object. It is valid only if there are no errors. The content is not copied again.
 func (d *draft) object() Object {
 	apiVersion, _ := d.content["apiVersion"].(string)
 	return Object{ID: d.id, APIVersion: apiVersion, Ownership: d.ownership, Position: d.position, Field: d.Field, Content: d.content}

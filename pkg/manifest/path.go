@@ -17,6 +17,10 @@ const (
 
 // String returns the path in the format of observer.Path, for example spec.ports[0].name. Keys that are not
 // plain are quoted: metadata.labels['app.kubernetes.io/name'].
+//
+//	[spec ports 0 name]                          spec.ports[0].name
+//	[metadata labels app.kubernetes.io/name]     metadata.labels['app.kubernetes.io/name']
+//	30 elements                                  the first and last twelve, with … between them
 func (p Path) String() string {
 	if len(p) > maxPrintedPath {
 		half := maxPrintedPath / 2
@@ -52,7 +56,8 @@ func writeKey(text *strings.Builder, key string) {
 	text.WriteString(key)
 }
 
-// escapeKey escapes a key for use in single quotes. Invisible characters are escaped, too.
+// escapeKey escapes a key for use in single quotes. Invisible characters are escaped, too. it's becomes it\'s, a
+// newline \n, and a character of another script is unchanged.
 func escapeKey(key string) string {
 	escaped := strconv.Quote(key)
 	return unescaped.Replace(escaped[1 : len(escaped)-1])
@@ -77,7 +82,8 @@ func IsPlain(key string) bool {
 	return true
 }
 
-// QuoteKey quotes a key for a message and truncates a long one.
+// QuoteKey quotes a key for a message and truncates a long one. The result is one line of printable characters, also
+// for a hostile key.
 func QuoteKey(key string) string {
 	if len(key) > maxPrintedKey {
 		return strconv.Quote(strings.ToValidUTF8(key[:maxPrintedKey], "")) + "…"

@@ -8,7 +8,8 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// DecodeRaw decodes a JSON object, like DecodeJSON. It returns an error if the field is empty.
+// DecodeRaw decodes a JSON object, like DecodeJSON. It returns an error if the field is empty. The API server
+// guarantees an object, but a file or a Go program does not.
 func DecodeRaw(item runtime.RawExtension) (map[string]any, error) {
 	if len(item.Raw) == 0 {
 		return nil, errors.New("is empty")
@@ -29,7 +30,8 @@ func DecodeRawValue(item *runtime.RawExtension) (any, bool) {
 	return value, true
 }
 
-// EncodeRaw encodes a value that was decoded or built from JSON, which cannot fail.
+// EncodeRaw encodes a value that was decoded or built from JSON, which cannot fail. The JSON has sorted keys, and
+// escapes <, > and &, as the API machinery does.
 func EncodeRaw(value any) runtime.RawExtension {
 	raw, err := json.Marshal(value)
 	if err != nil {
@@ -38,7 +40,8 @@ func EncodeRaw(value any) runtime.RawExtension {
 	return runtime.RawExtension{Raw: raw}
 }
 
-// DecodeRawList decodes a list of JSON values. It skips invalid ones.
+// DecodeRawList decodes a list of JSON values. It skips invalid ones. The result can be shorter than items, so indices
+// do not correspond.
 func DecodeRawList(items []runtime.RawExtension) []any {
 	list := make([]any, 0, len(items))
 	for i := range items {

@@ -7,8 +7,9 @@ import (
 )
 
 // RawText compares JSON text with values, which is much cheaper than decoding it. The text must have the format of
-// encoding/json: no spaces, and fields in ascending order. Other texts never match. After a method has returned
-// false, the position has no meaning.
+// encoding/json: no spaces, and fields in ascending order. Other texts never match. After a method has returned false,
+// the position has no meaning. Records in a status rarely change. Comparing their text with the values of the manifest
+// avoids most of the decoding after a restart.
 type RawText struct {
 	rest []byte
 }
@@ -19,8 +20,8 @@ func NewRawText(text []byte) *RawText { return &RawText{text} }
 // IsDone reports whether the entire text was compared.
 func (w *RawText) IsDone() bool { return len(w.rest) == 0 }
 
-// IsTextOf reports whether the text encodes the value, so that DecodeJSON returns an equal value. It
-// returns false for fractions.
+// IsTextOf reports whether the text encodes the value, so that DecodeJSON returns an equal value. It returns false for
+// fractions. A false result does not mean that the values differ: the caller then decodes the text.
 func IsTextOf(text []byte, value any) bool {
 	w := NewRawText(text)
 	return w.SkipValue(value) && w.IsDone()
@@ -54,8 +55,8 @@ func (w *RawText) SkipString(value string) bool {
 	return ok && string(text) == value
 }
 
-// SkipObject reports whether an object with that number of fields is next, and is returns true for each
-// of them. It skips the object.
+// SkipObject reports whether an object with that number of fields is next, and is returns true for each of them. It
+// skips the object. is must skip the value of the field. name is valid only during the call.
 func (w *RawText) SkipObject(fields int, is func(name []byte) bool) bool {
 	if !w.skip("{") {
 		return false

@@ -24,9 +24,9 @@ const (
 // have the same meaning as in kubectl, which reads YAML 1.1: yes and on are true, 0644 is 420, a date is a
 // string.
 //
-// Some inputs that other parsers accept are errors: duplicate keys, integers beyond 64 bits, NaN, custom
-// tags. The error joins one *Error for each problem. In this case no documents are returned, because a
-// partial stream has another meaning.
+// Some inputs that other parsers accept are errors: duplicate keys, integers beyond 64 bits, NaN, custom tags. The
+// error joins one *Error for each problem. In this case no documents are returned, because a partial stream has another
+// meaning. file is used in messages only. The error is a single *Error if the encoding is wrong.
 func Read(file string, data []byte) ([]Document, error) {
 	text, fault := decodeText(data)
 	if fault != nil {
@@ -47,8 +47,9 @@ func Read(file string, data []byte) ([]Document, error) {
 	return documents, nil
 }
 
-// parse returns the documents before the first syntax error. JSON is not parsed as YAML, because YAML
-// rejects tabs and long keys.
+// parse returns the documents before the first syntax error. JSON is not parsed as YAML, because YAML rejects tabs and
+// long keys. Text that begins with [ is JSON or a YAML list, and neither is a manifest: the error then comes from the
+// parser that got further.
 func parse(text []byte) ([]*yaml.Node, *Error) {
 	if !jsonStart.Match(text) {
 		return parseYAML(text)
@@ -68,8 +69,8 @@ func parse(text []byte) ([]*yaml.Node, *Error) {
 // jsonStart distinguishes JSON from YAML in braces such as {a: 1}.
 var jsonStart = regexp.MustCompile(`^[ \t\r\n]*(\[|\{[ \t\r\n]*["}])`)
 
-// after reports whether e is further down in the file. If both parsers fail, the error of the one that got
-// further is more useful.
+// after reports whether e is further down in the file. If both parsers fail, the error of the one that got further is
+// more useful. Both are in the same file.
 func (e *Error) after(other *Error) bool {
 	if e.Line != other.Line {
 		return e.Line > other.Line
@@ -80,8 +81,9 @@ func (e *Error) after(other *Error) bool {
 // utf8BOM is the byte order mark that some editors on Windows write.
 var utf8BOM = []byte("\ufeff")
 
-// decodeText validates the encoding and removes byte order marks: at the start of the file, and at the
-// start of lines, where concatenating files leaves them.
+// decodeText validates the encoding and removes byte order marks: at the start of the file, and at the start of lines,
+// where concatenating files leaves them. The marks are tested in the order of their lengths, because that of UTF-32
+// begins with that of UTF-16.
 func decodeText(data []byte) ([]byte, *Error) {
 	for _, encoding := range []struct{ mark, name string }{
 		{"\xff\xfe\x00\x00", "UTF-32"}, {"\x00\x00\xfe\xff", "UTF-32"}, {"\xff\xfe", "UTF-16"}, {"\xfe\xff", "UTF-16"},

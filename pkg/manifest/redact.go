@@ -28,12 +28,20 @@ func IsSecret(gk schema.GroupKind) bool {
 // Redact masks every value of a Secret: those in data and stringData, and the copy that kubectl apply keeps
 // in an annotation. Other objects are returned unchanged. The input is not modified; the result shares the
 // parts that are not masked.
+//
+//	data: {password: aHVudGVy}                    data: {password: '***'}
+//	data: x                                       data: '***'
+//	type: Opaque                                  unchanged
+//	kubectl.kubernetes.io/last-applied-…: {…}     '***'
+//
+// Keys are shown, and so is the number of keys. The length of a value is not.
 func Redact(content map[string]any) map[string]any {
 	return redact(content, nil, Masked)
 }
 
 // redact masks values. Values that differ from those of the other state get the given mark. other can be nil. The
-// result is content itself if it is not a Secret.
+// result is content itself if it is not a Secret. other is the object before or after, and its values are only
+// compared.
 func redact(content, other map[string]any, mark string) map[string]any {
 	if !isSecret(content) {
 		return content
@@ -60,8 +68,8 @@ func withLastApplied(content map[string]any, text string) map[string]any {
 	return metadata
 }
 
-// SecretField reports whether a field of a Secret is confidential. Unknown fields are, because the name can
-// be a typing error such as stringdata.
+// SecretField reports whether a field of a Secret is confidential. Unknown fields are, because the name can be a typing
+// error such as stringdata. "" is the path of the whole object, whose fields are judged one by one.
 func SecretField(field string) bool {
 	switch field {
 	case "apiVersion", "kind", "metadata", "type", "immutable", "":
@@ -71,6 +79,7 @@ func SecretField(field string) bool {
 }
 
 // isSecret also returns true for incomplete objects, for example without an apiVersion, to be safe.
+// A Secret of another API group is not one of Kubernetes, and is shown.
 func isSecret(content map[string]any) bool {
 	apiVersion, _ := content["apiVersion"].(string)
 	return content["kind"] == "Secret" && !strings.Contains(apiVersion, "/")
@@ -91,8 +100,8 @@ func maskAll(value, other any, mark string) any {
 	return masked
 }
 
-// maskOne returns the mark of one value: mark if both states have the key with different values, and Masked
-// otherwise.
+// maskOne returns the mark of one value: mark if both states have the key with different values, and Masked otherwise.
+// A value that is only in one of the states is shown as Masked: that it was added or removed follows from its key.
 func maskOne(values, others map[string]any, key, mark string) string {
 	if other, both := others[key]; both && !reflect.DeepEqual(values[key], other) {
 		return mark

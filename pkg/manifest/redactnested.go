@@ -23,8 +23,9 @@ func RedactNested(content map[string]any) map[string]any {
 	return shown
 }
 
-// RedactNestedChange redacts two states of one object like kubectl diff: changed values become "*** (before)" and
-// "*** (after)", others "***". Either state can be nil.
+// RedactNestedChange redacts two states of one object like kubectl diff: changed values become "*** (before)" and "***
+// (after)", others "***". Either state can be nil. If neither has changed a value, both show "***". A value that only
+// one of them has is "***" there.
 func RedactNestedChange(before, after map[string]any) (shownBefore, shownAfter map[string]any) {
 	return shown(before, after, changeMark(after, maskedBefore)), shown(after, before, changeMark(before, maskedAfter))
 }
@@ -39,7 +40,7 @@ func changeMark(other map[string]any, mark string) string {
 }
 
 // shown redacts an object, and everything in it that is a manifest. other is the other state, or nil. It returns nil
-// for nil.
+// for nil. The copy of kubectl in an Application is redacted, and not masked, because it shows what the user applied.
 func shown(content, other map[string]any, mark string) map[string]any {
 	if content == nil {
 		return nil
@@ -75,7 +76,8 @@ func shown(content, other map[string]any, mark string) map[string]any {
 }
 
 // shownList redacts manifests or items. It compares each with the one at the same index of others. Elements that are
-// not maps are returned unchanged.
+// not maps are returned unchanged. Manifests that have moved are compared with others, so an unchanged value can be
+// marked as changed. It is never shown.
 func shownList(list, others []any, mark string) []any {
 	visible := make([]any, len(list))
 	for i, item := range list {

@@ -40,6 +40,14 @@ var yaml11Booleans = map[string]bool{
 // Scalar returns the value of a scalar: string, int64, float64, bool or nil. A number with an integer value
 // is an int64, regardless of its notation. If old is set, plain words have the meaning of YAML 1.1, in
 // which yes is a boolean. sigs.k8s.io/yaml and the Kubernetes libraries do the same.
+//
+//	text       old        not old
+//	yes        true       "yes"
+//	0644       420        420
+//	1.0        1          1
+//	"1"        "1"        "1"
+//	!!str 1    "1"        "1"
+//	1e400      an error   an error
 func Scalar(n *yaml.Node, old bool) (any, error) {
 	switch {
 	case n.Style&yaml.TaggedStyle != 0:
@@ -51,7 +59,8 @@ func Scalar(n *yaml.Node, old bool) (any, error) {
 	}
 }
 
-// plain converts an unquoted text with the tag that the library has resolved.
+// plain converts an unquoted text with the tag that the library has resolved. Booleans of YAML 1.1 have the tag of a
+// string, because the library implements 1.2.
 func plain(tag, text string, old bool) (any, error) {
 	switch tag {
 	case TagNull:
@@ -76,7 +85,7 @@ func plain(tag, text string, old bool) (any, error) {
 // floats. Numbers with an exponent stay strings: 12e3456 is the digest of a commit.
 var tooLargeForFloat = regexp.MustCompile(`^[-+]?\d{300,}(\.\d*)?$`)
 
-// tagged converts a text with an explicit tag.
+// tagged converts a text with an explicit tag. !!int "12" and !!int 12 are the same: the tag prevails over quotes.
 func tagged(tag, text string, old bool) (any, error) {
 	switch tag {
 	case TagStr, TagTimestamp:

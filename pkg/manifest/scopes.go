@@ -8,6 +8,11 @@ import (
 )
 
 // Scopes reports which kinds are namespaced, without a request to a server.
+//
+//	                 Deployment    Namespace    a custom kind
+//	BuiltinScopes    true, true    false, true  false, false
+//	WithDefined      true, true    false, true  as the definition in the manifests says
+//	a cluster        true, true    false, true  as the API server says
 type Scopes interface {
 	// Namespaced reports whether objects of the kind are namespaced, and whether that is known.
 	Namespaced(gk schema.GroupKind) (namespaced, known bool)
@@ -44,7 +49,8 @@ func (t scopeTable) add(kinds map[string][]string, namespaced bool) {
 	}
 }
 
-// layers is a list of Scopes. The first one that knows a kind wins.
+// layers is a list of Scopes. The first one that knows a kind wins. An unknown kind counts as namespaced, because most
+// kinds are.
 type layers []Scopes
 
 // Namespaced implements Scopes.
@@ -57,8 +63,9 @@ func (l layers) Namespaced(gk schema.GroupKind) (namespaced, known bool) {
 	return true, false
 }
 
-// WithDefined returns scopes, and those of the kinds that manifests define and scopes does not know. The manifests
-// need not be valid.
+// WithDefined returns scopes, and those of the kinds that manifests define and scopes does not know. The manifests need
+// not be valid. A definition in the manifests does not exist before the Application has created it, but its objects
+// need a namespace or none from the beginning.
 func WithDefined(scopes Scopes, manifests []map[string]any) Scopes {
 	return layers{scopes, definedScopes(manifests)}
 }

@@ -2,8 +2,9 @@ package manifest
 
 import "encoding/base64"
 
-// foldStringData converts a Secret like the API server: it moves stringData into data, where it has
-// precedence, and normalizes the base64 encoding of data. Messages never quote values.
+// foldStringData converts a Secret like the API server: it moves stringData into data, where it has precedence, and
+// normalizes the base64 encoding of data. Messages never quote values. The API server never returns stringData, so a
+// manifest with it could not be compared with the live object.
 func (d *draft) foldStringData() {
 	data := d.secretMap("data")
 	for key, value := range data {
@@ -32,7 +33,8 @@ func (d *draft) foldStringData() {
 	delete(d.content, "stringData")
 }
 
-// secretMap returns a map of values, or nil. It adds an error if the field is not a map.
+// secretMap returns a map of values, or nil. It adds an error if the field is not a map. Normalize returns no objects
+// then.
 func (d *draft) secretMap(field string) map[string]any {
 	values, isMap := d.content[field].(map[string]any)
 	if value := d.content[field]; value != nil && !isMap {

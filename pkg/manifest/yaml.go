@@ -20,8 +20,8 @@ func parseYAML(text []byte) ([]*yaml.Node, *Error) {
 	return roots, nil
 }
 
-// yamlNodes converts a panic of the library to an error: its parser panics in states that it considers
-// impossible. The panic's message is dropped, because it can quote a value.
+// yamlNodes converts a panic of the library to an error: its parser panics in states that it considers impossible. The
+// panic's message is dropped, because it can quote a value. The documents before an error are returned with it.
 func yamlNodes(text io.Reader) (roots []*yaml.Node, err error) {
 	defer func() {
 		if recover() != nil {
@@ -42,8 +42,8 @@ func yamlNodes(text io.Reader) (roots []*yaml.Node, err error) {
 	}
 }
 
-// parserProblems maps problems of the library's parser to helpful messages. The line is the start of the
-// broken construct.
+// parserProblems maps problems of the library's parser to helpful messages. The line is the start of the broken
+// construct. The texts are from go.yaml.in/yaml/v3. An unknown one is shown unchanged.
 var parserProblems = map[string]string{
 	"did not find expected key":              "this map is invalid further down: each of its lines must be a key, or be indented as part of a value",
 	"did not find expected '-' indicator":    "this list is invalid further down: each of its lines must begin with '- ', or be indented as part of an element",
@@ -96,8 +96,9 @@ func yamlFault(text []byte, err error) *Error {
 	return scannerFault(text, line-1, problem)
 }
 
-// scannerFault returns the error for a problem of the library's scanner. A tab in the indentation can also be
-// reported as a character that cannot start a token.
+// scannerFault returns the error for a problem of the library's scanner. A tab in the indentation can also be reported
+// as a character that cannot start a token. A problem that is not in the table keeps the words of the library, which
+// contain no value.
 func scannerFault(text []byte, line int, problem string) *Error {
 	meaning, known := scannerProblems[problem]
 	if !known {
@@ -135,7 +136,8 @@ func indentingTab(text []byte, line int) (fault *Error, found bool) {
 	return faultAt(text, from+at[1]-1, tabIndents), true
 }
 
-// aliasOffset finds the first alias of that name. The library does not report its position.
+// aliasOffset finds the first alias of that name. The library does not report its position. A comment or string with
+// the same text can precede the alias; the message is correct nevertheless.
 func aliasOffset(text []byte, name string) int {
 	alias := regexp.MustCompile(`\*` + regexp.QuoteMeta(name) + `(?:[^\w-]|$)`)
 	if at := alias.FindIndex(text); at != nil {
