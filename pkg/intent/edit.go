@@ -13,7 +13,8 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Edit is a change of the held fields of a resource, by the commands hold and free.
+// Edit is a change of the held fields of a resource, by the commands hold and free. The command hold sets Paths and
+// Rule, and free sets Free, Paths and OnRelease.
 type Edit struct {
 	// Free is true to free the paths, and false to hold them.
 	Free bool
@@ -28,7 +29,14 @@ type Edit struct {
 
 // EditFields returns spec.fields after an edit that holds or frees paths of a resource. If a path is already held or
 // free, it changes nothing and returns a note. To hold a free path and then to free it restores spec.fields, and so
-// does the reverse. others has the IDs of all resources of the Application. The Application is not changed.
+// does the reverse. others has the IDs of all resources of the Application. The Application is not changed. For
+// spec.fields without an item for Deployment web:
+//
+//	free spec.replicas     {resource: {…web}, free: [spec.replicas]}
+//	hold spec.replicas     the item is removed again
+//	hold spec.paused       {resource: {…web}, hold: ["*", spec.paused]}
+//
+// An error names the first path that is invalid, and nothing is changed then.
 func EditFields(in Input, others []manifest.ID, id manifest.ID, edit Edit) (fields []v1alpha1.ResourceFields, notes []string, err error) {
 	object, written, err := sources(in, id)
 	if err != nil {
@@ -69,8 +77,9 @@ func EditFields(in Input, others []manifest.ID, id manifest.ID, edit Edit) (fiel
 	return e.store(fields), notes, nil
 }
 
-// sources returns the manifest of a resource, and its schema in spec.observerSchema; nil if it has none. It returns
-// an error if the manifests or the schemas are invalid.
+// sources returns the manifest of a resource, and its schema in spec.observerSchema; nil if it has none. It returns an
+// error if the manifests or the schemas are invalid. An edit of an Application that is invalid for another reason is
+// refused: the effect of a path could not be computed.
 func sources(in Input, id manifest.ID) (manifest.Object, *observer.Schema, error) {
 	objects, _, err := objectsOf(in)
 	if err != nil {
@@ -91,8 +100,8 @@ func sources(in Input, id manifest.ID) (manifest.Object, *observer.Schema, error
 	return objects[at], assigned[at], nil
 }
 
-// profiled returns the paths that HoldProfiles hold or free for a resource. Profiles have no effect on shared
-// objects.
+// profiled returns the paths that HoldProfiles hold or free for a resource. Profiles have no effect on shared objects.
+// After an error it returns none, because the edit then fails for the same reason.
 func profiled(in Input, object manifest.Object) []observer.ProfilePath {
 	objects, _, err := objectsOf(in)
 	if err != nil || claim.DesiredPolicy(in.Application, object.Ownership).Claims {
@@ -126,6 +135,9 @@ type fieldsEditor struct {
 //	less differs from more          the path is added
 //	the item differs from less      the contradicting parts are removed, which is enough
 //	otherwise                       nothing changes, and a note is returned
+//
+// A path can be held in many ways: by a longer path, a wildcard or a profile. So the schemas are compared, not the
+// texts.
 func (e *fieldsEditor) apply(typed string) (note string, err error) {
 	path, err := observer.ParseFieldPath(typed)
 	if err != nil {
@@ -172,7 +184,8 @@ func (e *fieldsEditor) context() observer.Context {
 	}
 }
 
-// holdsByDefault returns the paths of hold that are equivalent to no hold list.
+// holdsByDefault returns the paths of hold that are equivalent to no hold list. On a default schema this is "*", and on
+// a written schema an empty list, because the schema lists its fields.
 func (e *fieldsEditor) holdsByDefault() []v1alpha1.HeldField {
 	if e.written != nil {
 		return []v1alpha1.HeldField{}
@@ -180,8 +193,8 @@ func (e *fieldsEditor) holdsByDefault() []v1alpha1.HeldField {
 	return []v1alpha1.HeldField{{Path: observer.AllFields}}
 }
 
-// compiled returns the schema that a spec.fields item compiles to. The error is the first validation error of the
-// item.
+// compiled returns the schema that a spec.fields item compiles to. The error is the first validation error of the item.
+// An item without hold and free would be invalid, so it is compiled as one that holds the default.
 func (e *fieldsEditor) compiled(entry v1alpha1.ResourceFields) (*observer.Schema, error) {
 	if entry.Hold == nil && !entry.Frees() {
 		entry.Hold = e.holdsByDefault()
@@ -200,8 +213,9 @@ func (e *fieldsEditor) compiled(entry v1alpha1.ResourceFields) (*observer.Schema
 	return compiled.Entry, nil
 }
 
-// without returns the item without the parts that contradict the edit of a path. To hold a path, it removes it from
-// all lists of free paths, and from Hold if its rule is another one.
+// without returns the item without the parts that contradict the edit of a path. To hold a path, it removes it from all
+// lists of free paths, and from Hold if its rule is another one. To free a path with a release policy, it removes the
+// path from the lists of other policies.
 func (e *fieldsEditor) without(text string) v1alpha1.ResourceFields {
 	less := *e.entry.DeepCopy()
 	if !e.edit.Free || e.edit.OnRelease != "" {
@@ -218,13 +232,14 @@ func (e *fieldsEditor) without(text string) v1alpha1.ResourceFields {
 	return less
 }
 
-// sameRule reports whether two paths have the same rule.
+// sameRule reports whether two paths have the same rule. Nil and empty lists are equal.
 func sameRule(a, b v1alpha1.HeldField) bool {
 	a.Path, b.Path = "", ""
 	return apiequality.Semantic.DeepEqual(a, b)
 }
 
-// matches reports whether a path of an item names the same field as a normalized path.
+// matches reports whether a path of an item names the same field as a normalized path. For example, containers[0].image
+// and containers[name=web].image, if web is the first container.
 func (e *fieldsEditor) matches(written, text string) bool {
 	return written == text || e.normalizePath(written) == text
 }
@@ -242,7 +257,8 @@ func (e *fieldsEditor) normalizePath(written string) string {
 	return written
 }
 
-// with returns the item with a path added. The item is not changed.
+// with returns the item with a path added. The item is not changed. An item without hold gets the paths that it holds
+// by default first, because hold replaces them.
 func (e *fieldsEditor) with(entry v1alpha1.ResourceFields, text string) v1alpha1.ResourceFields {
 	more := *entry.DeepCopy()
 	if e.edit.Free {
@@ -259,7 +275,8 @@ func (e *fieldsEditor) with(entry v1alpha1.ResourceFields, text string) v1alpha1
 	return more
 }
 
-// listOf returns the list of an item that the edit adds freed paths to.
+// listOf returns the list of an item that the edit adds freed paths to. Free follows spec.onRelease, and the other two
+// lists override it.
 func (e *fieldsEditor) listOf(entry *v1alpha1.ResourceFields) *[]string {
 	switch e.edit.OnRelease {
 	case v1alpha1.ReleaseLeave:
@@ -272,6 +289,12 @@ func (e *fieldsEditor) listOf(entry *v1alpha1.ResourceFields) *[]string {
 
 // store returns the spec.fields items with the edited item. It removes an item that has no effect. An item of the
 // resource is kept, or added, if it only overrides an item with a wildcard.
+//
+//	the edited item            with a wildcard item     result
+//	equals the default         no                       the item is removed
+//	equals the default         yes                      the item stays, to override the wildcard
+//	equals the wildcard item   yes                      the item is removed
+//	any other                  any                      the item is stored, or appended
 func (e *fieldsEditor) store(fields []v1alpha1.ResourceFields) []v1alpha1.ResourceFields {
 	if e.entry.Hold != nil && slices.EqualFunc(e.entry.Hold, e.holdsByDefault(), func(a, b v1alpha1.HeldField) bool { return a.Path == b.Path }) {
 		e.entry.Hold = nil
@@ -294,7 +317,7 @@ func (e *fieldsEditor) store(fields []v1alpha1.ResourceFields) []v1alpha1.Resour
 	return append(fields, e.entry)
 }
 
-// sameItems reports whether two items have the same paths, in any order.
+// sameItems reports whether two items have the same paths, in any order. The resource selectors are not compared.
 func (e *fieldsEditor) sameItems(a, b v1alpha1.ResourceFields) bool {
 	sorted := func(f v1alpha1.ResourceFields) (all []string) {
 		for _, held := range f.Hold {
@@ -313,8 +336,9 @@ func (e *fieldsEditor) sameItems(a, b v1alpha1.ResourceFields) bool {
 	return (a.Hold == nil) == (b.Hold == nil) && slices.Equal(sorted(a), sorted(b))
 }
 
-// selector returns a selector that matches the resource and no other resource of the Application, including
-// those that may be selected later.
+// selector returns a selector that matches the resource and no other resource of the Application, including those that
+// may be selected later. The selector is as short as possible: kind and name, with apiVersion or namespace only where
+// another resource needs it.
 func (e *fieldsEditor) selector() v1alpha1.ResourceSelector {
 	id := e.object.ID
 	s := v1alpha1.ResourceSelector{Kind: id.Kind, Name: id.Name}

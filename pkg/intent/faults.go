@@ -14,10 +14,11 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Faults returns the validation errors for which Render rejects an input, one error for each, so that a tool that
-// reads files can locate them: a *manifest.ValidationError, an *observer.ValidationError or an
-// *observer.FieldPathError has the field. It returns nil if Render accepts the input, or rejects it for another
-// reason: the source is missing, nulls were dropped, or too many objects match.
+// Faults returns the validation errors for which Render rejects an input, one error for each, so that a tool that reads
+// files can locate them: a *manifest.ValidationError, an *observer.ValidationError or an *observer.FieldPathError has
+// the field. It returns nil if Render accepts the input, or rejects it for another reason: the source is missing, nulls
+// were dropped, or too many objects match. The command line calls it for files. It does not run hooks, so an error of a
+// hook is not among them.
 func Faults(in Input) []error {
 	if nullsDropped(in.Application) != nil {
 		return nil
@@ -38,8 +39,9 @@ func Faults(in Input) []error {
 	return faults
 }
 
-// validate returns the validation errors of a schema, in its order. Errors that earlier versions did not detect
-// become warnings if the spec was already accepted. late has these warnings.
+// validate returns the validation errors of a schema, in its order. Errors that earlier versions did not detect become
+// warnings if the spec was already accepted. late has these warnings. They follow the spec: errors of the
+// whole schema, then those of each item, then those of spec.fields.
 // Source: docs/semantics.md, "What is refused".
 func (e entries) validate(app *v1alpha1.Application) (faults []error, late []string) {
 	faults = slices.Concat(e.unread, e.unfit)
@@ -58,8 +60,8 @@ func (e entries) validate(app *v1alpha1.Application) (faults []error, late []str
 	return faults, late
 }
 
-// entryIn returns the index of the schema that has a validation error, or -1 for an error of the whole
-// observer schema.
+// entryIn returns the index of the schema that has a validation error, or -1 for an error of the whole observer schema.
+// It is only for sorting.
 func entryIn(err error) int {
 	if fault, ok := errors.AsType[*observer.ValidationError](err); ok {
 		return fault.Entry
@@ -71,6 +73,7 @@ func entryIn(err error) int {
 }
 
 // isAccepted reports whether this generation of the spec was accepted before, as the condition Rendered records it.
+// After an upgrade of Holdfast, an Application with a late error keeps working until the user changes its spec.
 func isAccepted(app *v1alpha1.Application) bool {
 	c := apimeta.FindStatusCondition(app.Status.Conditions, v1alpha1.ConditionRendered)
 	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == app.Generation

@@ -16,7 +16,8 @@ import (
 )
 
 // entries has the schemas of all objects that result from spec.observerSchema and spec.fields. readEntries makes it,
-// assign fills it, and validate judges it.
+// assign fills it, and validate judges it. assigned is parallel to the objects, and has a schema for each of them after
+// assign.
 type entries struct {
 	written []*observer.Schema // the schemas of spec.observerSchema
 	// fields are the items of spec.fields, in order.
@@ -31,14 +32,15 @@ type entries struct {
 }
 
 // readEntries parses spec.observerSchema and spec.fields. The result has only the valid parts, and the errors of the
-// others in unread.
+// others in unread. It needs no objects, so it also works for an Application with invalid manifests.
 func readEntries(in Input) entries {
 	written, err := schemaOf(in.Application)
 	fields, faults := fieldsOf(in.Application)
 	return entries{written: written, fields: fields, unread: append(manifest.Unjoin[error](err), faults...)}
 }
 
-// assign finds the schema of each object. It collects as many validation errors as possible.
+// assign finds the schema of each object. It collects as many validation errors as possible. First the written schemas,
+// then spec.fields and profiles on top of them.
 func (e *entries) assign(in Input, objects []manifest.Object) {
 	var err error
 	e.assigned, err = observer.Assign(e.written, objects)
@@ -53,9 +55,9 @@ func (e *entries) assign(in Input, objects []manifest.Object) {
 	}
 }
 
-// ruleWarnings returns a warning if a schema that the user wrote has rules, with the item of spec.fields that
-// replaces them. It masks the rules of a Secret, because they can contain its values. The result is nil or has one
-// warning.
+// ruleWarnings returns a warning if a schema that the user wrote has rules, with the item of spec.fields that replaces
+// them. It masks the rules of a Secret, because they can contain its values. The result is nil or has one warning. The
+// item in the warning can be copied as it is. It has a namespace only if that is not the Application's.
 func ruleWarnings(in Input, entry *observer.Schema, object manifest.Object) []string {
 	rules := entry.RuleItems(in.Kinds.Type(object.GVK()), object.Content)
 	if len(rules) == 0 {
@@ -77,8 +79,8 @@ func ruleWarnings(in Input, entry *observer.Schema, object manifest.Object) []st
 		entry.Position, entry.ID.Kind, entry.ID.Name, manifest.EncodeJSON(item))}
 }
 
-// maskRule masks the values in a rule. The path, the mode and the type are shown, because they cannot contain a
-// value.
+// maskRule masks the values in a rule. The path, the mode and the type are shown, because they cannot contain a value.
+// It changes the rule, which must be a copy.
 func maskRule(rule map[string]any) {
 	for name := range rule {
 		switch name {
@@ -91,8 +93,9 @@ func maskRule(rule map[string]any) {
 	}
 }
 
-// fieldsOf reads spec.fields. The items are parallel to spec.fields, and an invalid path is nil in its list. So an
-// item with errors can still be compiled, to find further errors.
+// fieldsOf reads spec.fields. The items are parallel to spec.fields, and an invalid path is nil in its list. So an item
+// with errors can still be compiled, to find further errors. Lists that are nil and lists that are empty differ: hold:
+// [] holds nothing, and no hold means all fields.
 func fieldsOf(app *v1alpha1.Application) (entries []*observer.Fields, faults []error) {
 	for i, item := range app.Spec.Fields {
 		f := &observer.Fields{
@@ -134,7 +137,8 @@ func fieldsOf(app *v1alpha1.Application) (entries []*observer.Fields, faults []e
 	return entries, faults
 }
 
-// ruleOf adds the rule of a path to the fields, if it has one. It returns the validation errors of the rule.
+// ruleOf adds the rule of a path to the fields, if it has one. It returns the validation errors of the rule. The rule
+// goes through JSON, because the parser of rules reads schemas, too.
 func ruleOf(f *observer.Fields, item int, held v1alpha1.HeldField) []*observer.FieldPathError {
 	if !held.HasRule() {
 		return nil
@@ -147,8 +151,10 @@ func ruleOf(f *observer.Fields, item int, held v1alpha1.HeldField) []*observer.F
 	return f.AddRule(item, said)
 }
 
-// compile sets the schema of each object that a spec.fields item or a HoldProfile matches. A path of an
-// item is a validation error if it names no field in any of the objects that the item matches.
+// compile sets the schema of each object that a spec.fields item or a HoldProfile matches. A path of an item is a
+// validation error if it names no field in any of the objects that the item matches. Work is shared by all objects, so
+// that many resources with many wildcards end with an error instead of a long calculation. Profiles have their own, so
+// a profile cannot make an Application invalid.
 func (e *entries) compile(in Input, objects []manifest.Object) {
 	// missing has, for each item, the paths that matched no field in any of its resources so far, by list and index.
 	// used counts these resources.
@@ -191,7 +197,8 @@ func (e *entries) compile(in Input, objects []manifest.Object) {
 	e.judgeUse(in.Application, objects, used, missing)
 }
 
-// judgeUse reports items that match no resource, and paths that name no field in any matched resource.
+// judgeUse reports items that match no resource, and paths that name no field in any matched resource. An item for a
+// resource that may be selected later is valid now, although it matches nothing.
 func (e *entries) judgeUse(app *v1alpha1.Application, objects []manifest.Object, used []int, missing []map[string]*observer.FieldPathError) {
 	for i, f := range e.fields {
 		if used[i] == 0 && !isShadowed(f, objects) && !mayBeSelected(f, app) {
@@ -208,7 +215,8 @@ func (e *entries) judgeUse(app *v1alpha1.Application, objects []manifest.Object,
 }
 
 // fieldsUnder returns an item, which may be nil, with the paths of profiles that apply before it. The item is not
-// changed, because it is shared by all resources that it matches. The result is nil if there is neither.
+// changed, because it is shared by all resources that it matches. The result is nil if there is neither. Without an
+// item, the result has the Position NoEntry.
 func fieldsUnder(f *observer.Fields, paths []observer.ProfilePath) *observer.Fields {
 	switch {
 	case len(paths) == 0:
@@ -222,7 +230,8 @@ func fieldsUnder(f *observer.Fields, paths []observer.ProfilePath) *observer.Fie
 }
 
 // inAll returns the paths that name no field in any of the resources so far. before has them for the previous
-// resources; first is true for the first resource, which has no previous ones.
+// resources; first is true for the first resource, which has no previous ones. A key is the list and the index, such as
+// hold0.
 func inAll(before map[string]*observer.FieldPathError, now []*observer.FieldPathError, first bool) map[string]*observer.FieldPathError {
 	both := map[string]*observer.FieldPathError{}
 	for _, fault := range now {
@@ -259,10 +268,12 @@ func fieldsFor(fields []*observer.Fields, object manifest.Object) (best *observe
 	return best, fault
 }
 
-// hasWildcard reports whether an item selects resources by a pattern of names.
+// hasWildcard reports whether an item selects resources by a pattern of names. Only names can have wildcards: a kind is
+// always written in full.
 func hasWildcard(f *observer.Fields) bool { return strings.Contains(f.Name, "*") }
 
-// matchesObject reports whether an item matches an object. The version in apiVersion has no effect, only the group.
+// matchesObject reports whether an item matches an object. The version in apiVersion has no effect, only the group. A
+// namespace in the item has no effect on a cluster-scoped object.
 func matchesObject(f *observer.Fields, object manifest.Object) bool {
 	if f.Kind != object.ID.Kind || !observer.MatchesPattern(f.Name, object.ID.Name) || f.Namespace != "" && object.ID.Namespace != "" && f.Namespace != object.ID.Namespace {
 		return false
@@ -277,7 +288,8 @@ func isShadowed(f *observer.Fields, objects []manifest.Object) bool {
 	return slices.ContainsFunc(objects, func(object manifest.Object) bool { return matchesObject(f, object) })
 }
 
-// mayBeSelected reports whether an item matches objects of a kind that spec.select may select later.
+// mayBeSelected reports whether an item matches objects of a kind that spec.select may select later. Names and
+// namespaces are not compared, because both sides can be patterns.
 func mayBeSelected(f *observer.Fields, app *v1alpha1.Application) bool {
 	for _, item := range app.Spec.Select {
 		gv, err := schema.ParseGroupVersion(f.APIVersion)
@@ -298,7 +310,8 @@ func nearestName(f *observer.Fields, objects []manifest.Object) string {
 	return suggest.DidYouMean(f.Kind+" "+f.Name, names)
 }
 
-// FieldsItem returns "fields[0]" for a schema to which an item of spec.fields applies, and "" for any other.
+// FieldsItem returns "fields[0]" for a schema to which an item of spec.fields applies, and "" for any other. Messages
+// about a conflict name it.
 func FieldsItem(entry *observer.Schema) string {
 	if at := entry.FieldsPosition(); at != observer.NoEntry {
 		return fmt.Sprintf("fields[%d]", at)
@@ -307,6 +320,7 @@ func FieldsItem(entry *observer.Schema) string {
 }
 
 // schemaOf parses spec.observerSchema. If an item is not a JSON object, it returns only an error, and no schemas.
+// Otherwise it returns all schemas, with their valid parts.
 func schemaOf(app *v1alpha1.Application) ([]*observer.Schema, error) {
 	raw, err := decodeAll("observerSchema", app.Spec.ObserverSchema)
 	if err != nil {

@@ -11,11 +11,13 @@ import (
 	"holdfast.dev/holdfast/pkg/expression"
 )
 
-// kindName matches the name of a kind, which is CamelCase by the Kubernetes API conventions.
+// kindName matches the name of a kind, which is CamelCase by the Kubernetes API conventions. An empty kind is valid in
+// an item, and is not checked with it.
 var kindName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`)
 
 // healthCheckFaults returns the validation errors of spec.healthCheckExprs. Two items of one group and kind are an
-// error, even in different versions.
+// error, even in different versions. An item without a kind is valid, and applies to the kinds of its group that have
+// no item of their own.
 func healthCheckFaults(app *v1alpha1.Application) (faults []error) {
 	// The index of the first item for each group and kind.
 	position := map[schema.GroupKind]int{}
@@ -51,7 +53,8 @@ func healthCheckFaults(app *v1alpha1.Application) (faults []error) {
 	return faults
 }
 
-// healthCheckProblem returns the Problem of an Application whose spec.healthCheckExprs is invalid.
+// healthCheckProblem returns the Problem of an Application whose spec.healthCheckExprs is invalid. It is checked before
+// everything else, because a wrong expression could report an unhealthy Application as Ready.
 func healthCheckProblem(app *v1alpha1.Application) *Problem {
 	if faults := healthCheckFaults(app); len(faults) > 0 {
 		return Problemf(v1alpha1.ReasonHealthCheckInvalid, "%s", Summary(errors.Join(faults...)))

@@ -7,8 +7,9 @@ import (
 	"holdfast.dev/holdfast/pkg/slice"
 )
 
-// UnsupportedProblem returns a Problem for an Application with fields or values that this version does not
-// know, and nil otherwise. Any of them may change what to write or delete, so nothing is written or deleted.
+// UnsupportedProblem returns a Problem for an Application with fields or values that this version does not know, and
+// nil otherwise. Any of them may change what to write or delete, so nothing is written or deleted. It happens after a
+// downgrade of the controller, or if the CustomResourceDefinitions are newer.
 func UnsupportedProblem(app *v1alpha1.Application) *Problem {
 	if len(app.Unknown) == 0 {
 		return nil
@@ -20,7 +21,8 @@ func UnsupportedProblem(app *v1alpha1.Application) *Problem {
 	return unsupportedProblem("", app.Unknown, version)
 }
 
-// unsupportedProblem returns the Problem of unknown fields and values in an Application or in another object.
+// unsupportedProblem returns the Problem of unknown fields and values in an Application or in another object. where is
+// the beginning of the message, such as "HoldProfile x: ", or "".
 func unsupportedProblem(where string, unknown []string, version string) *Problem {
 	return &Problem{
 		Reason: v1alpha1.ReasonSpecNotSupported,
@@ -30,9 +32,9 @@ func unsupportedProblem(where string, unknown []string, version string) *Problem
 	}
 }
 
-// IncompleteProblem returns a Problem for an Application whose slices have not been merged into it, and nil
-// otherwise. The caller must merge them first. Without its manifests, everything that the
-// Application created would be deleted. Without its record, the controller does not know what it created.
+// IncompleteProblem returns a Problem for an Application whose slices have not been merged into it, and nil otherwise.
+// The caller must merge them first. Without its manifests, everything that the Application created would be deleted.
+// Without its record, the controller does not know what it created. Code that writes or deletes must call it before.
 func IncompleteProblem(app *v1alpha1.Application) *Problem {
 	if len(app.Status.RecordSlices) == 0 && !slice.InSpec(&app.Spec) {
 		return nil
@@ -42,6 +44,11 @@ func IncompleteProblem(app *v1alpha1.Application) *Problem {
 
 // SliceProblem returns the Problem of a slice that cannot be used, with a remedy: submitting the
 // Application again writes the slices of the spec, but only a backup has those of the status.
+//
+//	the slice          of the spec                              of the status
+//	does not exist     submit the Application again             restore it, or continue without it
+//	has other content  delete it, and submit again              restore it, or continue without it
+//	is too long        submit again                             submit again
 func SliceProblem(app *v1alpha1.Application, cause *slice.Unavailable) *Problem {
 	problem := &Problem{Reason: v1alpha1.ReasonSliceUnavailable, Message: cause.Error() + ": until it exists, nothing is created, corrected or deleted"}
 	switch {

@@ -10,23 +10,27 @@ import (
 )
 
 // Input is an Application with the data that its manifests and schemas depend on. Slices must be merged into the
-// Application before: see IncompleteProblem.
+// Application before: see IncompleteProblem. It is only read. Functions of this package return the same result for the
+// same Input, except for errors of hooks.
 type Input struct {
 	Application *v1alpha1.Application
 	// Live has the live objects that are known. Selections, references and rules depend on them. A missing object
-	// counts as one that does not exist.
+	// counts as one that does not exist. A nil map is an empty cluster, as in a preview of a file.
 	Live  map[manifest.ID]map[string]any
 	Kinds Kinds
 	// Source has the manifests that spec.tosca or spec.csar was translated into; nil for an Application without a
 	// template, or if nothing here can translate it.
 	Source *Source
-	// Profiles are the HoldProfiles of the cluster; empty without a cluster.
+	// Profiles are the HoldProfiles of the cluster; empty without a cluster. Profiles change only default schemas, and
+	// never the schema of a shared object.
 	Profiles Profiles
 	// Render needs Hooks, and other functions ignore them. Package plan adds its own listeners.
 	Hooks *hooks.Hooks
 }
 
-// Kinds is a source of scopes and typed schemas of kinds: the built-in table, or an API server.
+// Kinds is a source of scopes and typed schemas of kinds: the built-in table, or an API server. Package cluster
+// implements it with discovery. The result for a kind can change between two calls for an Application, so callers pass
+// a snapshot.
 type Kinds interface {
 	manifest.Scopes
 	// Type returns the typed schema of a kind, or nil.

@@ -13,9 +13,9 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// objectsOf returns the normalized manifests and their warnings. The manifests are from spec.manifest, spec.select,
-// or the translated source. The error is a *Problem if there are no manifests to validate. Otherwise it joins the
-// validation errors.
+// objectsOf returns the normalized manifests and their warnings. The manifests are from spec.manifest, spec.select, or
+// the translated source. The error is a *Problem if there are no manifests to validate. Otherwise it joins the
+// validation errors. With validation errors, the objects are nil. Warnings are complete messages, also with errors.
 func objectsOf(in Input) ([]manifest.Object, []string, error) {
 	app := in.Application
 	options := manifest.Options{
@@ -48,7 +48,8 @@ func objectsOf(in Input) ([]manifest.Object, []string, error) {
 }
 
 // withSelected adds the objects that spec.select matches. An object with a manifest is not among them. wrong is the
-// error of the manifests; the result joins it with the error of the selection.
+// error of the manifests; the result joins it with the error of the selection. The objects of the manifests are first,
+// and the selected ones follow in the order of their IDs.
 func withSelected(in Input, options manifest.Options, objects []manifest.Object, warnings []string, wrong error) ([]manifest.Object, []string, error) {
 	selected, more, err := selectedObjects(in, options)
 	problem, isProblem := errors.AsType[*Problem](err)
@@ -69,7 +70,7 @@ func IsTranslated(app *v1alpha1.Application) bool {
 }
 
 // decodeAll decodes the items of a list in the spec. The result is parallel to the items. The error joins one error for
-// each item that is not a JSON object.
+// each item that is not a JSON object. An item with an error is nil in the result.
 func decodeAll(list string, items []runtime.RawExtension) ([]map[string]any, error) {
 	raw := make([]map[string]any, len(items))
 	var faults []error
@@ -83,8 +84,9 @@ func decodeAll(list string, items []runtime.RawExtension) ([]map[string]any, err
 	return raw, errors.Join(faults...)
 }
 
-// Shared returns the shared objects of an Application, without those of spec.select. It skips manifests that cannot
-// be decoded or identified. The controller needs it before it renders the Application, to watch these objects.
+// Shared returns the shared objects of an Application, without those of spec.select. It skips manifests that cannot be
+// decoded or identified. The controller needs it before it renders the Application, to watch these objects. It returns
+// an empty map without any.
 func Shared(in Input) map[manifest.ID]bool {
 	shared := map[manifest.ID]bool{}
 	var manifests []map[string]any

@@ -11,7 +11,8 @@ import (
 )
 
 // Problem is the reason why a resource is not in sync, or why the input is invalid. It is also an error. Its message
-// can be shown to users, and has no values of Secrets.
+// can be shown to users, and has no values of Secrets. Conditions, events and the command line show it. Two Problems
+// with the same reason can have different dispositions.
 type Problem struct {
 	// Reason is a condition reason of package v1alpha1, for users. The controller acts on Disposition.
 	Reason string
@@ -38,7 +39,8 @@ type Problem struct {
 	FromComparison bool
 }
 
-// DispositionUnread is the disposition of an object that the user of the CLI may not read. No status has it.
+// DispositionUnread is the disposition of an object that the user of the CLI may not read. No status has it. The
+// command line then shows the object without a comparison, and continues with the others.
 const DispositionUnread v1alpha1.Disposition = "Unread"
 
 // Disposition returns the retry policy of the problem: As, or the disposition of its reason.
@@ -46,7 +48,8 @@ func (p *Problem) Disposition() v1alpha1.Disposition {
 	return cmp.Or(p.As, v1alpha1.InfoForReason(p.Reason).Disposition)
 }
 
-// Stalled reports whether only a user can solve the problem.
+// Stalled reports whether only a user can solve the problem. Otherwise the controller tries again, at the latest when
+// something changes.
 func (p *Problem) Stalled() bool { return p.Disposition().Stalled() }
 
 // Error implements the error interface. It returns the message and the remedy.
@@ -62,7 +65,8 @@ func Problemf(reason, format string, args ...any) *Problem {
 	return &Problem{Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// FirstNames returns the first five names, and the number of the others.
+// FirstNames returns the first five names, and the number of the others. For example, "a, b, c, d, e and 3 more". The
+// length of a message does not depend on the number of names.
 func FirstNames(names []string) string {
 	const shown = 5
 	if len(names) <= shown {

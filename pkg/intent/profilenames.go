@@ -26,9 +26,9 @@ func (r profileRule) hasPatternKind() bool {
 	return slices.ContainsFunc(r.kinds, func(s v1alpha1.KindSelector) bool { return strings.Contains(s.Kind, "*") })
 }
 
-// CheckNames returns an error for each kind selector that matches no served kind, and for each path that no kind of
-// its rule has. It does not check the paths of rules that select kinds by a pattern. typeOf returns the
-// schema that the API server publishes for a kind, or nil if there is none.
+// CheckNames returns an error for each kind selector that matches no served kind, and for each path that no kind of its
+// rule has. It does not check the paths of rules that select kinds by a pattern. typeOf returns the schema that the API
+// server publishes for a kind, or nil if there is none. The errors are in the order of the rules.
 func (p *Profile) CheckNames(served ServedKinds, typeOf func(schema.GroupVersionKind) *kinds.Node) (faults []error) {
 	for i, rule := range p.rules {
 		known := true
@@ -49,7 +49,7 @@ func (p *Profile) CheckNames(served ServedKinds, typeOf func(schema.GroupVersion
 }
 
 // checkServed returns an error if the API server serves no kind that the selector matches. It suggests a served kind
-// with a similar name.
+// with a similar name. A selector of all kinds matches as soon as the API server serves any kind of the group.
 func checkServed(selector v1alpha1.KindSelector, served ServedKinds) error {
 	var names []string
 	for _, kind := range served.Kinds {

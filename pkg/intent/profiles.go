@@ -20,12 +20,13 @@ import (
 type Profiles struct {
 	// All has the valid profiles, in the order of their names.
 	All []*Profile
-	// Autoscaled has the objects that an autoscaler targets, with its name. It does not need the targets of
-	// autoscalers in the manifests of the Application.
+	// Autoscaled has the objects that an autoscaler targets, with its name. It does not need the targets of autoscalers
+	// in the manifests of the Application. A nil map has none.
 	Autoscaled map[manifest.ID]string
 }
 
-// Profile is a parsed HoldProfile. It is never modified.
+// Profile is a parsed HoldProfile. It is never modified. It is parsed once, when the HoldProfile changes, and used by
+// all Applications.
 type Profile struct {
 	Name  string
 	rules []profileRule
@@ -49,7 +50,8 @@ type profileRule struct {
 var autoscalerKind = schema.GroupKind{Group: "autoscaling", Kind: string(v1alpha1.TargetingAutoscaler)}
 
 // ReadProfile parses a HoldProfile and returns its validation errors. It never returns a nil profile. A profile with
-// unknown fields has no errors, because NotSupported reports it.
+// unknown fields has no errors, because NotSupported reports it. A profile with errors is not used: the controller
+// reports the errors in its status.
 func ReadProfile(from *v1alpha1.HoldProfile) (p *Profile, faults []error) {
 	p = &Profile{Name: from.Name, unknown: from.Unknown}
 	for i, rule := range from.Spec.Rules {
@@ -93,7 +95,7 @@ func ReadProfile(from *v1alpha1.HoldProfile) (p *Profile, faults []error) {
 }
 
 // NotSupported returns the Problem of a profile with fields or values that this version does not know, and nil
-// otherwise.
+// otherwise. The API types record unknown fields when they decode the HoldProfile.
 func (p *Profile) NotSupported() *Problem {
 	if len(p.unknown) == 0 {
 		return nil
@@ -101,13 +103,14 @@ func (p *Profile) NotSupported() *Problem {
 	return unsupportedProblem("HoldProfile "+p.Name+": ", p.unknown, "a version newer than "+string(v1alpha1.Newest))
 }
 
-// Concerns reports whether the profile has a rule for a kind. An unknown field outside of the rules may concern
-// any kind.
+// Concerns reports whether the profile has a rule for a kind. An unknown field outside of the rules may concern any
+// kind. If it returns true for a profile that is not supported, nothing is written to objects of the kind.
 func (p *Profile) Concerns(kind schema.GroupKind) bool {
 	return slices.ContainsFunc(p.unknown, func(path string) bool { return !strings.HasPrefix(path, "spec.rules[") }) || slices.ContainsFunc(p.rules, func(r profileRule) bool { return r.isFor(kind) })
 }
 
-// AsksForAutoscalers reports whether the profile has a rule that depends on the targets of autoscalers.
+// AsksForAutoscalers reports whether the profile has a rule that depends on the targets of autoscalers. The controller
+// watches HorizontalPodAutoscalers only if a profile needs them.
 func (p *Profile) AsksForAutoscalers() bool {
 	return slices.ContainsFunc(p.rules, func(r profileRule) bool { return r.autoscaled })
 }
@@ -123,6 +126,12 @@ func (r profileRule) isFor(kind schema.GroupKind) bool {
 }
 
 // selects reports whether a selector matches a kind. Kind and group can be patterns.
+//
+//	selector                        kinds
+//	{kind: Deployment}              Deployment in any group
+//	{group: apps, kind: "*"}        all kinds of apps
+//	{group: "", kind: Service}      the Service of the core group
+//	{group: "*.io", kind: "*"}      all kinds of groups that end in .io
 func selects(s v1alpha1.KindSelector, kind schema.GroupKind) bool {
 	return observer.MatchesPattern(s.Kind, kind.Kind) && selectsGroup(s, kind.Group)
 }
@@ -133,8 +142,9 @@ func selectsGroup(s v1alpha1.KindSelector, group string) bool {
 	return s.Group == nil || observer.MatchesPattern(*s.Group, group)
 }
 
-// AutoscalerTarget returns the object that a HorizontalPodAutoscaler targets. It returns false if the
-// autoscaler has no valid target, and for objects of other kinds.
+// AutoscalerTarget returns the object that a HorizontalPodAutoscaler targets. It returns false if the autoscaler has no
+// valid target, and for objects of other kinds. The target is in the namespace of the autoscaler, which a manifest can
+// leave out: the caller then sets it.
 func AutoscalerTarget(object map[string]any) (target manifest.ID, ok bool) {
 	ref := manifest.NestedMap(object, "spec", "scaleTargetRef")
 	gv, err := schema.ParseGroupVersion(manifest.NestedString(ref, "apiVersion"))
@@ -144,7 +154,8 @@ func AutoscalerTarget(object map[string]any) (target manifest.ID, ok bool) {
 	return target, isAutoscaler && cmp.Or(err, wrong) == nil && target.Kind != "" && target.Name != ""
 }
 
-// profiler is a resolver of the profile rules that apply to objects. It is used for one Rendering.
+// profiler is a resolver of the profile rules that apply to objects. It is used for one Rendering. It counts the work
+// of one Application, so it must not be shared.
 type profiler struct {
 	profiles []*Profile
 	// autoscaled maps the target of each autoscaler to the autoscaler's name.
@@ -155,7 +166,8 @@ type profiler struct {
 	unsupported *Problem
 }
 
-// profilerOf returns the profiler of an input. It adds the autoscalers in the manifests to those of the input.
+// profilerOf returns the profiler of an input. It adds the autoscalers in the manifests to those of the input. A live
+// autoscaler overrides one in the manifests that targets the same object.
 func profilerOf(in Input, objects []manifest.Object) *profiler {
 	p := &profiler{profiles: in.Profiles.All, work: observer.MostFieldWork, autoscaled: map[manifest.ID]string{}}
 	if len(p.profiles) == 0 {
@@ -205,7 +217,7 @@ func (p *profiler) pathsFor(object manifest.Object) (paths []observer.ProfilePat
 }
 
 // matches reports whether the CEL rule evaluates to true. A rule that fails to evaluate, or exceeds its budget, does
-// not match.
+// not match. object is the result of matched; it can be nil for a rule without an expression.
 func (r profileRule) matches(object map[string]any) bool {
 	if r.match == "" {
 		return true
@@ -216,8 +228,9 @@ func (r profileRule) matches(object map[string]any) bool {
 	return holds && err == nil
 }
 
-// matched returns the manifest as CEL rules see it: without Secret values, and always with namespace, labels
-// and annotations.
+// matched returns the manifest as CEL rules see it: without Secret values, and always with namespace, labels and
+// annotations. So 'team' in object.metadata.labels is valid for every object. It is the manifest before hooks, and not
+// the live object, so the result does not change while the Application does not.
 func matched(object manifest.Object) map[string]any {
 	content := observer.CopyMap(object.Content)
 	if manifest.IsSecret(object.ID.GroupKind()) {
@@ -239,7 +252,8 @@ func ProfileNames(names []string) string {
 }
 
 // ProfileNote returns the text about the profile that decides about a field, such as "HoldProfile x frees it". It
-// returns "" if no profile decides about it.
+// returns "" if no profile decides about it. For example, "HoldProfile autoscaling frees it, since
+// HorizontalPodAutoscaler web targets the object".
 func ProfileNote(by *observer.ProfilePath) string {
 	if by == nil {
 		return ""

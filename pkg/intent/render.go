@@ -19,7 +19,8 @@ import (
 )
 
 // Rendering is the result of Render: the objects after and before hooks, and the schema of each. Objects, Entries and
-// Written are parallel. An object that a hook added has a nil map in Written.
+// Written are parallel. An object that a hook added has a nil map in Written. With shared objects, the order of Objects
+// can differ from that of the manifests: see mangle.
 type Rendering struct {
 	Objects  []manifest.Object
 	Entries  []*observer.Schema
@@ -28,8 +29,17 @@ type Rendering struct {
 }
 
 // Render converts the source and the observer schema of an Application into objects and their schemas. One validation
-// error makes the whole input invalid, so that the controller applies no partial input and deletes nothing by
-// mistake. The Rendering is empty if there is a Problem. The Application is not changed.
+// error makes the whole input invalid, so that the controller applies no partial input and deletes nothing by mistake.
+// The Rendering is empty if there is a Problem. The Application is not changed. The checks, in order, each with its
+// reason:
+//
+//	nullsDropped                 ObserverSchemaNullsDropped
+//	healthCheckProblem           HealthCheckInvalid
+//	the source, or too many      that of the source, or TooManyObjects
+//	the manifests                ManifestInvalid, with the errors of the schemas
+//	unsupported profiles         SpecNotSupported
+//	the schemas                  ObserverSchemaInvalid
+//	the hooks                    HookFailed
 func Render(in Input) (Rendering, *Problem) {
 	app := in.Application
 	if problem := cmp.Or(nullsDropped(app), healthCheckProblem(app)); problem != nil {
@@ -68,8 +78,9 @@ func Render(in Input) (Rendering, *Problem) {
 	return r, nil
 }
 
-// shareEntries sets the schemas of shared objects. Without a user's schema, the fields that the manifest sets
-// are held. It returns the validation errors of the user's schemas and of the manifests.
+// shareEntries sets the schemas of shared objects. Without a user's schema, the fields that the manifest sets are held.
+// It returns the validation errors of the user's schemas and of the manifests. A schema that removes elements from a
+// list would remove those of the owner of the object.
 func shareEntries(in Input, r *Rendering) (faults []error) {
 	for i, o := range r.Objects {
 		if !claim.DesiredPolicy(in.Application, o.Ownership).Claims {
@@ -89,8 +100,8 @@ func shareEntries(in Input, r *Rendering) (faults []error) {
 	return faults
 }
 
-// namelessFaults returns a validation error, with its remedy, for list elements of a shared object that only
-// their position identifies.
+// namelessFaults returns a validation error, with its remedy, for list elements of a shared object that only their
+// position identifies. Holdfast could not tell which elements belong to the owner of the object.
 func namelessFaults(id manifest.ID, nameless []observer.Nameless) (faults []error) {
 	var lists []string
 	for _, of := range nameless {
@@ -108,7 +119,8 @@ func namelessFaults(id manifest.ID, nameless []observer.Nameless) (faults []erro
 }
 
 // mangle runs the hooks. Fields that hooks add or change are observed, too. Objects that hooks add get a default
-// schema. Hooks cannot change shared objects, which are last in the result.
+// schema. Hooks cannot change shared objects, which are last in the result. A hook replaces the content of an object
+// that it changes, so IsSameContent finds the unchanged ones without a comparison.
 func mangle(in Input, r *Rendering) error {
 	m := &hooks.Mangling{
 		Application: in.Application, Live: in.Live,
@@ -149,7 +161,8 @@ func mangle(in Input, r *Rendering) error {
 	return nil
 }
 
-// positions finds objects in a list by their ID. Hooks usually keep the order, so that the map is not needed.
+// positions finds objects in a list by their ID. Hooks usually keep the order, so that the map is not needed. A hook
+// that sorts or inserts objects costs one map.
 type positions struct {
 	objects []manifest.Object
 	byID    map[manifest.ID]int // built when it is first needed
@@ -176,8 +189,9 @@ func IsSameContent(a, b map[string]any) bool {
 	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
 }
 
-// nullsDropped returns a Problem if a schema was stored with fewer leaves than the user wrote. Otherwise, part
-// of the fields would silently not be held.
+// nullsDropped returns a Problem if a schema was stored with fewer leaves than the user wrote. Otherwise, part of the
+// fields would silently not be held. Server-side apply and Holdfast's own commands do not write the annotation, so it
+// is absent for most Applications.
 func nullsDropped(app *v1alpha1.Application) *Problem {
 	text, ok := app.Annotations[manifest.LastApplied]
 	if !ok {
@@ -193,8 +207,9 @@ func nullsDropped(app *v1alpha1.Application) *Problem {
 		FirstNames(lost), observer.LeafText)
 }
 
-// freed returns a warning for each schema with FreeText leaves, which can be removed with its next change. entries
-// must be all items of spec.observerSchema, because the warning has the index.
+// freed returns a warning for each schema with FreeText leaves, which can be removed with its next change. entries must
+// be all items of spec.observerSchema, because the warning has the index. A released leaf has no further effect, and
+// the line could confuse a reader.
 func freed(entries []*observer.Schema) (warnings []string) {
 	for i, entry := range entries {
 		if paths := entry.Freed(); len(paths) > 0 {
@@ -205,9 +220,10 @@ func freed(entries []*observer.Schema) (warnings []string) {
 	return warnings
 }
 
-// lostLeaves returns the leaves that kubectl apply dropped from the schema of an Application, and from the
-// schemas of Applications among its manifests. It compares them with text, the last-applied annotation. It
-// returns nil if the annotation cannot be parsed.
+// lostLeaves returns the leaves that kubectl apply dropped from the schema of an Application, and from the schemas of
+// Applications among its manifests. It compares them with text, the last-applied annotation. It returns nil if the
+// annotation cannot be parsed. For example, spec.observerSchema[0].spec.replicas. Applications deeper than in the
+// manifests are not compared.
 func lostLeaves(text string, app *v1alpha1.Application) []string {
 	var sent struct {
 		Spec struct {
@@ -243,7 +259,7 @@ func prefixed(field string, paths []string) []string {
 }
 
 // Summary returns the text of an error, truncated to the length of a condition message. It truncates at the end of a
-// line, if there is one.
+// line, if there is one. The API server limits a message to 32,768 characters, and a status has many of them.
 func Summary(err error) string {
 	const limit = 4096
 	text := err.Error()

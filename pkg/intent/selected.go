@@ -14,7 +14,8 @@ import (
 )
 
 // selectedObjects returns the manifests that are equivalent to spec.select: for each matched object, the held fields,
-// as a shared object. They are sorted by ID. The error is a *Problem if too many objects match.
+// as a shared object. They are sorted by ID. The error is a *Problem if too many objects match. So a selected object
+// goes through the same steps as a shared object with a manifest.
 func selectedObjects(in Input, options manifest.Options) (objects []manifest.Object, warnings []string, err error) {
 	app := in.Application
 	entries, faults := Selections(app)
@@ -46,11 +47,11 @@ func selectedObjects(in Input, options manifest.Options) (objects []manifest.Obj
 }
 
 // IsSelected reports whether an object is matched by spec.select. Its position is then the index of the first
-// spec.select item that matches it.
+// spec.select item that matches it. Messages about it name the item of spec.select, and not a manifest.
 func IsSelected(o manifest.Object) bool { return len(o.Field) > 1 && o.Field[1] == "select" }
 
-// validateSelection validates the hold field of each spec.select item, whether or not an object matches. It
-// returns warnings about dropped fields.
+// validateSelection validates the hold field of each spec.select item, whether or not an object matches. It returns
+// warnings about dropped fields. Without it, a mistake would only appear when the first object matches.
 func validateSelection(entries []Selection, options manifest.Options) (warnings []string, faults []error) {
 	for _, s := range entries {
 		// The identity is a placeholder, because no object is needed to validate the fields.
@@ -73,7 +74,8 @@ func validateSelection(entries []Selection, options manifest.Options) (warnings 
 	return warnings, faults
 }
 
-// tooMany returns a *Problem if spec.select matches more objects than spec.maxObjects.
+// tooMany returns a *Problem if spec.select matches more objects than spec.maxObjects. A pattern that is too wide would
+// otherwise change many objects of other owners at once.
 func tooMany(app *v1alpha1.Application, entries []Selection, selected map[manifest.ID][]Selection) error {
 	if len(selected) <= mostObjects(app) {
 		return nil
@@ -94,8 +96,12 @@ func tooMany(app *v1alpha1.Application, entries []Selection, selected map[manife
 }
 
 // manifestOf returns the manifest of one object, with the fields that the selection holds. It is a new map, with
-// references resolved, identity, and the annotation for a shared object. If the metadata is not a map, the manifest
-// has no identity, and its validation fails.
+// references resolved, identity, and the annotation for a shared object. If the metadata is not a map, the manifest has
+// no identity, and its validation fails. For hold: {metadata: {labels: {owner: $(metadata.name)}}} and the Service web,
+// it is
+//
+//	{apiVersion: v1, kind: Service,
+//	 metadata: {name: web, namespace: shop, labels: {owner: web}, annotations: {holdfast.dev/ownership: Share}}}
 func (s Selection) manifestOf(id manifest.ID, live map[string]any) map[string]any {
 	content, _ := resolve(s.hold, live).(map[string]any)
 	content["apiVersion"], content["kind"] = s.GroupVersion().String(), s.Kind
@@ -114,7 +120,8 @@ func (s Selection) manifestOf(id manifest.ID, live map[string]any) map[string]an
 }
 
 // mergeSelections returns the manifest of an object that several spec.select items match. It is a validation error if
-// two items set the same field, or select the object in two versions.
+// two items set the same field, or select the object in two versions. For example, one item holds a label of all
+// Deployments, and another one the replicas of those with a name.
 func mergeSelections(id manifest.ID, live map[string]any, by []Selection, known Kinds) (content map[string]any, faults []error) {
 	content = by[0].manifestOf(id, live)
 	for i, s := range by[1:] {
@@ -178,7 +185,8 @@ func (u *union) maps(path *observer.Path, t *kinds.Node, into, from map[string]a
 }
 
 // lists merges elements with the same keys, and appends the others. It returns the merged list, and changes the
-// elements of both lists. Elements without keys are the same if their values are equal.
+// elements of both lists. Elements without keys are the same if their values are equal. Two items can hold different
+// fields of one container, which has its name in both.
 func (u *union) lists(path *observer.Path, t *kinds.Node, into, from []any) []any {
 	list := observer.List{}
 	list.ByValue = !list.ByIdentity(t)
@@ -205,12 +213,17 @@ func (u *union) lists(path *observer.Path, t *kinds.Node, into, from []any) []an
 	return into
 }
 
-// referable are the fields of an object that references can name. They never change. If another client could
-// write a referenced field, it could derive that field from the held value, so that both change without end.
+// referable are the fields of an object that references can name. They never change. If another client could write a
+// referenced field, it could derive that field from the held value, so that both change without end. They are the
+// fields of the Downward API that identify an object.
 var referable = []string{"metadata.name", "metadata.namespace", "metadata.uid"}
 
 // resolve returns a copy of a value in which references to fields of the object are replaced. A reference to a
 // missing field becomes "". Keys of maps are not resolved.
+//
+//	$(metadata.name).example.com     web.example.com
+//	$$(metadata.name)                $(metadata.name)
+//	$(metadata.name                  unchanged
 func resolve(value any, object map[string]any) any {
 	text, isText := value.(string)
 	if !isText {

@@ -16,6 +16,7 @@ import (
 )
 
 // Selection is an item of spec.select: objects of one kind, and the fields to hold of each. It is never changed.
+// Objects that do not exist yet are selected when they appear, so a Selection is not limited to Live.
 type Selection struct {
 	// Position is the index in spec.select.
 	Position int
@@ -29,13 +30,15 @@ type Selection struct {
 	hold map[string]any
 }
 
-// AllNamespaces reports whether a namespace pattern has a wildcard, so that all namespaces must be searched.
+// AllNamespaces reports whether a namespace pattern has a wildcard, so that all namespaces must be searched. The
+// Application's ServiceAccount then needs the right to list the kind in the whole cluster.
 func (s Selection) AllNamespaces() bool { return slices.ContainsFunc(s.Namespaces, isPattern) }
 
 // isPattern reports whether a pattern can match several names.
 func isPattern(text string) bool { return strings.Contains(text, "*") }
 
-// Name returns the only name that can match, or "" if several names can.
+// Name returns the only name that can match, or "" if several names can. The controller then watches one object instead
+// of a list.
 func (s Selection) Name() string {
 	if len(s.Names) == 1 && !isPattern(s.Names[0]) {
 		return s.Names[0]
@@ -43,7 +46,8 @@ func (s Selection) Name() string {
 	return ""
 }
 
-// Covers reports whether the kind, namespace and name of an object match. It does not check labels.
+// Covers reports whether the kind, namespace and name of an object match. It does not check labels. The version has no
+// effect. A cluster-scoped object has no namespace, and any namespaces of the item match it.
 func (s Selection) Covers(id manifest.ID) bool {
 	return id.GroupKind() == s.GroupKind() && matchesAny(s.Names, id.Name) &&
 		(id.Namespace == "" || matchesAny(s.Namespaces, id.Namespace))
@@ -76,7 +80,8 @@ func selectFault(position int, message string, path ...any) error {
 	return &manifest.ValidationError{Field: manifest.Path{"spec", "select"}, Position: position, Path: path, Message: message}
 }
 
-// readSelection parses an item of spec.select. With any errors, the result must not be used.
+// readSelection parses an item of spec.select. With any errors, the result must not be used. The fields that identify
+// the object, and its ownership, cannot be held: they are set by manifestOf.
 func readSelection(position int, item *v1alpha1.ObjectSelection) (s Selection, faults []error) {
 	s = Selection{
 		Position: position, GroupVersionKind: schema.FromAPIVersionAndKind(item.APIVersion, item.Kind),
@@ -121,9 +126,9 @@ func readSelection(position int, item *v1alpha1.ObjectSelection) (s Selection, f
 	return s, faults
 }
 
-// unstableSelections returns a validation error for each held label that makes objects stop matching a
-// selection, the same or another one. The objects would be released and restored, and then match again,
-// without end.
+// unstableSelections returns a validation error for each held label that makes objects stop matching a selection, the
+// same or another one. The objects would be released and restored, and then match again, without end. For example, an
+// item selects by stage=new and holds the label stage: done.
 func unstableSelections(all []Selection) (faults []error) {
 	for _, s := range all {
 		set := manifest.NestedMap(s.hold, "metadata", "labels")
@@ -148,7 +153,7 @@ func unstableSelections(all []Selection) (faults []error) {
 	return faults
 }
 
-// entryName returns the name of an item in a message about the item s.
+// entryName returns the name of an item in a message about the item s. For example, spec.select[1].
 func entryName(s, other Selection) string {
 	if s.Position == other.Position {
 		return "the same item"
@@ -156,8 +161,9 @@ func entryName(s, other Selection) string {
 	return manifest.Path{"spec", "select", other.Position}.String()
 }
 
-// Selected returns the live objects that spec.select matches, each with the items that match it. It omits
-// objects that the manifests name, that the Application owns, or that are being deleted.
+// Selected returns the live objects that spec.select matches, each with the items that match it. It omits objects that
+// the manifests name, that the Application owns, or that are being deleted. The Application itself is omitted, too. It
+// never returns nil.
 func Selected(in Input, entries []Selection) map[manifest.ID][]Selection {
 	selected := map[manifest.ID][]Selection{}
 	if len(entries) == 0 {

@@ -18,14 +18,16 @@ type Source struct {
 	// Digest is the SHA-256 digest of the template or archive and its inputs, in hexadecimal.
 	Digest   string
 	Warnings []string
-	// Problem is set if the source could not be fetched or translated.
+	// Problem is set if the source could not be fetched or translated. It can be set together with Objects: the last
+	// translation remains in effect while a server does not respond.
 	Problem *Problem
 	// Restored is true if Objects are from the status: see the function Restored.
 	Restored bool
 }
 
 // ManifestDigest returns the SHA-256 digest of the manifests as JSON, in hexadecimal. It excludes values of Secrets,
-// because a digest reveals a value that is easy to guess. It returns "" if the manifests cannot be encoded.
+// because a digest reveals a value that is easy to guess. It returns "" if the manifests cannot be encoded. The status
+// records it, to show whether it describes these manifests.
 func (s *Source) ManifestDigest() string {
 	shown := make([]map[string]any, len(s.Objects))
 	for i, object := range s.Objects {

@@ -14,7 +14,8 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// Publisher is an optional interface of Kinds: only a connected cluster has published schemas.
+// Publisher is an optional interface of Kinds: only a connected cluster has published schemas. The controller requests
+// the schema of a kind when an Application uses it.
 type Publisher interface {
 	// Published returns the schema that the API server publishes for a kind, or nil if it was not requested.
 	Published(gvk schema.GroupVersionKind) *kinds.Node
@@ -31,9 +32,11 @@ func Published(known Kinds, gvk schema.GroupVersionKind) *kinds.Node {
 	return known.Type(gvk)
 }
 
-// UnknownFields returns an error for each unknown field in manifests, in spec.select, and in the schemas
-// that a user wrote: a *manifest.ValidationError or an *observer.ValidationError. It skips fields that the
-// live object has, because the API server knows them and may be newer than the schema of the kind.
+// UnknownFields returns an error for each unknown field in manifests, in spec.select, and in the schemas that a user
+// wrote: a *manifest.ValidationError or an *observer.ValidationError. It skips fields that the live object has, because
+// the API server knows them and may be newer than the schema of the kind. An API server drops unknown fields without an
+// error, so a misspelt field would never be in sync. It is a warning, because the published schema of a kind can be
+// incomplete.
 func UnknownFields(objects []manifest.Object, entries []*observer.Schema, known Kinds, live map[manifest.ID]map[string]any) []error {
 	var faults []error
 	looked := map[int]bool{} // items of spec.select, which are the same for each object
@@ -65,7 +68,8 @@ func UnknownFields(objects []manifest.Object, entries []*observer.Schema, known 
 	return faults
 }
 
-// UnknownFieldsIn returns the unknown fields of an input, or nil if the input is invalid.
+// UnknownFieldsIn returns the unknown fields of an input, or nil if the input is invalid. It is for commands that read
+// files, and do not render the Application.
 func UnknownFieldsIn(in Input) []error {
 	objects, _, err := objectsOf(in)
 	e := readEntries(in)
@@ -112,8 +116,8 @@ func (m *unknownFieldFinder) inManifest(at manifest.Path, message string) error 
 	return &manifest.ValidationError{Position: m.object.Position, ID: m.object.ID, Path: at, Message: message}
 }
 
-// manifest finds the unknown fields of a manifest. there has the live values that may belong to the same
-// field.
+// manifest finds the unknown fields of a manifest. there has the live values that may belong to the same field. A kind
+// with x-kubernetes-preserve-unknown-fields forbids nothing at that place: see kinds.Node.Forbids.
 func (m *unknownFieldFinder) manifest(path manifest.Path, value any, kind *kinds.Node, there []any) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -181,7 +185,7 @@ func children(there []any, name string) (below []any) {
 	return below
 }
 
-// elements returns the elements of all the lists, in one list.
+// elements returns the elements of all the lists, in one list. Values that are not lists have none.
 func elements(there []any) (below []any) {
 	for _, v := range there {
 		l, _ := v.([]any)
