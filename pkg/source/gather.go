@@ -14,18 +14,21 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// Reader reads ConfigMaps and Secrets in an Application's namespace, with the permissions of the
-// Application. kind is ConfigMap or Secret.
+// Reader reads ConfigMaps and Secrets in an Application's namespace, with the permissions of the Application. kind is
+// ConfigMap or Secret. The object is decoded JSON, with base64 in the data of a Secret. A Problem is for the user: the
+// object does not exist, or the ServiceAccount of the Application may not read it.
 type Reader interface {
 	Read(ctx context.Context, kind, name string) (map[string]any, *plan.Problem)
 }
 
-// Fetcher fetches URLs. Get returns before if the page is unchanged since then. fetch.Fetcher implements it.
+// Fetcher fetches URLs. Get returns before if the page is unchanged since then. fetch.Fetcher implements it. A Page has
+// the data, and the ETag that the server gave it. The zero Page is none.
 type Fetcher interface {
 	Get(ctx context.Context, url string, before fetch.Page) (fetch.Page, error)
 }
 
-// Material is the input of a translation.
+// Material is the input of a translation. It is used by one goroutine. The controller keeps the last one of each
+// Application as before.
 type Material struct {
 	Application *v1alpha1.Application
 	// Name identifies the template or archive in messages.
@@ -55,21 +58,24 @@ func (m *Material) IsStatic() bool {
 	return fixed && len(translationOf(m.Application).InputsFrom) == 0 && len(m.Imports) == 0
 }
 
-// IsUnchanged reports whether the translation of before is still valid for m. Imports can be compared only
-// by translating again.
+// IsUnchanged reports whether the translation of before is still valid for m. Imports can be compared only by
+// translating again. The template is compared byte by byte, and inputs by value. Secret inputs are compared as well:
+// they stay in memory.
 func (m *Material) IsUnchanged(before *Material) bool {
 	return before != nil && len(before.Imports) == 0 && m.Name == before.Name && m.URL == before.URL && m.stamp == before.stamp &&
 		bytes.Equal(m.Data, before.Data) && reflect.DeepEqual(m.Inputs, before.Inputs) &&
 		reflect.DeepEqual(translationOf(m.Application), translationOf(before.Application))
 }
 
-// IsSame reports whether two Applications have the same template and archive.
+// IsSame reports whether two Applications have the same template and archive. It compares the spec only, not the data
+// that a URL or reference leads to.
 func IsSame(a, b *v1alpha1.Application) bool {
 	return reflect.DeepEqual(a.Spec.Tosca, b.Spec.Tosca) && reflect.DeepEqual(a.Spec.CSAR, b.Spec.CSAR)
 }
 
-// Gather returns the template or archive of an Application, and its inputs. before is the result of the
-// last call, or nil. Unchanged pages are not downloaded again.
+// Gather returns the template or archive of an Application, and its inputs. before is the result of the last call, or
+// nil. Unchanged pages are not downloaded again. The Application must have spec.tosca or spec.csar: see IsUsed. It
+// never returns both results.
 func Gather(ctx context.Context, app *v1alpha1.Application, reader Reader, fetcher Fetcher, before *Material) (*Material, *plan.Problem) {
 	m := &Material{Application: app}
 	if before != nil {
@@ -86,7 +92,8 @@ func Gather(ctx context.Context, app *v1alpha1.Application, reader Reader, fetch
 	return m, nil
 }
 
-// located adds the field of the Application to a problem.
+// located adds the field of the Application to a problem. It does not change the given Problem. An inline template is
+// the only source whose content is in the Application itself.
 func (m *Material) located(problem *plan.Problem) *plan.Problem {
 	tosca := m.Application.Spec.Tosca
 	field := (*observer.Path)(nil).Field("spec")
@@ -104,6 +111,11 @@ func (m *Material) located(problem *plan.Problem) *plan.Problem {
 }
 
 // find reads the template or archive.
+//
+//	spec.tosca.template              inline
+//	spec.tosca.url, spec.csar.url    fetched, with an optional digest
+//	spec.csar.configMapRef           a key of a ConfigMap
+//	spec.csar.secretRef              a key of a Secret, with a stamp
 func (m *Material) find(ctx context.Context, reader Reader, fetcher Fetcher, before *Material) *plan.Problem {
 	tosca, csar := m.Application.Spec.Tosca, m.Application.Spec.CSAR
 	switch {
@@ -146,7 +158,8 @@ func (m *Material) fetch(ctx context.Context, fetcher Fetcher, url, digest strin
 	return nil
 }
 
-// fetchProblem converts an error of a fetch to a problem.
+// fetchProblem converts an error of a fetch to a problem. A URL is not allowed until the administrator changes the
+// configuration. Other errors are retried.
 func fetchProblem(name string, err error) *plan.Problem {
 	if _, refused := errors.AsType[*fetch.NotAllowedError](err); refused {
 		return &plan.Problem{Reason: v1alpha1.ReasonSourceNotAllowed, Message: fmt.Sprintf("%s is not fetched: %v", name, err)}

@@ -14,8 +14,8 @@ import (
 // secretKind is the kind whose values must not be shown.
 const secretKind = "Secret"
 
-// readKey reads the template or archive from a key of a ConfigMap or Secret. In the data of a ConfigMap it is a
-// string, that is, a template instead of an archive.
+// readKey reads the template or archive from a key of a ConfigMap or Secret. In the data of a ConfigMap it is a string,
+// that is, a template instead of an archive. A missing key can be added later, so it is retried, like a missing object.
 func (m *Material) readKey(ctx context.Context, reader Reader, kind string, ref v1alpha1.KeyReference) *plan.Problem {
 	m.Name = fmt.Sprintf("%s %s, key %s", kind, ref.Name, ref.Key)
 	object, problem := reader.Read(ctx, kind, ref.Name)
@@ -90,7 +90,8 @@ func (m *Material) readInputs(ctx context.Context, reader Reader) *plan.Problem 
 	return nil
 }
 
-// addTexts adds each key of an object as an input. All keys of a Secret are sensitive.
+// addTexts adds each key of an object as an input. All keys of a Secret are sensitive. binaryData of a ConfigMap is
+// ignored, because an input is text. A name that the template does not declare is an error of the translation.
 func (m *Material) addTexts(kind, name string, object map[string]any) *plan.Problem {
 	data, _ := object["data"].(map[string]any)
 	for key, value := range data {

@@ -8,7 +8,8 @@ import (
 	"holdfast.dev/holdfast/pkg/fetch"
 )
 
-// resolver reads imports by URL, and records the pages. It is used by one goroutine, for one translation.
+// resolver reads imports by URL, and records the pages. It is used by one goroutine, for one translation. acquire and
+// release must alternate. Resolve releases the slot and acquires it again.
 type resolver struct {
 	fetcher Fetcher
 	// before has the pages of the last translation, and read those of this one, by URL.
@@ -41,8 +42,8 @@ func (r *resolver) acquire(ctx context.Context) (err error) {
 // errNoFiles is the error for imports that are not URLs.
 var errNoFiles = errors.New("only URLs can be imported here: use a URL, or pack the files into a CSAR")
 
-// Resolve implements tosca.Resolver. While it waits for a server, other translations
-// can use its slot.
+// Resolve implements tosca.Resolver. While it waits for a server, other translations can use its slot. If the request
+// fails, the page of the last translation remains recorded, so its ETag is not lost.
 func (r *resolver) Resolve(ctx context.Context, location string) ([]byte, error) {
 	if !strings.Contains(location, "://") {
 		r.local = true

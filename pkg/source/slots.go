@@ -5,8 +5,9 @@ import (
 	"sync"
 )
 
-// Slots limits how much work runs at the same time: in total, and for one namespace. One namespace can neither take
-// all slots nor fill the queue for them, so it cannot delay the others. All methods can be called concurrently.
+// Slots limits how much work runs at the same time: in total, and for one namespace. One namespace can neither take all
+// slots nor fill the queue for them, so it cannot delay the others. All methods can be called concurrently. A channel
+// with a buffer serves its waiting senders in order, so no caller waits forever.
 type Slots struct {
 	// total has an element for each slot in use. each is the number of slots for one namespace.
 	total chan struct{}
@@ -34,8 +35,8 @@ func NewSlots(total, each int) *Slots {
 // Acquire waits for a slot and returns the function that releases it. It returns the cause
 // if ctx ends first.
 //
-// A caller first waits for its own namespace. So no more than each callers of a namespace
-// are in the queue for the total, which channels serve in order.
+// A caller first waits for its own namespace. So no more than each callers of a namespace are in the queue for the
+// total, which channels serve in order. release must be called exactly once, and can be called by another goroutine.
 func (s *Slots) Acquire(ctx context.Context, namespace string) (release func(), err error) {
 	own := s.enter(namespace)
 	if err := acquire(ctx, own.taken); err != nil {

@@ -18,17 +18,18 @@ import (
 	"holdfast.dev/holdfast/pkg/tosca"
 )
 
-// translateTimeout limits a translation including all fetches. The computation itself is limited by steps
-// and takes less.
+// translateTimeout limits a translation including all fetches. The computation itself is limited by steps and takes
+// less. It includes the time that a translation waits for its slot.
 const translateTimeout = 30 * time.Second
 
 // translations bounds how many templates are translated at the same time: each may take
 // 100 MiB.
 var translations = NewSlots(2, 1)
 
-// Translate translates the material to manifests through the point ApplicationToscaTranslation. The listeners of h
-// run after the translation and can change its result. h can be nil. The result has a Problem, or the manifests; it
-// is never nil. Translate sets m.Imports, also after an error.
+// Translate translates the material to manifests through the point ApplicationToscaTranslation. The listeners of h run
+// after the translation and can change its result. h can be nil. The result has a Problem, or the manifests; it is
+// never nil. Translate sets m.Imports, also after an error. The listener that translates is the first one, so a
+// listener of a hook can also replace the whole result.
 func Translate(ctx context.Context, m *Material, fetcher Fetcher, h *hooks.Hooks) *intent.Source {
 	ctx, cancel := context.WithTimeout(ctx, translateTimeout)
 	defer cancel()
@@ -92,6 +93,12 @@ func translate(ctx context.Context, t *hooks.Translation, imports *resolver) err
 }
 
 // problem converts an error to a problem. If a hook has failed, it shows only the part from the translation.
+//
+//	the error                              reason
+//	of another listener                    HookFailed
+//	only imports, one of them temporary    FetchFailed
+//	only imports, all of them refused      SourceNotAllowed
+//	any other                              TranslationFailed
 func (r *resolver) problem(err error) *plan.Problem {
 	p := &plan.Problem{Reason: v1alpha1.ReasonTranslationFailed}
 	if hook, ok := errors.AsType[*hooks.Error](err); ok {
