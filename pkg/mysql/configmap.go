@@ -14,9 +14,15 @@ const (
 	aliveFile   = "alive.sh"
 )
 
+// startScript writes the credentials into an init file and client.cnf, and starts the server. Its arguments are the
+// four directories.
+//
 //go:embed files/start.sh
 var startScript string
 
+// aliveScript is the liveness probe. It also fails if the Secret has other credentials than at the start: the restart
+// applies them.
+//
 //go:embed files/alive.sh
 var aliveScript string
 
@@ -30,8 +36,9 @@ func (d *database) configMap() values {
 	return d.object("v1", "ConfigMap", d.configName(), values{"data": d.files()})
 }
 
-// checksum returns a checksum of the files. When a file changes, the checksum replaces the Pod, because the
-// running server does not read the files again.
+// checksum returns a checksum of the files. When a file changes, the checksum replaces the Pod, because the running
+// server does not read the files again. The names and contents are separated by NUL characters, so that text cannot
+// move from one file to another unnoticed.
 func (d *database) checksum() string {
 	files := d.files()
 	var all strings.Builder

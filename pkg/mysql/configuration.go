@@ -20,7 +20,8 @@ var reserved = map[string]string{
 	"daemonize":         "the Pod ends when its process does",
 }
 
-// checkConfiguration rejects lines that would break the server or configure another program.
+// checkConfiguration rejects lines that would break the server or configure another program. It does not know which
+// options exist: they depend on the version of the server, which reports an unknown one in its log.
 func checkConfiguration(text string) (faults []*template.ValidationError) {
 	number := 0
 	for line := range strings.Lines(text) {
@@ -33,6 +34,12 @@ func checkConfiguration(text string) (faults []*template.ValidationError) {
 }
 
 // checkLine returns the reason why a line of my.cnf is not allowed, or "".
+//
+//	max-connections=50     allowed
+//	# a comment            allowed
+//	[client]               another section
+//	!include other.cnf     includes a file
+//	bind_address=0.0.0.0   reserved
 func checkLine(line string) string {
 	switch {
 	case line == "" || line[0] == '#' || line[0] == ';':
@@ -52,7 +59,8 @@ func checkLine(line string) string {
 }
 
 // optionName returns the normalized name of an option: lower case, with dashes. The server treats dashes and
-// underscores alike and strips prefixes.
+// underscores alike and strips prefixes. loose_Bind_Address = x is bind-address. A prefix is stripped only once, as the
+// server does.
 func optionName(line string) string {
 	name, _, _ := strings.Cut(line, "=")
 	name = strings.ReplaceAll(strings.ToLower(strings.TrimSpace(name)), "_", "-")

@@ -7,8 +7,8 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// generated lists the keys of the Secret that are filled with 32 random characters when it is created, and
-// are never changed.
+// generated lists the keys of the Secret that are filled with 32 random characters when it is created, and are never
+// changed. The controller reads the annotation, and writes the passwords only into the live Secret.
 const generated = "password:32,root-password:32"
 
 // secret contains the connection and the credentials, with the key names of the specification "Service
@@ -39,8 +39,8 @@ func (d *database) volume() values {
 	return volume
 }
 
-// dataDeletionPolicy returns the deletion policy of the volume and of the Secret that belongs to it. Any policy
-// except Delete keeps them.
+// dataDeletionPolicy returns the deletion policy of the volume and of the Secret that belongs to it. Any policy except
+// Delete keeps them. The Secret is kept with the volume, so that clients of the data keep their passwords.
 func (d *database) dataDeletionPolicy() string {
 	if d.spec.DeletionPolicy == v1.DeletionDelete {
 		return string(v1alpha1.DeletionDelete)

@@ -36,9 +36,9 @@ type database struct {
 	cpu, memory, storage resource.Quantity
 }
 
-// newDatabase validates a Mysql. It checks the rules of the CustomResourceDefinition, because plans are
-// also made without an API server, and rules that the definition cannot express. The error joins all
-// validation errors.
+// newDatabase validates a Mysql. It checks the rules of the CustomResourceDefinition, because plans are also made
+// without an API server, and rules that the definition cannot express. The error joins all validation errors. The
+// result is valid only without an error. The spec must have its defaults: see decode.
 func newDatabase(object *v1.Mysql) (*database, error) {
 	d := &database{identity: identity{object.Name, object.Namespace}, spec: object.Spec}
 	var faults []error
@@ -84,7 +84,8 @@ func invalid(path manifest.Path, message string) *template.ValidationError {
 	return &template.ValidationError{Path: path, Reason: template.ReasonSpecInvalid, Message: message}
 }
 
-// checkName returns an error for a name that the objects of the Mysql cannot have.
+// checkName returns an error for a name that the objects of the Mysql cannot have. A Service requires more than other
+// objects: its name is a DNS label that begins with a letter.
 func checkName(name string) *template.ValidationError {
 	var message string
 	switch {

@@ -17,6 +17,10 @@ import (
 
 // decode decodes a Mysql, and sets the defaults of its spec. It returns unknown fields separately, not as an error:
 // an API server can have a newer definition.
+//
+//	spec: {cpu: 2}          an error: spec.cpu must be text, not number: put it into quotes
+//	spec: {memry: 1Gi}      unknown: is not a field of a Mysql: did you mean memory?
+//	spec: {}                the defaults
 func decode(content map[string]any) (*v1.Mysql, []*template.ValidationError, error) {
 	raw, err := json.Marshal(content)
 	if err != nil {

@@ -21,8 +21,9 @@ const (
 	ReasonVersionDowngrade = "VersionDowngrade"
 )
 
-// checkData rejects a spec that does not fit the existing volume. ran is the version that last accepted connections,
-// or "". Without live objects, it returns nil. The error joins all problems.
+// checkData rejects a spec that does not fit the existing volume. ran is the version that last accepted connections, or
+// "". Without live objects, it returns nil. The error joins all problems. A claim that another Mysql left is adopted,
+// so its size and version count before the objects are created.
 func (d *database) checkData(live template.Live, ran string) error {
 	claim := live[manifest.ID{Kind: "PersistentVolumeClaim", Namespace: d.namespace, Name: d.volumeName()}]
 	if manifest.NestedString(claim, "metadata", "deletionTimestamp") != "" {
@@ -54,8 +55,9 @@ func (d *database) checkVolume(claim values) error {
 	}
 }
 
-// keptVersion returns the version in the label of a claim that an earlier Mysql has left, or "". The label of the
-// claim of this Mysql does not count: it changes before the server starts, which may never succeed.
+// keptVersion returns the version in the label of a claim that an earlier Mysql has left, or "". The label of the claim
+// of this Mysql does not count: it changes before the server starts, which may never succeed. Holdfast removes its
+// tracking label when it releases an object, so a claim without it was left.
 func keptVersion(claim values) string {
 	if manifest.NestedString(claim, "metadata", "labels", v1alpha1.LabelApplicationUID) != "" {
 		return ""
@@ -80,6 +82,12 @@ func (d *database) checkVersion(ran string) error {
 
 // series is a series of releases, such as 8.4. Without a minor number, it is the latest one of its major
 // number.
+//
+//	tag           major    minor    isLatest
+//	8.4.3         8        4        false
+//	8.0-debian    8        0        false
+//	9             9        0        true
+//	latest        not a series
 type series struct {
 	major, minor int
 	isLatest     bool
@@ -99,7 +107,8 @@ func seriesOf(tag string) (s series, ok bool) {
 	return s, true
 }
 
-// isBefore reports whether a series is earlier than another one.
+// isBefore reports whether a series is earlier than another one. 8 is not before 8.4, because it can be the same
+// release. 8.4 is before 9.
 func (s series) isBefore(other series) bool {
 	if s.major != other.major {
 		return s.major < other.major

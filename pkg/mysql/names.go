@@ -19,7 +19,8 @@ func (i identity) headlessName() string { return i.name + "-headless" }
 func (i identity) configName() string   { return i.name + "-config" }
 func (i identity) volumeName() string   { return i.name + "-data" }
 
-// host returns the name by which clients in any namespace reach the server.
+// host returns the name by which clients in any namespace reach the server. For example, shop.default.svc. The domain
+// of the cluster is omitted, because the template does not know it.
 func (i identity) host() string {
 	if i.namespace == "" {
 		return i.name // only in a file without a namespace

@@ -10,8 +10,9 @@ const (
 	gibibyte = 1 << 30
 )
 
-// options returns my.cnf: defaults derived from the size of the Pod, and then the user's lines, which have
-// precedence. Options that a MySQL version or MariaDB may not support have the prefix "loose-".
+// options returns my.cnf: defaults derived from the size of the Pod, and then the user's lines, which have precedence.
+// Options that a MySQL version or MariaDB may not support have the prefix "loose-". The last of two lines for one
+// option decides, so the user's lines must be last.
 func (d *database) options() string {
 	var b strings.Builder
 	b.WriteString("[mysqld]\n")
@@ -24,8 +25,9 @@ func (d *database) options() string {
 	return b.String()
 }
 
-// sized returns the options that the template sets, and comments for the reader of the file. Most depend on the size
-// of the Pod.
+// sized returns the options that the template sets, and comments for the reader of the file. Most depend on the size of
+// the Pod. Below 1 GiB of memory, performance-schema would take too large a part. Below 1 GiB of storage, the redo log
+// would.
 func (d *database) sized() []string {
 	memory, storage := d.memory.Value(), d.storage.Value()
 	pool, instances := bufferPool(memory)

@@ -1,6 +1,7 @@
 package mysql
 
-// clientService returns the Service that clients use.
+// clientService returns the Service that clients use. Without a ready Pod it has no endpoints, so clients get an error
+// at once instead of a timeout.
 func (d *database) clientService() values {
 	return d.object("v1", "Service", d.name, values{"spec": values{
 		"type":     "ClusterIP",

@@ -16,8 +16,9 @@ import (
 	"holdfast.dev/holdfast/pkg/template"
 )
 
-// Status implements template.Template. Conditions about objects are computed from the live objects. If
-// these are unknown, the previous conditions are kept.
+// Status implements template.Template. Conditions about objects are computed from the live objects. If these are
+// unknown, the previous conditions are kept. It is a function of seen only, so an unchanged cluster gives an unchanged
+// status. Validation errors of the spec are in the verdict, not in the result of Status.
 func (Template) Status(seen template.Seen) (map[string]any, error) {
 	object, _, err := decode(seen.Object)
 	if err != nil {
@@ -53,6 +54,11 @@ func (i identity) conditions(live template.Live) []v1.Condition {
 
 // availableCondition returns AVAILABLE if the only replica of the current spec is ready. A status of an older
 // generation does not count.
+//
+//	StatefulSet                                                  condition
+//	does not exist, or is being deleted                          MISSING
+//	has an older observedGeneration, or not one ready replica    CREATING
+//	otherwise                                                    AVAILABLE
 func availableCondition(set values) v1.Condition {
 	condition := existsCondition(v1.ConditionStatefulSet, set)
 	if condition.Status == v1.Missing {
@@ -96,6 +102,13 @@ func (i identity) acceptingVersion(usable bool, live template.Live) string {
 
 // readyConditions returns Ready and, if it applies, Stalled. The database is ready if it is usable and
 // matches the spec.
+//
+//	verdict          usable    Ready    reason                   Stalled
+//	ready            yes       True     that of the verdict      none
+//	ready            no        False    Progressing              none
+//	progressing      any       False    Progressing              none
+//	stalled          any       False    that of the verdict      True
+//	any other        any       False    that of the verdict      none
 func readyConditions(verdict template.Verdict, usable bool, waiting string) []v1.Condition {
 	ready := v1.Condition{Type: v1.ConditionReady, Status: v1.False, Reason: verdict.Reason, Message: verdict.Message}
 	switch {
@@ -109,7 +122,8 @@ func readyConditions(verdict template.Verdict, usable bool, waiting string) []v1
 	return []v1.Condition{ready}
 }
 
-// waitingFor describes the first object that is not ready, or the obstacle that it waits for.
+// waitingFor describes the first object that is not ready, or the obstacle that it waits for. The objects are in the
+// order of conditions, so the StatefulSet is first.
 func (i identity) waitingFor(objects []v1.Condition, live template.Live) string {
 	claim := live[manifest.ID{Kind: "PersistentVolumeClaim", Namespace: i.namespace, Name: i.volumeName()}]
 	for _, condition := range objects {

@@ -6,7 +6,7 @@ import (
 	"holdfast.dev/holdfast/pkg/template"
 )
 
-// Template renders an Application for each Mysql.
+// Template renders an Application for each Mysql. Package builtin registers it. It has no state.
 type Template struct{}
 
 var _ template.Template = Template{}
@@ -16,7 +16,8 @@ func (Template) Kind() template.Kind {
 	return template.Kind{GroupVersionKind: v1.GroupVersionKind, Resource: v1.Resource}
 }
 
-// Render implements template.Template. It rejects a spec that does not fit the existing volume.
+// Render implements template.Template. It rejects a spec that does not fit the existing volume. The error joins
+// *template.ValidationErrors. The schema of each object observes all fields of its manifest that are not free.
 func (Template) Render(in template.Input) (template.RenderedTemplate, error) {
 	object, unknown, err := decode(in.Object)
 	if err != nil {

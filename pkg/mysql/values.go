@@ -17,7 +17,8 @@ func stringMap(v values) map[string]string {
 	return texts
 }
 
-// integerAt returns the integer at a path of an object, or 0.
+// integerAt returns the integer at a path of an object, or 0. The path must lead through maps. A number with a fraction
+// counts as 0.
 func integerAt(object values, path ...string) int64 {
 	count, _, _ := unstructured.NestedInt64(object, path...)
 	return count
