@@ -51,7 +51,7 @@ func (s *sourceRenewer) source(ctx context.Context, app *v1alpha1.Application, t
 	if m == nil {
 		return reconcile.Source{Waiting: true} // the Application was deleted
 	}
-	if !source.IsUsed(app) {
+	if !intent.IsTranslated(app) {
 		m.translated = nil
 		return reconcile.Source{}
 	}

@@ -47,9 +47,6 @@ type Material struct {
 	stamp string
 }
 
-// IsUsed reports whether an Application's manifests come from a template or an archive.
-func IsUsed(app *v1alpha1.Application) bool { return app.Spec.Tosca != nil || app.Spec.CSAR != nil }
-
 // IsStatic reports, after the translation, whether only a change of the Application can change the
 // translation: the template is inline or has a digest, and no other input is read.
 func (m *Material) IsStatic() bool {
@@ -74,8 +71,8 @@ func IsSame(a, b *v1alpha1.Application) bool {
 }
 
 // Gather returns the template or archive of an Application, and its inputs. before is the result of the last call, or
-// nil. Unchanged pages are not downloaded again. The Application must have spec.tosca or spec.csar: see IsUsed. It
-// never returns both results.
+// nil. Unchanged pages are not downloaded again. The Application must have spec.tosca or spec.csar: see
+// intent.IsTranslated. It never returns both results.
 func Gather(ctx context.Context, app *v1alpha1.Application, reader Reader, fetcher Fetcher, before *Material) (*Material, *plan.Problem) {
 	m := &Material{Application: app}
 	if before != nil {

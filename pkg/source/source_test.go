@@ -350,9 +350,9 @@ func TestInlineTemplateIsStatic(t *testing.T) {
 	} {
 		m := &source.Material{Application: application(t, spec)}
 		assert.Equal(t, static, m.IsStatic(), spec)
-		assert.True(t, source.IsUsed(m.Application))
+		assert.True(t, intent.IsTranslated(m.Application))
 	}
-	assert.False(t, source.IsUsed(application(t, "manifest: []")))
+	assert.False(t, intent.IsTranslated(application(t, "manifest: []")))
 }
 
 func TestIsUnchanged(t *testing.T) {

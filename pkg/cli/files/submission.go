@@ -23,7 +23,6 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/reconcile"
 	"holdfast.dev/holdfast/pkg/slice"
-	"holdfast.dev/holdfast/pkg/source"
 )
 
 // Submission is an Application to be sent, with the files that it is made from. The methods are called in this
@@ -268,7 +267,7 @@ func (s *Submission) SetNamespace(namespace, flag string) error {
 // controller can translate the template, it validates only the schema. The view provides the known kinds. Check
 // removes the fields from Content that the engine drops; see dropServerFields.
 func (s *Submission) Check(ctx context.Context, view View) (warnings []string, err error) {
-	if source.IsUsed(s.App) && s.translation == nil {
+	if intent.IsTranslated(s.App) && s.translation == nil {
 		return nil, s.checkSchema()
 	}
 	app := s.App

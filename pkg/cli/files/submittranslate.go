@@ -21,7 +21,7 @@ import (
 // anything is sent. It returns an error only for mistakes of the user. note names the parts that are not checked
 // here, because only the controller can fetch them. reader is nil without a cluster.
 func (s *Submission) Translate(ctx context.Context, reader source.Reader) (note string, err error) {
-	if !source.IsUsed(s.App) {
+	if !intent.IsTranslated(s.App) {
 		return "", nil
 	}
 	if url := sourceURL(s.App); url != "" {

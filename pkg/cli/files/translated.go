@@ -36,7 +36,7 @@ func (app Subject) Translated(ctx context.Context, reader source.Reader, stored 
 		app.Application = app.DeepCopy()
 		app.Status.LastAppliedManifest, app.Status.MangledObserverSchema = nil, nil
 	}
-	if !source.IsUsed(app.Application) {
+	if !intent.IsTranslated(app.Application) {
 		return app, nil
 	}
 	translation := &intent.Source{}
