@@ -302,7 +302,7 @@ func (t *loader) repository(f *file, name fileNode) (location, bool) {
 	reference := p
 	if p.isMap() {
 		reference = p.get("url")
-		if credential := p.get("credential"); credential.isMap() {
+		if credential := p.get("credential"); credential.exists() && !credential.isNull() {
 			return t.noLocation(credential, EmbeddedCredential, "a credential must not be written into a template")
 		}
 	}

@@ -337,6 +337,8 @@ func TestImportsAreRelativeToTheFileThatHasThem(t *testing.T) {
 	assert.EqualError(t, err, "t.yaml:2:11: imports[0]: nope.yaml: not found\n"+
 		"t.yaml:2:22: imports[1]: https://example.com/y: host not in the allowed list\n"+
 		"t.yaml:2:47: imports[2]: contains a user or password, which is not allowed in a template")
+	_, err = translate(t, header+"repositories: {r: {url: https://example.com, credential: hunter2}}\nimports: [{file: b.yaml, repository: r}]\n", tosca.Options{Resolver: resolver})
+	assert.EqualError(t, err, "t.yaml:2:46: repositories.r.credential: a credential must not be written into a template")
 	fetched.Data = []byte(header + "imports: ['//user:hunter2@example.com/z', '//example.com/b.yaml', 'ftp:b.yaml']\n")
 	_, err = tosca.Translate(t.Context(), fetched, nil, tosca.Options{Resolver: resolver, QuoteFetched: true})
 	assert.EqualError(t, err, "t.yaml:2:11: imports[0]: contains a user or password, which is not allowed in a template\n"+
