@@ -2,7 +2,6 @@ package tosca
 
 import (
 	"math"
-	"math/big"
 	"reflect"
 	"slices"
 	"strings"
@@ -50,11 +49,11 @@ var operations = map[string]operation{
 	"union":        {1, 0, func(args []any, _ basis) (any, string) { return combined(args, false) }},
 	"intersection": {1, 0, func(args []any, _ basis) (any, string) { return combined(args, true) }},
 
-	"sum":        {1, 0, arithmetic((*big.Int).Add, func(a, b float64) float64 { return a + b })},
-	"difference": {2, 2, arithmetic((*big.Int).Sub, func(a, b float64) float64 { return a - b })},
-	"product":    {1, 0, arithmetic((*big.Int).Mul, func(a, b float64) float64 { return a * b })},
-	"quotient":   {2, 2, arithmetic(nil, func(a, b float64) float64 { return a / b })},
-	"remainder":  {2, 2, arithmetic(remainder, math.Mod)},
+	"sum":        {1, 0, arithmetic(func(a, b float64) float64 { return a + b })},
+	"difference": {2, 2, arithmetic(func(a, b float64) float64 { return a - b })},
+	"product":    {1, 0, arithmetic(func(a, b float64) float64 { return a * b })},
+	"quotient":   {2, 2, arithmetic(func(a, b float64) float64 { return a / b })},
+	"remainder":  {2, 2, arithmetic(math.Mod)},
 	"round":      {1, 1, rounded(math.Round)},
 	"floor":      {1, 1, rounded(math.Floor)},
 	"ceil":       {1, 1, rounded(math.Ceil)},
@@ -248,65 +247,32 @@ func combined(args []any, inEach bool) (any, string) {
 	return nil, "needs lists only, or maps only"
 }
 
-// maxExact is the largest number up to which a float64 has every integer.
-const maxExact = 1 << 53
+// maxExact is the largest integer up to which no two integers have the same float64.
+const maxExact = 1<<53 - 1
 
-// The problems of numbers that have no exact result.
-const (
-	noResult      = "has no result with these numbers"
-	inexactResult = "has a result that is too large to be exact"
-	inexactInput  = "needs smaller numbers to be exact"
-)
-
-// arithmetic returns an operation on numbers, from left to right. If all are integers, it calculates with exact, which
-// can be nil, and else with combine. The result is an integer if it has no fraction.
-func arithmetic(exact func(z, a, b *big.Int) *big.Int, combine func(a, b float64) float64) func([]any, basis) (any, string) {
+// arithmetic returns an operation on numbers, from left to right. The result is an integer if it has no fraction. An
+// integer beyond maxExact is an error, because the calculation would silently use another one.
+func arithmetic(combine func(a, b float64) float64) func([]any, basis) (any, string) {
 	return func(args []any, _ basis) (any, string) {
-		integers := exact != nil
-		for _, arg := range args {
+		var result float64
+		for i, arg := range args {
 			if !isNumber(arg) {
 				return nil, "needs numbers, not " + manifest.Describe(arg)
 			}
-			integers = integers && isOf[int64](arg)
-		}
-		if integers {
-			return exactly(args, exact)
-		}
-		for i, arg := range args {
 			if integer, ok := arg.(int64); ok && (integer > maxExact || integer < -maxExact) {
-				return nil, inexactInput
+				return nil, "needs smaller numbers to be exact"
 			}
-			args[i] = numberOf(arg)
-		}
-		result := args[0].(float64)
-		for _, arg := range args[1:] {
-			result = combine(result, arg.(float64))
+			if i == 0 {
+				result = numberOf(arg)
+				continue
+			}
+			result = combine(result, numberOf(arg))
+			if _, problem := wholeIfPossible(result); problem != "" {
+				return nil, problem
+			}
 		}
 		return wholeIfPossible(result)
 	}
-}
-
-// exactly combines integers from left to right. It stops at an intermediate result beyond 64 bits, so its cost is
-// linear. combine returns nil if there is no result.
-func exactly(args []any, combine func(z, a, b *big.Int) *big.Int) (any, string) {
-	result := big.NewInt(args[0].(int64))
-	for _, arg := range args[1:] {
-		if result = combine(result, result, big.NewInt(arg.(int64))); result == nil {
-			return nil, noResult
-		}
-		if !result.IsInt64() {
-			return nil, inexactResult
-		}
-	}
-	return result.Int64(), ""
-}
-
-// remainder returns the remainder of a division, with the sign of a, as math.Mod does. It returns nil for b = 0.
-func remainder(z, a, b *big.Int) *big.Int {
-	if b.Sign() == 0 {
-		return nil
-	}
-	return z.Rem(a, b)
 }
 
 // rounded returns an operation on one number. An integer is its own result.
@@ -327,9 +293,9 @@ func rounded(round func(float64) float64) func([]any, basis) (any, string) {
 func wholeIfPossible(result float64) (any, string) {
 	switch {
 	case math.IsNaN(result) || math.IsInf(result, 0):
-		return nil, noResult
+		return nil, "has no result with these numbers"
 	case result == math.Trunc(result) && math.Abs(result) > maxExact:
-		return nil, inexactResult
+		return nil, "has a result that is too large to be exact"
 	case result == math.Trunc(result):
 		return int64(result), ""
 	}
