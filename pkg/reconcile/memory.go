@@ -200,6 +200,9 @@ func (m *State) startReconcile(app *v1alpha1.Application, news News, now time.Ti
 	if request != m.request {
 		m.plan.Retry(now)
 	}
+	if m.generation != app.Generation {
+		m.permits, m.lists = nil, nil // of ranges and objects that the spec may no longer name
+	}
 	if m.generation != app.Generation || m.request != request {
 		m.generation, m.request = app.Generation, request
 		// The following state depends on the spec, or was requested to be forgotten.

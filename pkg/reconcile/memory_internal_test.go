@@ -1,7 +1,9 @@
 package reconcile
 
 import (
+	"maps"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -9,8 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -52,4 +56,28 @@ func TestAMemoryOfNothingHasNoMaps(t *testing.T) {
 	put(&all, "a", 1)
 	put(&all, "b", 2)
 	assert.Equal(t, map[string]int{"a": 1, "b": 2}, all)
+}
+
+// TestMemoryHasNoFormerObjects checks that the state of an Application does not grow with each object that it once had.
+func TestMemoryHasNoFormerObjects(t *testing.T) {
+	id := func(name string) manifest.ID { return manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: name} }
+	listed := v1alpha1.ResourceStatus{UID: "listed", ResourceReference: v1alpha1.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "held"}}
+	app := &v1alpha1.Application{}
+	app.Status.Resources = []v1alpha1.ResourceStatus{listed}
+	m := NewMemory(app, time.Time{})
+	m.gone = map[types.UID]bool{"listed": true, "former": true}
+	m.permits = map[manifest.ID]readPermission{id("held"): {}, id("former"): {}}
+	m.lists = map[listKey]listPermission{{}: {}}
+	s := &Snapshot{memory: m, kinds: &knownKinds{}, shared: map[manifest.ID]bool{id("held"): true}}
+	s.Input.Application = app
+	g := &gatherer{Snapshot: s, request: Request{Application: app, Memory: m, Shared: func(cluster.Location) (map[string]any, error) { return nil, nil }}}
+	require.NoError(t, g.addNamed(t.Context(), nil))
+	require.NoError(t, g.addUnwatched(t.Context()))
+	assert.Equal(t, map[types.UID]bool{"listed": true}, m.gone)
+	assert.Equal(t, []manifest.ID{id("held")}, slices.Collect(maps.Keys(m.permits)))
+
+	app.Generation++
+	m.startReconcile(app, News{}, time.Time{})
+	assert.Empty(t, m.permits)
+	assert.Empty(t, m.lists)
 }

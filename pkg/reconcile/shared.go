@@ -69,6 +69,8 @@ func (g *gatherer) addNamed(ctx context.Context, waiting error) error {
 	if g.request.Shared == nil {
 		return waiting
 	}
+	// An object that spec.select no longer matches is read again if it does later.
+	maps.DeleteFunc(g.memory.permits, func(id manifest.ID, _ readPermission) bool { return !g.unmarked[id] && !g.shared[id] })
 	shown := map[manifest.ID]map[string]any{}
 	ids := g.byName()
 	for _, id := range ids {

@@ -364,9 +364,14 @@ func (g *gatherer) addDesired(ctx context.Context) {
 // be decided, because no resource could report it.
 func (g *gatherer) addUnwatched(ctx context.Context) error {
 	recorded := map[manifest.ID]bool{}
+	before := g.memory.gone
+	g.memory.gone = nil // only those that the status still lists
 	for _, status := range g.Input.Application.Status.Resources {
 		id := manifest.IDFromReference(status.ResourceReference)
 		recorded[id] = true
+		if before[status.UID] {
+			put(&g.memory.gone, status.UID, true)
+		}
 		// The loop below reads the objects in unanswered.
 		if plan.MayExist(status) && !g.memory.gone[status.UID] && !g.memory.unanswered[id] {
 			if problem := g.addLeft(ctx, id); problem != nil {
