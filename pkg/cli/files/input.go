@@ -64,11 +64,13 @@ var ManifestFiles = []string{".yaml", ".yml", ".json"}
 // directory without such a file is an error, because a mistyped path must not mean an empty Application.
 func (i Input) readDirectory(ctx context.Context, directory string) ([]manifest.Document, error) {
 	var files []string
-	err := filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
+	// WalkDir follows no links. With a separator at the end, the operating system follows one to the directory itself.
+	root := directory + string(filepath.Separator)
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && path != directory && !i.Recursive:
+		case entry.IsDir() && path != root && !i.Recursive:
 			return filepath.SkipDir
 		case !entry.IsDir() && slices.Contains(ManifestFiles, filepath.Ext(path)):
 			files = append(files, path)
