@@ -74,11 +74,12 @@ func Finish(err error, program string, w io.Writer) int {
 	return StatusFailed
 }
 
-// printError prints an error for users. Each joined error has a line of its own, and commands start with the name
-// of this program.
+// printError prints an error for users. Each joined error has a line of its own. Commands in backquotes, and after
+// "run:", start with the name of this program: users of a kubectl plugin may have no program holdfast.
 func printError(err error, program string, w io.Writer) {
+	called := strings.NewReplacer("`holdfast ", "`"+program+" ", "run: holdfast ", "run: "+program+" ")
 	for _, one := range Each(err) {
-		text := strings.ReplaceAll(one.Error(), "`holdfast ", "`"+program+" ")
+		text := called.Replace(one.Error())
 		fmt.Fprintln(w, "error: "+Visible(strings.TrimRight(text, "\n")))
 	}
 	if usage, is := errors.AsType[*UsageError](err); is {

@@ -217,6 +217,7 @@ func TestFinishTellsErrorsAndTheStatus(t *testing.T) {
 	}{
 		{"no error", nil, 0, ""},
 		{"several errors are several lines, and commands are called as this one is", two, 2, "error: a.yaml: one\nerror: b.yaml: two: see `kubectl holdfast diff`\n"},
+		{"a remedy", errors.New("web is not ready. For details, run: holdfast status web"), 2, "error: web is not ready. For details, run: kubectl holdfast status web\n"},
 		{"a status without an error", &Exit{Status: StatusDifferent}, 1, ""},
 		{"not ready in time", &Exit{Status: StatusDifferent, Err: errors.New("late")}, 1, "error: late\n"},
 		{"interrupted", Interrupted(""), 130, "error: interrupted\n"},
