@@ -21,13 +21,13 @@ type Progress struct {
 	out io.Writer
 	// size returns the size of the terminal. Progress calls it each time, because users resize terminals.
 	size  func() (columns, rows int, ok bool)
-	said  map[string]string // the last line of each resource, and of all resources by ""
-	lines int               // number of lines on the terminal to overwrite
+	said  map[manifest.ID]string // the last line of each resource; the line with the counts has the zero ID
+	lines int                    // number of lines on the terminal to overwrite
 }
 
 // NewProgress returns an empty display on the standard error.
 func NewProgress(streams terminal.Streams) *Progress {
-	p := &Progress{out: streams.Err, said: map[string]string{}}
+	p := &Progress{out: streams.Err, said: map[manifest.ID]string{}}
 	p.size = func() (columns, rows int, ok bool) {
 		columns, rows, ok = terminal.Size(streams.Err)
 		return columns, rows, ok && streams.Getenv("TERM") != "dumb"
@@ -39,23 +39,23 @@ func NewProgress(streams terminal.Streams) *Progress {
 // that have changed since.
 func (p *Progress) Show(app *v1alpha1.Application) {
 	var all, changed []string
-	say := func(name, line string) {
-		if p.said[name] != line {
+	say := func(id manifest.ID, line string) {
+		if p.said[id] != line {
 			changed = append(changed, line)
 		}
-		p.said[name] = line
+		p.said[id] = line
 		all = append(all, line)
 	}
 	const few = 10
 	many := len(app.Status.Resources) > few
 	if many {
-		say("", countsOf(app.Status.Resources))
+		say(manifest.ID{}, countsOf(app.Status.Resources))
 	}
 	for _, r := range app.Status.Resources {
 		// A long list of failures would push the first ones out of view.
 		if word, why := stateOf(r); !many || fails(word) && len(all) <= few {
-			name := files.NameOf(manifest.IDFromReference(r.ResourceReference), app.Namespace)
-			say(name, name+"  "+terminal.Visible(strings.ReplaceAll(word+why, "\n", " ")))
+			id := manifest.IDFromReference(r.ResourceReference)
+			say(id, files.NameOf(id, app.Namespace)+"  "+terminal.Visible(strings.ReplaceAll(word+why, "\n", " ")))
 		}
 	}
 	columns, rows, ok := p.size()

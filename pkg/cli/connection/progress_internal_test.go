@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // states returns an Application whose resources, ConfigMaps r0, r1, ..., have the given states.
@@ -26,6 +27,9 @@ func states(health ...string) *v1alpha1.Application {
 func TestProgress(t *testing.T) {
 	longer := states("InProgress", "Current")
 	longer.Status.Resources[0].Message = "a message that is longer than the line"
+	// A Service of Kubernetes and one of Knative have the same kind and name.
+	namesakes := states("Current", "InProgress")
+	namesakes.Status.Resources[1].APIVersion, namesakes.Status.Resources[1].Name = "example.com/v1", "r0"
 	many := func(health ...string) *v1alpha1.Application {
 		for len(health) < 60 {
 			health = append(health, "Current")
@@ -45,6 +49,10 @@ func TestProgress(t *testing.T) {
 			"one line for each change, without a terminal", 0, 0, false,
 			[]*v1alpha1.Application{states("InProgress", "Current"), states("InProgress", "Current"), states("Current", "Current")},
 			"ConfigMap r0  InProgress\nConfigMap r1  Current\nConfigMap r0  Current\n",
+		},
+		{
+			"two resources with the same kind and name", 0, 0, false, []*v1alpha1.Application{namesakes, namesakes},
+			"ConfigMap r0  Current\nConfigMap r0  InProgress\n",
 		},
 		{
 			"a list that is overwritten on a terminal", 80, 24, true,
@@ -81,7 +89,7 @@ func TestProgress(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			var out bytes.Buffer
-			p := &Progress{out: &out, said: map[string]string{}, size: func() (columns, rows int, ok bool) { return row.columns, row.rows, row.terminal }}
+			p := &Progress{out: &out, said: map[manifest.ID]string{}, size: func() (columns, rows int, ok bool) { return row.columns, row.rows, row.terminal }}
 			for _, app := range row.apps {
 				p.Show(app)
 			}
