@@ -43,6 +43,16 @@ func (c *Client) Watch(ctx context.Context, namespace string, options metav1.Lis
 	return err
 }
 
+// streamError returns the error for an error event of a watch. It returns nil if the next call of listAndWatch can
+// continue: the resourceVersion has expired (410), or the connection is lost, for which client-go sends an event with
+// the cause ClientWatchDecoding. If the API server cannot be reached, the next list reports that.
+func streamError(err error) error {
+	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || apierrors.HasStatusCause(err, metav1.CauseType("ClientWatchDecoding")) {
+		return nil
+	}
+	return fmt.Errorf("watching: %w", err)
+}
+
 // listAndWatch calls visit with the listed Applications, and then with the Application of each event, until visit is
 // done or returns an error. gone is true for a deleted Application. If the stream ends, listAndWatch returns false and
 // no error: the caller must call it again. what names the Applications in errors.
@@ -71,11 +81,7 @@ func (c *Client) listAndWatch(
 		u, ok := event.Object.(*unstructured.Unstructured)
 		switch {
 		case event.Type == watch.Error:
-			// An expired watch is no error, because the next call lists again.
-			if err := apierrors.FromObject(event.Object); !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
-				return false, fmt.Errorf("watching: %w", err)
-			}
-			return false, nil
+			return false, streamError(apierrors.FromObject(event.Object))
 		case ok && event.Type != watch.Bookmark:
 			if done, err := visit([]unstructured.Unstructured{*u}, event.Type == watch.Deleted); done || err != nil {
 				return done, err

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -60,6 +61,34 @@ func TestEndedStreamsAreRepeatedSlowly(t *testing.T) {
 			})
 		})
 	}
+}
+
+// brokenStreams is an API server whose first watch breaks, because its process ends.
+type brokenStreams struct{ lists int }
+
+func (s *brokenStreams) RoundTrip(r *http.Request) (*http.Response, error) {
+	var body io.Reader = strings.NewReader(`{"apiVersion": "holdfast.dev/v1alpha1", "kind": "ApplicationList", "metadata": {"resourceVersion": "1"}, "items": []}`)
+	if r.URL.Query().Get("watch") != "" {
+		body = iotest.ErrReader(errors.New("http2: client connection lost"))
+	} else {
+		s.lists++
+	}
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(body), Request: r}, nil
+}
+
+func TestABrokenStreamIsRepeated(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &brokenStreams{}
+		client, err := cluster.NewClient(&rest.Config{Host: "http://example.com", Transport: server})
+		require.NoError(t, err)
+		visits := 0
+		err = WaitFlags{}.Follow(t.Context(), newCluster(client, "shop"), "shop", "web", nil, func(*v1alpha1.Application) (bool, error) {
+			visits++
+			return visits == 2, nil
+		})
+		require.NoError(t, err)
+		assert.Equal(t, 2, server.lists)
+	})
 }
 
 // A resource that is not served, or cannot be listed, does not lack a right.
