@@ -85,6 +85,9 @@ func PatchLocally(live *unstructured.Unstructured, kind types.PatchType, patch a
 func (c *Cluster) Delete(ctx context.Context, name string, uid types.UID, patch []delta.Op, dryRun DryRun) error {
 	if len(patch) > 0 {
 		if _, err := c.Patch(ctx, name, types.JSONPatchType, patch, dryRun); err != nil {
+			if apierrors.IsNotFound(err) {
+				return nil
+			}
 			return err
 		}
 	}

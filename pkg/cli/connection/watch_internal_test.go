@@ -20,6 +20,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/delta"
 )
 
 // shortStreams is an API server that ends each watch immediately. It counts the lists.
@@ -89,6 +90,16 @@ func TestABrokenStreamIsRepeated(t *testing.T) {
 		require.NoError(t, err)
 		assert.Equal(t, 2, server.lists)
 	})
+}
+
+// A deletion that another client has finished is no error, even before the patch of the deletion.
+func TestDeleteAcceptsADeletedApplication(t *testing.T) {
+	client, err := cluster.NewClient(&rest.Config{Host: "http://example.com", Transport: refusal(http.StatusNotFound)})
+	require.NoError(t, err)
+	patch := []delta.Op{{Op: "add", Path: "/spec/deletionPolicy", Value: "Orphan"}}
+	for _, dryRun := range []DryRun{Send, DryRunClient, DryRunServer} {
+		require.NoError(t, newCluster(client, "shop").Delete(t.Context(), "web", "u-1", patch, dryRun), dryRun)
+	}
 }
 
 // A resource that is not served, or cannot be listed, does not lack a right.
