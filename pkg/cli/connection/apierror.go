@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -26,6 +27,9 @@ func (c *Client) Explained(err error, verb, what string) error {
 		return nil
 	case errors.Is(err, context.Canceled):
 		return errors.New("interrupted")
+	// Kubernetes rejects objects of such a namespace with 403, too.
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		return fmt.Errorf("%s: its namespace is being deleted: wait until it is deleted, create it again, and repeat the command", what)
 	case apierrors.IsForbidden(err):
 		it := "it"
 		if verb == "list" {

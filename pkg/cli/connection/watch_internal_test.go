@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -100,6 +102,13 @@ func TestDeleteAcceptsADeletedApplication(t *testing.T) {
 	for _, dryRun := range []DryRun{Send, DryRunClient, DryRunServer} {
 		require.NoError(t, newCluster(client, "shop").Delete(t.Context(), "web", "u-1", patch, dryRun), dryRun)
 	}
+}
+
+func TestATerminatingNamespaceIsNoMissingRight(t *testing.T) {
+	err := apierrors.NewForbidden(schema.GroupResource{Resource: "applications"}, "web", errors.New("it is being terminated"))
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+	explained := (&Client{}).Explained(err, "create", "Application shop/web")
+	require.EqualError(t, explained, "Application shop/web: its namespace is being deleted: wait until it is deleted, create it again, and repeat the command")
 }
 
 // A resource that is not served, or cannot be listed, does not lack a right.
