@@ -85,18 +85,15 @@ func (o *uninstallOptions) run(ctx context.Context) error {
 		return fmt.Errorf("this is a Helm release: to uninstall it, run: helm uninstall %s -n %s", found.release, found.releasedIn)
 	}
 	at := found.namespace
-	applications, err := existing(ctx, c, connection.Applications)
+	applications, err := o.releasable(ctx, c)
 	if err != nil {
-		return err
-	}
-	databases, err := existing(ctx, c, mysqlv1.GroupVersionResource)
-	if err != nil {
-		return err
-	}
-	if err := o.refused(applications, databases); err != nil {
 		return err
 	}
 	if err := o.confirm(at, len(applications)); err != nil {
+		return err
+	}
+	// Another client can have submitted Applications while the user read the question.
+	if applications, err = o.releasable(ctx, c); err != nil {
 		return err
 	}
 	if !o.write.isDry() {
@@ -108,6 +105,20 @@ func (o *uninstallOptions) run(ctx context.Context) error {
 		}
 	}
 	return o.remove(ctx, c, at)
+}
+
+// releasable returns all Applications of the cluster, or an error if they or other objects prevent the removal of
+// Holdfast.
+func (o *uninstallOptions) releasable(ctx context.Context, c *connection.Cluster) ([]unstructured.Unstructured, error) {
+	applications, err := existing(ctx, c, connection.Applications)
+	if err != nil {
+		return nil, err
+	}
+	databases, err := existing(ctx, c, mysqlv1.GroupVersionResource)
+	if err != nil {
+		return nil, err
+	}
+	return applications, o.refused(applications, databases)
 }
 
 // removeSlices deletes the ApplicationSlices of incomplete submissions, because nothing else will delete
@@ -194,9 +205,13 @@ func (o *uninstallOptions) releaseAll(ctx context.Context, c *connection.Cluster
 	}
 	var left []unstructured.Unstructured
 	late := func() error { return refusal("Application", left, "Check that the controller runs: holdfast check") }
-	return o.wait.Until(ctx, late, func(ctx context.Context) (done bool, err error) {
-		left, err = existing(ctx, c, connection.Applications)
-		return len(left) == 0, err
+	return o.wait.Until(ctx, late, func(ctx context.Context) (bool, error) {
+		now, err := existing(ctx, c, connection.Applications)
+		if err != nil {
+			return false, err // left keeps the Applications for the error at the timeout
+		}
+		left = now
+		return len(left) == 0, nil
 	})
 }
 

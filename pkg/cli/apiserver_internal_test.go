@@ -1,0 +1,84 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+)
+
+// apiServer is an API server with fixed responses, by the path of the request. It responds 404 to other paths, and
+// records the requests that write.
+type apiServer struct {
+	responses map[string][]string // the last response is repeated
+	writes    []string
+}
+
+func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	if r.Method != http.MethodGet {
+		s.writes = append(s.writes, r.Method+" "+r.URL.Path)
+	}
+	all := s.responses[r.URL.Path]
+	if len(all) == 0 {
+		w.WriteHeader(http.StatusNotFound)
+		return
+	}
+	if len(all) > 1 {
+		s.responses[r.URL.Path] = all[1:]
+	}
+	_, _ = w.Write([]byte(all[0]))
+}
+
+// run runs a command against the API server, and returns its exit status and its messages.
+func (s *apiServer) run(t *testing.T, args ...string) (status int, messages string) {
+	t.Helper()
+	server := httptest.NewServer(s)
+	defer server.Close()
+	config, err := json.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "Config", "current-context": "test",
+		"clusters": []any{map[string]any{"name": "test", "cluster": map[string]any{"server": server.URL}}},
+		"contexts": []any{map[string]any{"name": "test", "context": map[string]any{"cluster": "test", "namespace": "shop"}}},
+	})
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "config")
+	require.NoError(t, os.WriteFile(file, config, 0o600))
+	var out, told bytes.Buffer
+	status = Main(t.Context(), slices.Concat([]string{"holdfast"}, args, []string{"--kubeconfig", file}), Streams{
+		In: strings.NewReader(""), Out: &out, Err: &told, Getenv: func(string) string { return "" }, Now: time.Now,
+	})
+	return status, told.String()
+}
+
+const (
+	applicationsPath = "/apis/holdfast.dev/v1alpha1/applications"
+	noApplications   = `{"apiVersion": "holdfast.dev/v1alpha1", "kind": "ApplicationList", "metadata": {}, "items": []}`
+	oneApplication   = `{"apiVersion": "holdfast.dev/v1alpha1", "kind": "ApplicationList", "metadata": {}, "items": [
+		{"apiVersion": "holdfast.dev/v1alpha1", "kind": "Application", "metadata": {"name": "web", "namespace": "shop"}}]}`
+)
+
+// While a user reads the question, another client can submit an Application. Its objects would be deleted.
+func TestUninstallListsApplicationsAgain(t *testing.T) {
+	s := &apiServer{responses: map[string][]string{applicationsPath: {noApplications, oneApplication}}}
+	status, messages := s.run(t, "uninstall", "--yes", "--timeout=3s")
+	assert.Equal(t, 1, status)
+	assert.Contains(t, messages, "error: nothing was uninstalled: the cluster still has 1 Application: shop/web.")
+	assert.Empty(t, s.writes)
+}
+
+// The request that the timeout ends returns no Applications.
+func TestUninstallNamesUnreleasedApplications(t *testing.T) {
+	s := &apiServer{responses: map[string][]string{applicationsPath: {oneApplication}}}
+	status, messages := s.run(t, "uninstall", "--yes", "--release", "--timeout=1s")
+	assert.Equal(t, 1, status)
+	assert.Contains(t, messages, "the cluster still has 1 Application: shop/web. Check that the controller runs")
+}
