@@ -242,7 +242,7 @@ func (o *installOptions) apply(ctx context.Context, c *connection.Cluster, objec
 // would work against each other.
 func (o *installOptions) elsewhere(found installation) error {
 	wanted := cmp.Or(*o.connection.Namespace, deploy.Namespace)
-	if !found.bound || found.namespace == wanted {
+	if found.bound == "" || found.namespace == wanted {
 		return nil
 	}
 	return fmt.Errorf("the namespace %[1]s already has a controller, and a second one in %[2]s would conflict with it: "+

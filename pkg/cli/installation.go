@@ -27,7 +27,7 @@ const (
 // installation describes what is installed in a cluster, and how. Objects that the user may not read count as missing.
 type installation struct {
 	namespace  string                     // of the controller
-	bound      bool                       // a binding names the namespace
+	bound      string                     // the namespace in the binding of the definitions; empty if there is none
 	deployment *unstructured.Unstructured // of the controller; nil if there is none
 	release    string                     // of Helm; empty if Helm is not used
 	releasedIn string                     // the namespace of the release
@@ -47,12 +47,12 @@ func findInstallation(ctx context.Context, c *connection.Cluster, namespace stri
 	if err != nil {
 		return installation{}, c.Explained(err, "get", "ClusterRoleBinding "+controllerName)
 	}
-	found := installation{namespace: cmp.Or(namespace, subjectNamespace(definitions), deploy.Namespace), bound: subjectNamespace(definitions) != ""}
+	found := installation{namespace: cmp.Or(namespace, subjectNamespace(definitions), deploy.Namespace), bound: subjectNamespace(definitions)}
 	found.deployment, err = readable(ctx, c.Own.Resource(deployments).Namespace(found.namespace), controllerName)
 	if err != nil {
 		return installation{}, c.Explained(err, "get", "Deployment "+found.namespace+"/"+controllerName)
 	}
-	found.variant = found.variantOf(everywhere != nil || !found.bound)
+	found.variant = found.variantOf(everywhere != nil || found.bound == "")
 	for _, object := range []*unstructured.Unstructured{definitions, found.deployment} {
 		if object != nil {
 			found.release = cmp.Or(found.release, object.GetAnnotations()["meta.helm.sh/release-name"])

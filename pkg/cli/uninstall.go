@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"holdfast.dev/holdfast/deploy"
 	mysqlv1 "holdfast.dev/holdfast/pkg/api/mysql/v1"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/connection"
@@ -84,6 +86,9 @@ func (o *uninstallOptions) run(ctx context.Context) error {
 	if found.release != "" {
 		return fmt.Errorf("this is a Helm release: to uninstall it, run: helm uninstall %s -n %s", found.release, found.releasedIn)
 	}
+	if err := o.checkNamespace(found); err != nil {
+		return err
+	}
 	at := found.namespace
 	applications, err := o.releasable(ctx, c)
 	if err != nil {
@@ -105,6 +110,19 @@ func (o *uninstallOptions) run(ctx context.Context) error {
 		}
 	}
 	return o.remove(ctx, c, at)
+}
+
+// checkNamespace returns an error if -n names a namespace without the controller, because the namespace is deleted with
+// all its objects. Users often give the namespace of their Applications to every command.
+func (o *uninstallOptions) checkNamespace(found installation) error {
+	switch named := *o.connection.Namespace; {
+	case named == "", found.deployment != nil, named == cmp.Or(found.bound, deploy.Namespace):
+		return nil
+	case found.bound != "":
+		return fmt.Errorf("nothing was uninstalled: the controller is in the namespace %s, and the namespace %s would be deleted: omit -n", found.bound, named)
+	default:
+		return fmt.Errorf("nothing was uninstalled: the namespace %s has no controller, and would be deleted: omit -n", named)
+	}
 }
 
 // releasable returns all Applications of the cluster, or an error if they or other objects prevent the removal of
