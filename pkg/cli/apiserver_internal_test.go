@@ -100,3 +100,9 @@ func TestUninstallNeedsItsNamespace(t *testing.T) {
 	assert.Equal(t, "error: nothing was uninstalled: the namespace production has no controller, and would be deleted: omit -n\n", messages)
 	assert.Empty(t, s.writes)
 }
+
+func TestHistoryNeedsAnInstallation(t *testing.T) {
+	status, messages := (&apiServer{}).run(t, "history")
+	assert.Equal(t, 2, status)
+	assert.Equal(t, "error: the API server does not serve Applications: is Holdfast installed? See `holdfast install --help`\n", messages)
+}

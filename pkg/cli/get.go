@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -219,32 +218,19 @@ func (o *getOptions) list(ctx context.Context, c *connection.Cluster) (*unstruct
 	if o.all {
 		namespace = metav1.NamespaceAll
 	}
-	client := c.Own.Resource(connection.Applications).Namespace(namespace)
-	if len(o.names) > 0 {
-		list, missing := &unstructured.UnstructuredList{}, []error{}
-		for _, name := range o.names {
-			one, err := client.Get(ctx, name, metav1.GetOptions{})
-			if err != nil {
-				missing = append(missing, c.NoSuchApplication(ctx, namespace, name, err))
-				continue
-			}
-			list.Items = append(list.Items, *one)
+	if len(o.names) == 0 {
+		return c.ListApplications(ctx, namespace, metav1.ListOptions{LabelSelector: o.selector})
+	}
+	list, missing := &unstructured.UnstructuredList{}, []error{}
+	for _, name := range o.names {
+		one, err := c.Own.Resource(connection.Applications).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			missing = append(missing, c.NoSuchApplication(ctx, namespace, name, err))
+			continue
 		}
-		return list, errors.Join(missing...)
+		list.Items = append(list.Items, *one)
 	}
-	list, err := client.List(ctx, metav1.ListOptions{LabelSelector: o.selector})
-	if apierrors.IsNotFound(err) {
-		return nil, connection.ErrNotInstalled
-	}
-	return list, c.Explained(err, "list", "Applications"+ofNamespace(namespace))
-}
-
-// ofNamespace returns the end of a message about the objects of a namespace; "" for all namespaces.
-func ofNamespace(namespace string) string {
-	if namespace == "" {
-		return ""
-	}
-	return " in the namespace " + namespace
+	return list, errors.Join(missing...)
 }
 
 // printObjects prints one object as it is stored, and several objects as a List.

@@ -123,9 +123,9 @@ func (o *historyOptions) run(ctx context.Context) error {
 	if o.watch {
 		return o.follow(ctx, c, namespace, options)
 	}
-	list, err := c.Own.Resource(connection.Applications).Namespace(namespace).List(ctx, options)
+	list, err := c.ListApplications(ctx, namespace, options)
 	if err != nil {
-		return c.Explained(err, "list", "Applications"+ofNamespace(namespace))
+		return err
 	}
 	var entries []report.EntryView
 	for i := range list.Items {

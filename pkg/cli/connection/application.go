@@ -6,6 +6,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -48,6 +49,21 @@ func (c *Cluster) Application(ctx context.Context, name string) (files.Subject, 
 	// The typed client drops apiVersion and kind, and a command may print the Application.
 	app.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind}
 	return files.Subject{Application: app, Document: storedDocument(app)}, nil
+}
+
+// ListApplications lists the Applications of a namespace, or of all namespaces if it is "". It does not join their
+// slices. The error is explained; it is ErrNotInstalled if the API server does not serve Applications.
+func (c *Client) ListApplications(ctx context.Context, namespace string, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+	list, err := c.Own.Resource(Applications).Namespace(namespace).List(ctx, options)
+	what := "Applications"
+	if namespace != "" {
+		what += " in the namespace " + namespace
+	}
+	// For a namespace that does not exist, the list is empty.
+	if apierrors.IsNotFound(err) {
+		return nil, ErrNotInstalled
+	}
+	return list, c.Explained(err, "list", what)
 }
 
 // storedDocument returns a document for an Application that is in no file.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -15,12 +14,9 @@ import (
 // ApplicationsWith returns the names of the Applications in the namespace of c that have an object in
 // their manifests or in their inventory, also if these are in slices.
 func (c *Cluster) ApplicationsWith(ctx context.Context, id manifest.ID) (names []string, err error) {
-	list, err := c.Own.Resource(Applications).Namespace(c.Namespace).List(ctx, metav1.ListOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil, ErrNotInstalled
-	}
+	list, err := c.ListApplications(ctx, c.Namespace, metav1.ListOptions{})
 	if err != nil {
-		return nil, c.Explained(err, "list", "Applications in the namespace "+c.Namespace)
+		return nil, err
 	}
 	for i := range list.Items {
 		app := &list.Items[i]
