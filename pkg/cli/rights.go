@@ -64,14 +64,17 @@ func rightsOf(ctx context.Context, c *connection.Cluster, d files.Decision) righ
 	return r
 }
 
-// add adds a permission for one object, or for all objects of a resource if name is empty.
+// add adds a permission for one object, or for all objects of a resource if name is empty. The permission for all
+// objects includes those for single ones: a rule with resourceNames would not allow spec.select to list the others.
 func (r rights) add(namespace string, resource schema.GroupResource, verbs, name string) {
 	if r.rules[namespace] == nil {
 		r.rules[namespace] = map[ruleKey][]string{}
 	}
 	key := ruleKey{resource, verbs}
-	names := r.rules[namespace][key]
-	if name != "" {
+	names, known := r.rules[namespace][key]
+	if isForAll := known && len(names) == 0; name == "" || isForAll {
+		names = nil
+	} else {
 		names = append(names, name)
 	}
 	r.rules[namespace][key] = names
