@@ -195,7 +195,7 @@ func (o *checkOptions) applications(ctx context.Context, c *connection.Cluster) 
 		missing, err := r.missing(ctx, c, true)
 		message, remedy := account+" has the required rights", ""
 		if missing != "" {
-			message, remedy = account+" may not "+missing, "Run: `"+r.command("holdfast", o.files)+"`"
+			message, remedy = account+" may not "+missing, "Run: `"+r.command("holdfast", *o.connection.Namespace, o.files)+"`"
 		}
 		finding, err := checker{Cluster: c}.result(name, message, remedy, err)
 		if err != nil {

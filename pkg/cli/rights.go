@@ -207,13 +207,22 @@ func (r rights) createdNamespaces() []string {
 	return slices.DeleteFunc(slices.Sorted(slices.Values(owned)), func(name string) bool { return r.rules[name] == nil })
 }
 
-// command returns the command that grants the rights. It names the files, if there are any.
-func (r rights) command(program string, of files.ManifestFlags) string {
-	what := " " + r.app.Name + " -n " + r.app.Namespace
+// command returns the command that grants the rights, for example
+//
+//	holdfast check web -n shop -o yaml | kubectl apply -f -
+//	holdfast check -f web.yaml -n shop -o yaml | kubectl apply -f -
+//
+// of has the files with the Applications, if there are any. namespace is then the value of -n, or "": it applies to the
+// Applications in the files that name none.
+func (r rights) command(program, namespace string, of files.ManifestFlags) string {
+	what := r.app.Name + " -n " + r.app.Namespace
 	if of.Given() {
-		what = " -f " + strings.Join(of.Names(), " -f ")
+		what = of.Arguments()
+		if namespace != "" {
+			what += " -n " + namespace
+		}
 	}
-	return program + " check" + what + " -o yaml | kubectl apply -f -"
+	return program + " check " + what + " -o yaml | kubectl apply -f -"
 }
 
 // missing returns a permission that the ServiceAccount does not have, or "". Unless it is thorough, it asks

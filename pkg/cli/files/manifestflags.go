@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -81,6 +82,15 @@ func (f ManifestFlags) Names() []string {
 		names = append(names, f.kustomization)
 	}
 	return names
+}
+
+// Arguments returns the flags with which another command reads the same files, for example "-f a.yaml -f - -R".
+func (f ManifestFlags) Arguments() string {
+	arguments := "-f " + strings.Join(Unique(f.files), " -f ")
+	if f.recursive != nil && *f.recursive {
+		arguments += " -R"
+	}
+	return arguments
 }
 
 // Read returns the documents in the order of the flags, and then those of the kustomization. It replaces
