@@ -81,7 +81,7 @@ func (o reconcileOptions) acknowledged(ctx context.Context, c *connection.Cluste
 		switch {
 		case app == nil:
 			return true, &terminal.Exit{Status: terminal.StatusDifferent, Err: fmt.Errorf("%s/%s was deleted during the wait", c.Namespace, o.name)}
-		case app.Status.ReconcileRequest != request:
+		case !isAcknowledged(app, request):
 			return false, nil
 		}
 		if err := o.checkConfirmation(app); err != nil {
@@ -94,6 +94,21 @@ func (o reconcileOptions) acknowledged(ctx context.Context, c *connection.Cluste
 		}
 		return true, o.write.printApplication(o.streams, app, "reconciled, "+state)
 	})
+}
+
+// isAcknowledged reports whether the controller has reconciled an Application after a request. Another client can have
+// replaced the request since, for example the same command in another job. The controller then acknowledges only the
+// later request, which includes this one.
+//
+//	annotation  status.reconcileRequest  acknowledged
+//	request     request                  yes
+//	request     another                  no
+//	another     equal to the annotation  yes
+//	another     another                  not yet
+//	none        another                  no: the request was removed before the controller saw it
+func isAcknowledged(app *v1alpha1.Application, request string) bool {
+	acknowledged, latest := app.Status.ReconcileRequest, app.Annotations[v1alpha1.AnnotationReconcile]
+	return acknowledged == request || latest != "" && latest == acknowledged
 }
 
 // checkConfirmation returns an error if deletions still wait for a confirmation, because the digest is then of
