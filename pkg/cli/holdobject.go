@@ -88,6 +88,9 @@ func (o *editOptions) choose(with []string, id manifest.ID) (string, error) {
 	case len(with) == 1:
 		return with[0], nil
 	}
+	if err := files.ValidName(id.Name); err != nil {
+		return "", fmt.Errorf("%w. Choose one with --application", err)
+	}
 	return id.Name, nil
 }
 
