@@ -106,3 +106,14 @@ func TestHistoryNeedsAnInstallation(t *testing.T) {
 	assert.Equal(t, 2, status)
 	assert.Equal(t, "error: the API server does not serve Applications: is Holdfast installed? See `holdfast install --help`\n", messages)
 }
+
+// A user must not confirm a change that was not shown without knowing it.
+func TestModeReportsThatItShowsNoChange(t *testing.T) {
+	s := &apiServer{responses: map[string][]string{"/apis/holdfast.dev/v1alpha1/namespaces/shop/applications/web": {
+		`{"apiVersion": "holdfast.dev/v1alpha1", "kind": "Application", "metadata": {"name": "web", "namespace": "shop", "uid": "u-1"},
+			"spec": {"mode": "Observe", "manifest": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "web"}}, {}]}}`,
+	}}}
+	status, messages := s.run(t, "mode", "web", "hold", "--dry-run")
+	assert.Equal(t, 0, status)
+	assert.Contains(t, messages, "warning: cannot show what would change: ")
+}

@@ -133,11 +133,14 @@ func (o *modeOptions) confirm(ctx context.Context, c *connection.Cluster) error 
 	// The plan of an observe-only Application writes nothing, so the writes are decided for mode Hold.
 	held := d.Application.DeepCopy()
 	held.Spec.Mode = v1alpha1.ModeHold
-	if after := d.ForApplication(held); after != nil && after.Invalid == nil {
-		t := &report.Differences{Decision: *after, Output: report.Output{Width: terminal.Width(o.streams.Err)}}
-		if err := t.Print(o.streams.Err); err != nil {
-			return err
-		}
+	if after := d.ForApplication(held); after != nil {
+		d = *after
+	}
+	t := &report.Differences{Decision: d, Output: report.Output{Width: terminal.Width(o.streams.Err)}}
+	if err := files.NotDecided(d); err != nil {
+		warn(o.streams.Err, []string{"cannot show what would change: " + err.Error()})
+	} else if err := t.Print(o.streams.Err); err != nil {
+		return err
 	}
 	if o.write.isDry() {
 		return nil
