@@ -53,6 +53,9 @@ func WithFields(text []byte, document manifest.Document, fields []v1alpha1.Resou
 			return nil, err
 		}
 	}
+	if strings.HasSuffix(lines[0], "\r\n") { // the file was written on Windows
+		block = []string{strings.ReplaceAll(strings.Join(block, ""), "\n", "\r\n")}
+	}
 	edited := []byte(strings.Join(slices.Concat(lines[:from], block, lines[to:]), ""))
 	return edited, isEdited(edited, document, fields)
 }
