@@ -20,12 +20,13 @@ func ValidName(name string) error {
 	return fmt.Errorf("%q is not a valid name of an Application: use lower-case letters, digits, '-' and '.'", name)
 }
 
-// shortNames maps the short names of kubectl to kinds.
+// shortNames maps the short names that "kubectl api-resources" prints for the kinds of Kubernetes to the kinds, in lower
+// case. Those of custom kinds are only known to an API server, which is not asked.
 var shortNames = map[string]string{
-	"cj": "cronjob", "cm": "configmap", "crd": "customresourcedefinition", "ds": "daemonset", "ep": "endpoints",
+	"cj": "cronjob", "cm": "configmap", "crd": "customresourcedefinition", "csr": "certificatesigningrequest", "ds": "daemonset", "ep": "endpoints", "ev": "event",
 	"hpa": "horizontalpodautoscaler", "ing": "ingress", "limits": "limitrange", "netpol": "networkpolicy",
-	"ns": "namespace", "pc": "priorityclass", "pdb": "poddisruptionbudget", "po": "pod", "pv": "persistentvolume",
-	"pvc": "persistentvolumeclaim", "quota": "resourcequota", "rs": "replicaset", "sa": "serviceaccount",
+	"no": "node", "ns": "namespace", "pc": "priorityclass", "pdb": "poddisruptionbudget", "po": "pod", "pv": "persistentvolume",
+	"pvc": "persistentvolumeclaim", "quota": "resourcequota", "rc": "replicationcontroller", "rs": "replicaset", "sa": "serviceaccount",
 	"sc": "storageclass", "sts": "statefulset", "svc": "service", "deploy": "deployment",
 }
 
