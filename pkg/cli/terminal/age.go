@@ -7,6 +7,9 @@ import (
 )
 
 // Ago returns a text for users about how long ago a time was. A time in the future, from another clock, is 0s ago.
+//
+//	Ago(now, now.Add(-90*time.Second))  90s ago
+//	Ago(now, now.Add(-49*time.Hour))    2d1h ago
 func Ago(now, at time.Time) string {
 	return Span(now.Sub(at)) + " ago"
 }

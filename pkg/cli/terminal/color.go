@@ -11,6 +11,8 @@ type Style string
 
 // The styles of texts. Each has one meaning in all commands.
 const (
+	// Green is in sync, healthy or desired; Red is a value or an object that is removed. Yellow is drift, or in progress.
+	// Purple needs the user, for example a blocked correction. Dim is for details.
 	Plain  Style = ""
 	Bold   Style = "1"
 	Dim    Style = "2"
@@ -26,6 +28,13 @@ type Palette struct{ on bool }
 
 // PaletteFor returns the palette for a value of --color. The value auto uses colors only on a terminal that
 // supports them, unless the user has set NO_COLOR. It returns an error for an unknown value.
+//
+//	--color  output      NO_COLOR  TERM      colors
+//	always   any         any       any       yes
+//	never    any         any       any       no
+//	auto     terminal    unset     not dumb  yes
+//	auto     terminal    set       any       no
+//	auto     a pipe      any       any       no
 func PaletteFor(color string, streams Streams) (Palette, error) {
 	switch color {
 	case "always":
@@ -40,7 +49,8 @@ func PaletteFor(color string, streams Streams) (Palette, error) {
 	}
 }
 
-// Paint returns a text in a style, or unchanged if colors are off.
+// Paint returns a text in a style, or unchanged if colors are off. The text must have its final width: the sequences
+// have none, but Length would count them.
 func (p Palette) Paint(s Style, text string) string {
 	if !p.on || text == "" || s == Plain {
 		return text
@@ -48,7 +58,7 @@ func (p Palette) Paint(s Style, text string) string {
 	return "\x1b[" + string(s) + "m" + text + "\x1b[0m"
 }
 
-// AddColor adds --color.
+// AddColor adds --color. PaletteFor validates the value when the options are parsed.
 func AddColor(flags *pflag.FlagSet, color *string) {
 	flags.StringVar(color, "color", "auto", "`auto|always|never`: use colors; auto: on a terminal, unless NO_COLOR is set")
 }

@@ -45,7 +45,8 @@ func (e *Exit) Error() string {
 // Unwrap implements errors.Unwrap.
 func (e *Exit) Unwrap() error { return e.Err }
 
-// UsageError is an error in the command line.
+// UsageError is an error in the command line. cobra's own usage text is not printed, because it would hide the
+// error.
 type UsageError struct {
 	// Command is the called command, whose --help explains the usage.
 	Command string
@@ -60,6 +61,14 @@ func (e *UsageError) Unwrap() error { return e.Err }
 
 // Finish prints an error to w, if there is one, and returns the exit status. program is the name by which the user
 // called this program.
+//
+//	error              printed                         status
+//	nil                nothing                         0
+//	Exit without Err   nothing                         Exit.Status
+//	Exit with Err      "error: ..."                    Exit.Status
+//	UsageError         "error: ...", "See ... --help"  2
+//	errors.Join(a, b)  a line for each                 2
+//	any other          "error: ..."                    2
 func Finish(err error, program string, w io.Writer) int {
 	if err == nil {
 		return 0

@@ -18,6 +18,9 @@ type MarkedLine struct{ Mark, Text string }
 
 // BlockLines compares two values by line. If a string looks like a map, only the quotes of the string distinguish
 // them, so both are then compared as YAML.
+//
+//	"a\nb\n" and "a\nc\n"         " a", "-b", "+c"
+//	an absent value and "a\nb\n"  "+a", "+b"
 func BlockLines(before, after delta.Value) []MarkedLine {
 	if changed := changedLines(Block(before), Block(after)); len(changed) > 0 {
 		return changed
@@ -27,6 +30,9 @@ func BlockLines(before, after delta.Value) []MarkedLine {
 
 // changedLines compares two texts by line. It returns nil if they are equal. For a long text, it returns only the
 // lines near a change, with "…" between them.
+//
+// The package diff writes three header lines, "diff ...", "--- ..." and "+++ ...", then hunks of a unified diff with
+// three lines of context. A line that begins with a backslash states that the last line has no line break.
 func changedLines(before, after string) []MarkedLine {
 	unified := string(diff.Diff("live", []byte(before), "desired", []byte(after)))
 	var changed []MarkedLine
@@ -56,6 +62,9 @@ func visibleEnd(line string) string {
 
 // Wrap breaks a text into lines at spaces, and keeps its line breaks. It does not break a longer word, so that
 // users can copy it. It returns nil for an empty text.
+//
+//	Wrap("one two three", 8)  "one two", "three"
+//	Wrap("a\n\nb", 8)         "a", "", "b"
 func Wrap(text string, columns int) []string {
 	var lines []string
 	for paragraph := range strings.Lines(text) {
@@ -74,6 +83,8 @@ func Wrap(text string, columns int) []string {
 
 // WrapItem wraps a text like Wrap. The first line begins with a mark, and the others are indented by its length. columns
 // includes the mark.
+//
+//	WrapItem("  - ", "one two", 8)  "  - one", "    two"
 func WrapItem(mark, text string, columns int) []string {
 	lines := Wrap(text, columns-Length(mark))
 	for i, line := range lines {
@@ -93,6 +104,8 @@ func Plural(n int, noun string) string {
 
 // Aligned returns lines with the cells of each row in columns, two spaces apart and without trailing spaces. Rows
 // can have different lengths. Cells must not contain colors.
+//
+//	{"NAME", "AGE"}, {"web", "5m"}  "NAME  AGE", "web   5m"
 func Aligned(rows [][]string) []string {
 	var widths []int
 	for _, row := range rows {
@@ -139,7 +152,8 @@ func columnsOf(r rune) int {
 	}
 }
 
-// Clip shortens a line to a number of columns. A shortened line ends with "…", which is included in the number.
+// Clip shortens a line to a number of columns. A shortened line ends with "…", which is included in the number. Use
+// it for lines that are overwritten: a line that the terminal wraps takes several rows.
 func Clip(line string, columns int) string {
 	if Length(line) <= columns {
 		return line

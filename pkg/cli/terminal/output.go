@@ -12,11 +12,12 @@ import (
 	"holdfast.dev/holdfast/internal/suggest"
 )
 
-// Printer is a function that writes values for programs, one document for each. If one value fails, it writes
-// none.
+// Printer is a function that writes values for programs, one document for each. If one value fails, it writes none.
+// A reader of the output therefore never gets a part of it, for example if one of several Applications fails.
 type Printer func(w io.Writer, values ...any) error
 
-// PrinterFor returns the printer for a value of -o. more are the other formats of the command.
+// PrinterFor returns the printer for a value of -o. more are the other formats of the command. The error for an
+// unknown format names more, too, but the caller handles those formats itself.
 func PrinterFor(output string, more ...string) (Printer, error) {
 	switch output {
 	case "yaml":
@@ -38,6 +39,8 @@ func OptionalPrinter(output string, more ...string) (Printer, error) {
 
 // NoFormat returns an error for an unknown value of -o, with the known ones. It suggests the most similar one.
 // There must be at least two.
+//
+//	NoFormat("yml", "yaml", "json")  invalid output format "yml": did you mean yaml? -o must be yaml or json
 func NoFormat(output string, formats ...string) error {
 	hint := suggest.DidYouMean(output, formats)
 	if hint == "" {
@@ -48,6 +51,7 @@ func NoFormat(output string, formats ...string) error {
 }
 
 // PrintJSON prints values as indented JSON. It does not escape characters for HTML, because users read the output.
+// Several values follow each other without a separator, as jq and json.Decoder read them.
 func PrintJSON(w io.Writer, values ...any) error {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
@@ -61,7 +65,8 @@ func PrintJSON(w io.Writer, values ...any) error {
 	return Write(w, b.Bytes())
 }
 
-// PrintYAML prints values as YAML documents with --- between them.
+// PrintYAML prints values as YAML documents with --- between them. Unlike PrintObjects, it uses the yaml tags and
+// the field order of Go structs.
 func PrintYAML(w io.Writer, values ...any) error {
 	var b bytes.Buffer
 	for i, value := range values {
@@ -90,12 +95,12 @@ func EncodeYAML(value any) ([]byte, error) {
 	return b.Bytes(), encoder.Close()
 }
 
-// WriteLines writes lines at once, with line breaks.
+// WriteLines writes lines at once, with line breaks. An empty list writes an empty line.
 func WriteLines(w io.Writer, lines []string) error {
 	return Write(w, []byte(strings.Join(lines, "\n")+"\n"))
 }
 
-// Write writes a whole text at once, with an error for users.
+// Write writes a whole text at once, with an error for users. A reader of a pipe then gets complete lines.
 func Write(w io.Writer, text []byte) error {
 	if _, err := w.Write(text); err != nil {
 		return fmt.Errorf("writing the output: %w", err)

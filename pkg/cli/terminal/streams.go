@@ -11,9 +11,12 @@ import (
 
 // Streams is the environment of a command. A command uses no other one, so that tests can replace it.
 type Streams struct {
+	// In is read for the file "-" and for answers to questions. Out has the data, and Err the messages, so that a
+	// script can redirect Out.
 	In       io.Reader
 	Out, Err io.Writer
-	Getenv   func(string) string
+	// Getenv reads NO_COLOR, TERM and KUBECTL_EXTERNAL_DIFF. client-go reads KUBECONFIG from the process.
+	Getenv func(string) string
 	// Now is the clock for ages and decisions.
 	Now func() time.Time
 }
@@ -35,6 +38,7 @@ func (r interruptible) Read(p []byte) (int, error) {
 		n   int
 		err error
 	}
+	// The channel has room for the result, so that the goroutine ends even if this call returns before it.
 	read := make(chan result, 1)
 	buffer := make([]byte, len(p)) // input after the end of ctx is discarded
 	go func() {
@@ -50,7 +54,7 @@ func (r interruptible) Read(p []byte) (int, error) {
 }
 
 // IsPerson reports whether the input is a terminal, so that a command can ask. It also accepts a result of
-// Interruptible.
+// Interruptible. A script or a pipe must give a flag such as --yes instead: it cannot answer.
 func IsPerson(r io.Reader) bool {
 	if wrapped, ok := r.(interruptible); ok {
 		r = wrapped.Reader
@@ -71,7 +75,8 @@ func File(w io.Writer) (*os.File, bool) {
 // isTerminal reports whether a file is a terminal.
 func isTerminal(file *os.File) bool { return term.IsTerminal(int(file.Fd())) }
 
-// Size returns the number of columns and rows of a stream. ok is false if it is not a terminal.
+// Size returns the number of columns and rows of a stream. ok is false if it is not a terminal. It asks the terminal
+// in each call, because users resize terminals.
 func Size(w io.Writer) (columns, rows int, ok bool) {
 	file, ok := File(w)
 	if !ok {

@@ -19,6 +19,9 @@ import (
 const absent = "(absent)"
 
 // Absent returns the text for a field that does not exist, with a remark. The remark can be empty.
+//
+//	Absent("")         (absent)
+//	Absent("dropped")  (absent; dropped)
 func Absent(remark string) string {
 	if remark == "" {
 		return absent
@@ -28,6 +31,13 @@ func Absent(remark string) string {
 
 // Inline returns a value as YAML on one line. It returns false if the value needs several lines; the text is then
 // not for printing. The result is not escaped: see Visible.
+//
+//	"web"                      web
+//	"1"                        "1"    (quoted, because it would be a number)
+//	map with ports: [80]       {ports: [80]}
+//	a string of several lines  false
+//	an absent value            (absent)
+//	a masked value             *** (desired)
 func Inline(v delta.Value) (string, bool) {
 	if !v.Set {
 		return absent, true
@@ -49,7 +59,8 @@ func Inline(v delta.Value) (string, bool) {
 }
 
 // Block returns a value on lines of its own: a string of several lines unchanged, any other value as YAML. It
-// returns "" for an absent value.
+// returns "" for an absent value. The result has no line break at the end if the string has none; BlockLines shows
+// that as a difference.
 func Block(v delta.Value) string {
 	if !v.Set {
 		return ""
@@ -88,7 +99,8 @@ func encoded(node *yaml.Node) string {
 	return string(text)
 }
 
-// nodeOf returns the YAML node of a JSON value, with the keys of maps in reading order.
+// nodeOf returns the YAML node of a JSON value, with the keys of maps in reading order. Without nodes, the library
+// would sort all keys, and print apiVersion after other fields.
 func nodeOf(value any) *yaml.Node {
 	switch v := value.(type) {
 	case map[string]any:
@@ -124,7 +136,8 @@ func scalarOf(value any) *yaml.Node {
 // that for every string, but is slow.
 var plainText = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9/_-]*$`)
 
-// notPlain are the words that kubectl would read as booleans or null.
+// notPlain are the words that kubectl would read as booleans or null. In YAML 1.2, which other
+// programs read, most of them are strings.
 var notPlain = []string{"y", "yes", "n", "no", "on", "off", "true", "false", "null"}
 
 // isPlain reports whether a string certainly needs no quotes.
@@ -137,6 +150,9 @@ var first = []string{"apiVersion", "kind", "metadata", "name", "namespace", "lab
 	observer.KeyMinLength, observer.KeyMaxLength, observer.KeyMinimum, observer.KeyMaximum}
 
 // readingOrder returns the keys of a map in the usual order of manifests.
+//
+//	{status, spec, kind, metadata, apiVersion}  apiVersion, kind, metadata, spec, status
+//	{ports, name, image, env}                   name, image, env, ports
 func readingOrder(m map[string]any) []string {
 	keys := slices.Collect(maps.Keys(m))
 	rank := func(key string) int {

@@ -10,6 +10,11 @@ import (
 // Visible escapes characters that would control a terminal, or would look like other characters: control
 // characters, marks that change the direction of text, and unusual spaces. Invalid UTF-8 is escaped by byte. Line
 // breaks and tabs are unchanged.
+//
+//	"\x1b[2Jweb"   \x1b[2Jweb   (would clear the screen)
+//	"a\u202eb"     a\u202eb     (would print the rest from right to left)
+//	"\xff"         \xff         (an invalid byte)
+//	"Grüße 日本"    Grüße 日本
 func Visible(text string) string {
 	if strings.IndexFunc(text, hidden) < 0 {
 		return text
@@ -19,6 +24,7 @@ func Visible(text string) string {
 		switch {
 		case !hidden(r):
 			b.WriteRune(r)
+		// Range returns RuneError for an invalid byte, and for the character U+FFFD itself.
 		case r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)):
 			fmt.Fprintf(&b, `\x%02x`, text[i])
 		case r < 0x100:
