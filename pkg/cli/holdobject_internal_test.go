@@ -10,7 +10,7 @@ import (
 )
 
 // Names of objects of the group rbac.authorization.k8s.io can have characters that a name of an Application cannot.
-func TestANewApplicationNeedsAValidName(t *testing.T) {
+func TestAnInvalidNameNeedsTheFlag(t *testing.T) {
 	id := manifest.ID{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "system:web"}
 	_, err := (&editOptions{}).choose(nil, id)
 	require.EqualError(t, err, `"system:web" is not a valid name of an Application: use lower-case letters, digits, '-' and '.'. Choose one with --application`)
