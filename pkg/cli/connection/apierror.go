@@ -19,6 +19,18 @@ import (
 // Explained returns an error that explains the error of an API server, with a remedy; nil for a nil error.
 // The arguments verb and what name the action and its object. The result does not always wrap err, so
 // callers that distinguish errors must inspect err itself.
+//
+//	the response or cause              the error for users
+//	context canceled                   interrupted
+//	403, namespace is terminating      wait for the end of its deletion
+//	403                                ask for the right, or use another user
+//	401                                check the credentials
+//	422                                the causes, with their fields
+//	connection refused, timeout, DNS   use another cluster
+//	any other                          the error with the name of the object
+//
+// Quotas, webhooks and admission policies can respond 403, too. The text of the API server is therefore always
+// printed with the remedy.
 func (c *Client) Explained(err error, verb, what string) error {
 	var network net.Error
 	var sent *url.Error
@@ -49,6 +61,9 @@ func (c *Client) Explained(err error, verb, what string) error {
 
 // rootCause returns the cause of a request that was not sent, without the URL of the request, which does
 // not help users. It returns other errors unchanged.
+//
+//	Get "https://10.0.0.1:6443/api?timeout=32s": dial tcp 10.0.0.1:6443: connect: connection refused
+//	dial tcp 10.0.0.1:6443: connect: connection refused
 func rootCause(err error) error {
 	if sent, is := errors.AsType[*url.Error](err); is {
 		return sent.Err
@@ -58,6 +73,11 @@ func rootCause(err error) error {
 
 // refusalText returns the causes of a rejected request, without the preamble that repeats the name of the
 // object. An error without causes is returned unchanged.
+//
+//	Application.holdfast.dev "web" is invalid: spec.mode: Unsupported value: "hold": supported values: "Hold", "Observe"
+//	the API server rejects it: spec.mode: Unsupported value: "hold": supported values: "Hold", "Observe"
+//
+// The result of an error with causes does not wrap it, so apierrors.IsInvalid is false for it.
 func refusalText(err error) error {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) || status.Status().Details == nil || len(status.Status().Details.Causes) == 0 {

@@ -16,9 +16,9 @@ import (
 	"holdfast.dev/holdfast/pkg/source"
 )
 
-// submitted returns the stored Application with the spec of app, as it would be after a submission. before
-// is a copy of the stored Application, or nil if there is none. A new Application gets a UID to which no
-// object belongs.
+// submitted returns the stored Application with the spec of app, as it would be after a submission. before is a copy
+// of the stored Application, or nil if there is none. A new Application gets a UID to which no object belongs. The
+// result has the stored status: the decision depends on its inventory and last-applied state.
 func (c *Cluster) submitted(ctx context.Context, app files.Subject) (after files.Subject, before *v1alpha1.Application, err error) {
 	stored, err := c.GetApplication(ctx, types.NamespacedName{Namespace: app.Namespace, Name: app.Name})
 	switch {
@@ -71,8 +71,9 @@ func storedDocument(app *v1alpha1.Application) manifest.Document {
 	return manifest.Document{File: "application " + app.Namespace + "/" + app.Name}
 }
 
-// GetApplication reads an Application, and joins its slices. A missing slice is no error here; a decision
-// about the Application reports it. It returns the error of the API server unchanged.
+// GetApplication reads an Application, and joins its slices. A missing slice is no error here; a decision about the
+// Application reports it. It returns the error of the API server unchanged. It shadows the method of cluster.Client,
+// which returns the references to slices.
 func (c *Client) GetApplication(ctx context.Context, at types.NamespacedName) (*v1alpha1.Application, error) {
 	app, err := c.Client.GetApplication(ctx, at)
 	if err != nil {

@@ -31,6 +31,14 @@ type ApplyResult struct {
 
 // Apply sends a submission with its slices and its archive. With DryRunServer, the API server validates it and
 // stores nothing. force overwrites fields that other clients have set. The error is explained.
+//
+//	stored Application   request                        Done
+//	none                 create by holdfast-cli-create  created
+//	created, not taken   patch of managedFields, apply  configured or unchanged
+//	applied before       apply by holdfast-cli          configured or unchanged
+//	DryRunServer         dry run of an apply            as above
+//
+// See takeOver for the patch of the managedFields.
 func (c *Client) Apply(ctx context.Context, s *files.Submission, dryRun DryRun, force bool) (ApplyResult, error) {
 	return (&submitter{c, c.Own.Resource(Applications).Namespace(s.Namespace), s, dryRun, force}).submit(ctx)
 }
@@ -49,6 +57,14 @@ type submitter struct {
 // submit sends the parts in an order in which the controller never finds an incomplete Application: the
 // archive and the slices exist before the Application names them. A new Application becomes the owner of the
 // archive at the end, because only then its UID is known.
+//
+//  1. archive   ConfigMap, without an owner if the Application is new
+//  2. slices    ApplicationSlices, which the controller deletes if no Application names them
+//  3. store     the Application
+//  4. archive   again, with the Application as owner
+//  5. archive   of the previous submission is deleted
+//
+// If a later step fails, the objects of the earlier steps remain. Repeating the submission uses them.
 func (c *submitter) submit(ctx context.Context) (ApplyResult, error) {
 	s := c.submission
 	// The stored version shows whether to create or to apply, and what the submission has changed.
@@ -131,8 +147,10 @@ func isSame(before, after *unstructured.Unstructured) bool {
 	return apiequality.Semantic.DeepEqual(before.Object, after.Object)
 }
 
-// ApplyOne sends one object by server-side apply, and returns the stored object. content is any value
-// whose JSON is the object. It does not wrap the error of the API server, so that callers can inspect it.
+// ApplyOne sends one object by server-side apply, and returns the stored object. content is any value whose JSON is
+// the object. It does not wrap the error of the API server, so that callers can inspect it. FieldValidation is
+// strict: a field that the definition in the cluster lacks, for example because it is older, is an error and not
+// dropped. Without force, a field of another manager is a conflict (409).
 func ApplyOne(ctx context.Context, client dynamic.ResourceInterface, name string, content any, dryRun DryRun, force bool) (*unstructured.Unstructured, error) {
 	body, err := json.Marshal(content)
 	if err != nil {
@@ -149,7 +167,8 @@ func Wrote(object *unstructured.Unstructured) bool {
 	})
 }
 
-// notApplied returns an error for an Application that was not stored, with a remedy.
+// notApplied returns an error for an Application that was not stored, with a remedy. A conflict (409) names the
+// fields and their managers. 404 has two causes: the kind or the namespace is missing.
 func (c *submitter) notApplied(ctx context.Context, err error, verb string) error {
 	s := c.submission
 	name := "Application " + s.Namespace + "/" + s.Name

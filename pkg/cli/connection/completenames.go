@@ -45,6 +45,10 @@ func (f Flags) resources(ctx context.Context, application string) []string {
 
 // KindFor resolves the name of a kind like kubectl: by kind, plural, short name and group, in any case. It
 // uses kubectl's discovery cache on disk. For an unknown name, the error matches apimeta.IsNoMatchError.
+//
+//	deploy, Deployment, deployments   apps/v1, Kind=Deployment
+//	deployments.apps                  apps/v1, Kind=Deployment
+//	deployments.v1.apps               apps/v1, Kind=Deployment
 func (f Flags) KindFor(kind string) (schema.GroupVersionKind, error) {
 	mapper, err := f.ToRESTMapper()
 	if err != nil {
@@ -61,6 +65,12 @@ func (f Flags) KindFor(kind string) (schema.GroupVersionKind, error) {
 
 // Objects completes KIND/NAME of any object that can be held: first the kind, then the name. It completes
 // only the first argument.
+//
+//	typed       words
+//	dep         deployment/, daemonset/, ... (the shell selects by prefix)
+//	deploy/w    deploy/web, deploy/worker
+//
+// The shell gets the kind as the user typed it, because it replaces the whole word.
 func (f Flags) Objects(ctx context.Context, args []string, typed string) []string {
 	if len(args) > 0 {
 		return nil
@@ -101,6 +111,7 @@ func (m *Mapper) listedKinds() (kinds []string) {
 }
 
 // Resources returns the resources in discovery lists that support all verbs, with their groups and versions.
+// Subresources such as deployments/scale do not support list, so that verb excludes them.
 func Resources(lists []*metav1.APIResourceList, verbs ...string) iter.Seq2[schema.GroupVersion, *metav1.APIResource] {
 	return func(yield func(schema.GroupVersion, *metav1.APIResource) bool) {
 		for _, list := range discovery.FilteredBy(discovery.SupportsAllVerbs{Verbs: verbs}, lists) {

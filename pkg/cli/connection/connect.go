@@ -29,7 +29,8 @@ import (
 // Flags has kubectl's flags for the cluster, the user and the namespace. Copies share their values.
 type Flags struct{ *genericclioptions.ConfigFlags }
 
-// NewFlags returns the flags without values.
+// NewFlags returns the flags without values. The flags read KUBECONFIG, and the kubeconfig in the home directory,
+// when a value is needed.
 func NewFlags() Flags {
 	flags := genericclioptions.NewConfigFlags(true)
 	flags.ClusterName = nil // --context chooses a cluster, and diff has its own flag --cluster
@@ -39,7 +40,8 @@ func NewFlags() Flags {
 // shownFlags are the flags in the help text. The other flags work, too.
 var shownFlags = []string{"kubeconfig", "context", "namespace", "as", "request-timeout"}
 
-// Add adds all flags, and hides those that few users need. It marks all of them for IsConnection.
+// Add adds all flags, and hides those that few users need. It marks all of them for IsConnection. Flags of kubectl
+// that are not shown remain usable, so that scripts can pass the same flags to both programs.
 func (f Flags) Add(flags *pflag.FlagSet) {
 	own := pflag.NewFlagSet("", pflag.ContinueOnError)
 	f.AddFlags(own)
@@ -67,8 +69,9 @@ func IsConnection(flag *pflag.Flag) bool {
 	return is
 }
 
-// Client is a client of an API server that explains its errors. It has the rights of the user, and no
-// namespace.
+// Client is a client of an API server that explains its errors. It has the rights of the user, and no namespace. Own
+// is the dynamic client with the rights of the user. The embedded client could also impersonate ServiceAccounts,
+// which only the controller does.
 type Client struct{ *cluster.Client }
 
 // Cluster is a connection to a cluster, with a default namespace. It is safe for concurrent use.
@@ -80,8 +83,9 @@ type Cluster struct {
 	Namespace string
 }
 
-// Connect returns a connection. It sends no request: the first request finds out whether the API server
-// can be reached. Each call returns a connection with a new cache of kinds.
+// Connect returns a connection. It sends no request: the first request finds out whether the API server can be
+// reached. Each call returns a connection with a new cache of kinds. The user agent is holdfast/VERSION, by which
+// the audit log of an API server distinguishes these requests.
 func (f Flags) Connect() (*Cluster, error) {
 	if !f.IsConfigured() {
 		return nil, errNoCluster
@@ -165,5 +169,6 @@ func namesOf(ctx context.Context, client metadata.ResourceInterface) []string {
 	return names
 }
 
-// fieldManager is the field manager of the command line. Users see it in conflicts.
+// fieldManager is the field manager of the command line. Users see it in conflicts. All commands use it for applies,
+// so that a later submission can remove the fields of an earlier one.
 const fieldManager = "holdfast-cli"

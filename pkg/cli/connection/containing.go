@@ -11,8 +11,10 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// ApplicationsWith returns the names of the Applications in the namespace of c that have an object in
-// their manifests or in their inventory, also if these are in slices.
+// ApplicationsWith returns the names of the Applications in the namespace of c that have an object in their
+// manifests or in their inventory, also if these are in slices. An object can be in several Applications: one owns
+// it, and others share it. A selected object is found by the inventory. An Application whose slices cannot be read
+// is an error, because it can have the object.
 func (c *Cluster) ApplicationsWith(ctx context.Context, id manifest.ID) (names []string, err error) {
 	list, err := c.ListApplications(ctx, c.Namespace, metav1.ListOptions{})
 	if err != nil {

@@ -20,8 +20,9 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/files"
 )
 
-// creator is the field manager of a create request. Except for the fields that the controller would have
-// written, takeOver converts its fields to fields that fieldManager applied.
+// creator is the field manager of a create request. Except for the fields that the controller would have written,
+// takeOver converts its fields to fields that fieldManager applied. It differs from fieldManager, because the API
+// server would otherwise merge the entries of the create and of later updates by this program.
 const creator = fieldManager + "-create"
 
 // ApplierName is the name of the ServiceAccount that acts for Applications that name none.
@@ -50,10 +51,11 @@ func (c *submitter) create(ctx context.Context, content map[string]any) (*unstru
 	})
 }
 
-// takeOver changes the managedFields of a created Application as if it had been applied, and returns it.
-// To apply it again instead would cause a conflict, and would not remove any fields. It sends no request
-// if there are no created fields. If other clients change the Application at the same time, it reads it
-// and tries again.
+// takeOver changes the managedFields of a created Application as if it had been applied, and returns it. To apply it
+// again instead would cause a conflict, and would not remove any fields. It sends no request if there are no created
+// fields. If other clients change the Application at the same time, it reads it and tries again. Only the field
+// manager and the operation of an entry change, from an Update by creator to an Apply by fieldManager. The API
+// server accepts a write of metadata.managedFields from any client that may patch the object.
 func takeOver(ctx context.Context, client dynamic.ResourceInterface, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	for attempt := 1; ; attempt++ {
 		managers, err := takenOver(live.GetManagedFields())
@@ -88,6 +90,11 @@ func metadataPatch(live *unstructured.Unstructured, managers []metav1.ManagedFie
 // takenOver returns the managedFields of an Application after its created fields became applied fields.
 // Fields that were applied before are merged with them. It returns nil if there are no created fields, or
 // if takeOver has already converted them.
+//
+//	before                                    after
+//	holdfast-cli-create Update                holdfast-cli Apply
+//	the same, and also a holdfast-cli Apply   one holdfast-cli Apply with the fields of both
+//	entries of other managers                 unchanged
 func takenOver(entries []metav1.ManagedFieldsEntry) ([]metav1.ManagedFieldsEntry, error) {
 	applied := &fieldpath.Set{}
 	var others []metav1.ManagedFieldsEntry

@@ -32,6 +32,10 @@ type ListEdit struct {
 // If the list was submitted, Edit applies the submitted fields again with the new list, so that the next
 // submission causes no conflict. Otherwise it sends the patch, so that a submission of a file without the
 // list does not remove it.
+//
+//	managedFields of the list   request                             conflict with another edit
+//	applied by holdfast-cli     apply of all submitted fields       409: read and try again, up to mostEdits
+//	any other, or none          JSON Patch that tests the old list  422: the error
 func (c *Cluster) Edit(ctx context.Context, name string, edit ListEdit) (*unstructured.Unstructured, error) {
 	key := edit.Key
 	client := c.Own.Resource(Applications).Namespace(c.Namespace)
@@ -78,9 +82,10 @@ func isInSlices(item any) bool {
 	return element["slices"] != nil
 }
 
-// submitted returns a copy of the submitted fields of an Application, or nil if the list at key in its
-// spec is not one of them. It finds them in the
-// managedFields of the command line.
+// submitted returns a copy of the submitted fields of an Application, or nil if the list at key in its spec is not
+// one of them. It finds them in the managedFields of the command line. An apply must contain all fields of an
+// earlier apply, because the API server removes the others. managedFields has their paths, and the live object their
+// values.
 func submitted(live *unstructured.Unstructured, key string) map[string]any {
 	for _, entry := range live.GetManagedFields() {
 		if entry.Manager != fieldManager || entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" || entry.FieldsV1 == nil {

@@ -20,10 +20,11 @@ import (
 	"holdfast.dev/holdfast/pkg/reconcile"
 )
 
-// Preview decides as the controller would if an Application were submitted. before is the decision about
-// the stored version with the same input; nil if there is none, or if no decision is possible. unreadable
-// reports the objects that the user may not read; their changes are blocked in both decisions. err is set
-// if the stored Application cannot be read.
+// Preview decides as the controller would if an Application were submitted. before is the decision about the stored
+// version with the same input; nil if there is none, or if no decision is possible. unreadable reports the objects
+// that the user may not read; their changes are blocked in both decisions. err is set if the stored Application
+// cannot be read. Both decisions use the same gathered objects, so a difference between them is an effect of the
+// submission only.
 func (c *Cluster) Preview(ctx context.Context, s *files.Submission, now time.Time) (after, before *files.Decision, unreadable, err error) {
 	subject, stored, err := c.submitted(ctx, files.Subject{Application: s.App})
 	if err != nil {
@@ -50,6 +51,15 @@ type DryRunResults struct {
 // DryRun sends a dry run for each object that would be created or changed, with all its fields and the
 // rights of the user. It does not send dry runs for deletions. Several requests are sent at a time, and
 // the results have the order of the plan.
+//
+//	problem of the object          listed as
+//	none, accepted                 Fine
+//	rejected for good (stall)      Refused
+//	the kind is not served yet     a note
+//	the namespace is missing       a note
+//	rights, conflicts, any other   a note with the reason
+//
+// The API server runs its validation and admission, which includes webhooks without side effects.
 func (c *Cluster) DryRun(ctx context.Context, d *files.Decision) DryRunResults {
 	problems := make([]*plan.Problem, len(d.Changes))
 	asked := make([]bool, len(d.Changes))
@@ -90,9 +100,10 @@ func (c *Cluster) DryRun(ctx context.Context, d *files.Decision) DryRunResults {
 	return answers
 }
 
-// settle sends one dry run for each object with doubtful values, with the rights of the user, to find the
-// values that differ only in their spelling. It changes the decision, which then shows only the other
-// values. If a dry run fails, the values remain doubtful.
+// settle sends one dry run for each object with doubtful values, with the rights of the user, to find the values
+// that differ only in their spelling. It changes the decision, which then shows only the other values. If a dry run
+// fails, the values remain doubtful. For example, only the API server knows whether a field of an unknown type is a
+// quantity, for which "1000m" and "1" are equal.
 func (c *Cluster) settle(ctx context.Context, d *files.Decision) {
 	var requests errgroup.Group
 	requests.SetLimit(reconcile.ReadsAtOnce)

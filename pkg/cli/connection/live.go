@@ -76,6 +76,11 @@ type liveReader struct {
 // object that is named and has the labels is returned once. It is an error if a named object does not
 // exist. notes list the objects with the labels that are left out, and the kinds that the user may not
 // list.
+//
+//	holdfast submit shop --from-live deploy/web -l app=shop -f more.yaml
+//	Names      {"deploy", "web"}
+//	Selector   app=shop
+//	documents  those of more.yaml, whose values are not used
 func (c *Cluster) Live(ctx context.Context, connection Flags, what LiveFlags, documents []manifest.Document) (found []LiveObject, notes []string, err error) {
 	r := liveReader{c, connection}
 	named, err := r.named(ctx, what.Names, documents)
@@ -151,8 +156,9 @@ func (r liveReader) located(id manifest.ID, mapping cluster.Mapping) cluster.Loc
 	return cluster.Location{ID: id, Mapping: mapping}
 }
 
-// selected returns the objects of the namespace with the labels, of all kinds that can be held. It sends
-// one list request for each kind.
+// selected returns the objects of the namespace with the labels, of all kinds that can be held. It sends one list
+// request for each kind. Only preferred versions are listed, so that no object is found twice. A group whose
+// aggregated API server is unavailable is left out.
 func (r liveReader) selected(ctx context.Context, selector string) (found []LiveObject, notes []string, err error) {
 	lists, err := r.Discovery.ServerPreferredNamespacedResources()
 	// Discovery returns the other groups if an aggregated API is unavailable.
@@ -204,6 +210,8 @@ func (r liveReader) selectedOf(ctx context.Context, gvk schema.GroupVersionKind,
 
 // unresolved returns an error for a kind that is not served, with a similar kind or short name. Other
 // errors of the resolution are explained.
+//
+//	deploymnt  the API server serves no kind "deploymnt": did you mean deployment?
 func (r liveReader) unresolved(err error, kind string) error {
 	if !apimeta.IsNoMatchError(err) {
 		return r.Explained(err, "get", "the kinds")
@@ -217,6 +225,10 @@ func (r liveReader) unresolved(err error, kind string) error {
 }
 
 // leftOut returns why an object with the labels is not maintained by users; "" if it is.
+//
+//	Pod of a ReplicaSet                  ReplicaSet web-7d9 controls it
+//	ConfigMap kube-root-ca.crt           only controllers write it
+//	an object with a deletionTimestamp   it is being deleted
 func (o LiveObject) leftOut() string {
 	metadata, _ := o.Object["metadata"].(map[string]any)
 	switch owner := claim.Controller(o.Object); {

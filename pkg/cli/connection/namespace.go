@@ -16,8 +16,9 @@ func Namespace(name string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}
 }
 
-// CreateNamespace creates a namespace if it does not exist, and reports whether it has created it. A user who
-// may not read the namespace may still create it.
+// CreateNamespace creates a namespace if it does not exist, and reports whether it has created it. A user who may
+// not read the namespace may still create it. A namespace that is being deleted counts as existing. The next request
+// that creates an object in it then fails.
 func (c *Client) CreateNamespace(ctx context.Context, name string, dryRun DryRun) (created bool, err error) {
 	client := c.Own.Resource(namespaces)
 	_, err = client.Get(ctx, name, metav1.GetOptions{})

@@ -35,9 +35,10 @@ func (d DryRun) Options() []string {
 	return nil
 }
 
-// Patch changes an Application with the field manager of the command line, and returns it. patch is any
-// value whose JSON is the patch. With DryRunClient, it reads the Application and applies the patch here.
-// The error is explained.
+// Patch changes an Application with the field manager of the command line, and returns it. patch is any value whose
+// JSON is the patch. With DryRunClient, it reads the Application and applies the patch here. The error is explained.
+// With DryRunServer, the API server validates the patch. A JSON Patch whose test operation fails is rejected with
+// 422.
 func (c *Cluster) Patch(ctx context.Context, name string, kind types.PatchType, patch any, dryRun DryRun) (*unstructured.Unstructured, error) {
 	client := c.Own.Resource(Applications).Namespace(c.Namespace)
 	if dryRun != DryRunClient {
@@ -55,8 +56,9 @@ func (c *Cluster) Patch(ctx context.Context, name string, kind types.PatchType, 
 	return live, PatchLocally(live, kind, patch)
 }
 
-// PatchLocally applies a merge patch or a JSON Patch to an object, without the API server. patch is any value whose JSON
-// is the patch. It replaces the content of live.
+// PatchLocally applies a merge patch or a JSON Patch to an object, without the API server. patch is any value whose
+// JSON is the patch. It replaces the content of live. Integers remain integers. Unlike the API server, it sets no
+// defaults, and validates nothing.
 func PatchLocally(live *unstructured.Unstructured, kind types.PatchType, patch any) error {
 	body, err := json.Marshal(patch)
 	if err != nil {
@@ -80,8 +82,10 @@ func PatchLocally(live *unstructured.Unstructured, kind types.PatchType, patch a
 	return live.UnmarshalJSON(after)
 }
 
-// Delete deletes an Application with this UID, after a patch unless it is empty. It returns nil if the
-// Application no longer exists. If another Application has its name now, the UID protects it.
+// Delete deletes an Application with this UID, after a patch unless it is empty. It returns nil if the Application
+// no longer exists. If another Application has its name now, the UID protects it. The deletion is asynchronous: the
+// finalizer of the controller keeps the Application until its objects are deleted or released. An error after the
+// patch leaves the patch in effect, and the command can be repeated.
 func (c *Cluster) Delete(ctx context.Context, name string, uid types.UID, patch []delta.Op, dryRun DryRun) error {
 	if len(patch) > 0 {
 		if _, err := c.Patch(ctx, name, types.JSONPatchType, patch, dryRun); err != nil {

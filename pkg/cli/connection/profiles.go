@@ -20,6 +20,10 @@ import (
 // Profiles implements reconcile.Reader. It returns the HoldProfiles, and the targets of autoscalers if a
 // profile refers to them. It leaves out objects that the user may not list; unseenProfiles reports them.
 // An older installation has no HoldProfiles.
+//
+//	HoldProfiles       all of the cluster, in one request
+//	HPAs               one request per namespace of an object that a rule with whileTargetedBy can apply to
+//	the user may not   no profiles, or no targets; the note of unseenProfiles
 func (v *view) Profiles(ctx context.Context, objects []manifest.ID) (intent.Profiles, error) {
 	listed, err := v.list(ctx, v.Own.Resource(v1alpha1.ProfileGroupVersionResource), "holdprofiles."+v1alpha1.GroupVersion.Group)
 	if err != nil {
@@ -78,7 +82,8 @@ func (v *view) list(ctx context.Context, client dynamic.ResourceInterface, name 
 	return list.Items, nil
 }
 
-// unseenProfiles returns a note about the effects of profiles that are not known; "" if all are known.
+// unseenProfiles returns a note about the effects of profiles that are not known; "" if all are known. One resource
+// is enough for the note: the first one that is missing is usually the cause of the others.
 func (v *view) unseenProfiles() string {
 	if len(v.unprofiled) == 0 {
 		return ""

@@ -37,6 +37,10 @@ func NewProgress(streams terminal.Streams) *Progress {
 
 // Show shows the current state of the resources in app. It replaces the previous list, or adds the lines
 // that have changed since.
+//
+//	Deployment web  InProgress: 1 of 3 replicas are ready
+//	Service web  Current
+//	60 resources: 58 Current, 2 InProgress       (more than 10 resources)
 func (p *Progress) Show(app *v1alpha1.Application) {
 	var all, changed []string
 	say := func(id manifest.ID, line string) {
@@ -85,6 +89,12 @@ func (p *Progress) write(lines []string) {
 // stateOf returns the state of a resource in a word, and why it is not healthy. If the status has a reason
 // for an object that was not found, the word is this reason, because it is more exact: the object may have
 // another owner, or may not be created.
+//
+//	health      reason            message                word, why
+//	Current                                              Current
+//	InProgress                    1 of 3 are ready       InProgress, ": 1 of 3 are ready"
+//	InProgress                    in progress            InProgress
+//	NotFound    ResourceConflict  the object exists      ResourceConflict, ": the object exists"
 func stateOf(r v1alpha1.ResourceStatus) (word, why string) {
 	if word = r.Health; word == "NotFound" && r.Reason != "" {
 		word = r.Reason

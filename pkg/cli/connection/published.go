@@ -35,6 +35,13 @@ type Mapper struct {
 // published returns the type that the API server publishes for a kind. It returns nil if there is none, or
 // if it cannot be read: then the built-in type applies. The type of a mapping is already the published one
 // if there is no built-in type.
+//
+//	kind            source of the type
+//	built in        the OpenAPI document of the cluster, or else the type in this program
+//	custom          the type of its mapping, from its CustomResourceDefinition
+//	aggregated      the type of its mapping, from the OpenAPI document
+//
+// A cluster can be newer than this program, and then has fields that the built-in types lack.
 func (m *Mapper) published(ctx context.Context, gvk schema.GroupVersionKind, mapping cluster.Mapping) *kinds.Node {
 	if mapping.Type != nil && kinds.Builtin(gvk) == nil {
 		return mapping.Type

@@ -29,6 +29,11 @@ func (c *Cluster) Reader(namespace string) source.Reader {
 }
 
 // Read implements source.Reader.
+//
+//	response   problem                      effect on the decision
+//	404        FetchFailed                  as for the controller
+//	403        files.Unread                 only this user cannot translate the template
+//	other      files.Unread                 as for 403
 func (r clusterReader) Read(ctx context.Context, kind, name string) (map[string]any, *plan.Problem) {
 	id := manifest.ID{Kind: kind, Namespace: r.namespace, Name: name}
 	mapping, err := r.kinds.Mapping(ctx, schema.GroupVersionKind{Version: "v1", Kind: kind})

@@ -25,6 +25,11 @@ func pending(what string) Readiness {
 
 // ReadyOf returns the condition Ready of a stored Application, a JSON object. A condition of an older
 // generation counts as pending.
+//
+//	condition Ready   observedGeneration   result
+//	none              any                  Unknown, "has not reconciled it yet", pending
+//	any               another              Unknown, "has not reconciled this version yet", pending
+//	any               the generation       the condition
 func ReadyOf(object map[string]any) Readiness {
 	generation, _, _ := unstructured.NestedInt64(object, "metadata", "generation")
 	observed, _, _ := unstructured.NestedInt64(object, "status", "observedGeneration")
@@ -56,7 +61,8 @@ func ReadyIn(app *v1alpha1.Application) Readiness {
 	return pending("it")
 }
 
-// NoController returns a message that no controller does something, with the possible causes.
+// NoController returns a message that no controller does something, with the possible causes. The controller may be
+// scaled to 0, or started with --watch-namespaces or --selector that exclude the Application.
 func NoController(does string) string {
 	return "no controller " + does + ": none runs, or none selects its namespace and labels"
 }
@@ -73,8 +79,10 @@ func MissingStep(app *v1alpha1.Application) string {
 	return NoController("has reconciled it")
 }
 
-// IsUnattended reports whether an Application has been pending for longer than a running controller needs.
-// Writes of the status do not count as changes, because the controller makes them.
+// IsUnattended reports whether an Application has been pending for longer than a running controller needs. Writes of
+// the status do not count as changes, because the controller makes them. The limit is 10 s: a controller acts on a
+// change within a second, and its queue may be long. The times are from the API server, and now from this machine,
+// so a wrong clock can change the result.
 func IsUnattended(app *v1alpha1.Application, now time.Time) bool {
 	const patience = 10 * time.Second
 	changed := app.CreationTimestamp.Time

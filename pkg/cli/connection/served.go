@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// AwaitServed waits until the API server serves Applications, so that the next command can use them. It
-// returns an error after servedTimeout. A user who may not list Applications does not wait, but gets an
-// error.
+// AwaitServed waits until the API server serves Applications, so that the next command can use them. It returns an
+// error after servedTimeout. A user who may not list Applications does not wait, but gets an error. A new definition
+// is not served at once: the API server first accepts its names, and then installs the handler.
 func (c *Client) AwaitServed(ctx context.Context) error {
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, servedTimeout, true, func(ctx context.Context) (bool, error) {
 		_, err := c.Own.Resource(Applications).Namespace("default").List(ctx, metav1.ListOptions{Limit: 1})

@@ -46,9 +46,10 @@ func (c *Client) JoinObject(ctx context.Context, u *unstructured.Unstructured) e
 	return files.JoinObject(u.Object, c.slicesIn(ctx, u.GetNamespace()))
 }
 
-// putSlices writes slices before the Application that names them. If a slice is being deleted, it waits
-// for the end of that. It does not wait if the stored Application names the slice, because the controller
-// then keeps it.
+// putSlices writes slices before the Application that names them. If a slice is being deleted, it waits for the end
+// of that. It does not wait if the stored Application names the slice, because the controller then keeps it. A slice
+// has a digest in its name, so an existing one has the same content. The controller deletes a slice that no
+// Application names, perhaps at the same moment.
 func (c *submitter) putSlices(ctx context.Context, parts []v1alpha1.ApplicationSlice, stored *unstructured.Unstructured) error {
 	var named []string
 	if stored != nil && len(parts) > 0 {
@@ -67,7 +68,7 @@ func (c *submitter) putSlices(ctx context.Context, parts []v1alpha1.ApplicationS
 }
 
 // putSlice writes one slice. If the caller knows that the slice is kept, its deletion does not matter. It gives up
-// after 30 seconds.
+// after 30 seconds. CreateSlice changes an annotation of an existing slice, so that a concurrent deletion of it fails.
 func (c *submitter) putSlice(ctx context.Context, part *v1alpha1.ApplicationSlice, stays bool) error {
 	err := wait.PollUntilContextTimeout(ctx, 250*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
 		written, err := c.CreateSlice(ctx, part, fieldManager)

@@ -28,6 +28,11 @@ var ErrNameAndFile = errors.New("with -f the Application is in the file: omit th
 
 // Target is an Application with the location of it and its live objects: one of a cluster, by its name, or one in
 // files, with live objects in files. It has values of flags; nothing is read yet.
+//
+//	holdfast diff web                        Name
+//	holdfast diff -f app.yaml --live o.yaml  Files, Live
+//	holdfast diff -f app.yaml --cluster      Files, Submitting
+//	holdfast diff web -f manifests/          Submitted, Submitting
 type Target struct {
 	files.Sources
 	Submitting bool // with files: decides as if they were submitted to the cluster
@@ -104,8 +109,9 @@ func (c *Cluster) Decided(ctx context.Context, at types.NamespacedName, now time
 	return d, nil
 }
 
-// DecideAll decides about all Applications in the files, or the one in the cluster. It returns an error if
-// a live object cannot be read, because the differences are not known, or if an Application is invalid.
+// DecideAll decides about all Applications in the files, or the one in the cluster. It returns an error if a live
+// object cannot be read, because the differences are not known, or if an Application is invalid. Unlike Decided, it
+// fails for unreadable objects: "no difference" must not mean that the objects were not compared.
 func (t Target) DecideAll(ctx context.Context) ([]files.Decision, error) {
 	switch {
 	case t.Submitting:
@@ -157,7 +163,8 @@ func (t Target) decideSubmitted(ctx context.Context) ([]files.Decision, error) {
 }
 
 // submittedApplications returns the Applications in the files, or the one that is built from the files. An
-// Application without a namespace has none yet, unless it is built.
+// Application without a namespace has none yet, unless it is built. It validates the files, so that their errors
+// have positions in files and not in the built Application.
 func (t Target) submittedApplications(ctx context.Context, c *Cluster) ([]files.Subject, error) {
 	if t.Submitted == nil {
 		return t.Applications(ctx)

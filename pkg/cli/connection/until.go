@@ -23,6 +23,15 @@ func (f *WaitFlags) AddTime(flags *pflag.FlagSet) {
 // Until calls ask immediately and then every half second until it returns true or an error, or until the
 // timeout. If ask takes longer, the next call follows it immediately. late returns the error for a timeout, which
 // becomes the exit status StatusDifferent. An interrupt is an error, too.
+//
+//	ask returns     the context          Until returns
+//	true, nil       any                  nil
+//	any, an error   active               the error
+//	false, nil      active               calls ask again
+//	any             after the timeout    late, with StatusDifferent
+//	any             interrupted          StatusInterrupted
+//
+// ask may block, for example in a watch: it must return when its context ends.
 func (f WaitFlags) Until(ctx context.Context, late func() error, ask func(context.Context) (bool, error)) error {
 	if f.timeout > 0 {
 		var cancel context.CancelFunc

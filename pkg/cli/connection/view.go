@@ -56,6 +56,7 @@ func (v *view) Kinds() intent.Kinds { return v.known }
 
 // Mapping implements reconcile.Reader. It adds the type that the API server publishes, and a suggestion if
 // the version is not served.
+// For a mistyped version, such as app/v1, the suggestion is apps/v1.
 func (v *view) Mapping(ctx context.Context, gvk schema.GroupVersionKind) (cluster.Mapping, error) {
 	mapping, err := v.kinds.Mapping(ctx, gvk)
 	if err == nil {
@@ -103,9 +104,10 @@ func (v *view) Range(ctx context.Context, gk schema.GroupKind, mapping cluster.M
 	}
 }
 
-// Marked lists the objects of a kind that have the Application's label. If the user may not list them, the
-// view has only the desired objects and those in the inventory. An Application that is not submitted has
-// no such objects.
+// Marked lists the objects of a kind that have the Application's label. If the user may not list them, the view has
+// only the desired objects and those in the inventory. An Application that is not submitted has no such objects. The
+// label finds objects that left the manifests before the inventory recorded them. Without it, the plan can lack
+// deletions, which unlisted reports. It never has a wrong change.
 func (v *view) Marked(ctx context.Context, gk schema.GroupKind, mapping cluster.Mapping) (map[manifest.ID]map[string]any, error) {
 	// The label has the UID, so no object can have it yet.
 	if v.app.UID == "" || v.app.UID == notSubmitted {
@@ -139,8 +141,8 @@ func (v *view) Marked(ctx context.Context, gk schema.GroupKind, mapping cluster.
 	return marked, nil
 }
 
-// Problem implements reconcile.Reader. It records the error of a read, because nothing is known about an
-// object that cannot be read.
+// Problem implements reconcile.Reader. It records the error of a read, because nothing is known about an object that
+// cannot be read. The result blocks the change of the object, and does not make the plan invalid.
 func (v *view) Problem(err error, at cluster.Location, verb string) *plan.Problem {
 	err = v.Explained(err, verb, at.ID.String())
 	v.mu.Lock()
@@ -158,7 +160,8 @@ func (v *view) Unreadable() (unlisted []string, err error) {
 	return slices.Compact(v.unlisted), errors.Join(v.unreadable...)
 }
 
-// Get reads one object with the user's own rights, managedFields included.
+// Get reads one object with the user's own rights, managedFields included. The result has all fields, also those
+// that this program does not know.
 func (c *Client) Get(ctx context.Context, at cluster.Location) (map[string]any, error) {
 	object, err := c.resource(at.Mapping, at.ID.Namespace).Get(ctx, at.ID.Name, metav1.GetOptions{})
 	if err != nil {

@@ -34,7 +34,8 @@ func (f *WaitFlags) Add(flags *pflag.FlagSet, until string) {
 	flags.DurationVar(&f.timeout, "timeout", 5*time.Minute, "`DURATION`: maximum time of --wait; 0: no limit")
 }
 
-// Check returns an error if the flags are invalid.
+// Check returns an error if the flags are invalid. A --timeout without --wait is an error, because the user expects
+// the command to wait.
 func (f WaitFlags) Check() error {
 	switch {
 	case f.timeout < 0:
@@ -52,10 +53,10 @@ func (f WaitFlags) IsRequested() bool { return f.Wait && f.set.Changed("wait") }
 // nothing more to wait for.
 type Visitor func(app *v1alpha1.Application) (done bool, err error)
 
-// Follow calls visit with the current Application, and after each change of it, until visit is done or
-// until the timeout. late returns the error for a timeout, which becomes the exit status StatusDifferent.
-// If the API server ends the watch, Follow starts again with a list, so visit can get the same Application
-// twice.
+// Follow calls visit with the current Application, and after each change of it, until visit is done or until the
+// timeout. late returns the error for a timeout, which becomes the exit status StatusDifferent. If the API server
+// ends the watch, Follow starts again with a list, so visit can get the same Application twice. It sends one list
+// and one watch for the one Application, and one request for each of its slices after a change.
 func (f WaitFlags) Follow(ctx context.Context, c *Cluster, namespace, name string, late func() error, visit Visitor) error {
 	one := metav1.ListOptions{FieldSelector: "metadata.name=" + name}
 	return f.Until(ctx, late, func(ctx context.Context) (bool, error) {
@@ -93,6 +94,13 @@ func (f WaitFlags) Ready(ctx context.Context, c *Cluster, streams terminal.Strea
 
 // untilReady returns the functions for a wait for readiness. They share the last observed readiness, which is in the
 // error at the timeout.
+//
+//	the Application                        visit returns
+//	deleted                                an error, StatusDifferent
+//	the status is of another generation    waits, without output
+//	Ready is True                          done
+//	Stalled, suspended or observe-only     an error, StatusDifferent
+//	any other                              waits, and shows the progress
 func untilReady(shown *Progress, namespace, name string) (late func() error, visit Visitor) {
 	last := pending("it")
 	late = func() error {
