@@ -19,6 +19,11 @@ var Ahead = []string{v1alpha1.AnnotationKinds, v1alpha1.AnnotationNamespaces, v1
 // record and the finalizer of the controller. The controller then needs one request less before its first write.
 // WithAhead returns the content itself if Check could not decide, or if the plan creates nothing. Call it after
 // Check.
+//
+//	metadata.finalizers   the finalizer of the controller
+//	holdfast.dev/...      the kinds and namespaces of the objects, and the names of those to create
+//
+// The finalizer must exist before the first object, so that a deletion of the Application deletes its objects.
 func (s *Submission) WithAhead(content map[string]any) map[string]any {
 	if s.input == nil {
 		return content

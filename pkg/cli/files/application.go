@@ -17,7 +17,8 @@ import (
 	"holdfast.dev/holdfast/pkg/slice"
 )
 
-// Subject is an Application, with the document in which it is written.
+// Subject is an Application, with the document in which it is written. The embedded Application is never nil. Its
+// slices are joined, unless one is missing.
 type Subject struct {
 	*v1alpha1.Application
 	// Document has a Value only if the Application was read from a file. Otherwise it only names the Application
@@ -39,7 +40,8 @@ func (s Sources) Applications(ctx context.Context) ([]Subject, error) {
 	return s.applicationsIn(documents)
 }
 
-// applicationsIn does the same as Applications for documents that were read, without HoldProfiles.
+// applicationsIn does the same as Applications for documents that were read, without HoldProfiles. Two Applications
+// with the same name and namespace are an error: only one of them can exist in a cluster.
 func (s Sources) applicationsIn(documents []manifest.Document) ([]Subject, error) {
 	documents, get, err := takeSlices(documents)
 	if err != nil {
@@ -83,6 +85,10 @@ func namesOf(files []string) []string {
 
 // readApplication decodes a document as an Application. namespace is used if the document has none. A null leaf
 // is only valid in a file. The API server has none in an Application that the controller accepts.
+//
+//	the file                    null leaves
+//	without metadata.uid        replaced by "observed", as submit does
+//	with metadata.uid           kept: a client has dropped others, and the engine reports that
 func readApplication(document manifest.Document, namespace string) (Subject, error) {
 	if err := isApplication(document); err != nil {
 		return Subject{}, err
@@ -112,6 +118,12 @@ func readApplication(document manifest.Document, namespace string) (Subject, err
 }
 
 // isApplication returns an error with the remedy if the document is not an Application of this API version.
+//
+//	the document                               the remedy
+//	no kind or apiVersion                      how an Application begins
+//	a HoldProfile                              kubectl apply
+//	an Application of another version          another version of this program
+//	any other kind                             spec.manifest, or --live
 func isApplication(document manifest.Document) error {
 	apiVersion, kind := manifest.NestedString(document.Value, "apiVersion"), manifest.NestedString(document.Value, "kind")
 	want := v1alpha1.GroupVersion.String()

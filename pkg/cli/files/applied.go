@@ -11,9 +11,10 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// asApplied returns a copy of the Application with its last-applied state as manifests. It is for a template
-// that only the controller can translate, or for hooks that only the controller has. Values of Secrets are free,
-// because no status contains them.
+// asApplied returns a copy of the Application with its last-applied state as manifests. It is for a template that
+// only the controller can translate, or for hooks that only the controller has. Values of Secrets are free, because
+// no status contains them. The result is an Application with manifests, and the schemas of the user. Schemas that
+// the engine derives are derived again.
 func (app Subject) asApplied() Subject {
 	status := app.Status
 	applied := app.DeepCopy()
@@ -51,8 +52,9 @@ func isDefault(resources []v1alpha1.ResourceStatus, content map[string]any, name
 	return true
 }
 
-// isPruned reports whether the last-applied state contains an object only until its deletion begins. The
-// inventory marks such an object as pruned, and the last observed state does not contain it.
+// isPruned reports whether the last-applied state contains an object only until its deletion begins. The inventory
+// marks such an object as pruned, and the last observed state does not contain it. The last-applied state keeps a
+// resource until its deletion begins, so that a restart of the controller can finish a prune.
 func isPruned(status v1alpha1.ApplicationStatus, content map[string]any, namespace string) bool {
 	id, _ := manifest.Identify(content, namespace, intent.Offline())
 	if !slices.ContainsFunc(status.Resources, func(r v1alpha1.ResourceStatus) bool {

@@ -25,9 +25,14 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// checkApplication returns all validation errors in the document of an Application, with line and column. It
-// checks the types of all fields, then the rules of the kind. The engine validates the manifests and the
-// observer schema later.
+// checkApplication returns all validation errors in the document of an Application, with line and column. It checks
+// the types of all fields, then the rules of the kind. The engine validates the manifests and the observer schema
+// later. The API server would report the same errors one after the other: it stops at types before it evaluates
+// rules.
+//
+//	spec.adoptoin: unknown field: did you mean adoption?
+//	spec.suspend: must be true or false, not a string
+//	spec.mode: "hold" must be one of Hold, Observe
 func checkApplication(document manifest.Document) error {
 	c := &checker{document: document}
 	c.value(nil, reflect.TypeFor[v1alpha1.Application](), document.Value)
@@ -44,7 +49,8 @@ type checker struct {
 	faults   []*manifest.Error
 }
 
-// fault adds an error with the position of the field at path. The message begins with the path.
+// fault adds an error with the position of the field at path. The message begins with the path. The path is in the
+// message, too, because a position in a generated file does not help.
 func (c *checker) fault(path manifest.Path, format string, args ...any) {
 	c.faults = append(c.faults, FaultAt(c.document, path, path.String()+": "+fmt.Sprintf(format, args...)))
 }
@@ -71,8 +77,9 @@ func (c *checker) rules() {
 	c.schema(spec)
 }
 
-// schema validates a spec against the shipped definition, with the library that API servers use. It does
-// not evaluate CEL rules: the API server does, and the CEL library would make this program a fifth larger.
+// schema validates a spec against the shipped definition, with the library that API servers use. It does not
+// evaluate CEL rules: the API server does, and the CEL library would make this program a fifth larger. It reports
+// enumerations, patterns, formats, limits of lists and required fields.
 func (c *checker) schema(spec map[string]any) {
 	for _, err := range validate.NewSchemaValidator(specSchema(), nil, "spec", strfmt.Default).Validate(withoutNulls(spec)).Errors {
 		switch invalid, is := errors.AsType[*openapi.Validation](err); {
@@ -139,6 +146,14 @@ var (
 
 // value checks that a value fits the Go type that it is decoded into. path is the path of the value in the
 // document; it is empty only for the document itself.
+//
+//	type                              checked by
+//	runtime.RawExtension in the spec  being a map
+//	runtime.RawExtension in a status  nothing
+//	metav1.Time, quantities, []byte   decoding it
+//	structs, maps, lists, scalars     plain
+//
+// Pointers count as their elements. null is valid for every other type, because the API server drops it.
 func (c *checker) value(path manifest.Path, t reflect.Type, value any) {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -225,6 +240,10 @@ func (c *checker) fields(path manifest.Path, t reflect.Type, value map[string]an
 
 // fieldsOf returns the types of a struct's fields by JSON name. It includes the fields of embedded structs whose
 // tag has no name.
+//
+//	metav1.ObjectMeta `json:"metadata"`  metadata
+//	metav1.TypeMeta   `json:",inline"`   kind, apiVersion
+//	Value any         `json:"-"`         none
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	known := map[string]reflect.Type{}
 	for i := range t.NumField() {

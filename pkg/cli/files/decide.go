@@ -22,6 +22,12 @@ import (
 
 // Decision is an Application with the plan for it; see NotDecided for an invalid plan. The plan is nil only in a
 // decision that Sources.Decide returns with an error.
+//
+//	made by                 Document         Live        Invalid
+//	Sources.Decide          a file           from files  returned as an error
+//	connection.Cluster      a name, or file  gathered    see NotDecided
+//	ForApplication          empty            the same    see NotDecided
+//	Submission.Decision     empty            none        never
 type Decision struct {
 	Subject
 	*plan.Plan
@@ -61,8 +67,9 @@ func (s Sources) Decide(ctx context.Context, now time.Time) ([]Decision, error) 
 	return all, errors.Join(faults...)
 }
 
-// decide decides about one Application from live objects and profiles in files. If the Application is invalid,
-// it returns the decision and the validation errors with their positions.
+// decide decides about one Application from live objects and profiles in files. If the Application is invalid, it
+// returns the decision and the validation errors with their positions. Live objects belong to the Application by
+// their tracking metadata. They therefore can be in one file for several Applications.
 func (app Subject) decide(ctx context.Context, documents []manifest.Document, profiles []*intent.Profile, now time.Time) (Decision, error) {
 	app, translation := app.Translated(ctx, liveReader{documents, app.Namespace}, false)
 	kinds := kindsOf(app.With(translation), documents)
@@ -99,9 +106,10 @@ func (app Subject) DecideIn(ctx context.Context, view View, translation *intent.
 	return d, nil
 }
 
-// ForApplication decides about another version of the Application, with the input that was gathered for this
-// one. It sends no requests, so it does not see objects that only the other version names. It returns nil if
-// there is no input. A translation is dropped if the other version has another source.
+// ForApplication decides about another version of the Application, with the input that was gathered for this one. It
+// sends no requests, so it does not see objects that only the other version names. It returns nil if there is no
+// input. A translation is dropped if the other version has another source. Commands use it to show the effect of an
+// edit before they write: hold, free, mode and submit.
 func (d Decision) ForApplication(other *v1alpha1.Application) *Decision {
 	input := d.gathered
 	if input.Application == nil {
@@ -171,13 +179,19 @@ func (d Decision) unrendered() *metav1.Condition {
 	return c
 }
 
-// Unread returns a problem for an object that the user cannot read. Its reason is not a reason of the API.
+// Unread returns a problem for an object that the user cannot read. Its reason is not a reason of the API. Package
+// plan blocks the change of such an object, because a decision without its live state could be wrong.
 func Unread(err error) *plan.Problem {
 	return &plan.Problem{Reason: "Unreadable", As: intent.DispositionUnread, Message: err.Error()}
 }
 
 // NotDecided returns the reason why nothing could be decided, or nil. If the Application was read from a file,
 // each validation error has its position.
+//
+//	Invalid  read from   error
+//	nil      any         nil
+//	set      a cluster   the reason of the plan, or that of the condition Rendered for a source that is not fetched
+//	set      a file      a line for each validation error, with its position
 func NotDecided(d Decision) error {
 	switch {
 	case d.Invalid == nil:

@@ -22,6 +22,17 @@ import (
 //
 // It returns an error if the file does not have the form that it can edit: the spec in block style. If the
 // result would have any other difference, the error is returned with the text.
+//
+//	# for the shop                 # for the shop
+//	spec:                          spec:
+//	  # what to hold                 fields:
+//	  manifest:                      - resource: {kind: Deployment, name: web}
+//	  - ...                            free: [spec.replicas]
+//	                                 # what to hold
+//	                                 manifest:
+//	                                 - ...
+//
+// The YAML library would format the whole file in its own way, so only lines are replaced, and isEdited checks the result.
 func WithFields(text []byte, document manifest.Document, fields []v1alpha1.ResourceFields) ([]byte, error) {
 	const key = "fields"
 	spec, err := specNode(text, document)
@@ -61,7 +72,8 @@ func WithFields(text []byte, document manifest.Document, fields []v1alpha1.Resou
 }
 
 // specNode returns the YAML node of the spec of the Application in a document, which it finds by its line. It
-// returns an error if the spec is empty, or in flow style.
+// returns an error if the spec is empty, or in flow style. Lists of the kind List are not edited: the line of a
+// document in a List is not the line of a root node.
 func specNode(text []byte, document manifest.Document) (*yaml.Node, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	for {
@@ -91,6 +103,13 @@ func specNode(text []byte, document manifest.Document) (*yaml.Node, error) {
 
 // endOf returns the index of the line after a key and its value. from is the index of the key's line. Comments
 // and empty lines before the next key belong to the next key.
+//
+//	fields:                  from
+//	- resource: {...}
+//	  free: [spec.replicas]
+//	                         endOf returns the index of this line
+//	# the manifests
+//	manifest:
 func endOf(lines []string, from, indent int) int {
 	end := from + 1
 	for i := end; i < len(lines) && !isNext(lines[i], indent); i++ {
@@ -104,6 +123,13 @@ func endOf(lines []string, from, indent int) int {
 
 // isNext reports whether a line is the next key, or the end of the map. Such a line is not indented deeper than
 // the key, and is not a list element. YAML permits list elements with the indentation of their key.
+//
+//	line         indent of the key   next
+//	"  mode:"    2                   yes
+//	"  - a"      2                   no: an element of the list
+//	"    free:"  2                   no: deeper
+//	"---"        2                   yes
+//	"  # text"   2                   no: see endOf
 func isNext(line string, indent int) bool {
 	line = strings.TrimRight(line, "\r\n")
 	trimmed := strings.TrimLeft(line, " ")
@@ -177,6 +203,9 @@ func blockOf(key string, list *yaml.Node, indent int) ([]string, error) {
 }
 
 // heldNode returns the YAML node of an item of hold: a string, or an object on one line.
+//
+//	spec.replicas
+//	{path: spec.replicas, minimum: 1, maximum: 5}
 func heldNode(held v1alpha1.HeldField) (*yaml.Node, error) {
 	raw, err := json.Marshal(held)
 	if err != nil {
@@ -200,8 +229,9 @@ func plain(node *yaml.Node) {
 	}
 }
 
-// entryNode returns the node of the existing spec.fields item for a resource, or a new node. All four fields of
-// the selector must be equal.
+// entryNode returns the node of the existing spec.fields item for a resource, or a new node. All four fields of the
+// selector must be equal. The node is found by its selector, and not by its index, because an edit can add and
+// remove items.
 func entryNode(old *yaml.Node, resource v1alpha1.ResourceSelector) *yaml.Node {
 	if old != nil {
 		for _, entry := range old.Content {
@@ -231,8 +261,9 @@ func textNode(text string) *yaml.Node {
 	return node
 }
 
-// setList sets the list of a key in a spec.fields item, or removes the key if isSet is false. An item with an
-// equal value keeps its node, and so its comment and its notation.
+// setList sets the list of a key in a spec.fields item, or removes the key if isSet is false. An item with an equal
+// value keeps its node, and so its comment and its notation. An item that another line of the list has keeps its
+// comment, also at a new position.
 func setList(entry *yaml.Node, key string, isSet bool, items []*yaml.Node) error {
 	at := 0
 	for at < len(entry.Content) && entry.Content[at].Value != key {

@@ -32,8 +32,9 @@ func (a *EditedApplication) NamespaceOr(other string) string {
 	return cmp.Or(manifest.NestedString(a.Value, "metadata", "namespace"), other)
 }
 
-// Unspoken returns the manifests of the Application that have neither a schema in spec.observerSchema nor an
-// item in spec.fields. They are returned as documents with the position of the Application.
+// Unspoken returns the manifests of the Application that have neither a schema in spec.observerSchema nor an item in
+// spec.fields. They are returned as documents with the position of the Application. `author schema --from-live -f
+// FILE` proposes schemas for them only, and keeps those of the user.
 func (a *EditedApplication) Unspoken() []manifest.Document {
 	spec, _ := a.Value["spec"].(map[string]any)
 	var unspoken []manifest.Document
@@ -63,7 +64,7 @@ func isSpokenOf(spec, object map[string]any) bool {
 	return false
 }
 
-// AddEntry adds a schema to spec.observerSchema.
+// AddEntry adds a schema to spec.observerSchema. The value must have a spec, which TheApplication has checked.
 func (a *EditedApplication) AddEntry(entry map[string]any) {
 	spec, _ := a.Value["spec"].(map[string]any)
 	entries, _ := spec["observerSchema"].([]any)

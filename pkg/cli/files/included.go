@@ -39,8 +39,9 @@ func ProfileCommand(name string) string {
 }
 
 // FreedByIncluded returns the drifted fields that an included HoldProfile would free. The key is the field, the
-// value is the name of the profile. It considers only profiles that are not in effect. It returns nil if nothing
-// has drifted that one of them concerns, or if gathering failed.
+// value is the name of the profile. It considers only profiles that are not in effect. It returns nil if nothing has
+// drifted that one of them concerns, or if gathering failed. For example, replicas of a Deployment with an
+// autoscaler drift again and again. The profile autoscaled-replicas frees them.
 func (d Decision) FreedByIncluded() map[plan.Leaf]string {
 	absent := slices.DeleteFunc(slices.Clone(includedProfiles()), func(one *intent.Profile) bool {
 		return slices.ContainsFunc(d.gathered.Profiles.All, func(other *intent.Profile) bool { return other.Name == one.Name })
@@ -88,8 +89,9 @@ func (d Decision) drifted(profiles []*intent.Profile) map[manifest.ID][]string {
 	return drifted
 }
 
-// ProfileNotes returns a note for each object with drifted fields that an included HoldProfile would free,
-// sorted. Each note names the first field and the command that creates the profile.
+// ProfileNotes returns a note for each object with drifted fields that an included HoldProfile would free, sorted.
+// Each note names the first field and the command that creates the profile. A profile that a user has edited has the
+// same name, and gets no note.
 func (d Decision) ProfileNotes() (notes []string) {
 	type objectProfile struct {
 		id      manifest.ID

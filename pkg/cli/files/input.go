@@ -21,6 +21,12 @@ import (
 )
 
 // Input is a reader of files, directories, URLs and standard input.
+//
+//	name          read as                                  Line and column in errors
+//	a.yaml        YAML or JSON, several documents          yes
+//	manifests/    all files that end in ManifestFiles      yes
+//	https://...   like a file, up to fetchLimit            yes
+//	-             standard input                           yes
 type Input struct {
 	// In is read for the file "-".
 	In io.Reader
@@ -60,8 +66,9 @@ func (i Input) readOne(ctx context.Context, file string) ([]manifest.Document, e
 // ManifestFiles lists the file name extensions that are read in a directory.
 var ManifestFiles = []string{".yaml", ".yml", ".json"}
 
-// readDirectory reads the files in a directory whose extensions are in ManifestFiles, in lexical order. A
-// directory without such a file is an error, because a mistyped path must not mean an empty Application.
+// readDirectory reads the files in a directory whose extensions are in ManifestFiles, in lexical order. A directory
+// without such a file is an error, because a mistyped path must not mean an empty Application. Links to files are
+// read; links to directories below the directory are not followed, because they can form a cycle.
 func (i Input) readDirectory(ctx context.Context, directory string) ([]manifest.Document, error) {
 	var files []string
 	// WalkDir follows no links. With a separator at the end, the operating system follows one to the directory itself.
@@ -88,7 +95,7 @@ func (i Input) readDirectory(ctx context.Context, directory string) ([]manifest.
 }
 
 // content returns the content of a file, and its name for messages. It reads URLs completely into memory, up to
-// fetchLimit.
+// fetchLimit. Standard input and local files have no limit: the user chooses them.
 func (i Input) content(ctx context.Context, file string) (name string, data []byte, err error) {
 	switch {
 	case file == Stdin:
@@ -110,8 +117,8 @@ const (
 	fetchLimit = 16 << 20
 )
 
-// fetch downloads a URL with the HTTP client of the user's environment, including its proxy. Another status than
-// 200 is an error.
+// fetch downloads a URL with the HTTP client of the user's environment, including its proxy. Another status than 200
+// is an error. It accepts http and https, and follows redirects, as kubectl apply -f URL does.
 func fetch(ctx context.Context, address string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
@@ -135,8 +142,9 @@ func fetch(ctx context.Context, address string) ([]byte, error) {
 	return data, err
 }
 
-// kustomized builds a kustomization, as `kubectl kustomize` does, and returns its documents. Their positions are
-// in the built objects, not in the files of the kustomization.
+// kustomized builds a kustomization, as `kubectl kustomize` does, and returns its documents. Their positions are in
+// the built objects, not in the files of the kustomization. It fetches remote bases like kubectl, which needs git
+// for some of them. It runs no plugins.
 func kustomized(directory string) ([]manifest.Document, error) {
 	infos, err := resource.NewLocalBuilder().Unstructured().
 		FilenameParam(false, &resource.FilenameOptions{Kustomize: directory}).Flatten().Do().Infos()
@@ -159,6 +167,10 @@ func kustomized(directory string) ([]manifest.Document, error) {
 }
 
 // Unreadable returns an error that explains why a file cannot be read. The name of the file appears once in it.
+//
+//	open a.yaml: permission denied       a.yaml: cannot be read: permission denied
+//	open a.yaml: no such file or ...     a.yaml: the file does not exist
+//	Get "https://x/a.yaml": EOF          https://x/a.yaml: cannot be read: EOF
 func Unreadable(file string, err error) error {
 	var path *fs.PathError
 	var sent *url.Error

@@ -46,6 +46,10 @@ func (f InputFlags) checkUnused() error {
 
 // Texts returns the values of --input by name, as they were typed. The error never contains them, because they
 // may be secret.
+//
+//	--input replicas=3 --input note=a=b  {"replicas": "3", "note": "a=b"}
+//	--input replicas                     an error
+//	--input a=1 --input a=2              an error
 func (f InputFlags) Texts() (map[string]string, error) {
 	texts := make(map[string]string, len(f.pairs))
 	for _, pair := range f.pairs {
@@ -62,7 +66,8 @@ func (f InputFlags) Texts() (map[string]string, error) {
 }
 
 // Values returns the values in the file of --inputs by name; nil without the flag. If the file has several
-// documents, a later one takes precedence.
+// documents, a later one takes precedence. Unlike those of --input, the values have the types of YAML, and can be
+// maps and lists.
 func (f InputFlags) Values(ctx context.Context) (map[string]any, error) {
 	if f.file == "" {
 		return nil, nil

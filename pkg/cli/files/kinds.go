@@ -49,6 +49,14 @@ func KindsOf(app *v1alpha1.Application) *KnownKinds { return kindsOf(Subject{App
 
 // kindsOf returns the known kinds for an Application with live objects. Later sources replace earlier ones: the
 // inventory, live objects, definitions in the manifests, live definitions.
+//
+//	source of the scope          example
+//	Kubernetes                   Deployment
+//	the inventory                a custom kind that the controller has found
+//	live objects with a UID      a custom kind that kubectl has printed
+//	CustomResourceDefinitions    a custom kind that the Application defines
+//
+// A kind of no source has an unknown scope. The engine then uses the namespace as written.
 func kindsOf(app Subject, live []manifest.Document) *KnownKinds {
 	k := &KnownKinds{
 		Kinds:       intent.Offline(),
@@ -104,7 +112,8 @@ func (k *KnownKinds) Namespaced(gk schema.GroupKind) (namespaced, known bool) {
 	return namespaced, known
 }
 
-// Type implements intent.Kinds.
+// Type implements intent.Kinds. A kind of Kubernetes keeps its built-in type, even if a definition in the files has
+// the same name.
 func (k *KnownKinds) Type(gvk schema.GroupVersionKind) *kinds.Node {
 	if node := k.Kinds.Type(gvk); node != nil {
 		return node

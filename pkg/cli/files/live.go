@@ -8,9 +8,10 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// liveObjects returns the live objects for one Application by ID. Objects without a namespace are assumed to be
-// in the given one, the namespace of the Application. The error joins one error for each document that is no
-// object, or that repeats an object.
+// liveObjects returns the live objects for one Application by ID. Objects without a namespace are assumed to be in
+// the given one, the namespace of the Application. The error joins one error for each document that is no object, or
+// that repeats an object. Objects of kinds that no Application names are allowed, because users pass the output of
+// kubectl get.
 func liveObjects(documents []manifest.Document, namespace string, kinds intent.Kinds) (map[manifest.ID]map[string]any, error) {
 	live := make(map[manifest.ID]map[string]any, len(documents))
 	first := make(map[manifest.ID]manifest.Document, len(documents))

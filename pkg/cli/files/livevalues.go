@@ -14,6 +14,9 @@ import (
 // Position returns the index of an object in a list of manifests or in an inventory, or -1. It compares the
 // group, but not the version. namespace is the default namespace of the list. If id has no namespace, any
 // namespace matches.
+//
+//	{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}}             a manifest
+//	{apiVersion: apps/v1, kind: Deployment, namespace: shop, name: web, ...}   an inventory entry
 func Position(list []any, id manifest.ID, namespace string) int {
 	return slices.IndexFunc(list, func(item any) bool {
 		content, _ := item.(map[string]any)
@@ -32,6 +35,14 @@ func Position(list []any, id manifest.ID, namespace string) int {
 // changes content, and keeps no reference to live. Values that the manifest has are unchanged. Paths that the
 // live object lacks add nothing. With absent, which is for fields to remove, it adds only the list elements that
 // contain the fields.
+//
+//	paths           content before            live                   content after
+//	spec.replicas   {}                        {spec: {replicas: 3}}  {spec: {replicas: 3}}
+//	spec.replicas   {spec: {replicas: 1}}     {spec: {replicas: 3}}  {spec: {replicas: 1}}
+//	spec.paused     {}                        {spec: {replicas: 3}}  {}
+//	*               an error
+//
+// The path of a list element adds the element with its keys, for example containers[name=web].image.
 func LiveValues(content, live map[string]any, id manifest.ID, in observer.Context, paths []string, absent bool) error {
 	object := manifest.Object{ID: id, APIVersion: manifest.NestedString(live, "apiVersion"), Content: live}
 	for _, typed := range paths {
@@ -69,6 +80,12 @@ func LiveValues(content, live map[string]any, id manifest.ID, in observer.Contex
 //
 // List elements that the manifest lacks get the keys by which they are found, so that the manifest matches the
 // same element. An element without keys is found by its position, which needs the whole list.
+//
+//	spec.containers[name=web].image in a manifest without containers:
+//	{spec: {containers: [{name: web, image: web:1}]}}
+//
+//	spec.args[0] (a list without keys) in a manifest without args:
+//	{spec: {args: [all live elements]}}
 func withLive(value, live any, path []*observer.Path) any {
 	if len(path) == 0 {
 		return completed(value, live)
@@ -108,6 +125,10 @@ func withLive(value, live any, path []*observer.Path) any {
 
 // completed returns a value with the keys of a live map that it lacks, also in nested maps. It changes value.
 // Without a value, it returns a copy of the live value.
+//
+//	value {a: 1}, live {a: 2, b: 3}  {a: 1, b: 3}
+//	value nil, live [1]              [1]
+//	value [1], live [1, 2]           [1]
 func completed(value, live any) any {
 	has, isMap := value.(map[string]any)
 	from, _ := live.(map[string]any)

@@ -34,13 +34,15 @@ func (f *ManifestFlags) Add(flags *pflag.FlagSet, name, short, of string) {
 	f.flag = flags.Lookup(name)
 }
 
-// Use makes f read the files of other flags. Call it after the flags are parsed.
+// Use makes f read the files of other flags. Call it after the flags are parsed. One command has several tasks, and
+// -f has another meaning in each of them.
 func (f *ManifestFlags) Use(source Sources) {
 	f.files, f.flag = source.Files, source.Set.Lookup("filename")
 	f.Recurse(source)
 }
 
-// Sources returns the files as sources of Applications without live objects. It requires -R, and ignores -k.
+// Sources returns the files as sources of Applications without live objects. It requires -R, and ignores -k. It is
+// for a command whose -f names Applications, but that has no --live.
 func (f ManifestFlags) Sources(in io.Reader, namespace string) Sources {
 	return Sources{Input: Input{In: in, Recursive: *f.recursive}, Files: Unique(f.files), Namespace: namespace}
 }

@@ -12,6 +12,13 @@ import (
 // MaskApplication masks the values of Secrets in an Application: in its manifests, in its status, and in the
 // copy that client-side kubectl apply keeps. It changes object. It reports whether the manifests or the copy
 // contained any. A copy that is no JSON object is masked completely.
+//
+//	spec.manifest[].data of a Secret          ***
+//	spec.manifest[] is an Application         masked in the same way
+//	status.lastAppliedManifest                ***, which the controller has written already
+//	the annotation of kubectl apply           decoded, masked and encoded again
+//
+// Values in spec.tosca, spec.csar and in other kinds are printed: the API server shows them to every reader, too.
 func MaskApplication(object map[string]any) (masked bool) {
 	for _, path := range [][2]string{{"status", "lastAppliedManifest"}, {"status", "lastObservedManifest"}, {"spec", "manifest"}} {
 		items, _, _ := unstructured.NestedFieldNoCopy(object, path[:]...)

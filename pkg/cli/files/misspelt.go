@@ -7,8 +7,9 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// Misspelt returns an error for the unknown fields of the manifests, each with its position in a file. It must
-// be called after Check, which resolves the kinds. It changes nothing.
+// Misspelt returns an error for the unknown fields of the manifests, each with its position in a file. It must be
+// called after Check, which resolves the kinds. It changes nothing. Without --strict, the same fields are warnings
+// of Check.
 func (s *Submission) Misspelt() error {
 	app := s.App.DeepCopy()
 	if app.Namespace == "" {

@@ -11,8 +11,8 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// ValidName returns an error if a name is not valid for an Application. It is checked before any request is
-// sent.
+// ValidName returns an error if a name is not valid for an Application. It is checked before any request is sent.
+// The rule is that of Kubernetes for names of custom resources: a DNS subdomain (RFC 1123), at most 253 characters.
 func ValidName(name string) error {
 	if len(validation.IsDNS1123Subdomain(name)) == 0 {
 		return nil
@@ -20,8 +20,8 @@ func ValidName(name string) error {
 	return fmt.Errorf("%q is not a valid name of an Application: use lower-case letters, digits, '-' and '.'", name)
 }
 
-// shortNames maps the short names that "kubectl api-resources" prints for the kinds of Kubernetes to the kinds, in lower
-// case. Those of custom kinds are only known to an API server, which is not asked.
+// shortNames maps the short names that "kubectl api-resources" prints for the kinds of Kubernetes to the kinds, in
+// lower case. Those of custom kinds are only known to an API server, which is not asked.
 var shortNames = map[string]string{
 	"cj": "cronjob", "cm": "configmap", "crd": "customresourcedefinition", "csr": "certificatesigningrequest", "ds": "daemonset", "ep": "endpoints", "ev": "event",
 	"hpa": "horizontalpodautoscaler", "ing": "ingress", "limits": "limitrange", "netpol": "networkpolicy",
@@ -33,6 +33,11 @@ var shortNames = map[string]string{
 // FindResource returns the resource that KIND/NAME or KIND/NAMESPACE/NAME identifies. The kind has any form that
 // kubectl accepts: deployment, deployments.apps, deploy. The error suggests similar resources, or explains the
 // ambiguity.
+//
+//	deploy/web                 the only Deployment web
+//	deployment/shop/web        the Deployment web in the namespace shop
+//	ingress.networking/web     the Ingress web of networking.k8s.io
+//	service/web                an error if two groups have a Service web
 func FindResource(typed string, ids []manifest.ID) (manifest.ID, error) {
 	kind, name, both := strings.Cut(typed, "/")
 	namespace := ""
@@ -95,6 +100,10 @@ func suggestResource(typed string, ids []manifest.ID) string {
 
 // ArgumentOf returns KIND/NAME of a resource in lower case, as users type it. With withNamespace, a namespaced
 // resource is KIND/NAMESPACE/NAME.
+//
+//	{apps Deployment shop web}, false  deployment/web
+//	{apps Deployment shop web}, true   deployment/shop/web
+//	{"" Namespace "" shop}, true       namespace/shop
 func ArgumentOf(id manifest.ID, withNamespace bool) string {
 	kind := strings.ToLower(id.Kind)
 	if withNamespace && id.Namespace != "" {

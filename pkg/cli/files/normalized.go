@@ -23,6 +23,11 @@ type locatedManifest struct {
 // Normalized returns the documents as the manifests of an Application. An Application among them is replaced by
 // its manifests. It knows only the built-in kinds. Each validation error has a position; the result then
 // contains only the valid objects.
+//
+//	a.yaml:3:3: ...    a manifest
+//	app.yaml:9:5: ...  a manifest of an Application
+//
+// The commands for authors use it. Commands that decide read Applications with Sources instead.
 func Normalized(documents []manifest.Document) ([]manifest.Object, error) {
 	var all []locatedManifest
 	var faults []error

@@ -20,7 +20,8 @@ func isProfile(document manifest.Document) bool {
 
 // takeProfiles separates HoldProfiles from other documents. The profiles are sorted by name, as intent.Profiles
 // requires. With files, they are used instead of the HoldProfiles of a cluster. The error joins the validation
-// errors, including those for unknown fields.
+// errors, including those for unknown fields. Two profiles with the same name are an error. Profiles are
+// cluster-scoped, so the name is unique in a cluster.
 func takeProfiles(documents []manifest.Document) (others []manifest.Document, profiles []*intent.Profile, err error) {
 	first := map[string]manifest.Document{}
 	var faults []error
@@ -69,8 +70,8 @@ func (s Sources) applicationsAndProfiles(ctx context.Context) ([]Subject, []*int
 }
 
 // ProfilesOf returns the profiles, with the objects that autoscalers among the live objects target. If several
-// autoscalers target one object, the first name is used, so that the result does not depend on the order of the
-// map.
+// autoscalers target one object, the first name is used, so that the result does not depend on the order of the map.
+// Autoscaled maps the target of each autoscaler to the name of the autoscaler.
 func ProfilesOf(profiles []*intent.Profile, live map[manifest.ID]map[string]any) intent.Profiles {
 	of := intent.Profiles{All: profiles, Autoscaled: map[manifest.ID]string{}}
 	for id, object := range live {

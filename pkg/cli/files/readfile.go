@@ -13,9 +13,10 @@ func ReadFile(ctx context.Context, open func() (*os.File, error)) ([]byte, error
 	return ReadUpTo(ctx, math.MaxInt64-1, open)
 }
 
-// ReadUpTo reads a file like ReadFile, with a limit in bytes. If the file is larger, it returns one byte more
-// than the limit, so that the caller can reject the data. After ctx ends, a goroutine can remain until open
-// returns.
+// ReadUpTo reads a file like ReadFile, with a limit in bytes. If the file is larger, it returns one byte more than
+// the limit, so that the caller can reject the data. After ctx ends, a goroutine can remain until open returns.
+// Process substitution of a shell, <(command), is such a pipe. A regular file can also block on a network file
+// system.
 func ReadUpTo(ctx context.Context, most int64, open func() (*os.File, error)) ([]byte, error) {
 	type result struct {
 		data []byte

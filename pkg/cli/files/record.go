@@ -6,8 +6,9 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
-// UnpackRecord replaces status.record of a stored Application by the fields that it contains. It changes object,
-// and does nothing without a record. Other parts of the object are unchanged.
+// UnpackRecord replaces status.record of a stored Application by the fields that it contains. It changes object, and
+// does nothing without a record. Other parts of the object are unchanged. The controller packs large parts of a
+// status into status.record, because etcd limits the size of an object.
 func UnpackRecord(object map[string]any) error {
 	status, _ := object["status"].(map[string]any)
 	if _, packed := status["record"]; !packed {

@@ -24,6 +24,13 @@ func refusal(document manifest.Document, problem *plan.Problem, faults []error) 
 
 // faultPath returns the path of the field in an Application that a validation error of the engine is about. It
 // returns nil for other errors.
+//
+//	error of                   path
+//	a manifest                 spec.manifest[POSITION].PATH
+//	a schema                   spec.observerSchema[ENTRY].PATH
+//	an item of spec.fields     spec.fields[ENTRY].hold[ITEM]
+//	a template                 the field with the template or its URL
+//	any other                  nil: the start of the document
 func faultPath(fault error) manifest.Path {
 	if ofManifest, is := errors.AsType[*manifest.ValidationError](fault); is {
 		if ofManifest.Field != nil {
@@ -49,6 +56,10 @@ func faultPath(fault error) manifest.Path {
 
 // ParsePath converts a field path from a message into the path in an object. It stops before a list element that
 // is not identified by its position. It returns nil if the path is invalid.
+//
+//	spec.ports[0].port               spec, ports, 0, port
+//	spec.containers[name=web].image  spec, containers
+//	spec..x                          nil
 func ParsePath(text string) manifest.Path {
 	parsed, err := observer.ParsePath(text)
 	if err != nil {

@@ -7,7 +7,8 @@ import (
 
 // Replace replaces the content of an existing file, and keeps its permissions. It writes a new file beside it and
 // renames that, so an error or a crash never leaves a part of the content. If path is a symbolic link, Replace
-// replaces the file that it refers to.
+// replaces the file that it refers to. The new file belongs to the user who runs the program. Hard links to the old
+// file keep the old content.
 func Replace(path string, content []byte) error {
 	path, err := filepath.EvalSymlinks(path)
 	if err != nil {

@@ -10,8 +10,9 @@ import (
 	"holdfast.dev/holdfast/pkg/slice"
 )
 
-// takeSlices separates ApplicationSlices from other documents. get returns their data by name, or
-// slice.Unavailable for a name that the documents do not contain. It does not check the digests.
+// takeSlices separates ApplicationSlices from other documents. get returns their data by name, or slice.Unavailable
+// for a name that the documents do not contain. It does not check the digests. `holdfast submit --dry-run=client -o
+// yaml` prints slices before the Application, so a file can have both.
 func takeSlices(documents []manifest.Document) (others []manifest.Document, get slice.Get, err error) {
 	found := map[string][]byte{}
 	for _, document := range documents {
@@ -51,9 +52,10 @@ func ToObject(value any) (map[string]any, error) {
 	return manifest.DecodeJSON(raw)
 }
 
-// JoinObject replaces the references to slices in a stored Application, a JSON object, by their content. It
-// changes object, and keeps fields that this version does not know, except in a status with slices. It changes
-// nothing if there are no slices.
+// JoinObject replaces the references to slices in a stored Application, a JSON object, by their content. It changes
+// object, and keeps fields that this version does not know, except in a status with slices. It changes nothing if
+// there are no slices. The lists in spec.manifest and spec.observerSchema are replaced. A caller that sends object
+// must split it again.
 func JoinObject(object map[string]any, get slice.Get) error {
 	app := &v1alpha1.Application{}
 	if err := fill(object, app); err != nil {

@@ -54,7 +54,8 @@ func (s Sources) InFiles() bool {
 }
 
 // Check returns an error if the flags are invalid. It does not read any file. Duplicates are removed, because a file
-// that is given twice would contain each Application twice.
+// that is given twice would contain each Application twice. It is called before a file is read, so that a mistake in
+// a flag is reported at once.
 func (s *Sources) Check(streams terminal.Streams) error {
 	s.In, s.Namespace = streams.In, cmp.Or(s.Namespace, metav1.NamespaceDefault)
 	switch {
@@ -71,8 +72,9 @@ func (s *Sources) Check(streams terminal.Streams) error {
 	return nil
 }
 
-// isEmpty reports whether a flag is given without the name of a file. Usually the cause is a shell variable that
-// is not set. A flag that the command does not have is nil.
+// isEmpty reports whether a flag is given without the name of a file. Usually the cause is a shell variable that is
+// not set. A flag that the command does not have is nil. For example, -f "$FILE" without a value would otherwise
+// read nothing, and an Application without objects deletes all.
 func isEmpty(flag *pflag.Flag, files []string) bool {
 	return flag != nil && flag.Changed && (len(files) == 0 || slices.Contains(files, ""))
 }
@@ -90,6 +92,11 @@ func Unique(files []string) []string {
 
 // FaultAt returns an error at a field of a document. If the field does not exist, the error has the
 // position of its nearest existing parent.
+//
+//	path of the field         known                 position
+//	spec.fields[0].hold[1]    the whole path        of hold[1]
+//	spec.replicas.x           spec.replicas only    of replicas
+//	nil                       the document          of its first line
 func FaultAt(d manifest.Document, path manifest.Path, message string) *manifest.Error {
 	fault := &manifest.Error{File: d.File, Path: path, Message: message}
 	for n := len(path); n >= 0; n-- {

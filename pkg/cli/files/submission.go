@@ -27,6 +27,13 @@ import (
 
 // Submission is an Application to be sent, with the files that it is made from. The methods are called in this
 // order: SetNamespace, Translate, Check, and then the others.
+//
+//	step          sets
+//	Read          Name, Content, App, the files
+//	SetNamespace  Namespace
+//	Translate     translation, and the typed inputs in Content
+//	Check         kinds, input; drops server fields from Content
+//	Cut, Objects  nothing: they return what is sent or printed
 type Submission struct {
 	Name, Namespace string
 	// Content is the object to send, a JSON object in which nulls have a meaning. Check removes fields from it.
@@ -97,6 +104,12 @@ func (s SubmittedSource) Manifests(ctx context.Context) ([]manifest.Document, er
 
 // takeWhole finds the document that is an Application itself, joins its slices, and sets the name of the
 // submission. It returns an error if the submission has no name.
+//
+//	NAME given   the file is      result
+//	yes          manifests        NAME
+//	yes          an Application   its name, which must be NAME
+//	no           an Application   its name
+//	no           manifests        an error
 func (s *Submission) takeWhole(get slice.Get) error {
 	for _, document := range s.manifests {
 		if !ofApplication(document.Value) {
@@ -132,7 +145,8 @@ func (s *Submission) takeWhole(get slice.Get) error {
 }
 
 // fill sets the content from the files and the flags. Flags take precedence over the file. It can change the
-// document of an Application.
+// document of an Application. The content has only fields that a user sets. An apply would otherwise become the
+// owner of fields of the controller.
 func (s SubmittedSource) fill(ctx context.Context, sub *Submission) error {
 	metadata, spec := map[string]any{"name": sub.Name}, map[string]any{}
 	if sub.whole.Value != nil {
@@ -183,7 +197,8 @@ func (s SubmittedSource) fill(ctx context.Context, sub *Submission) error {
 }
 
 // wholeParts returns the parts of an Application in a file that a user sets: without status, UID and
-// resourceVersion. The parts are shared with content, and it removes annotations from content.
+// resourceVersion. The parts are shared with content, and it removes annotations from content. `holdfast get NAME -o
+// yaml` therefore prints a file that submit accepts.
 func wholeParts(content map[string]any) (metadata, spec map[string]any) {
 	metadata = map[string]any{}
 	for _, field := range []string{"name", "namespace", "labels", "annotations"} {
@@ -216,7 +231,8 @@ func refuseMaskedIn(document manifest.Document, at manifest.Path, application ma
 }
 
 // refuseMasked returns an error if an object is a Secret that was printed with masked values. Otherwise the mask
-// would replace the real values. at is the path of the object in the document.
+// would replace the real values. at is the path of the object in the document. Only exact masks are found, in data
+// and stringData. A mask in another kind is a value like any other.
 func refuseMasked(document manifest.Document, at manifest.Path, object map[string]any) error {
 	if ofApplication(object) {
 		return refuseMaskedIn(document, at, object)
@@ -250,6 +266,14 @@ func (s *Submission) decode() error {
 
 // SetNamespace sets the namespace to that of the file, or else to the given one. flag is the value of -n, which
 // must not contradict the file. If all are empty, the submission has no namespace.
+//
+//	file   -n     context   namespace
+//	a      ""     c         a
+//	a      a      c         a
+//	a      b      c         an error
+//	""     b      c         b
+//	""     ""     c         c
+//	""     ""     none      none: with --dry-run=client
 func (s *Submission) SetNamespace(namespace, flag string) error {
 	own := s.App.Namespace
 	if own != "" && flag != "" && own != flag {
@@ -266,6 +290,12 @@ func (s *Submission) SetNamespace(namespace, flag string) error {
 // Check validates the manifests and the observer schema with the engine, and returns its warnings. If only the
 // controller can translate the template, it validates only the schema. The view provides the known kinds. Check
 // removes the fields from Content that the engine drops; see dropServerFields.
+//
+//	what is known                        checked
+//	manifests, or a translated template  manifests, schema, fields, kinds
+//	a template that was not translated   the schema only
+//
+// The API server is asked only for kinds. It validates the objects in a dry run, or when the controller writes them.
 func (s *Submission) Check(ctx context.Context, view View) (warnings []string, err error) {
 	if intent.IsTranslated(s.App) && s.translation == nil {
 		return nil, s.checkSchema()
@@ -318,8 +348,9 @@ func (s *Submission) dropServerFields() {
 	}
 }
 
-// impossible returns sorted messages about kinds that cannot be held, and about kinds that are neither served
-// nor defined by the Application. Usually the names of the latter are mistyped.
+// impossible returns sorted messages about kinds that cannot be held, and about kinds that are neither served nor
+// defined by the Application. Usually the names of the latter are mistyped. They are warnings, because the kind can
+// be installed later: the controller retries.
 func (s *Submission) impossible(p *plan.Plan) (messages []string) {
 	for _, change := range p.Changes {
 		if change.Problem == nil {
@@ -380,6 +411,10 @@ func (s *Submission) refusal(problem *plan.Problem, faults []error) error {
 
 // located returns a validation error of the engine with the position in the file that it is about. The index of
 // a manifest or schema in the spec is also the index of its document. It returns other errors unchanged.
+//
+//	web.yaml:7:3: spec.replicas: ...           from -f
+//	schema.yaml:4:5: spec.replicas: ...        from -O
+//	shop.yaml: spec.replicas: ...              an object of the template shop.yaml
 func (s *Submission) located(fault error) error {
 	ofManifest, isManifest := errors.AsType[*manifest.ValidationError](fault)
 	if isManifest && ofManifest.Field == nil && ofManifest.Position < len(s.manifests) {
@@ -421,7 +456,8 @@ func (s *Submission) Object() *unstructured.Unstructured {
 
 // Cut returns the content of a submission as it is stored. The parts that are too large are returned as slices,
 // which must be created before the Application. Below slice.SpecBytes, the content is returned itself. Values of
-// Secrets are never in slices.
+// Secrets are never in slices. The limit keeps the Application below the size that etcd accepts for one object, 1.5
+// MiB by default.
 func (s *Submission) Cut() (content map[string]any, parts []v1alpha1.ApplicationSlice, err error) {
 	raw, err := json.Marshal(s.Content)
 	if err != nil || len(raw) <= slice.SpecBytes {

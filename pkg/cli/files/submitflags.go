@@ -54,7 +54,8 @@ func (f *SubmittedFlags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.deletionPolicy, "deletion-policy", "", "`POLICY`: policy for the resources when the Application is deleted: Delete, Orphan")
 }
 
-// SubmittedSource is the source of an Application, with the values that its flags set.
+// SubmittedSource is the source of an Application, with the values that its flags set. It is the result of valid
+// flags. Reading it is the next step, so that all flags are checked before.
 type SubmittedSource struct {
 	Input
 	SubmittedFlags
@@ -104,6 +105,13 @@ func Submitted(name string, manifests Sources, schema ManifestFlags) (*Submitted
 
 // checkSource returns an error unless the flags select exactly one source. name is empty if the user gave none;
 // then only an Application in a file can have one.
+//
+//	flags                          valid
+//	-f or -k, with or without -O   yes
+//	--tosca or --csar, with NAME   yes
+//	-f and --tosca                 no: two sources
+//	-k without NAME                no: only a file of -f can be an Application
+//	-f - and -O -                  no: standard input is read once
 func (f SubmittedFlags) checkSource(name string) error {
 	if err := errors.Join(f.manifests.Check(), f.schema.Check()); err != nil {
 		return err
@@ -151,7 +159,8 @@ func (f SubmittedFlags) sources() (n int) {
 	return n
 }
 
-// checkWords returns an error if a flag has a value that is not in its list of values.
+// checkWords returns an error if a flag has a value that is not in its list of values. The API server would reject
+// the same values later, after other files were read.
 func (f SubmittedFlags) checkWords() error {
 	for _, hook := range f.hooks {
 		if hook != "complete" {

@@ -17,6 +17,10 @@ type FromLive struct {
 
 // Add adds an object for which a suggestion was made. It can remove the namespace from the suggested manifest:
 // namespace is the namespace of the Application, which manifests can omit.
+//
+//	manifest                       item of spec.fields, if fields are free
+//	Deployment web, in namespace   {resource: {kind: Deployment, name: web}, free: [...]}
+//	Deployment web, elsewhere      {resource: {kind: Deployment, namespace: db, name: web}, free: [...]}
 func (f *FromLive) Add(s plan.Suggestion, namespace string) {
 	metadata, _ := s.Manifest["metadata"].(map[string]any)
 	resource := map[string]any{"kind": s.Manifest["kind"], "name": metadata["name"]}

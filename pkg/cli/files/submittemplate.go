@@ -27,6 +27,11 @@ type templateFile struct {
 }
 
 // setTemplate sets spec.tosca or spec.csar. It keeps the content of a file in sub, for the translation here.
+//
+//	--tosca shop.yaml         spec.tosca.template: the content
+//	--tosca https://...       spec.tosca.url
+//	--csar shop.csar          spec.csar.configMapRef, and the Archive of the submission
+//	--csar https://...        spec.csar.url
 func (s SubmittedSource) setTemplate(ctx context.Context, sub *Submission, spec map[string]any) error {
 	field, file := "tosca", s.template()
 	switch {
@@ -95,6 +100,8 @@ func (s SubmittedSource) inputValues(ctx context.Context) (map[string]any, error
 
 // ArchiveName returns the name of the ConfigMap for an archive. It contains the first 40 bits of the archive's
 // SHA-256 digest.
+//
+//	web-csar-5a1c0f93de
 func ArchiveName(application string, archive []byte) string {
 	digest := sha256.Sum256(archive)
 	return application + ArchiveInfix + hex.EncodeToString(digest[:5])

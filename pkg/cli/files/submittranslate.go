@@ -20,6 +20,12 @@ import (
 // Translate translates a template or archive like the controller, so that validation errors are reported before
 // anything is sent. It returns an error only for mistakes of the user. note names the parts that are not checked
 // here, because only the controller can fetch them. reader is nil without a cluster.
+//
+//	source              translated here   errors
+//	a file              yes               with positions in the file
+//	inline in a file    yes               with positions in the Application
+//	a URL               no                a note
+//	needs the cluster   if reader is set  a note if an object cannot be read
 func (s *Submission) Translate(ctx context.Context, reader source.Reader) (note string, err error) {
 	if !intent.IsTranslated(s.App) {
 		return "", nil
@@ -80,6 +86,10 @@ func (s *Submission) mistakes(problem *plan.Problem) error {
 
 // setInputs parses the values of --input as the types of their inputs, and stores them in the content. Values
 // whose types are unknown here remain strings. The content then matches an Application with typed inputs.
+//
+//	--input replicas=3, of the type integer  3
+//	--input name=3, of the type string       "3"
+//	--input list=[1, 2], of the type list    [1, 2]
 func (s *Submission) setInputs(ctx context.Context) error {
 	if len(s.template.texts) == 0 {
 		return nil

@@ -26,6 +26,14 @@ import (
 // Translated also uses the last-applied state if hooks of the controller can have changed the manifests. If the
 // Application was edited since, it returns an Application without that state. Otherwise each field of a hook
 // would count as a field that has left the manifests.
+//
+//	hooks of the controller   translation   last-applied state   result
+//	none                      none needed   any                  app
+//	none                      succeeds      any                  app, with the translation
+//	none                      fails         of the same source   the last-applied state
+//	none                      fails         none                 app, with the problem
+//	some                      any           of this generation   the last-applied state
+//	some                      any           of an older spec     app without that state
 func (app Subject) Translated(ctx context.Context, reader source.Reader, stored bool) (Subject, *intent.Source) {
 	// A state of another source has other objects.
 	onRecord := len(app.Status.LastAppliedManifest) > 0 && !app.NewSource
@@ -58,8 +66,8 @@ func (app Subject) listeners() []string {
 	return app.Status.Hooks.Listeners
 }
 
-// SourceFaults returns the reasons why there is no translation, one for each line of the problem. It returns nil
-// if there are objects, also those of an earlier translation.
+// SourceFaults returns the reasons why there is no translation, one for each line of the problem. It returns nil if
+// there are objects, also those of an earlier translation. A translator reports several errors, one in each line.
 func (app Subject) SourceFaults(translation *intent.Source) []error {
 	if translation == nil || translation.Problem == nil || translation.Objects != nil {
 		return nil

@@ -23,6 +23,10 @@ type View = reconcile.Reader
 
 // fileView is a View of the live objects in files. It never returns reconcile.ErrNotSeen, because files are
 // complete.
+//
+//	an object is       Get         Marked
+//	in the files       the object  the object, whatever its labels are
+//	not in the files   NotFound    -
 type fileView struct {
 	StaticView
 	kinds intent.Kinds
@@ -52,6 +56,7 @@ func Offline(app *v1alpha1.Application) View {
 	return fileView{kinds: kindsOf(Subject{Application: app}, nil)}
 }
 
+// Kinds knows the kinds of Kubernetes, and those that the files define.
 func (v fileView) Kinds() intent.Kinds { return v.kinds }
 
 // Mapping returns a mapping without a resource, because files do not show where a kind is served. Kinds then
@@ -60,6 +65,7 @@ func (fileView) Mapping(_ context.Context, gvk schema.GroupVersionKind) (cluster
 	return cluster.Mapping{Watchable: !kinds.IsEphemeral(gvk.GroupKind())}, nil
 }
 
+// A file has no versions to choose from, so the mapping is that of Mapping.
 func (v fileView) AnyVersion(ctx context.Context, gk schema.GroupKind) (cluster.Mapping, error) {
 	return v.Mapping(ctx, gk.WithVersion(""))
 }
