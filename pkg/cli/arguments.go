@@ -14,6 +14,9 @@ import (
 var noArguments = atMost(0)
 
 // atMost returns a check that allows at most n arguments. Its error names the flags for files.
+//
+//	diff web x          "x" is not a flag, and the command takes no other arguments: give each file with -f or --live
+//	version x           "x" is not a flag, and the command takes no other arguments
 func atMost(n int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) <= n {
@@ -32,6 +35,10 @@ func atMost(n int) cobra.PositionalArgs {
 
 // exactly returns a check that requires exactly these arguments. names are their names in the usage line, for
 // the error.
+//
+//	mode           NAME and hold|observe is missing
+//	mode web       hold|observe is missing
+//	mode web a b   "b" is not a flag, and the command takes no other arguments
 func exactly(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := atLeast(names...)(cmd, args); err != nil {
@@ -62,7 +69,8 @@ func group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// elsewhere maps the command names of other tools to those of this program.
+// elsewhere maps the command names of other tools to those of this program. They are names of kubectl, Helm, Flux
+// and Argo CD with about the same purpose. A similar name is not enough to find them.
 var elsewhere = map[string]string{
 	"apply": "submit", "create": "submit", "list": "get", "ls": "get", "describe": "status", "remove": "delete",
 	"rm": "delete", "pause": "suspend", "sync": "reconcile", "preview": "diff", "validate": "diff", "events": "history",
@@ -70,6 +78,9 @@ var elsewhere = map[string]string{
 
 // knownCommand returns a usage error for an unknown command, with a suggestion: a similar name, or the name
 // that other tools use. It suggests no hidden command, except below a hidden command.
+//
+//	holdfast apply   there is no command "apply": did you mean submit?
+//	holdfast staus   there is no command "staus": did you mean status?
 func knownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil

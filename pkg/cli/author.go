@@ -69,18 +69,28 @@ const authorSchemaExample = `
 `
 
 // authorSchemaFlags are the flags of all that `author schema` does with a schema.
+//
+//	flags        task                                     options of
+//	-f           print the default schemas of manifests   schemaDefaultOptions
+//	-f and -O    check a schema                           schemaValidateOptions
+//	--from-live  propose schemas                          schemaSuggestOptions
+//	--effective  print the schemas of an Application      schemaRenderOptions
 type authorSchemaFlags struct {
-	target    connection.Target
+	// target has the flags -f and -R for all tasks, and the connection.
+	target connection.Target
+	// live has -l. The arguments are added to it later.
 	live      connection.LiveFlags
 	manifests files.ManifestFlags
 	// check has the flags of -O; the other fields select the other tasks.
 	check schemaValidateOptions
 	// closed are the values of --closed: field paths, or everyMap.
-	closed              []string
+	closed []string
+	// They select a task; at most one of them and -O is given.
 	fromLive, effective bool
 }
 
-// newAuthorSchemaCommand returns one command for four tasks, which replace four former commands.
+// newAuthorSchemaCommand returns one command for four tasks, which replace four former commands. The flags of all
+// tasks are registered together, so options must reject those of another task.
 func newAuthorSchemaCommand(name string, streams Streams) *cobra.Command {
 	f := &authorSchemaFlags{target: connection.NewTarget()}
 	return command{
@@ -103,6 +113,8 @@ func newAuthorSchemaCommand(name string, streams Streams) *cobra.Command {
 	}.build(name)
 }
 
+// add registers the flags of all tasks. The target registers -f for Applications, so the usage is replaced: here -f
+// can also name manifests.
 func (f *authorSchemaFlags) add(flags *pflag.FlagSet) {
 	f.target.Add(flags)
 	f.manifests.AddKustomize(flags)

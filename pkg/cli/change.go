@@ -13,6 +13,13 @@ import (
 )
 
 // change is the common part of the commands that change one Application.
+//
+//	command       waits until
+//	suspend       -
+//	resume        the Application is ready
+//	reconcile     the controller acknowledges the request (by default)
+//	delete        the Application is deleted
+//	mode          -
 type change struct {
 	connection connection.Flags
 	wait       connection.WaitFlags
@@ -22,9 +29,10 @@ type change struct {
 	name string
 }
 
-// changing adds the arguments and flags of a change to a command. until describes the end of --wait; if it is
-// empty, the command does not wait. run makes the runner from the parsed flags. It is called even if they are
-// invalid, so it must not use them.
+// changing adds the arguments and flags of a change to a command. until describes the end of --wait; if it is empty,
+// the command does not wait. run makes the runner from the parsed flags. It is called even if they are invalid, so
+// it must not use them. All errors of the flags are joined, so that a user sees them at once. The runner gets a copy
+// of o with the values of the flags, because o is changed when they are parsed.
 func changing(c command, streams Streams, o change, until string, run func(o change) runner) command {
 	o.connection, o.streams = connection.NewFlags(), streams
 	own := c.flags
@@ -49,7 +57,8 @@ func changing(c command, streams Streams, o change, until string, run func(o cha
 	return c
 }
 
-// stored returns the Application in the cluster.
+// stored returns the Application in the cluster. The Application is read before it is changed, so that the error for
+// a mistyped name suggests another one.
 func (o change) stored(ctx context.Context) (*connection.Cluster, files.Subject, error) {
 	c, err := o.connection.Connect()
 	if err != nil {

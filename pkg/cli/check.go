@@ -43,6 +43,13 @@ const checkExample = `
   PROGRAM check -n shop >/dev/null || exit 1
 `
 
+// checkOptions are the options of `check`.
+//
+//	NAME or -f  -o    output
+//	no          no    the checks of the cluster and the namespace
+//	no          yes   the same, as {checks: [...]}
+//	yes         no    the same, and a check of the rights of each Application
+//	yes         yes   ServiceAccounts, roles and bindings; nothing is checked
 type checkOptions struct {
 	streams    Streams
 	connection connection.Flags
@@ -54,12 +61,15 @@ type checkOptions struct {
 
 // The results of a check.
 const (
+	// checkUnknown is the result if the user lacks the right to check. Only checkFailed sets the exit status 1.
 	checkOK      = "ok"
 	checkFailed  = "failed"
 	checkUnknown = "unknown"
 )
 
 // CheckResult is the result of a check, as `check -o json` prints it.
+//
+//	{"check": "controller", "result": "failed", "message": "no controller found: ...", "remedy": "Run `kubectl ...`"}
 type CheckResult struct {
 	Check   string `json:"check" yaml:"check"`
 	Result  string `json:"result" yaml:"result"`
@@ -84,6 +94,8 @@ func (o *checkOptions) add(flags *pflag.FlagSet) {
 	files.AddRecursive(flags, &o.files)
 }
 
+// options validates the flags and the name. With NAME, the Application is read from the cluster, so a file would
+// contradict it.
 func (o *checkOptions) options(args []string) (runner, error) {
 	err := o.files.Check()
 	if len(args) > 0 {
@@ -99,8 +111,8 @@ func (o *checkOptions) options(args []string) (runner, error) {
 	return o, err
 }
 
-// run prints the roles if there are Applications and -o is set. Otherwise it checks the cluster first, because a missing
-// installation explains most other failures.
+// run prints the roles if there are Applications and -o is set. Otherwise it checks the cluster first, because a
+// missing installation explains most other failures.
 func (o *checkOptions) run(ctx context.Context) error {
 	hasApplication := o.name != "" || o.files.Given()
 	if hasApplication && o.print != nil {
@@ -130,7 +142,8 @@ func (o *checkOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// rights returns the permissions for the Applications. c can be nil for files: see rightsOf.
+// rights returns the permissions for the Applications. c can be nil for files: see rightsOf. An Application in a
+// file without a namespace is in the namespace of -n, of the context, or "default", in this order.
 func (o *checkOptions) rights(ctx context.Context, c *connection.Cluster) ([]rights, error) {
 	if o.name != "" {
 		d, err := c.Decided(ctx, types.NamespacedName{Namespace: c.Namespace, Name: o.name}, o.streams.Now())
@@ -157,8 +170,9 @@ func (o *checkOptions) rights(ctx context.Context, c *connection.Cluster) ([]rig
 	return all, nil
 }
 
-// printRoles prints the roles for the Applications. Without a cluster, it knows the kinds of Kubernetes and those that
-// the Applications define.
+// printRoles prints the roles for the Applications. Without a cluster, it knows the kinds of Kubernetes and those
+// that the Applications define. The notes are about rights that no role can contain yet. They are written to the
+// standard error, so that the output can be applied.
 func (o *checkOptions) printRoles(ctx context.Context) error {
 	var c *connection.Cluster
 	if o.name != "" || o.connection.IsConfigured() {
@@ -184,7 +198,8 @@ func (o *checkOptions) printRoles(ctx context.Context) error {
 	return o.print(o.streams.Out, objects...)
 }
 
-// applications checks the permissions for the Applications.
+// applications checks the permissions for the Applications. It asks for every verb and up to mostAsked objects of
+// each rule, with one SubjectAccessReview for each.
 func (o *checkOptions) applications(ctx context.Context, c *connection.Cluster) (findings []CheckResult, err error) {
 	all, err := o.rights(ctx, c)
 	if err != nil {
@@ -207,6 +222,13 @@ func (o *checkOptions) applications(ctx context.Context, c *connection.Cluster) 
 }
 
 // show prints the results, and below them the remedies.
+//
+//	CHECK        RESULT
+//	Kubernetes   ok      v1.36.0
+//	controller   failed  no controller found: there is no Lease holdfast-system/holdfast-controller
+//
+//	What to do
+//	  - Run `kubectl get deploy,pods,leases -n holdfast-system`, and ...
 func (o *checkOptions) show(findings []CheckResult) error {
 	if o.print != nil {
 		return o.print(o.streams.Out, struct {

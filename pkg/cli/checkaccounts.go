@@ -13,8 +13,9 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/connection"
 )
 
-// accounts returns the ServiceAccounts that the Applications of the namespace name, sorted. It also reports
-// whether the default one is needed: by an Application, or because there is no Application yet.
+// accounts returns the ServiceAccounts that the Applications of the namespace name, sorted. It also reports whether
+// the default one is needed: by an Application, or because there is no Application yet. An Application without
+// spec.serviceAccountName uses the default account of the controller.
 func (c checker) accounts(ctx context.Context) (named []string, needsDefault bool, err error) {
 	list, err := c.Own.Resource(connection.Applications).Namespace(c.Namespace).List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) { // another check reports the missing definitions
@@ -34,8 +35,9 @@ func (c checker) accounts(ctx context.Context) (named []string, needsDefault boo
 	return slices.Compact(named), needsDefault || len(list.Items) == 0, nil
 }
 
-// applier checks the ServiceAccounts that Applications of the namespace use. The permissions that they need
-// depend on the Applications, so it checks only whether the default one can write at all.
+// applier checks the ServiceAccounts that Applications of the namespace use. The permissions that they need depend
+// on the Applications, so it checks only whether the default one can write at all. It stops at the first account
+// with a problem: its remedy is usually the same for the others.
 func (c checker) applier(ctx context.Context) (message, remedy string, err error) {
 	named, needsDefault, err := c.accounts(ctx)
 	if err != nil {
@@ -61,6 +63,13 @@ func (c checker) applier(ctx context.Context) (message, remedy string, err error
 
 // account checks one ServiceAccount. An empty remedy means that the check has succeeded. isDefault also checks
 // whether it may write.
+//
+//	account              message                                        remedy
+//	exists, may write    -                                              -
+//	does not exist       shop/holdfast-applier does not exist           create it, and bind a role
+//	exists, may not      shop/holdfast-applier may not create configmaps  bind a role
+//
+// The remedy grants the ClusterRole edit of Kubernetes. `check NAME -o yaml` prints a smaller role.
 func (c checker) account(ctx context.Context, name string, isDefault bool) (message, remedy string, err error) {
 	at := c.Namespace + "/" + name
 	grant := fmt.Sprintf("Run: `kubectl create serviceaccount %[2]s -n %[1]s` and `kubectl create rolebinding %[2]s -n %[1]s --clusterrole=edit --serviceaccount=%[1]s:%[2]s`", c.Namespace, name)

@@ -21,7 +21,9 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// checker checks a cluster with the permissions of the user. Its checks return a remedy if they fail.
+// checker checks a cluster with the permissions of the user. Its checks return a remedy if they fail. The checks are
+// independent, except that they use found. They are run one after the other, in the order in which a failure
+// explains later ones.
 type checker struct {
 	*connection.Cluster
 
@@ -33,13 +35,14 @@ type checker struct {
 const oldest = "1.30"
 
 var (
-	definitions      = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	leases           = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
-	serviceAccounts  = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
-	policies         = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"}
-	policyBindings   = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicybindings"}
-	reviews          = schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"}
-	ownReviews       = schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "selfsubjectaccessreviews"}
+	definitions     = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	leases          = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
+	serviceAccounts = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
+	policies        = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"}
+	policyBindings  = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicybindings"}
+	reviews         = schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"}
+	ownReviews      = schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "selfsubjectaccessreviews"}
+	// The policy and its binding are cluster-scoped and have the same name in all ways to install.
 	admissionObjects = "holdfast-service-accounts" // the policy and its binding
 )
 
@@ -76,6 +79,12 @@ func (c checker) all(ctx context.Context) ([]CheckResult, error) {
 
 // result returns the result of a check, which has failed if there is a remedy. A missing right of the user is no error:
 // the result is then unknown.
+//
+//	err          remedy   result
+//	403          any      unknown, with the text of the API server
+//	another one  any      no result: the command ends with the error
+//	nil          set      failed
+//	nil          ""       ok
 func (c checker) result(check, message, remedy string, err error) (CheckResult, error) {
 	switch {
 	case apierrors.IsForbidden(err):
@@ -88,7 +97,8 @@ func (c checker) result(check, message, remedy string, err error) (CheckResult, 
 	return CheckResult{check, checkOK, message, ""}, nil
 }
 
-// kubernetes checks the version of the API server. A version that cannot be parsed is accepted.
+// kubernetes checks the version of the API server. A version that cannot be parsed is accepted. Versions of
+// distributions, such as v1.36.0-gke.100 or v1.36.0+k3s1, are compared without their suffix.
 func (c checker) kubernetes() (CheckResult, error) {
 	info, err := c.Discovery.ServerVersion()
 	if err != nil {
@@ -142,8 +152,9 @@ func (c checker) definitions(ctx context.Context) (message, remedy string, err e
 	return strings.Join(names, ", ") + ", same as in this program", "", nil
 }
 
-// sameSchemas reports whether two definitions have the same versions with the same schemas. Other fields
-// are not compared, because the API server adds to them.
+// sameSchemas reports whether two definitions have the same versions with the same schemas. Other fields are not
+// compared, because the API server adds to them. A definition with another number of versions, or with a version
+// that is not served, differs.
 func sameSchemas(a, b *unstructured.Unstructured) bool {
 	return reflect.DeepEqual(schemasOf(a), schemasOf(b))
 }
@@ -157,7 +168,8 @@ func schemasOf(definition *unstructured.Unstructured) map[string]any {
 	return all
 }
 
-// controller returns when the controller was last active. With shards, the Lease of each slot must be held.
+// controller returns when the controller was last active. With shards, the Lease of each slot must be held. With
+// --leader-elect=false, there is no Lease: the check then fails, and its remedy names this case.
 func (c checker) controller(ctx context.Context) (message, remedy string, err error) {
 	at, names := c.found.namespace, c.found.leases()
 	start := fmt.Sprintf("Run `kubectl get deploy,pods,leases -n %s`, and read the log of the controller. With --leader-elect=false, the controller has no Lease", at)
@@ -185,6 +197,14 @@ func (c checker) controller(ctx context.Context) (message, remedy string, err er
 
 // holderOf describes the holder of a Lease, or returns the reason why there is none as trouble. One of them is
 // empty. A holder counts until its lease has expired by the clock of this machine.
+//
+//	holderIdentity  renewTime        one Lease              shards
+//	pod-1           2 s ago          holder, "active 2s"    holder
+//	pod-1           expired          trouble                trouble
+//	""              any              trouble: it ended      trouble: released
+//	any             not a time       trouble                trouble
+//
+// A clock that is behind makes ago 0, and one that is ahead can report a running controller as inactive.
 func (c checker) holderOf(lease *unstructured.Unstructured) (holder, trouble string) {
 	name := "Lease " + lease.GetNamespace() + "/" + lease.GetName()
 	identity := manifest.NestedString(lease.Object, "spec", "holderIdentity")
@@ -221,7 +241,8 @@ func (a access) String() string {
 	return strings.TrimSuffix(text+" "+a.name, " ")
 }
 
-// controllerRights checks whether the controller has the permissions that it needs in the namespace.
+// controllerRights checks whether the controller has the permissions that it needs in the namespace. The list is a
+// sample: "watch deployments" represents all kinds of objects that Applications have.
 func (c checker) controllerRights(ctx context.Context) (message, remedy string, err error) {
 	user := "system:serviceaccount:" + c.found.namespace + ":" + controllerName
 	for _, needed := range []access{
@@ -240,8 +261,9 @@ func (c checker) controllerRights(ctx context.Context) (message, remedy string, 
 	return user + " has the required rights in the namespace " + c.Namespace, "", nil
 }
 
-// allowed reports whether the API server allows an operation in the namespace to a ServiceAccount, or to the caller if
-// user is empty.
+// allowed reports whether the API server allows an operation in the namespace to a ServiceAccount, or to the caller
+// if user is empty. The groups are those that the API server gives to a ServiceAccount, because roles can be bound
+// to them. The review itself needs the right to create it, and is no write.
 func (c checker) allowed(ctx context.Context, user string, a access) (bool, error) {
 	attributes := &authorizationv1.ResourceAttributes{
 		Namespace: c.Namespace, Verb: a.verb, Group: a.group, Resource: a.resource, Subresource: a.subresource, Name: a.name,
@@ -268,8 +290,9 @@ func (c checker) allowed(ctx context.Context, user string, a access) (bool, erro
 	return allowed, nil
 }
 
-// admission looks for the admission policy that keeps authors of Applications from using ServiceAccounts
-// that they may not impersonate.
+// admission looks for the admission policy that keeps authors of Applications from using ServiceAccounts that they
+// may not impersonate. It only checks that the objects exist. Their content can have been changed by an
+// administrator.
 func (c checker) admission(ctx context.Context) (message, remedy string, err error) {
 	for _, resource := range []schema.GroupVersionResource{policies, policyBindings} {
 		_, err := c.Own.Resource(resource).Get(ctx, admissionObjects, metav1.GetOptions{})

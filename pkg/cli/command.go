@@ -14,11 +14,12 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
-// command is the specification of a command. Its options are set by its flags, and do not depend on cobra.
+// command is the specification of a command. Its options are set by its flags, and do not depend on cobra. The
+// constructors of the commands fill it, and build makes the cobra command. The fields are not changed later.
 type command struct {
 	use, short, long, example string
-	// statuses are the meanings of the exit statuses 0, 1 and 2, for the help. Without a meaning, the help leaves out the
-	// status 1, and the status 2 has the meaning that most commands share.
+	// statuses are the meanings of the exit statuses 0, 1 and 2, for the help. Without a meaning, the help leaves
+	// out the status 1, and the status 2 has the meaning that most commands share.
 	statuses []string
 	args     cobra.PositionalArgs // checks the number of arguments; nil: any number
 	// instead is the command that replaces this one, if its name is a former one.
@@ -38,7 +39,8 @@ type command struct {
 	completeFlags map[string]completer
 }
 
-// runner is a command with parsed flags.
+// runner is a command with parsed flags. Validation and execution are separate, so that an invalid flag is reported
+// before any request, file or prompt.
 type runner interface {
 	run(ctx context.Context) error
 }
@@ -52,7 +54,9 @@ func (f runnerFunc) run(ctx context.Context) error { return f(ctx) }
 // arguments.
 type completer func(ctx context.Context, args []string, typed string) []string
 
-// build returns the cobra command. name is the name of the program.
+// build returns the cobra command. name is the name of the program. cobra calls, in this order: Args for the number
+// of arguments, then RunE with options and run. An error of options is a UsageError, whose message refers to --help.
+// An error of run is not.
 func (c command) build(name string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: c.use, Short: c.short, Long: reflow(examples(name, c.long) + exitStatuses(c.statuses)), Args: c.args,
@@ -91,6 +95,10 @@ func (c command) build(name string) *cobra.Command {
 }
 
 // exitStatuses returns the end of a help text, with a line for each exit status.
+//
+//	{"ready", "not ready"}    0  ready / 1  not ready / 2  an error, also one in the flags
+//	{"printed"}               0  printed / 2  an error, also one in the flags
+//	{"printed", "", "error"}  0  printed / 2  error
 func exitStatuses(meanings []string) string {
 	text := "\n\nExit status:"
 	for status, meaning := range meanings {
@@ -121,6 +129,11 @@ func hint(w io.Writer, former, name, instead string) {
 }
 
 // flagCompleters returns the completers of all flags that have one.
+//
+//	-o, with the usage `yaml|json`  yaml, json
+//	--context, --namespace          from the kubeconfig, and from the cluster
+//	--dry-run                       client, server, none
+//	completeFlags                   takes precedence
 func (c command) flagCompleters(flags *pflag.FlagSet) map[string]completer {
 	all := map[string]completer{}
 	flags.VisitAll(func(flag *pflag.Flag) {
@@ -138,8 +151,9 @@ func (c command) flagCompleters(flags *pflag.FlagSet) map[string]completer {
 	return all
 }
 
-// cobra returns the completions that begin with the typed text. It never completes files, because no completer is for
-// files. A nil completer completes nothing.
+// cobra returns the completions that begin with the typed text. It never completes files, because no completer is
+// for files. A nil completer completes nothing. A completer may return other words, too, so that it needs no filter.
+// A word that ends in "=" or "/" gets no space after it, because the user continues it.
 func (c completer) cobra() cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if c == nil {
@@ -163,7 +177,8 @@ func oneOf(words ...string) completer {
 	return func(context.Context, []string, string) []string { return words }
 }
 
-// reflow wraps the paragraphs of a help text. Indented lines are unchanged.
+// reflow wraps the paragraphs of a help text. Indented lines are unchanged. The texts in the source have line breaks
+// for readers of the source. After PROGRAM is replaced, lines have other lengths.
 func reflow(text string) string {
 	var lines, paragraph []string
 	flush := func() {

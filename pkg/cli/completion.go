@@ -35,6 +35,8 @@ const completionExample = `
   holdfast completion fish > ~/.config/fish/completions/holdfast.fish
 `
 
+// newCompletionCommand returns the command that prints completion scripts. The scripts call this program with the
+// hidden command __complete, so they need no update with the program.
 func newCompletionCommand(name string, streams Streams) *cobra.Command {
 	// cmd gets its parent later, so only the options, which run then, can find the root.
 	var cmd *cobra.Command

@@ -38,11 +38,19 @@ const deleteExample = `
   PROGRAM delete web --orphan
 `
 
+// deleteOptions are the options of `delete`.
+//
+//	--orphan  spec.deletionPolicy  objects of the Application
+//	no        Delete               deleted, except adopted and shared ones
+//	no        Orphan               kept, without tracking metadata
+//	yes       any                  kept, without tracking metadata
 type deleteOptions struct {
 	change
 	orphan, yes bool
 }
 
+// newDeleteCommand returns the command. orphan and yes are variables, because changing calls the constructor of the
+// runner only after the flags are parsed.
 func newDeleteCommand(name string, streams Streams) *cobra.Command {
 	var orphan, yes bool
 	return changing(command{
@@ -57,6 +65,12 @@ func newDeleteCommand(name string, streams Streams) *cobra.Command {
 }
 
 // run does not wait by default: the controller deletes the objects, and then the Application.
+//
+//  1. read the Application, and refuse one that another object controls
+//  2. print what is kept and restored, and ask
+//  3. write spec.deletionPolicy, if --orphan changes it
+//  4. delete the Application, with its UID as a precondition
+//  5. wait, with --wait
 func (o deleteOptions) run(ctx context.Context) error {
 	c, app, err := o.stored(ctx)
 	if err != nil {
@@ -97,8 +111,9 @@ func (o deleteOptions) run(ctx context.Context) error {
 // mostTold is the maximum number of messages about single objects that are printed before the question.
 const mostTold = 20
 
-// confirm prints the effect on adopted, shared and restored resources. It then asks for confirmation if a user
-// can answer. Without a terminal, --yes is required.
+// confirm prints the effect on adopted, shared and restored resources. It then asks for confirmation if a user can
+// answer. Without a terminal, --yes is required. The messages are written to the standard error, before the
+// question. A dry run prints them, and asks nothing.
 func (o deleteOptions) confirm(app *v1alpha1.Application) error {
 	stays := plan.RetainedObjects(app)
 	told := becomes(app, stays)
@@ -121,6 +136,11 @@ func (o deleteOptions) confirm(app *v1alpha1.Application) error {
 
 // becomes returns messages about the effect on adopted objects, on shared objects, and on the restored fields
 // of other objects. Each message is a list of lines. Objects in stays are not deleted.
+//
+//	ConfigMap settings existed before the Application, and is kept
+//	Deployment web is shared, and is kept. These fields are restored, ...:
+//	  spec.replicas: 3 again
+//	  metadata.labels[team]: removed
 func becomes(app *v1alpha1.Application, stays map[manifest.ID]bool) [][]string {
 	var adopted, kept, shared [][]string
 	for _, r := range app.Status.Resources {
@@ -156,6 +176,11 @@ func (o deleteOptions) printLines(lines ...string) {
 
 // whatGoes describes which resources are deleted or released with the Application. The text follows its name
 // in a sentence.
+//
+//	Delete the Application shop/web with its 3 resources?
+//	Delete the Application shop/web with 2 of its 3 resources?
+//	Delete the Application shop/web and keep its 3 resources as they are?
+//	Delete the Application shop/web and release its 1 shared object?
 func whatGoes(app *v1alpha1.Application, stays map[manifest.ID]bool) string {
 	shared, goes := 0, 0
 	for _, r := range app.Status.Resources {
@@ -192,8 +217,8 @@ func releasedFields(app *v1alpha1.Application, r v1alpha1.ResourceStatus) []stri
 	return restored(text, r)
 }
 
-// restored returns a text about an object, followed by the fields that are restored, and those whose original value was
-// not recorded.
+// restored returns a text about an object, followed by the fields that are restored, and those whose original value
+// was not recorded. A baseline without a value means that the field did not exist before it was held.
 func restored(text string, r v1alpha1.ResourceStatus) []string {
 	lines := []string{text + ". These fields are restored, unless another client has changed them or another Application claims them:"}
 	for _, b := range r.Baseline {
@@ -211,6 +236,10 @@ func restored(text string, r v1alpha1.ResourceStatus) []string {
 
 // ask asks the user a question. Unless the answer is yes, it returns an error that states what was not
 // done.
+//
+//	y, yes, Y, YES          nil
+//	any other line, or EOF  an error with StatusDifferent
+//	an interrupt            an error with StatusInterrupted
 func ask(streams Streams, question, otherwise string) error {
 	fmt.Fprint(streams.Err, question+" [y/N] ")
 	answer, err := bufio.NewReader(streams.In).ReadString('\n')
@@ -227,8 +256,9 @@ func ask(streams Streams, question, otherwise string) error {
 	return &terminal.Exit{Status: terminal.StatusDifferent, Err: errors.New(otherwise)}
 }
 
-// waitUntilDeleted waits until the Application and its resources are deleted. A new Application with its name
-// has another UID, and also ends the wait.
+// waitUntilDeleted waits until the Application and its resources are deleted. A new Application with its name has
+// another UID, and also ends the wait. The error at the timeout has the message of the condition Ready, which names
+// the object that cannot be deleted.
 func (o deleteOptions) waitUntilDeleted(ctx context.Context, c *connection.Cluster, uid types.UID) error {
 	shown := connection.NewProgress(o.streams)
 	message := connection.NoController("removes its finalizer")

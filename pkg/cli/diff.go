@@ -70,6 +70,13 @@ const diffExample = `
     echo "no: status $?"
 `
 
+// diffOptions are the options of `diff` and of the former command `plan`.
+//
+//	arguments and flags       Application  live objects  status
+//	NAME                      cluster      cluster       stored
+//	-f                        file         --live        of the file
+//	-f and --cluster          file         cluster       stored
+//	NAME and -f (and -O)      built        cluster       stored
 type diffOptions struct {
 	streams    Streams
 	color      string
@@ -77,10 +84,11 @@ type diffOptions struct {
 	submitting bool // --cluster: compare as if the files were submitted
 	external   bool // show the differences with the program of externalDiff
 	all        bool
-	schema     files.ManifestFlags // -O, which needs a name and manifests
-	target     connection.Target
-	palette    terminal.Palette
-	print      terminal.Printer // nil: text output
+	// schema has the observer schema for the manifests of -f. An Application in a file has its own.
+	schema  files.ManifestFlags // -O, which needs a name and manifests
+	target  connection.Target
+	palette terminal.Palette
+	print   terminal.Printer // nil: text output
 	// planning is set if the exit status does not depend on differences.
 	planning bool
 }
@@ -97,6 +105,7 @@ func newDiffCommand(name string, streams Streams) *cobra.Command {
 }
 
 // newPlanCommand returns the former name of `diff -o yaml`, whose exit status does not depend on differences.
+// Scripts that used its exit status keep working: it is 0 with and without differences.
 func newPlanCommand(name string, streams Streams) *cobra.Command {
 	o := &diffOptions{streams: streams, target: connection.NewTarget(), color: "never", planning: true}
 	return command{
@@ -169,6 +178,11 @@ func (o *diffOptions) conflict(args []string, named bool) error {
 
 // run decides about all Applications before it prints, so that an error leaves no half of the output. With -o, the
 // warnings are in the value, and only the notes are messages.
+//
+//	output    data                          messages
+//	text      the differences               warnings, notes
+//	-o        one value per Application     notes
+//	external  what the program prints       notes
 func (o *diffOptions) run(ctx context.Context) error {
 	decisions, err := o.target.DecideAll(ctx)
 	if err != nil {

@@ -59,6 +59,11 @@ const explainExample = `
   PROGRAM explain -f application.yaml --live live.yaml deployment/web
 `
 
+// explainOptions are the options of `explain`.
+//
+//	explain web deploy/web spec.replicas  the fields of one object
+//	explain web -o html                   a page of all objects
+//	explain deploy/web                    the holders of one object: see holdersOptions
 type explainOptions struct {
 	streams     Streams
 	program     string

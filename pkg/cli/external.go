@@ -24,6 +24,11 @@ import (
 
 // externalDiff returns the external diff program and its arguments. Like kubectl, it splits the variable
 // into words and does not use a shell.
+//
+//	KUBECTL_EXTERNAL_DIFF  program and arguments
+//	unset, or blanks       diff -u -N
+//	colordiff -N -u        colordiff -N -u
+//	my diff.sh             my, with the argument diff.sh
 func externalDiff(getenv func(string) string) []string {
 	if words := strings.Fields(getenv("KUBECTL_EXTERNAL_DIFF")); len(words) > 0 {
 		return words
@@ -33,6 +38,13 @@ func externalDiff(getenv func(string) string) []string {
 
 // runExternal runs the external program on two directories: one with the live objects, and one with their
 // desired state. The program exits with status 1 if they differ. The files are readable only by the user.
+//
+//	status of the program  status of the command
+//	0                      0
+//	1                      1
+//	any other, not found   2
+//
+// The program reads the environment of the user. It gets no standard input.
 func (o *diffOptions) runExternal(ctx context.Context, decisions []files.Decision) error {
 	directory, err := os.MkdirTemp("", "holdfast-diff-")
 	if err != nil {
@@ -88,6 +100,10 @@ func writePair(d files.Decision, change plan.Change, before, after string) error
 
 // fileName returns the file name for an object: its kind, group, namespace and name, if it has them. Empty
 // parts are omitted; a leading dot would hide the file.
+//
+//	{apps Deployment shop web}               Deployment.apps.shop.web
+//	{"" Namespace "" shop}                   Namespace.shop
+//	{rbac.authorization.k8s.io ClusterRole}  ClusterRole.rbac.authorization.k8s.io.NAME
 func fileName(id manifest.ID) string {
 	parts := slices.DeleteFunc([]string{id.Kind, id.Group, id.Namespace, id.Name}, func(part string) bool { return part == "" })
 	return strings.ReplaceAll(strings.Join(parts, "."), "/", "_")
@@ -95,6 +111,12 @@ func fileName(id manifest.ID) string {
 
 // pair returns copies of a live object and its desired state, with values of Secrets. Either is nil if the object does
 // not exist then.
+//
+//	action     live    desired
+//	Create     nil     the manifest
+//	Delete     object  nil
+//	Unchanged  object  the same
+//	Update     object  the patched object, without changes of notation
 func pair(d files.Decision, change plan.Change) (live, desired map[string]any, err error) {
 	live = runtime.DeepCopyJSON(d.Live[change.ID])
 	unstructured.RemoveNestedField(live, "metadata", "managedFields") // not useful in a comparison

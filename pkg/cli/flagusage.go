@@ -16,7 +16,8 @@ func init() {
 	cobra.AddTemplateFunc("connectionFlags", func(flags *pflag.FlagSet) string { return flagUsages(flags, true) })
 }
 
-// flagUsages returns the help of the connection flags, or of the other flags.
+// flagUsages returns the help of the connection flags, or of the other flags. The help lists connection flags last,
+// because they are the same in all commands.
 func flagUsages(flags *pflag.FlagSet, ofConnection bool) string {
 	shown := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags.VisitAll(func(flag *pflag.Flag) {
@@ -51,6 +52,11 @@ func (n namedValue) Type() string { return n.name }
 
 // placeholder returns the name of a flag's value, and its usage. A usage that begins with a name in backquotes and
 // a colon does not use the name.
+//
+//	usage                             name   usage of the result
+//	`FILE`: kubeconfig to use         FILE   kubeconfig to use
+//	`yaml|json`: print for programs   yaml|json  print for programs
+//	do not ask (a boolean)            ""     do not ask
 func placeholder(flag *pflag.Flag) (name, usage string) {
 	name, usage = pflag.UnquoteUsage(flag)
 	return name, strings.TrimPrefix(usage, name+": ")

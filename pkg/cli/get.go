@@ -52,6 +52,12 @@ const getExample = `
   PROGRAM get web -o yaml --full
 `
 
+// getOptions are the options of `get`.
+//
+//	-o                      printed by
+//	"" or wide              table
+//	custom-columns=         customTable
+//	yaml, json, name, ...   object, the printer of kubectl
 type getOptions struct {
 	streams     Streams
 	connection  connection.Flags
@@ -90,6 +96,8 @@ func (o *getOptions) add(flags *pflag.FlagSet) {
 	terminal.AddShowSecrets(flags, &o.showSecrets)
 }
 
+// options validates the flags and the names, and selects the printer. -l with names is an error, because kubectl
+// rejects it, too: a name selects the Application already.
 func (o *getOptions) options(args []string) (_ runner, err error) {
 	o.names = files.Unique(args)
 	switch {
@@ -148,7 +156,8 @@ func (o *getOptions) run(ctx context.Context) error {
 	return errors.Join(o.print(ctx, c, list), err)
 }
 
-// follow prints the Applications, and prints each of them again when it changes.
+// follow prints the Applications, and prints each of them again when it changes. A deleted Application prints
+// nothing. The headings are printed once, before the first row.
 func (o *getOptions) follow(ctx context.Context, c *connection.Cluster) error {
 	namespace := c.Namespace
 	if o.all {
@@ -211,8 +220,8 @@ func (o *getOptions) none(c *connection.Cluster) string {
 	return fmt.Sprintf("There are no Applications%s in the namespace %s.", which, c.Namespace)
 }
 
-// list returns the Applications that exist. The error is about the missing ones; with it, the list can still
-// have others.
+// list returns the Applications that exist. The error is about the missing ones; with it, the list can still have
+// others. One request per name keeps the order of the arguments, and needs no right to list.
 func (o *getOptions) list(ctx context.Context, c *connection.Cluster) (*unstructured.UnstructuredList, error) {
 	namespace := c.Namespace
 	if o.all {
@@ -233,7 +242,8 @@ func (o *getOptions) list(ctx context.Context, c *connection.Cluster) (*unstruct
 	return list, errors.Join(missing...)
 }
 
-// printObjects prints one object as it is stored, and several objects as a List.
+// printObjects prints one object as it is stored, and several objects as a List. kubectl does the same: for one name
+// it prints the object, and otherwise a List.
 func (o *getOptions) printObjects(list *unstructured.UnstructuredList) error {
 	var object runtime.Object = list
 	switch {
@@ -279,6 +289,9 @@ func newTable(columns []string) *metav1.Table {
 }
 
 // cells returns the row of an Application, in the order of the columns in table.
+//
+//	NAME  READY  REASON   RESOURCES  AGE
+//	web   False  Drifted  3/4        5m
 func (o *getOptions) cells(u *unstructured.Unstructured) []any {
 	ready := connection.ReadyOf(u.Object)
 	var cells []any

@@ -17,8 +17,8 @@ type customColumn struct {
 	path *jsonpath.JSONPath
 }
 
-// customColumns parses NAME:PATH,NAME:PATH. Paths have any form that kubectl accepts: metadata.name,
-// .metadata.name or {.metadata.name}.
+// customColumns parses NAME:PATH,NAME:PATH. Paths have any form that kubectl accepts: metadata.name, .metadata.name
+// or {.metadata.name}. Like kubectl, it splits at every comma, so a path cannot contain one.
 func customColumns(spec string) (columns []customColumn, err error) {
 	for _, one := range strings.Split(spec, ",") {
 		name, path, both := strings.Cut(one, ":")
@@ -56,6 +56,11 @@ func customTable(columns []customColumn, list *unstructured.UnstructuredList) (*
 }
 
 // cell returns the values at the path on one line, or <none>, as kubectl does. Control characters are escaped.
+//
+//	path                            cell
+//	.metadata.name                  web
+//	.spec.manifest[*].kind          Deployment,Service
+//	.spec.nothing                   <none>
 func (c customColumn) cell(object map[string]any) (string, error) {
 	found, err := c.path.FindResults(object)
 	if err != nil {

@@ -45,16 +45,25 @@ const historyExample = `
   PROGRAM history -A --by kubectl-edit --since 1h
 `
 
+// historyOptions are the options of `history`.
+//
+//	arguments          entries
+//	none               of all Applications in the namespace
+//	web                of one Application
+//	web deploy/web     of one object
+//	-A                 a table of the writers in all namespaces
+//	-A --by kubectl    of one writer in all namespaces
 type historyOptions struct {
 	streams    Streams
 	connection connection.Flags
-	since      time.Duration
-	all        bool
-	watch      bool
-	output     string
-	name       string
-	filter     report.HistoryFilter
-	print      terminal.Printer // nil: text output
+	// since is 0 without --since. run sets filter.Since from it, with the clock of the streams.
+	since  time.Duration
+	all    bool
+	watch  bool
+	output string
+	name   string
+	filter report.HistoryFilter
+	print  terminal.Printer // nil: text output
 }
 
 func newHistoryCommand(name string, streams Streams) *cobra.Command {
@@ -139,8 +148,9 @@ func (o *historyOptions) run(ctx context.Context) error {
 	return o.show(entries)
 }
 
-// entries returns the history entries of one Application that match the filter. With a cluster, it includes
-// those in ApplicationSlices, if they can be read. c is nil to leave these out.
+// entries returns the history entries of one Application that match the filter. With a cluster, it includes those in
+// ApplicationSlices, if they can be read. c is nil to leave these out. Slices that cannot be read are a message and
+// no error: the newest entries are in the status.
 func (o *historyOptions) entries(ctx context.Context, c *connection.Cluster, u *unstructured.Unstructured) ([]report.EntryView, error) {
 	app, err := connection.DecodeApplication(u)
 	if err != nil {
@@ -189,7 +199,8 @@ func (o *historyOptions) follow(ctx context.Context, c *connection.Cluster, name
 	})
 }
 
-// showOne prints an entry at once, because -w never ends.
+// showOne prints an entry at once, because -w never ends. With -o json, each entry is one document, so that a
+// program can read them as a stream.
 func (o *historyOptions) showOne(e report.EntryView) error {
 	if o.print != nil {
 		return o.print(o.streams.Out, e)

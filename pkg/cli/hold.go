@@ -54,8 +54,14 @@ KIND/NAME, or of single fields of it. A field keeps its value if another client 
 changed it, or if its original value is not recorded; the command lists it.
 `
 
-// editOptions are the options of the commands that change which fields are held: of an Application, or of an object, whose
-// Application is found. The arguments and flags select the function that runs.
+// editOptions are the options of the commands that change which fields are held: of an Application, or of an object,
+// whose Application is found. The arguments and flags select the function that runs.
+//
+//	command                                     function
+//	hold|free web deploy/web PATH, or with -f   run
+//	hold|free deploy/web PATH                   runObject
+//	free web ... --restore|--leave, release     runRelease
+//	hold web (former)                           modeOptions.run
 type editOptions struct {
 	streams   Streams
 	free      bool
@@ -66,8 +72,8 @@ type editOptions struct {
 	write     writeFlags
 	ruleFlags ruleFlags
 	rule      v1alpha1.HeldField // from ruleFlags
-	// application names the Application of object. Without it, that is the only Application with the object, or else one
-	// with the name of the object.
+	// application names the Application of object. Without it, that is the only Application with the object, or else
+	// one with the name of the object.
 	application string
 	object      connection.LiveFlags // the first argument, if it is an object
 	resource    string               // KIND/NAME
@@ -110,7 +116,8 @@ var errWaitForFree = errors.New("--wait is for --restore and --leave: add one of
 
 var errNoPath = errors.New("no path given: give PATH, for example spec.replicas")
 
-// editing completes a command that changes which fields are held.
+// editing completes a command that changes which fields are held. Both commands and the former one have the same
+// arguments, so their completion and validation are shared.
 func (o *editOptions) editing(c command, name string) *cobra.Command {
 	c.flags = func(flags *pflag.FlagSet) {
 		o.target.Add(flags)
@@ -132,7 +139,8 @@ func (o *editOptions) editing(c command, name string) *cobra.Command {
 	return c.build(name)
 }
 
-// options returns the runner that the arguments and flags select.
+// options returns the runner that the arguments and flags select. An object is recognized by its slash: a name of an
+// Application has none. With -f, the first argument is always an object of the file.
 func (o *editOptions) options(program string, args []string) (runner, error) {
 	isObject := len(args) > 0 && strings.Contains(args[0], "/") && !o.target.InFiles()
 	switch {
@@ -177,6 +185,12 @@ func (o *editOptions) parse(args []string) (err error) {
 
 // writable returns an error if the Application is read from files and they are not one local file. A dry
 // run does not need one.
+//
+//	-f                      --dry-run   allowed
+//	a file, or a directory  none        yes: the file with the Application is edited
+//	several, stdin, a URL   none        no
+//	any                     client      yes: the edit is printed
+//	any                     server, -o  no: there is no API server
 func (o *editOptions) writable() error {
 	switch {
 	case !o.target.InFiles():
@@ -225,7 +239,8 @@ func (o *editOptions) complete(ctx context.Context, args []string, typed string)
 	return report.PathsToEdit(d.Plan, id, o.free)
 }
 
-// decided returns the decision about an Application whose spec can be edited.
+// decided returns the decision about an Application whose spec can be edited. The plan shows which paths exist and
+// which fields are held, so that a mistyped path is an error with a suggestion.
 func (o *editOptions) decided(ctx context.Context) (files.Decision, *connection.Cluster, error) {
 	d, c, err := o.target.Decided(ctx)
 	if err == nil && !o.target.InFiles() {
@@ -255,6 +270,10 @@ func (o *editOptions) run(ctx context.Context) error {
 }
 
 // finish makes an edit unless its notes are about all paths, and prints the result and the effect on resources.
+//
+//	edit.notes      spec.replicas is already free
+//	writeEdit       application.holdfast.dev/web changed
+//	report.Edited   spec.replicas  released: live is kept
 func (o *editOptions) finish(ctx context.Context, d files.Decision, c *connection.Cluster, e edit, paths int, ids ...manifest.ID) error {
 	var out, messages bytes.Buffer
 	told := &out
@@ -287,7 +306,8 @@ type edit struct {
 }
 
 // editOf returns a change of the resource's item in spec.fields. It returns an error if the change would make the
-// Application invalid.
+// Application invalid. The edit itself is pure: package plan changes the list of items, and this function decides
+// about the result.
 func editOf(d files.Decision, id manifest.ID, change intent.Edit) (edit, error) {
 	fields, notes, err := d.EditFields(id, change)
 	if err != nil {
@@ -319,6 +339,14 @@ func fieldsEdit(d files.Decision, fields []v1alpha1.ResourceFields, notes []stri
 
 // writeEdit changes the Application or its file. In a dry run, it only prints the YAML to write, unless -o prints the
 // Application.
+//
+//	cluster  --dry-run  -o   written                      printed
+//	yes      none       no   each list of the edit        "changed"
+//	yes      none       yes  each list of the edit        the Application
+//	yes      client     no   nothing                      the lists as YAML
+//	yes      server     no   nothing, the patch is sent   "changed (server dry run)"
+//	no       none       no   the file                     "FILE changed"
+//	no       client     no   nothing                      the lists as YAML
 func (o *editOptions) writeEdit(ctx context.Context, out *bytes.Buffer, d files.Decision, c *connection.Cluster, e edit) error {
 	switch {
 	case len(e.lists) == 0 && o.write.printer == nil:
@@ -342,7 +370,9 @@ func (o *editOptions) writeEdit(ctx context.Context, out *bytes.Buffer, d files.
 	return o.write.print(streams, app, "changed")
 }
 
-// send writes the lists, and returns the changed Application.
+// send writes the lists, and returns the changed Application. A dry run sends one patch for all lists. Otherwise the
+// lists are written one after the other, each with a check that no other client has changed it. If the second write
+// fails, the first one remains; the same command then completes it.
 func (o *editOptions) send(ctx context.Context, d files.Decision, c *connection.Cluster, e edit) (app *unstructured.Unstructured, err error) {
 	patch := []delta.Op{}
 	for _, list := range e.lists {
@@ -363,6 +393,11 @@ func (o *editOptions) send(ctx context.Context, d files.Decision, c *connection.
 }
 
 // listEdit returns a change of a list in the spec, with a JSON Patch that replaces the list if it is unchanged.
+//
+//	before  after  patch
+//	[]      [a]    test /spec/fields null, add /spec/fields [a]
+//	[a]     [a b]  test /spec/fields [a], add /spec/fields [a b]
+//	[a]     []     test /spec/fields [a], remove /spec/fields
 func listEdit[T any](key string, before, after []T) connection.ListEdit {
 	path := "/spec/" + key
 	var was any // a test for null also succeeds if the field does not exist
@@ -378,7 +413,8 @@ func listEdit[T any](key string, before, after []T) connection.ListEdit {
 	return connection.ListEdit{Key: key, Before: listOf(before), After: listOf(after), Patch: patch}
 }
 
-// writeFile edits the text of a file, because the decision has only the decoded document, without comments.
+// writeFile edits the text of a file, because the decision has only the decoded document, without comments. The file
+// is read again. WithFields returns an error if it has changed since the decision.
 func (o *editOptions) writeFile(ctx context.Context, out *bytes.Buffer, document manifest.Document, e edit) error {
 	text, err := files.ReadFile(ctx, files.Opening(document.File))
 	if err != nil {

@@ -52,6 +52,13 @@ func (o *editOptions) parseObject(args []string) (err error) {
 }
 
 // runObject finds the Application of the object, and changes it. To hold fields, it also creates the Application.
+//
+//	Applications with the object   --application  hold                     free
+//	none                           no             creates one              an error
+//	none                           web            creates or extends web   an error
+//	one                            no             extends it               extends it
+//	several                        no             an error                 an error
+//	several                        one of them    extends it               extends it
 func (o *editOptions) runObject(ctx context.Context) error {
 	c, err := o.target.Connection.Connect()
 	if err != nil {
@@ -76,6 +83,7 @@ func (o *editOptions) runObject(ctx context.Context) error {
 }
 
 // choose returns the name of the Application to change or create. with are the Applications that have the object.
+// The name of a new Application is that of the object, which is not always valid: RBAC names may contain colons.
 func (o *editOptions) choose(with []string, id manifest.ID) (string, error) {
 	has := o.application == "" || slices.Contains(with, o.application)
 	switch {
@@ -94,7 +102,8 @@ func (o *editOptions) choose(with []string, id manifest.ID) (string, error) {
 	return id.Name, nil
 }
 
-// extend changes an Application that has the object.
+// extend changes an Application that has the object. For an object that the Application owns, the manifest has the
+// values. For a shared object, the live values are added.
 func (o *editOptions) extend(ctx context.Context, object connection.LiveObject) error {
 	if o.policy != "" {
 		return o.runRelease(ctx)
@@ -178,6 +187,11 @@ func (o *editOptions) withValues(manifests []runtime.RawExtension, object connec
 }
 
 // add creates an Application that shares the object, or adds the object to the one that --application names.
+//
+//	the Application of this name   --application   result
+//	does not exist                 any             it is created with spec.ownership: Share
+//	exists                         no              an error: the user has not chosen it
+//	exists                         its name        the manifest is added to it
 func (o *editOptions) add(ctx context.Context, c *connection.Cluster, object connection.LiveObject) error {
 	stored, err := c.GetApplication(ctx, types.NamespacedName{Namespace: c.Namespace, Name: o.target.Name})
 	switch {
@@ -213,7 +227,8 @@ func (o *editOptions) add(ctx context.Context, c *connection.Cluster, object con
 	return terminal.Write(o.streams.Err, effect.Bytes())
 }
 
-// draft decides about an Application to which a manifest with only the name of the object is added.
+// draft decides about an Application to which a manifest with only the name of the object is added. In an
+// Application that owns its objects, the annotation holdfast.dev/ownership makes the one object shared.
 func (o *editOptions) draft(ctx context.Context, c *connection.Cluster, stored *v1alpha1.Application, object connection.LiveObject) (files.Decision, error) {
 	metadata := map[string]any{"name": object.ID.Name}
 	if object.ID.Namespace != "" && object.ID.Namespace != c.Namespace {
@@ -239,7 +254,8 @@ func (o *editOptions) draft(ctx context.Context, c *connection.Cluster, stored *
 	return *after, files.NotDecided(*after)
 }
 
-// submit creates the Application as `holdfast submit` does.
+// submit creates the Application as `holdfast submit` does. It prints the same messages as submit, for example about
+// missing rights of the ServiceAccount.
 func (o *editOptions) submit(ctx context.Context, c *connection.Cluster, spec map[string]any) error {
 	s, err := files.NewSubmission(o.target.Name, spec)
 	if err != nil {

@@ -43,15 +43,23 @@ const installExample = `
   PROGRAM install --export > holdfast.yaml
 `
 
+// installOptions are the options of `install`.
+//
+//	flags                       objects are
+//	none                        applied, with force, unless refuseToReplace finds a reason
+//	--force                     applied, with force
+//	--export, --dry-run=client  printed
+//	--dry-run=server            sent as dry runs
 type installOptions struct {
 	streams    Streams
 	connection connection.Flags
 	wait       connection.WaitFlags
 	write      writeFlags
-	export     bool
-	force      bool
-	noMysql    bool
-	image      string
+	// export is also set by --dry-run=client, which prints the same objects.
+	export  bool
+	force   bool
+	noMysql bool
+	image   string
 }
 
 func newInstallCommand(name string, streams Streams) *cobra.Command {
@@ -76,6 +84,7 @@ func (o *installOptions) add(flags *pflag.FlagSet) {
 	namespace.Usage, namespace.Annotations = "`NAMESPACE`: namespace to install into; default: "+deploy.Namespace, nil
 }
 
+// options validates the flags. -n is validated here, because --export does not send it to an API server.
 func (o *installOptions) options([]string) (runner, error) {
 	err := errors.Join(o.wait.Check(), o.write.parse())
 	if err = errors.Join(err, o.write.waitable(o.wait)); err != nil {
@@ -145,8 +154,9 @@ func installed(namespace string) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// moveTo moves an object from the default namespace of the controller to another namespace: its own namespace,
-// and that of the subjects of a binding. It changes object.
+// moveTo moves an object from the default namespace of the controller to another namespace: its own namespace, and
+// that of the subjects of a binding. It changes object. Only the default namespace is replaced: objects and subjects
+// in other namespaces keep theirs.
 func moveTo(object map[string]any, namespace string) {
 	u := unstructured.Unstructured{Object: object}
 	if u.GetKind() == "Namespace" && u.GetName() == deploy.Namespace {
@@ -181,6 +191,13 @@ func imageOf(objects []*unstructured.Unstructured) string {
 }
 
 // install applies the objects. Before the first write, it checks that no other installation would break.
+//
+//  1. refuse a second controller in another namespace
+//  2. refuse to replace another installation, with dry runs
+//  3. apply the objects in the order of deploy/install.yaml: the namespace and the definitions are first
+//  4. wait until Applications are served, and with --wait also for the controller
+//
+// The command can be repeated after any error.
 func (o *installOptions) install(ctx context.Context, c *connection.Cluster, objects []*unstructured.Unstructured) error {
 	found, err := findInstallation(ctx, c, "")
 	if err != nil {
@@ -215,7 +232,8 @@ func (o *installOptions) install(ctx context.Context, c *connection.Cluster, obj
 	return nil
 }
 
-// apply applies one object, and prints the result.
+// apply applies one object, and prints the result. Force takes fields from other managers, for example from kubectl.
+// Without --force, refuseToReplace has found none.
 func (o *installOptions) apply(ctx context.Context, c *connection.Cluster, object *unstructured.Unstructured) error {
 	name := object.GetKind() + " " + object.GetName()
 	client, err := c.Kinds.ClientFor(ctx, object)
@@ -250,7 +268,8 @@ func (o *installOptions) elsewhere(found installation) error {
 		found.namespace, wanted, found.upgrade(), controllerName, definitionsName)
 }
 
-// isOptional reports whether an object is a definition that the controller works without.
+// isOptional reports whether an object is a definition that the controller works without. These are the definitions
+// of built-in templates, such as Mysql.
 func isOptional(object *unstructured.Unstructured) bool {
 	return object.GetLabels()["holdfast.dev/optional"] != ""
 }

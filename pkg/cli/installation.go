@@ -25,6 +25,13 @@ const (
 )
 
 // installation describes what is installed in a cluster, and how. Objects that the user may not read count as missing.
+//
+//	installed by                  release  variant     ours  upgrade
+//	holdfast install              ""       default     yes   holdfast install --force
+//	kubectl apply -f              ""       default     no    kubectl apply -f deploy/install.yaml
+//	kubectl apply -k deploy/ha    ""       ha          no    kubectl apply -k deploy/ha
+//	helm install                  set      any         no    helm upgrade
+//	nothing                       ""       default     no    holdfast install
 type installation struct {
 	namespace  string                     // of the controller
 	bound      string                     // the namespace in the binding of the definitions; empty if there is none
@@ -74,6 +81,12 @@ func readable(ctx context.Context, client dynamic.ResourceInterface, name string
 
 // variantOf returns the directory below deploy that matches the Deployment. everywhere is true if the
 // controller has its rights in all namespaces.
+//
+//	found in the Deployment   variant
+//	--shards=N, N > 1         shards
+//	a priorityClassName       ha
+//	no ClusterRoleBinding     namespaced
+//	any other                 default
 func (i installation) variantOf(everywhere bool) string {
 	if i.deployment == nil {
 		return "default"
@@ -116,6 +129,10 @@ func (i installation) slots() int {
 }
 
 // leases returns the names of the Leases; each of them must be held.
+//
+//	--shards  Leases
+//	unset     holdfast-controller
+//	2         holdfast-controller-slot-0-of-2, holdfast-controller-slot-1-of-2
 func (i installation) leases() (names []string) {
 	name := cmp.Or(i.argument("leader-elect-resource-name"), controllerName)
 	if i.slots() == 1 {
@@ -153,8 +170,9 @@ func (i installation) upgrade() string {
 	return command
 }
 
-// refuseToReplace returns an error if the objects would replace another version, an installation that was
-// made in another way, or changes of another client. It writes nothing.
+// refuseToReplace returns an error if the objects would replace another version, an installation that was made in
+// another way, or changes of another client. It writes nothing. An apply with force would silently remove changes of
+// an administrator, for example a memory limit or an image.
 func (o *installOptions) refuseToReplace(ctx context.Context, c *connection.Cluster, found installation, objects []*unstructured.Unstructured) error {
 	if o.force || found.deployment == nil {
 		return nil
@@ -190,8 +208,9 @@ func (o *installOptions) replaced(ctx context.Context, c *connection.Cluster, fo
 	return "", nil
 }
 
-// conflict returns what an apply of an object would replace: fields of other clients, or a definition of
-// another version.
+// conflict returns what an apply of an object would replace: fields of other clients, or a definition of another
+// version. The API server finds the fields: a dry run of an apply without force is rejected with 409 if another
+// manager has set one of them to another value.
 func conflict(ctx context.Context, c *connection.Cluster, client dynamic.ResourceInterface, object *unstructured.Unstructured) (string, error) {
 	name := object.GetKind() + " " + object.GetName()
 	live, err := client.Get(ctx, object.GetName(), metav1.GetOptions{})

@@ -20,7 +20,8 @@ var (
 	pods        = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 )
 
-// awaitController waits until the Pods of the controller match the Deployment and are ready.
+// awaitController waits until the Pods of the controller match the Deployment and are ready. It asks every half
+// second. The message at the timeout names the first Pod with a reason, or the last known one.
 func (o *installOptions) awaitController(ctx context.Context, c *connection.Cluster) error {
 	in := cmp.Or(*o.connection.Namespace, deploy.Namespace)
 	why := "its Pods are not created yet"
@@ -44,7 +45,8 @@ func (o *installOptions) awaitController(ctx context.Context, c *connection.Clus
 	return err
 }
 
-// isRolledOut reports whether all Pods of a Deployment are up to date and available, and no old Pods remain.
+// isRolledOut reports whether all Pods of a Deployment are up to date and available, and no old Pods remain. The
+// rule is that of kubectl rollout status: observedGeneration, then updated, then available replicas.
 func isRolledOut(deployment *unstructured.Unstructured) bool {
 	number := func(fields ...string) int64 {
 		n, _, _ := unstructured.NestedInt64(deployment.Object, fields...)
@@ -73,6 +75,10 @@ func trouble(ctx context.Context, c *connection.Cluster, namespace string) strin
 
 // waiting returns the reason why a Pod does not run: the reason that its container waits for, or the
 // message of a condition that is not met.
+//
+//	ErrImagePull: failed to pull the image ...
+//	CrashLoopBackOff: back-off 10s restarting failed container ...
+//	0/3 nodes are available: ...       (the condition PodScheduled)
 func waiting(pod unstructured.Unstructured) string {
 	for _, status := range manifest.NestedMaps(pod.Object, "status", "containerStatuses") {
 		if reason := manifest.NestedString(status, "state", "waiting", "reason"); reason != "" {

@@ -40,6 +40,11 @@ const modeExample = `
 var modes = map[string]v1alpha1.Mode{"hold": v1alpha1.ModeHold, "observe": v1alpha1.ModeObserve}
 
 // modeOptions are the options of a command that changes the mode of an Application.
+//
+//	from     to       question  effect
+//	Hold     observe  no        nothing is written from now on
+//	Observe  hold     yes       drift is corrected
+//	equal    equal    no        none: "is already held"
 type modeOptions struct {
 	change
 	mode v1alpha1.Mode
@@ -82,7 +87,9 @@ func newObserveCommand(name string, streams Streams) *cobra.Command {
 		func(o change) runner { return &modeOptions{change: o, mode: v1alpha1.ModeObserve} }).build(name)
 }
 
-// holding returns the options of `hold NAME`, the former name of `mode NAME hold`, which asked no question.
+// holding returns the options of `hold NAME`, the former name of `mode NAME hold`, which asked no question. The
+// arguments are those of `hold`, which then lacks KIND/NAME. A flag for fields means that the user forgot the
+// object.
 func (o *editOptions) holding(program, name string) (*modeOptions, error) {
 	if o.write.isDry() || o.ruleFlags.given() {
 		return nil, errors.New("no object given: give KIND/NAME, for example deployment/web, and PATH")
@@ -94,8 +101,9 @@ func (o *editOptions) holding(program, name string) (*modeOptions, error) {
 	}, nil
 }
 
-// run changes nothing, and reports that, if the Application already has the mode. A user is only asked before Holdfast
-// begins to write.
+// run changes nothing, and reports that, if the Application already has the mode. A user is only asked before
+// Holdfast begins to write. An Application that another object controls, for example a Mysql, cannot be edited: its
+// owner would restore the mode.
 func (o *modeOptions) run(ctx context.Context) error {
 	c, app, err := o.stored(ctx)
 	if err != nil {
@@ -121,7 +129,8 @@ func (o *modeOptions) run(ctx context.Context) error {
 		map[v1alpha1.Mode]string{v1alpha1.ModeObserve: "is now observe-only", v1alpha1.ModeHold: "is now held"}[o.mode])
 }
 
-// confirm shows what holding the Application changes. It then asks for confirmation if a user can answer.
+// confirm shows what holding the Application changes. It then asks for confirmation if a user can answer. The
+// differences are written to the standard error, because the standard output has only the result.
 func (o *modeOptions) confirm(ctx context.Context, c *connection.Cluster) error {
 	if o.yes {
 		return nil

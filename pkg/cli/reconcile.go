@@ -47,7 +47,8 @@ func newReconcileCommand(name string, streams Streams) *cobra.Command {
 		func(o change) runner { return reconcileOptions{o, confirm} }).build(name)
 }
 
-// run uses a merge patch, because the annotations may not exist. It sends no schema, so no null can be lost.
+// run uses a merge patch, because the annotations may not exist. It sends no schema, so no null can be lost. The
+// confirmation is written together with the request, so that the acknowledged reconciliation has seen it.
 func (o reconcileOptions) run(ctx context.Context) error {
 	c, _, err := o.stored(ctx)
 	if err != nil {
@@ -112,7 +113,7 @@ func isAcknowledged(app *v1alpha1.Application, request string) bool {
 }
 
 // checkConfirmation returns an error if deletions still wait for a confirmation, because the digest is then of
-// another set of deletions.
+// another set of deletions. The remedy of the status has the digest of the deletions that wait now.
 func (o reconcileOptions) checkConfirmation(app *v1alpha1.Application) error {
 	for _, r := range app.Status.Resources {
 		if o.confirm != "" && v1alpha1.InfoForReason(r.Reason).Unconfirmed && r.Remedy != nil {

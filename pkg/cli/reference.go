@@ -31,8 +31,9 @@ more examples. The flags ` + "`--filename`, `--manifest` and `--observer-schema`
 // that part.
 const filesUsage = ": a file, a directory, a URL, or - for standard input"
 
-// Reference returns docs/cli.md: every command with its help. It describes flags and paragraphs that several commands
-// have only once, and omits examples that show no other flags.
+// Reference returns docs/cli.md: every command with its help. It describes flags and paragraphs that several
+// commands have only once, and omits examples that show no other flags. `make generate` writes the file, and a test
+// compares it. The text is made from the commands, so it cannot be outdated.
 func Reference() []byte {
 	root := NewCommand("holdfast", Streams{})
 	var b bytes.Buffer
@@ -64,6 +65,11 @@ func Reference() []byte {
 
 // description returns the long help of a command without common exit statuses, and without paragraphs that described
 // has from an earlier command. It adds the paragraphs to described.
+//
+//	Long of a command                      the reference
+//	a paragraph of an earlier command      See "holdfast diff" for files and live objects.
+//	Exit status: only 0 and 2              omitted
+//	Exit status: 0, 1 and 2                without the line for 2
 func description(cmd *cobra.Command, described map[string]string) string {
 	var kept []string
 	for paragraph := range strings.SplitSeq(strings.TrimSpace(cmd.Long), "\n\n") {
@@ -95,6 +101,12 @@ func specialStatuses(lines string) string {
 
 // usefulExamples returns the examples of a command that use a flag, or a number of arguments, that no earlier example
 // uses. One argument is in the usage line.
+//
+//	# A comment        kept: the first example with -f
+//	holdfast diff -f a.yaml
+//
+//	# Another          omitted: it shows no other flag
+//	holdfast diff -f b.yaml
 func usefulExamples(cmd *cobra.Command) []string {
 	var found []string
 	used := map[string]bool{"0": true, "1": true}
@@ -160,6 +172,11 @@ const connectionGroup = "connection"
 // commonFlags returns the names of the flags that several commands have, by their line in the reference. The
 // name of a connection flag is connectionGroup. If commands describe flags of one name differently, only a
 // line of at least three commands is common.
+//
+//	flag         commands                        common
+//	--wait       3, with the same usage          yes
+//	--output     5 and 4, with two usages        both lines
+//	--all        1                               no
 func commonFlags(root *cobra.Command) map[string]string {
 	lines, ofConnection := map[string]map[string]int{}, map[string]bool{} // by name, and by line
 	for _, cmd := range commandsBelow(root) {
@@ -215,6 +232,9 @@ func flagList(b *bytes.Buffer, cmd *cobra.Command, common map[string]string) {
 }
 
 // flagLine returns the item of a flag in a list.
+//
+//   - `-f`, `--filename FILE`: Applications
+//   - `--timeout DURATION`: maximum time of --wait; 0: no limit (default 5m0s)
 func flagLine(flag *pflag.Flag) string {
 	value, usage := placeholder(flag)
 	name := "`--" + flag.Name

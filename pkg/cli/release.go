@@ -20,8 +20,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// releaseFlags are the flags of `free` that determine the values of the released fields. Exactly one of leave
-// and restore must be set.
+// releaseFlags are the flags of `free` that determine the values of the released fields. Exactly one of leave and
+// restore must be set. Without them, spec.onRelease of the Application applies.
 type releaseFlags struct {
 	leave, restore bool
 	wait           connection.WaitFlags
@@ -59,6 +59,10 @@ func newReleaseCommand(name string, streams Streams) *cobra.Command {
 
 // parseRelease validates the arguments and flags of `free --leave` and `free --restore`. Without a path, all fields are
 // released; without an object, those of all shared objects.
+//
+//	free web --restore                        all fields of all shared objects
+//	free web deploy/web --restore             all fields of one object
+//	free web deploy/web spec.replicas --leave one field
 func (o *editOptions) parseRelease(args []string) (err error) {
 	if err := o.write.parse(); err != nil {
 		return err
@@ -114,6 +118,14 @@ func (o *editOptions) runRelease(ctx context.Context) error {
 
 // released waits until the controller has released the recorded fields, even if the Application is not ready
 // for another reason. leaving has the field paths by object.
+//
+//	the Application                      result
+//	deleted, or created again            an error, StatusDifferent
+//	suspended or observe-only            an error, StatusDifferent
+//	a status of an older generation      waits
+//	no field of leaving is held          "released"
+//	one is held, and it is stalled       an error, StatusDifferent
+//	one is held                          waits; the reason is in the error at the timeout
 func (o *editOptions) released(ctx context.Context, c *connection.Cluster, d files.Decision, leaving map[manifest.ID][]string) error {
 	why := "the controller has not reconciled it: does it run?"
 	late := func() error { return fmt.Errorf("%s/%s has not released the fields: %s", d.Namespace, d.Name, why) }
@@ -140,8 +152,9 @@ func (o *editOptions) released(ctx context.Context, c *connection.Cluster, d fil
 	})
 }
 
-// shared returns the objects to release: the named one, or all shared objects. Objects that were shared
-// before, and still have original values on record, count.
+// shared returns the objects to release: the named one, or all shared objects. Objects that were shared before, and
+// still have original values on record, count. Objects that leave the Application in the same plan are skipped: they
+// are released with all their fields anyway.
 func (o *editOptions) shared(d files.Decision) (ids []manifest.ID, err error) {
 	var asked manifest.ID
 	if o.resource != "" {

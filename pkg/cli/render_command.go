@@ -123,7 +123,8 @@ func (o *renderOptions) render(document manifest.Document) ([]any, error) {
 	return printed, nil
 }
 
-// templateOf returns the template for the kind of a document.
+// templateOf returns the template for the kind of a document. The version must be equal: a template renders one
+// version of its kind.
 func templateOf(document manifest.Document) (template.Template, error) {
 	apiVersion, kind := manifest.NestedString(document.Value, "apiVersion"), manifest.NestedString(document.Value, "kind")
 	var known []string
@@ -137,8 +138,8 @@ func templateOf(document manifest.Document) (template.Template, error) {
 	return nil, files.FaultAt(document, nil, fmt.Sprintf("there is no template for kind %q of %q, only for %s", kind, apiVersion, strings.Join(known, ", ")))
 }
 
-// inNamespace sets the namespace of an object that does not name one, and returns the object. It changes the
-// object.
+// inNamespace sets the namespace of an object that does not name one, and returns the object. It changes the object.
+// An empty namespace in the file counts as set: only a missing field or null gets the default.
 func inNamespace(object map[string]any, namespace string) map[string]any {
 	metadata, isMap := object["metadata"].(map[string]any)
 	if !isMap || metadata["namespace"] != nil {

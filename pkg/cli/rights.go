@@ -17,6 +17,8 @@ import (
 )
 
 // rights are the permissions that the ServiceAccount of an Application needs, and no others.
+//
+//	{"shop": {{apps deployments, "get,patch,delete"}: ["web"], {apps deployments, "create"}: []}}
 type rights struct {
 	app     *v1alpha1.Application
 	account string // the ServiceAccount, in the namespace of the Application
@@ -34,6 +36,12 @@ type ruleKey struct {
 
 // The verbs that the controller uses with the permissions of an Application. A rule for create cannot name objects.
 const (
+	//
+	//	objects               verbs                     resourceNames
+	//	owned                 get, patch, delete        yes
+	//	owned, to create      create                    no: the API server does not know the name of a new object
+	//	shared or selected    get, list, watch, patch   yes, unless spec.select can match all
+	//	inputs and archives   get                       yes
 	verbsOwn    = "get,patch,delete"
 	verbsCreate = "create"
 	verbsShare  = "get,list,watch,patch"
@@ -41,7 +49,8 @@ const (
 )
 
 // rightsOf returns the permissions for an Application of a decision without an error. c finds the resources of
-// kinds; if it is nil, they are guessed from the names of the kinds.
+// kinds; if it is nil, they are guessed from the names of the kinds. Pruned objects are left out: a role for the new
+// version would otherwise keep rights to objects that no manifest has.
 func rightsOf(ctx context.Context, c *connection.Cluster, d files.Decision) rights {
 	r := rights{app: d.Application, account: cmp.Or(d.Spec.ServiceAccountName, connection.ApplierName), rules: map[string]map[ruleKey][]string{}}
 	for _, change := range d.Changes {
@@ -124,6 +133,11 @@ func (r rights) addSources() {
 }
 
 // resourceOf returns the resource of a kind, and whether it is namespaced.
+//
+//	known by                    resource
+//	the cluster                 exact
+//	a definition in the files   exact
+//	neither                     guessed: Ingress ingresses, Policy policies, Fish fishs
 func resourceOf(ctx context.Context, c *connection.Cluster, d files.Decision, gvk schema.GroupVersionKind) (schema.GroupResource, bool) {
 	if c != nil {
 		if mapping, err := c.Kinds.Mapping(ctx, gvk); err == nil {
@@ -138,6 +152,12 @@ func resourceOf(ctx context.Context, c *connection.Cluster, d files.Decision, gv
 }
 
 // objects returns the ServiceAccount, and the roles and bindings that grant it the rights, in this order.
+//
+//	ServiceAccount shop/holdfast-applier
+//	ClusterRole, ClusterRoleBinding holdfast-shop-web    (cluster-scoped objects, and selections in all namespaces)
+//	Role, RoleBinding shop/holdfast-web                  (one pair for each namespace)
+//
+// The names contain the Application, so that each Application has roles of its own.
 func (r rights) objects() []any {
 	account := map[string]any{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{"name": r.account, "namespace": r.app.Namespace}}
 	all := []any{account}
@@ -225,8 +245,10 @@ func (r rights) command(program, namespace string, of files.ManifestFlags) strin
 	return program + " check " + what + " -o yaml | kubectl apply -f -"
 }
 
-// missing returns a permission that the ServiceAccount does not have, or "". Unless it is thorough, it asks
-// for one verb and one object of each rule. It never asks for more than mostAsked objects of a rule.
+// missing returns a permission that the ServiceAccount does not have, or "". Unless it is thorough, it asks for one
+// verb and one object of each rule. It never asks for more than mostAsked objects of a rule. The result is for a
+// message, for example "patch deployments.apps web in the namespace shop". The first missing right is enough,
+// because the remedy grants all of them.
 func (r rights) missing(ctx context.Context, c *connection.Cluster, thorough bool) (string, error) {
 	user := "system:serviceaccount:" + r.app.Namespace + ":" + r.account
 	for _, namespace := range slices.Sorted(maps.Keys(r.rules)) {

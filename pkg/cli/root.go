@@ -61,6 +61,9 @@ kubectl's other flags for the connection (--server, --token, --user, --as-group,
 `
 
 // Run runs the program until it ends or is interrupted, and returns the exit status.
+//
+//	first SIGINT or SIGTERM   ctx ends, and the command returns within stopTime
+//	second one                the default action of the operating system: the process ends
 func Run(ctx context.Context, args []string) int {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -68,8 +71,10 @@ func Run(ctx context.Context, args []string) int {
 	return Main(ctx, args, Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Now: time.Now})
 }
 
-// Main runs the command in args, which has the form of os.Args. It returns the exit status: 0, 1 for
-// differences, 2 or more for errors. The command is interrupted when ctx ends.
+// Main runs the command in args, which has the form of os.Args. It returns the exit status: 0, 1 for differences, 2
+// or more for errors. The command is interrupted when ctx ends. It does not exit the process, and uses no other
+// input, output or clock than those of streams, so that tests can call it. An error after the end of ctx is a
+// consequence of the interrupt, and is replaced by "interrupted".
 func Main(ctx context.Context, args []string, streams Streams) int {
 	name := programName(args[0])
 	streams.In = terminal.Interruptible(ctx, streams.In)
@@ -89,8 +94,9 @@ func Main(ctx context.Context, args []string, streams Streams) int {
 // stopTime is the maximum time that a command may take to stop after an interrupt.
 const stopTime = 700 * time.Millisecond
 
-// interruptible runs a command and returns its error. It does not wait for a command that keeps running
-// after an interrupt, such as one that waits for a terminal or computes.
+// interruptible runs a command and returns its error. It does not wait for a command that keeps running after an
+// interrupt, such as one that waits for a terminal or computes. The goroutine of such a command remains. The process
+// ends soon, so it is not stopped.
 func interruptible(ctx context.Context, run func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- run() }()
@@ -121,6 +127,9 @@ const completionProgram = "kubectl_complete-holdfast"
 
 // argumentsOf returns the arguments of the program. If kubectl runs the program for completions, the
 // arguments to complete are passed to cobra's completion command.
+//
+//	kubectl_complete-holdfast get w  __complete get w
+//	kubectl-holdfast get web         get web
 func argumentsOf(args []string) []string {
 	if strings.TrimSuffix(filepath.Base(args[0]), ".exe") == completionProgram {
 		return append([]string{cobra.ShellCompRequestCmd}, args[1:]...)
@@ -130,6 +139,10 @@ func argumentsOf(args []string) []string {
 
 // programName returns the name that users type. A program named kubectl-NAME is a plugin, and is called as
 // `kubectl NAME`.
+//
+//	/usr/bin/kubectl-holdfast  kubectl holdfast
+//	kubectl-hf.exe             kubectl hf
+//	/tmp/holdfast-1.2          holdfast
 func programName(path string) string {
 	name := strings.TrimSuffix(filepath.Base(path), ".exe")
 	if plugin, ok := strings.CutPrefix(name, "kubectl-"); ok {
@@ -166,7 +179,8 @@ func NewCommand(name string, streams Streams) *cobra.Command {
 // Commands are listed in the order in which users need them, and not alphabetically.
 func init() { cobra.EnableCommandSorting = false }
 
-// newCommand is the constructor of a command. name is the name of the program.
+// newCommand is the constructor of a command. name is the name of the program. Constructors only register flags:
+// they read no file and send no request, because all of them run for each command.
 type newCommand func(name string, streams Streams) *cobra.Command
 
 // addCommands adds all commands, grouped by purpose.
@@ -228,6 +242,11 @@ func newHelpCommand() *cobra.Command {
 }
 
 // flagError returns an error that describes an invalid flag, and suggests a name for a mistyped one.
+//
+//	--filname       there is no flag --filname: did you mean --filename?
+//	-z              there is no flag -z
+//	--namespace     --namespace needs a value: NAMESPACE
+//	--timeout=soon  --timeout takes a duration such as 30s or 5m, not "soon"
 func flagError(cmd *cobra.Command, err error) error {
 	if typed := cmd.Flags().Args(); cmd.HasSubCommands() && len(typed) > 0 {
 		return knownCommand(cmd, typed) // the flag belongs to an unknown command

@@ -13,6 +13,11 @@ import (
 )
 
 // ruleFlags are the flags for the rule of a held field: its allowed values, or its mode.
+//
+//	--minimum 1 --maximum 5        {minimum: 1, maximum: 5}
+//	--one-of a --one-of b          {oneOf: [a, b]}
+//	--mode report                  {mode: report}
+//	--keys '*' --free-keys x       {keys: {hold: ["*"], free: [x]}}
 type ruleFlags struct {
 	minimum, maximum string
 	// oneOf are YAML values; so are minimum and maximum.
@@ -67,6 +72,11 @@ func (f *ruleFlags) held() (held v1alpha1.HeldField, err error) {
 }
 
 // yamlValue parses a YAML value, such as 5, "5" or 50%. It returns nil for an empty string.
+//
+//	5      the number 5
+//	"5"    the string 5, with its quotes
+//	50%    the string 50%
+//	[a     an error
 func yamlValue(flag, text string) (*runtime.RawExtension, error) {
 	if text == "" {
 		return nil, nil //nolint:nilnil // a flag that is not given

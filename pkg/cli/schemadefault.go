@@ -15,6 +15,8 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
+// schemaDefaultOptions are the options to print default schemas. closed has the values of --closed: field paths, or
+// everyMap.
 type schemaDefaultOptions struct {
 	streams   Streams
 	manifests files.ManifestFlags
@@ -82,8 +84,9 @@ func (o *schemaDefaultOptions) run(ctx context.Context) error {
 	return terminal.PrintObjects(o.streams.Out, contents...)
 }
 
-// closeMaps closes the map or list at a path, or all maps with free keys and lists with keys. It replaces
-// elements of entries, which belong to the objects at the same index.
+// closeMaps closes the map or list at a path, or all maps with free keys and lists with keys. It replaces elements
+// of entries, which belong to the objects at the same index. A path closes the map in all manifests that have it. It
+// is an error if none has it, because a mistyped path would otherwise have no effect.
 func closeMaps(entries []*observer.Schema, objects []manifest.Object, path string) error {
 	at, err := observer.ParsePath(path)
 	if path != everyMap && err != nil {

@@ -10,6 +10,8 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
+// schemaRenderOptions are the options to print the effective schemas of an Application. The effective schemas are
+// those in status.mangledObserverSchema after the next reconciliation.
 type schemaRenderOptions struct {
 	streams Streams
 	target  connection.Target

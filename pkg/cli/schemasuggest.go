@@ -16,6 +16,11 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
+// schemaSuggestOptions are the options to propose schemas for live objects.
+//
+//	KIND/NAME or -l    a schema for each object
+//	-f manifests       a schema for the live object of each manifest
+//	-f Application     the Application, with a schema for each resource that has none
 type schemaSuggestOptions struct {
 	streams    Streams
 	connection connection.Flags
@@ -101,6 +106,12 @@ func (o *schemaSuggestOptions) run(ctx context.Context) error {
 }
 
 // suggestionText returns a schema as YAML, with comments about the fields that it leaves out.
+//
+//	# Omitted, because other clients write it:
+//	#   spec.replicas  kube-controller-manager, 2h ago
+//	apiVersion: apps/v1
+//	kind: Deployment
+//	...
 func suggestionText(s plan.Suggestion, streams Streams) []byte {
 	var b bytes.Buffer
 	if len(s.LeftOut) > 0 {

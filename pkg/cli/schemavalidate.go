@@ -19,6 +19,8 @@ import (
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
+// schemaValidateOptions are the options to check schemas. schema and manifests are the flags -O and -f; the former
+// command calls them -f and -m.
 type schemaValidateOptions struct {
 	streams           Streams
 	schema, manifests files.ManifestFlags
@@ -71,6 +73,11 @@ func (o *schemaValidateOptions) check(schema, manifests string) error {
 
 // run validates the schemas as the controller would, without an Application. Unknown fields are warnings unless strict
 // is set.
+//
+//  1. parse the manifests and the schemas; null leaves are valid in files
+//  2. assign each schema to its manifest
+//  3. report all errors of both at once; nothing is printed to the standard output
+//  4. compare the fields with the types of the kinds
 func (o *schemaValidateOptions) run(ctx context.Context) error {
 	in := files.Input{In: o.streams.In}
 	schemas, err := o.schema.Read(ctx, in)
@@ -131,6 +138,8 @@ func entriesText(n int) string {
 
 // inSchemas adds the file and the position to each validation error of a schema, and sorts the errors by
 // schema. Other errors are first, and unchanged.
+//
+//	schema.yaml:4:5: spec.replcas: unknown field: did you mean replicas?
 func inSchemas(documents []manifest.Document, err error) error {
 	if err == nil {
 		return nil

@@ -38,6 +38,10 @@ const statusExample = `
   PROGRAM status web -o html > web.html
 `
 
+// statusOptions are the options of `status`.
+//
+//	NAME   the Application, its live objects and its events
+//	-f     an Application with its status, and the objects of --live: for example from a bug report
 type statusOptions struct {
 	streams Streams
 	program string
@@ -68,6 +72,8 @@ func (o *statusOptions) add(flags *pflag.FlagSet) {
 	addWatch(flags, &o.watch)
 }
 
+// options validates the flags and the name. A page cannot be watched, because a browser would not show a second
+// page. `holdfast ui` has live pages.
 func (o *statusOptions) options(args []string) (_ runner, err error) {
 	if o.watch && (o.target.InFiles() || o.output == "html") {
 		return o, errWatchFiles
@@ -94,7 +100,9 @@ func (o *statusOptions) run(ctx context.Context) error {
 	return o.printOnce(ctx)
 }
 
-// printOnce reads the Application and prints its status. The exit status shows whether it is ready.
+// printOnce reads the Application and prints its status. The exit status shows whether it is ready. Events that
+// cannot be read are a warning: the status is complete without them. In files there are none, and no controller that
+// could be missing.
 func (o *statusOptions) printOnce(ctx context.Context) error {
 	d, c, err := o.target.Decided(ctx)
 	if err != nil {

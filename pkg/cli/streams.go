@@ -7,7 +7,8 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
-// Streams are the input, output, environment and clock of a command.
+// Streams are the input, output, environment and clock of a command. The alias keeps the commands short; package
+// terminal has the fields.
 type Streams = terminal.Streams
 
 // warn prints warnings, one per line. They can contain text of a cluster.

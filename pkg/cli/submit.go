@@ -72,6 +72,14 @@ const submitExample = `
   PROGRAM submit shop --tosca shop.yaml --input replicas=3
 `
 
+// submitOptions are the options of `submit`.
+//
+//	flags                 Application                          cluster
+//	-f                    made from manifests, or a file       read and written
+//	--tosca, --csar       with a template                      read and written
+//	--from-live           made from live objects: see runLive  read and written
+//	--dry-run=client      printed                              only read with --from-live
+//	--dry-run=server      sent as a dry run, with its objects  only read
 type submitOptions struct {
 	streams    Streams
 	connection connection.Flags
@@ -121,6 +129,8 @@ func (o *submitOptions) add(flags *pflag.FlagSet) {
 	o.wait.Add(flags, "until it is ready")
 }
 
+// options validates the flags and the arguments. --dry-run=client without -o means -o yaml: there is no result to
+// report.
 func (o *submitOptions) options(args []string) (_ runner, err error) {
 	if o.source, err = o.flags.Options(o.streams, args); err != nil {
 		return o, err
@@ -136,6 +146,13 @@ func (o *submitOptions) options(args []string) (_ runner, err error) {
 }
 
 // run validates and decides before the first write, so that an invalid file changes nothing.
+//
+//  1. read files      all of them, and the errors of flags were reported before
+//  2. translate       the template, if it is in a file
+//  3. check           manifests and schema with the engine
+//  4. foresee         changes of free fields, as notes
+//  5. send            namespace, archive, slices, Application
+//  6. wait            with --wait
 func (o *submitOptions) run(ctx context.Context) error {
 	if o.source.FromLive {
 		return o.runLive(ctx)
@@ -170,8 +187,9 @@ func (o *submitOptions) run(ctx context.Context) error {
 	return o.ask(ctx, c, foreseen)
 }
 
-// foresee decides about the submission. It prints the changes to free fields, which the controller will not
-// write.
+// foresee decides about the submission. It prints the changes to free fields, which the controller will not write.
+// The result is nil if nothing was decided. Notes that were true before the submission are left out. With
+// --dry-run=server it always decides, because ask needs the plan.
 func (o *submitOptions) foresee(ctx context.Context, c *connection.Cluster, s *files.Submission) (*files.Decision, error) {
 	if len(s.App.Spec.ObserverSchema)+len(s.App.Spec.Fields) == 0 && o.dryRun != connection.DryRunServer {
 		return nil, nil // every field is held
@@ -195,7 +213,8 @@ func (o *submitOptions) foresee(ctx context.Context, c *connection.Cluster, s *f
 	return after, nil
 }
 
-// ask sends a dry run for each object to the API server, and returns the rejections.
+// ask sends a dry run for each object to the API server, and returns the rejections. Only rejections are errors. A
+// missing namespace or kind is a note, because the Application may create it.
 func (o *submitOptions) ask(ctx context.Context, c *connection.Cluster, foreseen *files.Decision) error {
 	if err := files.NotDecided(*foreseen); err != nil {
 		return err
@@ -245,7 +264,8 @@ func (o *submitOptions) printUnsent(ctx context.Context, s *files.Submission) er
 	return o.printAll(s)
 }
 
-// printAll prints what would be sent.
+// printAll prints what would be sent. The output can be applied with kubectl: first the namespace, then slices, then
+// the Application. JSONPath applies to the Application only.
 func (o *submitOptions) printAll(s *files.Submission) error {
 	if o.createNamespace && !strings.HasPrefix(o.output, "jsonpath") {
 		if s.Namespace == "" {
@@ -319,7 +339,8 @@ func (o *submitOptions) send(ctx context.Context, c *connection.Cluster, s *file
 }
 
 // nameRights prints the command that grants the rights of a new Application, if they are missing. A user who may not
-// ask for the rights of a ServiceAccount gets no note.
+// ask for the rights of a ServiceAccount gets no note. It asks for one verb and one object of each rule, so that
+// submit stays fast. `check NAME` asks for all.
 func (o *submitOptions) nameRights(ctx context.Context, c *connection.Cluster, s *files.Submission) {
 	d := s.Decision()
 	if d == nil {

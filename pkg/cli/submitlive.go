@@ -38,6 +38,13 @@ func (o *submitOptions) complete(ctx context.Context, args []string, typed strin
 }
 
 // runLive submits an Application of live objects, unless that would change them.
+//
+//	deployment/web   manifest with the fields that users have set
+//	service/web      the same
+//	secret/web       omitted without --with-secrets
+//	pod/web-7d9-x    omitted with -l: a ReplicaSet controls it
+//
+// The decision is made before the submission. If an object would be changed, nothing is sent.
 func (o *submitOptions) runLive(ctx context.Context) error {
 	c, err := o.connection.Connect()
 	if err != nil {
@@ -95,7 +102,8 @@ func (o *submitOptions) take(ctx context.Context, c *connection.Cluster) (*files
 }
 
 // changesNothing returns an error, and prints the differences, if the submission would do more than adopt the
-// objects. A difference means that a suggested manifest is incomplete.
+// objects. A difference means that a suggested manifest is incomplete. Tracking metadata is not counted: adoption
+// always adds it.
 func (o *submitOptions) changesNothing(ctx context.Context, c *connection.Cluster, s *files.Submission) error {
 	d, _, unreadable, err := c.Preview(ctx, s, o.streams.Now())
 	if err == nil {

@@ -16,6 +16,10 @@ does not resume it.`
 const resumeLong = `Resume a suspended Application: its objects are created and corrected again. With
 --wait it shows the progress of each resource, until all are ready.`
 
+// suspendOptions are the options of `suspend` and `resume`.
+//
+//	suspend  spec.suspend: true
+//	resume   spec.suspend: false, which a later submit does not remove
 type suspendOptions struct {
 	change
 	suspend bool

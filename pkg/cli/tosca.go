@@ -60,7 +60,8 @@ func (o *toscaValidateOptions) options(args []string) (_ runner, err error) {
 	return o, err
 }
 
-// Finding is a validation error or a warning, as `author tosca -o json` prints it.
+// Finding is a validation error or a warning, as `author tosca -o json` prints it. Line and Column begin with 1; 0
+// means that the position is unknown. Code identifies the kind of error.
 type Finding struct {
 	Severity string `json:"severity" yaml:"severity"` // error, warning
 	File     string `json:"file" yaml:"file"`
@@ -77,6 +78,10 @@ func findingOf(severity string, e tosca.Error) Finding {
 }
 
 // run checks all files, also after one with errors. It stops at a file that it cannot read.
+//
+//	-o    standard output           standard error      status with errors
+//	no    "FILE: no errors"         warnings, errors    2
+//	yes   a list of findings        nothing             2
 func (o *toscaValidateOptions) run(ctx context.Context) error {
 	findings, faults := []Finding{}, []error(nil)
 	for _, file := range o.files {

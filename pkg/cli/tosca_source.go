@@ -56,6 +56,11 @@ func (o *toscaOptions) parse(in io.Reader, raw bool) (err error) {
 
 // fetcherFor returns a fetcher for a user on their own machine. It fetches every https URL, but from this
 // machine and networks like it only if they are named. Templates by another author can contain URLs, too.
+//
+//	https://example.com/a.yaml      allowed
+//	http://example.com/a.yaml       not allowed
+//	https://10.1.2.3/a.yaml         only with --allow-url-network 10.1.0.0/16
+//	https://169.254.169.254/...     the same: the metadata of cloud machines
 func fetcherFor(networks []string) (source.Fetcher, error) {
 	options := remote.Options{Anywhere: true, UserAgent: "holdfast/" + version.String()}
 	for _, text := range networks {
@@ -95,6 +100,12 @@ func (o *toscaOptions) translate(ctx context.Context, file string, how translato
 
 // openRoot opens the directory to which the imports of a template are limited. It returns an error if the
 // template is not in it.
+//
+//	file              --root   root       below
+//	shop.yaml         ""       .          .
+//	t/shop/shop.yaml  ""       t/shop     .
+//	t/shop/shop.yaml  t        t          shop
+//	shop.yaml         t        an error
 func (o *toscaOptions) openRoot(file string) (beside, error) {
 	root, below := filepath.Dir(file), "."
 	if o.root != "" {
@@ -163,6 +174,11 @@ type beside struct {
 }
 
 // Resolve implements tosca.Resolver.
+//
+//	types.yaml         below/types.yaml in root
+//	../types.yaml      an error, unless --root names a higher directory
+//	/etc/passwd        below/etc/passwd in root
+//	https://...        the fetcher
 func (b beside) Resolve(ctx context.Context, location string) ([]byte, error) {
 	const most = 1 << 20
 	switch {

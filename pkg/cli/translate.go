@@ -80,7 +80,8 @@ func (o *translateOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// print ignores -o with --raw, because the text of a node need not be YAML.
+// print ignores -o with --raw, because the text of a node need not be YAML. Secrets are printed with their values:
+// the output is for kubectl apply.
 func (o *translateOptions) print(result tosca.Result) error {
 	if o.raw {
 		return terminal.Write(o.streams.Out, rawTexts(result.Texts))
@@ -96,6 +97,10 @@ func (o *translateOptions) print(result tosca.Result) error {
 }
 
 // rawTexts returns the texts of nodes, each below a line that names its node.
+//
+//	# web, line 12
+//	apiVersion: v1
+//	...
 func rawTexts(texts []tosca.Text) []byte {
 	var all bytes.Buffer
 	for _, text := range texts {
@@ -115,6 +120,11 @@ func (o *translateOptions) tellOutputs(outputs []tosca.Output) {
 }
 
 // outputText returns the value of an output, or why there is none.
+//
+//	state of the output  text
+//	Available            its value, for example 80 or "a: b"
+//	Hidden               (hidden, because it depends on a sensitive input)
+//	any other            (not available before it runs)
 func outputText(output tosca.Output) string {
 	switch output.State {
 	case tosca.Available:

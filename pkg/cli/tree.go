@@ -27,6 +27,13 @@ const treeExample = `
   PROGRAM tree web -o name
 `
 
+// treeOptions are the options of `tree`.
+//
+//	Application web
+//	├─ Deployment web           Current
+//	│  └─ ReplicaSet web-7d9    Current
+//	│     └─ Pod web-7d9-x      Current
+//	└─ Service web              Current
 type treeOptions struct {
 	streams Streams
 	target  connection.Target

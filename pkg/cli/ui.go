@@ -31,6 +31,8 @@ const uiExample = `
   PROGRAM ui -n shop --port 8123
 `
 
+// uiOptions are the options of `ui`. The server has the rights of the kubeconfig, so any program that can open the
+// address has them for reading.
 type uiOptions struct {
 	streams    Streams
 	connection connection.Flags

@@ -44,6 +44,13 @@ const uninstallExample = `
   PROGRAM uninstall --release
 `
 
+// uninstallOptions are the options of `uninstall`.
+//
+//	the cluster has       --release  result
+//	a Mysql               any        refused
+//	Applications          no         refused
+//	Applications          yes        they are deleted with deletionPolicy Orphan, then Holdfast
+//	neither               any        Holdfast is removed
 type uninstallOptions struct {
 	streams      Streams
 	connection   connection.Flags
@@ -139,8 +146,8 @@ func (o *uninstallOptions) releasable(ctx context.Context, c *connection.Cluster
 	return applications, o.refused(applications, databases)
 }
 
-// removeSlices deletes the ApplicationSlices of incomplete submissions, because nothing else will delete
-// them.
+// removeSlices deletes the ApplicationSlices of incomplete submissions, because nothing else will delete them. A
+// conflict means that a client has just used the slice. It is left to the deletion of its definition.
 func removeSlices(ctx context.Context, c *connection.Cluster) error {
 	left, err := existing(ctx, c, v1alpha1.SliceGroupVersionResource)
 	if err != nil {
@@ -233,8 +240,9 @@ func (o *uninstallOptions) releaseAll(ctx context.Context, c *connection.Cluster
 	})
 }
 
-// remove deletes what any variant below deploy installs. It deletes the definitions first, so that the
-// controller still runs while their objects are deleted.
+// remove deletes what any variant below deploy installs. It deletes the definitions first, so that the controller
+// still runs while their objects are deleted. Objects of all variants are tried, so that the command needs not know
+// the installed one. Missing ones are skipped.
 func (o *uninstallOptions) remove(ctx context.Context, c *connection.Cluster, at string) error {
 	objects, err := installed(at)
 	if err != nil {
@@ -303,6 +311,11 @@ func namespacedBindings(ctx context.Context, c *connection.Cluster, at string) (
 // removalOrder returns the position of an object in the order of deletion: the definitions are first and the
 // namespace is last. The aggregated role is deleted before its parts, because Kubernetes writes it again when
 // one of them is deleted.
+//
+//	0  CustomResourceDefinitions
+//	1  the aggregated ClusterRole
+//	2  any other
+//	3  the namespace
 func removalOrder(object *unstructured.Unstructured) int {
 	switch {
 	case object.GetKind() == "CustomResourceDefinition":

@@ -35,13 +35,16 @@ type versionOptions struct {
 	print      terminal.Printer // nil: text output
 }
 
-// Versions is what `version -o json` prints.
+// Versions is what `version -o json` prints. Server is nil without a cluster, with --client, and if the cluster
+// cannot be reached.
 type Versions struct {
 	Client Build   `json:"client" yaml:"client"`
 	Server *Server `json:"server,omitempty" yaml:"server,omitempty"`
 }
 
 // Build is the build information of a program.
+//
+//	{"version": "v0.9.0", "goVersion": "go1.26.0", "platform": "linux/amd64"}
 type Build struct {
 	Version   string `json:"version" yaml:"version"`
 	GoVersion string `json:"goVersion" yaml:"goVersion"`
@@ -105,7 +108,8 @@ func (o *versionOptions) show(versions Versions) error {
 	return err
 }
 
-// server returns the versions of the cluster.
+// server returns the versions of the cluster. It needs no rights beyond those of every authenticated user: /version
+// and /apis.
 func (o *versionOptions) server() (*Server, error) {
 	c, err := o.connection.Connect()
 	if err != nil {

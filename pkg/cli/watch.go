@@ -19,9 +19,10 @@ func addWatch(flags *pflag.FlagSet, watch *bool) {
 // errWatchFiles is the error for -w on input or output that cannot change.
 var errWatchFiles = errors.New("-w watches a cluster: omit -w or -f")
 
-// shownAgain shows an Application of a cluster, and shows it again after each change, until it is interrupted
-// or the Application is deleted. On a terminal, new output replaces the previous output. show reads the
-// Application again, with its live objects.
+// shownAgain shows an Application of a cluster, and shows it again after each change, until it is interrupted or the
+// Application is deleted. On a terminal, new output replaces the previous output. show reads the Application again,
+// with its live objects. It follows only the Application. A change of a live object is shown when the controller has
+// reported it in the status.
 func shownAgain(ctx context.Context, target connection.Target, streams Streams, show func(context.Context) error) error {
 	c, err := target.Connection.Connect()
 	if err != nil {

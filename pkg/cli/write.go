@@ -17,6 +17,12 @@ import (
 )
 
 // writeFlags are the flags of all commands that write: whether to write, and how to print the result.
+//
+//	--dry-run  -o    output
+//	none       no    application.holdfast.dev/web suspended
+//	client     no    application.holdfast.dev/web suspended (dry run)
+//	server     no    application.holdfast.dev/web suspended (server dry run)
+//	any        yaml  the Application as it is, or would be, stored
 type writeFlags struct {
 	dryRun connection.DryRun
 	output string
@@ -35,6 +41,10 @@ func (f *writeFlags) add(flags *pflag.FlagSet, what string) {
 
 // parse validates the flags, and sets dryRun and printer. A value of a boolean flag is a mode, too, because
 // --dry-run was one.
+//
+//	--dry-run, --dry-run=true  client
+//	--dry-run=false            none
+//	--dry-run=maybe            an error
 func (f *writeFlags) parse() (err error) {
 	switch f.dryRun {
 	case "true":
@@ -105,7 +115,8 @@ func (f *writeFlags) printObject(streams Streams, app *unstructured.Unstructured
 	return f.printer.PrintObj(app, streams.Out)
 }
 
-// listOf converts a list to JSON values. It returns nil for an empty list, and for one that cannot be encoded.
+// listOf converts a list to JSON values. It returns nil for an empty list, and for one that cannot be encoded. The
+// result has the types of decoded JSON, in which package manifest and delta compare values.
 func listOf(list any) (items []any) {
 	raw, err := json.Marshal(list)
 	if err != nil {
