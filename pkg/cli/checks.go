@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -111,19 +110,6 @@ func (c checker) kubernetes() (CheckResult, error) {
 	return CheckResult{"Kubernetes", checkOK, info.GitVersion, ""}, nil
 }
 
-// subjectNamespace returns the namespace of the first subject of a binding that has one, or "".
-func subjectNamespace(binding *unstructured.Unstructured) string {
-	if binding == nil {
-		return ""
-	}
-	for _, subject := range manifest.NestedMaps(binding.Object, "subjects") {
-		if namespace := manifest.NestedString(subject, "namespace"); namespace != "" {
-			return namespace
-		}
-	}
-	return ""
-}
-
 // definitions compares the installed definitions with those in this program. Optional ones can be missing.
 func (c checker) definitions(ctx context.Context) (message, remedy string, err error) {
 	install := "To install it, run: `" + c.found.upgrade() + "`"
@@ -150,22 +136,6 @@ func (c checker) definitions(ctx context.Context) (message, remedy string, err e
 		names = append(names, built.GetName())
 	}
 	return strings.Join(names, ", ") + ", same as in this program", "", nil
-}
-
-// sameSchemas reports whether two definitions have the same versions with the same schemas. Other fields are not
-// compared, because the API server adds to them. A definition with another number of versions, or with a version
-// that is not served, differs.
-func sameSchemas(a, b *unstructured.Unstructured) bool {
-	return reflect.DeepEqual(schemasOf(a), schemasOf(b))
-}
-
-// schemasOf returns the schema of each version of a definition, by the name of the version and whether it is served.
-func schemasOf(definition *unstructured.Unstructured) map[string]any {
-	all := map[string]any{}
-	for _, version := range manifest.NestedMaps(definition.Object, "spec", "versions") {
-		all[fmt.Sprint(version["name"], " ", version["served"])] = version["schema"]
-	}
-	return all
 }
 
 // controller returns when the controller was last active. With shards, the Lease of each slot must be held. With

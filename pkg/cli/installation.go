@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"strconv"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 
 	"holdfast.dev/holdfast/deploy"
 	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // The names that the objects of the controller have in every way to install.
@@ -68,6 +70,19 @@ func findInstallation(ctx context.Context, c *connection.Cluster, namespace stri
 	}
 	found.ours = connection.Wrote(found.deployment)
 	return found, nil
+}
+
+// subjectNamespace returns the namespace of the first subject of a binding that has one, or "".
+func subjectNamespace(binding *unstructured.Unstructured) string {
+	if binding == nil {
+		return ""
+	}
+	for _, subject := range manifest.NestedMaps(binding.Object, "subjects") {
+		if namespace := manifest.NestedString(subject, "namespace"); namespace != "" {
+			return namespace
+		}
+	}
+	return ""
 }
 
 // readable returns an object, or nil if it does not exist or the user may not read it.
@@ -241,4 +256,20 @@ func conflicts(err error) (fields []string) {
 		}
 	}
 	return fields
+}
+
+// sameSchemas reports whether two definitions have the same versions with the same schemas. Other fields are not
+// compared, because the API server adds to them. A definition with another number of versions, or with a version
+// that is not served, differs.
+func sameSchemas(a, b *unstructured.Unstructured) bool {
+	return reflect.DeepEqual(schemasOf(a), schemasOf(b))
+}
+
+// schemasOf returns the schema of each version of a definition, by the name of the version and whether it is served.
+func schemasOf(definition *unstructured.Unstructured) map[string]any {
+	all := map[string]any{}
+	for _, version := range manifest.NestedMaps(definition.Object, "spec", "versions") {
+		all[fmt.Sprint(version["name"], " ", version["served"])] = version["schema"]
+	}
+	return all
 }
