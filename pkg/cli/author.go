@@ -127,7 +127,8 @@ func (f *authorSchemaFlags) add(flags *pflag.FlagSet) {
 	flags.Lookup("filename").Usage = "`FILE`: manifests or an Application: a file, a directory, a URL, or - for standard input; can be repeated"
 }
 
-// options returns the runner of the task that the flags select: to render, propose, check or print a schema.
+// options returns the runner of the task that the flags select: to render, propose, check or print a schema. The
+// flags of -f and -R belong to the target, so they are copied to the options of the other tasks first.
 func (f *authorSchemaFlags) options(streams Streams, args []string) (runner, error) {
 	f.manifests.Use(f.target.Sources)
 	f.check.schema.Recurse(f.target.Sources)

@@ -113,6 +113,10 @@ func (o *checkOptions) options(args []string) (runner, error) {
 
 // run prints the roles if there are Applications and -o is set. Otherwise it checks the cluster first, because a
 // missing installation explains most other failures.
+//
+//	a check failed            1, also if others are unknown
+//	no check failed           0
+//	a request fails           2, and no result is printed
 func (o *checkOptions) run(ctx context.Context) error {
 	hasApplication := o.name != "" || o.files.Given()
 	if hasApplication && o.print != nil {

@@ -111,6 +111,12 @@ func (c checker) kubernetes() (CheckResult, error) {
 }
 
 // definitions compares the installed definitions with those in this program. Optional ones can be missing.
+//
+//	the definition            result
+//	equal schemas             its name in the message
+//	other schemas             failed: the cluster or this program is older
+//	does not exist, optional  skipped
+//	does not exist            failed: install
 func (c checker) definitions(ctx context.Context) (message, remedy string, err error) {
 	install := "To install it, run: `" + c.found.upgrade() + "`"
 	objects, err := installed(deploy.Namespace)
@@ -277,7 +283,8 @@ func (c checker) admission(ctx context.Context) (message, remedy string, err err
 	return "users of an Application must be allowed to impersonate its ServiceAccount", "", nil
 }
 
-// ownRights checks whether the user can submit Applications to the namespace.
+// ownRights checks whether the user can submit Applications to the namespace. It asks in the namespace of -n or of
+// the context. The right to impersonate is the one that the admission policy requires.
 func (c checker) ownRights(ctx context.Context) (message, remedy string, err error) {
 	for _, needed := range []access{{"create", "holdfast.dev", "applications", "", ""}, {"impersonate", "", "serviceaccounts", "", c.found.applier()}} {
 		allowed, err := c.allowed(ctx, "", needed)

@@ -137,8 +137,8 @@ func (o deleteOptions) confirm(app *v1alpha1.Application) error {
 // becomes returns messages about the effect on adopted objects, on shared objects, and on the restored fields
 // of other objects. Each message is a list of lines. Objects in stays are not deleted.
 //
-//	ConfigMap settings existed before the Application, and is kept
-//	Deployment web is shared, and is kept. These fields are restored, ...:
+//	ConfigMap shop/settings existed before the Application, and is kept
+//	Deployment.apps shop/web is shared, and is kept. These fields are restored, ...:
 //	  spec.replicas: 3 again
 //	  metadata.labels[team]: removed
 func becomes(app *v1alpha1.Application, stays map[manifest.ID]bool) [][]string {

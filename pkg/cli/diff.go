@@ -137,7 +137,8 @@ func (o *diffOptions) add(flags *pflag.FlagSet) {
 }
 
 // options validates the flags. With a name, the files are manifests of the Application: they have no status, so the
-// comparison is with the cluster.
+// comparison is with the cluster. Settling sends dry runs only for text output: with -o, a program gets the plan of
+// the controller unchanged.
 func (o *diffOptions) options(args []string) (_ runner, err error) {
 	if args, err = o.target.Parse(o.streams, args); err != nil {
 		return o, err
@@ -160,6 +161,12 @@ func (o *diffOptions) options(args []string) (_ runner, err error) {
 }
 
 // conflict returns an error if flags and arguments exclude each other. named is set if a name comes with files.
+//
+//	-f and a second argument    it is not a flag
+//	--cluster without -f        there is no file to submit
+//	--cluster and --live        two sources of live objects
+//	--external and -o           two outputs
+//	-O without NAME and -f      there are no manifests
 func (o *diffOptions) conflict(args []string, named bool) error {
 	switch {
 	case len(args) > 1:

@@ -97,6 +97,11 @@ func (o *explainOptions) add(flags *pflag.FlagSet) {
 
 // options returns the options of another command if the first argument is KIND/NAME: the name of an Application has no
 // slash.
+//
+//	arguments                 with -f
+//	NAME KIND/NAME [PATH]     KIND/NAME [PATH]
+//	NAME, with -o html        none, or KIND/NAME
+//	KIND/NAME                 -
 func (o *explainOptions) options(args []string) (_ runner, err error) {
 	if !o.target.InFiles() && len(args) > 0 && strings.Contains(args[0], "/") {
 		return o.holders(args)
@@ -138,7 +143,9 @@ func (o *explainOptions) forPage(args []string) error {
 	return nil
 }
 
-// run returns an error for an object that the user may not read, because all its fields would look absent.
+// run returns an error for an object that the user may not read, because all its fields would look absent. An
+// unknown object or PATH is an error with a suggestion. An object that does not exist yet is shown with the fields
+// of its manifest.
 func (o *explainOptions) run(ctx context.Context) error {
 	d, _, err := o.target.Decided(ctx)
 	if err != nil {

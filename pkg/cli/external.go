@@ -79,7 +79,9 @@ func (o *diffOptions) runExternal(ctx context.Context, decisions []files.Decisio
 	}
 }
 
-// writePair writes a live object and its desired state, with the values of Secrets masked.
+// writePair writes a live object and its desired state, with the values of Secrets masked. Both sides are masked
+// together, so that equal values have equal masks, and different values have different ones. An object that does not
+// exist has no file: diff -N shows that as an empty file.
 func writePair(d files.Decision, change plan.Change, before, after string) error {
 	live, desired, err := pair(d, change)
 	if err != nil {

@@ -141,6 +141,10 @@ func objectPrinter(output string, more ...string) (printers.ResourcePrinter, err
 }
 
 // run prints the Applications that exist, even if others are missing, and returns the error about the missing ones.
+//
+//	get web nothing   prints web, then the error about nothing: status 2
+//	get nothing       only the error: status 2
+//	get               prints no row if there is none: status 0
 func (o *getOptions) run(ctx context.Context) error {
 	c, err := o.connection.Connect()
 	if err != nil {
@@ -175,6 +179,12 @@ func (o *getOptions) follow(ctx context.Context, c *connection.Cluster) error {
 
 // print prints Applications in the chosen format. It changes list: it joins slices if the format shows them, and masks
 // values of Secrets.
+//
+//	-o             slices joined  record unpacked  Secrets masked
+//	table, wide    no             no               not shown
+//	name           no             no               not shown
+//	columns        yes            with --full      yes
+//	yaml, json...  yes            with --full      yes
 func (o *getOptions) print(ctx context.Context, c *connection.Cluster, list *unstructured.UnstructuredList) error {
 	for i := range list.Items {
 		if (o.object != nil && o.output != "name") || o.columns != nil {
@@ -263,7 +273,8 @@ func (o *getOptions) printObjects(list *unstructured.UnstructuredList) error {
 	return o.object.PrintObj(object, o.streams.Out)
 }
 
-// table returns the table that `get` prints.
+// table returns the table that `get` prints. The columns are those of additionalPrinterColumns in the definition, so
+// that kubectl prints the same.
 func (o *getOptions) table(list *unstructured.UnstructuredList) *metav1.Table {
 	columns := []string{"Name", "Ready", "Reason", "Resources", "Age"}
 	if o.all {

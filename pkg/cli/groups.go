@@ -7,7 +7,8 @@ type Group struct {
 	Commands []string
 }
 
-// Groups returns all commands by purpose, in the order of the help.
+// Groups returns all commands by purpose, in the order of the help. The README lists the commands in this way;
+// `author` and former commands have no group.
 func Groups() []Group {
 	root := NewCommand("holdfast", Streams{})
 	var groups []Group

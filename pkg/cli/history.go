@@ -83,6 +83,7 @@ func (o *historyOptions) add(flags *pflag.FlagSet) {
 	flags.StringVarP(&o.output, "output", "o", "", "`yaml|json`: print for programs")
 }
 
+// options validates the flags and the arguments. A filter with an invalid path is an error before any request.
 func (o *historyOptions) options(args []string) (_ runner, err error) {
 	if len(args) > 0 {
 		o.name = args[0]
@@ -110,7 +111,9 @@ func (o *historyOptions) options(args []string) (_ runner, err error) {
 	return o, err
 }
 
-// run reads a named Application before the list, because a list with an unknown name is empty, and no error.
+// run reads a named Application before the list, because a list with an unknown name is empty, and no error. Entries
+// of several Applications are sorted by time, the newest first. With -w, the oldest is first, so that new ones
+// follow.
 func (o *historyOptions) run(ctx context.Context) error {
 	c, err := o.connection.Connect()
 	if err != nil {

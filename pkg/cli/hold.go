@@ -80,6 +80,7 @@ type editOptions struct {
 	paths       []string             // as the user typed them; "*" for all fields
 }
 
+// newHoldCommand returns the command `hold`, and its former use `hold NAME` as `mode NAME hold`.
 func newHoldCommand(name string, streams Streams) *cobra.Command {
 	o := &editOptions{streams: streams, target: connection.NewTarget()}
 	return o.editing(command{
@@ -93,6 +94,7 @@ func newHoldCommand(name string, streams Streams) *cobra.Command {
 	}, name)
 }
 
+// newFreeCommand returns the command `free`. With --restore or --leave it replaces the former command `release`.
 func newFreeCommand(name string, streams Streams) *cobra.Command {
 	o := &editOptions{streams: streams, free: true, target: connection.NewTarget()}
 	return o.editing(command{
@@ -159,6 +161,11 @@ func (o *editOptions) options(program string, args []string) (runner, error) {
 }
 
 // parse validates the arguments and flags of an edit of an Application.
+//
+//	hold                      no Application given, or its file
+//	hold web                  no object given: see holding for the former meaning
+//	hold web deploy/web       no path given
+//	free --wait web cm/x a    --wait needs --restore or --leave
 func (o *editOptions) parse(args []string) (err error) {
 	if err := o.write.parse(); err != nil {
 		return err
@@ -204,6 +211,12 @@ func (o *editOptions) writable() error {
 
 // complete completes NAME or an object, KIND/NAME, and then paths: free fields for the hold command, held fields for
 // the free command.
+//
+//	hold <TAB>                    names of Applications
+//	hold deploy/<TAB>             live objects of this kind
+//	hold web <TAB>                resources of the Application
+//	hold web deploy/web <TAB>     paths of its free fields
+//	free -f a.yaml <TAB>          resources in the file
 func (o *editOptions) complete(ctx context.Context, args []string, typed string) []string {
 	given := len(args)
 	if o.target.InFiles() {
@@ -253,6 +266,11 @@ func (o *editOptions) decided(ctx context.Context) (files.Decision, *connection.
 }
 
 // run decides about the edited Application before it writes, so that no edit makes the Application invalid.
+//
+//  1. decide about the Application as it is
+//  2. find the object and the fields of the paths
+//  3. decide about the edited Application; an invalid one is an error
+//  4. write, and report which fields are corrected, learned or released
 func (o *editOptions) run(ctx context.Context) error {
 	d, c, err := o.decided(ctx)
 	if err != nil {

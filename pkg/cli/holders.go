@@ -52,6 +52,13 @@ func (o *explainOptions) holders(args []string) (h holdersOptions, err error) {
 
 // run reads the holders from the annotation of the live object, and not from the Applications, which the user may not
 // be allowed to read.
+//
+//	Deployment.apps shop/web is held by 2 Applications
+//	  shop/web owns it
+//	      to list the fields: holdfast explain web -n shop KIND/NAME
+//	  team/scaling shares it
+//	      spec.replicas
+//	      spec.paused  # pending claim
 func (o holdersOptions) run(ctx context.Context) error {
 	c, err := o.connection.Connect()
 	if err != nil {
@@ -95,8 +102,8 @@ func isGone(ctx context.Context, c *connection.Cluster, holder string) bool {
 // isWaiting reports whether an Application does not hold anything of an object yet.
 func isWaiting(h claim.Holder) bool { return !h.Owns && !h.Whole && len(h.Fields) == 0 }
 
-// writeHolder writes a holder with its fields and pending claims. gone is true if the Application does not
-// exist.
+// writeHolder writes a holder with its fields and pending claims. gone is true if the Application does not exist. An
+// owner holds most fields, so its fields are not listed in the annotation, and Whole is set.
 func writeHolder(out *bytes.Buffer, h claim.Holder, gone bool) {
 	verb := "shares it"
 	switch {

@@ -24,7 +24,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// parseObject validates the arguments and flags of `hold KIND/NAME PATH...` and `free KIND/NAME PATH...`.
+// parseObject validates the arguments and flags of `hold KIND/NAME PATH...` and `free KIND/NAME PATH...`. With
+// --restore or --leave, PATH can be omitted: all fields of the object are then released.
 func (o *editOptions) parseObject(args []string) (err error) {
 	if err := errors.Join(o.write.parse(), o.object.Named(args[:1])); err != nil {
 		return err
@@ -125,6 +126,12 @@ func (o *editOptions) extend(ctx context.Context, object connection.LiveObject) 
 
 // editWithValues returns an edit that adds the live values to the manifest of the object, and then holds the fields.
 // stored is the list of manifests that the edit replaces.
+//
+//	manifest before    hold deployment/web spec.replicas, live value 3
+//	{name: web}        {name: web, spec: {replicas: 3}}, fields: hold [spec.replicas]
+//	replicas: 2        unchanged: the command reports the correction to 2
+//
+// If the default schema of the manifest already holds the fields, spec.fields is not changed.
 func (o *editOptions) editWithValues(d files.Decision, stored []runtime.RawExtension, object connection.LiveObject) (edit, error) {
 	manifests, changed, err := o.withValues(d.Spec.Manifest, object, d.Namespace)
 	if err != nil {
@@ -161,8 +168,8 @@ func changedLists(lists []connection.ListEdit) map[string]any {
 }
 
 // withValues returns manifests in which that of the object has the live values at the paths. A field that must be
-// absent gets no value, and a field of the API server or of kubectl neither: the copy in kubectl's annotation has the
-// values of a Secret.
+// absent gets no value, and a field of the API server or of kubectl neither: the copy in kubectl's annotation has
+// the values of a Secret. is reports whether a manifest was changed. The list of the caller is never changed.
 func (o *editOptions) withValues(manifests []runtime.RawExtension, object connection.LiveObject, namespace string) (changed []runtime.RawExtension, is bool, err error) {
 	list := listOf(manifests)
 	at := files.Position(list, object.ID, namespace)

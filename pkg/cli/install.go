@@ -102,6 +102,10 @@ func (o *installOptions) options([]string) (runner, error) {
 
 // run changes the built-in objects before it selects between --export and the cluster, so that --export prints the
 // objects that would be applied.
+//
+//	--image          replaces the image of all containers of the Deployment
+//	--without-mysql  omits the definition of Mysql
+//	-n               moves the objects: see moveTo
 func (o *installOptions) run(ctx context.Context) error {
 	objects, err := installed(cmp.Or(*o.connection.Namespace, deploy.Namespace))
 	if err != nil {

@@ -46,6 +46,11 @@ type installation struct {
 
 // findInstallation looks for an installation. If namespace is set, it looks only there for the controller. Otherwise,
 // it looks in the namespace that the binding of the definitions names, or else in the default namespace.
+//
+//	object                                    field
+//	ClusterRoleBinding holdfast-definitions   namespace, bound, release
+//	ClusterRoleBinding holdfast-controller    variant: without it, the controller has rights in some namespaces
+//	Deployment holdfast-controller            deployment, variant, release, ours
 func findInstallation(ctx context.Context, c *connection.Cluster, namespace string) (installation, error) {
 	bindings := c.Own.Resource(clusterRoleBindings)
 	definitions, err := readable(ctx, bindings, definitionsName)
@@ -118,7 +123,8 @@ func (i installation) variantOf(everywhere bool) string {
 	return "default"
 }
 
-// argument returns the value of a flag in the form --flag=value of the controller, or "" if it is not set.
+// argument returns the value of a flag in the form --flag=value of the controller, or "" if it is not set. The value
+// of a flag in the form "--flag value" is not found: the files below deploy do not use it.
 func (i installation) argument(flag string) string {
 	if i.deployment == nil {
 		return ""
@@ -165,7 +171,8 @@ func (i installation) applier() string {
 }
 
 // upgrade returns the command that upgrades the installation in the way that it was installed. Without an
-// installation, it returns the command that installs one.
+// installation, it returns the command that installs one. The commands with deploy/ are for a checkout.
+// --reset-then-reuse-values keeps the values of a Helm release, and adds new defaults of the chart.
 func (i installation) upgrade() string {
 	switch {
 	case i.release != "":
@@ -199,7 +206,9 @@ func (o *installOptions) refuseToReplace(ctx context.Context, c *connection.Clus
 	return fmt.Errorf("nothing was installed: %s. To upgrade it, run: %s. To replace it with the objects of this program, add --force", why, found.upgrade())
 }
 
-// replaced returns the first thing that the objects would replace, or "". It sends dry runs.
+// replaced returns the first thing that the objects would replace, or "". It sends dry runs. The image is compared
+// last: a release of this program has another image than an earlier one, and a user who built an image must name it
+// again.
 func (o *installOptions) replaced(ctx context.Context, c *connection.Cluster, found installation, objects []*unstructured.Unstructured) (string, error) {
 	switch {
 	case found.release != "":

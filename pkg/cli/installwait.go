@@ -57,7 +57,8 @@ func isRolledOut(deployment *unstructured.Unstructured) bool {
 		number("status", "updatedReplicas") == wanted && number("status", "availableReplicas") == wanted
 }
 
-// trouble returns the reason why a Pod of the controller is not ready, or "" if the user cannot list Pods.
+// trouble returns the reason why a Pod of the controller is not ready, or "" if the user cannot list Pods. Pods of
+// an older ReplicaSet count, too: during a rollout the first reason is usually that of the new Pod.
 func trouble(ctx context.Context, c *connection.Cluster, namespace string) string {
 	list, err := c.Own.Resource(pods).Namespace(namespace).List(ctx, metav1.ListOptions{
 		LabelSelector: "app.kubernetes.io/name=holdfast,app.kubernetes.io/component=controller",

@@ -54,6 +54,8 @@ type modeOptions struct {
 	isHold bool
 }
 
+// newModeCommand returns the command `mode`. Its values are accepted in any case, because the field has Hold and
+// Observe.
 func newModeCommand(name string, streams Streams) *cobra.Command {
 	o := &modeOptions{change: change{connection: connection.NewFlags(), streams: streams}}
 	return command{

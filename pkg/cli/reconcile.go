@@ -31,6 +31,7 @@ type reconcileOptions struct {
 	confirm string
 }
 
+// newReconcileCommand returns the command `reconcile`. It waits by default, in contrast to the other changes.
 func newReconcileCommand(name string, streams Streams) *cobra.Command {
 	confirm := ""
 	return changing(command{
@@ -74,6 +75,11 @@ func (o reconcileOptions) run(ctx context.Context) error {
 
 // acknowledged waits until the controller has acted on the request. It succeeds even if the Application is not
 // ready.
+//
+//	reconciled, ready
+//	reconciled, not ready: Drifted
+//	--confirm 0123 confirms no deletion. ...          status 2
+//	after 5m0s: the controller has not reconciled it  status 1
 func (o reconcileOptions) acknowledged(ctx context.Context, c *connection.Cluster, request string) error {
 	late := func() error {
 		return fmt.Errorf("the controller has not reconciled %s/%s. Check that it runs: kubectl get pods -n holdfast-system", c.Namespace, o.name)

@@ -132,6 +132,8 @@ func usefulExamples(cmd *cobra.Command) []string {
 }
 
 // commandList writes an item for each group of commands, with links to their sections.
+//
+//   - Inspect: [`get`](#holdfast-get), [`status`](#holdfast-status), ...
 func commandList(b *bytes.Buffer, root *cobra.Command) {
 	for _, group := range append(root.Groups(), &cobra.Group{Title: "For authors of Applications"}) {
 		var links []string
@@ -149,7 +151,8 @@ func commandList(b *bytes.Buffer, root *cobra.Command) {
 	}
 }
 
-// commandsBelow returns all visible commands of a program, grouped by purpose.
+// commandsBelow returns all visible commands of a program, grouped by purpose. Commands without a group are last.
+// Former commands are hidden, and left out.
 func commandsBelow(cmd *cobra.Command) []*cobra.Command {
 	var all []*cobra.Command
 	add := func(group string) {

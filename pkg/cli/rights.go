@@ -90,6 +90,12 @@ func (r rights) add(namespace string, resource schema.GroupResource, verbs, name
 }
 
 // addSelected adds the permissions for spec.select, which can match any object of a kind.
+//
+//	selection                       namespace of the rule  names
+//	labels, in the own namespace    shop                   all
+//	one name, in the own namespace  shop                   the name
+//	all namespaces                  ""                     all, or the name
+//	cluster-scoped                  ""                     all, or the name
 func (r rights) addSelected(ctx context.Context, c *connection.Cluster, d files.Decision) {
 	selections, _ := intent.Selections(d.Application) // validation errors are reported by the decision
 	for _, s := range selections {
@@ -104,7 +110,8 @@ func (r rights) addSelected(ctx context.Context, c *connection.Cluster, d files.
 	}
 }
 
-// addSources adds the permissions to read the archive and the inputs of a template.
+// addSources adds the permissions to read the archive and the inputs of a template. The controller reads them with
+// the rights of the ServiceAccount, so that an Application cannot read a Secret that its author may not read.
 func (r rights) addSources() {
 	read := func(resource string, name string) {
 		r.add(r.app.Namespace, schema.GroupResource{Resource: resource}, verbsRead, name)
@@ -190,6 +197,11 @@ func (r rights) keys(namespace string) []ruleKey {
 }
 
 // policy returns the rules of a role.
+//
+//   - apiGroups: [apps]
+//     resources: [deployments]
+//     resourceNames: [web]
+//     verbs: [get, patch, delete]
 func (r rights) policy(namespace string) (rules []any) {
 	for _, key := range r.keys(namespace) {
 		rule := map[string]any{

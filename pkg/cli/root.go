@@ -151,7 +151,8 @@ func programName(path string) string {
 	return "holdfast"
 }
 
-// NewCommand returns the entire command line. name is the name of the program in messages.
+// NewCommand returns the entire command line. name is the name of the program in messages. Each call returns new
+// commands with flags of their own. Tests and the reference therefore need no program.
 func NewCommand(name string, streams Streams) *cobra.Command {
 	root := &cobra.Command{
 		Use:               "holdfast",
@@ -183,7 +184,8 @@ func init() { cobra.EnableCommandSorting = false }
 // they read no file and send no request, because all of them run for each command.
 type newCommand func(name string, streams Streams) *cobra.Command
 
-// addCommands adds all commands, grouped by purpose.
+// addCommands adds all commands, grouped by purpose. Constructors get the name, because examples and remedies
+// contain it.
 func addCommands(root *cobra.Command, name string, streams Streams) {
 	for _, group := range []struct {
 		id, title string
@@ -209,6 +211,11 @@ func addCommands(root *cobra.Command, name string, streams Streams) {
 }
 
 // newHelpCommand returns cobra's help command with another error for unknown commands.
+//
+//	help                 the help of the program
+//	help submit          the help of submit
+//	help author schema   the help of a command below another one
+//	help submti          there is no command "submti": did you mean submit?
 func newHelpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "help [COMMAND]", Short: "Help about a command", Hidden: true, DisableFlagsInUseLine: true,

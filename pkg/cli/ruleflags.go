@@ -44,7 +44,9 @@ func (f *ruleFlags) add(flags *pflag.FlagSet) {
 // given reports whether any of the flags is set.
 func (f *ruleFlags) given() bool { return !reflect.DeepEqual(*f, ruleFlags{}) }
 
-// held returns the rule that applies to the paths. The engine validates it later, with the manifest.
+// held returns the rule that applies to the paths. The engine validates it later, with the manifest. It combines all
+// flags without a check: the engine rejects, for example, a minimum together with a pattern, and names the item of
+// spec.fields.
 func (f *ruleFlags) held() (held v1alpha1.HeldField, err error) {
 	held.Pattern, held.Rule, held.Mode = f.pattern, f.rule, v1alpha1.HeldMode(f.mode)
 	held.Type = v1alpha1.HeldType(f.valueType)

@@ -26,6 +26,7 @@ type schemaDefaultOptions struct {
 // everyMap is the value of --closed without a path.
 const everyMap = "*"
 
+// newSchemaDefaultCommand returns the former name of `author schema -f`.
 func newSchemaDefaultCommand(name string, streams Streams) *cobra.Command {
 	o := &schemaDefaultOptions{streams: streams}
 	return command{
@@ -58,7 +59,8 @@ func (o *schemaDefaultOptions) check() error {
 	return errors.New("no manifests given: give their files with -f, or a kustomization with -k")
 }
 
-// run prints the default schema of each manifest. It knows the list types of the built-in kinds only.
+// run prints the default schema of each manifest. It knows the list types of the built-in kinds only. The default
+// schema of the controller can differ for custom kinds, whose lists may have keys.
 func (o *schemaDefaultOptions) run(ctx context.Context) error {
 	documents, err := o.manifests.Read(ctx, files.Input{In: o.streams.In})
 	if err != nil {

@@ -17,6 +17,7 @@ type schemaRenderOptions struct {
 	target  connection.Target
 }
 
+// newSchemaRenderCommand returns the former name of `author schema --effective`.
 func newSchemaRenderCommand(name string, streams Streams) *cobra.Command {
 	f := connection.NewTarget()
 	return command{

@@ -28,6 +28,7 @@ type schemaSuggestOptions struct {
 	manifests  files.ManifestFlags
 }
 
+// newSchemaSuggestCommand returns the former name of `author schema --from-live`.
 func newSchemaSuggestCommand(name string, streams Streams) *cobra.Command {
 	o := &schemaSuggestOptions{streams: streams, connection: connection.NewFlags()}
 	return command{

@@ -28,6 +28,7 @@ type schemaValidateOptions struct {
 	connection        connection.Flags
 }
 
+// newSchemaValidateCommand returns the former name of `author schema -O`.
 func newSchemaValidateCommand(name string, streams Streams) *cobra.Command {
 	o := &schemaValidateOptions{streams: streams, connection: connection.NewFlags()}
 	return command{

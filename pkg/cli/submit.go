@@ -97,6 +97,8 @@ type submitOptions struct {
 	wait            connection.WaitFlags
 }
 
+// newSubmitCommand returns the command `submit`. The number of arguments depends on --from-live, which allows
+// objects after the name.
 func newSubmitCommand(name string, streams Streams) *cobra.Command {
 	o := &submitOptions{streams: streams, connection: connection.NewFlags()}
 	return command{
@@ -249,7 +251,8 @@ func (o *submitOptions) check(ctx context.Context, s *files.Submission, view fil
 	return err
 }
 
-// printUnsent prints what would be sent. It does not contact a cluster.
+// printUnsent prints what would be sent. It does not contact a cluster. Without a namespace, the printed objects
+// have none: kubectl apply -n then chooses it.
 func (o *submitOptions) printUnsent(ctx context.Context, s *files.Submission) error {
 	if err := s.SetNamespace(*o.connection.Namespace, *o.connection.Namespace); err != nil {
 		return err
@@ -292,7 +295,8 @@ func (o *submitOptions) printOne(u *unstructured.Unstructured) error {
 	return o.printObject(o.streams, u, o.showSecrets)
 }
 
-// makeNamespace creates the namespace of the Application, if it does not exist.
+// makeNamespace creates the namespace of the Application, if it does not exist. The message is written to the
+// standard error with -o, because the output is then the Application only.
 func (o *submitOptions) makeNamespace(ctx context.Context, c *connection.Cluster, namespace string) (created bool, err error) {
 	if !o.createNamespace {
 		return false, nil
@@ -310,6 +314,10 @@ func (o *submitOptions) makeNamespace(ctx context.Context, c *connection.Cluster
 
 // send creates the namespace if necessary, writes the Application, and waits. In a dry run, the new namespace does not
 // exist, so the API server cannot validate the Application.
+//
+//	application.holdfast.dev/web created
+//	application.holdfast.dev/web configured
+//	application.holdfast.dev/web unchanged
 func (o *submitOptions) send(ctx context.Context, c *connection.Cluster, s *files.Submission) error {
 	created, err := o.makeNamespace(ctx, c, s.Namespace)
 	if err != nil {

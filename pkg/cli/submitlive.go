@@ -73,7 +73,8 @@ func (o *submitOptions) runLive(ctx context.Context) error {
 	return o.send(ctx, c, s)
 }
 
-// take makes manifests of the selected live objects. Secrets are omitted without --with-secrets.
+// take makes manifests of the selected live objects. Secrets are omitted without --with-secrets. It reads each
+// selected object once. The namespaces of objects in the namespace of the Application are omitted.
 func (o *submitOptions) take(ctx context.Context, c *connection.Cluster) (*files.FromLive, error) {
 	documents, err := o.source.Manifests(ctx)
 	if err != nil {

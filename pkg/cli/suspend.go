@@ -42,6 +42,12 @@ func newResumeCommand(name string, streams Streams) *cobra.Command {
 }
 
 // run succeeds without a change if the Application has the state already, so that scripts can repeat the command.
+//
+//	spec.suspend  command  printed
+//	false         suspend  suspended
+//	true          suspend  is already suspended
+//	true          resume   resumed
+//	false         resume   is not suspended
 func (o suspendOptions) run(ctx context.Context) error {
 	c, app, err := o.stored(ctx)
 	if err != nil {

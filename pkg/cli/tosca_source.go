@@ -128,6 +128,10 @@ func (o *toscaOptions) openRoot(file string) (beside, error) {
 
 // source reads a template or archive. One byte more than the limit is read, and package tosca rejects the
 // size.
+//
+//   - name "stdin", without imports of files
+//     https://...  with its URL, to which relative imports refer
+//     a file       with the files of its directory
 func (o *toscaOptions) source(ctx context.Context, file string) (tosca.Source, error) {
 	const most = 8 << 20 // the limit of archives; templates are smaller
 	switch {
@@ -203,7 +207,8 @@ func (b beside) Resolve(ctx context.Context, location string) ([]byte, error) {
 	return data, unnamed(err)
 }
 
-// check returns an error unless a file is regular: reading a pipe or a device may never end.
+// check returns an error unless a file is regular: reading a pipe or a device may never end. os.Root already rejects
+// links that leave the directory. This check makes the error for them understandable.
 func (b beside) check(name string) error {
 	info, err := b.root.Stat(name)
 	switch {

@@ -40,6 +40,7 @@ type uiOptions struct {
 	program    string // the name by which the user called this program, for commands on the pages
 }
 
+// newUICommand returns the command `ui`. It takes no files: the pages follow a cluster.
 func newUICommand(name string, streams Streams) *cobra.Command {
 	o := &uiOptions{streams: streams, connection: connection.NewFlags(), program: name}
 	return command{

@@ -163,6 +163,11 @@ func removeSlices(ctx context.Context, c *connection.Cluster) error {
 }
 
 // confirm asks for confirmation if a user can answer.
+//
+//	terminal  --yes  result
+//	any       yes    continues
+//	yes       no     asks
+//	no        no     an error: a script must give --yes
 func (o *uninstallOptions) confirm(at string, applications int) error {
 	what := "the namespace " + at + " with all its objects"
 	if applications > 0 {
@@ -201,6 +206,8 @@ func (o *uninstallOptions) refused(applications, databases []unstructured.Unstru
 }
 
 // refusal returns an error that names the objects that prevent the removal of Holdfast.
+//
+//	nothing was uninstalled: the cluster still has 7 Applications: a/x, a/y, b/x, b/y, c/x, and 2 more. To delete one ...
 func refusal(kind string, objects []unstructured.Unstructured, remedy string) error {
 	const most = 5
 	var names []string
@@ -214,8 +221,10 @@ func refusal(kind string, objects []unstructured.Unstructured, remedy string) er
 		terminal.Plural(len(objects), kind), strings.Join(names, ", "), remedy)}
 }
 
-// releaseAll deletes Applications, orphans their objects, and waits until the controller has released all of
-// them. All deletions are requested before the wait, so that the controller can work on them at the same time.
+// releaseAll deletes Applications, orphans their objects, and waits until the controller has released all of them.
+// All deletions are requested before the wait, so that the controller can work on them at the same time. Without
+// Applications it returns at once. If the controller does not run, the finalizers remain, and the command ends at
+// the timeout with everything else still installed.
 func (o *uninstallOptions) releaseAll(ctx context.Context, c *connection.Cluster, applications []unstructured.Unstructured) error {
 	for _, app := range applications {
 		in := *c
@@ -264,7 +273,8 @@ func (o *uninstallOptions) remove(ctx context.Context, c *connection.Cluster, at
 	return nil
 }
 
-// removeOne deletes one object, and prints that. An object that does not exist is skipped.
+// removeOne deletes one object, and prints that. An object that does not exist is skipped. The deletion is not
+// awaited: the objects of a definition are deleted in the background.
 func (o *uninstallOptions) removeOne(ctx context.Context, c *connection.Cluster, object *unstructured.Unstructured) error {
 	name := object.GetKind() + " " + object.GetName()
 	client, err := c.Kinds.ClientFor(ctx, object)

@@ -91,6 +91,9 @@ func (o *versionOptions) run(context.Context) error {
 }
 
 // show prints the versions. Without a cluster, it prints only those of this program.
+//
+//	Client: v0.9.0 (go1.26.0, linux/amd64)
+//	Server: Kubernetes v1.36.0, Applications in v1alpha1
 func (o *versionOptions) show(versions Versions) error {
 	if o.print != nil {
 		return o.print(o.streams.Out, versions)

@@ -65,7 +65,7 @@ func (f *writeFlags) parse() (err error) {
 func (f *writeFlags) isDry() bool { return f.dryRun != connection.Send }
 
 // waitable returns an error if the user asks to wait for a change that is not stored. A default of --wait is
-// ignored.
+// ignored. `reconcile` waits by default, so only a --wait of the user is an error there.
 func (f *writeFlags) waitable(wait connection.WaitFlags) error {
 	if f.isDry() && wait.IsRequested() {
 		return errors.New("a dry run stores nothing, so --wait has no effect: omit one of them")
