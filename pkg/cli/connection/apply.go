@@ -167,14 +167,17 @@ func Wrote(object *unstructured.Unstructured) bool {
 	})
 }
 
-// notApplied returns an error for an Application that was not stored, with a remedy. A conflict (409) names the
-// fields and their managers. 404 has two causes: the kind or the namespace is missing.
+// notApplied returns an error for an Application that was not stored, with a remedy. 409 has two causes: fields of
+// other managers, which the error names, or a resourceVersion that has changed. So has 404: the kind or the
+// namespace is missing.
 func (c *submitter) notApplied(ctx context.Context, err error, verb string) error {
 	s := c.submission
 	name := "Application " + s.Namespace + "/" + s.Name
 	switch {
 	case err == nil:
 		return nil
+	case apierrors.IsConflict(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict):
+		return fmt.Errorf("%s: other clients change it at the same time: repeat the command: %w", name, err)
 	case apierrors.IsConflict(err):
 		return fmt.Errorf("%s: other clients have set these fields: %w. To overwrite them, add --force-conflicts", name, refusalText(err))
 	case apierrors.IsNotFound(err):

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/delta"
 )
@@ -109,6 +110,17 @@ func TestATerminatingNamespaceIsNoMissingRight(t *testing.T) {
 	err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
 	explained := (&Client{}).Explained(err, "create", "Application shop/web")
 	require.EqualError(t, explained, "Application shop/web: its namespace is being deleted: wait until it is deleted, create it again, and repeat the command")
+}
+
+// Forcing an apply does not help if the Application changes between the requests.
+func TestOnlyConflictsOfFieldsCanBeForced(t *testing.T) {
+	s := &submitter{Client: &Client{}, submission: &files.Submission{Namespace: "shop", Name: "web"}}
+	changed := apierrors.NewConflict(schema.GroupResource{Resource: "applications"}, "web", errors.New("the object has been modified"))
+	require.EqualError(t, s.notApplied(t.Context(), changed, "patch"),
+		`Application shop/web: other clients change it at the same time: repeat the command: Operation cannot be fulfilled on applications "web": the object has been modified`)
+	owned := apierrors.NewApplyConflict([]metav1.StatusCause{{Type: metav1.CauseTypeFieldManagerConflict, Field: ".spec.mode", Message: `conflict with "flux"`}}, "")
+	require.EqualError(t, s.notApplied(t.Context(), owned, "patch"),
+		`Application shop/web: other clients have set these fields: the API server rejects it: .spec.mode: conflict with "flux". To overwrite them, add --force-conflicts`)
 }
 
 // A resource that is not served, or cannot be listed, does not lack a right.
