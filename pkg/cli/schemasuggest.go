@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -84,9 +83,7 @@ func (o *schemaSuggestOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, note := range notes {
-		fmt.Fprintln(o.streams.Err, "note: "+terminal.Visible(note))
-	}
+	printNotes(o.streams.Err, notes)
 	if len(objects) == 0 && app == nil {
 		return connection.ErrNothingLive
 	}

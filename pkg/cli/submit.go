@@ -222,9 +222,7 @@ func (o *submitOptions) ask(ctx context.Context, c *connection.Cluster, foreseen
 		return err
 	}
 	answers := c.DryRun(ctx, foreseen)
-	for _, note := range answers.Notes {
-		fmt.Fprintln(o.streams.Err, "note: "+terminal.Visible(note))
-	}
+	printNotes(o.streams.Err, answers.Notes)
 	fmt.Fprintf(o.streams.Err, "note: the API server would accept %d of %s to write\n", answers.Fine, terminal.Plural(answers.Asked, "object"))
 	return answers.Refused
 }

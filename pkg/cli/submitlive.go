@@ -93,9 +93,7 @@ func (o *submitOptions) take(ctx context.Context, c *connection.Cluster) (*files
 		}
 		taken.Add(object.Suggestion(), c.Namespace)
 	}
-	for _, note := range notes {
-		fmt.Fprintln(o.streams.Err, "note: "+terminal.Visible(note))
-	}
+	printNotes(o.streams.Err, notes)
 	if len(taken.Manifests) == 0 {
 		return nil, connection.ErrNothingLive
 	}
