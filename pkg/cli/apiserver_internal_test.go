@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -53,7 +54,9 @@ func (s *apiServer) run(t *testing.T, args ...string) (status int, messages stri
 	file := filepath.Join(t.TempDir(), "config")
 	require.NoError(t, os.WriteFile(file, config, 0o600))
 	var out, told bytes.Buffer
-	status = Main(t.Context(), slices.Concat([]string{"holdfast"}, args, []string{"--kubeconfig", file}), Streams{
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // ends a command that watches
+	defer cancel()
+	status = Main(ctx, slices.Concat([]string{"holdfast"}, args, []string{"--kubeconfig", file}), Streams{
 		In: strings.NewReader(""), Out: &out, Err: &told, Getenv: func(string) string { return "" }, Now: time.Now,
 	})
 	return status, told.String()
@@ -105,6 +108,14 @@ func TestHistoryNeedsAnInstallation(t *testing.T) {
 	status, messages := (&apiServer{}).run(t, "history")
 	assert.Equal(t, 2, status)
 	assert.Equal(t, "error: the API server does not serve Applications: is Holdfast installed? See `holdfast install --help`\n", messages)
+}
+
+// A mistyped name would be watched forever.
+func TestAWatchNeedsAnExistingApplication(t *testing.T) {
+	s := &apiServer{responses: map[string][]string{"/apis/holdfast.dev/v1alpha1/namespaces/shop/applications": {oneApplication}}}
+	status, messages := s.run(t, "get", "wep", "-w")
+	assert.Equal(t, 2, status)
+	assert.Equal(t, "error: there is no Application \"wep\" in the namespace shop: did you mean web?\n", messages)
 }
 
 // A user must not confirm a change that was not shown without knowing it.

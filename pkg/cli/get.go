@@ -160,12 +160,18 @@ func (o *getOptions) run(ctx context.Context) error {
 	return errors.Join(o.print(ctx, c, list), err)
 }
 
-// follow prints the Applications, and prints each of them again when it changes. A deleted Application prints
+// follow returns an error if a named Application does not exist, because it would wait for a mistyped name forever.
+// Otherwise, it prints the Applications, and prints each of them again when it changes. A deleted Application prints
 // nothing. The headings are printed once, before the first row.
 func (o *getOptions) follow(ctx context.Context, c *connection.Cluster) error {
 	namespace := c.Namespace
 	if o.all {
 		namespace = metav1.NamespaceAll
+	}
+	if len(o.names) > 0 {
+		if _, err := o.list(ctx, c); err != nil {
+			return err
+		}
 	}
 	return c.Watch(ctx, namespace, metav1.ListOptions{LabelSelector: o.selector}, func(u *unstructured.Unstructured, gone bool) error {
 		if gone || len(o.names) > 0 && !slices.Contains(o.names, u.GetName()) {
