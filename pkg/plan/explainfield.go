@@ -319,16 +319,6 @@ func (e *explainer) driftAction(done, because string) string {
 	}
 }
 
-// corrects reports whether the plan corrects a difference of a change now.
-func (p *Plan) corrects(c Change, d delta.Difference) bool {
-	return !d.HeldBack && !d.ReportOnly && !p.stops(c)
-}
-
-// stops reports whether nothing is written to the object of a change: see driftAction for the reasons.
-func (p *Plan) stops(c Change) bool {
-	return p.IsNoOp() && !p.retiring || c.Problem != nil && c.Action == Unchanged
-}
-
 // managerOf returns the field manager that contests the leaf, or "" if it is not known.
 func (f *Contest) managerOf() string {
 	if f == nil {

@@ -333,8 +333,8 @@ func (c statusWriter) contested(res *resource) {
 			continue
 		}
 		field := v1alpha1.ContestedField{
-			Resource: reference(id, res.object.APIVersion), Path: leaf.Path, Manager: f.Manager,
-			Corrections: int32(f.Corrections), NextCorrection: metav1.NewTime(f.Next.UTC().Truncate(time.Second)),
+			ReportedField: v1alpha1.ReportedField{Resource: reference(id, res.object.APIVersion), Path: leaf.Path},
+			Manager:       f.Manager, Corrections: int32(f.Corrections), NextCorrection: metav1.NewTime(f.Next.UTC().Truncate(time.Second)),
 		}
 		if isLong := res.policy.Claims && claim.IsSharedTracking(leaf.Path); !secretPath(id, leaf.Path) && !isLong {
 			field.Desired, field.Live = optional(f.Desired), optional(f.Observed)

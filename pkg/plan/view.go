@@ -146,7 +146,7 @@ func (p *Plan) View() View {
 		v.Application.Mode = v1alpha1.ModeObserve
 	}
 	for _, c := range p.Changes {
-		change := p.viewChange(c)
+		change := viewChange(&p.facts, c)
 		if c.resource != nil {
 			change.Profiles = c.resource.entry.Profiles()
 		}
@@ -194,7 +194,7 @@ func shown(objects []any) []any {
 }
 
 // viewChange returns the printed form of a change, without the parts that need an explanation of it.
-func (p *Plan) viewChange(c Change) ViewChange {
+func viewChange(in *facts, c Change) ViewChange {
 	v := ViewChange{
 		Action: Action(c.Verb()),
 		Resource: ViewResource{
@@ -207,7 +207,7 @@ func (p *Plan) viewChange(c Change) ViewChange {
 	}
 	for _, d := range c.Fields {
 		f := MaskedField(c.ID, d)
-		f.Corrected = p.corrects(c, d)
+		f.Corrected = in.corrects(c, d)
 		v.Fields = append(v.Fields, f.View())
 	}
 	for _, d := range c.Additions() {

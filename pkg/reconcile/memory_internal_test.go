@@ -25,9 +25,11 @@ func TestAContestedFieldIsRememberedWithItsValues(t *testing.T) {
 	next := metav1.NewTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	app := &v1alpha1.Application{}
 	app.Status.Contested = []v1alpha1.ContestedField{{
-		Resource: v1alpha1.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "config"},
-		Path:     "data.key", Manager: "mallory", Corrections: 5, NextCorrection: next,
-		Desired: &runtime.RawExtension{Raw: []byte(`{"n":1}`)},
+		ReportedField: v1alpha1.ReportedField{
+			Resource: v1alpha1.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "config"},
+			Path:     "data.key", Desired: &runtime.RawExtension{Raw: []byte(`{"n":1}`)},
+		},
+		Manager: "mallory", Corrections: 5, NextCorrection: next,
 	}}
 	fight := remembered(app).Contests[plan.Leaf{ID: manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "config"}, Path: "data.key"}]
 	require.NotNil(t, fight)

@@ -376,11 +376,11 @@ type AcceptedField struct {
 	Kept bool `json:"kept,omitempty"`
 }
 
-// ReportedField is a field that has drifted and is not written: its mode is watch, or the Application is in
-// observe-only mode.
+// ReportedField is a field that has drifted and is not written now: its mode is watch, the Application is in
+// observe-only mode, or the field is contested.
 type ReportedField struct {
 	Resource ResourceReference `json:"resource"`
-	// Path of the field; empty for an object that is missing.
+	// Path of the field; empty for an object that is missing, or that another client deletes repeatedly.
 	Path string `json:"path"`
 	// Desired is the value in the manifest, and Live is the live value. Each is unset if it does not
 	// exist, or if it is a value of a Secret.
@@ -394,20 +394,10 @@ type ReportedField struct {
 	Live *runtime.RawExtension `json:"live,omitempty"`
 }
 
-// ContestedField is a field that another client changes repeatedly.
+// ContestedField is a field, or an object, that another client changes or deletes repeatedly.
 type ContestedField struct {
-	Resource ResourceReference `json:"resource"`
-	// Path of the field; empty for an object that another client deletes repeatedly.
-	Path string `json:"path"`
-	// Desired is the desired value, and Live is the live value; not set for values of Secrets.
-	// +optional
-	// +kubebuilder:pruning:PreserveUnknownFields
-	// +kubebuilder:validation:Schemaless
-	Desired *runtime.RawExtension `json:"desired,omitempty"`
-	// +optional
-	// +kubebuilder:pruning:PreserveUnknownFields
-	// +kubebuilder:validation:Schemaless
-	Live *runtime.RawExtension `json:"live,omitempty"`
+	ReportedField `json:",inline"`
+
 	// Manager is the field manager of the last write to the field.
 	// +optional
 	Manager string `json:"manager,omitempty"`
