@@ -112,7 +112,7 @@ func (p writeAhead) writeAheadInventory() (rows []v1alpha1.ResourceStatus) {
 		case res.policy.Adopts():
 			row.BaselineUID = uid
 		}
-		row.Baseline, row.Unrecorded = slices.Concat(res.baseline, res.copies, res.letting.baseline), slices.Concat(res.unrecorded, res.letting.unrecorded)
+		row.Baseline, row.Unrecorded = slices.Concat(res.baseline, res.copies, res.letting.baseline, res.letting.awaited), slices.Concat(res.unrecorded, res.letting.unrecorded)
 		// The status may already have all of this, from a plan whose request failed.
 		isOther := before == nil || before.Ownership != row.Ownership || before.UID != row.UID || before.BaselineUID != row.BaselineUID
 		if isOther || !isKnown(before.Baseline, row.Baseline) || !isSubset(row.Unrecorded, before.Unrecorded) {

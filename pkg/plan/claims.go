@@ -97,11 +97,11 @@ func (res *resourceInput) claimedPointers(app *v1alpha1.Application, live map[st
 	return pointers
 }
 
-// claimProblem returns the Problem of leaves that the resource cannot hold, or nil if it holds all. Waiting for an
-// owner, and then for an older Application, has precedence over claimed fields.
+// claimProblem returns the Problem of leaves that the resource cannot hold or release yet, or nil if there are none.
+// Waiting for an owner, and then for an older Application, has precedence over claimed fields.
 func (res *resource) claimProblem() *Problem {
 	if len(res.claimed) == 0 {
-		return nil
+		return res.letting.awaitProblem(res.object.ID)
 	}
 	if res.awaitedOwner != "" {
 		problem := intent.Problemf(v1alpha1.ReasonWaiting, "%s is owned by Application %s, which has not recorded its held fields yet", res.object.ID, res.awaitedOwner)

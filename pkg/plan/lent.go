@@ -7,19 +7,37 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/record"
 )
 
-// waitsFor reports whether a field is one that the Application waits for, or waited for when it was last desired, and
-// that another Application holds. all has the holders in the annotation of the object.
-func (p releasePass) waitsFor(r *fieldReleaser, path string, all claim.Holders) bool {
-	if slices.ContainsFunc(r.claimed, func(c claim.Claim) bool { return c.Path == path }) {
+// waitsFor reports whether the field of a copy is one that the Application waits for, or waited for when it was last
+// desired, and that another Application holds. If only a status that is about to change has the field, the copy
+// becomes an awaited one. all has the holders in the annotation of the object.
+func (p releasePass) waitsFor(r *fieldReleaser, b v1alpha1.BaselineField, all claim.Holders) bool {
+	if slices.ContainsFunc(r.claimed, func(c claim.Claim) bool { return c.Path == b.Path }) {
 		return true
 	}
 	// Only the parts of a resource that the claims depend on: it may be no longer desired.
 	res := &resource{objectState: objectState{resourceInput: resourceInput{object: manifest.Object{ID: r.id}, kind: r.kind, policy: r.policy}, liveState: liveState{live: r.live}}}
-	return claimPass(p).recordedClaims(res, all, p.statuses[r.id]).holderOf(path) != ""
+	recorded := claimPass(p).recordedClaims(res, all, p.statuses[r.id])
+	holder := recorded.holderOf(b.Path)
+	if holder != "" && recorded.recheckAfter == precedenceRecheckInterval {
+		r.awaited, r.waitsFor = append(r.awaited, b), recorded.addTo(r.waitsFor, holder)
+	}
+	return holder != ""
+}
+
+// awaitProblem returns the Problem of released fields that wait for the status of their former holder; nil if there
+// are none.
+func (r fieldRelease) awaitProblem(id manifest.ID) *Problem {
+	if len(r.awaited) == 0 {
+		return nil
+	}
+	problem := intent.Problemf(v1alpha1.ReasonWaiting, "%s: Application %s releases %s, and may have left it to this Application", id, r.awaited[0].Holder, r.awaited[0].Path)
+	problem.RetryAfter, problem.FromComparison = precedenceRecheckInterval, true
+	return problem
 }
 
 // isCopied reports whether all Applications that wait for a field have copied its baseline and can hold the field.

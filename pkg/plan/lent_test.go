@@ -8,6 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/plan"
 )
 
 // One Application holds data.a, and two others wait for it. They copy its original value. When the holder releases
@@ -92,4 +95,68 @@ func TestHolderLeavesFieldToWaiters(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The holder releases data.a to an Application that has a copy of its original value, and is deleted, but its status
+// still has the field. Meanwhile the other Application releases the object, too. It waits until that status is
+// written or gone, because only its copy has the original value then.
+func TestWaiterRestoresForDeletedHolder(t *testing.T) {
+	for name, release := range map[string]func(c *claimants, two *world){
+		"its object leaves the manifests": func(c *claimants, two *world) { two.edit("ownership: Share\nmanifest: []"); c.reconcile(two) },
+		"it is deleted": func(c *claimants, two *world) {
+			two.app.DeletionTimestamp = &metav1.Time{}
+			c.remove(two)
+		},
+		"the field leaves the manifest": func(c *claimants, two *world) {
+			two.edit(part(map[string]string{"b": "two"}))
+			c.reconcile(two)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newClaimants(t, "one", "two")
+			one, two := c.worlds[0], c.worlds[1]
+			one.holders = map[string]*v1alpha1.Application{"default/two": two.app}
+			two.holders = map[string]*v1alpha1.Application{"default/one": one.app}
+			one.edit(part(map[string]string{"a": "one"}))
+			c.reconcile(one)
+			two.edit(part(map[string]string{"a": "two", "b": "two"}))
+			c.reconcile(two)
+			c.reconcile(one)
+			c.reconcile(two)
+
+			before := one.app.DeepCopy() // as the other Application reads it until the status is written
+			before.DeletionTimestamp = &metav1.Time{}
+			two.holders["default/one"] = before
+			one.app.DeletionTimestamp = before.DeletionTimestamp
+			c.remove(one)
+			require.Equal(t, "one", get(c.live, "data", "a"))
+			release(c, two)
+			require.Equal(t, "one", get(c.live, "data", "a"))
+			require.NotEmpty(t, two.app.Status.Resources)
+
+			two.holders["default/one"] = nil
+			release(c, two)
+			assert.Equal(t, "theirs", get(c.live, "data", "a"))
+			two.edit("ownership: Share\nmanifest: []")
+			c.reconcile(two)
+			assert.Equal(t, c.before["data"], c.live["data"])
+			assert.Nil(t, get(c.live, "metadata", "annotations"))
+			assert.Empty(t, two.app.Status.Resources)
+		})
+	}
+}
+
+// remove decides about the deletion of one Application against the shared object.
+func (c *claimants) remove(w *world) {
+	c.t.Helper()
+	w.live[config] = observer.CopyMap(c.live)
+	p := plan.DecideDeletion(plan.Input{Application: w.app, Live: w.live, Kinds: w.kinds, Memory: w.mem, Now: w.now, Others: plan.Others{Holders: w.holders}})
+	outcomes := map[manifest.ID]plan.Outcome{}
+	for _, change := range p.Changes {
+		if change.Writes() {
+			outcomes[change.ID] = w.execute(change)
+		}
+	}
+	w.store(p.Summarize(outcomes, w.now))
+	c.written(w)
 }

@@ -193,6 +193,9 @@ func (p *pruner) releaseObject(old *pruneCandidate) {
 		policy: old.policy, removesTracking: old.policy.Claims || claim.IsHeldByOthers(app, live),
 		id: old.id, kind: p.in.Kinds.Type(gvkOf(old.id, old.status.APIVersion)), live: live, unrecordedLeaves: record.Unrecorded(&old.status, live),
 	}, record.Baseline(&old.status, live))
+	if old.change.Problem = old.letting.awaitProblem(old.id); old.change.Problem != nil {
+		return
+	}
 	// A shared object only has the tracking metadata of an owner if it was owned before.
 	tracking := claim.Removals(live, claim.TrackingKeys)
 	if old.policy.Claims {

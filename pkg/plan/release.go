@@ -66,7 +66,9 @@ type addition struct {
 //	                                                another client wrote in them
 //	another value, or absent                        the leaf is left, and reported as not restored
 //
-// A baseline with a Holder is a copy from another Application. It counts when the wait for that field has ended.
+// A baseline with a Holder is a copy from another Application. It counts when the wait for that field has ended. If
+// the object shows that the holder has released the field, and the status of the holder does not yet, the copy awaits
+// that status: it may be the only record of the original value.
 // Source: docs/semantics.md, "Original values".
 func (p releasePass) releaseFields(res fieldReleaser, baseline []v1alpha1.BaselineField) fieldRelease {
 	r := &res
@@ -85,7 +87,7 @@ func (p releasePass) releaseFields(res fieldReleaser, baseline []v1alpha1.Baseli
 		}
 		// The key of an element has no holder, so a claim on it prevents nothing.
 		i := slices.IndexFunc(r.others, func(c claim.Claim) bool { return !observer.IsKey(c.Path) && c.Overlaps(b.Path) })
-		if b.Holder != "" && (i >= 0 || p.waitsFor(r, b.Path, all)) {
+		if b.Holder != "" && (i >= 0 || p.waitsFor(r, b, all)) {
 			continue
 		}
 		// From here on, the leaf is released, whether its value is restored or not.
@@ -391,10 +393,14 @@ func (p releasePass) release(res *resource, waits bool) []delta.Difference {
 	letting := p.releaseFields(fieldReleaser{
 		policy: res.policy, removesTracking: res.policy.Claims && res.holdsNothing(),
 		entry: res.entry, id: id, kind: res.kind, live: res.live, held: res.heldPaths(), claimed: res.claimed, unrecordedLeaves: lost,
+		fieldRelease: fieldRelease{waitsFor: res.waitsFor},
 	}, was)
+	if len(letting.awaited) > 0 {
+		res.waitsFor, res.recheckAfter = letting.waitsFor, precedenceRecheckInterval
+	}
 	// The withdrawn fields of hooks are removed first, in a patch of their own.
 	if waits {
-		res.releasesNext = letting.baseline
+		res.releasesNext, res.letting = letting.baseline, fieldRelease{awaited: letting.awaited}
 		return nil
 	}
 	res.letting = letting

@@ -190,7 +190,7 @@ func (c statusWriter) baselineStatus(res *resource, before *v1alpha1.ResourceSta
 		known := record.Unrecorded(before, o.live)
 		status.Unrecorded = slices.DeleteFunc(slices.Clone(res.unrecorded), func(path string) bool { return !slices.Contains(known, path) })
 	}
-	status.Baseline = withoutHolders(slices.Concat(status.Baseline, res.copies), status.Waits)
+	status.Baseline = slices.Concat(withoutHolders(slices.Concat(status.Baseline, res.copies), status.Waits), res.letting.awaited)
 	// The release is still to be done, and needs the original values.
 	if (len(res.letting.restored) > 0 || c.plan.IsNoOp()) && !o.wrote && !c.preview {
 		status.Baseline = slices.Concat(status.Baseline, res.letting.baseline)

@@ -16,8 +16,8 @@ import (
 
 // TestSeveralHoldThenReleaseWhateverHappens creates two or three Applications that hold random, overlapping
 // parts of the same objects. Meanwhile requests fail, responses are lost, the controllers die and watches
-// lag. No two Applications hold the same field. The Applications release the objects one after the other,
-// and each time the others then hold all their desired fields. After the last release, all objects have
+// lag. No two Applications hold the same field. The Applications release the objects one after the other or
+// two at once, and each time the others then hold all their desired fields. After the last release, all objects have
 // their original content.
 func TestSeveralHoldThenReleaseWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
@@ -55,6 +55,10 @@ func TestSeveralHoldThenReleaseWhateverHappens(t *testing.T) {
 		for len(left) > 0 {
 			left[0].letGoOfAll()
 			left = left[1:]
+			if len(left) > 0 && rapid.Bool().Draw(r, "two at once") {
+				left[0].letGoOfAll()
+				left = left[1:]
+			}
 			for range rapid.IntRange(0, 4).Draw(r, "rounds") {
 				pick().round()
 				one.checkClaims()
