@@ -37,8 +37,13 @@ func (c checker) accounts(ctx context.Context) (named []string, needsDefault boo
 
 // applier checks the ServiceAccounts that Applications of the namespace use. The permissions that they need depend
 // on the Applications, so it checks only whether the default one can write at all. It stops at the first account
-// with a problem: its remedy is usually the same for the others.
+// with a problem: its remedy is usually the same for the others. In a missing namespace, no ServiceAccount can be
+// created.
 func (c checker) applier(ctx context.Context) (message, remedy string, err error) {
+	// A user without the right to read the namespace gets the result for its ServiceAccounts.
+	if _, err := c.Own.Resource(namespaces).Get(ctx, c.Namespace, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+		return "the namespace " + c.Namespace + " does not exist", fmt.Sprintf("Run: `kubectl create namespace %[1]s`, and then `holdfast check -n %[1]s` again", c.Namespace), nil
+	}
 	named, needsDefault, err := c.accounts(ctx)
 	if err != nil {
 		return "", "", err
