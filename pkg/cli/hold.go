@@ -418,8 +418,8 @@ func (o *editOptions) send(ctx context.Context, d files.Decision, c *connection.
 //	[a]     []     test /spec/fields [a], remove /spec/fields
 func listEdit[T any](key string, before, after []T) connection.ListEdit {
 	path := "/spec/" + key
-	var was any // a test for null also succeeds if the field does not exist
-	if len(before) > 0 {
+	var was any        // a test for null also succeeds if the field does not exist
+	if before != nil { // an empty list in the spec is not null
 		was = before
 	}
 	patch := []delta.Op{{Op: "test", Path: path, Value: was}}
