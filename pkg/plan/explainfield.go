@@ -46,7 +46,7 @@ func (e *explainer) field(from delta.Field) {
 	if fight := e.fight(f.Path); fight.Contested() {
 		f.Corrections, f.Next = fight.Corrections, fight.Next
 	}
-	f.Why = e.reasonOf(f, d)
+	f.Why = e.reasonOf(f, from.State, d)
 	f.OnRelease, f.Unrestorable = e.onRelease(f)
 	if e.res != nil {
 		f.settleProfile(e.res.entry.ProfileOf(f.Path), e.remedy("hold it with `holdfast hold`"))
@@ -95,7 +95,12 @@ func (f *Field) settleProfile(by *observer.ProfilePath, remedy string) {
 // corrected.
 func (e *explainer) settle(f *Field, from delta.Field) {
 	switch f.State {
-	case FieldHeld, FieldLearned, FieldAccepted:
+	case FieldLearned:
+		// The values of Secrets are never learned, so an observed field without a value in the manifest is not held.
+		if f.State = e.stateOf(*f); f.State == FieldLearned && secretPath(e.id, f.Path) {
+			f.State = FieldFree
+		}
+	case FieldHeld, FieldAccepted:
 		f.State = e.stateOf(*f)
 	case FieldRemoved, FieldAbsent:
 		f.Desired = delta.Value{}
@@ -184,9 +189,9 @@ func (e *explainer) writer(of delta.Field) (last writer.Writer) {
 	return last
 }
 
-// reasonOf returns the reason why the field is corrected or not. The text has no values and no times, because
-// the Field has them.
-func (e *explainer) reasonOf(f Field, d *delta.Difference) string {
+// reasonOf returns the reason why the field is corrected or not. from is the state in the walk. The text has no values
+// and no times, because the Field has them.
+func (e *explainer) reasonOf(f Field, from delta.State, d *delta.Difference) string {
 	switch {
 	case d != nil && d.ReportOnly:
 		return reportedWhy(f)
@@ -197,6 +202,8 @@ func (e *explainer) reasonOf(f Field, d *delta.Difference) string {
 		return "not written: Application " + f.Holder + " holds it"
 	case f.State == FieldFree && f.Manifest.Set:
 		return "not held: the live value is kept; " + e.remedy("hold it with `holdfast hold`")
+	case f.State == FieldFree && from == delta.StateLearned:
+		return "not held: values of Secrets are never learned; set it in the manifest to hold it"
 	case f.State == FieldFree:
 		return "free: the observer schema does not name it, so it is never written again"
 	case d == nil && f.State == FieldContested:

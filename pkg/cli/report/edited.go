@@ -101,6 +101,8 @@ func becomes(was, is plan.Field, missing bool) string {
 	switch {
 	case is.Rule != nil && !sameRule(was.Rule, is.Rule):
 		return ruled(is, missing, live, desired)
+	case is.State == plan.FieldFree && was.State == plan.FieldFree && is.Why != was.Why:
+		return is.Why // such as a value of a Secret, which the edit names and which is not held
 	case held == isHeld(was) && (!held || !losesRule):
 		return ""
 	case held:
