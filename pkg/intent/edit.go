@@ -193,22 +193,21 @@ func (e *fieldsEditor) holdsByDefault() []v1alpha1.HeldField {
 	return []v1alpha1.HeldField{{Path: observer.AllFields}}
 }
 
-// compiled returns the schema that a spec.fields item compiles to. The error is the first validation error of the item.
-// An item without hold and free would be invalid, so it is compiled as one that holds the default.
+// compiled returns the schema that a spec.fields item compiles to. The error is the first validation error of the item,
+// without its index: the item may be a new one. An item without hold and free would be invalid, so it is compiled as one
+// that holds the default.
 func (e *fieldsEditor) compiled(entry v1alpha1.ResourceFields) (*observer.Schema, error) {
 	if entry.Hold == nil && !entry.Frees() {
 		entry.Hold = e.holdsByDefault()
 	}
+	entry.Resource = v1alpha1.ResourceSelector{Kind: e.object.ID.Kind, Name: e.object.ID.Name}
 	app := &v1alpha1.Application{}
 	app.Spec.Fields = []v1alpha1.ResourceFields{entry}
 	all, faults := fieldsOf(app)
-	if len(faults) > 0 {
-		return nil, faults[0]
-	}
 	all[0].Profiles = e.profiles
 	compiled := all[0].Compile(e.object, e.context())
-	if len(compiled.Faults) > 0 {
-		return nil, compiled.Faults[0]
+	if faults = append(faults, compiled.Faults...); len(faults) > 0 {
+		return nil, fmt.Errorf("%s: %s", e.object.ID, faults[0].Message)
 	}
 	return compiled.Entry, nil
 }

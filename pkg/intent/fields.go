@@ -36,7 +36,11 @@ type entries struct {
 func readEntries(in Input) entries {
 	written, err := schemaOf(in.Application)
 	fields, faults := fieldsOf(in.Application)
-	return entries{written: written, fields: fields, unread: append(manifest.Unjoin[error](err), faults...)}
+	e := entries{written: written, fields: fields, unread: manifest.Unjoin[error](err)}
+	for _, fault := range faults {
+		e.unread = append(e.unread, fault)
+	}
+	return e
 }
 
 // assign finds the schema of each object. It collects as many validation errors as possible. First the written schemas,
@@ -96,7 +100,7 @@ func maskRule(rule map[string]any) {
 // fieldsOf reads spec.fields. The items are parallel to spec.fields, and an invalid path is nil in its list. So an item
 // with errors can still be compiled, to find further errors. Lists that are nil and lists that are empty differ: hold:
 // [] holds nothing, and no hold means all fields.
-func fieldsOf(app *v1alpha1.Application) (entries []*observer.Fields, faults []error) {
+func fieldsOf(app *v1alpha1.Application) (entries []*observer.Fields, faults []*observer.FieldPathError) {
 	for i, item := range app.Spec.Fields {
 		f := &observer.Fields{
 			Position: i, OnlyHold: item.Hold != nil,
@@ -118,9 +122,7 @@ func fieldsOf(app *v1alpha1.Application) (entries []*observer.Fields, faults []e
 				continue
 			}
 			f.Hold = append(f.Hold, read("hold", k, held.Path))
-			for _, fault := range ruleOf(f, k, held) {
-				faults = append(faults, fault)
-			}
+			faults = append(faults, ruleOf(f, k, held)...)
 		}
 		all := func(list observer.Released, texts []string) (paths []*observer.FieldPath) {
 			for k, text := range texts {

@@ -65,6 +65,9 @@ func (s SubmittedSource) Read(ctx context.Context) (*Submission, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(documents) == 0 && s.tosca == "" && s.csar == "" {
+		return nil, fmt.Errorf("no manifest in %s", strings.Join(s.manifests.Names(), ", "))
+	}
 	// Slices in the files are joined into the Application, which is split again before it is sent.
 	sub := &Submission{Name: s.name, manifests: documents, entries: entries}
 	if err := sub.takeWhole(get); err != nil {
@@ -151,9 +154,6 @@ func (s SubmittedSource) fill(ctx context.Context, sub *Submission) error {
 	metadata, spec := map[string]any{"name": sub.Name}, map[string]any{}
 	if sub.whole.Value != nil {
 		metadata, spec = wholeParts(sub.whole.Value)
-	}
-	if sub.whole.Value == nil && s.tosca == "" && s.csar == "" && len(sub.manifests) == 0 {
-		return fmt.Errorf("no manifest in %s", strings.Join(s.manifests.Names(), ", "))
 	}
 	// The order of spec.manifest is the order of the documents, which located relies on.
 	for i, document := range sub.manifests {
