@@ -133,11 +133,10 @@ func (n elementName) label() string {
 // the string.
 func parseElement(text string) (elementName, string, error) {
 	var n elementName
-	position := strings.IndexByte(text, ']')
-	if position > 0 {
-		// A number is a position. The key of a set element that is a number has an equals sign: [=80].
-		if i, err := strconv.Atoi(text[:position]); err == nil && text[0] >= '0' && text[0] <= '9' {
-			return elementName{position: i}, text[position+1:], nil
+	// A number without a sign is a position. The key of a set element that is a number has an equals sign: [=80].
+	if number, after, closed := strings.Cut(text, "]"); closed {
+		if position, err := strconv.ParseUint(number, 10, 31); err == nil {
+			return elementName{position: int(position)}, after, nil
 		}
 	}
 	rest, closing := text, "]"

@@ -200,12 +200,8 @@ func (e *explainer) reasonOf(f Field, from delta.State, d *delta.Difference) str
 		return "reported in the status, and never compared or written"
 	case f.State == FieldClaimed:
 		return "not written: Application " + f.Holder + " holds it"
-	case f.State == FieldFree && f.Manifest.Set:
-		return "not held: the live value is kept; " + e.remedy("hold it with `holdfast hold`")
-	case f.State == FieldFree && from == delta.StateLearned:
-		return "not held: values of Secrets are never learned; set it in the manifest to hold it"
 	case f.State == FieldFree:
-		return "free: the observer schema does not name it, so it is never written again"
+		return e.freeWhy(f, from)
 	case d == nil && f.State == FieldContested:
 		return "in sync now; it was repeatedly changed back" + bySuffix(e.fight(f.Path).Manager)
 	case d == nil:
@@ -217,6 +213,17 @@ func (e *explainer) reasonOf(f Field, from delta.State, d *delta.Difference) str
 	default:
 		return e.driftWhy(f)
 	}
+}
+
+// freeWhy returns the reason why a field is free. from is the state in the walk.
+func (e *explainer) freeWhy(f Field, from delta.State) string {
+	switch {
+	case f.Manifest.Set:
+		return "not held: the live value is kept; " + e.remedy("hold it with `holdfast hold`")
+	case from == delta.StateLearned:
+		return "not held: values of Secrets are never learned; set it in the manifest to hold it"
+	}
+	return "free: the observer schema does not name it, so it is never written again"
 }
 
 // remedy returns how a user can change the schema of a field. The commands refuse an Application with an owner, because
