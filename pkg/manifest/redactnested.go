@@ -60,25 +60,76 @@ func shown(content, other map[string]any, mark string) map[string]any {
 	if !HasManifests(schema.GroupKind{Group: group, Kind: kind}) {
 		return redact(content, other, mark)
 	}
-	visible := maps.Clone(content)
-	if spec, is := content["spec"].(map[string]any); is {
-		spec = maps.Clone(spec)
-		if list, is := spec["manifest"].([]any); is {
-			others, _ := NestedMap(other, "spec")["manifest"].([]any)
-			spec["manifest"] = shownList(list, others, mark)
-		}
-		visible["spec"] = spec
-	}
+	visible := maps.Clone(MapManifests(content, other, func(part, other map[string]any) map[string]any { return shown(part, other, mark) }))
 	if copied, is := annotationsOf(content)[LastApplied].(string); is {
 		visible["metadata"] = withLastApplied(content, shownCopy(copied))
 	}
 	return visible
 }
 
-// shownList redacts manifests or items. It compares each with the one at the same index of others. Elements that are
-// not maps are returned unchanged. Manifests that have moved are compared with others, so an unchanged value can be
-// marked as changed. It is never shown.
+// shownList redacts the items of a list: see mapList.
 func shownList(list, others []any, mark string) []any {
+	return mapList(list, others, func(item, other map[string]any) map[string]any { return shown(item, other, mark) })
+}
+
+// MapManifests returns a copy of an Application with the results of replace for its manifests, and for the parts of
+// objects in spec.select[].hold. These parts get the apiVersion and kind of their item for the call. other is the other
+// state of the Application, or nil; replace also gets the manifest at the same index there, or nil. replace must not
+// change its arguments. The copy shares all other values with app.
+func MapManifests(app, other map[string]any, replace func(part, other map[string]any) map[string]any) map[string]any {
+	spec, is := app["spec"].(map[string]any)
+	if !is {
+		return app
+	}
+	visible, spec, others := maps.Clone(app), maps.Clone(spec), NestedMap(other, "spec")
+	visible["spec"] = spec
+	for field, mapped := range map[string]func(part, other map[string]any) map[string]any{
+		"manifest": replace,
+		"select": func(item, other map[string]any) map[string]any {
+			return mapSelection(item, other, replace)
+		},
+	} {
+		if list, is := spec[field].([]any); is {
+			there, _ := others[field].([]any)
+			spec[field] = mapList(list, there, mapped)
+		}
+	}
+	return visible
+}
+
+// mapSelection returns a copy of an item of spec.select with the result of replace for the part of an object that it
+// holds.
+func mapSelection(item, other map[string]any, replace func(part, other map[string]any) map[string]any) map[string]any {
+	hold, is := item["hold"].(map[string]any)
+	if !is {
+		return item
+	}
+	part := maps.Clone(hold)
+	for _, field := range identifying {
+		delete(part, field)
+		if value, has := item[field]; has {
+			part[field] = value
+		}
+	}
+	visible := maps.Clone(item)
+	part = maps.Clone(replace(part, NestedMap(other, "hold")))
+	for _, field := range identifying {
+		delete(part, field)
+		if value, has := hold[field]; has {
+			part[field] = value
+		}
+	}
+	visible["hold"] = part
+	return visible
+}
+
+// identifying are the fields of an object that name its kind.
+var identifying = []string{"apiVersion", "kind"}
+
+// mapList returns a copy of a list with the results of replace for its maps, each with the one at the same index of
+// others. Elements that have moved are compared with others, so that an unchanged value can be marked as changed. It is
+// never shown.
+func mapList(list, others []any, replace func(part, other map[string]any) map[string]any) []any {
 	visible := make([]any, len(list))
 	for i, item := range list {
 		visible[i] = item
@@ -87,7 +138,7 @@ func shownList(list, others []any, mark string) []any {
 			if i < len(others) {
 				other, _ = others[i].(map[string]any)
 			}
-			visible[i] = shown(content, other, mark)
+			visible[i] = replace(content, other)
 		}
 	}
 	return visible

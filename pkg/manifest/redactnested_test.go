@@ -24,6 +24,10 @@ spec:
   - apiVersion: holdfast.dev/v1alpha1
     kind: Application
     spec: {manifest: [{apiVersion: v1, kind: Secret, data: {a: canary}}, text]}
+  select:
+  - {apiVersion: v1, kind: Secret, names: [s], hold: {type: Opaque, stringData: {a: canary}}}
+  - {apiVersion: v1, kind: ConfigMap, hold: {data: {b: open}}}
+  - {apiVersion: holdfast.dev/v1alpha1, kind: Application, hold: {spec: {select: [{kind: Secret, hold: {kind: ConfigMap, data: {a: canary}}}, {hold: text}]}}}
 `
 
 // RedactNested masks the values of Secrets among the manifests of an Application, at any depth.
@@ -36,6 +40,9 @@ func TestRedactNested(t *testing.T) {
 	assert.NotContains(t, string(raw), "canary")
 	assert.Contains(t, string(raw), `{"a":"open"}`)
 	assert.Contains(t, string(raw), `"stringData":{"a":"***"}`)
+	assert.Contains(t, string(raw), `"hold":{"data":{"b":"open"}}`)
+	assert.Contains(t, string(raw), `"hold":{"stringData":{"a":"***"},"type":"Opaque"}`)
+	assert.Contains(t, string(raw), `"hold":{"data":{"a":"***"},"kind":"ConfigMap"}`)
 	after, err := json.Marshal(object)
 	require.NoError(t, err)
 	assert.JSONEq(t, string(before), string(after), "the input is not modified")

@@ -3,7 +3,6 @@ package plan
 import (
 	"errors"
 	"maps"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -45,7 +44,7 @@ func learn(s *hooks.ObjectEvent) error {
 func observe(s *hooks.ObjectEvent) error {
 	observed := s.Entry.Project(s.Type, s.Desired, s.Live)
 	if manifest.HasManifests(s.Entry.ID.GroupKind()) {
-		observed = withManifests(observed, maskedPart)
+		observed = manifest.MapManifests(observed, nil, maskedPart)
 	}
 	s.Observed = manifest.RedactNested(observed)
 	return nil
@@ -53,7 +52,7 @@ func observe(s *hooks.ObjectEvent) error {
 
 // maskedPart returns the observed part of a manifest of an Application. A manifest without a kind may be a
 // Secret, so its values are masked.
-func maskedPart(item map[string]any) map[string]any {
+func maskedPart(item, _ map[string]any) map[string]any {
 	if _, known := item["kind"].(string); known {
 		return item
 	}
@@ -76,33 +75,15 @@ func visibleOf(id manifest.ID, object map[string]any) map[string]any {
 	case manifest.IsSecret(id.GroupKind()):
 		return withoutSecrets(object)
 	case manifest.HasManifests(id.GroupKind()):
-		return withManifests(object, visiblePart)
+		return manifest.MapManifests(object, nil, visiblePart)
 	}
 	return object
 }
 
 // visiblePart returns the part of a manifest of an Application from which values may be learned.
-func visiblePart(item map[string]any) map[string]any {
+func visiblePart(item, _ map[string]any) map[string]any {
 	gv, _ := schema.ParseGroupVersion(manifest.NestedString(item, "apiVersion"))
 	return visibleOf(manifest.ID{Group: gv.Group, Kind: manifest.NestedString(item, "kind")}, item)
-}
-
-// withManifests returns a copy of an Application whose manifests are replaced. The copy shares all other
-// values with the original.
-func withManifests(object map[string]any, replaced func(map[string]any) map[string]any) map[string]any {
-	spec, _ := object["spec"].(map[string]any)
-	list, _ := spec["manifest"].([]any)
-	if len(list) == 0 {
-		return object
-	}
-	object, spec, list = maps.Clone(object), maps.Clone(spec), slices.Clone(list)
-	for i, item := range list {
-		if item, is := item.(map[string]any); is {
-			list[i] = replaced(item)
-		}
-	}
-	spec["manifest"], object["spec"] = list, spec
-	return object
 }
 
 // withdrawn returns the removals of fields that hooks once added to an object with a user's schema and no

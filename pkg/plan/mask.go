@@ -68,8 +68,8 @@ func secretFields(id manifest.ID, fields []string) bool {
 }
 
 // nestedSecretFields reports whether a path of an Application leads to a value of a Secret among its
-// manifests. It assumes that each manifest may be a Secret, because a path does not have its kind. It is
-// true for every map and list that contains such a value.
+// manifests, or in spec.select[].hold. It assumes that each may be a Secret, because a path does not have its kind.
+// It is true for every map and list that contains such a value.
 func nestedSecretFields(fields []string) bool {
 	switch {
 	case len(fields) == 0:
@@ -80,12 +80,15 @@ func nestedSecretFields(fields []string) bool {
 		return false
 	case len(fields) == 1:
 		return true
-	case fields[1] != "manifest":
+	}
+	depth := map[string]int{"manifest": 3, "select": 4}[fields[1]] // spec.manifest[], spec.select[].hold
+	switch {
+	case depth == 0, fields[1] == "select" && len(fields) > 3 && fields[3] != "hold":
 		return false
-	case len(fields) <= 3: // all manifests, or one
+	case len(fields) <= depth:
 		return true
 	}
-	switch inner := fields[3:]; inner[0] {
+	switch inner := fields[depth:]; inner[0] {
 	case "metadata", "spec": // a Secret has no spec, but another Application has
 		return nestedSecretFields(inner)
 	default:

@@ -31,13 +31,15 @@ func TestSecretsNeedReadPermission(t *testing.T) {
 		"spec.manifest[0].metadata.annotations": true, "spec.manifest[1].spec.manifest[0].data.key": true, "spec.manifest[1].spec.manifest": true, "spec.manifest[1].spec": true, "spec": true,
 		"metadata.annotations['kubectl.kubernetes.io/last-applied-configuration']": true, "spec.manifest[0]['odd.field']": true,
 		`spec.manifest[kind="a]b"].data.key`: true, `spec.manifest[kind=Secret].data['a].b']`: true, `spec.manifest[kind="a].kind.b"].data`: true,
+		"spec.select": true, "spec.select[0]": true, "spec.select[0].hold": true, "spec.select[0].hold.data.key": true, "spec.select[0].hold.spec.manifest[0].data": true,
+		"spec.select[0].kind": false, "spec.select[0].hold.type": false, "spec.select[0].hold.spec.replicas": false, "spec.select[0].names[0]": false,
 		"spec.manifest[0].spec.replicas": false, "spec.manifest[0].metadata.labels.app": false, "spec.suspend": false, "spec.manifest[0].kind": false, "metadata.labels.a": false,
 	} {
 		assert.Equal(t, hidden, secretPath(inner, path), path)
 	}
 	for pointer, hidden := range map[string]bool{
 		"/spec/manifest": true, "/spec/manifest/0": true, "/spec/manifest/-": true, "/spec/manifest/0/data/key": true, "/spec/manifest/1/spec/manifest/0/data/key": true,
-		"/spec/manifest/0/spec/replicas": false, "/spec/suspend": false, "/metadata/annotations/note": true, "/metadata/uid": false,
+		"/spec/select/0/hold/data/key": true, "/spec/select/0/names": false, "/spec/manifest/0/spec/replicas": false, "/spec/suspend": false, "/metadata/annotations/note": true, "/metadata/uid": false,
 	} {
 		assert.Equal(t, hidden, secretPointer(inner, pointer), pointer)
 	}

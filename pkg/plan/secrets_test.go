@@ -117,6 +117,51 @@ func TestNoValueOfANestedSecretIsShown(t *testing.T) {
 	}
 }
 
+// The part that spec.select of a held Application holds of Secrets is treated as a Secret, too.
+func TestNoValueOfANestedSelectionIsShown(t *testing.T) {
+	const inner = `{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: inner}, spec: {select: [
+  {apiVersion: v1, kind: Secret, names: [s], hold: {data: {a: canary-1}}},
+  {apiVersion: holdfast.dev/v1alpha1, kind: Application, names: [deep], hold: {spec: {manifest: [{apiVersion: v1, kind: Secret, metadata: {name: t}, data: {b: Y2FuYXJ5LTI=}}]}}}]}}`
+	schemaOf := func(spec string) string {
+		return "observerSchema: [{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: inner}, spec: " + spec + "}]"
+	}
+	for _, row := range []struct{ name, schema string }{
+		{"under the default schema", ""},
+		{"under a leaf over all selections", schemaOf("{select: observed}")},
+		{"under a leaf over all of it", schemaOf("observed")},
+		{"under a schema without kinds", schemaOf("{select: [{hold: {data: {a: observed, other: observed}}}, {observer_schema_list_min_length: 1, observer_schema_list_max_length: 0}]}")},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := newWorld(t, "manifest: ["+inner+"]\n"+row.schema)
+			secret := func() map[string]any { return get(w.only(), "spec", "select").([]any)[0].(map[string]any) }
+			look := func() {
+				p := w.decide()
+				require.Nil(t, p.Invalid)
+				hidesCanaries(t, p.View())
+				_, result := w.round()
+				hidesCanaries(t, result)
+				hidesCanaries(t, w.app.Status)
+			}
+			look()
+			w.quiet()
+			assert.Equal(t, "canary-1", get(secret(), "hold", "data", "a"))
+			for _, theirs := range []string{"canary-3", "***"} {
+				set(secret(), theirs, "hold", "data", "a")
+				look()
+				assert.Equal(t, "canary-1", get(secret(), "hold", "data", "a"), "the value is still held")
+			}
+			set(secret(), "canary-5", "hold", "data", "other")
+			look()
+			look()
+			w.edit("manifest: [" + strings.Replace(inner, "data: {a: canary-1}", "type: Opaque", 1) + "]\n" + row.schema)
+			look()
+			look()
+			assert.NotEqual(t, "***", get(secret(), "hold", "data", "a"), "a mask is never written")
+			w.quiet()
+		})
+	}
+}
+
 func TestTheCopyThatKubectlKeepsOfASecret(t *testing.T) {
 	w := newWorld(t, `
 manifest: [{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {a: canary-1}}]

@@ -2,6 +2,7 @@ package files
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -15,22 +16,27 @@ import (
 //
 //	spec.manifest[].data of a Secret          ***
 //	spec.manifest[] is an Application         masked in the same way
+//	spec.select[].hold                        masked like a manifest of the item's kind
 //	status.lastAppliedManifest                ***, which the controller has written already
 //	the annotation of kubectl apply           decoded, masked and encoded again
 //
 // Values in spec.tosca, spec.csar and in other kinds are printed: the API server shows them to every reader, too.
 func MaskApplication(object map[string]any) (masked bool) {
-	for _, path := range [][2]string{{"status", "lastAppliedManifest"}, {"status", "lastObservedManifest"}, {"spec", "manifest"}} {
-		items, _, _ := unstructured.NestedFieldNoCopy(object, path[:]...)
+	for _, field := range []string{"lastAppliedManifest", "lastObservedManifest"} {
+		items, _, _ := unstructured.NestedFieldNoCopy(object, "status", field)
 		list, _ := items.([]any)
 		for i, item := range list {
 			if content, ok := item.(map[string]any); ok {
-				visible := manifest.RedactNested(content)
-				masked = masked || path[0] == "spec" && (manifest.NestedString(content, "kind") == "Secret" || !reflect.DeepEqual(visible, content))
-				list[i] = visible
+				list[i] = manifest.RedactNested(content)
 			}
 		}
 	}
+	shown := manifest.MapManifests(object, nil, func(content, _ map[string]any) map[string]any {
+		visible := manifest.RedactNested(content)
+		masked = masked || manifest.NestedString(content, "kind") == "Secret" || !reflect.DeepEqual(visible, content)
+		return visible
+	})
+	maps.Copy(object, shown)
 	annotations, _, _ := unstructured.NestedFieldNoCopy(object, "metadata", "annotations")
 	texts, _ := annotations.(map[string]any)
 	copied, has := texts[manifest.LastApplied].(string)
