@@ -16,24 +16,24 @@ const (
 // CheckPattern returns an error for an invalid or too large pattern. It does not compile the pattern,
 // because a hundred bytes can expand to a program of many megabytes.
 func CheckPattern(text string) error {
-	_, err := patternSize(text)
+	_, _, err := parsePattern(text)
 	return err
 }
 
-// patternSize returns the approximate number of instructions of a pattern, or the error of CheckPattern.
-func patternSize(text string) (int, error) {
+// parsePattern returns a pattern and its approximate number of instructions, or the error of CheckPattern.
+func parsePattern(text string) (*syntax.Regexp, int, error) {
 	if len(text) > maxText {
-		return 0, fmt.Errorf("has %d bytes, but a pattern may have %d", len(text), maxText)
+		return nil, 0, fmt.Errorf("has %d bytes, but a pattern may have %d", len(text), maxText)
 	}
 	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {
-		return 0, fmt.Errorf("is not a regular expression: %w", err)
+		return nil, 0, fmt.Errorf("is not a regular expression: %w", err)
 	}
 	size := programSize(parsed)
 	if size > maxPatternSize {
-		return 0, fmt.Errorf("compiles to more than %d steps: use fewer repetitions", maxPatternSize)
+		return nil, 0, fmt.Errorf("compiles to more than %d steps: use fewer repetitions", maxPatternSize)
 	}
-	return size, nil
+	return parsed, size, nil
 }
 
 // programSize returns the approximate number of instructions of an expression. Above maxPatternSize it can
@@ -71,11 +71,12 @@ var patterns cache[*compiledPattern]
 
 // compilePattern returns nil for an invalid pattern. The cache keeps the nil, so that the pattern is checked once.
 func compilePattern(text string) *compiledPattern {
-	size, err := patternSize(text)
+	parsed, size, err := parsePattern(text)
 	if err != nil {
 		return nil
 	}
-	re, err := regexp.Compile(`\A(?:` + text + `)\z`)
+	// The parsed pattern, because the text can end within a quotation that \Q begins.
+	re, err := regexp.Compile(`\A(?:` + parsed.String() + `)\z`)
 	if err != nil {
 		return nil
 	}
