@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -79,8 +81,15 @@ func ReadHolders(live map[string]any) Holders {
 	if json.Unmarshal([]byte(written), &h) != nil {
 		return nil
 	}
-	maps.DeleteFunc(h, func(_ string, entry Entry) bool { return entry.UID == "" })
+	maps.DeleteFunc(h, func(name string, entry Entry) bool { return entry.UID == "" || !isHolderName(name) })
 	return h
+}
+
+// isHolderName reports whether a string can be the namespace/name of an Application. The API server rejects a read of
+// any other name, so whether its Application exists would never be known.
+func isHolderName(text string) bool {
+	namespace, name, _ := strings.Cut(text, "/")
+	return len(validation.IsDNS1123Label(namespace)) == 0 && len(validation.IsDNS1123Subdomain(name)) == 0
 }
 
 // IsLeaf reports whether a string is the normalized path of a field.

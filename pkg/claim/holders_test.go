@@ -25,3 +25,15 @@ func TestTheLongestClaimIsNotListed(t *testing.T) {
 	written = short.WithApplication(app, leaves, nil)
 	assert.JSONEq(t, `{"default/other": {"uid": "u-7", "leaves": ["data.a"]}, "default/shop": {"uid": "app-1", "leaves": null}}`, written)
 }
+
+// A name that no Application can have is ignored: its Application cannot be read, so its claim would never end.
+func TestHoldersWithImpossibleNamesAreIgnored(t *testing.T) {
+	live := func(name string) map[string]any {
+		text := fmt.Sprintf(`{%q: {"uid": "u-1", "leaves": ["spec.replicas"]}}`, name)
+		return map[string]any{"metadata": map[string]any{"annotations": map[string]any{v1alpha1.AnnotationHolders: text}}}
+	}
+	for _, name := range []string{"", "shop", "default/", "/shop", "default/a/b", "default/%2e", "default/..", "default/Shop", "de.fault/shop"} {
+		assert.Empty(t, claim.ReadHolders(live(name)), name)
+	}
+	assert.Len(t, claim.ReadHolders(live("default/shop.v1")), 1)
+}
