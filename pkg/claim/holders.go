@@ -134,23 +134,28 @@ func (h Holders) WithApplication(app *v1alpha1.Application, leaves, wants []stri
 	}
 	h[HolderName(app)] = own
 	value := manifest.EncodeJSON(h)
+	if len(value) <= maxHolders {
+		return string(value)
+	}
+	// The order of the names decides between equal lengths, so that all Applications shorten the same entry.
+	names, lengths := slices.Sorted(maps.Keys(h)), make(map[string]int, len(h))
+	for _, name := range names {
+		lengths[name] = len(manifest.EncodeJSON(h[name]))
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(lengths[b], lengths[a]) })
 	// An entry without a list cannot be shortened. If there are only such entries, the limit is exceeded.
-	length := func(name string) int { return len(manifest.EncodeJSON(h[name])) }
-	for len(value) > maxHolders {
-		// The order of the names decides between equal lengths, so that all Applications shorten the same entry.
-		longest := ""
-		for _, name := range slices.Sorted(maps.Keys(h)) {
-			if h[name].Leaves != nil && (longest == "" || length(name) > length(longest)) {
-				longest = name
-			}
-		}
-		if longest == "" {
+	length := len(value)
+	for _, name := range names {
+		if length <= maxHolders {
 			break
 		}
-		h[longest] = Entry{UID: h[longest].UID, Created: h[longest].Created}
-		value = manifest.EncodeJSON(h)
+		if h[name].Leaves == nil {
+			continue
+		}
+		h[name] = Entry{UID: h[name].UID, Created: h[name].Created}
+		length += len(manifest.EncodeJSON(h[name])) - lengths[name]
 	}
-	return string(value)
+	return string(manifest.EncodeJSON(h))
 }
 
 // createdAt returns the creation time of an Application in the format of the annotation, or "" if it has none.

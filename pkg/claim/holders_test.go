@@ -3,6 +3,7 @@ package claim_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -36,4 +37,18 @@ func TestHoldersWithImpossibleNamesAreIgnored(t *testing.T) {
 		assert.Empty(t, claim.ReadHolders(live(name)), name)
 	}
 	assert.Len(t, claim.ReadHolders(live("default/shop.v1")), 1)
+}
+
+// Many claims are shortened without encoding all of them again for each.
+func TestManyClaimsAreShortenedQuickly(t *testing.T) {
+	app := &v1alpha1.Application{}
+	app.Namespace, app.Name, app.UID = "default", "shop", "app-1"
+	all := claim.Holders{}
+	for i := range 5000 {
+		all[fmt.Sprintf("other/a%d", i)] = claim.Entry{UID: "u", Leaves: []string{}}
+	}
+	began := time.Now()
+	written := all.WithApplication(app, []string{"spec.replicas"}, nil)
+	assert.Less(t, time.Since(began), 10*time.Second)
+	assert.Contains(t, written, `"other/a1":{"uid":"u","leaves":null}`)
 }
