@@ -204,6 +204,20 @@ func TestACreateWithoutAnAnswerIsRemembered(t *testing.T) {
 	assert.Equal(t, []string{"delete config"}, d.take(t))
 }
 
+// A report that could not be written has the only record of the objects that were created.
+func TestARejectionKeepsTheUnwrittenReport(t *testing.T) {
+	d := newDesk(t, `{manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}}]}`)
+	d.fails["status shop"] = apierrors.NewInternalError(context.DeadlineExceeded)
+	require.Equal(t, []string{"create config"}, d.take(t))
+	require.Empty(t, d.app.Status.Resources)
+	clear(d.fails)
+	d.app.Unknown = []string{"spec.news"}
+	require.Empty(t, d.take(t))
+	assert.Len(t, d.app.Status.Resources, 1)
+	assert.Len(t, d.app.Status.LastAppliedManifest, 1)
+	assert.Len(t, d.app.Status.History, 1)
+}
+
 // In a newer version, the object may belong to another client.
 func TestDeleteHasPreconditions(t *testing.T) {
 	d := newDesk(t, `manifest: [{apiVersion: v1, kind: Secret, metadata: {name: other}}]`)

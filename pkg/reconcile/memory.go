@@ -244,6 +244,19 @@ func (m *State) PendingStatus() *v1alpha1.ApplicationStatus {
 	return m.postponed.whole()
 }
 
+// withPendingStatus returns an Application with the status of the postponed report, or app itself if there is none. It
+// copies the Application, because the original is compared with later statuses.
+func (m *State) withPendingStatus(app *v1alpha1.Application) *v1alpha1.Application {
+	status := m.PendingStatus()
+	// A status that still names slices could not be joined. The pending one may have what a user abandons.
+	if status == nil || len(app.Status.RecordSlices) > 0 {
+		return app
+	}
+	pending := *app
+	pending.Status = *status
+	return &pending
+}
+
 // knowsKind reports whether a kind that hooks add is already resolved.
 func (m *State) knowsKind(gvk schema.GroupVersionKind) bool { return slices.Contains(m.kinds, gvk) }
 

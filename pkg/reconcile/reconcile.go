@@ -43,7 +43,7 @@ func (r *Reconciler) reconcileSafely(ctx context.Context, app *v1alpha1.Applicat
 			err = worker.PanicError(ctx, panicked)
 			problem := &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: err.Error() + ": the Application is not reconciled until this bug is fixed. " +
 				"The log of the controller contains the stack trace: please report it"}
-			refused := plan.NewInvalid(plan.Input{Application: app, Memory: &m.plan, Observations: plan.Observations{StaleKinds: []*plan.Problem{problem}}}, problem)
+			refused := plan.NewInvalid(plan.Input{Application: m.withPendingStatus(app), Memory: &m.plan, Observations: plan.Observations{StaleKinds: []*plan.Problem{problem}}}, problem)
 			if _, failed := r.report(ctx, app, m, refused, nil); failed != nil {
 				err = errors.Join(err, failed)
 			}

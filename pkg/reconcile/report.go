@@ -96,9 +96,10 @@ func (r *Reconciler) hookFailed(ctx context.Context, app *v1alpha1.Application, 
 	return 0, cause
 }
 
-// reject reports a problem for which an Application cannot be decided. It returns when to reconcile again.
+// reject reports a problem for which an Application cannot be decided. It returns when to reconcile again. The report
+// replaces a postponed one, so it has the contents of that one, too.
 func (r *Reconciler) reject(ctx context.Context, app *v1alpha1.Application, m *State, problem *plan.Problem) (time.Duration, error) {
-	return r.report(ctx, app, m, plan.NewInvalid(plan.Input{Application: app, Memory: &m.plan}, problem), nil)
+	return r.report(ctx, app, m, plan.NewInvalid(plan.Input{Application: m.withPendingStatus(app), Memory: &m.plan}, problem), nil)
 }
 
 // Several reports of one Application are merged into one. The report of a correction, or of a resource that

@@ -120,16 +120,10 @@ func (s *Snapshot) decide() *plan.Plan {
 }
 
 // inputWithPendingStatus returns the input with the pending status, if a report was postponed. Values that were
-// learned since would otherwise be decided again from the stored status. It copies the Application, because the
-// original is compared with later statuses.
+// learned since would otherwise be decided again from the stored status.
 func (s *Snapshot) inputWithPendingStatus() plan.Input {
-	status := s.memory.PendingStatus()
-	if status == nil {
-		return s.Input
-	}
-	input, app := s.Input, *s.Input.Application
-	app.Status = *status
-	input.Application = &app
+	input := s.Input
+	input.Application = s.memory.withPendingStatus(input.Application)
 	return input
 }
 
