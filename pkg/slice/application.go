@@ -106,12 +106,21 @@ func joinList(application string, list []runtime.RawExtension, get Get) ([]runti
 	return whole, nil
 }
 
-// SplitStatus moves the inventory of an Application to slices if the Application would otherwise exceed the given
-// size in bytes. stored is the status that refers to them. Without parts, stored is the given status.
+// SplitStatus moves the inventory of an Application to slices if the Application, with this status, would otherwise
+// exceed the given size in bytes. stored is the status that refers to them. Without parts, stored is the given status.
 func SplitStatus(app *v1alpha1.Application, status v1alpha1.ApplicationStatus, bytes int) (stored v1alpha1.ApplicationStatus, parts []v1alpha1.ApplicationSlice, err error) {
-	room := bytes - v1alpha1.RawSize(app.Spec.Manifest, app.Spec.ObserverSchema)
+	fixed, err := sizeWithoutLists(app)
+	if err != nil {
+		return status, nil, err
+	}
+	room := bytes - fixed - v1alpha1.RawSize(app.Spec.Manifest, app.Spec.ObserverSchema)
 	// The estimate saves encoding a status that is small enough in any case.
 	record := v1alpha1.RawSize(status.MangledObserverSchema, status.LastAppliedManifest, status.LastObservedManifest)
+	for _, a := range status.Accepted {
+		if record += resourceBytes + len(a.Desired.Raw); a.Accepted != nil {
+			record += len(a.Accepted.Raw)
+		}
+	}
 	if record+resourceBytes*len(status.Resources) <= room && status.Outputs == nil {
 		return status, nil, nil
 	}
@@ -125,6 +134,15 @@ func SplitStatus(app *v1alpha1.Application, status v1alpha1.ApplicationStatus, b
 	}
 	parts, rest.RecordSlices = split(app.Namespace, app.Name, packed)
 	return rest, parts, nil
+}
+
+// sizeWithoutLists returns the size of an Application as JSON, without its status, manifests and schemas. Its
+// annotations and its template can be large, and are in no slice.
+func sizeWithoutLists(app *v1alpha1.Application) (int, error) {
+	rest := *app
+	rest.Status, rest.Spec.Manifest, rest.Spec.ObserverSchema = v1alpha1.ApplicationStatus{}, nil, nil
+	raw, err := json.Marshal(rest)
+	return len(raw), err
 }
 
 // SplitHistory moves history entries that do not fit into the status to slices. The caller puts the names into

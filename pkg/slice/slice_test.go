@@ -96,6 +96,35 @@ func TestSplitThenJoinIsIdentity(t *testing.T) {
 	})
 }
 
+// Everything in an Application takes room, such as a template, and the copy that kubectl apply keeps of it.
+func TestSplitStatusCountsTheWholeApplication(t *testing.T) {
+	for name, enlarge := range map[string]func(*v1alpha1.Application, string){
+		"template":    func(app *v1alpha1.Application, text string) { app.Spec.Tosca = &v1alpha1.ToscaSource{Template: text} },
+		"annotations": func(app *v1alpha1.Application, text string) { app.Annotations = map[string]string{"a": text} },
+		"accepted forms": func(app *v1alpha1.Application, text string) {
+			form := runtime.RawExtension{Raw: []byte(`"` + text[:30_000] + `"`)}
+			app.Status.Accepted = []v1alpha1.AcceptedField{{Path: "data", Desired: form, Accepted: &form}}
+		},
+	} {
+		app := &v1alpha1.Application{}
+		app.Namespace, app.Name = "default", "shop"
+		for i := range 70 {
+			app.Status.Resources = append(app.Status.Resources, v1alpha1.ResourceStatus{Message: strings.Repeat("m", 1000), UID: types.UID(fmt.Sprint("u", i))})
+		}
+		_, parts, err := slice.SplitStatus(app, app.Status, 100_000)
+		require.NoError(t, err, name)
+		require.Empty(t, parts, name)
+		enlarge(app, strings.Repeat("t", 50_000))
+		stored, parts, err := slice.SplitStatus(app, app.Status, 100_000)
+		require.NoError(t, err, name)
+		assert.NotEmpty(t, parts, name)
+		app.Status = stored
+		raw, err := json.Marshal(app)
+		require.NoError(t, err, name)
+		assert.Less(t, len(raw), 100_000, name)
+	}
+}
+
 func setOf(names []string) map[string]bool {
 	set := map[string]bool{}
 	for _, name := range names {
