@@ -19,15 +19,20 @@ func HasManifests(gk schema.GroupKind) bool {
 // RedactNested redacts an object for output. In Applications it also redacts the manifests, and in lists
 // the items, at any depth. The input is not modified; the result shares the parts that are not masked.
 func RedactNested(content map[string]any) map[string]any {
-	shown, _ := RedactNestedChange(content, nil)
-	return shown
+	return redaction{mark: Masked}.shown(content, nil)
+}
+
+// RedactPart is like RedactNested for a part of an object that lacks some of its fields. A manifest without a kind may
+// be a Secret, so its values are masked. A part without an apiVersion may be an Application.
+func RedactPart(content map[string]any) map[string]any {
+	return redaction{mark: Masked, partial: true}.shown(content, nil)
 }
 
 // RedactNestedChange redacts two states of one object like kubectl diff: changed values become "*** (before)" and "***
 // (after)", others "***". Either state can be nil. If neither has changed a value, both show "***". A value that only
 // one of them has is "***" there.
 func RedactNestedChange(before, after map[string]any) (shownBefore, shownAfter map[string]any) {
-	return shown(before, after, changeMark(after, maskedBefore)), shown(after, before, changeMark(before, maskedAfter))
+	return redaction{mark: changeMark(after, maskedBefore)}.shown(before, after), redaction{mark: changeMark(before, maskedAfter)}.shown(after, before)
 }
 
 // changeMark returns the mark for values that differ from those of another state. Without another state, nothing has
@@ -39,37 +44,52 @@ func changeMark(other map[string]any, mark string) string {
 	return mark
 }
 
+// redaction redacts objects for output.
+type redaction struct {
+	// mark replaces values that differ from those of the other state.
+	mark string
+	// partial is true if fields can be missing: see RedactPart.
+	partial bool
+}
+
 // shown redacts an object, and everything in it that is a manifest. other is the other state, or nil. It returns nil
 // for nil. The copy of kubectl in an Application is redacted, and not masked, because it shows what the user applied.
-func shown(content, other map[string]any, mark string) map[string]any {
+func (r redaction) shown(content, other map[string]any) map[string]any {
 	if content == nil {
 		return nil
 	}
 	apiVersion, _ := content["apiVersion"].(string)
 	group, _, _ := strings.Cut(apiVersion, "/")
-	kind, _ := content["kind"].(string)
+	kind, isKnown := content["kind"].(string)
 	if items, is := content["items"].([]any); is && strings.HasSuffix(kind, "List") {
 		visible := maps.Clone(content)
 		others, _ := other["items"].([]any)
-		visible["items"] = shownList(items, others, mark)
+		visible["items"] = mapList(items, others, r.shown)
 		if kind == "SecretList" { // items of a SecretList can omit their kind
 			visible["items"] = Masked
 		}
 		return visible
 	}
-	if !HasManifests(schema.GroupKind{Group: group, Kind: kind}) {
-		return redact(content, other, mark)
+	if r.partial && !isKnown {
+		visible := maps.Clone(content)
+		for field := range content {
+			if SecretField(field) {
+				visible[field] = Masked
+			}
+		}
+		return visible
 	}
-	visible := maps.Clone(MapManifests(content, other, func(part, other map[string]any) map[string]any { return shown(part, other, mark) }))
+	if r.partial && apiVersion == "" {
+		group = v1alpha1.GroupVersion.Group
+	}
+	if !HasManifests(schema.GroupKind{Group: group, Kind: kind}) {
+		return redact(content, other, r.mark)
+	}
+	visible := maps.Clone(MapManifests(content, other, r.shown))
 	if copied, is := annotationsOf(content)[LastApplied].(string); is {
 		visible["metadata"] = withLastApplied(content, shownCopy(copied))
 	}
 	return visible
-}
-
-// shownList redacts the items of a list: see mapList.
-func shownList(list, others []any, mark string) []any {
-	return mapList(list, others, func(item, other map[string]any) map[string]any { return shown(item, other, mark) })
 }
 
 // MapManifests returns a copy of an Application with the results of replace for its manifests, and for the parts of

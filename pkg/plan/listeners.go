@@ -2,7 +2,6 @@ package plan
 
 import (
 	"errors"
-	"maps"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -44,25 +43,11 @@ func learn(s *hooks.ObjectEvent) error {
 func observe(s *hooks.ObjectEvent) error {
 	observed := s.Entry.Project(s.Type, s.Desired, s.Live)
 	if manifest.HasManifests(s.Entry.ID.GroupKind()) {
-		observed = manifest.MapManifests(observed, nil, maskedPart)
+		s.Observed = manifest.RedactPart(observed) // its schema need not observe the kinds of manifests
+	} else {
+		s.Observed = manifest.RedactNested(observed)
 	}
-	s.Observed = manifest.RedactNested(observed)
 	return nil
-}
-
-// maskedPart returns the observed part of a manifest of an Application. A manifest without a kind may be a
-// Secret, so its values are masked.
-func maskedPart(item, _ map[string]any) map[string]any {
-	if _, known := item["kind"].(string); known {
-		return item
-	}
-	masked := maps.Clone(item)
-	for field := range item {
-		if manifest.SecretField(field) {
-			masked[field] = manifest.Masked
-		}
-	}
-	return masked
 }
 
 // visibleOf returns the part of an object from which values may be learned: everything but the values of

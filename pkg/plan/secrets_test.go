@@ -83,6 +83,10 @@ func TestNoValueOfANestedSecretIsShown(t *testing.T) {
 		{"under a leaf over all manifests", "observerSchema: [{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: inner}, spec: {manifest: observed}}]"},
 		{"under a leaf over all of it", "observerSchema: [{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: inner}, spec: observed}]"},
 		{"under a schema without kinds", "observerSchema: [{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: inner}, spec: {manifest: [{stringData: {a: observed, other: observed}}, {observer_schema_list_min_length: 1, observer_schema_list_max_length: 0}]}}]"},
+		{"under a schema with some kinds", "observerSchema: [{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: inner}, spec: {manifest: [{stringData: observed}, {}, {apiVersion: observed, kind: observed, spec: {manifest: [{data: {b: observed}}, " +
+			"{observer_schema_list_min_length: 1, observer_schema_list_max_length: 0}]}}, {observer_schema_list_min_length: 1, observer_schema_list_max_length: 0}]}}]"},
+		{"under a schema without versions", "observerSchema: [{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: inner}, spec: {manifest: [{stringData: observed}, {}, {kind: observed, spec: {manifest: [{kind: observed, data: {b: observed}}, " +
+			"{observer_schema_list_min_length: 1, observer_schema_list_max_length: 0}]}}, {observer_schema_list_min_length: 1, observer_schema_list_max_length: 0}]}}]"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			w := newWorld(t, "manifest: ["+inner+"]\n"+row.schema)
