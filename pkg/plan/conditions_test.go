@@ -1,10 +1,15 @@
 package plan_test
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
+	"time"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -185,4 +190,16 @@ func TestASuspendedApplicationTellsItsDrift(t *testing.T) {
 		"ConfigMap default/gone does not exist, and is not created while suspended", message)
 	assert.Equal(t, "1/3", w.app.Status.Summary)
 	assert.Equal(t, "Suspended", w.app.Status.Resources[0].Reason)
+}
+
+// The API server rejects a status with a longer message in a condition, so the failure would never be reported.
+func TestALongErrorFitsIntoConditions(t *testing.T) {
+	w := newWorld(t, "manifest: []")
+	problem := plan.HookProblem(errors.New(strings.Repeat("é", 40_000)))
+	result := plan.NewInvalid(plan.Input{Application: w.app}, problem).Summarize(nil, time.Unix(0, 0))
+	require.NotEmpty(t, result.Status.Conditions)
+	for _, c := range result.Status.Conditions {
+		assert.LessOrEqual(t, len(c.Message), 32768, c.Type)
+		assert.True(t, utf8.ValidString(c.Message))
+	}
 }

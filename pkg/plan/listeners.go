@@ -8,6 +8,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/hooks"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
@@ -106,7 +107,7 @@ func (p decider) see(point *hooks.Point[*hooks.ObjectEvent], res *resource, live
 // HookProblem returns the Problem of a failed hook, which is retried. A hook can return a *Problem as its error, with
 // a reason and retry policy of its own.
 func HookProblem(err error) *Problem {
-	problem := &Problem{Reason: v1alpha1.ReasonHookFailed, Message: err.Error()}
+	problem := &Problem{Reason: v1alpha1.ReasonHookFailed, Message: intent.Summary(err)}
 	var already *Problem
 	if errors.As(err, &already) {
 		problem = already
