@@ -64,7 +64,7 @@ func (r redaction) shown(content, other map[string]any) map[string]any {
 	if items, is := content["items"].([]any); is && strings.HasSuffix(kind, "List") {
 		visible := maps.Clone(content)
 		others, _ := other["items"].([]any)
-		visible["items"] = mapList(items, others, r.shown)
+		visible["items"] = MapList(items, others, r.shown)
 		if kind == "SecretList" { // items of a SecretList can omit their kind
 			visible["items"] = Masked
 		}
@@ -111,7 +111,7 @@ func MapManifests(app, other map[string]any, replace func(part, other map[string
 	} {
 		if list, is := spec[field].([]any); is {
 			there, _ := others[field].([]any)
-			spec[field] = mapList(list, there, mapped)
+			spec[field] = MapList(list, there, mapped)
 		}
 	}
 	return visible
@@ -146,10 +146,10 @@ func mapSelection(item, other map[string]any, replace func(part, other map[strin
 // identifying are the fields of an object that name its kind.
 var identifying = []string{"apiVersion", "kind"}
 
-// mapList returns a copy of a list with the results of replace for its maps, each with the one at the same index of
+// MapList returns a copy of a list with the results of replace for its maps, each with the one at the same index of
 // others. Elements that have moved are compared with others, so that an unchanged value can be marked as changed. It is
 // never shown.
-func mapList(list, others []any, replace func(part, other map[string]any) map[string]any) []any {
+func MapList(list, others []any, replace func(part, other map[string]any) map[string]any) []any {
 	visible := make([]any, len(list))
 	for i, item := range list {
 		visible[i] = item

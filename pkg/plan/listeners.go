@@ -2,6 +2,8 @@ package plan
 
 import (
 	"errors"
+	"maps"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -66,10 +68,20 @@ func visibleOf(id manifest.ID, object map[string]any) map[string]any {
 	return object
 }
 
-// visiblePart returns the part of a manifest of an Application from which values may be learned.
+// visiblePart returns the part of a manifest of an Application from which values may be learned. Like
+// manifest.RedactNested, it also looks into lists.
 func visiblePart(item, _ map[string]any) map[string]any {
 	gv, _ := schema.ParseGroupVersion(manifest.NestedString(item, "apiVersion"))
-	return visibleOf(manifest.ID{Group: gv.Group, Kind: manifest.NestedString(item, "kind")}, item)
+	kind := manifest.NestedString(item, "kind")
+	items, is := item["items"].([]any)
+	if !is || !strings.HasSuffix(kind, "List") {
+		return visibleOf(manifest.ID{Group: gv.Group, Kind: kind}, item)
+	}
+	visible := maps.Clone(item)
+	if delete(visible, "items"); kind != "SecretList" {
+		visible["items"] = manifest.MapList(items, nil, visiblePart)
+	}
+	return visible
 }
 
 // withdrawn returns the removals of fields that hooks once added to an object with a user's schema and no

@@ -166,6 +166,25 @@ func TestNoValueOfANestedSelectionIsShown(t *testing.T) {
 	}
 }
 
+// No value of a Secret in a list among the manifests is learned: the status would have its mask, which would be written.
+func TestNoMaskOfANestedListIsWritten(t *testing.T) {
+	const bounds = "{observer_schema_list_min_length: 1, observer_schema_list_max_length: 0}"
+	for _, list := range []string{"{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Secret, metadata: {name: s}}]}", "{apiVersion: v1, kind: SecretList, items: [{metadata: {name: s}}]}"} {
+		w := newWorld(t, "manifest: [{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: inner}, spec: {manifest: ["+list+"]}}]\n"+
+			"observerSchema: [{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: inner}, spec: {manifest: [{items: [{data: {a: observed}}, "+bounds+"]}, "+bounds+"]}}]")
+		w.round()
+		secret := func() map[string]any {
+			return get(w.only(), "spec", "manifest").([]any)[0].(map[string]any)["items"].([]any)[0].(map[string]any)
+		}
+		set(secret(), "canary", "data", "a")
+		for range 3 {
+			_, result := w.round()
+			hidesCanaries(t, result)
+			assert.Equal(t, "canary", get(secret(), "data", "a"), list)
+		}
+	}
+}
+
 func TestTheCopyThatKubectlKeepsOfASecret(t *testing.T) {
 	w := newWorld(t, `
 manifest: [{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {a: canary-1}}]
