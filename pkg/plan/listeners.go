@@ -63,7 +63,7 @@ func visibleOf(id manifest.ID, object map[string]any) map[string]any {
 	case manifest.IsSecret(id.GroupKind()):
 		return withoutSecrets(object)
 	case manifest.HasManifests(id.GroupKind()):
-		return manifest.MapManifests(object, nil, visiblePart)
+		return withoutLastApplied(manifest.MapManifests(object, nil, visiblePart))
 	}
 	return object
 }

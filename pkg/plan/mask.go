@@ -101,16 +101,21 @@ func nestedSecretFields(fields []string) bool {
 func withoutSecrets(object map[string]any) map[string]any {
 	visible := maps.Clone(object)
 	maps.DeleteFunc(visible, func(field string, _ any) bool { return manifest.SecretField(field) })
+	return withoutLastApplied(visible)
+}
+
+// withoutLastApplied returns an object without the annotation in which kubectl apply stores the whole object. It does not
+// change the argument, which is the result if it does not have the annotation.
+func withoutLastApplied(object map[string]any) map[string]any {
 	metadata, _ := object["metadata"].(map[string]any)
-	// kubectl apply stores the whole Secret in an annotation.
 	annotations, _ := metadata["annotations"].(map[string]any)
-	if _, has := annotations[manifest.LastApplied]; has {
-		annotations, metadata = maps.Clone(annotations), maps.Clone(metadata)
-		delete(annotations, manifest.LastApplied)
-		metadata["annotations"] = annotations
-		visible["metadata"] = metadata
+	if _, has := annotations[manifest.LastApplied]; !has {
+		return object
 	}
-	return visible
+	object, annotations, metadata = maps.Clone(object), maps.Clone(annotations), maps.Clone(metadata)
+	delete(annotations, manifest.LastApplied)
+	metadata["annotations"], object["metadata"] = annotations, metadata
+	return object
 }
 
 // maskedPair returns two values at a path for display. If the path leads to a value of a Secret, both are masked, but

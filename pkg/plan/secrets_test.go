@@ -185,6 +185,22 @@ func TestNoMaskOfANestedListIsWritten(t *testing.T) {
 	}
 }
 
+// The status has the copy of kubectl with masked values, so it is not learned either.
+func TestTheCopyOfAnApplicationIsNotLearned(t *testing.T) {
+	const key = "kubectl.kubernetes.io/last-applied-configuration"
+	w := newWorld(t, `
+manifest: [{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: inner}, spec: {manifest: [{apiVersion: v1, kind: Secret, metadata: {name: s}}]}}]
+observerSchema: [{apiVersion: holdfast.dev/v1alpha1, kind: Application, metadata: {name: inner, annotations: {`+key+`: observed}}, spec: {manifest: observed}}]`)
+	w.round()
+	copied := `{"apiVersion":"holdfast.dev/v1alpha1","kind":"Application","spec":{"manifest":[{"kind":"Secret","data":{"a":"canary"}}]}}` + "\n"
+	set(w.only(), copied, "metadata", "annotations", key)
+	for range 3 {
+		_, result := w.round()
+		hidesCanaries(t, result)
+		assert.Equal(t, copied, get(w.only(), "metadata", "annotations", key))
+	}
+}
+
 func TestTheCopyThatKubectlKeepsOfASecret(t *testing.T) {
 	w := newWorld(t, `
 manifest: [{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {a: canary-1}}]
