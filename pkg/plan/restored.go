@@ -7,6 +7,7 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/record"
 )
 
@@ -68,7 +69,7 @@ func unmasked(value, live any) (whole any, known bool) {
 		known = true
 		for i, child := range value {
 			var there any
-			// Only lists of manifests have masked values, and their order can change.
+			// Only lists of manifests and of selections have masked values, and their order can change.
 			if i < len(from) && sameName(child, from[i]) {
 				there = from[i]
 			}
@@ -87,9 +88,15 @@ func unmasked(value, live any) (whole any, known bool) {
 	return value, true
 }
 
-// sameName reports whether two manifests have the same kind and name. It is true for two values that are no manifests.
+// sameName reports whether two manifests have the same kind and name, or two items of spec.select match the same
+// objects. It is true for two values that are neither.
 func sameName(a, b any) bool {
 	x, _ := a.(map[string]any)
 	y, _ := b.(map[string]any)
-	return manifest.NestedString(x, "kind") == manifest.NestedString(y, "kind") && manifest.NestedString(x, "metadata", "name") == manifest.NestedString(y, "metadata", "name")
+	for _, field := range []string{"kind", "namespaces", "names", "selector"} {
+		if !observer.Equal(x[field], y[field]) {
+			return false
+		}
+	}
+	return manifest.NestedString(x, "metadata", "name") == manifest.NestedString(y, "metadata", "name")
 }

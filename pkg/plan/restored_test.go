@@ -83,3 +83,27 @@ observerSchema:
 	round(translation)
 	assert.Len(t, w.live, 1, "unless the source names the object")
 }
+
+// A masked value is only taken from the same item of spec.select, because the order of the items can change.
+func TestARestoredSelectionIsNotConfused(t *testing.T) {
+	w := newWorld(t, `tosca: {url: "https://example.com/t.yaml"}`)
+	item := func(name, value string) map[string]any {
+		return map[string]any{"apiVersion": "v1", "kind": "Secret", "names": []any{name}, "hold": map[string]any{"data": map[string]any{"key": value}}}
+	}
+	object := map[string]any{
+		"apiVersion": "holdfast.dev/v1alpha1", "kind": "Application", "metadata": map[string]any{"name": "inner"},
+		"spec": map[string]any{"select": []any{item("a", "MQ=="), item("b", "Mg==")}},
+	}
+	in := plan.Input{Application: w.app, Live: w.live, Kinds: intent.Offline(), Now: w.now, Source: &intent.Source{Objects: []map[string]any{object}, Digest: "digest"}}
+	p := plan.Decide(in)
+	w.store(p.Summarize(map[manifest.ID]plan.Outcome{p.Changes[0].ID: w.execute(p.Changes[0])}, w.now))
+	in.Source = record.Translation(w.app)
+	require.NotNil(t, in.Source)
+	require.Nil(t, plan.Decide(in).Changes[0].Problem)
+
+	w.set([]any{item("b", "Mg=="), item("a", "MQ==")}, "spec", "select")
+	change := plan.Decide(in).Changes[0]
+	assert.False(t, change.Writes(), change.Patch)
+	require.NotNil(t, change.Problem)
+	assert.Equal(t, v1alpha1.ReasonFetchFailed, change.Problem.Reason)
+}
