@@ -148,7 +148,7 @@ func (e EntryView) Line(now time.Time, withApplication bool) string {
 		text += " of " + e.Application.Namespace + "/" + e.Application.Name
 	}
 	if e.Path != "" {
-		text += " " + terminal.Visible(e.Path) + ": " + e.valueText() + ","
+		text += " " + e.Path + ": " + e.valueText() + ","
 	}
 	if e.Manager != "" {
 		text += " by " + e.Writer()
@@ -169,7 +169,7 @@ func (e EntryView) Line(now time.Time, withApplication bool) string {
 	if since, err := time.Parse(time.RFC3339, e.Since); e.Count > 1 && err == nil {
 		text += fmt.Sprintf(" (%d times since %s)", e.Count, terminal.Ago(now, since))
 	}
-	return text
+	return terminal.Visible(text)
 }
 
 // valueText returns the live value of the field, and the desired value if that is another one.

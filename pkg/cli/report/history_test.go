@@ -54,3 +54,12 @@ func TestUsersInTheHistory(t *testing.T) {
 		assert.Len(t, found, want, by)
 	}
 }
+
+// A value can have characters that YAML does not escape, such as marks that reverse the text after them.
+func TestValuesInTheHistoryAreEscaped(t *testing.T) {
+	app := &v1alpha1.Application{Status: v1alpha1.ApplicationStatus{History: []v1alpha1.HistoryEntry{{
+		Outcome: "Corrected\x1b[2J", Path: "data.a", Resource: v1alpha1.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Name: "web"},
+		From: &runtime.RawExtension{Raw: []byte(`"a\u202eb"`)}, To: &runtime.RawExtension{Raw: []byte(`{"\u202ek":1}`)},
+	}}}}
+	assert.Equal(t, `Corrected\x1b[2J ConfigMap web data.a: {\u202ek: 1} → a\u202eb, by an unknown client`, report.HistoryOf(app)[0].Line(time.Time{}, false))
+}
