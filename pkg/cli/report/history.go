@@ -258,7 +258,7 @@ type WriterSummary struct {
 
 // IsForeign reports whether another client has changed a held field or its list, or deleted a held object.
 func (e EntryView) IsForeign() bool {
-	return e.Outcome != string(v1alpha1.OutcomeLearned) && (e.Path != "" || e.Outcome == string(v1alpha1.OutcomeRestored))
+	return e.Outcome != string(v1alpha1.OutcomeLearned) && (e.Path != "" || e.isDeletion())
 }
 
 // SummarizeWriters returns a summary of entries for each writer, the most frequent writer first.

@@ -63,3 +63,12 @@ func TestValuesInTheHistoryAreEscaped(t *testing.T) {
 	}}}}
 	assert.Equal(t, `Corrected\x1b[2J ConfigMap web data.a: {\u202ek: 1} → a\u202eb, by an unknown client`, report.HistoryOf(app)[0].Line(time.Time{}, false))
 }
+
+// A repeated deletion of an object counts for its writer, like a single one and like a contested field.
+func TestContestedDeletionsCountForWriters(t *testing.T) {
+	entry := v1alpha1.HistoryEntry{Outcome: v1alpha1.OutcomeContested, Manager: "cleaner", Count: 7, Resource: v1alpha1.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Name: "web"}}
+	app := &v1alpha1.Application{Status: v1alpha1.ApplicationStatus{History: []v1alpha1.HistoryEntry{entry}}}
+	sums := report.SummarizeWriters(report.HistoryOf(app))
+	require.Len(t, sums, 1)
+	assert.Equal(t, []int{7, 1, 1}, []int{sums[0].Changes, sums[0].Fields, sums[0].Contested})
+}
