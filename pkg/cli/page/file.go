@@ -34,28 +34,15 @@ func StatusFile(d files.Decision, view report.StatusView, program string, now ti
 		ids := files.IDsOf(d)
 		if len(ids) > mostObjects {
 			a.Partial = &Partial{mostObjects, len(ids), program + " explain " + d.Name + " KIND/NAME" + inNamespace(d) + " -o html"}
-			ids = a.leaveOut(view.First(mostObjects, now))
+			ids = ids[:0]
+			for _, r := range view.First(mostObjects, now) {
+				ids = append(ids, report.ResourceID(r.Resource))
+			}
 		}
 		f.add(d, now, ids...)
 	}
 	f.link()
 	return f.html(d, a.title(), program, now)
-}
-
-// leaveOut removes all links of the tree except those to the first resources, and returns the IDs of these. A
-// link to an object that is not in the file would lead nowhere.
-func (a *Application) leaveOut(first []report.ResourceView) (shown []manifest.ID) {
-	refs := map[string]bool{}
-	for _, r := range first {
-		shown = append(shown, report.ResourceID(r.Resource))
-		refs[RefOf(report.ResourceID(r.Resource))] = true
-	}
-	for i := range a.Tree {
-		if !refs[a.Tree[i].Ref] {
-			a.Tree[i].Ref = ""
-		}
-	}
-	return shown
 }
 
 // inNamespace returns the flag for a namespace other than the default one.
@@ -87,19 +74,29 @@ func (f *File) add(d files.Decision, now time.Time, ids ...manifest.ID) {
 }
 
 // link sets the targets of the links in the lists of drift and of changes. If a field has no row, its link leads to the
-// object.
+// object. It removes links to objects that are not in the file, also from the tree.
 func (f *File) link() {
-	rows := map[string]bool{}
+	targets := map[string]bool{}
 	for _, o := range f.Objects {
+		targets[o.Ref] = true
 		for id := range o.Details {
-			rows[o.Prefix+id] = true
+			targets[o.Prefix+id] = true
+		}
+	}
+	for i := range f.Application.Tree {
+		if b := &f.Application.Tree[i]; !targets[b.Ref] {
+			b.Ref = ""
 		}
 	}
 	for _, items := range [][]HistoryItem{f.Application.Drifted, f.Application.Recent, f.History.Items} {
 		for i := range items {
-			items[i].Anchor = items[i].Ref
-			if row := items[i].Ref + ":" + rowID(items[i].Path); rows[row] {
-				items[i].Anchor = row
+			item := &items[i]
+			if !targets[item.Ref] {
+				item.Ref = ""
+			}
+			item.Anchor = item.Ref
+			if row := item.Ref + ":" + rowID(item.Path); targets[row] {
+				item.Anchor = row
 			}
 		}
 	}

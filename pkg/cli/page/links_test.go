@@ -1,0 +1,47 @@
+package page
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/net/html"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+)
+
+// attributes returns the values of an attribute of the elements with a name; any element for "".
+func attributes(page, element, attribute string) (values []string) {
+	for tokens := html.NewTokenizer(strings.NewReader(page)); tokens.Next() != html.ErrorToken; {
+		token := tokens.Token()
+		for _, a := range token.Attr {
+			if a.Key == attribute && (element == "" || token.Data == element) {
+				values = append(values, a.Val)
+			}
+		}
+	}
+	return values
+}
+
+// A file shows only the first objects of a large Application field by field. Its history can name the others.
+func TestNoLinkOfALargeFileIsBroken(t *testing.T) {
+	d := many(t, mostObjects+1)
+	for _, name := range []string{"c-00000", "c-00200"} { // the first one is shown, the last one is not
+		d.Status.History = append(d.Status.History, v1alpha1.HistoryEntry{Outcome: v1alpha1.OutcomeCorrected, Path: "data.mode",
+			Resource: v1alpha1.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "shop", Name: name}})
+	}
+	text := pageOf(t, d)
+	ids := map[string]bool{}
+	for _, id := range attributes(text, "", "id") {
+		ids[id] = true
+	}
+	links := attributes(text, "a", "href")
+	require.Greater(t, len(links), mostObjects)
+	for _, link := range links {
+		id, err := url.PathUnescape(strings.TrimPrefix(link, "#"))
+		require.NoError(t, err)
+		assert.True(t, ids[id], link)
+	}
+}
