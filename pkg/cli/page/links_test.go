@@ -1,15 +1,19 @@
 package page
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/net/html"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/cli/report"
 )
 
 // attributes returns the values of an attribute of the elements with a name; any element for "".
@@ -44,4 +48,35 @@ func TestNoLinkOfALargeFileIsBroken(t *testing.T) {
 		require.NoError(t, err)
 		assert.True(t, ids[id], link)
 	}
+}
+
+const twoServices = `
+metadata: {name: shop, namespace: shop, generation: 1}
+spec:
+  manifest:
+  - {apiVersion: v1, kind: Service, metadata: {name: web}}
+  - {apiVersion: serving.knative.dev/v1, kind: Service, metadata: {name: web}}
+`
+
+// Each link on the page of an Application opens the page of its object, also if objects of two groups have the same
+// kind and name.
+func TestEachLinkOpensItsObject(t *testing.T) {
+	d := decide(t, twoServices)
+	s := &Server{Now: func() time.Time { return now }}
+	text, err := s.document("", "application.html", applicationOf(d, report.StatusOf(d), "holdfast")).html()
+	require.NoError(t, err)
+	var opened []string
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /applications/{namespace}/{name}/{resource...}", func(_ http.ResponseWriter, r *http.Request) {
+		page, err := s.object(r, nil, d)
+		require.NoError(t, err)
+		object, _ := page.Content.(Object)
+		opened = append(opened, object.APIVersion+" "+object.Name)
+	})
+	for _, link := range attributes(string(text), "a", "href") {
+		if strings.HasPrefix(link, "/applications/shop/shop/") {
+			mux.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, link, nil))
+		}
+	}
+	assert.ElementsMatch(t, []string{"v1 Service web", "serving.knative.dev/v1 Service web"}, opened)
 }

@@ -2,6 +2,7 @@ package page
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -119,8 +120,8 @@ func objectOf(d files.Decision, id manifest.ID, entries map[manifest.ID][]EntryL
 	return o
 }
 
-// RefOf returns a resource in the form of an address, KIND.GROUP/NAMESPACE/NAME or KIND.GROUP/NAME.
-// files.FindResource reads it.
+// RefOf returns a resource in the form of an address, KIND.GROUP/NAMESPACE/NAME or KIND.GROUP/NAME. The core group has
+// no GROUP.
 func RefOf(id manifest.ID) string {
 	kind := strings.ToLower(id.Kind)
 	if id.Group != "" {
@@ -130,6 +131,15 @@ func RefOf(id manifest.ID) string {
 		kind += "/" + id.Namespace
 	}
 	return kind + "/" + id.Name
+}
+
+// findRef returns the resource with a reference of RefOf. For an address that a user has typed, it finds the resource like
+// the commands, for which a kind without group can be of any group.
+func findRef(ref string, ids []manifest.ID) (manifest.ID, error) {
+	if at := slices.IndexFunc(ids, func(id manifest.ID) bool { return RefOf(id) == ref }); at >= 0 {
+		return ids[at], nil
+	}
+	return files.FindResource(ref, ids)
 }
 
 // remarks returns texts about the whole object: its problem, or that it does not exist.

@@ -253,7 +253,7 @@ func (s *Server) object(r *http.Request, _ *connection.Cluster, d files.Decision
 	if err := files.NotDecided(d); err != nil {
 		return document{}, err
 	}
-	id, err := files.FindResource(r.PathValue("resource"), files.IDsOf(d))
+	id, err := findRef(r.PathValue("resource"), files.IDsOf(d))
 	if err != nil {
 		return document{}, err
 	}
