@@ -56,10 +56,11 @@ spec:
   manifest:
   - {apiVersion: v1, kind: Service, metadata: {name: web}}
   - {apiVersion: serving.knative.dev/v1, kind: Service, metadata: {name: web}}
+  - {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: "why? a#b"}}
 `
 
 // Each link on the page of an Application opens the page of its object, also if objects of two groups have the same
-// kind and name.
+// kind and name, or if a name has characters with a meaning in addresses.
 func TestEachLinkOpensItsObject(t *testing.T) {
 	d := decide(t, twoServices)
 	s := &Server{Now: func() time.Time { return now }}
@@ -78,5 +79,16 @@ func TestEachLinkOpensItsObject(t *testing.T) {
 			mux.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, link, nil))
 		}
 	}
-	assert.ElementsMatch(t, []string{"v1 Service web", "serving.knative.dev/v1 Service web"}, opened)
+	assert.ElementsMatch(t, []string{"v1 Service web", "serving.knative.dev/v1 Service web", "rbac.authorization.k8s.io/v1 ClusterRole why? a#b"}, opened)
+}
+
+// The ID of a row has no spaces, so the link to the row has none either.
+func TestTheLinkOfAFieldIsTheIDOfItsRow(t *testing.T) {
+	d := decide(t, application, live)
+	d.Status.History = []v1alpha1.HistoryEntry{{Outcome: v1alpha1.OutcomeCorrected, Path: "metadata.annotations['a b']",
+		Resource: v1alpha1.ResourceReference{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "default", Name: "web"}}}
+	s := &Server{Now: func() time.Time { return now }}
+	text, err := s.document("", "history.html", historyOf(d, nil)).html()
+	require.NoError(t, err)
+	assert.Contains(t, attributes(string(text), "a", "href"), "/applications/default/shop/deployment.apps/default/web#metadata.annotations%5b%27a_b%27%5d")
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"html/template"
 	"net/http"
+	"net/url"
 	"time"
 
 	"holdfast.dev/holdfast/pkg/cli/terminal"
@@ -82,6 +83,9 @@ var pages = template.Must(template.New("").Funcs(template.FuncMap{
 	"ago":     terminal.Ago,
 	"stamp":   func(at time.Time) string { return at.UTC().Format(time.RFC3339) },
 	"visible": terminal.Visible,
+	// A name can have characters that end the path of an address, such as ?.
+	"address": func(ref string) string { return (&url.URL{Path: ref}).EscapedPath() },
+	"row":     rowID,
 	"on":      func(context, value any) pair { return pair{context, value} },
 	"levels":  func(n int) []struct{} { return make([]struct{}, n) },
 }).ParseFS(templates, "templates/*.html"))
