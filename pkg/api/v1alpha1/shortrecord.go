@@ -86,7 +86,7 @@ func (e *recordExpander) value(v any, path string) any {
 		}
 		derived := make(map[string]any, len(v))
 		for _, name := range slices.Sorted(maps.Keys(v)) { // the positions follow the order of the JSON
-			derived[name] = e.value(v[name], path+"."+name)
+			derived[name] = e.value(v[name], below(path, "."+name))
 		}
 		return derived
 	case []any:
@@ -95,7 +95,7 @@ func (e *recordExpander) value(v any, path string) any {
 		}
 		derived := make([]any, 0, len(v)+1)
 		for _, element := range v {
-			derived = append(derived, e.value(element, path+"[]"))
+			derived = append(derived, e.value(element, below(path, "[]")))
 		}
 		return append(derived, e.length(len(v)))
 	}
@@ -103,6 +103,15 @@ func (e *recordExpander) value(v any, path string) any {
 		return v
 	}
 	return "observed"
+}
+
+// below returns the path of a part of a value. A path is compared only with the short ones that identify an object. So a
+// longer path is not extended: with a hostile record, the texts would take gigabytes.
+func below(path, step string) string {
+	if len(path) > len(".metadata.name") {
+		return path
+	}
+	return path + step
 }
 
 // length returns the last element of a list with n elements.

@@ -2,13 +2,14 @@ package v1alpha1
 
 import (
 	"encoding/json"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/runtime"
+	kruntime "k8s.io/apimachinery/pkg/runtime"
 )
 
 const (
@@ -62,7 +63,7 @@ func TestDerivedValuesAreAFormat(t *testing.T) {
 
 // TestARecordOfAnEarlierVersion checks that a record with unshortened texts can be read.
 func TestARecordOfAnEarlierVersion(t *testing.T) {
-	desired, entry, observed := runtime.RawExtension{Raw: []byte(someDesired)}, runtime.RawExtension{Raw: []byte(someEntry)}, runtime.RawExtension{Raw: []byte(someObserved)}
+	desired, entry, observed := kruntime.RawExtension{Raw: []byte(someDesired)}, kruntime.RawExtension{Raw: []byte(someEntry)}, kruntime.RawExtension{Raw: []byte(someObserved)}
 	lists := map[string]any{
 		"mangledObserverSchema": []any{entry, entry}, "lastAppliedManifest": []any{desired, desired}, "lastObservedManifest": []any{observed, "as desired"},
 	}
@@ -73,9 +74,9 @@ func TestARecordOfAnEarlierVersion(t *testing.T) {
 	var status ApplicationStatus
 	require.NoError(t, json.Unmarshal(raw, &status))
 	assert.Equal(t, ApplicationStatus{
-		MangledObserverSchema: []runtime.RawExtension{entry, entry},
-		LastAppliedManifest:   []runtime.RawExtension{desired, desired},
-		LastObservedManifest:  []runtime.RawExtension{observed, desired},
+		MangledObserverSchema: []kruntime.RawExtension{entry, entry},
+		LastAppliedManifest:   []kruntime.RawExtension{desired, desired},
+		LastObservedManifest:  []kruntime.RawExtension{observed, desired},
 	}, status)
 }
 
@@ -94,10 +95,22 @@ func TestHostileRecordsDoNotPanic(t *testing.T) {
 
 // TestAShortRecordIsNoBomb checks that the expanded size is limited, however short the record is.
 func TestAShortRecordIsNoBomb(t *testing.T) {
-	many := slices.Repeat([]runtime.RawExtension{{Raw: []byte(`[` + strings.Repeat(`[],`, 100_000) + `[]]`)}}, 20)
-	short := slices.Repeat([]runtime.RawExtension{{Raw: []byte(`"as desired"`)}}, 20)
+	many := slices.Repeat([]kruntime.RawExtension{{Raw: []byte(`[` + strings.Repeat(`[],`, 100_000) + `[]]`)}}, 20)
+	short := slices.Repeat([]kruntime.RawExtension{{Raw: []byte(`"as desired"`)}}, 20)
 	_, err := (ApplicationStatus{}).Join(packedText(t, compressedFields{short, many, nil}))
 	require.ErrorContains(t, err, "more than 72 MiB")
+}
+
+// TestADeepRecordIsNoBomb checks that the memory for a record does not grow with the square of its depth.
+func TestADeepRecordIsNoBomb(t *testing.T) {
+	const depth = 500
+	name := strings.Repeat("n", 1000)
+	deep := []byte(strings.Repeat(`{"`+name+`":`, depth) + "1" + strings.Repeat("}", depth))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	expandedSchema([]byte(`"as desired"`), deep)
+	runtime.ReadMemStats(&after)
+	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(40*len(deep)))
 }
 
 func packedText(t *testing.T, all compressedFields) []byte {
