@@ -102,13 +102,6 @@ func decodeStrictly(raw []byte, into any) (unknown []string, err error) {
 	return slices.DeleteFunc(pathsOf(faults), func(path string) bool { return !strings.HasPrefix(path, "spec.") }), err
 }
 
-// unknownFields returns the paths of the fields that a type lacks. It decodes JSON that another decoder has
-// found to be valid otherwise.
-func unknownFields(raw []byte, into any) []string {
-	faults, _ := kjson.UnmarshalStrict(raw, into, kjson.DisallowUnknownFields)
-	return pathsOf(faults)
-}
-
 func pathsOf(faults []error) (paths []string) {
 	for _, fault := range faults {
 		var at kjson.FieldError

@@ -181,3 +181,19 @@ func TestRequiredVersion(t *testing.T) {
 		assert.Equal(t, row.newest, later.read(&row.spec).newest, "%+v", row.spec)
 	}
 }
+
+// Keys have one spelling, as everywhere in the API: another one is an unknown field, and no rule.
+func TestKeysOfHeldFieldsHaveOneSpelling(t *testing.T) {
+	for content, want := range map[string]HeldField{
+		`"a"`:                                 {Path: "a"},
+		`{"path":"a","mode":"hold"}`:          {Path: "a", Mode: "hold"},
+		`{"path":"a","Mode":"absent"}`:        {Path: "a", Fault: `unknown field "Mode"`, Unknown: []string{"Mode"}},
+		`{"path":"a","keys":{"Hold":["b"]}}`:  {Path: "a", Keys: &HeldKeys{}, Fault: `unknown field "keys.Hold"`, Unknown: []string{"keys.Hold"}},
+		`{"path":"a","mode":3,"pattern":"b"}`: {Path: "a", Pattern: "b", Fault: "mode cannot be a number"},
+		`[]`:                                  {Fault: "must be a path, as text, or an object with a path and a rule, not a array"},
+	} {
+		var held HeldField
+		require.NoError(t, json.Unmarshal([]byte(content), &held))
+		assert.Equal(t, want, held, content)
+	}
+}

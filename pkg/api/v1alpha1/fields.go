@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	kjson "sigs.k8s.io/json"
 )
 
 // ResourceFields lists the fields to hold in one or more resources. It is a short form of an observer
@@ -164,19 +165,17 @@ func (f *HeldField) UnmarshalJSON(content []byte) error {
 		return nil
 	}
 	type object HeldField
-	decoder := json.NewDecoder(bytes.NewReader(content))
-	decoder.DisallowUnknownFields()
-	err := decoder.Decode((*object)(f))
+	unknown, err := kjson.UnmarshalStrict(content, (*object)(f), kjson.DisallowUnknownFields)
 	var wrong *json.UnmarshalTypeError
 	switch {
-	case err == nil:
 	case errors.As(err, &wrong) && wrong.Field == "":
 		f.Fault = "must be a path, as text, or an object with a path and a rule, not a " + wrong.Value
 	case errors.As(err, &wrong):
 		f.Fault = wrong.Field + " cannot be a " + wrong.Value
-	default:
+	case err != nil:
 		f.Fault = strings.TrimPrefix(err.Error(), "json: ")
-		f.Unknown = unknownFields(content, (*object)(f))
+	case len(unknown) > 0:
+		f.Fault, f.Unknown = unknown[0].Error(), pathsOf(unknown)
 	}
 	return nil
 }
