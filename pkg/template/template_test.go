@@ -114,7 +114,7 @@ func TestUpdate(t *testing.T) {
 		{"other policies", func(live *v1alpha1.Application) {
 			live.Spec.Adoption, live.Spec.DeletionPolicy = v1alpha1.AdoptAlways, v1alpha1.DeletionOrphan
 		}, []string{"/metadata/uid", "/spec/adoption", "/spec/deletionPolicy"}},
-		{"no labels at all", func(live *v1alpha1.Application) { live.Labels = nil }, []string{"/metadata/uid", "/metadata/labels"}},
+		{"no labels at all", func(live *v1alpha1.Application) { live.Labels = nil }, []string{"/metadata/uid", "/metadata/labels", "/metadata/labels"}},
 		{"a label of another client, and not the template's", func(live *v1alpha1.Application) { live.Labels = map[string]string{"other": "x"} },
 			[]string{"/metadata/uid", "/metadata/labels/example.com~1kind"}},
 	} {
@@ -148,6 +148,23 @@ func TestUpdate(t *testing.T) {
 		assert.Equal(t, "remove", ops[1].Op)
 		assert.Empty(t, patched(t, live, ops).Spec.ServiceAccountName)
 	})
+}
+
+// The first label is added with the whole map. It must not replace labels that another client has added since the read.
+func TestUpdateKeepsLabelsOfOthers(t *testing.T) {
+	desired, err := rendered().Application(owner)
+	require.NoError(t, err)
+	live := desired.DeepCopy()
+	live.UID, live.Labels = "app", nil
+	raw, err := json.Marshal(template.Update(live, desired))
+	require.NoError(t, err)
+	patch, err := jsonpatch.DecodePatch(raw)
+	require.NoError(t, err)
+	live.Labels = map[string]string{"team": "a"}
+	changed, err := json.Marshal(live)
+	require.NoError(t, err)
+	_, err = patch.Apply(changed)
+	require.ErrorIs(t, err, jsonpatch.ErrTestFailed)
 }
 
 func patched(t *testing.T, live *v1alpha1.Application, ops any) *v1alpha1.Application {

@@ -45,9 +45,9 @@ func Update(live, desired *v1alpha1.Application) []delta.Op {
 // labelOps returns the operations that set the rendered labels, in the order of their keys. Other labels are not
 // changed.
 func labelOps(live *v1alpha1.Application, desired map[string]string) (ops []delta.Op) {
-	// JSON Patch cannot add a member to a map that does not exist.
+	// JSON Patch cannot add a member to a map that does not exist. The test keeps a map that another client has added.
 	if len(live.Labels) == 0 && len(desired) > 0 {
-		return []delta.Op{{Op: "add", Path: "/metadata/labels", Value: desired}}
+		return []delta.Op{{Op: "test", Path: "/metadata/labels", Value: nil}, {Op: "add", Path: "/metadata/labels", Value: desired}}
 	}
 	escape := strings.NewReplacer("~", "~0", "/", "~1")
 	for _, key := range slices.Sorted(maps.Keys(desired)) {
