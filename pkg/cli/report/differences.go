@@ -37,7 +37,7 @@ const indent = "    "
 
 // Print writes all changes to w, and counts them.
 func (t *Differences) Print(w io.Writer) error {
-	t.line(t.Palette.Paint(terminal.Bold, "Application "+t.Namespace+"/"+t.Name))
+	t.line(t.Palette.Paint(terminal.Bold, terminal.Visible("Application "+t.Namespace+"/"+t.Name)))
 	for _, change := range t.Changes {
 		did := t.verb(change)
 		t.Count.add(did, change, t.Visible(change))

@@ -38,8 +38,8 @@ const (
 
 // Print writes the explanation to w.
 func (t *Explanation) Print(w io.Writer) error {
-	t.line(t.Palette.Paint(terminal.Bold, files.NameOf(t.ID, t.Namespace)) + terminal.Visible(" ("+t.Change.APIVersion+")") +
-		" of Application " + t.Namespace + "/" + t.Application)
+	t.line(t.Palette.Paint(terminal.Bold, files.NameOf(t.ID, t.Namespace)) +
+		terminal.Visible(" ("+t.Change.APIVersion+") of Application "+t.Namespace+"/"+t.Application))
 	t.line(SchemaText(t.Explanation))
 	t.remarks()
 	// No field has this parent, so the first field always gets a title.

@@ -37,7 +37,7 @@ func (o *Output) title(text string) {
 
 // wrapped adds a text with a mark before it.
 func (o *Output) wrapped(mark, text string) {
-	for _, line := range terminal.WrapItem(mark, terminal.Visible(text), o.Width) {
+	for _, line := range terminal.WrapItem(terminal.Visible(mark), terminal.Visible(text), o.Width) {
 		o.line(line)
 	}
 }

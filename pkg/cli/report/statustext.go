@@ -105,7 +105,7 @@ func (t *StatusText) headline() {
 	case t.Ready != "False" || v1alpha1.InfoForReason(t.Reason).Disposition == v1alpha1.DispositionWait:
 		sign, style = "~", terminal.Yellow
 	}
-	t.line(t.Palette.Paint(terminal.Bold, "Application "+t.Application.Namespace+"/"+t.Application.Name) + "  " +
+	t.line(t.Palette.Paint(terminal.Bold, terminal.Visible("Application "+t.Application.Namespace+"/"+t.Application.Name)) + "  " +
 		t.Palette.Paint(style, sign+" "+terminal.Visible(word)))
 	if !t.repeatsMessage() {
 		t.wrapped("  ", t.Message)
@@ -222,7 +222,7 @@ func (t *StatusText) table(shown []ResourceView) {
 		if r.LastCorrection != "" {
 			corrected = t.since(r.LastCorrection)
 		}
-		rows = append(rows, []string{files.NameOf(r.id, t.Application.Namespace), r.Health, age, corrected, countsText(r.Counts)})
+		rows = append(rows, []string{files.NameOf(r.id, t.Application.Namespace), terminal.Visible(r.Health), age, corrected, countsText(r.Counts)})
 	}
 	t.line("")
 	lines, fits := t.aligned(rows)

@@ -83,7 +83,7 @@ func (t *TreeText) lines(b *Branch, first, stem string) []treeLine {
 	} else {
 		below += "  "
 	}
-	lines := []treeLine{{b, below, []string{first + b.name, b.Health, age}}}
+	lines := []treeLine{{b, below, []string{first + b.name, terminal.Visible(b.Health), age}}}
 	for i, child := range b.Children {
 		if i < len(b.Children)-1 {
 			lines = append(lines, t.lines(child, stem+"├─ ", stem+"│  ")...)
