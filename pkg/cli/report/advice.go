@@ -10,9 +10,15 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// Advice is a remedy for the user, with a command if there is one.
+// Advice is a remedy for the user, with a command if there is one. As text:
+//
+//	What to do
+//	  - Stop meddler from writing data.mode, or free it
+//	      holdfast free web configmap/web data.mode
 type Advice struct {
-	Text    string `json:"text" yaml:"text"`
+	// Text is an imperative without a full stop. If it is not clear from the text that Command follows it, it ends with "run:".
+	Text string `json:"text" yaml:"text"`
+	// Command can be copied into a shell. Placeholders such as FILE are in upper case.
 	Command string `json:"command,omitempty" yaml:"command,omitempty"`
 }
 
@@ -27,7 +33,12 @@ type advisor struct {
 }
 
 // Advise returns the remedies for the problems of an Application, the most urgent first. It returns none if
-// nothing is wrong.
+// nothing is wrong. At most five are returned, in this order:
+//
+//  1. for the whole Application: it is not submitted, has no controller, is suspended, or its condition Ready is not True
+//  2. for each resource, in the order of the view: its problem, its health, its fields
+//
+// program is the name by which the user called this program, for example "kubectl holdfast".
 func Advise(d files.Decision, v StatusView, program string) []Advice {
 	a := advisor{d, v, program, d.FreedByIncluded()}
 	var next []Advice
@@ -58,7 +69,10 @@ func Advise(d files.Decision, v StatusView, program string) []Advice {
 	return few(next)
 }
 
-// command returns a command line of this program for the Application.
+// command returns a command line of this program for the Application. It names the namespace unless that is default,
+// which is the usual namespace of a kubeconfig context.
+//
+//	a.command("free", "deploy/web", "spec.replicas")  holdfast free web deploy/web spec.replicas -n shop
 func (a advisor) command(verb string, args ...string) string {
 	words := append([]string{a.program, verb, a.Name}, args...)
 	if a.Namespace != "default" {
@@ -68,7 +82,8 @@ func (a advisor) command(verb string, args ...string) string {
 }
 
 // forReason returns the remedy for the reason of the condition Ready. Messages name their own remedies; this
-// function adds where to look.
+// function adds where to look. It returns none for reasons that need no user, such as Progressing. The table has all
+// reasons with a remedy, so that a new reason without one is easy to find.
 func (a advisor) forReason() []Advice {
 	advice, known := map[string]Advice{
 		v1alpha1.ReasonManifestInvalid:            a.mistakes(),
@@ -124,7 +139,8 @@ func (a advisor) mistakes() Advice {
 	}
 }
 
-// forResource returns the remedies for one resource: for its problem, its health, and its fields.
+// forResource returns the remedies for one resource: for its problem, its health, and its fields. A resource that the
+// user cannot read has a single remedy, because nothing else about it is known.
 func (a advisor) forResource(r ResourceView) []Advice {
 	if r.unread {
 		return []Advice{{"Ask for the right to get the marked objects: you may not read them", ""}}
@@ -151,6 +167,7 @@ func (a advisor) forResource(r ResourceView) []Advice {
 			text := "free " + f.Path + " in all Applications: HoldProfile " + profile + " is not in effect. In a checkout, run"
 			next = append(next, Advice{text, files.ProfileCommand(profile)})
 		}
+		// "free" is offered only if it would work: with a plan, and without an owner that would undo the edit.
 		verb := "explain"
 		if f.State == plan.FieldContested && a.Plan != nil && NotEditable(a.Application) == nil {
 			verb = "free"
@@ -162,7 +179,10 @@ func (a advisor) forResource(r ResourceView) []Advice {
 	return next
 }
 
-// grant returns the remedy for a missing right. If several commands would be needed, one role grants all rights.
+// grant returns the remedy for a missing right. If several commands would be needed, one role grants all rights:
+//
+//	one kind      the command of the controller's remedy, for example "kubectl create rolebinding ..."
+//	several       holdfast check web -o yaml | kubectl apply -f -
 func (a advisor) grant(r ResourceView) Advice {
 	for _, other := range a.view.Resources {
 		if other.remedy != nil && v1alpha1.InfoForReason(other.Reason).Disposition == v1alpha1.DispositionGrant && other.remedy.Command != r.remedy.Command {
@@ -173,7 +193,12 @@ func (a advisor) grant(r ResourceView) Advice {
 }
 
 // forField returns the remedy for one field, or "". isExplained is true if the status reports why the drift
-// is not corrected.
+// is not corrected; the remedy for that reason is then enough.
+//
+//	contested                       Stop hpa from writing spec.replicas, or free it
+//	contested, and owned            Stop hpa from writing spec.replicas
+//	the API server drops it         Check the spelling of data.tpyo: the API server drops it
+//	drifted, without a known cause  If the drift lasts, check that the controller runs and can write
 func (a advisor) forField(f plan.Field, isExplained bool) string {
 	switch {
 	case f.State == plan.FieldContested && NotEditable(a.Application) != nil:
@@ -196,7 +221,11 @@ func orWriter(manager string) string {
 	return manager
 }
 
-// ShellPath returns a path, quoted for a shell if that is necessary.
+// ShellPath returns a path, quoted for a shell if that is necessary. It quotes more than POSIX shells need, because zsh
+// expands [ and ? in words without a match to an error.
+//
+//	spec.replicas           spec.replicas
+//	data['a.b']             'data['\''a.b'\'']'
 func ShellPath(path string) string {
 	if strings.ContainsAny(path, "[]'\"$&;()|<> *?") {
 		return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
@@ -204,7 +233,8 @@ func ShellPath(path string) string {
 	return path
 }
 
-// few removes remedies with the text or the command of an earlier one, and returns the first five of the rest.
+// few removes remedies with the text or the command of an earlier one, and returns the first five of the rest. Many
+// resources often have one cause, and users read a short list from the top.
 func few(all []Advice) []Advice {
 	const limit = 5
 	var said []Advice

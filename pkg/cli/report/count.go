@@ -9,17 +9,20 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// count is the summary of a plan.
+// count is the summary of a plan. The zero value is the summary of an empty plan.
 type count struct {
+	// resources has the number of objects by action; nil for an empty plan.
 	resources map[verb]int
 	fields    int // fields to correct
-	// ours has the fields of shared objects, to hold or restore.
-	ours map[verb]int // fields of shared objects, to hold or restore
-	held int          // deferred fields
-	same int          // blocked objects that are only compared and have no difference
+	// ours has the number of fields of shared objects to hold or restore, by action. Fields of objects to create are not
+	// counted: the whole object is new.
+	ours map[verb]int
+	held int // deferred fields
+	same int // blocked objects that are only compared and have no difference
 }
 
-// add counts one change. visible are the fields that the user sees as different.
+// add counts one change. visible are the fields that the user sees as different. A deferred field is not counted as
+// a field to correct, because this plan does not write it. Tracking metadata of a shared object is not counted.
 func (c *count) add(did verb, change plan.Change, visible []delta.Difference) {
 	if c.resources == nil {
 		c.resources, c.ours = map[verb]int{}, map[verb]int{}
@@ -42,7 +45,8 @@ func (c *count) add(did verb, change plan.Change, visible []delta.Difference) {
 	}
 }
 
-// Differs reports whether any object differs from its desired state.
+// Differs reports whether any object differs from its desired state. The exit status of "diff" depends on it. A blocked
+// object differs, too, unless it is only compared and has no difference.
 func (c count) Differs() bool {
 	for did, n := range c.resources {
 		if did == blocked {
@@ -55,7 +59,12 @@ func (c count) Differs() bool {
 	return c.held > 0
 }
 
-// String returns a text like "Plan: 1 to create, 2 to correct (3 fields), 4 unchanged".
+// String returns the last line of a plan. The parts are in the order of their importance, and parts with 0 are omitted:
+//
+//	Plan: 2 to create
+//	Plan: 1 to create, 2 to correct (4 fields), 4 unchanged
+//	Plan: 1 to hold (2 fields), 1 blocked, 3 deferred fields
+//	Plan: nothing to do, 2 unchanged
 func (c count) String() string {
 	var parts []string
 	for _, part := range []struct {

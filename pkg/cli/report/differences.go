@@ -20,7 +20,24 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// Differences is a printer of the changes that the controller would make for one Application.
+// Differences is a printer of the changes that the controller would make for one Application. It prints the objects in
+// the order in which the controller writes them. This is the text of "diff", and of the plan on a page:
+//
+//	Application default/web
+//
+//	~ correct ConfigMap default/web (v1)
+//	    data.count: 2 → "2"
+//	    data['start.sh']:
+//	        set -e
+//	      - export MODE=test
+//	      + export MODE=live
+//
+//	- delete ConfigMap default/older (v1)
+//	- delete ConfigMap default/old (v1)
+//
+//	  i Deployment web: spec.replicas: 2 in the manifest, not held: live is 7, not written; hold it with ...
+//
+//	Plan: 1 to correct (2 fields), 2 to delete
 type Differences struct {
 	files.Decision
 	Output
@@ -76,7 +93,8 @@ func (t *Differences) Print(w io.Writer) error {
 	return terminal.Write(w, t.text.Bytes())
 }
 
-// confirmation writes how to confirm the deletions that wait for it.
+// confirmation writes how to confirm the deletions that wait for it. All of them have the same remedy, so it is printed
+// once. The command is not wrapped, so that users can copy it.
 func (t *Differences) confirmation() {
 	i := slices.IndexFunc(t.Changes, func(change plan.Change) bool {
 		return change.Problem != nil && v1alpha1.InfoForReason(change.Problem.Reason).Unconfirmed
@@ -92,7 +110,9 @@ func (t *Differences) confirmation() {
 	t.line(indent + terminal.Visible(remedy.Command))
 }
 
-// selectedText returns how many objects an item of spec.select matches.
+// selectedText returns how many objects an item of spec.select matches:
+//
+//	select[0]: 12 objects of kind Deployment, 3 to be written
 func selectedText(entry plan.ViewSelection) string {
 	text := fmt.Sprintf("%s: %s of kind %s", entry.Entry, terminal.Plural(entry.Objects, "object"), terminal.Visible(entry.Kind))
 	if entry.Changes > 0 {
@@ -101,7 +121,8 @@ func selectedText(entry plan.ViewSelection) string {
 	return text
 }
 
-// details writes the problem, the fields, and the object to create.
+// details writes the problem, the fields, and the object to create. The object is printed with its learned values, as
+// the controller would send it, and with masked values of Secrets.
 func (t *Differences) details(change plan.Change) {
 	if change.Problem != nil {
 		t.wrapped(indent+"! ", change.Problem.Reason+": "+change.Problem.Message)
@@ -128,7 +149,11 @@ func shownOf(change plan.Change, field delta.Difference) (delta.Difference, bool
 	return claim.WithoutTracking(field)
 }
 
-// header writes the action and the object.
+// header writes the action and the object. It names the namespace even if that is the Application's, because a plan is
+// often read without its first line.
+//
+//	! blocked ConfigMap default/theirs (v1)
+//	+ create Service default/web (v1)
 func (t *Differences) header(did verb, change plan.Change) {
 	sign, known := signs[did]
 	if !known {
@@ -138,7 +163,10 @@ func (t *Differences) header(did verb, change plan.Change) {
 	t.line(t.Palette.Paint(sign.style, sign.symbol+" "+string(did)) + " " + t.Palette.Paint(terminal.Bold, files.NameOf(change.ID, "")) + version)
 }
 
-// field prints a field that has drifted, on one line if it fits.
+// field prints a field that has drifted, on one line if it fits. The arrow points to the value that the controller
+// writes. If the desired value is absent, the default of the kind is in its place:
+//
+//	spec.replicas: 5 → (absent; the default is 1)  # must not be set
 func (t *Differences) field(change plan.Change, d delta.Difference) {
 	id := change.ID
 	masked := plan.MaskedField(id, d)
@@ -166,6 +194,7 @@ func (t *Differences) field(change plan.Change, d delta.Difference) {
 }
 
 // DefaultText returns the default of an absent field as a remark, or "" if the schema of the kind does not define one.
+// It also returns "" for a default of several lines.
 func DefaultText(known intent.Kinds, apiVersion, kind, path string) string {
 	value, defined := plan.DefaultFor(known, schema.FromAPIVersionAndKind(apiVersion, kind), path)
 	if !defined {
@@ -197,7 +226,8 @@ func (t *Differences) noted(text, painted, note string) {
 	}
 }
 
-// note returns a remark that explains a difference, beyond its two values.
+// note returns a remark that explains a difference, beyond its two values. It returns "" for ordinary drift, which the
+// values explain.
 func (t *Differences) note(id manifest.ID, d delta.Difference) string {
 	why := ""
 	switch d.Reason {
@@ -226,7 +256,7 @@ func (t *Differences) note(id manifest.ID, d delta.Difference) string {
 }
 
 // fight returns why a field is deferred. For a contested field, this is the client that keeps changing it,
-// and the time of the next correction.
+// and the time of the next correction. That time is absolute: a plan in a file or a log is read later.
 func (t *Differences) fight(leaf plan.Leaf) string {
 	for _, f := range t.Status.Contested {
 		if files.LeafOf(f) != leaf {
@@ -253,7 +283,7 @@ func (t *Differences) marked(deeper, mark, text string) {
 	t.line(indent + deeper + line)
 }
 
-// verb is the word for the action on a resource.
+// verb is the word for the action on a resource. Scripts search for these words, so they do not change.
 type verb string
 
 const (

@@ -16,7 +16,12 @@ import (
 
 // Edited prints how a change of its schema affects the fields of a resource: which ones are held, learned,
 // corrected or released. before and after are plans for the same live object. It prints nothing if no field is
-// affected.
+// affected. The fields of the new plan precede those that only the previous plan has. At most 20 are printed:
+//
+//	Deployment web:
+//	  spec.replicas         corrected: 5 → 3
+//	  spec.paused           released: true is kept
+//	  spec.minReadySeconds  learned as soon as a client sets it
 func Edited(out io.Writer, namespace string, id manifest.ID, before, after *plan.Plan) {
 	was := map[string]plan.Field{}
 	// A resource that is new in the Application has no fields before.
@@ -63,6 +68,10 @@ func Edited(out io.Writer, namespace string, id manifest.ID, before, after *plan
 
 // releaseEffect describes what happens to a released field of a shared object: it is restored, or it keeps its live
 // value for a reason. It returns "" if there is nothing to add.
+//
+//	restored: net → web
+//	restored: web is removed
+//	not restored: web is kept, ...
 func releaseEffect(after *plan.Plan, id manifest.ID, was plan.Field) string {
 	live, _ := terminal.Inline(was.Live)
 	for _, change := range after.Changes {
@@ -92,7 +101,14 @@ func releaseEffect(after *plan.Plan, id manifest.ID, was plan.Field) string {
 }
 
 // becomes describes how one field changes. missing is true if the object does not exist. It returns "" if the
-// field does not change.
+// field does not change. was is the zero Field for a field that the previous plan does not have; it is then not held.
+//
+//	before  after          result
+//	any     another rule   ruled
+//	free    held           heldNow
+//	ruled   held           heldNow, because the rule is gone
+//	held    free           released
+//	other combinations     ""
 func becomes(was, is plan.Field, missing bool) string {
 	live, _ := terminal.Inline(is.Live)
 	desired, _ := terminal.Inline(is.Desired)
@@ -113,7 +129,7 @@ func becomes(was, is plan.Field, missing bool) string {
 	return "released: " + live + " is kept"
 }
 
-// heldNow describes the change of a field that is held to one value.
+// heldNow describes the change of a field that is held to one value. live and desired are its escaped values.
 func heldNow(is plan.Field, missing bool, live, desired string) string {
 	switch {
 	case is.Drift != "" && missing:
@@ -132,7 +148,7 @@ func heldNow(is plan.Field, missing bool, live, desired string) string {
 	return "held: " + live
 }
 
-// ruled describes the change of a field that gets a rule.
+// ruled describes the change of a field that gets a rule. The text begins with the rule: "1 to 5: 3 is kept".
 func ruled(is plan.Field, missing bool, live, desired string) string {
 	rule := terminal.Visible(is.Rule.String())
 	switch {
@@ -160,7 +176,8 @@ func isHeld(f plan.Field) bool {
 	return f.State != "" && f.State != plan.FieldFree && f.State != plan.FieldReported && f.Drift != delta.Restored
 }
 
-// PathsToEdit returns the field paths of a resource that can be released if free is true, or held otherwise.
+// PathsToEdit returns the field paths of a resource that can be released if free is true, or held otherwise. The
+// completion of arguments offers them. It leaves out tracking metadata and report-only fields.
 func PathsToEdit(p *plan.Plan, id manifest.ID, free bool) (paths []string) {
 	explained, _ := p.Explain(id, false)
 	for _, f := range explained.Fields {

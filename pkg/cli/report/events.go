@@ -14,12 +14,14 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/connection"
 )
 
+// eventsResource is the API of the controller's events. A client of the core API reads the same objects.
 var eventsResource = schema.GroupVersionResource{Group: "events.k8s.io", Version: "v1", Resource: "events"}
 
 // shownEvents is the number of events in a report.
 const shownEvents = 5
 
-// Events returns the last events about an Application, the newest first.
+// Events returns the last events about an Application, the newest first, at most five. An error is for users. The
+// report is useful without events, so callers print the error as a note.
 func Events(ctx context.Context, c *connection.Cluster, app *v1alpha1.Application) ([]EventView, error) {
 	list, err := c.Own.Resource(eventsResource).Namespace(app.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: "regarding.kind=" + v1alpha1.Kind + ",regarding.name=" + app.Name,
@@ -49,7 +51,7 @@ func eventView(object map[string]any) EventView {
 	return v
 }
 
-// compareTimes compares two times in the format of the API.
+// compareTimes compares two times in the format of the API. A malformed or empty time is before all others.
 func compareTimes(a, b string) int {
 	at, _ := time.Parse(time.RFC3339Nano, a)
 	bt, _ := time.Parse(time.RFC3339Nano, b)

@@ -11,7 +11,12 @@ import (
 )
 
 // FieldsAt returns the fields at or below a path, and any field above it that includes it. It returns all
-// fields for "". A path without list elements matches the field in every element.
+// fields for "". A path without list elements matches the field in every element. The fields at or below the path
+// precede those above it. If there is none, the error suggests the nearest path.
+//
+//	spec.template                        all fields of the Pod template
+//	spec.template.spec.containers.image  the image of each container
+//	metadata.labels.app                  that label, or metadata.labels if the map is one leaf
 func FieldsAt(fields []plan.Field, path string) ([]plan.Field, error) {
 	typed, err := observer.ParsePath(strings.TrimPrefix(path, "."))
 	if err != nil {
@@ -43,7 +48,8 @@ func FieldsAt(fields []plan.Field, path string) ([]plan.Field, error) {
 // quoted key.
 var element = regexp.MustCompile(`\[[^'\]][^\]]*\]`)
 
-// suggestPath returns a "did you mean" text with the nearest field path, or the nearest parent of a field.
+// suggestPath returns a "did you mean" text with the nearest field path, or the nearest parent of a field. Elements
+// are left out on both sides, so that a wrong name of a container does not hide a wrong name of a field.
 func suggestPath(path string, fields []plan.Field) string {
 	seen := map[string]bool{}
 	var paths []string

@@ -17,13 +17,28 @@ import (
 )
 
 // Explanation is a printer of the explanation of one resource. Namespace and Application name the Application.
+//
+//	Deployment web (apps/v1) of Application default/web
+//	Held by its observer schema: the fields named there.
+//
+//	spec
+//	  = learned   paused: (absent)
+//	    free      replicas: 5 (manifest: 3)                              hpa (scale)
+//	                not held: the live value is kept; hold it with ...
+//
+//	spec.template.spec.containers[name=web]
+//	  ~ held      image: web:2 → web:1                                   kubectl-set
+//	                drift: the live value is not the desired value; it is corrected
+//
+//	Fields: 1 held, 1 learned, 1 free; 1 drifted
 type Explanation struct {
 	plan.Explanation
 	Output
 	Namespace, Application string
 	// Detailed prints all details of each field.
 	Detailed bool
-	// said has the reasons that were printed for earlier fields. It is created when needed.
+	// said has the reasons that were printed for earlier fields, so that each is printed once. It is created when
+	// needed.
 	said map[string]bool
 }
 
@@ -56,7 +71,14 @@ func (t *Explanation) Print(w io.Writer) error {
 }
 
 // SchemaText returns a sentence about the source of the observer schema of a resource, and about the
-// HoldProfiles that change it.
+// HoldProfiles that change it. The first case that applies:
+//
+//	not desired                            No longer desired: no field is held.
+//	default schema, with spec.fields       every field of its manifest, with the exceptions in fields[0]
+//	spec.observerSchema, with spec.fields  its observer schema, and changed by fields[0]
+//	spec.fields                            fields[0] of its Application: the fields named there
+//	default schema                         every field of its manifest
+//	spec.observerSchema                    its observer schema: the fields named there
 func SchemaText(e plan.Explanation) string {
 	text := "Held by its observer schema: the fields named there."
 	switch {
@@ -78,6 +100,7 @@ func SchemaText(e plan.Explanation) string {
 }
 
 // remarks prints the problem of the resource, or else one remark about a missing object, instead of one for each field.
+// Its lines begin with "! ".
 func (t *Explanation) remarks() {
 	text := ""
 	switch drifted := slices.IndexFunc(t.Fields, func(f plan.Field) bool { return f.Drift != "" }); {
@@ -121,7 +144,15 @@ func isSharedMark(f plan.Field) bool {
 }
 
 // field prints a field on one line, with the writer at its end. It adds lines for a value that does not fit,
-// and for the reason.
+// and for the reason. The name is relative to the title above it. With less room, it moves parts to lines below:
+//
+//	room for all        ~ held      image: web:2 → web:1          kubectl-set
+//	without the writer  ~ held      image: web:2 → web:1
+//	                                  written by kubectl-set
+//	for the name        ~ held      image:
+//	                                  - web:2
+//	                                  + web:1
+//	                                  written by kubectl-set
 func (t *Explanation) field(f plan.Field) {
 	name := terminal.Visible(strings.TrimPrefix(strings.TrimPrefix(f.Path, f.Parent), "."))
 	head := fmt.Sprintf("  %s %-*s ", signOf(f), fieldColumn-stateColumn-1, f.State)
@@ -153,7 +184,12 @@ func writerLine(writer string) string {
 	return "written by " + writer
 }
 
-// signOf returns a character for the state of a field, for readers who do not see colors.
+// signOf returns a character for the state of a field, for readers who do not see colors:
+//
+//	=  held in some way, and in sync
+//	~  drifted, and the controller corrects it
+//	!  drifted, and the controller does not correct it; or another Application holds it
+//	   not held
 func signOf(f plan.Field) string {
 	switch {
 	case f.State == plan.FieldClaimed && f.Desired.Set:
@@ -169,7 +205,7 @@ func signOf(f plan.Field) string {
 	}
 }
 
-// paintState paints a text in the color of a field's state.
+// paintState paints a text in the color of a field's state. Drift takes precedence over the state.
 func (t *Explanation) paintState(f plan.Field, text string) string {
 	switch {
 	case signOf(f) == "~":
@@ -185,7 +221,8 @@ func (t *Explanation) paintState(f plan.Field, text string) string {
 	}
 }
 
-// more prints the reason, unless the sign and the state already express it.
+// more prints the reason, unless the sign and the state already express it. For a missing object, the reason is the
+// remark above all fields.
 func (t *Explanation) more(f plan.Field) {
 	why := FieldReason(f, t.Now)
 	if t.Missing {
@@ -204,7 +241,12 @@ func (t *Explanation) more(f plan.Field) {
 	t.below(terminal.Dim, f.OnRelease)
 }
 
-// FieldReason returns why a field is, or is not, corrected, and how often it was corrected.
+// FieldReason returns why a field is, or is not, corrected, and how often it was corrected. For a contested field, now
+// decides whether the next correction is due:
+//
+//	WHY
+//	WHY; corrected 7 times, next in 5m
+//	WHY; corrected 7 times before
 func FieldReason(f plan.Field, now time.Time) string {
 	switch {
 	case f.Next.IsZero():
@@ -216,7 +258,7 @@ func FieldReason(f plan.Field, now time.Time) string {
 	}
 }
 
-// below writes a text under a field.
+// below writes a text under a field, wrapped and indented. It writes nothing for "".
 func (t *Explanation) below(s terminal.Style, text string) {
 	indent := strings.Repeat(" ", fieldColumn+2)
 	if text == "" {
@@ -227,7 +269,8 @@ func (t *Explanation) below(s terminal.Style, text string) {
 	}
 }
 
-// WriterText returns the last writer of a field, and how long ago it wrote; "" if the writer is unknown.
+// WriterText returns the last writer of a field, and how long ago it wrote; "" if the writer is unknown. The text is
+// escaped: any client can choose its field manager. For example: "hpa (scale), 5m ago".
 func WriterText(w writer.Writer, now time.Time) string {
 	if w.Manager == "" || w.At.IsZero() {
 		return WriterName(w)
@@ -243,7 +286,8 @@ func WriterName(w writer.Writer) string {
 	return terminal.Visible(w.Manager + " (" + w.Subresource + ")")
 }
 
-// summary returns the number of fields in each state.
+// summary returns the number of fields in each state. It does not count report-only fields and tracking metadata as
+// drifted: the controller reports the first elsewhere, and restores the second without a user.
 func (t *Explanation) summary() string {
 	counts, drifted := map[plan.FieldState]int{}, 0
 	for _, f := range t.Fields {

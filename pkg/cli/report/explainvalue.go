@@ -11,6 +11,12 @@ import (
 
 // inlineField returns the live value, the desired value and the rule of a field on one line. It returns false if
 // they need several lines.
+//
+//	free, as the manifest         5
+//	free, not as the manifest     5 (manifest: 3)
+//	drifted                       web:2 → web:1
+//	in its accepted form          1k (desired: "1000")
+//	with a rule                   5, allowed 1 to 5
 func inlineField(f plan.Field) (string, bool) {
 	text, short := inlineValues(f)
 	if rule := allowed(f.Rule); rule != "" {
@@ -50,7 +56,8 @@ func inlineValues(f plan.Field) (string, bool) {
 	return live + " → " + desired, alsoShort
 }
 
-// long prints a value on lines of its own.
+// long prints a value on lines of its own. A value that has drifted is printed as changed lines, with some lines around
+// them. Another value is printed from its beginning, up to longLines unless t.Detailed is set.
 func (t *Explanation) long(f plan.Field) {
 	indent := strings.Repeat(" ", fieldColumn+2)
 	if f.Manifest.Set {

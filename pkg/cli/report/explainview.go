@@ -17,7 +17,7 @@ type ExplanationView struct {
 	Fields []plan.FieldView `json:"fields" yaml:"fields"`
 }
 
-// ViewOf returns the form of an explanation that is printed for programs.
+// ViewOf returns the form of an explanation that is printed for programs. Values of Secrets are as masked as in e.
 func ViewOf(e plan.Explanation) ExplanationView {
 	v := ExplanationView{
 		Type: Type{v1alpha1.GroupVersion.String(), "Explanation"}, Schema: string(v1alpha1.SchemaUser),

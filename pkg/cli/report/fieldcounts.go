@@ -8,7 +8,7 @@ import (
 )
 
 // countsText returns the number of fields in each state, the most important state first. It leaves out tracking
-// metadata.
+// metadata. It returns "" if all counts are 0: "2 held, 2 learned, 7 free".
 func countsText(counts map[plan.FieldState]int) string {
 	var parts []string
 	for _, state := range []plan.FieldState{

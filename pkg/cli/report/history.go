@@ -27,7 +27,7 @@ type HistoryView struct {
 	Entries []EntryView `json:"entries" yaml:"entries"`
 }
 
-// EntryView is one history entry. An absent value is omitted; null is printed.
+// EntryView is one history entry. An absent value is omitted; null is printed. See Line for its text.
 type EntryView struct {
 	Time        string            `json:"time" yaml:"time"`
 	Application plan.ViewOwner    `json:"application" yaml:"application"`
@@ -44,12 +44,14 @@ type EntryView struct {
 	Count int32  `json:"count,omitempty" yaml:"count,omitempty"`
 	Since string `json:"since,omitempty" yaml:"since,omitempty"`
 
+	// The unexported fields are the parsed Resource, Time and Stood.
 	id    manifest.ID
 	at    time.Time
 	stood time.Duration
 }
 
-// Author is the client that made a change.
+// Author is the client that made a change. Only the API server knows the user for certain: each client chooses the name
+// of its field manager.
 type Author struct {
 	Manager     string `json:"manager,omitempty" yaml:"manager,omitempty"`
 	Operation   string `json:"operation,omitempty" yaml:"operation,omitempty"`
@@ -60,7 +62,8 @@ type Author struct {
 	SourceIP     string `json:"sourceIP,omitempty" yaml:"sourceIP,omitempty"`
 }
 
-// HistoryOf returns the history of an Application, the newest entry first.
+// HistoryOf returns the history of an Application, the newest entry first. It has the entries in the status only. For
+// those in slices, callers first add them to the status of a copy.
 func HistoryOf(app *v1alpha1.Application) []EntryView {
 	entries := make([]EntryView, 0, len(app.Status.History))
 	for _, e := range app.Status.History {
@@ -94,7 +97,7 @@ func rawValue(raw *runtime.RawExtension) *plan.ViewValue {
 	return &plan.ViewValue{Any: value}
 }
 
-// HistoryFilter is a selection of history entries.
+// HistoryFilter is a selection of history entries. An entry must match all fields that are set.
 type HistoryFilter struct {
 	// Since is the time of the oldest entry to return; zero for no limit.
 	Since time.Time
@@ -104,7 +107,8 @@ type HistoryFilter struct {
 	Resource, Path string
 }
 
-// Select returns the entries that match the filter. It returns an error if Path is invalid.
+// Select returns the entries that match the filter. It returns an error if Path is invalid. A path matches the fields at,
+// below and above it: an entry for spec.template also concerns spec.template.spec.
 func (f HistoryFilter) Select(entries []EntryView) ([]EntryView, error) {
 	path, err := observer.ParsePath(strings.TrimPrefix(f.Path, "."))
 	if err != nil {
@@ -141,7 +145,12 @@ func SortHistory(entries []EntryView) {
 }
 
 // Line returns an entry as a text for users: the outcome, the object, the field and the writer. It names the
-// Application if withApplication is true.
+// Application if withApplication is true. The text is escaped.
+//
+//	Corrected ConfigMap web data.mode: test → live, by kubectl-edit (Update), user alice from 10.0.0.7, stood 3s
+//	Contested Deployment web spec.replicas: 5 → 2, by hpa (Update, scale) (7 times since 10m ago)
+//	Restored ConfigMap web, deleted by an unknown client (only audit events name it)
+//	Learned Deployment web spec.paused: false, by kubectl (Apply)
 func (e EntryView) Line(now time.Time, withApplication bool) string {
 	text := e.Outcome + " " + files.NameOf(e.id, e.Application.Namespace)
 	if withApplication {
@@ -172,7 +181,8 @@ func (e EntryView) Line(now time.Time, withApplication bool) string {
 	return terminal.Visible(text)
 }
 
-// valueText returns the live value of the field, and the desired value if that is another one.
+// valueText returns the live value of the field, and the desired value if that is another one. It uses the offline
+// kinds for a default, because entries must not cost requests.
 func (e EntryView) valueText() string {
 	live, desired := e.Values()
 	if desired == live {
@@ -186,7 +196,12 @@ func (e EntryView) valueText() string {
 }
 
 // Values returns the live value of the field, and the desired value. Both are the same for a learned field and
-// for an element that another client added.
+// for an element that another client added. They are nil for an absent value.
+//
+//	outcome               live   desired
+//	corrected by a rule   To     CorrectedTo
+//	Learned, Added        To     To
+//	any other             To     From
 func (e EntryView) Values() (live, desired *plan.ViewValue) {
 	switch {
 	case e.CorrectedTo != nil:
@@ -231,7 +246,7 @@ func (e EntryView) UserText() string {
 // Ago returns how long ago the change happened.
 func (e EntryView) Ago(now time.Time) string { return terminal.Ago(now, e.at) }
 
-// inlineView returns a recorded value on one line.
+// inlineView returns a recorded value on one line, without escaping it.
 func inlineView(v *plan.ViewValue) string {
 	if v == nil {
 		return "absent"
@@ -261,7 +276,8 @@ func (e EntryView) IsForeign() bool {
 	return e.Outcome != string(v1alpha1.OutcomeLearned) && (e.Path != "" || e.isDeletion())
 }
 
-// SummarizeWriters returns a summary of entries for each writer, the most frequent writer first.
+// SummarizeWriters returns a summary of entries for each writer, the most frequent writer first. It skips entries that
+// are not foreign. Applications that share an object each record a change, and count it each.
 func SummarizeWriters(entries []EntryView) []*WriterSummary {
 	sums := map[string]*WriterSummary{}
 	for _, e := range entries {

@@ -9,7 +9,9 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// Reported returns a line for each report-only field that has drifted.
+// Reported returns a line for each report-only field that has drifted:
+//
+//	Deployment web: spec.replicas: 2 in the manifest, live is 7: reported, not corrected
 func Reported(d files.Decision) (lines []string) {
 	for _, change := range d.Changes {
 		for _, w := range change.Reported() {
@@ -33,6 +35,9 @@ func liveText(live delta.Value) string {
 
 // NotHeld returns a line for each free field whose live value differs from its manifest, with the command
 // that holds the field. If another object owns the Application, it is the command that edits the owner.
+//
+//	Deployment web: spec.replicas: 2 in the manifest, not held: live is 7, not written; hold it with ...
+//	Deployment web: spec.replicas: 2 in the manifest, not held: HoldProfile autoscaled frees it: live is 7, ...
 func NotHeld(d files.Decision) (lines []string) {
 	for _, change := range d.Changes {
 		for _, n := range d.FreeDifferences(change) {
@@ -52,7 +57,9 @@ func NotHeld(d files.Decision) (lines []string) {
 	return lines
 }
 
-// Additions returns a line for each element that another client added to a list with keys, with its value.
+// Additions returns a line for each element that another client added to a list with keys, with its value:
+//
+//	Deployment web: spec.template.spec.containers[name=proxy]: added by another client, not held: {name: proxy}
 func Additions(d files.Decision) (lines []string) {
 	for _, change := range d.Changes {
 		for _, a := range change.Additions() {

@@ -13,7 +13,7 @@ import (
 // leaves no half of it.
 type Output struct {
 	Palette terminal.Palette
-	// Width is the number of columns at which long lines wrap.
+	// Width is the number of columns at which long lines wrap. A word that is longer is not broken.
 	Width int
 	// Now is the time to which ages refer.
 	Now time.Time
@@ -26,7 +26,7 @@ func NewOutput(streams terminal.Streams, palette terminal.Palette) Output {
 	return Output{Palette: palette, Width: terminal.Width(streams.Out), Now: streams.Now()}
 }
 
-// line adds a line without trailing spaces.
+// line adds a line without trailing spaces. The text must be escaped, because it can contain colors.
 func (o *Output) line(text string) { fmt.Fprintln(&o.text, strings.TrimRight(text, " ")) }
 
 // title adds an empty line and a title.
@@ -35,7 +35,7 @@ func (o *Output) title(text string) {
 	o.line(o.Palette.Paint(terminal.Bold, text))
 }
 
-// wrapped adds a text with a mark before it.
+// wrapped adds a text with a mark before it. Both are escaped. It adds nothing for an empty text.
 func (o *Output) wrapped(mark, text string) {
 	for _, line := range terminal.WrapItem(terminal.Visible(mark), terminal.Visible(text), o.Width) {
 		o.line(line)

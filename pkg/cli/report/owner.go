@@ -25,6 +25,8 @@ func NotDeletable(app *v1alpha1.Application) error {
 
 // ownedBy returns an error that names the owner of an Application, what the owner does, and the kubectl
 // command for the owner. It returns nil if the Application has no owner.
+//
+//	Mysql db owns Application a/db, and renders its spec: edit the Mysql instead: kubectl edit mysql.fnjoin.com/db -n a
 func ownedBy(app *v1alpha1.Application, does, verb string) error {
 	owner := metav1.GetControllerOf(app)
 	if owner == nil {

@@ -16,7 +16,29 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// StatusText is a printer of a status for users.
+// StatusText is a printer of a status for users. Parts without content are omitted:
+//
+//	Application default/web  ! not ready: Contested
+//	  data.mode of ConfigMap web is repeatedly changed back by meddler
+//	  writes as the ServiceAccount deployer
+//
+//	Contested
+//	  ConfigMap web
+//	    ~ data.mode: test → live
+//	        drift: the live value is not the desired value; it is corrected; corrected 7 times before
+//
+//	RESOURCE       HEALTH   AGE  CORRECTED  FIELDS
+//	ConfigMap web  Current  60m  never      2 accepted, 1 contested
+//
+//	What to do
+//	  - Stop meddler from writing data.mode, or free it
+//	      holdfast free web configmap/web data.mode
+//
+//	Addresses
+//	  web  10.0.0.1:80
+//
+//	Last changes
+//	    5m ago  Corrected ConfigMap web data.mode: test → live, by meddler (Update)
 type StatusText struct {
 	StatusView
 	Output
@@ -90,7 +112,14 @@ func (t *StatusText) texts(title string, texts []string) {
 }
 
 // headline prints the readiness, its message, and the ServiceAccount of the Application. The live state can be
-// newer than the status: then ready is not the whole answer.
+// newer than the status: then ready is not the whole answer. The first case that applies:
+//
+//	only in a file                    ~ not submitted
+//	Ready, and an object has changed  ~ ready at the last reconciliation, and changed since
+//	Ready                             = ready
+//	observe-only                      ~ observe-only
+//	Unknown, or waiting               ~ not ready: REASON
+//	any other                         ! not ready: REASON
 func (t *StatusText) headline() {
 	sign, style, word := "!", terminal.Purple, "not ready: "+t.Reason
 	switch {
@@ -132,14 +161,15 @@ func (t *StatusText) hasChanged() bool {
 	})
 }
 
-// repeatsMessage reports whether the message contains the message of a resource.
+// repeatsMessage reports whether the message contains the message of a resource. The table then shows it in its row,
+// next to the object that it concerns.
 func (t *StatusText) repeatsMessage() bool {
 	return slices.ContainsFunc(t.Resources, func(r ResourceView) bool {
 		return r.Message != "" && strings.Contains(t.Message, r.Message)
 	})
 }
 
-// since returns how long ago a time of the view was.
+// since returns how long ago a time of the view was. It returns a malformed time unchanged.
 func (t *StatusText) since(text string) string {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -156,7 +186,11 @@ func isQuiet(r ResourceView) bool {
 	return r.selected && trouble(r) == 0 && !slices.ContainsFunc(r.fields, func(f plan.Field) bool { return f.Drift != "" })
 }
 
-// shown returns the resources to list. If there are many, it leaves out those without anything to report.
+// shown returns the resources to list. If there are many, it leaves out those without anything to report:
+//
+//	up to 10, or with --all  all
+//	11 to 100                all but quiet ones that spec.select matches
+//	more                     only those with something to report
 func (t *StatusText) shown() []ResourceView {
 	switch {
 	case t.All, len(t.Resources) <= mostSelected:
@@ -242,7 +276,8 @@ func (t *StatusText) table(shown []ResourceView) {
 	}
 }
 
-// message returns the message of a resource. If a resource above it lacks the same right, it names that resource.
+// message returns the message of a resource. If a resource above it lacks the same right, it names that resource:
+// "like ConfigMap a". So a missing right for many objects is explained once.
 func (t *StatusText) message(r ResourceView, above []ResourceView) string {
 	if t.All || v1alpha1.InfoForReason(r.Reason).Disposition != v1alpha1.DispositionGrant {
 		return r.Message
@@ -261,7 +296,7 @@ func (r ResourceView) nameless() string {
 }
 
 // aligned returns the lines of a table. If they are too wide, it drops the last column from rows and returns
-// false.
+// false. The caller then prints that column below each row.
 func (t *StatusText) aligned(rows [][]string) (lines []string, fits bool) {
 	lines = terminal.Aligned(rows)
 	if !slices.ContainsFunc(lines, func(line string) bool { return terminal.Length(line) > t.Width }) {
@@ -332,7 +367,8 @@ func (t *StatusText) fields(title string, fits func(plan.Field) bool) {
 	}
 }
 
-// field prints a field, on one line if it fits, and the reason or the writer below it.
+// field prints a field, on one line if it fits, and the reason or the writer below it. Long values are only in the
+// output of explain.
 func (t *StatusText) field(f plan.Field) {
 	text, whole := inlineField(f)
 	if !whole {

@@ -97,7 +97,7 @@ type EventView struct {
 }
 
 // StatusOf combines the status of an Application with the state of its live objects. Resources with trouble are
-// first.
+// first; otherwise, the order is that of the plan, then that of the inventory. It sets neither Events nor Next.
 func StatusOf(d files.Decision) StatusView {
 	ready := connection.ReadyIn(d.Application)
 	v := StatusView{
@@ -166,7 +166,8 @@ func trouble(r ResourceView) int {
 	return 1
 }
 
-// resourceView combines the recorded status of a resource with its plan and its live object, which can be nil.
+// resourceView combines the recorded status of a resource with its plan and its live object, which can be nil. recorded
+// is the zero value for a resource that is not in the inventory.
 func resourceView(app *v1alpha1.Application, e plan.Explanation, recorded v1alpha1.ResourceStatus, live map[string]any) ResourceView {
 	r := ResourceView{
 		Resource: plan.ViewResource{APIVersion: e.Change.APIVersion, Kind: e.ID.Kind, Namespace: e.ID.Namespace, Name: e.ID.Name},
@@ -183,6 +184,12 @@ func resourceView(app *v1alpha1.Application, e plan.Explanation, recorded v1alph
 
 // addLive adds the state of the live object to the recorded status. The live state is newer, so its health
 // replaces the recorded one. Reasons of the controller remain, because only it knows why a write failed.
+//
+//	live object            health        message, if none is recorded
+//	exists                 computed      the reason for the health, unless Current
+//	may not be read        as recorded   that the user may not read it (replaces the recorded one)
+//	missing, but desired   NotFound      the object does not exist
+//	not desired            as recorded
 func (r *ResourceView) addLive(app *v1alpha1.Application, e plan.Explanation, live map[string]any) {
 	switch {
 	case live != nil:

@@ -24,13 +24,14 @@ import (
 	"holdfast.dev/holdfast/pkg/reconcile"
 )
 
-// Branch is an object with the objects that it owns.
+// Branch is an object with the objects that it owns. The root is the Application.
 type Branch struct {
 	Resource plan.ViewResource `json:"resource" yaml:"resource"`
-	Health   string            `json:"health" yaml:"health"`
-	Message  string            `json:"message,omitempty" yaml:"message,omitempty"`
-	Created  string            `json:"created,omitempty" yaml:"created,omitempty"`
-	Children []*Branch         `json:"children,omitempty" yaml:"children,omitempty"`
+	// Health is that of the object; for the root, Ready or "Not ready: REASON".
+	Health   string    `json:"health" yaml:"health"`
+	Message  string    `json:"message,omitempty" yaml:"message,omitempty"`
+	Created  string    `json:"created,omitempty" yaml:"created,omitempty"`
+	Children []*Branch `json:"children,omitempty" yaml:"children,omitempty"`
 
 	// name is the name for the text, without the namespace of the Application.
 	name    string
@@ -48,7 +49,11 @@ func (b *Branch) View() TreeView {
 	return TreeView{Type{v1alpha1.GroupVersion.String(), "ApplicationTree"}, *b}
 }
 
-// Names returns the names of the branch and of all below it, in the format of `kubectl get -o name`.
+// Names returns the names of the branch and of all below it, in the format of `kubectl get -o name`:
+//
+//	application.holdfast.dev/web
+//	service/web
+//	deployment.apps/web
 func (b *Branch) Names() []string {
 	gv, _ := schema.ParseGroupVersion(b.Resource.APIVersion)
 	names := []string{strings.TrimSuffix(strings.ToLower(b.Resource.Kind)+"."+gv.Group, ".") + "/" + b.Resource.Name}
@@ -70,7 +75,10 @@ func ResourceID(r plan.ViewResource) manifest.ID {
 }
 
 // TreeOf returns an Application with its resources and the objects that they own, in the namespaces of the
-// resources. It leaves out kinds that cannot be listed, and returns a warning for them.
+// resources. It leaves out kinds that cannot be listed, and returns a warning for them. It does not find objects in
+// other namespaces, such as those that a cluster-scoped resource owns.
+//
+// It sends one list of metadata for each kind and namespace, and one read for each owned object.
 func TreeOf(ctx context.Context, c *connection.Cluster, d files.Decision) (*Branch, []string) {
 	ready := connection.ReadyIn(d.Application)
 	root := newBranch(plan.ViewResource{APIVersion: v1alpha1.GroupVersion.String(), Kind: v1alpha1.Kind, Namespace: d.Namespace, Name: d.Name}, "", d.CreationTimestamp)

@@ -7,7 +7,14 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 )
 
-// TreeText is a printer of a tree, with names at the left, and health and age in columns.
+// TreeText is a printer of a tree, with names at the left, and health and age in columns:
+//
+//	Application shop/web    Not ready: Unhealthy  60s
+//	├─ Service web          Current               60s
+//	└─ Deployment web       Failed                60s
+//	   │ ! the rollout has exceeded its deadline
+//	   └─ ReplicaSet web-1  InProgress            -
+//	        ! Available: 0/2
 type TreeText struct {
 	Output
 	// All lists all resources, even if there are very many.
