@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -160,7 +161,7 @@ func owned(ctx context.Context, c *connection.Cluster, namespace string) (object
 		warnings = append(warnings, "the list of kinds is incomplete: "+err.Error())
 	}
 	var mu sync.Mutex
-	var refused []string
+	var refused, failed []string
 	var reads errgroup.Group
 	reads.SetLimit(reconcile.ReadsAtOnce)
 	for gv, r := range connection.Resources(lists, "list") {
@@ -173,8 +174,12 @@ func owned(ctx context.Context, c *connection.Cluster, namespace string) (object
 			list, err := c.Metadata.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
 			mu.Lock()
 			defer mu.Unlock()
-			if err != nil {
+			switch {
+			case apierrors.IsForbidden(err):
 				refused = append(refused, resource.GroupResource().String())
+				return nil
+			case err != nil:
+				failed = append(failed, c.Explained(err, "list", resource.GroupResource().String()+" in the namespace "+namespace).Error())
 				return nil
 			}
 			for _, item := range list.Items {
@@ -186,7 +191,11 @@ func owned(ctx context.Context, c *connection.Cluster, namespace string) (object
 			return nil
 		})
 	}
-	_ = reads.Wait() // the errors are recorded in refused
+	_ = reads.Wait() // the errors are recorded in refused and failed
+	slices.Sort(failed)
+	for _, text := range slices.Compact(failed) { // an API server that cannot be reached fails all lists
+		warnings = append(warnings, "not shown: "+text)
+	}
 	if len(refused) > 0 {
 		slices.Sort(refused)
 		warnings = append(warnings, fmt.Sprintf("not shown, because you cannot list them in the namespace %s: %s", namespace, strings.Join(refused, ", ")))
