@@ -6,6 +6,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/files"
+	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
 )
@@ -155,11 +156,7 @@ func (a advisor) forResource(r ResourceView) []Advice {
 		next = append(next, Advice(*r.remedy))
 	}
 	if r.Health != "Current" && r.Health != "NotFound" && r.Health != "Unknown" {
-		command := "kubectl describe " + strings.ToLower(r.id.Kind) + " " + r.id.Name
-		if r.id.Namespace != "" {
-			command += " -n " + r.id.Namespace
-		}
-		next = append(next, Advice{"Find out why " + files.NameOf(r.id, a.Namespace) + " is not healthy", command})
+		next = append(next, Advice{"Find out why " + files.NameOf(r.id, a.Namespace) + " is not healthy", describeCommand(r.id)})
 	}
 	isExplained := said.Disposition != "" && !said.Health // the controller has seen the drift, and reports why it is not corrected
 	for _, f := range r.fields {
@@ -177,6 +174,20 @@ func (a advisor) forResource(r ResourceView) []Advice {
 		}
 	}
 	return next
+}
+
+// describeCommand returns the command that describes an object with its events. It names a group with a dot, because
+// another group can have a kind of this name: Knative has Services, too.
+func describeCommand(id manifest.ID) string {
+	command := "kubectl describe " + strings.ToLower(id.Kind)
+	if strings.Contains(id.Group, ".") {
+		command += "." + id.Group
+	}
+	command += " " + id.Name
+	if id.Namespace != "" {
+		command += " -n " + id.Namespace
+	}
+	return command
 }
 
 // grant returns the remedy for a missing right. If several commands would be needed, one role grants all rights:

@@ -183,6 +183,10 @@ func TestAdvice(t *testing.T) {
 			[]Advice{{"Find out why Deployment web is not healthy", "kubectl describe deployment web -n shop"}},
 		},
 		{
+			"a resource of a custom kind is not healthy", StatusView{Ready: "False", Reason: v1alpha1.ReasonUnhealthy, Resources: []ResourceView{resource("Service", "web", func(r *ResourceView) { r.Health, r.id.Group = "Failed", "serving.knative.dev" })}},
+			[]Advice{{"Find out why Service web is not healthy", "kubectl describe service.serving.knative.dev web -n shop"}},
+		},
+		{
 			"a contested field whose path has shell characters", StatusView{Ready: "False", Reason: v1alpha1.ReasonContested, Resources: []ResourceView{resource("Deployment", "web", func(r *ResourceView) { r.fields = []plan.Field{contested} })}},
 			[]Advice{{
 				"Stop rival from writing spec.template.spec.containers[name=web].image, or free it",
