@@ -163,6 +163,16 @@ func TestChartInAnyNamespace(t *testing.T) {
 	}
 }
 
+// YAML reads 2026 without quotes as a number, and the controller and the API server then reject it.
+func TestNamespacesThatLookLikeNumbers(t *testing.T) {
+	text, err := render(t, "holdfast-system", map[string]any{"watchNamespaces": []any{"2026", "shop"}})
+	require.NoError(t, err)
+	found := read(t, text)
+	assert.NotEmpty(t, found["RoleBinding 2026/holdfast-controller"])
+	data, _ := found["ConfigMap holdfast-system/holdfast-controller"]["data"].(map[string]any)
+	assert.Contains(t, data["config.yaml"], `watchNamespaces: ["2026", shop]`)
+}
+
 // The tests of deploy pass the rendered flags to the program.
 func TestEveryValueIsUsed(t *testing.T) {
 	const golden = "testdata/everything.golden.yaml"
