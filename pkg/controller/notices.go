@@ -72,14 +72,12 @@ func (c *Controller) drop(uid types.UID) {
 	c.target.waits.end(c.registry.drop(uid))
 }
 
-// forgetMissing drops the state of an Application that was deleted during its reconcile, because the reconcile added
-// state again. The worker calls it after each reconcile, so no other reconcile of the Application is running.
-func (c *Controller) forgetMissing(key types.NamespacedName) {
-	if c.applications.store.Get(key) != nil {
-		return
-	}
-	for _, uid := range c.registry.uids(key) {
+// forgetMissing drops the state of an Application that was deleted or replaced during its reconcile, because the
+// reconcile added state again. The deletion may have dropped its name already, so the waits end by key.
+func (c *Controller) forgetMissing(key types.NamespacedName, uid types.UID) {
+	if object := c.applications.store.Get(key); object == nil || object.UID != uid {
 		c.forget(uid)
+		c.target.waits.end(key)
 	}
 }
 

@@ -2,7 +2,11 @@ package controller
 
 import (
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -75,4 +79,43 @@ func TestWaitsForKindsEndWithTheirApplication(t *testing.T) {
 	c.applicationChanged(a, nil)
 	c.applicationChanged(b, nil)
 	assert.Empty(t, c.target.waits.waiting)
+}
+
+func TestDeletionDuringAReconcileEndsItsWatch(t *testing.T) {
+	const app = `{"apiVersion": "holdfast.dev/v1alpha1", "kind": "Application",
+		"metadata": {"namespace": "default", "name": "a", "uid": "%s", "generation": 1, "resourceVersion": "%d"},
+		"spec": {"manifest": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}]}}`
+	for _, again := range []bool{false, true} {
+		deleted := func() {}
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			if r.URL.Path != "/api/v1" {
+				w.WriteHeader(http.StatusInternalServerError)
+				return
+			}
+			deleted() // before the reconcile needs the watch
+			_, _ = io.WriteString(w, `{"kind": "APIResourceList", "groupVersion": "v1", "resources": [
+				{"name": "configmaps", "kind": "ConfigMap", "namespaced": true, "verbs": ["list", "watch", "create", "patch", "delete"]}]}`)
+		}))
+		t.Cleanup(server.Close) // after the end of the context
+		client, err := cluster.NewClient(&rest.Config{Host: server.URL})
+		require.NoError(t, err)
+		c := New(client, Options{})
+		c.target.watches.Run(t.Context())
+		c.target.namespaces.Run(t.Context())
+		c.applications.store.Run(t.Context())
+		require.NoError(t, c.applications.wrote(fmt.Appendf(nil, app, "old", 1)))
+		old := c.applications.store.All()[0]
+		c.applicationChanged(nil, old)
+		deleted = sync.OnceFunc(func() {
+			c.applications.store.Deleted(old.Key, old.UID)
+			c.applicationChanged(old, nil)
+			if again {
+				require.NoError(t, c.applications.wrote(fmt.Appendf(nil, app, "new", 3)))
+			}
+		})
+
+		_, _ = c.handle(t.Context(), old.Key)
+		assert.Empty(t, c.target.watches.Users(""), "the watch has no user, or is never stopped")
+	}
 }

@@ -23,6 +23,7 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (t
 	}
 	// Changes from here on start another reconcile.
 	m, news := c.registry.memoryOf(app)
+	defer c.forgetMissing(key, app.UID)
 	after, err := c.reconciler.Reconcile(ctx, app, m.state, news)
 	if err != nil {
 		return 0, err

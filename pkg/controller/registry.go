@@ -104,19 +104,6 @@ func (r *registry) keys() []types.NamespacedName {
 	return slices.Collect(maps.Values(r.names))
 }
 
-// uids returns the known Applications with a name: usually one, or several if one was deleted and created again. It
-// scans all names, and is called only for Applications that do not exist.
-func (r *registry) uids(key types.NamespacedName) (uids []types.UID) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for uid, of := range r.names {
-		if of == key {
-			uids = append(uids, uid)
-		}
-	}
-	return uids
-}
-
 // memoryOf returns the memory of an Application, and its changes since the last call. The worker calls it at the
 // start of a reconcile. A change that arrives later belongs to the next reconcile, which the queue starts after this
 // one.

@@ -33,7 +33,6 @@ func (c *Controller) work(ctx context.Context) {
 		Queue: c.registry.queue, Workers: c.options.Concurrency, Handle: c.handle, Logger: c.applications.loggerFor,
 		OnHandled: func(key types.NamespacedName, err error, took time.Duration) {
 			c.options.Metrics.reconciled(err, took)
-			c.forgetMissing(key)
 			c.templates.Handled(key)
 			busy()
 		},
