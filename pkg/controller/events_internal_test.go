@@ -2,17 +2,21 @@ package controller
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -108,4 +112,30 @@ func TestDeniedEventsAreTriedAgain(t *testing.T) {
 		assert.Equal(t, row.requests, requests, i)
 	}
 	assert.Equal(t, 1, refused)
+}
+
+// The name of an RBAC object, or a long one, is no valid beginning of the name of an event.
+func TestEventsHaveValidNames(t *testing.T) {
+	var names []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var event metav1.PartialObjectMetadata
+		assert.NoError(t, json.NewDecoder(r.Body).Decode(&event))
+		names = append(names, event.Name)
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusCreated)
+		_, _ = fmt.Fprint(w, `{"apiVersion":"v1","kind":"Event"}`)
+	}))
+	defer server.Close()
+	client, err := cluster.NewClient(&rest.Config{Host: server.URL})
+	require.NoError(t, err)
+	writer, err := client.WriterFor("shop", "app")
+	require.NoError(t, err)
+	for _, name := range []string{"web", "system:Viewer", strings.Repeat("a", 199) + ".b", strings.Repeat("a", 253)} {
+		_, err := createEvent(t.Context(), writer, corev1.ObjectReference{Name: name}, objectNote{}, time.Unix(1, 0))
+		require.NoError(t, err)
+	}
+	for _, name := range names {
+		assert.Empty(t, apivalidation.NameIsDNSSubdomain(name, false), name)
+	}
+	assert.Len(t, names, 4)
 }

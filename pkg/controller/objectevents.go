@@ -3,7 +3,6 @@ package controller
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"maps"
 	"strings"
 	"sync"
@@ -14,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	recordutil "k8s.io/client-go/tools/record/util"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 
@@ -270,8 +270,8 @@ func eventAt(object corev1.ObjectReference, name string) cluster.Location {
 
 // createEvent creates an event of the core group, and returns its name, also after an error.
 func createEvent(ctx context.Context, w *cluster.Writer, object corev1.ObjectReference, note objectNote, now time.Time) (name string, err error) {
-	// client-go names events in the same way.
-	name = fmt.Sprintf("%.200s.%x", object.Name, now.UnixNano())
+	// The name of the object may be no valid beginning, for example that of a ClusterRole.
+	name = recordutil.GenerateEventName(object.Name, now.UnixNano())
 	kind := corev1.EventTypeNormal
 	if note.reason == string(v1alpha1.OutcomeContested) {
 		kind = corev1.EventTypeWarning
