@@ -8,7 +8,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 )
@@ -17,6 +16,7 @@ import (
 type eventClient struct{ rest.Interface }
 
 // watcher returns a function that opens a watch of a resource in a namespace, or in all of them if it is empty.
+// Unlike client-go, it returns an error if the connection ends before the response, so that the outage is noticed.
 // The events have a streamedObject. The dynamic client decodes each event completely, and reads its text ten times
 // in the process; with many objects, this takes more time than everything else.
 func (c eventClient) watcher(resource schema.GroupVersionResource, namespace string) func(context.Context, metav1.ListOptions) (watch.Interface, error) {
@@ -30,9 +30,6 @@ func (c eventClient) watcher(resource schema.GroupVersionResource, namespace str
 		}
 		body, err := request.NamespaceIfScoped(namespace, namespace != "").Resource(resource.Resource).
 			VersionedParams(&options, metav1.ParameterCodec).Stream(ctx)
-		if utilnet.IsProbableEOF(err) || utilnet.IsTimeout(err) {
-			return watch.NewEmptyWatch(), nil // as client-go does
-		}
 		if err != nil {
 			return nil, err
 		}

@@ -92,3 +92,18 @@ func TestAWatchReturnsTheStatusOfAnError(t *testing.T) {
 	require.Error(t, err)
 	assert.Equal(t, metav1.StatusReasonExpired, apierrors.ReasonForError(err))
 }
+
+// A load balancer without a running API server accepts connections and closes them.
+func TestAWatchWithoutAResponseIsAnError(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+	defer server.Close()
+	client, err := NewClient(&rest.Config{Host: server.URL})
+	require.NoError(t, err)
+	pulse := newWatchHealth(defaultStallTimeouts, &connectionHealth{})
+	f := &consistentListWatcher{watch: eventClient{client.applications}.watcher(configMaps, ""), pulse: pulse}
+	_, err = f.open(t.Context(), metav1.ListOptions{ResourceVersion: "7"})
+	require.Error(t, err)
+	assert.True(t, pulse.takeStale(), "the API server may be another one: list before the next watch")
+	down, _ := pulse.line.state()
+	assert.True(t, down)
+}
