@@ -53,6 +53,8 @@ type ApplicationStore struct {
 	ctx       context.Context //nolint:containedctx // the life of the watches, not of a call
 	selection Selection
 	stores    map[string]*selectedStore
+	// released is closed when the objects of all stores that were closed so far are reported as removed.
+	released chan struct{}
 	// unsynced is the number of initial stores without a complete list.
 	unsynced int
 	synced   func()
@@ -70,7 +72,12 @@ type selectedStore struct {
 // by another client, and with a nil after for objects that are no longer selected. synced is called once,
 // when the first lists are complete.
 func NewApplicationStore(client *Client, resource schema.GroupVersionResource, selection Selection, changed func(before, after *Object), synced func()) *ApplicationStore {
-	return &ApplicationStore{client: client, resource: resource, selection: selection, changed: changed, synced: synced, stores: map[string]*selectedStore{}}
+	none := make(chan struct{})
+	close(none)
+	return &ApplicationStore{
+		client: client, resource: resource, selection: selection, changed: changed, synced: synced,
+		stores: map[string]*selectedStore{}, released: none,
+	}
 }
 
 // Run starts the watches and returns. They run until the context ends.
@@ -95,11 +102,24 @@ func (s *ApplicationStore) Select(selection Selection) {
 		return // Run opens the stores
 	}
 	wanted := selection.namespaces()
+	var closed []*selectedStore
 	for namespace, store := range s.stores {
 		if !slices.Contains(wanted, namespace) {
 			delete(s.stores, namespace)
-			go s.release(store)
+			store.stop()
+			closed = append(closed, store)
 		}
+	}
+	if len(closed) > 0 {
+		before, released := s.released, make(chan struct{})
+		s.released = released
+		go func() {
+			defer close(released)
+			<-before
+			for _, store := range closed {
+				s.release(store)
+			}
+		}()
 	}
 	for _, namespace := range wanted {
 		switch store := s.stores[namespace]; {
@@ -112,11 +132,10 @@ func (s *ApplicationStore) Select(selection Selection) {
 	}
 }
 
-// open starts to watch a namespace. The caller holds the lock.
+// open starts to watch a namespace. A store that was closed before can have the same objects, so their removal must be
+// reported first. The caller holds the lock.
 func (s *ApplicationStore) open(namespace string, synced func()) {
-	never := make(chan struct{})
-	close(never)
-	store := &selectedStore{Store: NewStore(time.Now, s.changed, synced), pulse: newWatchHealth(defaultStallTimeouts, &s.line), ended: never}
+	store := &selectedStore{Store: NewStore(time.Now, s.changed, synced), pulse: newWatchHealth(defaultStallTimeouts, &s.line), ended: s.released}
 	s.stores[namespace] = store
 	s.fill(store, namespace)
 }
@@ -148,9 +167,8 @@ func (s *ApplicationStore) first() {
 	}
 }
 
-// release reports the objects of a namespace that is no longer selected as removed.
+// release reports the objects of a namespace that is no longer selected as removed, after its watch has ended.
 func (s *ApplicationStore) release(store *selectedStore) {
-	store.stop()
 	<-store.ended
 	if !store.Ready() {
 		store.synced() // its first list is no longer awaited
