@@ -126,6 +126,20 @@ func TestUserBeforeAndAfterLookup(t *testing.T) {
 	assert.Equal(t, int64(2), joined)
 }
 
+// Applications that share an object look up the same version.
+func TestEachLookupOfAVersionIsNotified(t *testing.T) {
+	u, _ := users()
+	var told []types.UID
+	u.SetNotify(func(app types.UID) { told = append(told, app) })
+	for _, app := range []types.UID{"a", "b", "a"} {
+		assert.Empty(t, u.Lookup(app, []v1alpha1.ObjectVersion{version("u-1", "7")}))
+	}
+	for range 2 {
+		post(&Handler{Users: u}, list(written("")))
+	}
+	assert.Equal(t, []types.UID{"a", "b"}, told)
+}
+
 // A request that changes nothing returns the existing version, so the earliest request is its writer.
 func TestEarliestRequestWins(t *testing.T) {
 	u, _ := users()

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -45,11 +46,11 @@ type attribution struct {
 	at time.Time
 }
 
-// pendingLookup is a lookup of an object version. Only the last Application that has looked up the version is
-// notified.
+// pendingLookup has the Applications that have looked up an object version. Applications that share an object look up
+// the same version.
 type pendingLookup struct {
-	application types.UID
-	answer      *attribution // nil until the event arrives
+	applications []types.UID
+	answer       *attribution // nil until the event arrives
 }
 
 // NewUsers returns a Users without any attribution.
@@ -71,31 +72,32 @@ func (u *Users) Lookup(application types.UID, versions []v1alpha1.ObjectVersion)
 	now := u.now()
 	for _, v := range versions {
 		// Several reconciles can look up a version before its event arrives.
-		q, asked := u.asked.get(v, now)
+		q, _ := u.asked.get(v, now)
 		if name, came := u.names.get(v, now); came && q.answer == nil {
 			q.answer = &name
 			u.joined++
-			u.asked.put(v, pendingLookup{application, q.answer}, now)
+			u.asked.put(v, q, now)
 		}
 		if q.answer != nil {
 			known[v] = q.answer.user
-		} else if !asked {
-			u.asked.put(v, pendingLookup{application, nil}, now)
+		} else if !slices.Contains(q.applications, application) {
+			q.applications = append(q.applications, application)
+			u.asked.put(v, q, now)
 		}
 	}
 	return known
 }
 
-// add records an attribution and notifies the Application that has looked up the version, if any. It notifies without
-// the lock, because the Application can look up the version at once.
+// add records an attribution and notifies the Applications that have looked up the version. It notifies without the
+// lock, because an Application can look up the version at once.
 func (u *Users) add(v v1alpha1.ObjectVersion, c attribution) {
-	if application, asked := u.record(v, c); asked {
+	for _, application := range u.record(v, c) {
 		u.notify(application)
 	}
 }
 
-// record stores an attribution. It returns the Application with a pending lookup for the version.
-func (u *Users) record(v v1alpha1.ObjectVersion, c attribution) (application types.UID, asked bool) {
+// record stores an attribution. It returns the Applications with a pending lookup for the version.
+func (u *Users) record(v v1alpha1.ObjectVersion, c attribution) []types.UID {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	now := u.now()
@@ -103,15 +105,15 @@ func (u *Users) record(v v1alpha1.ObjectVersion, c attribution) (application typ
 	switch {
 	case asked && q.answer == nil:
 		u.joined++
-		u.asked.put(v, pendingLookup{q.application, &c}, now)
-		return q.application, true
-	case asked: // the Application was notified before
+		u.asked.put(v, pendingLookup{answer: &c}, now)
+		return q.applications
+	case asked: // the Applications were notified before
 	default:
 		if known, ok := u.names.get(v, now); !ok || c.at.Before(known.at) {
 			u.names.put(v, c, now)
 		}
 	}
-	return "", false
+	return nil
 }
 
 // addCounts adds to the counts of Stats, after a list of events was read.
