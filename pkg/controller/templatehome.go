@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -33,13 +34,18 @@ func (h templateHome) Application(key types.NamespacedName) (*v1alpha1.Applicati
 
 // Live returns the live objects of an Application from the stores of its watches. It omits kinds that are not served
 // or not watchable, because no object of them is held. It starts no watch: ready is false until the Application was
-// reconciled.
+// reconciled, and while it cannot be determined whether a kind is served.
 func (h templateHome) Live(ctx context.Context, app *v1alpha1.Application) (live template.Live, ready bool) {
 	live = template.Live{}
 	view := h.target.viewOf(app)
 	for _, gvk := range reconcile.KindsOf(app) {
 		mapping, err := view.Mapping(ctx, gvk)
-		if err != nil || !mapping.Watchable {
+		switch {
+		case errors.Is(err, cluster.ErrKindUnknown):
+			continue
+		case err != nil:
+			return nil, false
+		case !mapping.Watchable:
 			continue
 		}
 		marked, err := view.Marked(ctx, gvk.GroupKind(), mapping)
