@@ -78,6 +78,17 @@ func TestNextAuthorityIsTrustedBeforeUse(t *testing.T) {
 		broken["current.key"] = []byte("hunter2")
 		assert.Nil(t, readAuthorities(broken).current, "unreadable authorities are created again")
 	})
+	t.Run("and are used after a long downtime", func(t *testing.T) {
+		now = start.Add(120 * time.Hour)
+		late, err := m.advance(second)
+		require.NoError(t, err)
+		assert.Same(t, second.next, late.current, "workloads trust it already")
+		now = start.Add(70 * time.Hour)
+		late, err = m.advance(first)
+		require.NoError(t, err)
+		assert.Same(t, first.current, late.current, "no workload trusts the next one yet")
+		assert.NotNil(t, late.next)
+	})
 	t.Run("and an expired authority is replaced", func(t *testing.T) {
 		assert.NotEqual(t, fourth.current, advance(1000*time.Hour).current)
 	})

@@ -172,27 +172,33 @@ func (m *ManagedCertificates) use(state authorities) {
 }
 
 // advance creates missing authorities: the first one, and the next one after half of the lifetime of the current one.
-// After two thirds, the next one becomes the current one. Between these times, workloads learn to trust it. The
-// argument is not changed.
+// After two thirds, or when the current one has expired, the next one becomes the current one. Between these times,
+// workloads learn to trust it. The argument is not changed.
 func (m *ManagedCertificates) advance(a authorities) (authorities, error) {
 	now := m.now()
-	var err error
-	if a.current == nil || !now.Before(a.current.cert.NotAfter) {
-		a = authorities{previous: a.previous}
-		if a.current, err = newAuthority(now, m.lifetimes.Authority); err != nil {
-			return a, err
+	for _, p := range []**pair{&a.current, &a.next, &a.previous} {
+		if *p != nil && !now.Before((*p).cert.NotAfter) {
+			*p = nil
 		}
 	}
-	if a.next == nil && hasLived(a.current.cert, half, now) {
-		if a.next, err = newAuthority(now, m.lifetimes.Authority); err != nil {
+	// After a long downtime, workloads trust the next one already.
+	if a.current == nil {
+		a.current, a.next = a.next, nil
+	}
+	var err error
+	if a.current == nil {
+		if a.current, err = newAuthority(now, m.lifetimes.Authority); err != nil {
 			return a, err
 		}
 	}
 	if a.next != nil && hasLived(a.current.cert, twoThirds, now) {
 		a = authorities{current: a.next, previous: a.current}
 	}
-	if a.previous != nil && !now.Before(a.previous.cert.NotAfter) {
-		a.previous = nil
+	// It signs in a later call at the earliest, also if this one is late.
+	if a.next == nil && hasLived(a.current.cert, half, now) {
+		if a.next, err = newAuthority(now, m.lifetimes.Authority); err != nil {
+			return a, err
+		}
 	}
 	return a, nil
 }
