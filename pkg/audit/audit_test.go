@@ -171,6 +171,19 @@ func TestEventFloodKeepsLookups(t *testing.T) {
 	assert.Len(t, u.asked.items, maxPendingLookups)
 }
 
+// An event that answers a lookup needs no room for another one.
+func TestAnswersEvictNoLookups(t *testing.T) {
+	u, now := users()
+	for i := range maxPendingLookups {
+		u.who(version(fmt.Sprint("u-", i), "7"))
+	}
+	for i := range maxPendingLookups {
+		u.add(version(fmt.Sprint("u-", maxPendingLookups-1-i), "7"), attribution{user: plan.User{Name: "bob"}, at: *now})
+	}
+	_, joined, _ := u.Stats()
+	assert.Equal(t, int64(maxPendingLookups), joined)
+}
+
 func TestRejectedRequests(t *testing.T) {
 	u, _ := users()
 	huge := strings.Repeat("x", 3*maxEventBytes) // the decoder buffers some bytes

@@ -162,16 +162,16 @@ func (s *expiringCache[V]) get(v v1alpha1.ObjectVersion, now time.Time) (value V
 	return i.value, true
 }
 
-// put adds or updates an item. It first evicts expired items, and the oldest ones if the cache is full. An update
-// does not extend the life of an item.
+// put adds or updates an item. Before it adds one, it evicts expired items, and the oldest one if the cache is full. An
+// update does not extend the life of an item.
 func (s *expiringCache[V]) put(v v1alpha1.ObjectVersion, value V, now time.Time) {
+	if i := s.items[v]; i != nil && now.Sub(i.at) < retention {
+		i.value = value
+		return
+	}
 	for len(s.order) > 0 && (len(s.order) >= s.most || now.Sub(s.items[s.order[0]].at) >= retention) {
 		delete(s.items, s.order[0])
 		s.order = s.order[1:]
-	}
-	if i := s.items[v]; i != nil {
-		i.value = value
-		return
 	}
 	s.items[v] = &item[V]{value, now}
 	s.order = append(s.order, v)
