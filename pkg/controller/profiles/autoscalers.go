@@ -79,7 +79,7 @@ func (p *Profiles) autoscalersSettled(a *autoscalers, refused bool) {
 }
 
 // targetChanged handles an event of the watch. Most events only change the status of an autoscaler, and are ignored.
-// Before the first list is complete, it queues no Application.
+// Before the first lists are complete, it queues no Application, unless a namespace refuses its list.
 func (p *Profiles) targetChanged(a *autoscalers, before, after *cluster.Object) {
 	was, had := targetOf(before)
 	is, has := targetOf(after)
@@ -99,8 +99,8 @@ func (p *Profiles) targetChanged(a *autoscalers, before, after *cluster.Object) 
 		}
 		a.named[is][after.Key.Name] = struct{}{}
 	}
-	// Applications that wait for the first list are queued by autoscalersSettled.
-	if p.autoscalers != a || !a.listed {
+	// Applications that wait for the first lists are queued by autoscalersSettled.
+	if p.autoscalers != a || !a.settled() {
 		return
 	}
 	var applications []types.UID
