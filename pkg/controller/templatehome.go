@@ -85,7 +85,8 @@ func (h templateHome) Kept(ctx context.Context, app *v1alpha1.Application, manif
 	return kept, nil
 }
 
-// Wrote adds the Application to the store and queues it, because its watch event will start no reconcile.
+// Wrote adds the Application to the store and queues it, because its watch event will start no reconcile. It does not
+// queue an Application that is not selected, because its reconcile would queue the custom resource again, without end.
 func (h templateHome) Wrote(app *v1alpha1.Application) error {
 	if len(app.Unknown) == 0 { // encoded again, it would lack what this version does not know
 		raw, err := json.Marshal(app)
@@ -96,7 +97,9 @@ func (h templateHome) Wrote(app *v1alpha1.Application) error {
 			return err
 		}
 	}
-	h.registry.queue.Add(cluster.ObjectKey(app))
+	if key := cluster.ObjectKey(app); h.applications.store.Get(key) != nil {
+		h.registry.queue.Add(key)
+	}
 	return nil
 }
 

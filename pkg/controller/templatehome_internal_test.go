@@ -27,3 +27,21 @@ func TestLiveObjectsOfKindsThatCannotBeResolved(t *testing.T) {
 		assert.Equal(t, ready, live != nil, code)
 	}
 }
+
+// A label of the Application can end its selection, although the custom resource is selected. Its reconcile would only
+// queue the custom resource again.
+func TestAnUnselectedApplicationIsNotQueued(t *testing.T) {
+	client, err := cluster.NewClient(&rest.Config{Host: "https://127.0.0.1:1"})
+	require.NoError(t, err)
+	selection, err := NewSelection(nil, "!legacy")
+	require.NoError(t, err)
+	c := New(client, Options{Selection: selection})
+	c.applications.store.Run(t.Context())
+	home := templateHome{applications: c.applications, registry: c.registry}
+	for i, labels := range []string{`{"legacy": "yes"}`, `{}`} {
+		app, err := cluster.DecodeApplication([]byte(`{"metadata": {"namespace": "default", "name": "a", "uid": "a", "resourceVersion": "7", "labels": ` + labels + `}}`))
+		require.NoError(t, err)
+		require.NoError(t, home.Wrote(app))
+		assert.Equal(t, i, c.registry.queue.Len(), labels)
+	}
+}
