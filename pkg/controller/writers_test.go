@@ -420,9 +420,9 @@ func shownOn(value *plan.ViewValue) string {
 
 var tags = regexp.MustCompile(`<[^>]*>`)
 
-// pageRows returns the rows of the table "What happened", with cells separated by bars.
+// pageRows returns the rows of the table of changes, with cells separated by bars.
 func pageRows(page string) (rows []string) {
-	_, table, _ := strings.Cut(page, `aria-label="What happened">`)
+	_, table, _ := strings.Cut(page, `aria-label="Changes">`)
 	for _, row := range strings.Split(table, `<div role="row" class="row">`)[1:] {
 		row = strings.NewReplacer("</span>\n", "|", "<br>", "|").Replace(row)
 		row = strings.Join(strings.Fields(html.UnescapeString(tags.ReplaceAllString(row, ""))), " ")
