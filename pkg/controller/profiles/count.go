@@ -23,7 +23,7 @@ type objectCounts struct {
 	// of has the last count of each Application, so that only changed Applications are decoded. It belongs to the
 	// worker. The lock of the Profiles guards the fields below it.
 	of map[types.UID]versionCount
-	// sum has the number of objects by profile. It is nil before the first count.
+	// sum has the number of objects by profile. It is nil before the first count, and while partial is true.
 	sum map[string]int32
 	// next is the earliest time of the next count.
 	next time.Time
@@ -81,6 +81,9 @@ func (p *Profiles) count() {
 	p.counts.of = of
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.counts.partial { // since the selection has changed
+		return
+	}
 	was := p.counts.sum
 	p.counts.sum, p.counts.next = sum, p.now().Add(countInterval)
 	for name := range p.known {

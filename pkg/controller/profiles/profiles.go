@@ -144,6 +144,10 @@ func (p *Profiles) Select(selection cluster.Selection) {
 	defer p.mu.Unlock()
 	p.selection = cluster.Selection{Namespaces: selection.Namespaces}
 	p.counts.partial = len(selection.Namespaces) > 0 || selection.Labels != nil && !selection.Labels.Empty()
+	if p.counts.partial {
+		p.counts.sum = nil
+	}
+	p.recount()
 	if p.autoscalers != nil {
 		p.autoscalers.store.Select(p.selection)
 	}

@@ -2,11 +2,13 @@ package profiles
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 
+	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
@@ -26,4 +28,14 @@ func TestObjectsAreKeptForAutoscalersOnly(t *testing.T) {
 
 	p.Forget("app")
 	assert.Equal(t, map[types.UID]interest{}, p.wanted)
+}
+
+// A controller with some of the Applications reports no count, also none from before the selection changed.
+func TestACountEndsWithTheSelectionOfAll(t *testing.T) {
+	p := New(nil, nil, time.Now, func([]types.UID) {})
+	p.counts.sum = map[string]int32{"autoscaled": 3}
+	p.Select(cluster.Selection{})
+	assert.NotNil(t, p.counts.sum)
+	p.Select(cluster.Selection{Namespaces: []string{"shop"}})
+	assert.Nil(t, p.counts.sum)
 }
