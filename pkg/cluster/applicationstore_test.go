@@ -39,14 +39,20 @@ func TestRemovalsAreReportedBeforeAdditions(t *testing.T) {
 		}
 		return append([]string(nil), events...)
 	}
-	synced := make(chan struct{})
+	synced, added := make(chan struct{}), make(chan struct{}, 2)
 	store := NewApplicationStore(client, v1alpha1.GroupVersionResource, Selection{}, func(_, after *Object) {
 		if after == nil {
-			time.Sleep(200 * time.Millisecond) // as with many other objects
+			// As with many other objects, during which the new watch could add the object.
+			<-added
+			select {
+			case <-added:
+			case <-time.After(200 * time.Millisecond):
+			}
 			note("removed")
 			return
 		}
 		note("added")
+		added <- struct{}{}
 	}, func() { close(synced) })
 	store.Run(t.Context())
 	<-synced

@@ -14,22 +14,22 @@ import (
 
 // A status can be from a file, and any client with the right to write it can write any text.
 func TestTextsOfAStatusAreEscaped(t *testing.T) {
-	const clear = "\x1b[2J"
+	const erase = "\x1b[2J"
 	app := &v1alpha1.Application{}
-	app.Name, app.Namespace = "web"+clear, "shop"
-	app.Status.Services = map[string]string{clear: clear}
+	app.Name, app.Namespace = "web"+erase, "shop"
+	app.Status.Services = map[string]string{erase: erase}
 	app.Status.Resources = []v1alpha1.ResourceStatus{{
-		ResourceReference: v1alpha1.ResourceReference{APIVersion: "v1" + clear, Kind: "ConfigMap" + clear, Name: clear}, Health: "Current" + clear, Reason: clear, Message: clear,
-		Remedy: &v1alpha1.Remedy{Text: clear, Command: clear},
+		ResourceReference: v1alpha1.ResourceReference{APIVersion: "v1" + erase, Kind: "ConfigMap" + erase, Name: erase}, Health: "Current" + erase, Reason: erase, Message: erase,
+		Remedy: &v1alpha1.Remedy{Text: erase, Command: erase},
 	}}
-	app.Spec.ServiceAccountName = clear
+	app.Spec.ServiceAccountName = erase
 	d := files.Decision{Subject: files.Subject{Application: app}, Plan: &plan.Plan{}}
 	v := StatusOf(d)
 	v.Next = Advise(d, v, "holdfast")
-	v.Events = []EventView{{Time: clear, Reason: clear, Message: "a" + clear}}
+	v.Events = []EventView{{Time: erase, Reason: erase, Message: "a" + erase}}
 	var out bytes.Buffer
 	require.NoError(t, (&StatusText{StatusView: v, Output: Output{Width: 80, Now: now}, All: true}).Print(&out))
 	require.NoError(t, (&Differences{Decision: d, Output: Output{Width: 80, Now: now}}).Print(&out))
-	require.NoError(t, (&TreeText{Output: Output{Width: 80, Now: now}}).Print(&out, &Branch{name: "web", Health: clear, Message: clear}))
+	require.NoError(t, (&TreeText{Output: Output{Width: 80, Now: now}}).Print(&out, &Branch{name: "web", Health: erase, Message: erase}))
 	assert.NotContains(t, out.String(), "\x1b")
 }
