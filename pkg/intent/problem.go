@@ -67,10 +67,13 @@ func Problemf(reason, format string, args ...any) *Problem {
 
 // FirstNames returns the first five names, and the number of the others. For example, "a, b, c, d, e and 3 more". The
 // length of a message does not depend on the number of names.
-func FirstNames(names []string) string {
+func FirstNames(names []string) string { return FirstTexts(names, ", ") }
+
+// FirstTexts is like FirstNames for texts with a separator.
+func FirstTexts(texts []string, separator string) string {
 	const shown = 5
-	if len(names) <= shown {
-		return strings.Join(names, ", ")
+	if len(texts) <= shown {
+		return strings.Join(texts, separator)
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:shown], ", "), len(names)-shown)
+	return fmt.Sprintf("%s and %d more", strings.Join(texts[:shown], separator), len(texts)-shown)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
@@ -285,7 +284,7 @@ func comparisonProblem(reason string, id manifest.ID, messages []string, suffix 
 	if len(messages) == 0 {
 		return nil
 	}
-	problem := intent.Problemf(reason, "%s: %s%s", id, strings.Join(messages, "; "), suffix)
+	problem := intent.Problemf(reason, "%s: %s%s", id, intent.FirstTexts(messages, "; "), suffix)
 	problem.FromComparison = true
 	return problem
 }

@@ -2,12 +2,15 @@ package plan
 
 import (
 	"encoding/json"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"holdfast.dev/holdfast/internal/observertest"
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
@@ -30,4 +33,10 @@ func TestADefaultSchemaIsNeverLonger(t *testing.T) {
 		o := manifest.Object{ID: manifest.ID{Group: "example.com", Kind: "Thing", Name: "a"}, APIVersion: "example.com/v1", Content: object}
 		require.LessOrEqual(t, size(observer.DefaultEntry(o).Raw()), schemaFactor*size(object))
 	})
+}
+
+// TestManyMessagesAreOneShortProblem checks that the status with the problem is not too long for the API server.
+func TestManyMessagesAreOneShortProblem(t *testing.T) {
+	problem := comparisonProblem(v1alpha1.ReasonListTooShort, manifest.ID{Kind: "Thing", Name: "a"}, slices.Repeat([]string{"spec.list is too short"}, 10_000), "")
+	require.Equal(t, "Thing a: "+strings.Repeat("spec.list is too short; ", 4)+"spec.list is too short and 9995 more", problem.Message)
 }

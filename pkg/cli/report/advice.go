@@ -99,7 +99,7 @@ func (a advisor) forReason() []Advice {
 		v1alpha1.ReasonResourceConflict:           {"Choose one of the remedies in the message", ""},
 		v1alpha1.ReasonRejected:                   {"Correct the rejected fields, and submit it again. To list the fields to write, run:", a.command("diff")},
 		v1alpha1.ReasonForbidden:                  {"Grant the permission, or change the quota or policy named in the message. The controller retries automatically", ""},
-		v1alpha1.ReasonKindUnknown:                {"Install the CRD of the kind, or correct its name. The resources are then created", "kubectl api-resources"},
+		v1alpha1.ReasonKindUnknown:                {"Install the CRD of the kind, or correct its name. To list the kinds, run:", "kubectl api-resources"},
 		v1alpha1.ReasonKindUnsupported:            {"Remove the resource from the manifests, and submit it again", ""},
 		v1alpha1.ReasonFieldClaimed:               {"List the fields that another Application holds, and the state of the others", a.command("explain")},
 		v1alpha1.ReasonListTooShort:               {"Lower the minimum in the observer schema, or add elements to the manifest", a.command("diff")},
