@@ -32,6 +32,10 @@ func (u user) set() {
 	u.kubectl("", "wait", "hfapp/cart", "-n", "shop", "--for=jsonpath={.status.conditions[?(@.type=='Ready')].reason}=Suspended", "--timeout=120s")
 	u.kubectl("", "patch", "configmap/cart", "-n", "shop", "--type=merge", `--patch={"data": {"color": "red", "currency": null, "note": "mine"}}`, "--field-manager=colleague")
 	u.kubectl("", "scale", "deployment/web", "-n", "shop", "--replicas=3")
+	// The times of a history are whole seconds, and the axis of its pictures needs two of them.
+	created, err := time.Parse(time.RFC3339, u.kubectl("", "get", "hfapp/web", "-n", "shop", "--output=jsonpath={.status.history[0].time}"))
+	require.NoError(u, err)
+	require.Eventually(u, func() bool { return time.Now().Truncate(time.Second).After(created) }, time.Minute, 10*time.Millisecond)
 	u.kubectl("", "set", "image", "deployment/web", "-n", "shop", "web=registry.example.com/web:1.5")
 	require.Eventually(u, func() bool {
 		u.kubectl("", "patch", "configmap/search", "-n", "shop", "--type=merge", `--patch={"data": {"boost": "9"}}`, "--field-manager=tuner")
