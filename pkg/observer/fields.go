@@ -262,40 +262,6 @@ func (c *fieldCompiler) judge() {
 // such field. Such as a path that identifies the object, or that leads into a field with a rule.
 type wrongPath struct{ error }
 
-// cursor is the position that a path has reached: in the manifest, in the type of the kind, and in the type that the
-// API server publishes. The published type is only used to find out whether a name exists, because the API server can
-// be newer than the built-in types. All its parts move together, one path element at a time. A cursor is a value, so
-// branches do not affect each other.
-type cursor struct {
-	// value is the manifest's value. set is false if the manifest does not set it; value is nil then.
-	value any
-	set   bool
-	// t and published are nil for a free-form part of the object, or an unknown kind.
-	t, published *kinds.Node
-	// path is nil at the root of the object.
-	path *Path
-}
-
-// field returns the cursor for a field of a map.
-func (p cursor) field(name string) cursor {
-	m, _ := p.value.(map[string]any)
-	v, set := m[name]
-	return cursor{v, set, p.t.Field(name), p.published.Field(name), p.path.Field(name)}
-}
-
-// isList reports whether the position is a list: by the manifest's value, or else by the type. If both are unknown,
-// next, the path element that follows, determines it.
-func (p cursor) isList(next pathStep) bool {
-	switch {
-	case p.set:
-		_, is := p.value.([]any)
-		return is
-	case p.t != nil:
-		return p.t.List != ""
-	}
-	return p.path != nil && next.isElement()
-}
-
 // applyAt applies a path to a node: it adds or removes leaves. The node is nil if nothing is held there. It replaces
 // *node and does not change the node itself, which a shared schema may contain. A leaf holds everything below it. To
 // change a part of it, the leaf is replaced by the nodes of its value first. To hold a part of it changes nothing, and
@@ -417,73 +383,4 @@ func (c *fieldCompiler) keys(node **Node, p cursor, steps []pathStep) {
 	case *node != nil && len((*node).Fields) > 0:
 		*node = nil // do not remove an empty map: the schema observes that it exists
 	}
-}
-
-// withChildren returns the fields with some children replaced. A nil child removes the field.
-func withChildren(fields []Field, children map[string]*Node) []Field {
-	all := make([]Field, 0, len(fields)+len(children))
-	for _, f := range fields {
-		if _, other := children[f.Name]; !other {
-			all = append(all, f)
-		}
-	}
-	for name, child := range children {
-		if child != nil {
-			all = append(all, Field{name, child})
-		}
-	}
-	slices.SortFunc(all, func(a, b Field) int { return cmp.Compare(a.Name, b.Name) })
-	return all
-}
-
-// names returns the fields of a map that a path element matches.
-func (c *fieldCompiler) names(p cursor, step pathStep) ([]string, error) {
-	m, _ := p.value.(map[string]any)
-	if !step.isPattern() {
-		return c.name(p, m, step.key())
-	}
-	if c.charge(len(m)) {
-		return nil, nil
-	}
-	var names []string
-	for _, name := range sortedKeys(m) {
-		if step.matches(name) && !identifies(p.path, name) {
-			names = append(names, name)
-		}
-	}
-	return names, nil
-}
-
-// name returns a field of a map, if the manifest, the live object or the kind has it. The result has one name, or the
-// error explains why the path is invalid here.
-func (c *fieldCompiler) name(p cursor, m map[string]any, name string) ([]string, error) {
-	if p.path == nil && name == "stringData" && manifest.IsSecret(c.object.ID.GroupKind()) {
-		name = "data" // where the API server stores it
-	}
-	path := p.path.Field(name)
-	_, set := m[name]
-	_, live := ValueAt(c.live, path)
-	switch {
-	case isMetadata(p.path) && serverOwned(name):
-		return nil, wrongPath{fmt.Errorf("%s belongs to the API server and cannot be observed", path)}
-	case identifies(p.path, name) && name != "namespace":
-		return nil, wrongPath{fmt.Errorf("%s identifies the resource: it is neither held nor free", path)}
-	// A name is valid if any source knows it, or if the type is unknown.
-	case set, live, !p.t.Forbids(name), p.published != nil && !p.published.Forbids(name):
-		return []string{name}, nil
-	}
-	return nil, c.noField(p, name)
-}
-
-// identifies reports whether wildcards skip a field: it identifies the object, or the API server owns it.
-func identifies(parent *Path, name string) bool {
-	if parent == nil {
-		return name == "apiVersion" || name == "kind"
-	}
-	return isMetadata(parent) && (name == "name" || name == "namespace" || serverOwned(name))
-}
-
-// isMetadata reports whether a path is the metadata of the object, and not of a Pod template.
-func isMetadata(path *Path) bool {
-	return path != nil && path.Parent() == nil && path.Name() == "metadata"
 }

@@ -43,7 +43,8 @@
 //	             restored.go renders from the status if a template is not available;
 //	             compareonly.go has what an observe-only Application shows
 //	passes       claims.go assigns the fields of shared objects, recordedclaims.go has the claims
-//	             in statuses; compare.go compares a resource with its object; release.go
+//	             in statuses; compare.go compares a resource with its object; releasepass.go decides
+//	             which fields are released, and release.go
 //	             (branch.go, merge.go) restores the values of released fields, unless they are lent
 //	             to an Application that waits (lent.go); baseline.go
 //	             records original values, heldvalue.go the values while fields are held.

@@ -293,18 +293,6 @@ func (g *gatherer) addProfiles(ctx context.Context) (err error) {
 	return err
 }
 
-// addUnwatchedCache adds the objects that were read and are in no watch, and drops those that are watched now or must
-// be read again. Without this cache, a conflicting object would be read in each reconciliation.
-func (g *gatherer) addUnwatchedCache() {
-	for id, f := range g.memory.unwatched {
-		if _, watched := g.Input.Live[id]; watched || !g.Input.Now.Before(f.until) {
-			delete(g.memory.unwatched, id)
-			continue
-		}
-		g.Input.Live[id] = f.object
-	}
-}
-
 // addKindProblems blocks the objects of kinds with problems. A desired object is blocked also if only its version is
 // not served. A recorded object can be processed in another version.
 func (g *gatherer) addKindProblems() {
@@ -350,81 +338,6 @@ func (g *gatherer) addDesired(ctx context.Context) {
 		})
 	}
 	_ = reads.Wait() // the errors are in g.Input.Blocked
-}
-
-// addUnwatched reads the objects that may exist although they are no longer desired and in no store. An object that
-// lost the tracking label is not gone until a read returns that. An object whose create had no response may not be in
-// the watch yet. The error is the problem of an object that is not in the inventory: without its state, nothing may
-// be decided, because no resource could report it.
-func (g *gatherer) addUnwatched(ctx context.Context) error {
-	recorded := map[manifest.ID]bool{}
-	before := g.memory.gone
-	g.memory.gone = nil // only those that the status still lists
-	for _, status := range g.Input.Application.Status.Resources {
-		id := manifest.IDFromReference(status.ResourceReference)
-		recorded[id] = true
-		if before[status.UID] {
-			put(&g.memory.gone, status.UID, true)
-		}
-		// The loop below reads the objects in unanswered.
-		if plan.MayExist(status) && !g.memory.gone[status.UID] && !g.memory.unanswered[id] {
-			if problem := g.addLeft(ctx, id); problem != nil {
-				g.Input.Blocked[id] = problem
-			}
-		}
-	}
-	for _, id := range sortedIDs(g.memory.unanswered) {
-		problem := g.addLeft(ctx, id)
-		switch {
-		case problem == nil:
-		case recorded[id]:
-			g.Input.Blocked[id] = problem
-		default:
-			return problem
-		}
-	}
-	return nil
-}
-
-// addLeft reads an object unless it is desired, already known, or of a kind that cannot be read. It returns the
-// problem that prevents the read now; nil if the object was read or does not exist.
-func (g *gatherer) addLeft(ctx context.Context, id manifest.ID) *plan.Problem {
-	if g.Input.Live[id] != nil {
-		delete(g.memory.unanswered, id)
-		return nil
-	}
-	kind := g.kinds.first[id.GroupKind()]
-	_, desired := g.desired[id]
-	// A desired object is found by its create.
-	if readable := kind != nil && kind.problem == nil; !readable || desired {
-		return nil
-	}
-	if blocked := g.Input.Blocked[id]; blocked != nil {
-		return blocked
-	}
-	at := cluster.Location{ID: id, Mapping: kind.Mapping}
-	object, err := g.view.Get(ctx, at)
-	switch {
-	case err == nil:
-		g.Input.Live[id] = object
-	case apierrors.IsNotFound(err):
-		delete(g.memory.unanswered, id)
-	default:
-		return g.memory.failed(id, g.view.Problem(err, at, "get"), g.Input.Now)
-	}
-	return nil
-}
-
-// unannounced returns why objects of a kind in the write-ahead annotation cannot be read now; nil if there is
-// no such kind. A previous process may have created objects that are not in the inventory.
-func (s *Snapshot) unannounced() *plan.Problem {
-	for _, gvk := range announced(s.Input.Application) {
-		kind := s.kinds.first[gvk.GroupKind()]
-		if kind != nil && kind.problem != nil && kind.problem.Disposition() == v1alpha1.DispositionRetry {
-			return kind.problem
-		}
-	}
-	return nil
 }
 
 // request returns the Request of one reconciliation. ReadDesired remains false: the controller creates first, and

@@ -1,0 +1,107 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
+	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/observer"
+	"holdfast.dev/holdfast/pkg/record"
+)
+
+// restoresRemovedFields reports whether the original values of fields that were removed from the manifest are
+// restored, instead of removing the fields. This requires that the object existed before the Application, and that
+// original values are recorded for it.
+func (p releasePass) restoresRemovedFields(res *resource) bool {
+	return res.policy.Existed && baselinePass(p).recordsBaselines(res)
+}
+
+// releasesFields reports whether fields are released whose original values are restored.
+func (p releasePass) releasesFields(res *resource) bool {
+	if !p.restoresRemovedFields(res) {
+		return false
+	}
+	held, _ := res.previousLeaves()
+	now := slices.Concat(res.entry.Leaves(res.kind, res.desired), res.entry.Empty(res.kind, res.desired))
+	return slices.ContainsFunc(held, func(leaf string) bool { return !slices.Contains(now, leaf) })
+}
+
+// releasedPointers returns the JSON pointers of the released fields of an owned object. Only the release changes
+// these fields: it restores their original values.
+func (res *resource) releasedPointers(live map[string]any) (pointers []string) {
+	if !res.policy.Removes {
+		return nil
+	}
+	for _, b := range res.letting.baseline {
+		if at, ok := delta.Locate(res.kind, live, b.Path); ok {
+			pointers = append(pointers, at.Path.Pointer())
+		}
+	}
+	return pointers
+}
+
+// release decides whether the fields that have a baseline and are no longer held are restored, and returns the
+// differences that restore them. If the release waits for the next patch, their baselines are kept. release also
+// sets the held leaves and maps of an owned object, which the baselines depend on.
+func (p releasePass) release(res *resource, waits bool) []delta.Difference {
+	id, status := res.object.ID, p.statuses[res.object.ID]
+	was, lost := record.Baseline(status, res.live), record.Unrecorded(status, res.live)
+	if !baselinePass(p).recordsBaselines(res) && len(was)+len(lost) == 0 {
+		return nil
+	}
+	if !res.policy.Claims {
+		if !claim.IsHeldByOthers(p.in.Application, res.live) {
+			res.leaves = res.entry.Leaves(res.kind, res.desired)
+		}
+		res.empty = res.entry.Empty(res.kind, res.desired)
+	}
+	if res.isFirstAdoption() && !baselinePass(p).recordedPolicy(res).Claims {
+		return nil // there is nothing to release
+	}
+	letting := p.releaseFields(fieldReleaser{
+		policy: res.policy, removesTracking: res.policy.Claims && res.holdsNothing(),
+		entry: res.entry, id: id, kind: res.kind, live: res.live, held: res.heldPaths(), claimed: res.claimed, unrecordedLeaves: lost,
+		fieldRelease: fieldRelease{waitsFor: res.waitsFor},
+	}, was)
+	if len(letting.awaited) > 0 {
+		res.waitsFor, res.recheckAfter = letting.waitsFor, precedenceRecheckInterval
+	}
+	// The withdrawn fields of hooks are removed first, in a patch of their own.
+	if waits {
+		res.releasesNext, res.letting = letting.baseline, fieldRelease{awaited: letting.awaited}
+		return nil
+	}
+	res.letting = letting
+	for _, stays := range letting.kept {
+		res.warnings = append(res.warnings, stays.String())
+	}
+	return slices.Concat(letting.restored, letting.metadata)
+}
+
+// keepParentBaseline copies a parent from the baseline of a released leaf to the baselines of the held leaves below
+// that parent. It is the topmost one that the Application created for the leaf. The parent is then removed with the
+// last of these leaves. If the leaf is left in the object, its parents are not removed. The second argument
+// is true for a leaf that is left on request.
+func (res *originals) keepParentBaseline(left v1alpha1.BaselineField, stays bool) {
+	root := left.From
+	for i, b := range res.baseline {
+		// The parent now also has the leaf that was left, so it must not be removed.
+		if stays && b.Value == nil && b.From != "" && observer.IsUnder(left.Path, b.From) {
+			res.baseline[i].From = ""
+		}
+	}
+	if stays {
+		return
+	}
+	// The leaf existed before, or had no parent that the Application created.
+	if left.Value != nil || root == "" {
+		return
+	}
+	for i, b := range res.baseline {
+		if b.Value == nil && b.Path != root && observer.IsUnder(b.Path, root) && len(cmp.Or(b.From, b.Path)) > len(root) {
+			res.baseline[i].From = root
+		}
+	}
+}
