@@ -31,6 +31,7 @@ var testFunctions = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Example)\w*)\(`)
 // hasTests reports whether the arguments of a `go test` command match a test of one of their packages. Without -run,
 // all tests match.
 func hasTests(t *testing.T, args []string) bool {
+	t.Helper()
 	at := slices.Index(args, "-run")
 	if at < 0 {
 		return true
@@ -42,7 +43,7 @@ func hasTests(t *testing.T, args []string) bool {
 		if !isPackage {
 			continue
 		}
-		files, err := filepath.Glob(filepath.Join("../..", dir, "*_test.go"))
+		files, err := filepath.Glob(filepath.Join("..", "..", dir, "*_test.go"))
 		require.NoError(t, err)
 		for _, file := range files {
 			content, err := os.ReadFile(file)

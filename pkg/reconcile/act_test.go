@@ -50,16 +50,17 @@ type desk struct {
 	now      time.Time
 	late     map[string]any // returned by a read before the watch delivers it
 	log      bytes.Buffer
-	awaited  []string // namespaces
-	lags     bool     // no watch delivers anything
-	deleted  string   // UID and version of the last deleted object
-	known    []string // objects whose writes were added to the stores
-	onRecord string   // the last-applied manifests at the last write
-	mayNot   error    // the error of a list request for a selection
-	mayList  string   // the name of an object for which mayNot does not apply
-	denied   int      // number of checks that returned mayNot
-	reads    int      // number of objects read by name
-	unseen   error    // the error for objects that no watch has listed yet
+	awaited  []string       // namespaces
+	lags     bool           // no watch delivers anything
+	deleted  string         // UID and version of the last deleted object
+	known    []string       // objects whose writes were added to the stores
+	onRecord string         // the last-applied manifests at the last write
+	mayNot   error          // the error of a list request for a selection
+	mayList  string         // the name of an object for which mayNot does not apply
+	denied   int            // number of checks that returned mayNot
+	reads    int            // number of objects read by name
+	unseen   error          // the error for objects that no watch has listed yet
+	patched  map[string]any // the data of each patched object; nil if a patch has no effect
 }
 
 // errPanics makes a request panic.
@@ -416,6 +417,9 @@ func (d *desk) Create(_ context.Context, at kubernetes.Location, body map[string
 }
 
 func (d *desk) Patch(_ context.Context, at kubernetes.Location, _ any) (map[string]any, error) {
+	if d.patched != nil {
+		d.live[at.ID]["data"] = maps.Clone(d.patched)
+	}
 	return d.live[at.ID], d.write("patch", at.ID)
 }
 

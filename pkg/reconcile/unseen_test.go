@@ -2,6 +2,7 @@ package reconcile_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -31,4 +32,31 @@ ownership: Share`)
 	d.unseen = nil
 	assert.Equal(t, []string{"patch config"}, d.take(t))
 	assert.Equal(t, 1, d.reads)
+}
+
+// An object that has lost the tracking label is in no watch, but not gone: without its record, nothing would delete it.
+func TestObjectsWithoutTheLabelAreReadAndDeleted(t *testing.T) {
+	d := newDesk(t, `manifest: [{apiVersion: v1, kind: Secret, metadata: {name: other}}]`)
+	d.has(config)
+	metadata, _ := d.live[config]["metadata"].(map[string]any)
+	delete(metadata, "labels")
+	assert.Equal(t, []string{"create other", "delete config"}, d.take(t))
+}
+
+// Corrections in quick succession have one report, in which none may be missing.
+func TestAPostponedReportHasAllCorrections(t *testing.T) {
+	d := newDesk(t, `manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {level: info, mode: live}}]`)
+	d.has(config)
+	data := func(level, mode string) { d.live[config]["data"] = map[string]any{"level": level, "mode": mode} }
+	d.patched = map[string]any{"level": "info", "mode": "live"}
+	data("info", "live")
+	d.take(t)
+	data("debug", "live")
+	assert.Equal(t, []string{"patch config"}, d.take(t))
+	data("info", "test")
+	assert.Equal(t, []string{"patch config"}, d.take(t))
+	assert.Empty(t, d.app.Status.History, "the report is postponed")
+	d.now = d.now.Add(time.Second)
+	d.take(t)
+	assert.Len(t, d.app.Status.History, 2)
 }
