@@ -379,7 +379,7 @@ func (f *fixture) toldTheSame(name string) {
 		}
 		f.AwaitNote(name, what)
 		values := shownOn(e.To)
-		if live, desired := e.Values(); live != desired {
+		if live, desired := e.Values(); !live.Equal(desired) {
 			values = shownOn(live) + " → " + shownOn(desired)
 		}
 		assert.Contains(f.t, page[i], fmt.Sprintf("%s|%s|%s|", e.Path, values, e.Writer()))
@@ -410,11 +410,11 @@ func jsonOf(value *runtime.RawExtension) string {
 }
 
 // shownOn returns a value in the form that a user sees.
-func shownOn(value *plan.ViewValue) string {
-	if value == nil {
+func shownOn(value delta.Value) string {
+	if !value.Set {
 		return "(absent)"
 	}
-	text, _ := terminal.Inline(delta.NewValue(value.Any))
+	text, _ := terminal.Inline(value)
 	return text
 }
 

@@ -39,6 +39,15 @@ type Value struct {
 // NewValue returns a Value that is set.
 func NewValue(v any) Value { return Value{Set: true, Any: v} }
 
+// IsZero reports whether the value is absent, so that omitzero in JSON and omitempty in YAML omit it. null is written.
+func (v Value) IsZero() bool { return !v.Set }
+
+// MarshalJSON writes the value itself.
+func (v Value) MarshalJSON() ([]byte, error) { return json.Marshal(v.Any) }
+
+// MarshalYAML writes the value itself.
+func (v Value) MarshalYAML() (any, error) { return v.Any, nil }
+
 // Equal reports whether both values are absent, or both are set and equal.
 func (v Value) Equal(w Value) bool {
 	return v.Set == w.Set && (!v.Set || observer.Equal(v.Any, w.Any))

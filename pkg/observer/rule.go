@@ -207,6 +207,9 @@ func (r *Rule) String() string {
 	return amountText(r.Minimum) + " to " + amountText(r.Maximum)
 }
 
+// MarshalText returns the text of String, which is the form of a rule in JSON and YAML output.
+func (r *Rule) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
 // raw returns the rule as a JSON value. Type is not part of it, because a node with a type has no rule.
 func (r *Rule) raw() map[string]any {
 	m := map[string]any{}

@@ -22,7 +22,7 @@
 //
 // Its layers, from the top down. A layer only uses the layers below it:
 //
-//	for users    view.go has a plan in printable form, fieldview.go a field; explain.go (explainwalk.go, explainshare.go,
+//	for users    view.go has a plan in printable form; explain.go (explainwalk.go, explainshare.go,
 //	             explainfield.go) explains the state of each field; notheld.go finds the free
 //	             fields that differ from the manifest; suggest.go proposes a schema, without the
 //	             defaults of defaults.go; taken.go finds changes of tracking metadata only

@@ -49,32 +49,36 @@ const (
 	FieldRestored FieldState = "restored"
 )
 
-// Field is one field of a resource, explained. Values of Secrets are masked.
+// Field is one field of a resource, the same in plans, explanations and statuses. Its JSON and YAML are its printed
+// form, without the parts that do not apply. Values of Secrets are masked.
 type Field struct {
 	// Path is the path in text form. Parent is the path of the map or list element that contains the field,
 	// "" at the top.
-	Path, Parent string
-	State        FieldState
+	Path   string `json:"path" yaml:"path"`
+	Parent string `json:"-" yaml:"-"`
+	// State is empty in a plan, which has only the Drift of a field.
+	State FieldState `json:"state,omitempty" yaml:"state,omitempty"`
+	// Drift is the reason of its drift; empty for a field that is in sync. IsDoubtful is true if the live value may be
+	// the accepted form of the desired value.
+	Drift      delta.Reason `json:"drift,omitempty" yaml:"drift,omitempty"`
+	IsDoubtful bool         `json:"-" yaml:"-"`
+	// Corrected is true for drift that the controller corrects now. Otherwise Why has the reason.
+	Corrected bool `json:"corrected,omitempty" yaml:"corrected,omitempty"`
 	// Desired is not set for a field without a desired value, such as a free field. Live is not set if the
 	// object does not have the field.
-	Desired, Live delta.Value
+	Desired delta.Value `json:"desired,omitzero" yaml:"desired,omitempty"`
+	Live    delta.Value `json:"live,omitzero" yaml:"live,omitempty"`
 	// Manifest is the value in the manifest, if the live value is another one and is not corrected: the
 	// field is free or has a rule.
-	Manifest delta.Value
-	// Rule is the rule of the field in the observer schema; nil for a field without a rule.
-	Rule *observer.Rule
-	// Drift is the reason of its drift; empty for a field that is in sync.
-	Drift delta.Reason
-	// IsDoubtful is true for drift if the live value may be the accepted form of the desired value.
-	IsDoubtful bool
-	// Corrected is true for drift that Holdfast corrects now. Otherwise Why has the reason.
-	Corrected bool
+	Manifest delta.Value `json:"manifest,omitzero" yaml:"manifest,omitempty"`
+	// Rule is the rule of the field in the observer schema; nil for a field without a rule. It is printed as text.
+	Rule *observer.Rule `json:"rule,omitempty" yaml:"rule,omitempty"`
 	// The embedded parts are zero if they do not apply to the state.
-	Actors
-	Contention
-	// Why is the reason why Holdfast corrects the field or not.
-	Why string
-	ReleaseEffect
+	Actors     `yaml:",inline"`
+	Contention `json:"-" yaml:"-"`
+	// Why is the reason why the controller corrects the field or not. Its text is not part of the API.
+	Why           string `json:"why,omitempty" yaml:"why,omitempty"`
+	ReleaseEffect `yaml:",inline"`
 
 	livePath *observer.Path
 }
@@ -82,20 +86,20 @@ type Field struct {
 // Actors are the client, the HoldProfile and the Application that decide about a field.
 type Actors struct {
 	// Writer is the field manager that wrote it last.
-	Writer writer.Writer
+	Writer writer.Writer `json:"writer,omitzero" yaml:"writer,omitempty"`
 	// Profile is the name of the HoldProfile that frees or holds the field; empty if there is none.
-	Profile string
+	Profile string `json:"profile,omitempty" yaml:"profile,omitempty"`
 	// Holder is the Application that holds a claimed field, as namespace/name.
-	Holder string
+	Holder string `json:"holder,omitempty" yaml:"holder,omitempty"`
 }
 
-// ReleaseEffect is what happens to a held field when it is released.
+// ReleaseEffect is the effect of a release on a held field.
 type ReleaseEffect struct {
 	// OnRelease describes what happens to a held field of a shared object on release, with its original
 	// value.
-	OnRelease string
+	OnRelease string `json:"onRelease,omitempty" yaml:"onRelease,omitempty"`
 	// Unrestorable is the reason why a field that should be restored on release cannot be; empty if it can.
-	Unrestorable string
+	Unrestorable string `json:"-" yaml:"-"`
 }
 
 // Contention is how often a contested field was corrected.

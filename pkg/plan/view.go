@@ -53,15 +53,15 @@ type ViewChange struct {
 	// Manifest is the body of a create.
 	Manifest map[string]any `json:"manifest,omitempty" yaml:"manifest,omitempty"`
 	// Fields are the drifted fields. Reported are those of them that are report-only, and never corrected.
-	Fields []FieldView `json:"fields,omitempty" yaml:"fields,omitempty"`
+	Fields []Field `json:"fields,omitempty" yaml:"fields,omitempty"`
 	// Patch has the operations without the guards.
 	Patch []ViewOp `json:"patch,omitempty" yaml:"patch,omitempty"`
 	// NotHeld lists the free fields whose live values differ from the manifest.
-	NotHeld []FieldView `json:"notHeld,omitempty" yaml:"notHeld,omitempty"`
+	NotHeld []Field `json:"notHeld,omitempty" yaml:"notHeld,omitempty"`
 	// Additions lists the elements that other clients added to open lists.
 	Additions []string `json:"additions,omitempty" yaml:"additions,omitempty"`
 	// Reported is the drift of report-only fields. It is not corrected.
-	Reported []FieldView `json:"reported,omitempty" yaml:"reported,omitempty"`
+	Reported []Field `json:"reported,omitempty" yaml:"reported,omitempty"`
 	// Profiles lists the HoldProfiles that apply to fields of the resource.
 	Profiles []string `json:"profiles,omitempty" yaml:"profiles,omitempty"`
 }
@@ -76,19 +76,10 @@ type ViewResource struct {
 
 // ViewOp is one operation of the patch.
 type ViewOp struct {
-	Op    string     `json:"op" yaml:"op"`
-	Path  string     `json:"path" yaml:"path"`
-	Value *ViewValue `json:"value,omitempty" yaml:"value,omitempty"`
+	Op    string      `json:"op" yaml:"op"`
+	Path  string      `json:"path" yaml:"path"`
+	Value delta.Value `json:"value,omitzero" yaml:"value,omitempty"`
 }
-
-// ViewValue is any JSON value, including null.
-type ViewValue struct{ Any any }
-
-// MarshalJSON writes the value itself.
-func (v ViewValue) MarshalJSON() ([]byte, error) { return json.Marshal(v.Any) }
-
-// MarshalYAML writes the value itself.
-func (v ViewValue) MarshalYAML() (any, error) { return v.Any, nil }
 
 // ViewStatus is the planned status. YAML has only the exported fields, and JSON has the whole status.
 type ViewStatus struct {
@@ -150,9 +141,7 @@ func (p *Plan) View() View {
 		if c.resource != nil {
 			change.Profiles = c.resource.entry.Profiles()
 		}
-		for _, f := range p.FreeDifferences(c) {
-			change.NotHeld = append(change.NotHeld, f.View())
-		}
+		change.NotHeld = p.FreeDifferences(c)
 		v.Changes = append(v.Changes, change)
 	}
 	status := p.preview()
@@ -208,18 +197,25 @@ func viewChange(in *facts, c Change) ViewChange {
 	for _, d := range c.Fields {
 		f := MaskedField(c.ID, d)
 		f.Corrected = in.corrects(c, d)
-		v.Fields = append(v.Fields, f.View())
+		v.Fields = append(v.Fields, f)
 	}
 	for _, d := range c.Additions() {
 		v.Additions = append(v.Additions, d.Path)
 	}
 	for _, d := range c.Reported() {
-		v.Reported = append(v.Reported, MaskedField(c.ID, d).View())
+		v.Reported = append(v.Reported, MaskedField(c.ID, d))
 	}
 	for _, op := range c.Patch {
 		v.Patch = append(v.Patch, viewOp(c.ID, op))
 	}
 	return v
+}
+
+// MaskedField returns a difference as a field for display. The values of a Secret are masked, so that they only show
+// that they differ. The field has no state, and Corrected is false.
+func MaskedField(id manifest.ID, d delta.Difference) Field {
+	desired, live := maskedPair(id, d.Path, d.Desired, d.Live)
+	return Field{Path: d.Path, Desired: desired, Live: live, Drift: d.Reason, Rule: d.Rule}
 }
 
 // withGenerated returns a Secret with a placeholder for each value that is generated when it is created. It returns
@@ -249,7 +245,7 @@ func viewOp(id manifest.ID, op delta.Op) ViewOp {
 		if secretPointer(id, op.Path) {
 			value = manifest.Masked
 		}
-		v.Value = &ViewValue{value}
+		v.Value = delta.NewValue(value)
 	}
 	return v
 }

@@ -8,6 +8,7 @@
 package writer
 
 import (
+	"encoding/json"
 	"maps"
 	"slices"
 	"sync"
@@ -30,6 +31,30 @@ type Writer struct {
 	Subresource string
 	// At is the time of the managedFields entry, to the second. It is zero if the entry has none.
 	At time.Time
+}
+
+// IsZero reports whether the writer is not known.
+func (w Writer) IsZero() bool { return w.Manager == "" }
+
+// MarshalJSON writes the printed form.
+func (w Writer) MarshalJSON() ([]byte, error) { return json.Marshal(w.print()) }
+
+// MarshalYAML writes the printed form.
+func (w Writer) MarshalYAML() (any, error) { return w.print(), nil }
+
+// printed is a Writer in JSON and YAML. Its time is RFC 3339 in UTC; empty if it is not known.
+type printed struct {
+	Manager     string `json:"manager" yaml:"manager"`
+	Subresource string `json:"subresource,omitempty" yaml:"subresource,omitempty"`
+	Time        string `json:"time,omitempty" yaml:"time,omitempty"`
+}
+
+func (w Writer) print() printed {
+	p := printed{Manager: w.Manager, Subresource: w.Subresource}
+	if !w.At.IsZero() {
+		p.Time = w.At.UTC().Format(time.RFC3339)
+	}
+	return p
 }
 
 // Activity is a summary of the writes to a live object that the watch has delivered, since the

@@ -14,7 +14,6 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
-	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // Application is the page of an Application, with all its resources.
@@ -140,12 +139,10 @@ func (a *Application) addDrift(b Branch, r report.ResourceView) {
 			continue
 		}
 		one := HistoryItem{
-			Badge: fieldBadge(plan.Field{State: f.State, Drift: f.Drift}, false), Resource: b.Name, Ref: b.Ref, Path: f.Path,
-			Live: viewText(id, f.Live), Desired: viewText(id, f.Desired),
+			Badge: fieldBadge(f, false), Resource: b.Name, Ref: b.Ref, Path: f.Path,
+			Live: viewText(id, f.Live), Desired: viewText(id, f.Desired), At: f.Writer.At,
 		}
-		if w := f.Writer; w != nil {
-			one.By, one.At = writerOf(writer.Writer{Manager: w.Manager, Subresource: w.Subresource}).Name, timeOf(w.Time)
-		}
+		one.By = report.WriterName(f.Writer)
 		a.Drifted = append(a.Drifted, one)
 	}
 }

@@ -143,7 +143,7 @@ func historyItem(e report.EntryView, namespace string) HistoryItem {
 		Badge: outcomes[v1alpha1.HistoryOutcome(e.Outcome)], At: timeOf(e.Time), Resource: files.NameOf(id, namespace), Path: e.Path, Count: max(e.Count, 1),
 		Namespace: e.Application.Namespace, Application: e.Application.Name, Live: viewText(id, live), Author: Author{By: e.Writer(), User: e.UserText()}, Since: timeOf(e.Since),
 	}
-	if desired != live {
+	if !desired.Equal(live) {
 		one.Desired = viewText(id, desired)
 	}
 	if one.Badge.Word == "" {
@@ -157,14 +157,14 @@ func historyItem(e report.EntryView, namespace string) HistoryItem {
 
 // viewText returns a value of the history on one line. Values of an Application among the manifests are
 // masked.
-func viewText(id manifest.ID, value *plan.ViewValue) string {
+func viewText(id manifest.ID, value delta.Value) string {
 	switch {
-	case value == nil:
+	case !value.Set:
 		return "(absent)"
 	case manifest.HasManifests(id.GroupKind()): // its manifests may contain Secrets
 		return manifest.Masked
 	}
-	text, whole := terminal.Inline(delta.NewValue(value.Any))
+	text, whole := terminal.Inline(value)
 	if !whole {
 		return "(several lines)"
 	}

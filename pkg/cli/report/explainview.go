@@ -14,7 +14,7 @@ type ExplanationView struct {
 	// Profiles are the HoldProfiles that change the schema.
 	Profiles []string `json:"profiles,omitempty" yaml:"profiles,omitempty"`
 
-	Fields []plan.FieldView `json:"fields" yaml:"fields"`
+	Fields []plan.Field `json:"fields" yaml:"fields"`
 }
 
 // ViewOf returns the form of an explanation that is printed for programs. Values of Secrets are as masked as in e.
@@ -22,16 +22,13 @@ func ViewOf(e plan.Explanation) ExplanationView {
 	v := ExplanationView{
 		Type: Type{v1alpha1.GroupVersion.String(), "Explanation"}, Schema: string(v1alpha1.SchemaUser),
 		Resource: plan.ViewResource{APIVersion: e.Change.APIVersion, Kind: e.ID.Kind, Namespace: e.ID.Namespace, Name: e.ID.Name},
-		Fields:   make([]plan.FieldView, len(e.Fields)), Profiles: e.Profiles,
+		Fields:   append([]plan.Field{}, e.Fields...), Profiles: e.Profiles,
 	}
 	switch {
 	case e.Default:
 		v.Schema = string(v1alpha1.SchemaDefault)
 	case !e.Written:
 		v.Schema = string(v1alpha1.SchemaFields)
-	}
-	for i, f := range e.Fields {
-		v.Fields[i] = f.View()
 	}
 	return v
 }

@@ -34,9 +34,9 @@ type EntryView struct {
 	Outcome     string            `json:"outcome" yaml:"outcome"`
 	Resource    plan.ViewResource `json:"resource" yaml:"resource"`
 	Path        string            `json:"path,omitempty" yaml:"path,omitempty"`
-	From        *plan.ViewValue   `json:"from,omitempty" yaml:"from,omitempty"`
-	To          *plan.ViewValue   `json:"to,omitempty" yaml:"to,omitempty"`
-	CorrectedTo *plan.ViewValue   `json:"correctedTo,omitempty" yaml:"correctedTo,omitempty"`
+	From        delta.Value       `json:"from,omitzero" yaml:"from,omitempty"`
+	To          delta.Value       `json:"to,omitzero" yaml:"to,omitempty"`
+	CorrectedTo delta.Value       `json:"correctedTo,omitzero" yaml:"correctedTo,omitempty"`
 	Author      `yaml:",inline"`
 	// This is how long the change lasted until it was handled, as a Go duration.
 	Stood string `json:"duration,omitempty" yaml:"duration,omitempty"`
@@ -85,16 +85,13 @@ func HistoryOf(app *v1alpha1.Application) []EntryView {
 	return entries
 }
 
-// rawValue returns a recorded value. It returns nil for an absent or malformed one.
-func rawValue(raw *runtime.RawExtension) *plan.ViewValue {
-	if raw == nil {
-		return nil
-	}
+// rawValue returns a recorded value. A malformed one is absent.
+func rawValue(raw *runtime.RawExtension) delta.Value {
 	var value any
-	if utiljson.Unmarshal(raw.Raw, &value) != nil {
-		return nil
+	if raw == nil || utiljson.Unmarshal(raw.Raw, &value) != nil {
+		return delta.Value{}
 	}
-	return &plan.ViewValue{Any: value}
+	return delta.NewValue(value)
 }
 
 // HistoryFilter is a selection of history entries. An entry must match all fields that are set.
@@ -185,26 +182,26 @@ func (e EntryView) Line(now time.Time, withApplication bool) string {
 // kinds for a default, because entries must not cost requests.
 func (e EntryView) valueText() string {
 	live, desired := e.Values()
-	if desired == live {
+	if desired.Equal(live) {
 		return inlineView(live)
 	}
 	text := inlineView(live) + " → " + inlineView(desired)
-	if remark := DefaultText(intent.Offline(), e.Resource.APIVersion, e.Resource.Kind, e.Path); desired == nil && remark != "" {
+	if remark := DefaultText(intent.Offline(), e.Resource.APIVersion, e.Resource.Kind, e.Path); !desired.Set && remark != "" {
 		text += " (" + remark + ")"
 	}
 	return text
 }
 
 // Values returns the live value of the field, and the desired value. Both are the same for a learned field and
-// for an element that another client added. They are nil for an absent value.
+// for an element that another client added.
 //
 //	outcome               live   desired
 //	corrected by a rule   To     CorrectedTo
 //	Learned, Added        To     To
 //	any other             To     From
-func (e EntryView) Values() (live, desired *plan.ViewValue) {
+func (e EntryView) Values() (live, desired delta.Value) {
 	switch {
-	case e.CorrectedTo != nil:
+	case e.CorrectedTo.Set:
 		return e.To, e.CorrectedTo
 	case e.Outcome == string(v1alpha1.OutcomeLearned), e.Outcome == string(v1alpha1.OutcomeAdded):
 		return e.To, e.To
@@ -247,11 +244,11 @@ func (e EntryView) UserText() string {
 func (e EntryView) Ago(now time.Time) string { return terminal.Ago(now, e.at) }
 
 // inlineView returns a recorded value on one line, without escaping it.
-func inlineView(v *plan.ViewValue) string {
-	if v == nil {
+func inlineView(v delta.Value) string {
+	if !v.Set {
 		return "absent"
 	}
-	text, whole := terminal.Inline(delta.NewValue(v.Any))
+	text, whole := terminal.Inline(v)
 	if !whole {
 		return "(several lines)"
 	}

@@ -75,7 +75,7 @@ type ResourceView struct {
 	// Counts has the number of fields in each state.
 	Counts map[plan.FieldState]int `json:"counts" yaml:"counts"`
 	// Fields has the observed fields, and the fields that have drifted.
-	Fields []plan.FieldView `json:"fields,omitempty" yaml:"fields,omitempty"`
+	Fields []plan.Field `json:"fields,omitempty" yaml:"fields,omitempty"`
 
 	// The unexported fields are for the text, which needs more than programs get.
 	id     manifest.ID
@@ -239,7 +239,7 @@ func (r *ResourceView) count(e plan.Explanation) {
 		}
 		r.Counts[f.State]++
 		if isObserved(f) && !e.Missing {
-			r.Fields = append(r.Fields, f.View())
+			r.Fields = append(r.Fields, f)
 		}
 	}
 }
