@@ -213,6 +213,15 @@ func TestFromOpenAPI(t *testing.T) {
 		assert.NoError(t, err)
 		assert.Nil(t, other)
 	})
+	t.Run("of several schemas of one kind, the first by name counts", func(t *testing.T) {
+		const kind = `{"x-kubernetes-group-version-kind": [{"group": "music.example.com", "version": "v1", "kind": "Album"}]`
+		twice := []byte(`{"components": {"schemas": {"B": ` + kind + `}, "A": ` + kind + `, "properties": {"set": {"type": "array", "x-kubernetes-list-type": "set"}}}}}}`)
+		for range 20 {
+			node, err := kinds.FromOpenAPI(twice, album)
+			require.NoError(t, err)
+			assertKnown(t, known{list: kinds.Set}, at(node, "set"))
+		}
+	})
 	t.Run("a reference to nowhere is an error", func(t *testing.T) {
 		_, err := kinds.FromOpenAPI(doc, album.GroupVersion().WithKind("Broken"))
 		assert.ErrorContains(t, err, "music.example.com/v1, Kind=Broken: spec: no schema Missing")

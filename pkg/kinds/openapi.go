@@ -22,9 +22,11 @@ func FromOpenAPI(doc []byte, gvk schema.GroupVersionKind) (*Node, error) {
 	if err := json.Unmarshal(doc, &document); err != nil {
 		return nil, fmt.Errorf("reading the OpenAPI document of %s: %w", gvk.GroupVersion(), err)
 	}
-	for _, root := range document.Components.Schemas {
+	schemas := document.Components.Schemas
+	for _, name := range slices.Sorted(maps.Keys(schemas)) { // several schemas can name the kind
+		root := schemas[name]
 		if root != nil && slices.Contains(root.Kinds, groupVersionKind(gvk)) {
-			return readSchema(root, document.Components.Schemas, gvk)
+			return readSchema(root, schemas, gvk)
 		}
 	}
 	return nil, nil
