@@ -215,6 +215,14 @@ observerSchema: [{apiVersion: v1, kind: Secret, metadata: {name: s, annotations:
 	}
 }
 
+// TestSelectionsCountAsFixedParts checks spec.select, which cannot be in slices.
+func TestSelectionsCountAsFixedParts(t *testing.T) {
+	w := newWorld(t, "select: [{apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {app: web}}, hold: {data: {a: '"+noise(1500)+"'}}}]")
+	p := w.decide()
+	require.NotNil(t, p.Invalid)
+	assert.Equal(t, v1alpha1.ReasonManifestTooLarge, p.Invalid.Reason)
+}
+
 func TestAnApplicationThatWouldNotFitIsRefused(t *testing.T) {
 	object := func(kind, name string, kib int) string {
 		return "{apiVersion: v1, kind: " + kind + ", metadata: {name: " + name + "}, data: {a: '" + noise(kib) + "'}}"
@@ -222,7 +230,7 @@ func TestAnApplicationThatWouldNotFitIsRefused(t *testing.T) {
 	for _, row := range []struct{ name, manifests, message string }{
 		{
 			"a Secret that is too large", object("Secret", "big", 1600),
-			`^the Application has 160[0-9] KiB of annotations, templates and Secrets, more than the limit of 1408 KiB per object: ` +
+			`^the Application has 160[0-9] KiB of Secrets and other parts that slices cannot contain, more than the limit of 1408 KiB per object: ` +
 				"Secret default/big is too large, because the status repeats its held fields: make it smaller, or observe fewer fields$",
 		},
 		{"Secrets that are too large together", object("Secret", "a", 800) + ", " + object("Secret", "b", 800), "split it into several Applications$"},

@@ -22,15 +22,12 @@ const schemaFactor = 40
 // is created, because without its status the controller could not learn, correct or delete. It returns nil as soon as
 // an upper bound fits: exact sizes need the encoded records of all resources. There are two limits:
 //
-//	MaxApplicationBytes    annotations, template and inputs, spec.fields, Secrets, and most baselines
+//	MaxApplicationBytes    annotations, template, inputs and the rest of the spec, Secrets, and most baselines
 //	MaxUnpacked            manifests, schemas and records, which can be in slices
 func sizeProblem(p *Plan) *Problem {
 	app := p.in.Application
 	// fixed is the size of the parts that must be in the Application itself. The rest can be in slices.
-	fixed := sourceSize(app) + fieldsSize(app)
-	for key, value := range app.Annotations {
-		fixed += textSize(key) + textSize(value)
-	}
+	fixed := fixedSize(app)
 	// The usual case, without measuring any object.
 	if fixed <= v1alpha1.MaxApplicationBytes && isSmall(p.in.Application, p.resources) {
 		return nil
@@ -66,7 +63,7 @@ func sizeProblem(p *Plan) *Problem {
 	}
 	if fixed > v1alpha1.MaxApplicationBytes {
 		return intent.Problemf(v1alpha1.ReasonManifestTooLarge,
-			"the Application has %d KiB of annotations, templates and Secrets, more than the limit of %d KiB per object: %s",
+			"the Application has %d KiB of Secrets and other parts that slices cannot contain, more than the limit of %d KiB per object: %s",
 			fixed/1024, v1alpha1.MaxApplicationBytes/1024, remedy)
 	}
 	return intent.Problemf(v1alpha1.ReasonManifestTooLarge,
@@ -105,9 +102,11 @@ func longest(raw []byte) int {
 	return n
 }
 
-// fieldsSize returns the size of spec.fields, which cannot be in slices.
-func fieldsSize(app *v1alpha1.Application) int {
-	raw, _ := json.Marshal(app.Spec.Fields)
+// fixedSize returns the size of the annotations and of the spec without the lists that can be in slices.
+func fixedSize(app *v1alpha1.Application) int {
+	rest := app.Spec
+	rest.Manifest, rest.ObserverSchema = nil, nil
+	raw, _ := json.Marshal([]any{app.Annotations, rest})
 	return len(raw)
 }
 
@@ -117,26 +116,6 @@ func (res *objectState) projected() any {
 		return res.entry.Project(res.kind, res.desired, res.live)
 	}
 	return res.entry.Project(res.kind, res.desired, res.desired)
-}
-
-// sourceSize returns the size of the template and of the inputs.
-func sourceSize(app *v1alpha1.Application) int {
-	n := 0
-	if t := app.Spec.Tosca; t != nil {
-		n += textSize(t.Template) + inputsSize(t.Translation)
-	}
-	if a := app.Spec.CSAR; a != nil {
-		n += inputsSize(a.Translation)
-	}
-	return n
-}
-
-// inputsSize returns the size of the inputs of a template.
-func inputsSize(t v1alpha1.Translation) int {
-	if t.Inputs == nil {
-		return 0
-	}
-	return len(t.Inputs.Raw)
 }
 
 // size returns the length of a value as JSON. It does not encode the value, because it can run for every resource
