@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -145,7 +146,7 @@ func (g *gatherer) permitted(ctx context.Context, at cluster.Location, object ma
 
 // addHolders adds the other Applications that objects name as holders or that the status waits for. The cache may
 // lack an Application that was just created or that this controller does not select. So they are read from the API
-// server when this Application begins to hold fields, and before a claim is ignored.
+// server when this Application begins to hold fields, before a claim is ignored, and when an awaited claim disappears.
 //
 // In g.Input.Holders, nil means that the Application does not exist. A missing key means that this is unknown.
 // Source: docs/semantics.md, "Several Applications share an object".
@@ -173,8 +174,11 @@ func (g *gatherer) addHolders(ctx context.Context) {
 		}
 	}
 	for _, status := range app.Status.Resources {
+		id := manifest.IDFromReference(status.ResourceReference)
+		live := g.Input.Live[id]
+		isReleased := len(status.WaitsFor) > 0 && live != nil && isWithoutClaim(app, live, status.Waits)
 		for _, holder := range status.WaitsFor {
-			add(manifest.IDFromReference(status.ResourceReference), holder.Application, holder.UID, false)
+			add(id, holder.Application, holder.UID, isReleased)
 		}
 	}
 	for name, holder := range g.Input.Holders {
@@ -182,6 +186,15 @@ func (g *gatherer) addHolders(ctx context.Context) {
 			g.readHolder(ctx, name, holder)
 		}
 	}
+}
+
+// isWithoutClaim reports whether a live object names no holder for one of some leaves that an Application waits for. The
+// holder has just released it, and the cache may still have its previous spec.
+func isWithoutClaim(app *v1alpha1.Application, live map[string]any, waits []string) bool {
+	claims := claim.ListWithKeys(app, claim.ReadHolders(live))
+	return slices.ContainsFunc(waits, func(leaf string) bool {
+		return !slices.ContainsFunc(claims, func(c claim.Claim) bool { return c.Overlaps(leaf) })
+	})
 }
 
 // readHolder reads a holder from the API server, if it is in the same namespace. It removes a holder that it cannot

@@ -50,25 +50,31 @@ func TestHoldersAreReadBeforeTheyAreIgnored(t *testing.T) {
 	row := v1alpha1.ResourceStatus{ResourceReference: v1alpha1.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "theirs"}}
 	holder := &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "older", UID: "uid-older"}}
 	holder.Status.Resources = []v1alpha1.ResourceStatus{row}
-	row.WaitsFor = []v1alpha1.HolderReference{{Application: "default/older", UID: "uid-older"}}
+	row.UID = "uid-theirs"
+	row.WaitsFor, row.Waits = []v1alpha1.HolderReference{{Application: "default/older", UID: "uid-older"}}, []string{"data.a"}
+	claims := `{"default/older": {"uid": "uid-older", "created": "2026-01-01T00:00:00Z", "leaves": ["data.a"]}}`
 	for name, test := range map[string]struct {
 		namespace      string
+		holders        string // the annotation of the object
 		cached, stored *v1alpha1.Application
 		err            error
 		reads          int
 		known          bool
 	}{
-		"it is in the cache":                  {"default", holder, nil, nil, 0, true},
-		"it is not selected":                  {"default", nil, holder, nil, 1, true},
-		"it does not exist":                   {"default", nil, nil, nil, 1, true},
-		"it cannot be read":                   {"default", nil, nil, errors.New("timeout"), 1, false},
-		"it is in another namespace":          {"far", holder, nil, nil, 0, true},
-		"another namespace may be unreadable": {"far", nil, nil, nil, 0, false},
+		"it is in the cache":                              {"default", claims, holder, nil, nil, 0, true},
+		"it has released the field, and the cache is old": {"default", "", holder, nil, nil, 1, true},
+		"it is not selected":                              {"default", claims, nil, holder, nil, 1, true},
+		"it does not exist":                               {"default", claims, nil, nil, nil, 1, true},
+		"it cannot be read":                               {"default", claims, nil, nil, errors.New("timeout"), 1, false},
+		"it is in another namespace":                      {"far", claims, holder, nil, nil, 0, true},
+		"another namespace may be unreadable":             {"far", claims, nil, nil, nil, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := &Snapshot{}
 			s.Input.Application = &v1alpha1.Application{ObjectMeta: metav1.ObjectMeta{Namespace: test.namespace, Name: "younger"}}
 			s.Input.Application.Status.Resources = []v1alpha1.ResourceStatus{row}
+			live := map[string]any{"metadata": map[string]any{"uid": "uid-theirs", "annotations": map[string]any{v1alpha1.AnnotationHolders: test.holders}}}
+			s.Input.Live = map[manifest.ID]map[string]any{manifest.IDFromReference(row.ResourceReference): live}
 			reads := 0
 			g := &gatherer{Snapshot: s, request: Request{Application: s.Input.Application, Holder: func(_ context.Context, asked string, read bool) (*v1alpha1.Application, error) {
 				assert.Equal(t, "default/older", asked)
