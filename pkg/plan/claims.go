@@ -75,17 +75,15 @@ func (p claimPass) excludeClaimed(res *resource, leaves []string) {
 }
 
 // claimedPointers returns the JSON pointers of all fields of a live object that other Applications hold,
-// and of the tracking metadata that records the claims. A shared object has none, because the Application removes
+// and of the label that marks shared objects. A shared object has none, because the Application removes
 // nothing from it.
 func (res *resourceInput) claimedPointers(app *v1alpha1.Application, live map[string]any) (pointers []string) {
 	if res.policy.Claims || !claim.IsHeldByOthers(app, live) {
 		return nil
 	}
-	paths := []string{}
-	// An owner that holds all labels or annotations with one leaf must not remove the claims of others.
-	for _, mark := range claim.SharedTrackingKeys {
-		paths = append(paths, mark.Path())
-	}
+	// An owner that holds all labels with one leaf must not remove the label of the sharers. It holds the annotation,
+	// which has its own claims, too: see marks.
+	paths := []string{claim.TrackingKey{Field: "labels", Key: v1alpha1.LabelHeld}.Path()}
 	for _, c := range claim.List(app, live) {
 		paths = append(paths, c.Path)
 	}

@@ -392,6 +392,26 @@ observerSchema: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, dat
 			assert.Empty(t, reason)
 		}
 	})
+	t.Run("the owner holds all labels and annotations", func(t *testing.T) {
+		c := newClaimants(t, "sharer")
+		owner, sharer := c.owner("owner", "{a: owner}"), c.worlds[0]
+		owner.edit(`
+adoption: Always
+manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {a: owner}}]
+fields: [{resource: {kind: ConfigMap, name: config}, hold: ["*", metadata.labels, metadata.annotations]}]`)
+		c.reconcile(owner)
+		sharer.edit(part(map[string]string{"c": "sharer"}))
+		rest(t, c, owner, sharer)
+		assert.Equal(t, map[string]any{"a": "owner", "b": "theirs", "c": "sharer", "free": "theirs"}, c.live["data"])
+		set(c.live, "mallory", "metadata", "annotations", "team")
+		rest(t, c, owner, sharer)
+		assert.Nil(t, get(c.live, "metadata", "annotations", "team"))
+		sharer.edit("ownership: Share\nmanifest: []")
+		c.reconcile(sharer)
+		rest(t, c, owner)
+		assert.Nil(t, get(c.live, "metadata", "annotations", v1alpha1.AnnotationHolders))
+		assert.Nil(t, get(c.live, "metadata", "labels", v1alpha1.LabelHeld))
+	})
 	t.Run("the owner lets the object go", func(t *testing.T) {
 		c := newClaimants(t, "sharer")
 		owner, sharer := c.owner("owner", "{a: owner}"), c.worlds[0]
