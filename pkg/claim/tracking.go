@@ -109,6 +109,18 @@ func Tracking(app *v1alpha1.Application, id manifest.ID) []observer.Mark {
 	}
 }
 
+// LiveTracking returns the tracking metadata of any Application that a live object has. It omits labels if the desired
+// object has none, and so for annotations.
+func LiveTracking(live, desired map[string]any) (marks []observer.Mark) {
+	for _, mark := range slices.Concat(TrackingKeys, SharedTrackingKeys) {
+		value := manifest.NestedString(live, "metadata", mark.Field, mark.Key)
+		if value != "" && manifest.NestedMap(desired, "metadata", mark.Field) != nil {
+			marks = append(marks, observer.Mark{Field: mark.Field, Key: mark.Key, Value: value})
+		}
+	}
+	return marks
+}
+
 // WithoutTracking returns a difference of a shared object for display, without the tracking metadata, which
 // has no meaning for users. It returns false if nothing is left.
 func WithoutTracking(d delta.Difference) (delta.Difference, bool) {

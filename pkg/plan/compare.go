@@ -200,9 +200,10 @@ func (p comparer) heldMarks() int {
 	return 2
 }
 
-// compareOnly compares an object with its desired state, without the tracking metadata, in observe-only mode. It
-// also compares an object with another owner, because the Application's ServiceAccount has read it. It sets
-// observed and doubtful of the resource, and for an object with another owner also its fields and version.
+// compareOnly compares an object with its desired state, without the tracking metadata, in observe-only mode. A leaf
+// over all labels or annotations includes the live tracking metadata, as desired. It also compares an object with
+// another owner, because the Application's ServiceAccount has read it. It sets observed and doubtful of the resource,
+// and for an object with another owner also its fields and version.
 // Source: docs/semantics.md, "Observing".
 func (p comparer) compareOnly(res *resource, live map[string]any) {
 	if !p.IsObserveOnly() || res.live == nil && res.policy.Writes || manifest.NestedString(live, "metadata", "deletionTimestamp") != "" {
@@ -214,7 +215,11 @@ func (p comparer) compareOnly(res *resource, live map[string]any) {
 		res.entry.FindSurplus(res.kind, res.desired, live)
 	}
 	in := p.comparison(res, live)
-	if in.Entry, in.Desired = res.entry, res.desired; res.entry.Default {
+	in.Entry, in.Desired = res.entry, res.desired
+	if !res.entry.HasRoomForMarks() {
+		in.Desired = observer.MarkedObject(res.desired, claim.LiveTracking(live, res.desired))
+	}
+	if res.entry.Default {
 		in.Manifest = res.desired
 	}
 	in.CompareOnly = true

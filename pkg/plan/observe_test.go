@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"encoding/json"
 	"path/filepath"
 	"testing"
 	"time"
@@ -140,6 +141,29 @@ func TestObservedFieldIsRemovedAndAdded(t *testing.T) {
 	require.Len(t, again.Status.History, 2)
 	assert.EqualValues(t, 2, again.Status.History[0].Count)
 	assert.JSONEq(t, `"others"`, raw(again.Status.History[1].To))
+}
+
+// A leaf over all labels or annotations includes the tracking metadata, which is no drift.
+func TestTrackingMetadataIsNotObservedDrift(t *testing.T) {
+	const spec = `
+manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config, labels: {team: net}, annotations: {site: a}}}]
+observerSchema: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config, labels: observed, annotations: observed}}]`
+	w := newWorld(t, spec)
+	w.round()
+	w.edit(spec + "\nmode: Observe")
+	w.round()
+	assert.Empty(t, w.app.Status.Reported)
+	w.set("mallory", "metadata", "labels", "other")
+	w.set("mallory", "metadata", "annotations", "other")
+	w.round()
+	require.Len(t, w.app.Status.Reported, 2)
+	for _, r := range w.app.Status.Reported {
+		live, desired := map[string]string{}, map[string]string{}
+		require.NoError(t, json.Unmarshal(r.Live.Raw, &live))
+		require.NoError(t, json.Unmarshal(r.Desired.Raw, &desired))
+		delete(live, "other")
+		assert.Equal(t, live, desired, r.Path)
+	}
 }
 
 // Drift of a Secret is reported without its values.
