@@ -39,7 +39,7 @@ func TestConditions(t *testing.T) {
 		{"everything is in place", func(w *world) { w.round() },
 			[4]string{"True Ready", "True Rendered", "True Held", "True Healthy"}, "", ""},
 		{"nothing has been done yet", func(w *world) { w.store(w.decide().Summarize(nil, w.now)) },
-			[4]string{"False Waiting", "True Rendered", "False Waiting", "True Healthy"}, "True", ""},
+			[4]string{"False Waiting", "True Rendered", "False Waiting", "False Progressing"}, "True", ""},
 		{"the manifest is refused", func(w *world) { w.edit("manifest: [{kind: X}]"); w.round() },
 			[4]string{"False ManifestInvalid", "False ManifestInvalid", " ", " "}, "", "True"},
 		{"the schema is refused", func(w *world) {

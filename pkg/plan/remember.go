@@ -156,6 +156,10 @@ func (c statusWriter) report(res *resource, before *v1alpha1.ResourceStatus, o r
 		status.Reason, status.Message = unhealthy.Reason, unhealthy.Message
 		c.unhealthy = append(c.unhealthy, resourceProblem{res.object.ID, unhealthy})
 	}
+	if health == healthNotFound && !c.preview {
+		// The row has the Problem that reports why it is missing.
+		c.unhealthy = append(c.unhealthy, resourceProblem{res.object.ID, &Problem{Reason: v1alpha1.ReasonProgressing, Message: "does not exist"}})
+	}
 	if drift := c.pendingWork(res); drift != "" {
 		status.Reason, status.Message = conditionWriter(c).idleReason(), drift
 		c.waits = append(c.waits, res.object.ID.String()+" "+drift)
