@@ -60,7 +60,7 @@ func TestEvaluateStopsAtCostLimit(t *testing.T) {
 
 func TestEvaluate(t *testing.T) {
 	object := map[string]any{
-		"metadata": map[string]any{"labels": map[string]any{"tier": "gold"}},
+		"metadata": map[string]any{"labels": map[string]any{"tier": "gold", "most": "4"}},
 		"spec":     map[string]any{"list": []any{int64(1), 2.5, "x", nil, true}},
 	}
 	for _, row := range []struct {
@@ -79,6 +79,9 @@ func TestEvaluate(t *testing.T) {
 		{"has(self.a) && self.a", map[string]any{}, false, false},
 		{"object.metadata.labels.tier == 'gold' && size(object.spec.list) == 5", nil, true, false},
 		{"object.spec.none == 1", nil, false, true},
+		{"self <= int(object.metadata.labels['most'])", int64(3), true, false},
+		{"self <= int(object.metadata.labels['most'])", int64(5), false, false},
+		{"int(object.metadata.labels['tier']) == 1", nil, false, true},
 		{"self.matches('^v[0-9]+$')", "v1", true, false},
 		{"duration(self) <= duration('1h')", "30m", true, false},
 		{"self / 0 == 1", int64(1), false, true},
