@@ -134,6 +134,9 @@ func (res *resource) keepRefused(app *v1alpha1.Application, live map[string]any)
 		return // no field is removed, and the record still shows which fields were held
 	case kept == nil && res.compared.NeedsManagedFields && writer.ForeignTo(app, live) != nil:
 		return // the response has managedFields, so the next comparison may find more to remove
+	case kept == nil && res.previous != nil && res.entry.HasRules():
+		// A pushed field is compared with the value that was written last.
+		kept = res.compared.Unmade(res.stored(), false)
 	// Everything that the manifest dropped is removed, so the previous record has no further use.
 	case kept == nil:
 		res.previous = nil

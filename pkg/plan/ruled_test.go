@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -104,6 +105,27 @@ func TestAPush(t *testing.T) {
 		w.edit(scaled("2", push))
 		w.round()
 		assert.Equal(t, int64(2), get(w.only(), "spec", "replicas"), "and when the first value is back")
+		w.quiet()
+	})
+	t.Run("is not made with the correction of another field", func(t *testing.T) {
+		const spec = `
+manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {a: "1", %s}}]
+fields: [{resource: {kind: ConfigMap, name: config}, hold: ["*", {path: data.pushed, mode: push}]}]`
+		w := newWorld(t, fmt.Sprintf(spec, `pushed: "1", dropped: "1"`))
+		w.round()
+		for _, dropped := range []string{`, dropped: "1"`, ""} {
+			w.set("9", "data", "a")
+			w.set("9", "data", "pushed")
+			w.edit(fmt.Sprintf(spec, `pushed: "1"`+dropped))
+			_, result := w.round()
+			assert.False(t, result.Again)
+			assert.Equal(t, "1", get(w.only(), "data", "a"))
+			assert.Equal(t, "9", get(w.only(), "data", "pushed"))
+			w.quiet()
+		}
+		w.edit(fmt.Sprintf(spec, `pushed: "2"`))
+		w.round()
+		assert.Equal(t, "2", get(w.only(), "data", "pushed"))
 		w.quiet()
 	})
 	t.Run("is still to be made if it has failed", func(t *testing.T) {
