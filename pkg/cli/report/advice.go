@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -158,7 +160,8 @@ func (a advisor) forResource(r ResourceView) []Advice {
 	if r.Health != "Current" && r.Health != "NotFound" && r.Health != "Unknown" {
 		next = append(next, Advice{"Find out why " + files.NameOf(r.id, a.Namespace) + " is not healthy", describeCommand(r.id)})
 	}
-	isExplained := said.Disposition != "" && !said.Health // the controller has seen the drift, and reports why it is not corrected
+	// The controller has seen the drift, and reports why it is not corrected. It corrects nothing for an invalid spec.
+	isExplained := said.Disposition != "" && !said.Health || apimeta.IsStatusConditionFalse(a.Status.Conditions, v1alpha1.ConditionRendered)
 	for _, f := range r.fields {
 		if profile := a.freed[plan.Leaf{ID: r.id, Path: f.Path}]; profile != "" {
 			text := "free " + f.Path + " in all Applications: HoldProfile " + profile + " is not in effect. In a checkout, run"

@@ -206,6 +206,15 @@ func TestAdvice(t *testing.T) {
 			assert.Equal(t, row.want, Advise(deciding("web"), row.view, "holdfast"))
 		})
 	}
+	t.Run("drift while the spec is invalid", func(t *testing.T) {
+		d := deciding("web")
+		d.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionRendered, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonManifestInvalid}}
+		drifted := resource("ConfigMap", "a", func(r *ResourceView) { r.fields = []plan.Field{lasting} })
+		view := StatusView{Ready: "False", Reason: v1alpha1.ReasonManifestInvalid, Resources: []ResourceView{drifted}}
+		for _, advice := range Advise(d, view, "holdfast") {
+			assert.NotContains(t, advice.Text, "drift")
+		}
+	})
 }
 
 func TestLargeRecordsAreSplit(t *testing.T) {
