@@ -412,6 +412,21 @@ fields: [{resource: {kind: ConfigMap, name: config}, hold: ["*", metadata.labels
 		assert.Nil(t, get(c.live, "metadata", "annotations", v1alpha1.AnnotationHolders))
 		assert.Nil(t, get(c.live, "metadata", "labels", v1alpha1.LabelHeld))
 	})
+	t.Run("the owner learns all labels while a sharer holds one", func(t *testing.T) {
+		c := newClaimants(t, "sharer")
+		owner, sharer := c.owner("owner", "{a: owner}"), c.worlds[0]
+		const manifest = "adoption: Always\nmanifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {a: owner}}]\n"
+		owner.edit(manifest)
+		sharer.edit("ownership: Share\nmanifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config, labels: {team: net}}}]")
+		rest(t, c, owner, sharer)
+		owner.edit(manifest + `fields: [{resource: {kind: ConfigMap, name: config}, hold: ["*", metadata.labels, metadata.annotations]}]`)
+		rest(t, c, owner, sharer)
+		sharer.edit("ownership: Share\nmanifest: []")
+		c.reconcile(sharer)
+		rest(t, c, owner)
+		assert.Equal(t, map[string]any{v1alpha1.LabelApplicationUID: "uid-owner"}, get(c.live, "metadata", "labels"))
+		assert.Nil(t, get(c.live, "metadata", "annotations", v1alpha1.AnnotationHolders))
+	})
 	t.Run("the owner lets the object go", func(t *testing.T) {
 		c := newClaimants(t, "sharer")
 		owner, sharer := c.owner("owner", "{a: owner}"), c.worlds[0]

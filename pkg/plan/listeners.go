@@ -3,15 +3,18 @@ package plan
 import (
 	"errors"
 	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
 )
 
 // hooked returns the hooks of a plan: the engine's own steps around those of its input. To add a step, add
@@ -38,8 +41,32 @@ func hooked(in Input) *hooks.Hooks {
 
 // learn learns the values of observed fields that have no desired value yet. It changes s.Desired.
 func learn(s *hooks.ObjectEvent) error {
-	s.Entry.Learn(s.Type, s.Desired, s.Manifest, visibleOf(s.ID, s.Live))
+	s.Entry.Learn(s.Type, s.Desired, s.Manifest, visibleOf(s.ID, withoutClaims(s)))
 	return nil
+}
+
+// withoutClaims returns the live object without the map keys that other Applications hold and without their tracking
+// metadata, if the Application owns the object. Otherwise, the owner would restore them when they are released.
+func withoutClaims(s *hooks.ObjectEvent) map[string]any {
+	app := s.Application
+	if !claim.IsTrackedBy(app, s.ID, s.Live) || !claim.IsHeldByOthers(app, s.Live) {
+		return s.Live
+	}
+	var paths []string
+	for _, mark := range claim.SharedTrackingKeys {
+		paths = append(paths, mark.Path())
+	}
+	for _, c := range claim.List(app, s.Live) {
+		paths = append(paths, c.Path)
+	}
+	own := observer.CopyMap(s.Live)
+	for _, path := range paths {
+		// Deleting an element would move others.
+		if at, ok := delta.Locate(s.Type, s.Live, path); ok && !slices.ContainsFunc(at.Path.Chain(), (*observer.Path).IsElement) {
+			at.Path.Delete(own)
+		}
+	}
+	return own
 }
 
 // observe projects the live object onto its schema, as lastObservedManifest has it: without values of Secrets.
