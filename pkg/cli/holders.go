@@ -55,7 +55,7 @@ func (o *explainOptions) holders(args []string) (h holdersOptions, err error) {
 //
 //	Deployment.apps shop/web is held by 2 Applications
 //	  shop/web owns it
-//	      to list the fields: holdfast explain web -n shop KIND/NAME
+//	      to list the fields: holdfast explain web -n shop deploy/web
 //	  team/scaling shares it
 //	      spec.replicas
 //	      spec.paused  # pending claim
@@ -86,7 +86,7 @@ func (o holdersOptions) run(ctx context.Context) error {
 			held := len(slices.DeleteFunc(slices.Clone(holders), isWaiting))
 			fmt.Fprintln(&text, terminal.Visible(fmt.Sprintf("%s is held by %s", object.ID, terminal.Plural(held, "Application"))))
 		}
-		writeHolder(&text, h, isGone(ctx, c, h.Application))
+		writeHolder(&text, h, strings.Join(o.object.Names[0][:], "/"), isGone(ctx, c, h.Application))
 	}
 	return terminal.Write(o.streams.Out, text.Bytes())
 }
@@ -102,9 +102,10 @@ func isGone(ctx context.Context, c *connection.Cluster, holder string) bool {
 // isWaiting reports whether an Application does not hold anything of an object yet.
 func isWaiting(h claim.Holder) bool { return !h.Owns && !h.Whole && len(h.Fields) == 0 }
 
-// writeHolder writes a holder with its fields and pending claims. gone is true if the Application does not exist. An
-// owner holds most fields, so its fields are not listed in the annotation, and Whole is set.
-func writeHolder(out *bytes.Buffer, h claim.Holder, gone bool) {
+// writeHolder writes a holder with its fields and pending claims. object is KIND/NAME as the user wrote it. gone is true
+// if the Application does not exist. An owner holds most fields, so its fields are not listed in the annotation, and
+// Whole is set.
+func writeHolder(out *bytes.Buffer, h claim.Holder, object string, gone bool) {
 	verb := "shares it"
 	switch {
 	case h.Owns:
@@ -123,6 +124,6 @@ func writeHolder(out *bytes.Buffer, h claim.Holder, gone bool) {
 		fmt.Fprintln(out, terminal.Visible("      "+path+"  # pending claim"))
 	}
 	if namespace, name, _ := strings.Cut(h.Application, "/"); h.Whole {
-		fmt.Fprintln(out, terminal.Visible("      to list the fields: holdfast explain "+name+" -n "+namespace+" KIND/NAME"))
+		fmt.Fprintln(out, terminal.Visible("      to list the fields: holdfast explain "+name+" -n "+namespace+" "+object))
 	}
 }
