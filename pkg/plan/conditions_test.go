@@ -40,6 +40,10 @@ func TestConditions(t *testing.T) {
 			[4]string{"True Ready", "True Rendered", "True Held", "True Healthy"}, "", ""},
 		{"nothing has been done yet", func(w *world) { w.store(w.decide().Summarize(nil, w.now)) },
 			[4]string{"False Waiting", "True Rendered", "False Waiting", "False Progressing"}, "True", ""},
+		{"a create is rejected", func(w *world) {
+			w.refuse = map[plan.Action]plan.Outcome{plan.Create: {Action: plan.Create, Problem: rejected}}
+			w.round()
+		}, [4]string{"False Rejected", "True Rendered", "False Rejected", "False Progressing"}, "", "True"},
 		{"the manifest is refused", func(w *world) { w.edit("manifest: [{kind: X}]"); w.round() },
 			[4]string{"False ManifestInvalid", "False ManifestInvalid", " ", " "}, "", "True"},
 		{"the schema is refused", func(w *world) {

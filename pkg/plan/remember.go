@@ -152,13 +152,12 @@ func (c statusWriter) report(res *resource, before *v1alpha1.ResourceStatus, o r
 		health, unhealthy = healthOfDone(c.plan.in.Application, before, c.plan.in.FinishedJobs[res.object.ID])
 	}
 	status.Health, status.Job = health, res.run(before, o)
-	if unhealthy != nil {
+	switch {
+	case unhealthy != nil:
 		status.Reason, status.Message = unhealthy.Reason, unhealthy.Message
 		c.unhealthy = append(c.unhealthy, resourceProblem{res.object.ID, unhealthy})
-	}
-	if health == healthNotFound && !c.preview {
-		// The row has the Problem that reports why it is missing.
-		c.unhealthy = append(c.unhealthy, resourceProblem{res.object.ID, &Problem{Reason: v1alpha1.ReasonProgressing, Message: "does not exist"}})
+	case health == healthNotFound && !(c.preview && res.change.Action == Create): // the reason is pending work or a Problem
+		c.unhealthy = append(c.unhealthy, resourceProblem{res.object.ID, &Problem{Reason: v1alpha1.ReasonProgressing, Message: "not found"}})
 	}
 	if drift := c.pendingWork(res); drift != "" {
 		status.Reason, status.Message = conditionWriter(c).idleReason(), drift
