@@ -193,17 +193,28 @@ func describeCommand(id manifest.ID) string {
 	return command
 }
 
-// grant returns the remedy for a missing right. If several commands would be needed, one role grants all rights:
+// grant returns the remedy for a missing right. If several commands would be needed for the ServiceAccount, one role
+// grants all rights. A quota or a policy causes the same reason as a missing right of the ServiceAccount.
 //
-//	one kind      the command of the controller's remedy, for example "kubectl create rolebinding ..."
-//	several       holdfast check web -o yaml | kubectl apply -f -
+//	one kind                 the command of the controller's remedy, for example "kubectl create rolebinding ..."
+//	several                  holdfast check web -o yaml | kubectl apply -f -
+//	of the controller, each  the command of its remedy
 func (a advisor) grant(r ResourceView) Advice {
+	objects := files.NameOf(r.id, a.Namespace) + " and similar objects"
+	if !isForAccount(r.remedy) {
+		return Advice{"Grant the controller the right to watch " + objects + ". The controller retries automatically", r.remedy.Command}
+	}
 	for _, other := range a.view.Resources {
-		if other.remedy != nil && v1alpha1.InfoForReason(other.Reason).Disposition == v1alpha1.DispositionGrant && other.remedy.Command != r.remedy.Command {
-			return Advice{"Grant the ServiceAccount the rights of the Application. The controller retries automatically", a.command("check") + " -o yaml | kubectl apply -f -"}
+		if isForAccount(other.remedy) && v1alpha1.InfoForReason(other.Reason).Disposition == v1alpha1.DispositionGrant && other.remedy.Command != r.remedy.Command {
+			return Advice{"If the ServiceAccount lacks rights of the Application, grant them. The controller retries automatically", a.command("check") + " -o yaml | kubectl apply -f -"}
 		}
 	}
-	return Advice{"Grant the ServiceAccount the right to write " + files.NameOf(r.id, a.Namespace) + " and similar objects. The controller retries automatically", r.remedy.Command}
+	return Advice{"If the ServiceAccount lacks the right to write " + objects + ", grant it. The controller retries automatically", r.remedy.Command}
+}
+
+// isForAccount reports whether a remedy grants rights to the ServiceAccount of the Application, not to the controller.
+func isForAccount(remedy *v1alpha1.Remedy) bool {
+	return remedy != nil && strings.Contains(remedy.Command, "--serviceaccount=")
 }
 
 // forField returns the remedy for one field, or "". isExplained is true if the status reports why the drift

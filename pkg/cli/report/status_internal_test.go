@@ -150,7 +150,12 @@ func TestAdvice(t *testing.T) {
 	dropped := plan.Field{Path: "spec.replcas", State: plan.FieldAccepted, Desired: delta.NewValue(int64(2))}
 	grant := func(name string) ResourceView {
 		return resource("ConfigMap", name, func(r *ResourceView) {
-			r.Reason, r.Message, r.remedy = v1alpha1.ReasonForbidden, "may not create it", &v1alpha1.Remedy{Text: "Grant it", Command: "kubectl create rolebinding x"}
+			r.Reason, r.Message, r.remedy = v1alpha1.ReasonForbidden, "may not create it", &v1alpha1.Remedy{Text: "Grant it", Command: "kubectl create rolebinding x --serviceaccount=shop:applier"}
+		})
+	}
+	watch := func(kind string) ResourceView {
+		return resource(kind, "a", func(r *ResourceView) {
+			r.Reason, r.Message, r.remedy = v1alpha1.ReasonForbidden, "the controller may not watch it", &v1alpha1.Remedy{Text: "Grant it", Command: "kubectl create clusterrole " + kind}
 		})
 	}
 	rejected := resource("Service", "web", func(r *ResourceView) {
@@ -169,7 +174,15 @@ func TestAdvice(t *testing.T) {
 		},
 		{
 			"rights are missing for two of a kind", StatusView{Ready: "False", Reason: v1alpha1.ReasonForbidden, Resources: []ResourceView{grant("a"), grant("b")}},
-			[]Advice{{"Grant the ServiceAccount the right to write ConfigMap a and similar objects. The controller retries automatically", "kubectl create rolebinding x"}},
+			[]Advice{{"If the ServiceAccount lacks the right to write ConfigMap a and similar objects, grant it. The controller retries automatically", "kubectl create rolebinding x --serviceaccount=shop:applier"}},
+		},
+		{
+			"the controller lacks rights, too", StatusView{Ready: "False", Reason: v1alpha1.ReasonForbidden, Resources: []ResourceView{watch("X"), watch("Y"), grant("a")}},
+			[]Advice{
+				{"Grant the controller the right to watch X a and similar objects. The controller retries automatically", "kubectl create clusterrole X"},
+				{"Grant the controller the right to watch Y a and similar objects. The controller retries automatically", "kubectl create clusterrole Y"},
+				{"If the ServiceAccount lacks the right to write ConfigMap a and similar objects, grant it. The controller retries automatically", "kubectl create rolebinding x --serviceaccount=shop:applier"},
+			},
 		},
 		{
 			"a field is immutable", StatusView{Ready: "False", Reason: v1alpha1.ReasonRejected, Resources: []ResourceView{rejected}},
