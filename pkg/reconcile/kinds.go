@@ -121,16 +121,12 @@ func lookUpOne(ctx context.Context, v Reader, gvk schema.GroupVersionKind) *know
 	kind := &knownKind{gvk: gvk}
 	var err error
 	kind.Mapping, err = v.Mapping(ctx, gvk)
-	if errors.Is(err, cluster.ErrKindUnknown) {
-		unknown := unknownKind(gvk, err)
-		if kind.Mapping, err = v.AnyVersion(ctx, gvk.GroupKind()); err == nil {
-			kind.unserved = unknown
-			// The mapping of a Reader without a connection has no resource, so there is no served version to suggest.
-			if kind.Resource.Resource != "" {
-				unknown.Message += ": did you mean " + kind.Resource.GroupVersion().String() + "?"
-			}
-		} else if errors.Is(err, cluster.ErrKindUnknown) {
-			kind.problem = unknown
+	if unknown := err; errors.Is(unknown, cluster.ErrKindUnknown) {
+		switch kind.Mapping, err = v.AnyVersion(ctx, gvk.GroupKind()); {
+		case err == nil:
+			kind.unserved = unknownKind(gvk, unknown, kind.Resource)
+		case errors.Is(err, cluster.ErrKindUnknown):
+			kind.problem = unknownKind(gvk, unknown, schema.GroupVersionResource{})
 			return kind
 		}
 	}
@@ -146,15 +142,18 @@ func lookUpOne(ctx context.Context, v Reader, gvk schema.GroupVersionKind) *know
 	return kind
 }
 
-// unknownKind returns the problem of a kind that the API server does not serve. Its retry waits as long as the cached
-// negative result of the lookup lasts.
-func unknownKind(gvk schema.GroupVersionKind, err error) *plan.Problem {
+// unknownKind returns the problem of a kind that the API server does not serve. It suggests the served version, which is
+// empty if there is none or the Reader has no connection, or else what the error suggests. Its retry waits as long as
+// the cached negative result of the lookup lasts.
+func unknownKind(gvk schema.GroupVersionKind, err error, served schema.GroupVersionResource) *plan.Problem {
 	problem := &plan.Problem{
 		Reason:     v1alpha1.ReasonKindUnknown,
 		Message:    fmt.Sprintf("%s in %s is not served by the API server; its resources wait for it", gvk.Kind, gvk.GroupVersion()),
 		RetryAfter: cluster.RetryAfter(err),
 	}
-	if unknown, ok := errors.AsType[*cluster.KindUnknownError](err); ok {
+	if unknown, ok := errors.AsType[*cluster.KindUnknownError](err); !served.Empty() {
+		problem.Message += ": did you mean " + served.GroupVersion().String() + "?"
+	} else if ok {
 		problem.Message += unknown.Suggestion
 	}
 	return problem
