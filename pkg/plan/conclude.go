@@ -310,6 +310,8 @@ func (c *summarizer) pruned(old *pruneCandidate) {
 			problem.Message = old.previewText()
 		case old.policy.Claims:
 			problem.Message = old.id.String() + " will be released"
+		case c.plan.retiring:
+			problem.Message = old.id.String() + " will be deleted when the objects of later stages are deleted"
 		}
 	}
 	c.keepInInventory(old, live, problem)

@@ -410,6 +410,13 @@ func TestTheDeletionOfAnApplicationHasNoMaximum(t *testing.T) {
 	assert.Len(t, p.Changes, 12)
 }
 
+func TestAnObjectOfAnEarlierStageIsDeletedLater(t *testing.T) {
+	w := givenObjects(t, 1)
+	p := plan.DecideDeletion(plan.Input{Application: w.app, Live: w.live, Kinds: w.kinds, Memory: w.mem, Now: w.now})
+	r := p.Summarize(nil, w.now) // its stage was not reached
+	assert.Equal(t, "ConfigMap default/a0 will be deleted when the objects of later stages are deleted", r.Status.Resources[0].Message)
+}
+
 // TestBlockedDeletionsCount checks that the set of objects, and its digest, is the same while some of them cannot
 // be processed.
 func TestBlockedDeletionsCount(t *testing.T) {
