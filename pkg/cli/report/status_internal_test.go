@@ -257,3 +257,14 @@ func TestAdviceForTheStateOfAnApplication(t *testing.T) {
 	assert.Equal(t, []Advice{{"Submit it", "holdfast submit -f 'my app.yaml'"}}, Advise(file, StatusOf(file), "holdfast"))
 	assert.Contains(t, statusText(t, terminal.PlainWidth, StatusOf(file)), "Application shop/web  ~ not submitted\n")
 }
+
+// Only the controller knows why it cannot delete an object.
+func TestAFailedDeletionKeepsItsReason(t *testing.T) {
+	deletion := plan.Explanation{ID: manifest.ID{Kind: "ConfigMap", Namespace: "shop", Name: "a"}, Change: plan.Change{Action: plan.Delete}}
+	recorded := v1alpha1.ResourceStatus{Health: "Current", Reason: v1alpha1.ReasonDeleting, Message: "may not delete it"}
+	r := resourceView(&v1alpha1.Application{}, deletion, recorded, map[string]any{"apiVersion": "v1", "kind": "ConfigMap"})
+	assert.Equal(t, "may not delete it", r.Message)
+	recorded.Reason, recorded.Message = v1alpha1.ReasonProgressing, "Replicas: 0/1"
+	r = resourceView(&v1alpha1.Application{}, deletion, recorded, map[string]any{"apiVersion": "v1", "kind": "ConfigMap"})
+	assert.Equal(t, "no longer desired: the controller deletes it", r.Message)
+}

@@ -208,6 +208,7 @@ func (r *ResourceView) addLive(app *v1alpha1.Application, e plan.Explanation, li
 		}
 	}
 	switch {
+	case v1alpha1.InfoForReason(r.Reason).Pruned: // the controller has tried
 	case e.Change.Action == plan.Delete:
 		r.Message = "no longer desired: the controller deletes it"
 	case e.Change.Action == plan.Update && !e.Desired:
