@@ -215,11 +215,12 @@ func watchProblem(gk schema.GroupKind, resource schema.GroupVersionResource, err
 	return &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("cannot watch %s now: %s", gk, Trimmed(err.Error()))}
 }
 
-// Trimmed returns a message of an API server or of a workload, truncated to 1 KiB.
+// Trimmed returns a message of an API server or of a workload, shortened to 1 KiB. It keeps both ends: an API server
+// repeats an object that it cannot decode, and the reason follows the object.
 func Trimmed(text string) string {
-	const limit = 1024
-	if len(text) > limit {
-		return strings.ToValidUTF8(text[:limit], "") + "…"
+	const end = 512
+	if len(text) > 2*end {
+		return strings.ToValidUTF8(text[:end], "") + "…" + strings.ToValidUTF8(text[len(text)-end:], "")
 	}
 	return text
 }

@@ -3,6 +3,7 @@ package reconcile_test
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -74,4 +75,14 @@ func TestRemediesKeepWhatHoldsData(t *testing.T) {
 			assert.Empty(t, reconcile.ProblemOf(err, at, "patch", "user").Remedy.Command, "its owner decides whether it may be deleted")
 		})
 	}
+}
+
+// An API server repeats an object that it cannot decode, and then tells why.
+func TestALongErrorKeepsItsReason(t *testing.T) {
+	const reason = "json: cannot unmarshal bool into Go struct field Container.image of type string"
+	text := reconcile.Trimmed(`"" is invalid: patch: Invalid value: "{` + strings.Repeat("ä", 3000) + `}": ` + reason)
+	assert.True(t, strings.HasPrefix(text, `"" is invalid: patch: Invalid value: "{`), text)
+	assert.True(t, strings.HasSuffix(text, reason), text)
+	assert.LessOrEqual(t, len(text), 1024+len("…"))
+	assert.True(t, utf8.ValidString(text))
 }
