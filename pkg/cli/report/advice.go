@@ -99,7 +99,7 @@ func (a advisor) forReason() []Advice {
 		v1alpha1.ReasonDeletionUnconfirmed:        {"Check whether the change is intended. To list the objects that would be deleted, run:", a.command("diff")},
 		v1alpha1.ReasonSpecNotSupported:           {"Upgrade the controller, or remove what the message names. To list the versions, run:", a.program + " version"},
 		v1alpha1.ReasonResourceConflict:           {"Choose one of the remedies in the message", ""},
-		v1alpha1.ReasonRejected:                   {"Correct the rejected fields, and submit it again. To list the fields to write, run:", a.command("diff")},
+		v1alpha1.ReasonRejected:                   a.rejected(),
 		v1alpha1.ReasonForbidden:                  {"Grant the permission, or change the quota or policy named in the message. The controller retries automatically", ""},
 		v1alpha1.ReasonKindUnknown:                {"Install the CRD of the kind, or correct its name. To list the kinds, run:", "kubectl api-resources"},
 		v1alpha1.ReasonKindUnsupported:            {"Remove the resource from the manifests, and submit it again", ""},
@@ -132,6 +132,14 @@ func (a advisor) smaller() Advice {
 		return Advice{"Make the object smaller, or observe fewer of its fields, and submit it again", ""}
 	}
 	return Advice{"Split it into several Applications", ""}
+}
+
+// rejected returns the remedy for a request that the API server rejects. A deletion has no fields.
+func (a advisor) rejected() Advice {
+	if a.DeletionTimestamp != nil {
+		return Advice{"Remove the cause given in the message. The controller retries automatically. To retry now, run:", a.command("reconcile")}
+	}
+	return Advice{"Correct the rejected fields, and submit it again. To list the fields to write, run:", a.command("diff")}
 }
 
 // mistakes returns the remedy for validation errors in the manifests or the schema.

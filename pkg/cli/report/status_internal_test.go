@@ -245,6 +245,11 @@ func TestAdviceForTheStateOfAnApplication(t *testing.T) {
 	assert.Equal(t, []Advice{{"Nothing is corrected while it is suspended. To resume it, run:", "holdfast resume web -n shop"}},
 		Advise(suspended, StatusView{Ready: "False", Reason: v1alpha1.ReasonSuspended}, "holdfast"))
 
+	deleted := deciding("web")
+	deleted.DeletionTimestamp = &metav1.Time{Time: now}
+	assert.Equal(t, []Advice{{"Remove the cause given in the message. The controller retries automatically. To retry now, run:", "holdfast reconcile web -n shop"}},
+		Advise(deleted, StatusView{Ready: "False", Reason: v1alpha1.ReasonRejected}, "holdfast"))
+
 	owned := deciding("db-1")
 	isController := true
 	owned.OwnerReferences = []metav1.OwnerReference{{APIVersion: "fnjoin.com/v1", Kind: "Mysql", Name: "db-1", Controller: &isController}}
