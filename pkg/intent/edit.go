@@ -159,11 +159,14 @@ func (e *fieldsEditor) apply(typed string) (note string, err error) {
 			return "", err
 		}
 	}
+	sameRelease := func(a, b *observer.Schema) bool {
+		return !slices.ContainsFunc(e.added(text), func(path string) bool { return a.Released(path) != b.Released(path) })
+	}
 	// A release policy is stored even if the path is free in any case.
-	isSaid := e.edit.OnRelease == "" || made[1].Released(text) == made[2].Released(text)
+	isSaid := e.edit.OnRelease == "" || sameRelease(made[1], made[2])
 	switch {
 	// made has the schemas of the item as it is, without the contradicting parts, and with the path.
-	case made[0].SameAs(made[2]) && made[0].Released(text) == made[2].Released(text):
+	case made[0].SameAs(made[2]) && sameRelease(made[0], made[2]):
 		return noChangeNote(text, e.edit.Free), nil
 	case !made[1].SameAs(made[2]) || !isSaid:
 		e.entry = more
@@ -214,9 +217,12 @@ func (e *fieldsEditor) compiled(entry v1alpha1.ResourceFields) (*observer.Schema
 
 // without returns the item without the parts that contradict the edit of a path. To hold a path, it removes it from all
 // lists of free paths, and from Hold if its rule is another one. To free a path with a release policy, it removes the
-// path from the lists of other policies.
+// path from the lists of other policies. To release all fields, it removes all of Hold.
 func (e *fieldsEditor) without(text string) v1alpha1.ResourceFields {
 	less := *e.entry.DeepCopy()
+	if e.releasesAll(text) {
+		less.Hold = nil
+	}
 	if !e.edit.Free || e.edit.OnRelease != "" {
 		for _, list := range []*[]string{&less.Free, &less.Leave, &less.Restore} {
 			if e.edit.Free && list == e.listOf(&less) {
@@ -229,6 +235,22 @@ func (e *fieldsEditor) without(text string) v1alpha1.ResourceFields {
 		return e.matches(f.Path, text) && (e.edit.Free || !sameRule(f, e.edit.Rule))
 	})
 	return less
+}
+
+// releasesAll reports whether the edit releases all fields of a shared object, also those that its manifest lacks.
+func (e *fieldsEditor) releasesAll(text string) bool {
+	return e.edit.Free && e.edit.OnRelease != "" && text == observer.AllFields
+}
+
+// added returns the paths to add: one, and to release all fields, also the other paths of Hold.
+func (e *fieldsEditor) added(text string) []string {
+	paths := []string{text}
+	for _, held := range e.entry.Hold {
+		if e.releasesAll(text) && held.Path != text {
+			paths = append(paths, held.Path)
+		}
+	}
+	return paths
 }
 
 // sameRule reports whether two paths have the same rule. Nil and empty lists are equal.
@@ -262,7 +284,7 @@ func (e *fieldsEditor) with(entry v1alpha1.ResourceFields, text string) v1alpha1
 	more := *entry.DeepCopy()
 	if e.edit.Free {
 		list := e.listOf(&more)
-		*list = append(*list, text)
+		*list = append(*list, e.added(text)...)
 		return more
 	}
 	if more.Hold == nil {
