@@ -191,8 +191,8 @@ func (p comparer) marks(res *resource) []observer.Mark {
 	return marks
 }
 
-// heldMarks returns the number of held leaves that are tracking metadata of an owned object. An adopted object has one
-// more. Without a UID, there is no tracking metadata.
+// heldMarks returns the number of marks of an owned object that was not adopted and has no other holders. Without a
+// UID, there is no tracking metadata.
 func (p comparer) heldMarks() int {
 	if p.in.Application.UID == "" {
 		return 0

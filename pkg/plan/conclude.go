@@ -170,11 +170,7 @@ func (c *summarizer) resource(res *resource, before *v1alpha1.ResourceStatus) {
 	}
 	historyWriter{c}.recordPendingDrift(res, before, o)
 	// Users count the fields that they hold, without the tracking metadata.
-	marks := comparer{&c.plan.facts}.heldMarks()
-	if res.policy.Existed && marks > 0 {
-		marks++
-	}
-	c.held += max(o.compared.Held-marks, 0)
+	c.held += max(o.compared.Held-len(comparer{&c.plan.facts}.marks(res)), 0)
 }
 
 // recordHookResults adds the results of the hooks for a live object to the status.

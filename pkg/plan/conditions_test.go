@@ -144,6 +144,29 @@ func TestMessagesAndSummariesCountHeldFields(t *testing.T) {
 	assert.Equal(t, retrying.RetryAfter, result.RetryAfter)
 }
 
+func TestMessagesCountFieldsOfSharedObjects(t *testing.T) {
+	w := newWorld(t, "ownership: Share\nmanifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs}, data: {a: ours}}]")
+	w.live[manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "theirs"}] = map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"a": "theirs", "b": "theirs"},
+		"metadata": map[string]any{"name": "theirs", "namespace": "default", "uid": "u-9", "resourceVersion": "7"},
+	}
+	w.round()
+	w.round()
+	_, _, message := w.condition("Held")
+	assert.Equal(t, "1 field in sync", message)
+}
+
+func TestMessagesCountNoFieldForOtherHolders(t *testing.T) {
+	w := newWorld(t, settings)
+	w.round()
+	_, _, before := w.condition("Held")
+	w.set(`{"x/y":{"uid":"z","leaves":["data.other"]}}`, "metadata", "annotations", v1alpha1.AnnotationHolders)
+	w.round()
+	w.round()
+	_, _, after := w.condition("Held")
+	assert.Equal(t, before, after)
+}
+
 func TestAnEventTellsWhatWasDone(t *testing.T) {
 	many := "manifest:\n"
 	for i := range 5 {
