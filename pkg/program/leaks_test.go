@@ -213,8 +213,11 @@ func TestSecretsDoNotLeak(t *testing.T) {
 	}
 	kubectl(t, c, "", "delete", "secret", "login", "-n", namespace)
 	eventually(t, "the Secret that was deleted", func() bool { return strings.Contains(held("{.status.history[*].outcome}"), "Restored") })
-	// Changes an immutable field.
-	kubectl(t, c, "", "patch", "application", "fixed", "-n", namespace, "--type=json", p.in(`--patch=[{"op":"replace","path":"/spec/manifest/0/data/key","value":"$E"}]`))
+	changeFixed := func() {
+		t.Helper()
+		kubectl(t, c, "", "patch", "application", "fixed", "-n", namespace, "--type=json", p.in(`--patch=[{"op":"replace","path":"/spec/manifest/0/data/key","value":"$E"}]`))
+	}
+	changeFixed() // an immutable field
 	eventually(t, "the refusal", func() bool {
 		return strings.Contains(get(t, c, namespace, applications, "fixed", "{.status.conditions[*].reason}"), "Rejected")
 	})
@@ -223,7 +226,12 @@ func TestSecretsDoNotLeak(t *testing.T) {
 	l.shows()
 	_, told["metrics"] = running.Get("/metrics")
 	kubectl(t, c, "", "delete", "rolebinding", "applier", "-n", namespace)
+	eventually(t, "rights to end", func() bool {
+		has, err := c.Has(t.Context(), "system:serviceaccount:"+namespace+":holdfast-applier", testcluster.Right{Verb: "create", Resource: "secrets", Namespace: namespace})
+		return err == nil && !has
+	})
 	kubectl(t, c, "", "delete", "secret", "fixed", "-n", namespace)
+	changeFixed() // the rejected change is only retried after two minutes, another one at once
 	eventually(t, "missing rights", func() bool {
 		return strings.Contains(get(t, c, namespace, applications, "fixed", "{.status.conditions[*].reason}"), "Forbidden")
 	})
