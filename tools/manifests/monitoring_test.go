@@ -16,6 +16,8 @@ import (
 	"github.com/prometheus/prometheus/model/rulefmt"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/promql/promqltest"
+	"github.com/prometheus/prometheus/storage"
+	"github.com/prometheus/prometheus/util/teststorage"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -155,8 +157,9 @@ func TestAlertsFire(t *testing.T) {
 		for _, row := range rows {
 			t.Run(mode+" "+row.alert, func(t *testing.T) {
 				var firing []string
+				problem := database(t, load(quiet+"\n"+series, row.changes))
 				for name, rule := range alerts(t) {
-					if seriesCount(t, load(quiet+"\n"+series, row.changes), rule.Expr) > 0 {
+					if seriesCount(t, problem, rule.Expr) > 0 {
 						firing = append(firing, name)
 					}
 				}
@@ -165,7 +168,7 @@ func TestAlertsFire(t *testing.T) {
 		}
 	}
 	t.Run("no controller", func(t *testing.T) {
-		assert.Equal(t, 1, seriesCount(t, load(`leader_election_master_status{name="other", instance="c"} 1x60`, "up 0x60"), alerts(t)["HoldfastNotLeading"].Expr))
+		assert.Equal(t, 1, seriesCount(t, database(t, load(`leader_election_master_status{name="other", instance="c"} 1x60`, "up 0x60")), alerts(t)["HoldfastNotLeading"].Expr))
 	})
 }
 
@@ -174,19 +177,25 @@ func TestAlertsFire(t *testing.T) {
 func TestAlertsDoNotFire(t *testing.T) {
 	for mode, series := range modes {
 		t.Run(mode, func(t *testing.T) {
+			healthy := database(t, load(quiet+"\n"+series, "up 1x60"))
 			for name, rule := range alerts(t) {
-				assert.Zero(t, seriesCount(t, load(quiet+"\n"+series, "up 1x60"), rule.Expr), name)
+				assert.Zero(t, seriesCount(t, healthy, rule.Expr), name)
 			}
-			stalled := load(quiet+"\n"+series, "holdfast_stalled_applications 1x60\nholdfast_applications{ready=\"False\"} 4x60")
+			stalled := database(t, load(quiet+"\n"+series, "holdfast_stalled_applications 1x60\nholdfast_applications{ready=\"False\"} 4x60"))
 			assert.Zero(t, seriesCount(t, stalled, alerts(t)["HoldfastNotConverging"].Expr))
 		})
 	}
 }
 
-// seriesCount returns the number of series of an expression after an hour of a load.
-func seriesCount(t *testing.T, load, expression string) int {
+// database returns a database with the samples of a load. To open it takes longer than all queries.
+func database(t *testing.T, load string) *teststorage.TestStorage {
 	t.Helper()
-	storage := promqltest.LoadedStorage(t, load)
+	return promqltest.LoadedStorage(t, load)
+}
+
+// seriesCount returns the number of series of an expression after an hour of a load.
+func seriesCount(t *testing.T, storage storage.Queryable, expression string) int {
+	t.Helper()
 	engine := promqltest.NewTestEngine(t, false, 0, 1000)
 	query, err := engine.NewInstantQuery(t.Context(), storage, nil, expression, time.Unix(0, 0).Add(time.Hour))
 	require.NoError(t, err)
