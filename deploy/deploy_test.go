@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"holdfast.dev/holdfast/deploy"
+	"holdfast.dev/holdfast/internal/samples"
 	"holdfast.dev/holdfast/internal/testcluster"
 	"holdfast.dev/holdfast/internal/testcluster/installed"
 )
@@ -133,6 +134,9 @@ func TestChartWithEveryValueIsAdmitted(t *testing.T) {
 // As described in docs/install.md. Kubernetes may recreate the aggregated role, whose parts are deleted
 // afterwards.
 func TestReinstallAfterUninstall(t *testing.T) {
+	if samples.Of(true, false) {
+		t.Skip("a second installation is only part of `make test-long`")
+	}
 	c, err := testcluster.Start(t.Context(), testcluster.Options{ControllerManager: true})
 	require.NoError(t, err)
 	t.Cleanup(c.Stop)
