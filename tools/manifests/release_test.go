@@ -306,6 +306,9 @@ func TestHelmReleaseLifecycle(t *testing.T) {
 
 // As described in the README of the chart.
 func TestHelmAdoptsForeignDefinitions(t *testing.T) {
+	if samples.Of(true, false) {
+		t.Skip("a second way to install is only part of `make test-long`")
+	}
 	h := newHelm(t)
 	uid := func() string {
 		return h.kubectl("", "get", "crd/applications.holdfast.dev", "--output=jsonpath={.metadata.uid}")

@@ -22,6 +22,7 @@ import (
 	"helm.sh/helm/v3/pkg/chartutil"
 	"helm.sh/helm/v3/pkg/engine"
 	"holdfast.dev/holdfast/deploy"
+	"holdfast.dev/holdfast/internal/samples"
 	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/tools/manifests/internal/bill"
@@ -102,7 +103,7 @@ func TestProgramsOfARelease(t *testing.T) {
 
 // The program of a small module, built in two directories.
 func TestBillIsReproducible(t *testing.T) {
-	bills := make([]string, 2)
+	bills := make([]string, samples.Of(1, 2))
 	for i := range bills {
 		source := t.TempDir()
 		write := func(name, text string) {
@@ -127,7 +128,9 @@ func TestBillIsReproducible(t *testing.T) {
 		require.NoError(t, err)
 		bills[i] = string(text)
 	}
-	assert.Equal(t, bills[0], bills[1])
+	for _, again := range bills[1:] { // a second build is only part of `make test-long`
+		assert.Equal(t, bills[0], again)
+	}
 	assert.Contains(t, bills[0], `"Apache-2.0"`)
 	assert.NotContains(t, bills[0], "serialNumber")
 	assert.NotContains(t, bills[0], "timestamp")
