@@ -114,13 +114,12 @@ clean: ## Remove what was built (the control plane too)
 
 # Without paths in what is compiled, a clone finds in the build cache what another has
 # put there, and tests find what `make build` and `make controlplane` have.
-test test-longest test-modules test-long test-pure test-faults test-storm test-ui test-versions golden mutants: export GOFLAGS := -trimpath
+test test-packages test-modules test-long test-pure test-faults test-storm test-ui test-versions golden mutants: export GOFLAGS := -trimpath
 
-# What takes longest begins first, beside the tests of the other modules, and then the other
-# packages with a control plane. Two processors are busy with two of them: more at once are
-# late together, and time out. All of them are compiled first. `make verify` runs go vet.
-LONGEST := ./pkg/controller
-LONG := ./pkg/program ./internal/clitest ./deploy/demo ./deploy ./internal/testcluster ./pkg/cluster
+# Two packages at a time, beside the tests of the other modules: two with a control plane keep two processors busy most
+# of the time, and more are late together, and time out. The longest begins first, beside those that mostly wait; then
+# come those that mostly compute. These are compiled first. `make verify` runs go vet.
+LONGEST := ./pkg/controller ./pkg/program ./deploy/demo ./deploy ./internal/clitest ./internal/testcluster ./pkg/cluster
 
 CORES := $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 4)
 AT_ONCE := $(shell echo $$(($(CORES) < 4 ? 2 : $(CORES) / 2)))
@@ -128,17 +127,16 @@ AT_ONCE := $(shell echo $$(($(CORES) < 4 ? 2 : $(CORES) / 2)))
 .PHONY: test
 test: controlplane ## Run all tests but test-faults, on a real control plane where they need one
 	@status=0; \
-	go test -vet=off -exec true $(LONGEST) $(LONG) >/dev/null || status=1; \
-	$(MAKE) -k -j 2 test-longest test-modules || status=1; \
-	go test -vet=off -p $(AT_ONCE) -timeout $(TIMEOUT) $(LONG) $$(go list ./... | grep -vxF "$$(go list $(LONGEST) $(LONG) ./internal/faults)") || status=1; \
+	go list -test -export $(LONGEST) >/dev/null || status=1; \
+	$(MAKE) -k -j 2 test-packages test-modules || status=1; \
 	exit $$status
 
-.PHONY: test-longest test-modules
-test-longest:
-	@go test -vet=off -timeout $(TIMEOUT) $(LONGEST)
+.PHONY: test-packages test-modules
+test-packages:
+	@go test -vet=off -p $(AT_ONCE) -timeout $(TIMEOUT) $(LONGEST) $$(go list ./... | grep -vxF "$$(go list $(LONGEST) ./internal/faults)")
 test-modules:
-	go -C deploy/local test ./internal/...
-	go -C tools/manifests test -count=1 -timeout $(TIMEOUT) ./... # the cache knows nothing of files outside of the module
+	go -C deploy/local test -vet=off ./internal/...
+	go -C tools/manifests test -vet=off -p 1 -count=1 -timeout $(TIMEOUT) ./... # the cache knows nothing of files outside of the module
 
 # Only the packages that use rapid know its flags. Seed 0 draws other input in each run.
 RAPID = $$(git grep -l 'pgregory.net/rapid' -- '*_test.go' | xargs -n 1 dirname | sort -u | sed 's|^|./|')
