@@ -89,5 +89,6 @@ func TestLargeApplicationLooksLikeOne(t *testing.T) {
 	s.kubectl("", "wait", in, "--for=condition=Ready", "--timeout=120s", "hfapp/shop")
 	assert.NotEmpty(t, s.kubectl("", "get", "configmaps", in, "--field-selector=metadata.name=config-7", "--output=name"))
 	s.kubectl("", "delete", in, "--timeout=120s", "--filename="+git)
+	s.kubectl("", "wait", in, "--for=delete", "--timeout=120s", "hfslice", "--all") // they go after the Application
 	assert.Empty(t, s.kubectl("", "get", "hfapp,hfslice", in, "--output=name"), "nothing is left")
 }
