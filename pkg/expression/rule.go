@@ -128,13 +128,13 @@ func compileProgram(text string, of func() (*cel.Env, error)) (cel.Program, erro
 	if err != nil || cost.Max > maxEstimate {
 		return nil, fmt.Errorf("may cost too much: up to %d steps, but an expression may take %d. Use fewer elements", cost.Max, maxEstimate)
 	}
-	selectAtRunTime(checked)
+	dropOverloads(checked)
 	return env.Program(checked, cel.CostTracking(costs{}), cel.CostLimit(maxCall))
 }
 
-// selectAtRunTime makes an expression select the overloads of functions by the values. The type checker selects
-// int(int) for int(object.metadata.labels['a']), because the element of a dynamic map can have any type.
-func selectAtRunTime(checked *cel.Ast) {
+// dropOverloads removes the overloads that the type checker selected, so that the values select them. The type checker
+// selects int(int) for int(object.metadata.labels['a']), because the element of a dynamic map can have any type.
+func dropOverloads(checked *cel.Ast) {
 	references := checked.NativeRep().ReferenceMap()
 	maps.DeleteFunc(references, func(_ int64, r *ast.ReferenceInfo) bool { return len(r.OverloadIDs) == 1 })
 }

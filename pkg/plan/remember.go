@@ -156,7 +156,7 @@ func (c statusWriter) report(res *resource, before *v1alpha1.ResourceStatus, o r
 	case unhealthy != nil:
 		status.Reason, status.Message = unhealthy.Reason, unhealthy.Message
 		c.unhealthy = append(c.unhealthy, resourceProblem{res.object.ID, unhealthy})
-	case health == healthNotFound && !(c.preview && res.change.Action == Create): // the reason is pending work or a Problem
+	case health == healthNotFound && (!c.preview || res.change.Action != Create): // the reason is pending work or a Problem
 		c.unhealthy = append(c.unhealthy, resourceProblem{res.object.ID, &Problem{Reason: v1alpha1.ReasonProgressing, Message: "not found"}})
 	}
 	if drift := c.pendingWork(res); drift != "" {

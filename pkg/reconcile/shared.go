@@ -176,7 +176,7 @@ func (g *gatherer) addHolders(ctx context.Context) {
 	for _, status := range app.Status.Resources {
 		id := manifest.IDFromReference(status.ResourceReference)
 		live := g.Input.Live[id]
-		isReleased := len(status.WaitsFor) > 0 && live != nil && isWithoutClaim(app, live, status.Waits)
+		isReleased := len(status.WaitsFor) > 0 && live != nil && lacksClaim(app, live, status.Waits)
 		for _, holder := range status.WaitsFor {
 			add(id, holder.Application, holder.UID, isReleased)
 		}
@@ -188,9 +188,9 @@ func (g *gatherer) addHolders(ctx context.Context) {
 	}
 }
 
-// isWithoutClaim reports whether a live object names no holder for one of some leaves that an Application waits for. The
+// lacksClaim reports whether a live object names no holder for one of some leaves that an Application waits for. The
 // holder has just released it, and the cache may still have its previous spec.
-func isWithoutClaim(app *v1alpha1.Application, live map[string]any, waits []string) bool {
+func lacksClaim(app *v1alpha1.Application, live map[string]any, waits []string) bool {
 	claims := claim.ListWithKeys(app, claim.ReadHolders(live))
 	return slices.ContainsFunc(waits, func(leaf string) bool {
 		return !slices.ContainsFunc(claims, func(c claim.Claim) bool { return c.Overlaps(leaf) })

@@ -37,24 +37,24 @@ type Writer struct {
 func (w Writer) IsZero() bool { return w.Manager == "" }
 
 // MarshalJSON writes the printed form.
-func (w Writer) MarshalJSON() ([]byte, error) { return json.Marshal(w.print()) }
+func (w Writer) MarshalJSON() ([]byte, error) { return json.Marshal(w.view()) }
 
 // MarshalYAML writes the printed form.
-func (w Writer) MarshalYAML() (any, error) { return w.print(), nil }
+func (w Writer) MarshalYAML() (any, error) { return w.view(), nil }
 
-// printed is a Writer in JSON and YAML. Its time is RFC 3339 in UTC; empty if it is not known.
-type printed struct {
+// view is a Writer in JSON and YAML. Its time is RFC 3339 in UTC; empty if it is not known.
+type view struct {
 	Manager     string `json:"manager" yaml:"manager"`
 	Subresource string `json:"subresource,omitempty" yaml:"subresource,omitempty"`
 	Time        string `json:"time,omitempty" yaml:"time,omitempty"`
 }
 
-func (w Writer) print() printed {
-	p := printed{Manager: w.Manager, Subresource: w.Subresource}
+func (w Writer) view() view {
+	v := view{Manager: w.Manager, Subresource: w.Subresource}
 	if !w.At.IsZero() {
-		p.Time = w.At.UTC().Format(time.RFC3339)
+		v.Time = w.At.UTC().Format(time.RFC3339)
 	}
-	return p
+	return v
 }
 
 // Activity is a summary of the writes to a live object that the watch has delivered, since the

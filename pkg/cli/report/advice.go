@@ -209,19 +209,19 @@ func describeCommand(id manifest.ID) string {
 //	of the controller, each  the command of its remedy
 func (a advisor) grant(r ResourceView) Advice {
 	objects := files.NameOf(r.id, a.Namespace) + " and similar objects"
-	if !isForAccount(r.remedy) {
+	if !grantsAccount(r.remedy) {
 		return Advice{"Grant the controller the right to watch " + objects + ". The controller retries automatically", r.remedy.Command}
 	}
 	for _, other := range a.view.Resources {
-		if isForAccount(other.remedy) && v1alpha1.InfoForReason(other.Reason).Disposition == v1alpha1.DispositionGrant && other.remedy.Command != r.remedy.Command {
+		if grantsAccount(other.remedy) && v1alpha1.InfoForReason(other.Reason).Disposition == v1alpha1.DispositionGrant && other.remedy.Command != r.remedy.Command {
 			return Advice{"If the ServiceAccount lacks rights of the Application, grant them. The controller retries automatically", a.command("check") + " -o yaml | kubectl apply -f -"}
 		}
 	}
 	return Advice{"If the ServiceAccount lacks the right to write " + objects + ", grant it. The controller retries automatically", r.remedy.Command}
 }
 
-// isForAccount reports whether a remedy grants rights to the ServiceAccount of the Application, not to the controller.
-func isForAccount(remedy *v1alpha1.Remedy) bool {
+// grantsAccount reports whether a remedy grants rights to the ServiceAccount of the Application, not to the controller.
+func grantsAccount(remedy *v1alpha1.Remedy) bool {
 	return remedy != nil && strings.Contains(remedy.Command, "--serviceaccount=")
 }
 

@@ -207,12 +207,8 @@ func (r *ResourceView) addLive(app *v1alpha1.Application, e plan.Explanation, li
 			r.Message = "the object does not exist"
 		}
 	}
-	switch {
-	case v1alpha1.InfoForReason(r.Reason).Pruned: // the controller has tried
-	case e.Change.Action == plan.Delete:
-		r.Message = "no longer desired: the controller deletes it"
-	case e.Change.Action == plan.Update && !e.Desired:
-		r.Message = "no longer desired: the controller releases it"
+	if !v1alpha1.InfoForReason(r.Reason).Pruned { // otherwise, the controller has tried
+		r.Message = cmp.Or(pruneText(e), r.Message)
 	}
 	if p := e.Change.Problem; p != nil && r.Message == "" {
 		r.Reason, r.Message, r.remedy = p.Reason, p.Message, p.Remedy.OrNil()
@@ -220,6 +216,17 @@ func (r *ResourceView) addLive(app *v1alpha1.Application, e plan.Explanation, li
 	if r.Health == "" {
 		r.Health = "Unknown"
 	}
+}
+
+// pruneText returns the message about an object that is no longer desired, or "".
+func pruneText(e plan.Explanation) string {
+	switch {
+	case e.Change.Action == plan.Delete:
+		return "no longer desired: the controller deletes it"
+	case e.Change.Action == plan.Update && !e.Desired:
+		return "no longer desired: the controller releases it"
+	}
+	return ""
 }
 
 // count counts the fields, and keeps those to report.
