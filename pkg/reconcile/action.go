@@ -65,13 +65,13 @@ type outcomeRecorder struct {
 }
 
 // decideAgain decides the change of a resource again, for its current object; nil if it does not exist. It also
-// caches the object, because no watch may show it: it may belong to another owner. A later write removes it from the
-// cache.
+// caches an object that no watch shows, because it may belong to another owner. A later write removes it from the
+// cache. An object in a watch is not cached: the cache would hide its deletion.
 func (a *outcomeRecorder) decideAgain(id manifest.ID, object map[string]any) plan.Change {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	change := a.plan.Replan(id, object, a.refused[id]...)
-	if object != nil {
+	if object != nil && !a.isWatched(id, object) {
 		put(&a.s.memory.unwatched, id, unwatchedObject{object: object, until: a.now.Add(recheckConflict)})
 	} else {
 		delete(a.s.memory.unwatched, id)
@@ -112,6 +112,7 @@ func (a *outcomeRecorder) record(change plan.Change, outcome plan.Outcome) {
 		return // no attempt has failed: the object changes when another Application releases the field
 	}
 	problem := a.s.memory.failed(id, outcome.Problem, a.now)
+	a.s.memory.failures[id].uid = change.UID
 	if f, ok := a.s.memory.unwatched[id]; ok {
 		f.until = a.now.Add(problem.RetryAfter) // the conflicting object is read again then
 		put(&a.s.memory.unwatched, id, f)
@@ -131,11 +132,16 @@ func (a *outcomeRecorder) recordWrite(at cluster.Location, object map[string]any
 	delete(a.s.memory.unsure, at.ID)
 }
 
-// recordRead adds an object that was read to the store, before the watch delivers it, if a watch of the Application
-// shows the object: it has the Application's tracking label, or is shared.
-func (a *outcomeRecorder) recordRead(at cluster.Location, object map[string]any) {
+// isWatched reports whether a watch of the Application shows an object: it has the Application's tracking label, or is
+// shared.
+func (a *outcomeRecorder) isWatched(id manifest.ID, object map[string]any) bool {
 	u := unstructured.Unstructured{Object: object}
-	if u.GetLabels()[v1alpha1.LabelApplicationUID] == string(a.s.Input.Application.UID) || a.s.shared[at.ID] {
+	return u.GetLabels()[v1alpha1.LabelApplicationUID] == string(a.s.Input.Application.UID) || a.s.shared[id]
+}
+
+// recordRead adds an object that was read to the store, before the watch delivers it, if a watch shows the object.
+func (a *outcomeRecorder) recordRead(at cluster.Location, object map[string]any) {
+	if a.isWatched(at.ID, object) {
 		a.target.Wrote(at, observer.CopyMap(object)) // a copy, because the store drops managedFields and the caller needs them
 	}
 	a.mu.Lock()

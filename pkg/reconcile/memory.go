@@ -158,6 +158,8 @@ type selectionChurn struct {
 type failure struct {
 	// problem is the last problem, without the time of the next retry.
 	problem *plan.Problem
+	// uid is the object that the last attempt was about; empty if there was none.
+	uid string
 	// attempts is the number of failed attempts, which determines the next wait.
 	attempts int
 	// until is the time of the next retry. It has no meaning if exhausted is true.

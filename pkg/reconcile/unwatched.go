@@ -23,6 +23,16 @@ func (g *gatherer) addUnwatchedCache() {
 	}
 }
 
+// unblockDeleted ends the wait of each desired object that is deleted since its last attempt failed: its create is
+// another request.
+func (g *gatherer) unblockDeleted() {
+	for id, f := range g.memory.failures {
+		if _, desired := g.desired[id]; desired && f.uid != "" && g.Input.Live[id] == nil {
+			delete(g.Input.Blocked, id)
+		}
+	}
+}
+
 // addUnwatched reads the objects that may exist although they are no longer desired and in no store. An object that
 // lost the tracking label is not gone until a read returns that. An object whose create had no response may not be in
 // the watch yet. The error is the problem of an object that is not in the inventory: without its state, nothing may
