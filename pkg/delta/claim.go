@@ -10,6 +10,8 @@ import (
 
 // matchRenamed matches missing elements to live elements that have other keys than desired. It looks for:
 //
+//	equal except for its keys, if the match only has the       another client has replaced the list
+//	observed keys in common
 //	the accepted form of the keys                              the API server rewrites them
 //	the keys of the previous manifest                          the manifest changes them
 //	other keys, in the element that is equal otherwise         another client has changed them
@@ -18,6 +20,7 @@ import (
 // The keys are then corrected like any field, so the schema must observe all keys that differ.
 // Source: docs/semantics.md, "Lists".
 func (c elementMatcher) matchRenamed(l *listCursor) {
+	c.replaceFreeMatches(l)
 	missing := l.missing()
 	if len(missing) == 0 || len(l.free) == 0 {
 		return
@@ -54,6 +57,25 @@ func (c elementMatcher) matchRenamed(l *listCursor) {
 		}
 		if c.in.Refused != nil && unclaimed[k] && l.observesChange(i, l.liveList[k]) && c.in.Refused(path(i).String()) {
 			l.take(i, k, unclaimed)
+		}
+	}
+}
+
+// replaceFreeMatches replaces the match of an element that was found by its observed keys alone, and agrees in no other
+// observed field, if one other live element agrees in all of them. Otherwise the correction could give both elements
+// the same name, which the API server rejects.
+func (c elementMatcher) replaceFreeMatches(l *listCursor) {
+	for i := range l.list.Elements {
+		if i >= len(l.at) || l.at[i] < 0 || len(l.free) == 0 || l.pairing.Alike(l.wantList[i], l.liveList[l.at[i]]) {
+			continue
+		}
+		if same, other := c.agreement(l, i, l.at[i], false); same > 0 || other == 0 {
+			continue
+		}
+		if k, count := c.alike(l, i, c.candidates(l, l.unclaimed())); count == 1 {
+			l.free = append(l.free, l.at[i])
+			l.take(i, k, nil)
+			slices.Sort(l.free)
 		}
 	}
 }

@@ -260,6 +260,8 @@ func TestChangedKeysOfOpenLists(t *testing.T) {
 		{"a Service port with only a key", service("port: 80"), ports, "[{port: 81, targetPort: 80, protocol: TCP}]", "[{port: 80}]"},
 		{"a Service port that another client applied", service("port: 80"), ports,
 			"[{port: 8443, targetPort: https, name: https}, {port: 81, targetPort: 81, protocol: TCP, nodePort: 30001}]", "[{port: 8443, targetPort: https, name: https}, {port: 80}]"},
+		{"a Service port next to a foreign one with its number", service("name: a, port: 80"), ports,
+			"[{name: zz, port: 80, protocol: UDP}, {name: a, port: 8080}]", "[{name: zz, port: 80, protocol: UDP}, {name: a, port: 80}]"},
 		{"a container port", of("{name: web, ports: [{containerPort: 80}]}"), containers + "[name=web].ports", "[{containerPort: 81, protocol: TCP}]", "[{containerPort: 80}]"},
 
 		{"a deleted element", of("{name: web, env: [{name: A, value: a}]}"), env, "[{name: B, value: b}]", "[{name: B, value: b}, {name: A, value: a}]"},
