@@ -7,6 +7,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 )
 
 const podSpec = `
@@ -275,4 +277,30 @@ func TestElementsWithOneKeyKeepTheirOrder(t *testing.T) {
 			assert.Equal(t, variables(corrected), podContainer(w.only())["env"])
 		})
 	}
+}
+
+// A CustomResourceDefinition can lose a field, and have it again later.
+func TestARequestWritesADroppedFieldAgain(t *testing.T) {
+	w := newWorld(t, `manifest: [{apiVersion: example.com/v1, kind: Song, metadata: {name: top50}, spec: {key: kilestbo}}]`)
+	w.respond = func(object map[string]any) {
+		set(object, map[string]any{}, "spec")
+	}
+	w.round()
+	require.Len(t, w.app.Status.Accepted, 1)
+	w.quiet()
+
+	w.respond = nil
+	w.quiet()
+	w.app.Spec.Suspend = true
+	w.annotate(v1alpha1.AnnotationReconcile, "while suspended")
+	w.round()
+	require.Len(t, w.app.Status.Accepted, 1)
+	w.app.Spec.Suspend = false
+	w.round()
+	w.quiet()
+	w.annotate(v1alpha1.AnnotationReconcile, "now")
+	w.round()
+	assert.Equal(t, "kilestbo", get(w.only(), "spec", "key"))
+	assert.Empty(t, w.app.Status.Accepted)
+	w.quiet()
 }

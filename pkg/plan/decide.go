@@ -51,7 +51,7 @@ func Decide(in Input) *Plan {
 		}
 		return resources[i].object.Content, resources[i].rendered
 	})
-	accepted := acceptedOf(in)
+	accepted := p.acceptedForms()
 	p.statuses = record.ByID(in.Application.Status.Resources)
 	// The annotation is compressed, so it is only read if it can name an object that the status does not have.
 	if p.mayHaveCreated(r.Objects) {

@@ -291,13 +291,22 @@ func within(times []time.Time, now time.Time, window time.Duration) []time.Time 
 	return kept
 }
 
-// acceptedOf returns the accepted forms in the status, and those of Secrets in the memory.
-func acceptedOf(in Input) map[manifest.ID]delta.Accepted {
+// acceptedForms returns the accepted forms in the status, and those of Secrets in the memory. If a reconcile was
+// requested, the forms of dropped fields do not count: a CustomResourceDefinition may have the fields now.
+func (f *facts) acceptedForms() map[manifest.ID]delta.Accepted {
+	in := f.in
 	accepted := record.AcceptedForms(&in.Application.Status)
 	if in.Memory != nil {
 		for id, forms := range in.Memory.Secrets {
 			accepted[id] = withForms(accepted[id], forms)
 		}
+	}
+	if request := in.Application.Annotations[v1alpha1.AnnotationReconcile]; request == "" || request == in.Application.Status.ReconcileRequest || f.IsNoOp() {
+		return accepted
+	}
+	for id, forms := range accepted {
+		accepted[id] = maps.Clone(forms) // that of a Secret belongs to the memory
+		maps.DeleteFunc(accepted[id], func(_ string, form delta.Form) bool { return form.Dropped() })
 	}
 	return accepted
 }
