@@ -16,6 +16,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/reconcile"
 )
 
 const checkLong = `Check whether a cluster and a namespace are ready for Applications: the version of
@@ -25,9 +26,10 @@ remedy contains the command for the way in which Holdfast is installed: holdfast
 install, kubectl or Helm.
 
 With NAME or -f, it also checks whether the ServiceAccount of the Application may do
-what the Application needs. If you add -o, it checks nothing: it prints the
-ServiceAccount, and the smallest roles and bindings for the Application, which you can
-apply. Update them when the Application gets other objects.
+what the Application needs, and whether the controller may watch the kinds. If you add
+-o, it checks nothing: it prints the ServiceAccount, and the smallest roles and bindings
+for the Application, which you can apply. Update them when the Application gets other
+objects.
 
 It reads everything with your rights, and changes nothing. If you may not read an
 object, the result is unknown, which is not a failure.`
@@ -48,7 +50,7 @@ const checkExample = `
 //	NAME or -f  -o    output
 //	no          no    the checks of the cluster and the namespace
 //	no          yes   the same, as {checks: [...]}
-//	yes         no    the same, and a check of the rights of each Application
+//	yes         no    the same, and a check of the rights and kinds of each Application
 //	yes         yes   ServiceAccounts, roles and bindings; nothing is checked
 type checkOptions struct {
 	streams    Streams
@@ -202,25 +204,38 @@ func (o *checkOptions) printRoles(ctx context.Context) error {
 	return o.print(o.streams.Out, objects...)
 }
 
-// applications checks the permissions for the Applications. It asks for every verb and up to mostAsked objects of
-// each rule, with one SubjectAccessReview for each.
+// applications checks the permissions for the Applications, and then whether the controller may watch their kinds. It
+// asks for every verb and up to mostAsked objects of each rule, with one SubjectAccessReview for each.
 func (o *checkOptions) applications(ctx context.Context, c *connection.Cluster) (findings []CheckResult, err error) {
 	all, err := o.rights(ctx, c)
 	if err != nil {
 		return nil, err
 	}
+	controller, err := findInstallation(ctx, c, "")
+	if err != nil {
+		return nil, err
+	}
 	for _, r := range all {
-		name, account := "Application "+r.app.Name, r.app.Namespace+"/"+r.account
 		missing, err := r.missing(ctx, c, true)
+		account := r.app.Namespace + "/" + r.account
 		message, remedy := account+" has the required rights", ""
 		if missing != "" {
 			message, remedy = account+" may not "+missing, "Run: `"+r.command("holdfast", *o.connection.Namespace, o.files)+"`"
 		}
-		finding, err := checker{Cluster: c}.result(name, message, remedy, err)
+		own, err := checker{Cluster: c}.result("Application "+r.app.Name, message, remedy, err)
 		if err != nil {
 			return nil, err
 		}
-		findings = append(findings, finding)
+		unwatched, err := r.unwatched(ctx, c, controller.user())
+		message, remedy = "the controller may watch them", ""
+		if !unwatched.Empty() {
+			message, remedy = "the controller may not watch "+unwatched.String(), "Run: `"+reconcile.GrantWatch(unwatched)+"`"
+		}
+		kinds, err := checker{Cluster: c}.result("kinds of "+r.app.Name, message, remedy, err)
+		if err != nil {
+			return nil, err
+		}
+		findings = append(findings, own, kinds)
 	}
 	return findings, nil
 }

@@ -221,7 +221,7 @@ func (a access) String() string {
 // controllerRights checks whether the controller has the permissions that it needs in the namespace. The list is a
 // sample: "watch deployments" represents all kinds of objects that Applications have.
 func (c checker) controllerRights(ctx context.Context) (message, remedy string, err error) {
-	user := "system:serviceaccount:" + c.found.namespace + ":" + controllerName
+	user := c.found.user()
 	for _, needed := range []access{
 		{"watch", "holdfast.dev", "applications", "", ""}, {"patch", "holdfast.dev", "applications", "status", ""},
 		{"impersonate", "", "serviceaccounts", "", c.found.applier()}, {"watch", "apps", "deployments", "", ""},

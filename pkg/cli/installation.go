@@ -77,6 +77,11 @@ func findInstallation(ctx context.Context, c *connection.Cluster, namespace stri
 	return found, nil
 }
 
+// user returns the user of the controller.
+func (i installation) user() string {
+	return "system:serviceaccount:" + i.namespace + ":" + controllerName
+}
+
 // subjectNamespace returns the namespace of the first subject of a binding that has one, or "".
 func subjectNamespace(binding *unstructured.Unstructured) string {
 	if binding == nil {

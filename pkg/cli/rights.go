@@ -293,3 +293,25 @@ func (r rights) missing(ctx context.Context, c *connection.Cluster, thorough boo
 	}
 	return "", nil
 }
+
+// unwatched returns a resource that the controller may not watch in a namespace with objects of the Application; empty
+// if there is none. user is the user of the controller.
+func (r rights) unwatched(ctx context.Context, c *connection.Cluster, user string) (schema.GroupResource, error) {
+	for _, namespace := range slices.Sorted(maps.Keys(r.rules)) {
+		in := *c
+		in.Namespace = namespace
+		for _, key := range r.keys(namespace) {
+			if key.verbs != verbsOwn && key.verbs != verbsShare {
+				continue
+			}
+			allowed, err := checker{Cluster: &in}.allowed(ctx, user, access{verb: "watch", group: key.Group, resource: key.Resource})
+			if err != nil {
+				return schema.GroupResource{}, err
+			}
+			if !allowed {
+				return key.GroupResource, nil
+			}
+		}
+	}
+	return schema.GroupResource{}, nil
+}

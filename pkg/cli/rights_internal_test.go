@@ -1,15 +1,21 @@
 package cli
 
 import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/spf13/pflag"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	authorizationv1 "k8s.io/api/authorization/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cluster"
 )
 
 // spec.select can match all Deployments, and a manifest can name one that is shared.
@@ -42,4 +48,30 @@ func TestTheRemedyForRightsNamesTheSameInput(t *testing.T) {
 		require.NoError(t, flags.Parse(args))
 		assert.Equal(t, "holdfast check "+want+" -o yaml | kubectl apply -f -", rights{app: app}.command("holdfast", *o.connection.Namespace, o.files))
 	}
+}
+
+// The ClusterRoles of an installation do not cover the kinds of a CustomResourceDefinition.
+func TestKindsThatTheControllerMayNotWatch(t *testing.T) {
+	var asked []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var review authorizationv1.SubjectAccessReview
+		assert.NoError(t, json.NewDecoder(r.Body).Decode(&review))
+		a := review.Spec.ResourceAttributes
+		asked = append(asked, a.Verb+" "+a.Resource+" in "+a.Namespace)
+		review.Status.Allowed = a.Group == "apps"
+		w.Header().Set("Content-Type", "application/json")
+		assert.NoError(t, json.NewEncoder(w).Encode(review))
+	}))
+	defer server.Close()
+	client, err := cluster.NewClient(&rest.Config{Host: server.URL})
+	require.NoError(t, err)
+
+	r := rights{rules: map[string]map[ruleKey][]string{}}
+	r.add("shop", schema.GroupResource{Group: "apps", Resource: "deployments"}, verbsOwn, "web")
+	r.add("shop", schema.GroupResource{Group: "apps", Resource: "deployments"}, verbsCreate, "")
+	r.add("shop", schema.GroupResource{Group: "example.com", Resource: "songs"}, verbsShare, "top50")
+	found, err := r.unwatched(t.Context(), &connection.Cluster{Client: &connection.Client{Client: client}}, "system:serviceaccount:holdfast-system:holdfast-controller")
+	require.NoError(t, err)
+	assert.Equal(t, "songs.example.com", found.String())
+	assert.Equal(t, []string{"watch deployments in shop", "watch songs in shop"}, asked)
 }

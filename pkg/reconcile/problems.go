@@ -207,12 +207,16 @@ func watchProblem(gk schema.GroupKind, resource schema.GroupVersionResource, err
 	if apierrors.IsForbidden(err) {
 		return &plan.Problem{
 			Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf("the controller may not list and watch %s", resource.GroupResource()),
-			Remedy: v1alpha1.Remedy{Text: "Grant it", Command: fmt.Sprintf(
-				"kubectl create clusterrole holdfast-kinds-%[1]s --verb=list,watch --resource=%[2]s && "+
-					"kubectl label clusterrole holdfast-kinds-%[1]s holdfast.dev/aggregate-to-controller=true", resource.Resource, resource.GroupResource())},
+			Remedy: v1alpha1.Remedy{Text: "Grant it", Command: GrantWatch(resource.GroupResource())},
 		}
 	}
 	return &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("cannot watch %s now: %s", gk, Trimmed(err.Error()))}
+}
+
+// GrantWatch returns the command that lets the controller watch a resource.
+func GrantWatch(resource schema.GroupResource) string {
+	return fmt.Sprintf("kubectl create clusterrole holdfast-kinds-%[1]s --verb=list,watch --resource=%[2]s && "+
+		"kubectl label clusterrole holdfast-kinds-%[1]s holdfast.dev/aggregate-to-controller=true", resource.Resource, resource)
 }
 
 // Trimmed returns a message of an API server or of a workload, shortened to 1 KiB. It keeps both ends: an API server
