@@ -19,11 +19,12 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// ProblemOf converts an API server's error to the problem of a resource. It uses the status of the error, never its
-// text. user is the user that sent the request, for the command in the remedy.
+// ProblemOf converts an API server's error to the problem of a resource. It uses the status of the error, and its text
+// only to wait instead of asking for a grant. user is the user that sent the request, for the command in the remedy.
 //
 //	status                         meaning
 //	403, namespace terminating     wait
+//	403, definition terminating    wait
 //	403                            grant: rights, a quota or a policy
 //	404                            wait: the namespace is missing
 //	400, 405, 413, 422             stall: the API server rejects the object
@@ -38,6 +39,10 @@ func ProblemOf(err error, at cluster.Location, verb, user string) *plan.Problem 
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return &plan.Problem{
 			Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("%s: its namespace is being deleted", id), RetryAfter: 10 * time.Second, Namespace: id.Namespace,
+		}
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), definitionTerminating):
+		return &plan.Problem{
+			Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("%s: its CustomResourceDefinition is being deleted", id), RetryAfter: 10 * time.Second,
 		}
 	case apierrors.IsForbidden(err):
 		return &plan.Problem{
@@ -65,6 +70,11 @@ func ProblemOf(err error, at cluster.Location, verb, user string) *plan.Problem 
 	}
 	return problem
 }
+
+// definitionTerminating is the message for a create while the CustomResourceDefinition is being deleted. The status has
+// no cause for it. With another message, the problem is Forbidden, and is retried, too.
+// Source: forbidCreateAdmission in k8s.io/apiextensions-apiserver/pkg/apiserver.
+const definitionTerminating = "create not allowed while custom resource definition is terminating"
 
 // whatOf returns the name of the object at a location, or, without a name, of all objects of its kind there.
 func whatOf(at cluster.Location) string {

@@ -1,6 +1,7 @@
 package reconcile_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -39,6 +40,17 @@ func TestErrorsAboutSecretsAreNotRepeated(t *testing.T) {
 	}
 	assert.Contains(t, said("ConfigMap"), "canary")
 	assert.NotContains(t, said("Secret"), "canary")
+}
+
+// No grant allows this create, but the deletion of the definition ends.
+func TestATerminatingDefinitionIsWaitedFor(t *testing.T) {
+	song := kubernetes.Location{ID: manifest.ID{Group: "example.com", Kind: "Song", Namespace: "shop", Name: "top50"}}
+	err := apierrors.NewForbidden(schema.GroupResource{Group: "example.com", Resource: "songs"}, "top50",
+		errors.New("create not allowed while custom resource definition is terminating"))
+	problem := reconcile.ProblemOf(err, song, "create", "user")
+	assert.Equal(t, v1alpha1.ReasonWaiting, problem.Reason)
+	assert.Equal(t, "Song.example.com shop/top50: its CustomResourceDefinition is being deleted", problem.Message)
+	assert.Empty(t, problem.Remedy)
 }
 
 // A remedy deletes only objects that the controller can recreate without data loss.
