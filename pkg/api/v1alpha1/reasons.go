@@ -93,6 +93,8 @@ type ReasonInfo struct {
 	Unconfirmed bool
 	// Foreign: the object has another owner, and no field of it is held.
 	Foreign bool
+	// KeepsAll: no object is deleted although the Application is being deleted.
+	KeepsAll bool
 }
 
 // Progressing reports whether the objects are held and are becoming healthy.
@@ -132,7 +134,7 @@ var meanings = map[string]ReasonInfo{
 	ReasonHookFailed:                 {Disposition: DispositionRetry},
 	ReasonCompleted:                  {},
 	ReasonShuttingDown:               {Disposition: DispositionWait},
-	ReasonShutdownFailed:             {Disposition: DispositionStall},
+	ReasonShutdownFailed:             {Disposition: DispositionStall, KeepsAll: true},
 	ReasonTranslationFailed:          {Disposition: DispositionEdit},
 	ReasonFetchFailed:                {Disposition: DispositionRetry},
 	ReasonSourceNotAllowed:           {Disposition: DispositionStall},

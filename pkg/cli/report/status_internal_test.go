@@ -272,4 +272,10 @@ func TestAFailedDeletionKeepsItsReason(t *testing.T) {
 	recorded.Reason, recorded.Message = v1alpha1.ReasonProgressing, "Replicas: 0/1"
 	r = resourceView(&v1alpha1.Application{}, deletion, recorded, map[string]any{"apiVersion": "v1", "kind": "ConfigMap"})
 	assert.Equal(t, "no longer desired: the controller deletes it", r.Message)
+
+	app := &v1alpha1.Application{}
+	app.DeletionTimestamp = &metav1.Time{Time: now}
+	app.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: "False", Reason: v1alpha1.ReasonShutdownFailed}}
+	r = resourceView(app, deletion, recorded, map[string]any{"apiVersion": "v1", "kind": "ConfigMap"})
+	assert.Equal(t, "no longer desired, but kept: the shutdown has failed", r.Message, "as in the condition")
 }

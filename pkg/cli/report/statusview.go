@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -208,7 +209,7 @@ func (r *ResourceView) addLive(app *v1alpha1.Application, e plan.Explanation, li
 		}
 	}
 	if !v1alpha1.InfoForReason(r.Reason).Pruned { // otherwise, the controller has tried
-		r.Message = cmp.Or(pruneText(e), r.Message)
+		r.Message = cmp.Or(pruneText(app, e), r.Message)
 	}
 	if p := e.Change.Problem; p != nil && r.Message == "" {
 		r.Reason, r.Message, r.remedy = p.Reason, p.Message, p.Remedy.OrNil()
@@ -219,8 +220,12 @@ func (r *ResourceView) addLive(app *v1alpha1.Application, e plan.Explanation, li
 }
 
 // pruneText returns the message about an object that is no longer desired, or "".
-func pruneText(e plan.Explanation) string {
+func pruneText(app *v1alpha1.Application, e plan.Explanation) string {
+	ready := apimeta.FindStatusCondition(app.Status.Conditions, v1alpha1.ConditionReady)
+	isKept := app.DeletionTimestamp != nil && ready != nil && v1alpha1.InfoForReason(ready.Reason).KeepsAll
 	switch {
+	case isKept && !e.Desired && e.Change.Writes():
+		return "no longer desired, but kept: the shutdown has failed"
 	case e.Change.Action == plan.Delete:
 		return "no longer desired: the controller deletes it"
 	case e.Change.Action == plan.Update && !e.Desired:
