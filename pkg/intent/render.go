@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"holdfast.dev/holdfast/internal/suggest"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/hooks"
@@ -75,7 +76,27 @@ func Render(in Input) (Rendering, *Problem) {
 		problem.As = v1alpha1.DispositionStall
 		return Rendering{}, problem
 	}
+	r.Warnings = append(r.Warnings, shutdownWarnings(app, r.Objects)...)
 	return r, nil
+}
+
+// shutdownWarnings returns a warning if the Service to call at the shutdown is not among the objects. Otherwise, a
+// typing error would show only when the deletion of the Application ends in ShutdownFailed.
+func shutdownWarnings(app *v1alpha1.Application, objects []manifest.Object) []string {
+	if app.Spec.Hooks == nil || app.Spec.Hooks.Shutdown == nil {
+		return nil
+	}
+	wanted := manifest.ID{Kind: "Service", Namespace: app.Namespace, Name: app.Spec.Hooks.Shutdown.Service}
+	var names []string
+	for _, o := range objects {
+		switch {
+		case o.ID == wanted:
+			return nil
+		case o.ID.GroupKind() == wanted.GroupKind() && o.ID.Namespace == wanted.Namespace:
+			names = append(names, o.ID.Name)
+		}
+	}
+	return []string{fmt.Sprintf("spec.hooks.shutdown.service: %s is not among the manifests, so the shutdown will fail%s", wanted, suggest.DidYouMean(wanted.Name, names))}
 }
 
 // shareEntries sets the schemas of shared objects. Without a user's schema, the fields that the manifest sets are held.

@@ -1,6 +1,7 @@
 package plan_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -119,4 +120,14 @@ func namesIn(list any) (names []string) {
 		names = append(names, e.(map[string]any)["name"].(string))
 	}
 	return names
+}
+
+// A typing error must not show only after the Application is deleted.
+func TestAShutdownNeedsAServiceOfTheApplication(t *testing.T) {
+	const hook = "hooks: {shutdown: {service: web, port: 80}}\n"
+	const warning = "spec.hooks.shutdown.service: Service default/web is not among the manifests, so the shutdown will fail: did you mean wep?"
+	w := newWorld(t, hook+"manifest: [{apiVersion: v1, kind: Service, metadata: {name: wep}, spec: {ports: [{port: 80}]}}]")
+	assert.Contains(t, w.decide().Warnings, warning)
+	w.edit(hook + "manifest: [{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{port: 80}]}}]")
+	assert.NotContains(t, strings.Join(w.decide().Warnings, "\n"), "spec.hooks.shutdown.service")
 }
