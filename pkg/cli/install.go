@@ -285,8 +285,8 @@ var (
 
 // afterInstall describes the next steps. Without them, no Application can write.
 const afterInstall = `
-Applications write with the rights of a ServiceAccount in their namespace. To grant
-these rights in the namespace default, run:
+Applications write with the rights of a ServiceAccount in their namespace. To
+grant these rights in the namespace default, run:
 
   kubectl create serviceaccount holdfast-applier
   kubectl create rolebinding holdfast-applier --clusterrole=edit \

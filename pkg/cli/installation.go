@@ -208,7 +208,16 @@ func (o *installOptions) refuseToReplace(ctx context.Context, c *connection.Clus
 	if err != nil || why == "" {
 		return err
 	}
-	return fmt.Errorf("nothing was installed: %s. To upgrade it, run: %s. To replace it with the objects of this program, add --force", why, found.upgrade())
+	return found.notReplaced(why)
+}
+
+// notReplaced returns the error about an installation that is kept for a reason, with the remedies.
+func (i installation) notReplaced(why string) error {
+	upgrade, replace := i.upgrade(), ". To replace it with the objects of this program, add --force"
+	if strings.HasSuffix(upgrade, " --force") {
+		replace = "" // the same command
+	}
+	return fmt.Errorf("nothing was installed: %s. To upgrade it, run: %s%s", why, upgrade, replace)
 }
 
 // replaced returns the first thing that the objects would replace, or "". It sends dry runs. The image is compared
@@ -252,10 +261,21 @@ func conflict(ctx context.Context, c *connection.Cluster, client dynamic.Resourc
 		return "the " + name + " has another version than this program", nil
 	}
 	_, err = connection.ApplyOne(ctx, client, object.GetName(), object.Object, connection.DryRunServer, false)
-	if apierrors.IsConflict(err) {
-		return "other clients have changed the " + name + ": " + strings.Join(conflicts(err), ", "), nil
+	fields := conflicts(err)
+	// kubectl scale with 0 replicas leaves no manager: the API server omits the 0 from the scale subresource.
+	if want, got := replicas(object), replicas(live); err == nil && want != got {
+		fields = []string{".spec.replicas"}
+	}
+	if len(fields) > 0 {
+		return "other clients have changed the " + name + ": " + strings.Join(fields, ", "), nil
 	}
 	return "", c.Explained(err, "patch", name)
+}
+
+// replicas returns the number of replicas of a Deployment; 0 for other objects.
+func replicas(object *unstructured.Unstructured) int64 {
+	n, _, _ := unstructured.NestedInt64(object.Object, "spec", "replicas")
+	return n
 }
 
 // conflicts returns the fields that another field manager owns, from an error of a server-side apply.
