@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"holdfast.dev/holdfast/deploy"
+	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/cluster"
+)
+
+// The API server reports no conflict for a Deployment that was scaled to 0.
+func TestInstallDoesNotStartAStoppedController(t *testing.T) {
+	objects, err := installed(deploy.Namespace)
+	require.NoError(t, err)
+	deployment := objects[slices.IndexFunc(objects, func(object *unstructured.Unstructured) bool { return object.GetKind() == "Deployment" })]
+	for live, want := range map[string]string{
+		`{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "holdfast-controller"}, "spec": {"replicas": 0}}`: "other clients have changed the Deployment holdfast-controller: .spec.replicas",
+		`{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "holdfast-controller"}, "spec": {"replicas": 1}}`: "",
+	} {
+		server := httptest.NewServer(&apiServer{responses: map[string][]string{"/apis/apps/v1/namespaces/holdfast-system/deployments/holdfast-controller": {live}}})
+		client, err := cluster.NewClient(&rest.Config{Host: server.URL})
+		require.NoError(t, err)
+		c := &connection.Cluster{Client: &connection.Client{Client: client}}
+		why, err := conflict(t.Context(), c, client.Own.Resource(deployments).Namespace(deploy.Namespace), deployment)
+		require.NoError(t, err)
+		assert.Equal(t, want, why)
+		server.Close()
+	}
+}
+
+func TestInstallNamesEachRemedyOnce(t *testing.T) {
+	for _, row := range []struct {
+		ours bool
+		want string
+	}{
+		{true, "nothing was installed: why. To upgrade it, run: holdfast install --force"},
+		{false, "nothing was installed: why. To upgrade it, run: kubectl apply --server-side -f deploy/install.yaml. To replace it with the objects of this program, add --force"},
+	} {
+		found := installation{namespace: deploy.Namespace, variant: "default", deployment: &unstructured.Unstructured{}, ours: row.ours}
+		assert.EqualError(t, found.notReplaced("why"), row.want)
+	}
+}
+
+func TestTheHintAfterAnInstallationFits(t *testing.T) {
+	for line := range strings.Lines(afterInstall) {
+		assert.LessOrEqual(t, len(strings.TrimSpace(line)), terminal.PlainWidth)
+	}
+}
