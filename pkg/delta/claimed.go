@@ -78,3 +78,54 @@ func withElement(list []any, k int, live any) []any {
 	}
 	return slices.Insert(list, min(k, len(list)), live)
 }
+
+// WithoutClaimed returns a live object without the fields at some JSON pointers. In lists with keys and in sets, it
+// leaves out elements that have only their keys besides these fields. It keeps elements that only their position
+// identifies, because others would move. It copies what it changes.
+func WithoutClaimed(t *kinds.Node, live map[string]any, claimed []string) map[string]any {
+	own, _ := Comparison{claimed: claimed}.unclaimed(t, nil, live)
+	return own.(map[string]any)
+}
+
+// unclaimed is WithoutClaimed for the value at a path. It returns false if the value is left out.
+func (c Comparison) unclaimed(t *kinds.Node, path *observer.Path, value any) (any, bool) {
+	if !c.IsClaimed(path) {
+		return value, true
+	}
+	if slices.Contains(c.claimed, path.Pointer()) {
+		return nil, false
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		own := map[string]any{}
+		for name, child := range value {
+			if kept, ok := c.unclaimed(t.Field(name), path.Field(name), child); ok {
+				own[name] = kept
+			}
+		}
+		return own, !path.IsElement() || !isOnlyKeys(own, path)
+	case []any:
+		list := &observer.List{}
+		if !list.ByIdentity(t) {
+			return value, true
+		}
+		own := []any{}
+		for k, label := range list.Labels(t, value) {
+			if kept, ok := c.unclaimed(t.Elem(), path.Element(label, k), value[k]); ok {
+				own = append(own, kept)
+			}
+		}
+		return own, true
+	}
+	return value, true
+}
+
+// isOnlyKeys reports whether an element has no other fields than those in its path.
+func isOnlyKeys(element map[string]any, path *observer.Path) bool {
+	for name := range element {
+		if !observer.IsKey(path.Field(name).String()) {
+			return false
+		}
+	}
+	return true
+}

@@ -427,6 +427,22 @@ fields: [{resource: {kind: ConfigMap, name: config}, hold: ["*", metadata.labels
 		assert.Equal(t, map[string]any{v1alpha1.LabelApplicationUID: "uid-owner"}, get(c.live, "metadata", "labels"))
 		assert.Nil(t, get(c.live, "metadata", "annotations", v1alpha1.AnnotationHolders))
 	})
+	t.Run("the owner learns a set while a sharer holds an element", func(t *testing.T) {
+		c := newClaimants(t, "sharer")
+		owner, sharer := c.owner("owner", "{a: owner}"), c.worlds[0]
+		const manifest = "adoption: Always\nmanifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {a: owner}}]\n"
+		set(c.live, []any{"example.com/theirs"}, "metadata", "finalizers")
+		owner.edit(manifest)
+		sharer.edit("ownership: Share\nmanifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config, finalizers: [example.com/shared]}}]")
+		rest(t, c, owner, sharer)
+		require.Equal(t, []any{"example.com/theirs", "example.com/shared"}, get(c.live, "metadata", "finalizers"))
+		owner.edit(manifest + `fields: [{resource: {kind: ConfigMap, name: config}, hold: ["*", metadata.finalizers]}]`)
+		rest(t, c, owner, sharer)
+		sharer.edit("ownership: Share\nmanifest: []")
+		c.reconcile(sharer)
+		rest(t, c, owner)
+		assert.Equal(t, []any{"example.com/theirs"}, get(c.live, "metadata", "finalizers"))
+	})
 	t.Run("the owner lets the object go", func(t *testing.T) {
 		c := newClaimants(t, "sharer")
 		owner, sharer := c.owner("owner", "{a: owner}"), c.worlds[0]

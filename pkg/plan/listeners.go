@@ -3,7 +3,6 @@ package plan
 import (
 	"errors"
 	"maps"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -14,7 +13,6 @@ import (
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
-	"holdfast.dev/holdfast/pkg/observer"
 )
 
 // hooked returns the hooks of a plan: the engine's own steps around those of its input. To add a step, add
@@ -45,7 +43,7 @@ func learn(s *hooks.ObjectEvent) error {
 	return nil
 }
 
-// withoutClaims returns the live object without the map keys that other Applications hold and without their tracking
+// withoutClaims returns the live object without the fields that other Applications hold and without their tracking
 // metadata, if the Application owns the object. Otherwise, the owner would restore them when they are released.
 func withoutClaims(s *hooks.ObjectEvent) map[string]any {
 	app := s.Application
@@ -59,14 +57,13 @@ func withoutClaims(s *hooks.ObjectEvent) map[string]any {
 	for _, c := range claim.List(app, s.Live) {
 		paths = append(paths, c.Path)
 	}
-	own := observer.CopyMap(s.Live)
+	var claimed []string
 	for _, path := range paths {
-		// Deleting an element would move others.
-		if at, ok := delta.Locate(s.Type, s.Live, path); ok && !slices.ContainsFunc(at.Path.Chain(), (*observer.Path).IsElement) {
-			at.Path.Delete(own)
+		if at, ok := delta.Locate(s.Type, s.Live, path); ok {
+			claimed = append(claimed, at.Path.Pointer())
 		}
 	}
-	return own
+	return delta.WithoutClaimed(s.Type, s.Live, claimed)
 }
 
 // observe projects the live object onto its schema, as lastObservedManifest has it: without values of Secrets.
