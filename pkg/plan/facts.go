@@ -31,8 +31,8 @@ func (f *facts) intent() intent.Input {
 	return in
 }
 
-// Suspended reports whether the Application is suspended, so that nothing is written.
-func (f *facts) Suspended() bool { return f.in.Application.Spec.Suspend }
+// Suspended reports whether the Application is suspended, so that nothing is written. Its deletion is not suspended.
+func (f *facts) Suspended() bool { return f.in.Application.Spec.Suspend && !f.retiring }
 
 // IsObserveOnly reports whether the Application is observe-only: nothing is written, and all drift is
 // reported. The deletion of such an Application works as for any other.
@@ -50,7 +50,7 @@ func (f *facts) corrects(c Change, d delta.Difference) bool {
 
 // stops reports whether nothing is written to the object of a change: explainer.driftAction has the reasons.
 func (f *facts) stops(c Change) bool {
-	return f.IsNoOp() && !f.retiring || c.Problem != nil && c.Action == Unchanged
+	return f.IsNoOp() || c.Problem != nil && c.Action == Unchanged
 }
 
 // restored reports whether the manifests are from the status, because their source is not available.

@@ -42,6 +42,10 @@ func summaryOf(u *unstructured.Unstructured) Summary {
 	ready := connection.ReadyOf(u.Object)
 	suspended, _, _ := unstructured.NestedBool(u.Object, "spec", "suspend")
 	observing := manifest.NestedString(u.Object, "spec", "mode") == string(v1alpha1.ModeObserve)
+	// The deletion is executed in any mode.
+	if u.GetDeletionTimestamp() != nil {
+		suspended, observing = false, false
+	}
 	contested, _, _ := unstructured.NestedSlice(u.Object, "status", "contested")
 	s := Summary{
 		Namespace: u.GetNamespace(), Name: u.GetName(), Badge: readyBadge(ready.Status, ready.Reason, suspended, observing),

@@ -57,7 +57,7 @@ func Advise(d files.Decision, v StatusView, program string) []Advice {
 		if d.Spec.Suspend {
 			next = append(next, Advice{"It is also suspended. To resume it, run:", a.command("resume")})
 		}
-	case d.Spec.Suspend:
+	case d.Spec.Suspend && d.DeletionTimestamp == nil:
 		next = append(next, Advice{"Nothing is corrected while it is suspended. To resume it, run:", a.command("resume")})
 	case d.DeletionTimestamp != nil && !v1alpha1.InfoForReason(v.Reason).Disposition.Stalled():
 		next = append(next, Advice{"It is being deleted. To wait for this, run:", a.command("delete", "--yes", "--wait")})

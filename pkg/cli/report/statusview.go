@@ -101,14 +101,15 @@ type EventView struct {
 // first; otherwise, the order is that of the plan, then that of the inventory. It sets neither Events nor Next.
 func StatusOf(d files.Decision) StatusView {
 	ready := connection.ReadyIn(d.Application)
+	isDeleted := d.DeletionTimestamp != nil // in any mode
 	v := StatusView{
 		Type:        Type{v1alpha1.GroupVersion.String(), "ApplicationReport"},
 		Application: plan.ViewOwner{Namespace: d.Namespace, Name: d.Name},
 		Ready:       ready.Status, Reason: ready.Reason, Message: ready.Message,
-		Suspended: d.Spec.Suspend, ServiceAccount: d.Spec.ServiceAccountName,
+		Suspended: d.Spec.Suspend && !isDeleted, ServiceAccount: d.Spec.ServiceAccountName,
 		Created: timeText(d.CreationTimestamp), Resources: []ResourceView{}, submission: submission{services: d.Status.Services, pending: ready.Pending},
 	}
-	if d.Spec.Mode == v1alpha1.ModeObserve {
+	if d.Spec.Mode == v1alpha1.ModeObserve && !isDeleted {
 		v.Application.Mode = v1alpha1.ModeObserve
 	}
 	if d.UID == "" && len(d.Status.Conditions) == 0 {
