@@ -304,6 +304,9 @@ func (c *summarizer) pruned(old *pruneCandidate) {
 		switch {
 		case c.plan.IsObserveOnly():
 			problem.Message = old.previewText()
+		case c.plan.Suspended():
+			problem.Reason = v1alpha1.ReasonSuspended
+			problem.Message = old.suspendedText()
 		case old.policy.Claims:
 			problem.Message = old.id.String() + " will be released"
 		case c.plan.retiring:

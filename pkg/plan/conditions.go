@@ -157,7 +157,7 @@ func (c conditionWriter) heldVerdict() verdict {
 				worst = p
 			}
 		}
-		message := strings.Join(append([]string{list(slices.Concat(messages, c.observedWaits()))}, remedies...), ". ")
+		message := strings.Join(append([]string{list(slices.Concat(messages, c.waits))}, remedies...), ". ")
 		return falseVerdict(worst.Reason, shorten(message, 4096), worst.Stalled())
 	}
 	if len(c.plan.in.StaleKinds) > 0 {

@@ -3,6 +3,7 @@ package plan_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,6 +75,11 @@ func TestConditions(t *testing.T) {
 			w.app.Spec.Suspend = true
 			w.store(w.decide().Summarize(nil, w.now))
 		}, [4]string{"False Suspended", "True Rendered", "True Held", "True Healthy"}, "", ""},
+		{"it is suspended with a pending deletion", func(w *world) {
+			w.round()
+			w.edit("suspend: true\nmanifest: []")
+			w.store(w.decide().Summarize(nil, w.now))
+		}, [4]string{"False Suspended", "True Rendered", "False Suspended", "True Healthy"}, "", ""},
 		{"a resource is still on its way", func(w *world) {
 			w.edit("manifest: [{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 1}}]")
 			w.round()
@@ -217,6 +223,16 @@ func TestASuspendedApplicationTellsItsDrift(t *testing.T) {
 		"ConfigMap default/gone does not exist, and is not created while suspended", message)
 	assert.Equal(t, "1/3", w.app.Status.Summary)
 	assert.Equal(t, "Suspended", w.app.Status.Resources[0].Reason)
+
+	w.app.Spec.Manifest = slices.Delete(w.app.Spec.Manifest, 1, 2)
+	w.app.Generation++
+	w.store(w.decide().Summarize(nil, w.now))
+	_, reason, message := w.condition("Held")
+	assert.Equal(t, "Suspended", reason)
+	assert.Equal(t, "ConfigMap default/other is no longer desired, and is not deleted while suspended; "+
+		"ConfigMap default/settings has drifted, and is not corrected while suspended: data.mode; "+
+		"ConfigMap default/gone does not exist, and is not created while suspended", message)
+	assert.Equal(t, "Deleting", w.app.Status.Resources[2].Reason)
 }
 
 // The API server rejects a status with a longer message in a condition, so the failure would never be reported.

@@ -71,8 +71,18 @@ func pathsOf(differences []delta.Difference) []string {
 
 // previewText returns what would be done to an object that is no longer desired, as the message of a Problem.
 func (old *pruneCandidate) previewText() string {
-	verb := map[Action]string{Delete: "deleted", Update: "released"}[old.change.Action]
-	return old.id.String() + " is no longer desired, and would be " + cmp.Or(verb, "kept")
+	return old.id.String() + " is no longer desired, and would be " + cmp.Or(old.verb(), "kept")
+}
+
+// suspendedText returns the message of the Problem of an object that is no longer desired while the Application is
+// suspended.
+func (old *pruneCandidate) suspendedText() string {
+	return old.id.String() + " is no longer desired, and is not " + old.verb() + " while suspended"
+}
+
+// verb returns the past participle of the change; "" if nothing is written.
+func (old *pruneCandidate) verb() string {
+	return map[Action]string{Delete: "deleted", Update: "released"}[old.change.Action]
 }
 
 // enablePreview returns a summary of the changes that the Application would make in mode Hold, for example
@@ -120,14 +130,6 @@ func (c Change) previewVerb() string {
 		return "correct"
 	}
 	return verb
-}
-
-// observedWaits returns what an observe-only Application would do. A condition lists it after the Problems.
-func (c conditionWriter) observedWaits() []string {
-	if !c.plan.IsObserveOnly() {
-		return nil
-	}
-	return c.waits
 }
 
 // mostObserved limits the number of drifted fields in the status of an observe-only Application.
