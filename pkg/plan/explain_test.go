@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -373,6 +374,17 @@ func TestAContestedFieldNamesWhoFights(t *testing.T) {
 		return
 	}
 	assert.Fail(t, "no field is contested")
+}
+
+// A new element that waits is not contested.
+func TestADeferredElementExplainsItsProblem(t *testing.T) {
+	in := readCase(t, filepath.Join(goldenRoot, "a-container-with-a-mistyped-name-waits-on-a-shared-object"))
+	p := plan.Decide(in)
+	e, _ := p.Explain(p.Changes[0].ID, false)
+	i := slices.IndexFunc(e.Fields, func(f plan.Field) bool { return strings.HasSuffix(f.Path, "[name=wbe].image") })
+	require.GreaterOrEqual(t, i, 0)
+	assert.Equal(t, "drift, and its correction is deferred: Deployment.apps default/worker: "+
+		"spec.template.spec.containers has no element wbe: did you mean web?", e.Fields[i].Why)
 }
 
 func TestExplainingShowsNoValueOfASecret(t *testing.T) {

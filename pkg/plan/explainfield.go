@@ -206,8 +206,12 @@ func (e *explainer) reasonOf(f Field, from delta.State, d *delta.Difference) str
 		return "in sync now; it was repeatedly changed back" + bySuffix(e.fight(f.Path).Manager)
 	case d == nil:
 		return inPlaceWhy(f, e.remedy("set it in the manifest, or release it with `holdfast free`"))
+	case d.HeldBack && e.fight(f.Path).Contested():
+		return "drift, and its correction is deferred: it is repeatedly changed back" + bySuffix(e.fight(f.Path).Manager)
+	case d.HeldBack && e.change.Problem != nil:
+		return "drift, and its correction is deferred: " + e.change.Problem.Message
 	case d.HeldBack:
-		return "drift, and its correction is deferred: it is repeatedly changed back" + bySuffix(e.fight(f.Path).managerOf())
+		return "drift, and its correction is deferred"
 	case f.IsDoubtful:
 		return e.driftAction("corrected", "the live value is "+MaybeRespelled)
 	default:
@@ -331,12 +335,4 @@ func (e *explainer) driftAction(done, because string) string {
 	default:
 		return "drift: " + because + "; it is " + done
 	}
-}
-
-// managerOf returns the field manager that contests the leaf, or "" if it is not known.
-func (f *Contest) managerOf() string {
-	if f == nil {
-		return ""
-	}
-	return f.Manager
 }
