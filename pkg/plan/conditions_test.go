@@ -235,6 +235,18 @@ func TestASuspendedApplicationTellsItsDrift(t *testing.T) {
 	assert.Equal(t, "Deleting", w.app.Status.Resources[2].Reason)
 }
 
+// An object with another owner exists, and is not reported as missing.
+func TestAForeignObjectIsNotReportedMissing(t *testing.T) {
+	w := newWorld(t, settings)
+	w.live[settingsID] = map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{"name": "settings", "namespace": "default", "uid": "theirs"}}
+	w.round()
+	_, reason, _ := w.condition("Held")
+	assert.Equal(t, "ResourceConflict", reason)
+	_, _, message := w.condition("Healthy")
+	assert.Equal(t, "ConfigMap default/settings: neither created nor adopted", message)
+}
+
 // The API server rejects a status with a longer message in a condition, so the failure would never be reported.
 func TestALongErrorFitsIntoConditions(t *testing.T) {
 	w := newWorld(t, "manifest: []")

@@ -157,7 +157,11 @@ func (c statusWriter) report(res *resource, before *v1alpha1.ResourceStatus, o r
 		status.Reason, status.Message = unhealthy.Reason, unhealthy.Message
 		c.unhealthy = append(c.unhealthy, resourceProblem{res.object.ID, unhealthy})
 	case health == healthNotFound && (!c.preview || res.change.Action != Create): // the reason is pending work or a Problem
-		c.unhealthy = append(c.unhealthy, resourceProblem{res.object.ID, &Problem{Reason: v1alpha1.ReasonProgressing, Message: "not found"}})
+		missing := &Problem{Reason: v1alpha1.ReasonProgressing, Message: "not found"}
+		if o.problem != nil && !res.policy.Claims { // the object may exist, with another owner
+			missing.Message = "neither created nor adopted"
+		}
+		c.unhealthy = append(c.unhealthy, resourceProblem{res.object.ID, missing})
 	}
 	if drift := c.pendingWork(res); drift != "" {
 		status.Reason, status.Message = conditionWriter(c).idleReason(), drift
