@@ -111,19 +111,25 @@ func (o *submitOptions) changesNothing(ctx context.Context, c *connection.Cluste
 	if err != nil {
 		return err
 	}
-	changed := 0
+	adopted, changed, problem := 0, 0, "would change"
 	for _, change := range d.Changes {
-		if !change.IsTrackingOnly() {
+		switch {
+		case !change.IsTrackingOnly():
 			changed++
+			if change.Problem != nil {
+				problem = "would change or cannot be adopted"
+			}
+		case change.Writes():
+			adopted++
 		}
 	}
 	if changed == 0 {
-		fmt.Fprintf(o.streams.Err, "note: %s to adopt, without any change\n", terminal.Plural(len(d.Changes), "object"))
+		fmt.Fprintf(o.streams.Err, "note: %s to adopt, without any change\n", terminal.Plural(adopted, "object"))
 		return nil
 	}
 	shown := report.Differences{Decision: *d, Output: report.Output{Width: terminal.PlainWidth}}
 	if err := shown.Print(o.streams.Err); err != nil {
 		return err
 	}
-	return fmt.Errorf("%s would change: nothing was submitted", terminal.Plural(changed, "object"))
+	return fmt.Errorf("%s %s: nothing was submitted", terminal.Plural(changed, "object"), problem)
 }
