@@ -54,10 +54,22 @@ func (p *Problem) Stalled() bool { return p.Disposition().Stalled() }
 
 // Error implements the error interface. It returns the message and the remedy.
 func (p *Problem) Error() string {
-	if remedy := p.Remedy.String(); remedy != "" {
-		return p.Message + ". " + remedy
+	return JoinSentences(p.Message, p.Remedy.String())
+}
+
+// JoinSentences joins a message and remedies with full stops. It skips empty remedies, and adds no full stop after a
+// question mark.
+func JoinSentences(message string, remedies ...string) string {
+	for _, remedy := range remedies {
+		switch {
+		case remedy == "":
+		case strings.HasSuffix(message, "?"):
+			message += " " + remedy
+		default:
+			message += ". " + remedy
+		}
 	}
-	return p.Message
+	return message
 }
 
 // Problemf returns a Problem with a formatted message.

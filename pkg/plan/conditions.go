@@ -3,12 +3,12 @@ package plan
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/intent"
 )
 
 // verdict is a condition without its transition time.
@@ -157,7 +157,7 @@ func (c conditionWriter) heldVerdict() verdict {
 				worst = p
 			}
 		}
-		message := strings.Join(append([]string{list(slices.Concat(messages, c.waits))}, remedies...), ". ")
+		message := intent.JoinSentences(list(slices.Concat(messages, c.waits)), remedies...)
 		return falseVerdict(worst.Reason, shorten(message, 4096), worst.Stalled())
 	}
 	if len(c.plan.in.StaleKinds) > 0 {
