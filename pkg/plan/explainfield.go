@@ -206,17 +206,24 @@ func (e *explainer) reasonOf(f Field, from delta.State, d *delta.Difference) str
 		return "in sync now; it was repeatedly changed back" + bySuffix(e.fight(f.Path).Manager)
 	case d == nil:
 		return inPlaceWhy(f, e.remedy("set it in the manifest, or release it with `holdfast free`"))
-	case d.HeldBack && e.fight(f.Path).Contested():
-		return "drift, and its correction is deferred: it is repeatedly changed back" + bySuffix(e.fight(f.Path).Manager)
-	case d.HeldBack && e.change.Problem != nil:
-		return "drift, and its correction is deferred: " + e.change.Problem.Message
 	case d.HeldBack:
-		return "drift, and its correction is deferred"
+		return "drift, and its correction is deferred" + e.deferredWhy(f)
 	case f.IsDoubtful:
 		return e.driftAction("corrected", "the live value is "+MaybeRespelled)
 	default:
 		return e.driftWhy(f)
 	}
+}
+
+// deferredWhy returns the reason why the correction of a field is deferred, after a colon; "" if it is not known.
+func (e *explainer) deferredWhy(f Field) string {
+	switch {
+	case e.fight(f.Path).Contested():
+		return ": it is repeatedly changed back" + bySuffix(e.fight(f.Path).Manager)
+	case e.change.Problem != nil:
+		return ": " + e.change.Problem.Message
+	}
+	return ""
 }
 
 // freeWhy returns the reason why a field is free. from is the state in the walk.
