@@ -143,7 +143,7 @@ func historyItem(e report.EntryView, namespace string) HistoryItem {
 		Badge: outcomes[v1alpha1.HistoryOutcome(e.Outcome)], At: timeOf(e.Time), Resource: files.NameOf(id, namespace), Path: e.Path, Count: max(e.Count, 1),
 		Namespace: e.Application.Namespace, Application: e.Application.Name, Live: viewText(id, live), Author: Author{By: e.Writer(), User: e.UserText()}, Since: timeOf(e.Since),
 	}
-	if !desired.Equal(live) {
+	if !e.HasOneValue() {
 		one.Desired = viewText(id, desired)
 	}
 	if one.Badge.Word == "" {

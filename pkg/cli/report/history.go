@@ -182,7 +182,7 @@ func (e EntryView) Line(now time.Time, withApplication bool) string {
 // kinds for a default, because entries must not cost requests.
 func (e EntryView) valueText() string {
 	live, desired := e.Values()
-	if desired.Equal(live) {
+	if e.HasOneValue() {
 		return inlineView(live)
 	}
 	text := inlineView(live) + " → " + inlineView(desired)
@@ -192,8 +192,14 @@ func (e EntryView) valueText() string {
 	return text
 }
 
-// Values returns the live value of the field, and the desired value. Both are the same for a learned field and
-// for an element that another client added.
+// HasOneValue reports whether the live value is the desired one: for a learned field and for an element that another
+// client added. Other entries have two values, which are equal if both are masked.
+func (e EntryView) HasOneValue() bool {
+	outcome := v1alpha1.HistoryOutcome(e.Outcome)
+	return !e.CorrectedTo.Set && (outcome == v1alpha1.OutcomeLearned || outcome == v1alpha1.OutcomeAdded)
+}
+
+// Values returns the live value of the field, and the desired value.
 //
 //	outcome               live   desired
 //	corrected by a rule   To     CorrectedTo
@@ -203,7 +209,7 @@ func (e EntryView) Values() (live, desired delta.Value) {
 	switch {
 	case e.CorrectedTo.Set:
 		return e.To, e.CorrectedTo
-	case e.Outcome == string(v1alpha1.OutcomeLearned), e.Outcome == string(v1alpha1.OutcomeAdded):
+	case e.HasOneValue():
 		return e.To, e.To
 	default:
 		return e.To, e.From

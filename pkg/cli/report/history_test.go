@@ -55,6 +55,17 @@ func TestUsersInTheHistory(t *testing.T) {
 	}
 }
 
+// TestMaskedValuesAreTwo checks that an entry about a Secret still shows a change.
+func TestMaskedValuesAreTwo(t *testing.T) {
+	app := &v1alpha1.Application{}
+	masked := runtime.RawExtension{Raw: []byte(`"***"`)}
+	app.Status.History = []v1alpha1.HistoryEntry{{
+		Outcome: v1alpha1.OutcomeCorrected, Resource: v1alpha1.ResourceReference{APIVersion: "v1", Kind: "Secret", Name: "a"}, Path: "data.a",
+		From: &masked, To: &masked, Manager: "mallory",
+	}}
+	assert.Equal(t, "Corrected Secret a data.a: *** → ***, by mallory", report.HistoryOf(app)[0].Line(time.Time{}, false))
+}
+
 // A value can have characters that YAML does not escape, such as marks that reverse the text after them.
 func TestValuesInTheHistoryAreEscaped(t *testing.T) {
 	app := &v1alpha1.Application{Status: v1alpha1.ApplicationStatus{History: []v1alpha1.HistoryEntry{{
