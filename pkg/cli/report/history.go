@@ -192,11 +192,12 @@ func (e EntryView) valueText() string {
 	return text
 }
 
-// HasOneValue reports whether the live value is the desired one: for a learned field and for an element that another
-// client added. Other entries have two values, which are equal if both are masked.
+// HasOneValue reports whether the live value is the desired one: for a learned field, for an element that another client
+// added, and if both are absent. Other entries have two values, which are equal if both are masked.
 func (e EntryView) HasOneValue() bool {
 	outcome := v1alpha1.HistoryOutcome(e.Outcome)
-	return !e.CorrectedTo.Set && (outcome == v1alpha1.OutcomeLearned || outcome == v1alpha1.OutcomeAdded)
+	isSame := outcome == v1alpha1.OutcomeLearned || outcome == v1alpha1.OutcomeAdded || !e.From.Set && !e.To.Set
+	return !e.CorrectedTo.Set && isSame
 }
 
 // Values returns the live value of the field, and the desired value.
