@@ -95,14 +95,22 @@ func (s *Store) Ended(application types.UID) (jobs []*Object) {
 	return jobs
 }
 
-// Written returns the recent writes to objects of an Application. It omits writes that were marked as
+// WrittenObject is an object with the recent writes to it.
+type WrittenObject struct {
+	writer.Activity
+
+	// Object is the state after the last of these writes; nil if the object is gone.
+	Object *Object
+}
+
+// Written returns the objects of an Application that were written recently. It omits writes that were marked as
 // processed, and those before the Application's own last write.
-func (s *Store) Written(application types.UID) map[types.NamespacedName]writer.Activity {
+func (s *Store) Written(application types.UID) map[types.NamespacedName]WrittenObject {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	all := make(map[types.NamespacedName]writer.Activity, len(s.written.byApp[application]))
+	all := make(map[types.NamespacedName]WrittenObject, len(s.written.byApp[application]))
 	for key, one := range s.written.byApp[application] {
-		all[key] = one.Activity
+		all[key] = WrittenObject{one.Activity, s.objects[key]}
 	}
 	return all
 }

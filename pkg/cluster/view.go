@@ -67,8 +67,8 @@ func (v *View) Ended(application types.UID) (jobs []*Object) {
 }
 
 // Written calls Store.Written. An object can be owned and shared in several stores; one of their records is used.
-func (v *View) Written(application types.UID) map[types.NamespacedName]writer.Activity {
-	all := map[types.NamespacedName]writer.Activity{}
+func (v *View) Written(application types.UID) map[types.NamespacedName]WrittenObject {
+	all := map[types.NamespacedName]WrittenObject{}
 	for _, store := range v.all() {
 		maps.Copy(all, store.Written(application))
 	}

@@ -78,7 +78,7 @@ func TestObservedWrites(t *testing.T) {
 		assert.Equal(t, "1 of 2, 2 of 3", writes())
 		require.NoError(t, s.Update(by("4", "kubelet@3", ours, "mallory@2")))
 		assert.Equal(t, "2 of 3, 4 of 4", writes(), "no time has moved: it may be anything")
-		looked := s.Written("app-1")[configKey]
+		looked := s.Written("app-1")[configKey].Activity
 		require.NoError(t, s.Update(by("5", "kubelet@3", ours, "mallory@5")))
 		s.Processed("app-1", configKey, looked)
 		assert.Equal(t, "1 of 1, 5 of 5", writes())
@@ -93,20 +93,20 @@ func TestObservedWrites(t *testing.T) {
 	t.Run("processed writes are removed, later ones are kept", func(t *testing.T) {
 		s := given(t)
 		require.NoError(t, s.Update(by("2", ours, "mallory@2")))
-		looked := s.Written("app-1")[configKey]
+		looked := s.Written("app-1")[configKey].Activity
 		require.NoError(t, s.Update(by("3", ours, "mallory@2", "alice@3")))
 		s.Processed("app-1", configKey, looked)
 		assert.Equal(t, "1 events, moved [2] of 3", s.told())
 		s.Processed("app-1", configKey, looked)
 		assert.Equal(t, "1 events, moved [2] of 3", s.told(), "it was looked at before that")
-		s.Processed("app-1", configKey, s.Written("app-1")[configKey])
+		s.Processed("app-1", configKey, s.Written("app-1")[configKey].Activity)
 		assert.Equal(t, "nothing", s.told())
 	})
 
 	t.Run("our own write forgets it", func(t *testing.T) {
 		s := given(t)
 		require.NoError(t, s.Update(by("2", ours, "mallory@2")))
-		looked := s.Written("app-1")[configKey]
+		looked := s.Written("app-1")[configKey].Activity
 		s.ApplyWrite("app-1", by("3", v1alpha1.FieldManager+"@3").Object)
 		assert.Equal(t, "nothing", s.told())
 		require.NoError(t, s.Update(by("4", v1alpha1.FieldManager+"@3", "mallory@4")))
@@ -156,11 +156,11 @@ func TestSharedWritten(t *testing.T) {
 	require.NoError(t, s.Replace([]any{by("1", "helm@1")}, "1"))
 	for _, application := range []types.UID{"app-1", "app-2"} {
 		assert.Equal(t, "2 events, moved [], 1 managers", told(application), "a list may stand for many")
-		s.Processed(application, configKey, s.Written(application)[configKey])
+		s.Processed(application, configKey, s.Written(application)[configKey].Activity)
 	}
 
 	require.NoError(t, s.Update(by("2", "helm@1", "mallory@2")))
-	s.Processed("app-1", configKey, s.Written("app-1")[configKey])
+	s.Processed("app-1", configKey, s.Written("app-1")[configKey].Activity)
 	assert.Equal(t, "nothing", told("app-1"))
 	assert.Equal(t, "1 events, moved [1], 2 managers", told("app-2"))
 
@@ -189,7 +189,7 @@ func TestObservedWritesAreBounded(t *testing.T) {
 	}
 	assert.Len(t, s.Written("app-1"), maxTrackedObjects)
 	for key, w := range s.Written("app-1") {
-		s.Processed("app-1", key, w)
+		s.Processed("app-1", key, w.Activity)
 	}
 	assert.Empty(t, s.Written("app-1"))
 

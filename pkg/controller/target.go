@@ -96,7 +96,7 @@ func (t target) Marked(_ context.Context, gk schema.GroupKind, mapping cluster.M
 	return byID(gk, store.Contents(t.app)), nil
 }
 
-func (t target) Written(gk schema.GroupKind, mapping cluster.Mapping) map[manifest.ID]writer.Activity {
+func (t target) Written(gk schema.GroupKind, mapping cluster.Mapping) map[manifest.ID]cluster.WrittenObject {
 	return byID(gk, t.store(mapping).Written(t.app))
 }
 

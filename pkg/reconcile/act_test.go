@@ -61,6 +61,8 @@ type desk struct {
 	reads    int            // number of objects read by name
 	unseen   error          // the error for objects that no watch has listed yet
 	patched  map[string]any // the data of each patched object; nil if a patch has no effect
+	// newer has the objects whose writes the watch delivers after it was read.
+	newer map[manifest.ID]kubernetes.WrittenObject
 }
 
 // errPanics makes a request panic.
@@ -375,8 +377,8 @@ func (d *desk) Marked(_ context.Context, gk schema.GroupKind, _ kubernetes.Mappi
 
 func (d *desk) Ended(schema.GroupKind, kubernetes.Mapping) map[manifest.ID]map[string]any { return nil }
 
-func (d *desk) Written(schema.GroupKind, kubernetes.Mapping) map[manifest.ID]writer.Activity {
-	return nil
+func (d *desk) Written(schema.GroupKind, kubernetes.Mapping) map[manifest.ID]kubernetes.WrittenObject {
+	return d.newer
 }
 
 func (d *desk) Processed(kubernetes.Location, writer.Activity) {}

@@ -36,8 +36,9 @@ type Reader interface {
 	// Marked returns the objects of a kind that have the Application's tracking label. It returns ErrNotSeen
 	// while the first list is not complete.
 	Marked(ctx context.Context, gk schema.GroupKind, mapping cluster.Mapping) (map[manifest.ID]map[string]any, error)
-	// Written returns the recent writes to the watched objects of a kind, as far as the watch delivered them.
-	Written(gk schema.GroupKind, mapping cluster.Mapping) map[manifest.ID]writer.Activity
+	// Written returns the watched objects of a kind that were written recently, as far as the watch delivered
+	// the writes. They can be newer than the results of Marked, Range and Shared.
+	Written(gk schema.GroupKind, mapping cluster.Mapping) map[manifest.ID]cluster.WrittenObject
 	// Ended returns the last state of deleted objects of a kind, as far as a watch delivered it. Only Jobs
 	// are needed.
 	Ended(gk schema.GroupKind, mapping cluster.Mapping) map[manifest.ID]map[string]any

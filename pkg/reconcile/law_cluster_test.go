@@ -219,8 +219,8 @@ func (c *cluster) watches(kind schema.GroupKind) (watches []*watch) {
 	return watches
 }
 
-func (t target) Written(kind schema.GroupKind, _ kubernetes.Mapping) map[manifest.ID]writer.Activity {
-	all := map[manifest.ID]writer.Activity{}
+func (t target) Written(kind schema.GroupKind, _ kubernetes.Mapping) map[manifest.ID]kubernetes.WrittenObject {
+	all := map[manifest.ID]kubernetes.WrittenObject{}
 	for _, w := range t.watches(kind) {
 		maps.Copy(all, w.written(kind))
 	}

@@ -12,7 +12,6 @@ import (
 	kubernetes "holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
-	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // event is a change of an object.
@@ -92,8 +91,8 @@ func (w *watch) get(id manifest.ID) map[string]any {
 	return nil
 }
 
-func (w *watch) written(kind schema.GroupKind) map[manifest.ID]writer.Activity {
-	all := map[manifest.ID]writer.Activity{}
+func (w *watch) written(kind schema.GroupKind) map[manifest.ID]kubernetes.WrittenObject {
+	all := map[manifest.ID]kubernetes.WrittenObject{}
 	for key, activity := range w.stores[kind].Written(w.application) {
 		all[manifest.ID{Group: kind.Group, Kind: kind.Kind, Namespace: key.Namespace, Name: key.Name}] = activity
 	}

@@ -265,21 +265,28 @@ func (g *gatherer) addMarked(ctx context.Context) error {
 	return waiting
 }
 
-// addWritten adds the observed writes to the objects that are watched. It leaves out writes to newer versions than
-// those in Live, which the watch has delivered since.
+// addWritten adds the observed writes to the objects that are watched. If the watch has delivered a newer version than
+// the one in Live since, it replaces the one in Live, because the writers of an older version are not known. An object
+// with managedFields was read, and can be newer than the watch.
 func (g *gatherer) addWritten() {
 	for _, kind := range g.kinds.all() {
 		if kind.problem != nil {
 			continue
 		}
 		for id, written := range g.view.Written(kind.GroupKind(), kind.Mapping) {
+			live := g.Input.Live[id]
+			isOutdated := live != nil && written.Object != nil && versionOf(live) != written.ResourceVersion
+			if isOutdated && writer.ForeignTo(g.Input.Application, live) == nil {
+				live = written.Object.Content()
+				g.Input.Live[id] = live
+			}
 			// The store records a deletion without managedFields.
-			isGone := g.Input.Live[id] == nil && written.ManagedFields == nil
-			if versionOf(g.Input.Live[id]) != written.ResourceVersion && !isGone {
+			isGone := live == nil && written.ManagedFields == nil
+			if versionOf(live) != written.ResourceVersion && !isGone {
 				continue
 			}
-			g.Input.ObservedWrites[id] = written
-			g.reads = append(g.reads, read{cluster.Location{ID: id, Mapping: kind.Mapping}, written})
+			g.Input.ObservedWrites[id] = written.Activity
+			g.reads = append(g.reads, read{cluster.Location{ID: id, Mapping: kind.Mapping}, written.Activity})
 		}
 	}
 }

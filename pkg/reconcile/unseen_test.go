@@ -5,7 +5,13 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
+	kubernetes "holdfast.dev/holdfast/pkg/cluster"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/reconcile"
 )
 
@@ -41,6 +47,40 @@ func TestObjectsWithoutTheLabelAreReadAndDeleted(t *testing.T) {
 	metadata, _ := d.live[config]["metadata"].(map[string]any)
 	delete(metadata, "labels")
 	assert.Equal(t, []string{"create other", "delete config"}, d.take(t))
+}
+
+// The watch can deliver a write after the objects were read from it. The writer of the older version is then not known.
+func TestWriterOfAnObjectThatChangesMeanwhile(t *testing.T) {
+	d := newDesk(t, `manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {level: info}}]`)
+	d.has(config)
+	d.live[config]["data"] = map[string]any{"level": "info"}
+	d.take(t)
+	store := kubernetes.NewStore(time.Now, func(_, _ *kubernetes.Object) {}, func() {})
+	deliver := func(version string) {
+		d.live[config] = observer.CopyMap(d.live[config])
+		metadata := d.live[config]["metadata"].(map[string]any)
+		metadata["resourceVersion"] = version
+		object := observer.CopyMap(d.live[config])
+		object["metadata"].(map[string]any)["managedFields"] = []any{map[string]any{
+			"manager": "mallory", "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
+			"fieldsV1": map[string]any{"f:data": map[string]any{"f:level": map[string]any{}}},
+		}}
+		require.NoError(t, store.Update(&unstructured.Unstructured{Object: object}))
+	}
+	deliver("1")
+	d.live[config]["data"] = map[string]any{"level": "debug"}
+	deliver("2")
+	before := d.live[config]
+	deliver("3")
+	d.live[config] = before
+	d.newer = map[manifest.ID]kubernetes.WrittenObject{config: store.Written(d.app.UID)[types.NamespacedName{Namespace: "default", Name: "config"}]}
+	d.patched = map[string]any{"level": "info"}
+	d.now = d.now.Add(time.Second)
+	require.Equal(t, []string{"patch config"}, d.take(t))
+	d.now, d.newer = d.now.Add(time.Minute), nil
+	d.take(t) // writes the postponed report
+	require.NotEmpty(t, d.app.Status.History)
+	assert.Equal(t, "mallory", d.app.Status.History[0].Manager)
 }
 
 // Corrections in quick succession have one report, in which none may be missing.

@@ -15,7 +15,6 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/reconcile"
-	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // View is the read access of one reconciliation of an Application: to a cluster, or to files.
@@ -43,7 +42,7 @@ type StaticView struct{}
 func (StaticView) Ended(schema.GroupKind, cluster.Mapping) map[manifest.ID]map[string]any { return nil }
 
 // Written returns nil, because only the managedFields of the objects show who wrote them.
-func (StaticView) Written(schema.GroupKind, cluster.Mapping) map[manifest.ID]writer.Activity {
+func (StaticView) Written(schema.GroupKind, cluster.Mapping) map[manifest.ID]cluster.WrittenObject {
 	return nil
 }
 
