@@ -133,13 +133,17 @@ func (c *cluster) sync() {
 		c.shared = nil
 	}
 	for _, id := range c.names {
-		if c.lagging[id] {
-			continue
+		if !c.lagging[id] {
+			c.catchUp(id)
 		}
-		c.store.catchUp(id)
-		if c.shared != nil {
-			c.shared.catchUp(id)
-		}
+	}
+}
+
+// catchUp delivers all events of an object.
+func (c *cluster) catchUp(id manifest.ID) {
+	c.store.catchUp(id)
+	if c.shared != nil {
+		c.shared.catchUp(id)
 	}
 }
 
@@ -221,6 +225,13 @@ func (c *cluster) watches(kind schema.GroupKind) (watches []*watch) {
 
 func (t target) Written(kind schema.GroupKind, _ kubernetes.Mapping) map[manifest.ID]kubernetes.WrittenObject {
 	all := map[manifest.ID]kubernetes.WrittenObject{}
+	if t.storm && t.chance("an event arrives during a reconciliation", 4) {
+		for _, id := range t.names {
+			if id.GroupKind() == kind {
+				t.catchUp(id)
+			}
+		}
+	}
 	for _, w := range t.watches(kind) {
 		maps.Copy(all, w.written(kind))
 	}
