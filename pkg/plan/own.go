@@ -87,7 +87,11 @@ func formerTracking(app *v1alpha1.Application, of claim.Policy, live map[string]
 // event, or for a time if no watch of the Application has the object.
 func (p decider) terminatingProblem(of claim.Policy, id manifest.ID, live map[string]any) *Problem {
 	message := id.String() + " is being deleted"
-	if finalizers := finalizersOf(live); len(finalizers) > 0 {
+	switch finalizers := finalizersOf(live); len(finalizers) {
+	case 0:
+	case 1:
+		message += ", held by the finalizer " + finalizers[0]
+	default:
 		message += ", held by the finalizers " + strings.Join(finalizers, ", ")
 	}
 	if id.Group == "" && id.Kind == "Namespace" {
