@@ -98,7 +98,7 @@ func (a advisor) forReason() []Advice {
 		v1alpha1.ReasonSourceNotSupported:         {"Submit its manifests", a.program + " submit " + a.Name + " -f MANIFESTS"},
 		v1alpha1.ReasonDeletionUnconfirmed:        {"Check whether the change is intended. To list the objects that would be deleted, run:", a.command("diff")},
 		v1alpha1.ReasonSpecNotSupported:           {"Upgrade the controller, or remove what the message names. To list the versions, run:", a.program + " version"},
-		v1alpha1.ReasonResourceConflict:           {"Choose one of the remedies in the message", ""},
+		v1alpha1.ReasonResourceConflict:           {"Choose one of the remedies in the message. If the object is gone, run:", a.command("reconcile")},
 		v1alpha1.ReasonRejected:                   a.rejected(),
 		v1alpha1.ReasonForbidden:                  {"Grant the permission, or change the quota or policy named in the message. The controller retries automatically", ""},
 		v1alpha1.ReasonKindUnknown:                {"Install the CRD of the kind, or correct its name. To list the kinds, run:", "kubectl api-resources"},
