@@ -88,6 +88,35 @@ func TestAnAcceptedFormGoesWithItsValue(t *testing.T) {
 	w.quiet()
 }
 
+// A policy that rewrote the value may be gone at the next write. Then only the desired value is in sync.
+func TestAnAcceptedFormGoesWithItsPolicy(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		change func(w *world)
+	}{
+		{"the object is created again", func(w *world) { clear(w.live) }},
+		{"the field is corrected", func(w *world) { podContainer(w.only())["image"] = "web:2" }},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			w := newWorld(t, replace(podSpec, "%CPU", "1"))
+			w.respond = func(o map[string]any) { podContainer(o)["image"] = "mirror/web:1" }
+			w.round()
+			require.Len(t, w.app.Status.Accepted, 1)
+			w.quiet()
+
+			w.respond = nil
+			row.change(w)
+			w.round()
+			assert.Equal(t, "web:1", podContainer(w.only())["image"])
+			assert.Empty(t, w.app.Status.Accepted)
+			podContainer(w.only())["image"] = "mirror/web:1"
+			p, _ := w.round()
+			assert.Len(t, paths(p), 1, "another client wrote it")
+			w.quiet()
+		})
+	}
+}
+
 func TestAnAcceptedFormOutlivesItsField(t *testing.T) {
 	w := newWorld(t, replace(podSpec, "%CPU", "1000m"))
 	w.respond = func(o map[string]any) {

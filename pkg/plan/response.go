@@ -165,6 +165,8 @@ func (c *Change) leftExtra() bool {
 // accept records the accepted forms of the written values. It also records removals that the API server undid,
 // and marks lists as contested that another client extends at each write.
 func (c responseReader) accept(res *resource, live map[string]any, action Action) {
+	// The forms of earlier writes do not apply to this one, because a policy or the API server may have changed.
+	maps.DeleteFunc(res.accepted, func(path string, _ delta.Form) bool { return res.change.wrote(path, action) })
 	after := comparer{&c.plan.facts}.compare(res, live)
 	forms := delta.Accept(after, func(d delta.Difference) bool { return res.change.wroteValue(d, action) })
 	maps.DeleteFunc(forms, losesTracking)
