@@ -111,8 +111,8 @@ func (o *historyOptions) options(args []string) (_ runner, err error) {
 	return o, err
 }
 
-// run reads a named Application before the list, because a list with an unknown name is empty, and no error. Entries
-// of several Applications are sorted by time, the newest first. With -w, the oldest is first, so that new ones
+// run reads a named Application before it is watched, because a watch of an unknown name has no events, and no error.
+// Entries of several Applications are sorted by time, the newest first. With -w, the oldest is first, so that new ones
 // follow.
 func (o *historyOptions) run(ctx context.Context) error {
 	c, err := o.connection.Connect()
@@ -126,8 +126,9 @@ func (o *historyOptions) run(ctx context.Context) error {
 	if o.all {
 		namespace = metav1.NamespaceAll
 	}
+	var named files.Subject
 	if o.name != "" {
-		if _, err := c.Application(ctx, o.name); err != nil {
+		if named, err = c.Application(ctx, o.name); err != nil {
 			return err
 		}
 		options.FieldSelector = "metadata.name=" + o.name
@@ -135,13 +136,15 @@ func (o *historyOptions) run(ctx context.Context) error {
 	if o.watch {
 		return o.follow(ctx, c, namespace, options)
 	}
-	list, err := c.ListApplications(ctx, namespace, options)
-	if err != nil {
-		return err
+	apps := []*v1alpha1.Application{named.Application}
+	if o.name == "" {
+		if apps, err = listed(ctx, c, namespace); err != nil {
+			return err
+		}
 	}
 	var entries []report.EntryView
-	for i := range list.Items {
-		more, err := o.entries(ctx, c, &list.Items[i])
+	for _, app := range apps {
+		more, err := o.entries(ctx, c, app)
 		if err != nil {
 			return err
 		}
@@ -151,14 +154,25 @@ func (o *historyOptions) run(ctx context.Context) error {
 	return o.show(entries)
 }
 
-// entries returns the history entries of one Application that match the filter. With a cluster, it includes those in
-// ApplicationSlices, if they can be read. c is nil to leave these out. Slices that cannot be read are a message and
-// no error: the newest entries are in the status.
-func (o *historyOptions) entries(ctx context.Context, c *connection.Cluster, u *unstructured.Unstructured) ([]report.EntryView, error) {
-	app, err := connection.DecodeApplication(u)
+// listed returns the Applications of a namespace.
+func listed(ctx context.Context, c *connection.Cluster, namespace string) ([]*v1alpha1.Application, error) {
+	list, err := c.ListApplications(ctx, namespace, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
+	apps := make([]*v1alpha1.Application, len(list.Items))
+	for i := range list.Items {
+		if apps[i], err = connection.DecodeApplication(&list.Items[i]); err != nil {
+			return nil, err
+		}
+	}
+	return apps, nil
+}
+
+// entries returns the history entries of one Application that match the filter. With a cluster, it includes those in
+// ApplicationSlices, if they can be read. c is nil to leave these out. Slices that cannot be read are a message and
+// no error: the newest entries are in the status.
+func (o *historyOptions) entries(ctx context.Context, c *connection.Cluster, app *v1alpha1.Application) ([]report.EntryView, error) {
 	history := app.Status.History
 	// Slices have only older entries. They are not read if the oldest one in the status is already too old.
 	if n := len(history); c != nil && n > 0 && !history[n-1].Time.Time.Before(o.filter.Since) {
@@ -181,7 +195,11 @@ func (o *historyOptions) follow(ctx context.Context, c *connection.Cluster, name
 		if gone || seen[u.GetUID()] != nil {
 			older = nil // the older entries are already printed
 		}
-		entries, err := o.entries(ctx, older, u)
+		app, err := connection.DecodeApplication(u)
+		if err != nil {
+			return err
+		}
+		entries, err := o.entries(ctx, older, app)
 		if gone || err != nil {
 			delete(seen, u.GetUID())
 			return err
