@@ -117,8 +117,13 @@ func (s *Submission) takeWhole(get slice.Get) error {
 		if !ofApplication(document.Value) {
 			continue
 		}
-		if len(s.manifests) > 1 {
+		isOther := func(d manifest.Document) bool { return !ofApplication(d.Value) }
+		switch {
+		case len(s.manifests) == 1:
+		case slices.ContainsFunc(s.manifests, isOther):
 			return FaultAt(document, nil, "is an Application, and the input contains other objects: submit only the Application, or only the objects")
+		default:
+			return FaultAt(document, nil, fmt.Sprintf("is one of %d Applications: submit each with a command of its own", len(s.manifests)))
 		}
 		if err := errors.Join(isApplication(document), checkApplication(document)); err != nil {
 			return err
