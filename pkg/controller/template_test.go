@@ -133,6 +133,14 @@ func TestTemplateOfAnotherKind(t *testing.T) {
 		f.Patch("user", greetingsResource, "hello", `{spec: {text: moon}}`)
 		f.AwaitGreeting("hello", "True", "Ready")
 	})
+	t.Run("an Application that the API server rejects", func(t *testing.T) {
+		f.greet("long", "two words")
+		object := f.AwaitGreeting("long", "False", template.ReasonApplicationRejected)
+		assert.Contains(t, value(object, "status", "conditions", "0", "message"), "the API server has rejected Application long: ")
+		f.AwaitDescribed("greeting/long", "Warning", template.ReasonApplicationRejected, "rejected Application long")
+		f.Patch("user", greetingsResource, "long", `{spec: {text: word}}`)
+		f.AwaitGreeting("long", "True", "Ready")
+	})
 	t.Run("writes have their field managers", func(t *testing.T) {
 		managers, _ := f.Get(applications, "hello")["metadata"].(map[string]any)["managedFields"].([]any)
 		var names []any

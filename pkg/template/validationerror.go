@@ -13,6 +13,8 @@ const (
 	ReasonSpecInvalid = "SpecInvalid"
 	// ReasonApplicationConflict: an Application of that name exists and does not belong to the resource.
 	ReasonApplicationConflict = "ApplicationConflict"
+	// ReasonApplicationRejected: the API server has rejected the Application. It is written again with a backoff.
+	ReasonApplicationRejected = "ApplicationRejected"
 	// ReasonWaiting: the obstacle will disappear without a user's action.
 	ReasonWaiting = "Waiting"
 )

@@ -1,11 +1,13 @@
 package templates
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -41,14 +43,33 @@ func (t *Templates) reconcile(ctx context.Context, k key) (time.Duration, error)
 		return 0, nil // for the first list of a watch; the Application is reconciled then
 	}
 	wrote, err := t.hold(ctx, k.kind, app, &seen)
-	if err != nil || wrote {
+	rejection := rejectionOf(k.Name, err)
+	if wrote || err != nil && rejection == nil {
 		return reconcile.Again(err)
 	}
-	wait, err := reconcile.Again(t.report(ctx, k.kind, store, object, seen))
-	if err == nil && app == nil && seen.Refusal != nil {
+	if rejection != nil {
+		seen.Refusal = rejection
+	}
+	wait, reportErr := reconcile.Again(t.report(ctx, k.kind, store, object, seen))
+	if reportErr != nil || rejection != nil {
+		return wait, cmp.Or(reportErr, err)
+	}
+	if app == nil && seen.Refusal != nil {
 		wait = keptInterval
 	}
-	return wait, err
+	return wait, nil
+}
+
+// rejectionOf returns the error of a write of an Application as a validation error, if the API server has rejected the
+// content, or an admission plugin the request. It returns nil for other errors, which are retried without a report.
+func rejectionOf(name string, err error) error {
+	isRejected := apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
+	if !isRejected || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return nil
+	}
+	return &template.ValidationError{
+		Reason: template.ReasonApplicationRejected, Message: fmt.Sprintf("the API server has rejected Application %s: %v", name, err),
+	}
 }
 
 // keptInterval is how often a custom resource without an Application is rendered again: no watch reports
