@@ -338,11 +338,13 @@ func unrestorableWarnings(resources []*resource) (warnings []string) {
 // A holder that finds the copy leaves the value when it releases the leaf, so the object does not change twice. If
 // the next holder has no baseline, the previous copy is kept.
 func (p baselinePass) copyBaselines(res *resource) {
+	var known []string
 	for _, holder := range res.waitsFor {
 		status := claimPass(p).holderStatus(holder.Application, holder.UID, res.object.ID)
 		if status == nil {
 			continue
 		}
+		known = append(known, holder.Application)
 		// An owner's baseline is restored by the owner, and with Leave there is nothing to restore.
 		if policy := claim.RecordedPolicy(p.in.Holders[holder.Application], status); !policy.Claims || !policy.Restores {
 			continue
@@ -355,7 +357,10 @@ func (p baselinePass) copyBaselines(res *resource) {
 		}
 	}
 	for _, b := range record.Baseline(p.statuses[res.object.ID], res.live) {
-		isStill := func(c claim.Claim) bool { return c.Path == b.Path && c.Holder != b.Holder }
+		// A holder whose status cannot be read now may have seen the copy, and may release the field.
+		isStill := func(c claim.Claim) bool {
+			return c.Path == b.Path && (c.Holder != b.Holder || !slices.Contains(known, c.Holder))
+		}
 		isNew := func(c v1alpha1.BaselineField) bool { return c.Path == b.Path }
 		if b.Holder != "" && slices.ContainsFunc(res.claimed, isStill) && !slices.ContainsFunc(res.copies, isNew) {
 			res.copies = append(res.copies, b)

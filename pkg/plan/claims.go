@@ -56,7 +56,7 @@ func (p claimPass) excludeClaimed(res *resource, leaves []string) {
 			holder = claims[i].Holder
 		}
 		// The statuses correct the annotation, in both directions.
-		if holder = recorded.decide(holder, leaf, held[leaf]); holder != "" {
+		if holder = recorded.decide(holder, leaf, held[leaf], slices.Contains(baselines, leaf)); holder != "" {
 			res.claimed, res.pendingClaims = append(res.claimed, claim.Claim{Path: leaf, Holder: holder}), append(res.pendingClaims, leaf)
 			res.waitsFor = recorded.addTo(res.waitsFor, holder)
 			continue

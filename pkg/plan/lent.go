@@ -22,7 +22,7 @@ func (p releasePass) waitsFor(r *fieldReleaser, b v1alpha1.BaselineField, all cl
 	// Only the parts of a resource that the claims depend on: it may be no longer desired.
 	res := &resource{objectState: objectState{resourceInput: resourceInput{object: manifest.Object{ID: r.id}, kind: r.kind, policy: r.policy}, liveState: liveState{live: r.live}}}
 	recorded := claimPass(p).recordedClaims(res, all, p.statuses[r.id])
-	holder := recorded.holderOf(b.Path)
+	holder := recorded.holderOf(b.Path, false)
 	if holder != "" && recorded.recheckAfter == precedenceRecheckInterval {
 		r.awaited, r.waitsFor = append(r.awaited, b), recorded.addTo(r.waitsFor, holder)
 	}

@@ -160,3 +160,59 @@ func (c *claimants) remove(w *world) {
 	w.store(p.Summarize(outcomes, w.now))
 	c.written(w)
 }
+
+// The holder cannot be read for a while. It may release the field in that time, because it has seen the copy.
+func TestCopyOfAnUnknownHolderIsKept(t *testing.T) {
+	c := newClaimants(t, "one", "two")
+	one, two := c.worlds[0], c.worlds[1]
+	one.holders = map[string]*v1alpha1.Application{"default/two": two.app}
+	known := map[string]*v1alpha1.Application{"default/one": one.app}
+	for _, w := range []*world{one, two} {
+		w.edit(part(map[string]string{"a": w.app.Name}))
+		two.holders = known
+		c.reconcile(w)
+	}
+	require.Len(t, two.app.Status.Resources[0].Baseline, 1)
+	c.reconcile(one)
+
+	two.holders = map[string]*v1alpha1.Application{}
+	c.reconcile(two)
+	assert.Len(t, two.app.Status.Resources[0].Baseline, 1)
+	one.edit("ownership: Share\nmanifest: []")
+	c.reconcile(one)
+	require.Equal(t, "one", get(c.live, "data", "a"), "the other Application has the original value")
+	two.holders = known
+	c.reconcile(two)
+	require.Equal(t, "two", get(c.live, "data", "a"))
+	two.edit("ownership: Share\nmanifest: []")
+	c.reconcile(two)
+	assert.Equal(t, c.before["data"], c.live["data"])
+}
+
+// The answer to the first write is lost, so the status waits for the field. The Application that holds another field
+// cannot be read, and the watch has not delivered the write.
+func TestFieldOfALostAnswerIsNotAwaited(t *testing.T) {
+	c := newClaimants(t, "one", "two")
+	one, two := c.worlds[0], c.worlds[1]
+	one.edit(part(map[string]string{"a": "one"}))
+	c.reconcile(one)
+	known := map[string]*v1alpha1.Application{"default/one": one.app}
+	two.holders = known
+	two.edit(part(map[string]string{"a": "two", "b": "two"}))
+	two.live[config] = observer.CopyMap(c.live)
+	p := two.decide()
+	two.protect(p)
+	two.execute(p.Changes[0])
+	two.store(p.Summarize(map[manifest.ID]plan.Outcome{config: {Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying}}}, two.now))
+	require.Equal(t, []string{"data.a", "data.b"}, two.app.Status.Resources[0].Waits)
+
+	two.holders = map[string]*v1alpha1.Application{}
+	written := two.live[config]
+	two.live[config] = observer.CopyMap(c.live)
+	two.store(two.decide().Summarize(nil, two.now))
+	c.live, two.holders = written, known
+	c.reconcile(two)
+	two.edit("ownership: Share\nmanifest: []")
+	c.reconcile(two)
+	assert.Equal(t, map[string]any{"a": "one", "b": "theirs", "free": "theirs"}, c.live["data"])
+}

@@ -127,14 +127,15 @@ func (res *objectState) leavesInStatus(status *v1alpha1.ResourceStatus) map[stri
 }
 
 // decide returns the other Application that holds a leaf; empty if there is none. annotated is the holder in the
-// annotation, and held is true if the status of this Application holds the leaf. See the table of excludeClaimed.
-func (c *recordedClaims) decide(annotated, leaf string, held bool) string {
+// annotation, and held is true if the status of this Application holds the leaf. isAttempted is true if the status has
+// the original value of the leaf, because this Application was about to write it. See the table of excludeClaimed.
+func (c *recordedClaims) decide(annotated, leaf string, held, isAttempted bool) string {
 	switch {
 	case annotated != "" && held && c.denies(annotated, leaf):
 		return ""
 	// If the status of this Application holds the leaf, and the annotation names no other holder, no status is read.
 	case annotated == "" && !held:
-		return c.holderOf(leaf)
+		return c.holderOf(leaf, isAttempted)
 	}
 	return annotated
 }
@@ -147,11 +148,12 @@ func (c *recordedClaims) denies(name, leaf string) bool {
 }
 
 // holderOf returns the Application whose status holds a leaf, or one above or below it; empty if there is
-// none.
-func (c *recordedClaims) holderOf(leaf string) string {
+// none. For a leaf that this Application was about to write, it waits for no Application that is not known: the write
+// may have been made without an answer.
+func (c *recordedClaims) holderOf(leaf string, isAttempted bool) string {
 	for _, name := range slices.Sorted(maps.Keys(c.uids)) {
 		leaves, known := c.heldLeaves(name)
-		if known && c.conflict(leaves, name, leaf) == "" || !known && !c.mayHold(name) {
+		if known && c.conflict(leaves, name, leaf) == "" || !known && (isAttempted || !c.mayHold(name)) {
 			continue
 		}
 		// An Application with a new spec, or in deletion, will soon write its status.

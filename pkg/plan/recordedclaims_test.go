@@ -91,11 +91,7 @@ func TestAStatusDecidesAboutTheAnnotation(t *testing.T) {
 			one.edit("ownership: Share\nmanifest: []")
 			c.reconcile(one)
 			two.holders["default/one"] = one.app
-			left := "one" // the other Application has copied the original value
-			if test.unread || test.status != nil {
-				left = "theirs"
-			}
-			assert.Equal(t, left, get(c.live, "data", "a"))
+			assert.Equal(t, "one", get(c.live, "data", "a"), "the other Application has copied the original value")
 			c.reconcile(two)
 			assert.Equal(t, "two", get(c.live, "data", "a"))
 			two.edit("ownership: Share\nmanifest: []")
