@@ -367,7 +367,20 @@ func (c *cluster) leaksPacked(text string) bool {
 func (c *cluster) summary() string {
 	words := []string{fmt.Sprint(c.app.Status.ObservedGeneration)}
 	for _, r := range c.status().Resources {
-		words = append(words, fmt.Sprintf("%s/%s %s %s", r.Kind, r.Name, r.UID, r.Reason))
+		one := fmt.Sprintf("%s/%s %s %s", r.Kind, r.Name, r.UID, r.Reason)
+		if r.BaselineUID != "" {
+			one += " before " + string(r.BaselineUID)
+		}
+		if len(r.Baseline) > 0 {
+			one += " originals"
+		}
+		for _, b := range r.Baseline {
+			one += " " + b.Path + "=" + jsonOf(b.Value)
+			if b.Holder != "" {
+				one += " of " + b.Holder
+			}
+		}
+		words = append(words, one)
 	}
 	return strings.Join(words, ", ")
 }

@@ -139,11 +139,17 @@ func (c *cluster) sync() {
 	}
 }
 
-// catchUp delivers all events of an object.
+// catchUp delivers the events of an object. During a storm, the last ones can be late.
 func (c *cluster) catchUp(id manifest.ID) {
-	c.store.catchUp(id)
-	if c.shared != nil {
-		c.shared.catchUp(id)
+	for _, w := range []*watch{c.store, c.shared} {
+		if w == nil {
+			continue
+		}
+		late := 0
+		for c.storm && late < 3 && c.chance("an event is late", 4) {
+			late++
+		}
+		w.catchUp(id, late)
 	}
 }
 

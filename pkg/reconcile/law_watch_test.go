@@ -68,9 +68,10 @@ func (w *watch) matches(object map[string]any) bool {
 	return !w.labelled || labelOf(object) == string(w.application)
 }
 
-// catchUp delivers all events of an object.
-func (w *watch) catchUp(id manifest.ID) {
+// catchUp delivers the events of an object, except for the last ones.
+func (w *watch) catchUp(id manifest.ID, late int) {
 	store, events := w.stores[id.GroupKind()], w.server.events[id]
+	events = events[:max(len(events)-late, w.shown[id])]
 	for _, e := range events[w.shown[id]:] {
 		show := store.Update
 		if e.gone || !w.matches(e.object) {
