@@ -43,26 +43,22 @@ func (t *Templates) reconcile(ctx context.Context, k key) (time.Duration, error)
 		return 0, nil // for the first list of a watch; the Application is reconciled then
 	}
 	wrote, err := t.hold(ctx, k.kind, app, &seen)
-	rejection := rejectionOf(k.Name, err)
-	if wrote || err != nil && rejection == nil {
+	if err != nil {
+		seen.Refusal = asRejection(k.Name, err)
+	}
+	if wrote || err != nil && seen.Refusal == nil {
 		return reconcile.Again(err)
 	}
-	if rejection != nil {
-		seen.Refusal = rejection
-	}
 	wait, reportErr := reconcile.Again(t.report(ctx, k.kind, store, object, seen))
-	if reportErr != nil || rejection != nil {
-		return wait, cmp.Or(reportErr, err)
-	}
-	if app == nil && seen.Refusal != nil {
+	if err = cmp.Or(reportErr, err); err == nil && app == nil && seen.Refusal != nil {
 		wait = keptInterval
 	}
-	return wait, nil
+	return wait, err
 }
 
-// rejectionOf returns the error of a write of an Application as a validation error, if the API server has rejected the
+// asRejection returns the error of a write of an Application as a validation error, if the API server has rejected the
 // content, or an admission plugin the request. It returns nil for other errors, which are retried without a report.
-func rejectionOf(name string, err error) error {
+func asRejection(name string, err error) error {
 	isRejected := apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
 	if !isRejected || apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return nil
