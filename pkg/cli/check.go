@@ -16,7 +16,6 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
-	"holdfast.dev/holdfast/pkg/reconcile"
 )
 
 const checkLong = `Check whether a cluster and a namespace are ready for Applications: the version of
@@ -226,10 +225,10 @@ func (o *checkOptions) applications(ctx context.Context, c *connection.Cluster) 
 		if err != nil {
 			return nil, err
 		}
-		unwatched, err := r.unwatched(ctx, c, controller.user())
+		unwatched, command, err := r.unwatched(ctx, c, controller.user())
 		message, remedy = "the controller may watch them", ""
-		if !unwatched.Empty() {
-			message, remedy = "the controller may not watch "+unwatched.String(), "Run: `"+reconcile.GrantWatch(unwatched)+"`"
+		if unwatched != "" {
+			message, remedy = "the controller may not "+unwatched, "Run: `"+command+"`"
 		}
 		kinds, err := checker{Cluster: c}.result("kinds of "+r.app.Name, message, remedy, err)
 		if err != nil {

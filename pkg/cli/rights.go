@@ -14,6 +14,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/intent"
+	"holdfast.dev/holdfast/pkg/reconcile"
 )
 
 // rights are the permissions that the ServiceAccount of an Application needs, and no others.
@@ -294,24 +295,34 @@ func (r rights) missing(ctx context.Context, c *connection.Cluster, thorough boo
 	return "", nil
 }
 
-// unwatched returns a resource that the controller may not watch in a namespace with objects of the Application; empty
-// if there is none. user is the user of the controller.
-func (r rights) unwatched(ctx context.Context, c *connection.Cluster, user string) (schema.GroupResource, error) {
-	for _, namespace := range slices.Sorted(maps.Keys(r.rules)) {
+// unwatched returns a permission to watch objects of the Application that the controller does not have, and the command
+// that grants it; both are empty if there is none. user is the user of the controller. The roles of a controller that may
+// not watch the Applications of all namespaces are bound in single namespaces, so the command creates a binding.
+func (r rights) unwatched(ctx context.Context, c *connection.Cluster, user string) (missing, command string, err error) {
+	allowed := func(namespace string, needed access) bool {
 		in := *c
 		in.Namespace = namespace
+		ok := false
+		if err == nil {
+			ok, err = checker{Cluster: &in}.allowed(ctx, user, needed)
+		}
+		return ok || err != nil
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(r.rules)) {
 		for _, key := range r.keys(namespace) {
-			if key.verbs != verbsOwn && key.verbs != verbsShare {
+			needed := access{verb: "watch", group: key.Group, resource: key.Resource}
+			if key.verbs != verbsOwn && key.verbs != verbsShare || allowed(namespace, needed) {
 				continue
 			}
-			allowed, err := checker{Cluster: &in}.allowed(ctx, user, access{verb: "watch", group: key.Group, resource: key.Resource})
-			if err != nil {
-				return schema.GroupResource{}, err
+			if allowed("", access{verb: "watch", group: v1alpha1.GroupVersion.Group, resource: "applications"}) {
+				return needed.String(), reconcile.GrantWatch(key.GroupResource), err
 			}
-			if !allowed {
-				return key.GroupResource, nil
+			missing = needed.String()
+			if namespace != "" {
+				missing += " in the namespace " + namespace
 			}
+			return missing, reconcile.GrantRestrictedWatch(key.GroupResource, namespace, user), err
 		}
 	}
-	return schema.GroupResource{}, nil
+	return "", "", err
 }

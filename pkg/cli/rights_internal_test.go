@@ -53,12 +53,13 @@ func TestTheRemedyForRightsNamesTheSameInput(t *testing.T) {
 // The ClusterRoles of an installation do not cover the kinds of a CustomResourceDefinition.
 func TestKindsThatTheControllerMayNotWatch(t *testing.T) {
 	var asked []string
+	restricted := false
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review authorizationv1.SubjectAccessReview
 		assert.NoError(t, json.NewDecoder(r.Body).Decode(&review))
 		a := review.Spec.ResourceAttributes
 		asked = append(asked, a.Verb+" "+a.Resource+" in "+a.Namespace)
-		review.Status.Allowed = a.Group == "apps"
+		review.Status.Allowed = a.Group == "apps" || a.Group == "holdfast.dev" && !restricted
 		w.Header().Set("Content-Type", "application/json")
 		assert.NoError(t, json.NewEncoder(w).Encode(review))
 	}))
@@ -70,8 +71,18 @@ func TestKindsThatTheControllerMayNotWatch(t *testing.T) {
 	r.add("shop", schema.GroupResource{Group: "apps", Resource: "deployments"}, verbsOwn, "web")
 	r.add("shop", schema.GroupResource{Group: "apps", Resource: "deployments"}, verbsCreate, "")
 	r.add("shop", schema.GroupResource{Group: "example.com", Resource: "songs"}, verbsShare, "top50")
-	found, err := r.unwatched(t.Context(), &connection.Cluster{Client: &connection.Client{Client: client}}, "system:serviceaccount:holdfast-system:holdfast-controller")
+	c, user := &connection.Cluster{Client: &connection.Client{Client: client}}, "system:serviceaccount:holdfast-system:holdfast-controller"
+	missing, command, err := r.unwatched(t.Context(), c, user)
 	require.NoError(t, err)
-	assert.Equal(t, "songs.example.com", found.String())
-	assert.Equal(t, []string{"watch deployments in shop", "watch songs in shop"}, asked)
+	assert.Equal(t, "watch songs.example.com", missing)
+	assert.Contains(t, command, "kubectl label clusterrole holdfast-kinds-songs ")
+	assert.Equal(t, []string{"watch deployments in shop", "watch songs in shop", "watch applications in "}, asked)
+
+	// A label has no effect in a namespace without a binding of the aggregated role.
+	restricted = true
+	missing, command, err = r.unwatched(t.Context(), c, user)
+	require.NoError(t, err)
+	assert.Equal(t, "watch songs.example.com in the namespace shop", missing)
+	assert.Equal(t, "kubectl create role holdfast-kinds-songs -n shop --verb=list,watch --resource=songs.example.com && "+
+		"kubectl create rolebinding holdfast-kinds-songs -n shop --role=holdfast-kinds-songs --serviceaccount=holdfast-system:holdfast-controller", command)
 }

@@ -37,17 +37,32 @@ type consistentListWatcher struct {
 	// goroutine of the reflector.
 	asks  func()
 	noted func(error)
+	// restricted is set if the controller watches only the namespaces that it needs. namespace is that of the watch.
+	restricted bool
+	namespace  string
 }
+
+// RestrictedError is the rejection of a watch of a controller that watches only the namespaces that it needs. The roles
+// of such a controller are bound in single namespaces, so it lacks a binding.
+type RestrictedError struct {
+	error
+
+	// Namespace is empty for all namespaces and for cluster-scoped kinds.
+	Namespace string
+}
+
+// Unwrap returns the error of the API server.
+func (e *RestrictedError) Unwrap() error { return e.error }
 
 func (f *consistentListWatcher) listerWatcher() cache.ListerWatcher {
 	return &cache.ListWatch{ListWithContextFunc: f.all, WatchFuncWithContext: f.open}
 }
 
 // reflector returns a reflector that fills a Store with the objects of a resource in a namespace, or in all of them if
-// it is empty. It sets list, watch and asks.
+// it is empty. It sets list, watch, asks and namespace.
 func (f *consistentListWatcher) reflector(client dynamic.Interface, events eventClient, resource schema.GroupVersionResource, namespace string, store *Store) *cache.Reflector {
 	f.list = listObjects(inNamespace(client.Resource(resource), namespace).List)
-	f.watch, f.asks = events.watcher(resource, namespace), store.BeginList
+	f.watch, f.asks, f.namespace = events.watcher(resource, namespace), store.BeginList, namespace
 	return cache.NewReflectorWithOptions(f.listerWatcher(), nil, store,
 		cache.ReflectorOptions{Name: resource.String(), TypeDescription: resource.String(), Backoff: f.pulse.patience.backoff()})
 }
@@ -141,6 +156,9 @@ func (f *consistentListWatcher) asksAll() {
 
 // note records the result of a request for the health of the watch, and passes it on.
 func (f *consistentListWatcher) note(err error) {
+	if f.restricted && apierrors.IsForbidden(err) {
+		err = &RestrictedError{err, f.namespace}
+	}
 	f.pulse.recordResult(err)
 	if f.noted != nil {
 		f.noted(err)

@@ -252,7 +252,7 @@ func (w *Watches) start(resource watchScope) *kindWatch {
 		k.store.ShareWith(func(key types.NamespacedName) []types.UID { return w.sharers(resource, key) })
 	}
 	f := &consistentListWatcher{
-		selector: selector, name: resource.Name, pulse: k.pulse,
+		selector: selector, name: resource.Name, pulse: k.pulse, restricted: w.narrow,
 		noted: func(err error) { w.report(resource, k, err, false) },
 	}
 	reflector := f.reflector(w.client, w.events, resource.GroupVersionResource, resource.Namespace, k.store)

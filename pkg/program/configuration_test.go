@@ -190,7 +190,7 @@ rules:
 		"apply", "--server-side", "-n", namespace, "--filename=-")
 	eventually(t, "the missing right", func() bool {
 		return strings.Contains(get(t, c, namespace, applications, "far", "{.status.conditions[?(@.type=='Stalled')].message}"),
-			"may not list and watch configmaps")
+			"may not list and watch configmaps in the namespace "+other+". Grant it. For the command, run: holdfast check far -n "+namespace)
 	})
 	drift(t, c, namespace, "app")
 	awaitCorrected(t, c, namespace, "app")

@@ -198,14 +198,17 @@ func grant(at cluster.Location, user string) string {
 	if !at.Shared && !at.ReadOnly && at.Mapping.Namespaced && slices.Contains(editable, at.ID.Group) {
 		return fmt.Sprintf("kubectl create rolebinding %s -n %s --clusterrole=edit --serviceaccount=%s", name, at.ID.Namespace, account)
 	}
-	role := name + "-" + at.Mapping.Resource.Resource
-	resource := at.Mapping.Resource.GroupResource().String()
+	return createRole(name+"-"+at.Mapping.Resource.Resource, at.ID.Namespace, verbs, at.Mapping.Resource.GroupResource(), account)
+}
+
+// createRole returns the command that creates a Role and its binding, or a ClusterRole if the namespace is empty.
+func createRole(name, namespace, verbs string, resource schema.GroupResource, account string) string {
 	kind, where := "clusterrole", ""
-	if at.ID.Namespace != "" {
-		kind, where = "role", " -n "+at.ID.Namespace
+	if namespace != "" {
+		kind, where = "role", " -n "+namespace
 	}
 	return fmt.Sprintf("kubectl create %[1]s %[2]s%[3]s --verb=%[6]s --resource=%[4]s && "+
-		"kubectl create %[1]sbinding %[2]s%[3]s --%[1]s=%[2]s --serviceaccount=%[5]s", kind, role, where, resource, account, verbs)
+		"kubectl create %[1]sbinding %[2]s%[3]s --%[1]s=%[2]s --serviceaccount=%[5]s", kind, name, where, resource, account, verbs)
 }
 
 // editable has the groups whose namespaced kinds the ClusterRole edit covers.
@@ -213,20 +216,36 @@ var editable = []string{"", "apps", "autoscaling", "batch", "networking.k8s.io",
 
 // watchProblem returns the problem of objects whose kind cannot be watched. Unlike in ProblemOf, the missing
 // permission is the controller's, not the ServiceAccount's.
-func watchProblem(gk schema.GroupKind, resource schema.GroupVersionResource, err error) *plan.Problem {
+//
+// For a controller of single namespaces, the remedy is holdfast check, which knows the ServiceAccount of the controller.
+func watchProblem(app *v1alpha1.Application, gk schema.GroupKind, resource schema.GroupVersionResource, err error) *plan.Problem {
 	if apierrors.IsForbidden(err) {
-		return &plan.Problem{
-			Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf("the controller may not list and watch %s", resource.GroupResource()),
-			Remedy: v1alpha1.Remedy{Text: "Grant it", Command: GrantWatch(resource.GroupResource())},
+		message := fmt.Sprintf("the controller may not list and watch %s", resource.GroupResource())
+		remedy := v1alpha1.Remedy{Text: "Grant it", Command: GrantWatch(resource.GroupResource())}
+		if restricted, ok := errors.AsType[*cluster.RestrictedError](err); ok {
+			if restricted.Namespace != "" {
+				message += " in the namespace " + restricted.Namespace
+			}
+			remedy = v1alpha1.Remedy{
+				Text:    "Grant it. For the command, run",
+				Command: fmt.Sprintf("holdfast check %s -n %s", app.Name, app.Namespace),
+			}
 		}
+		return &plan.Problem{Reason: v1alpha1.ReasonForbidden, Message: message, Remedy: remedy}
 	}
 	return &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("cannot watch %s now: %s", gk, Trimmed(err.Error()))}
 }
 
-// GrantWatch returns the command that lets the controller watch a resource.
+// GrantWatch returns the command that lets a controller of all namespaces watch a resource.
 func GrantWatch(resource schema.GroupResource) string {
 	return fmt.Sprintf("kubectl create clusterrole holdfast-kinds-%[1]s --verb=list,watch --resource=%[2]s && "+
 		"kubectl label clusterrole holdfast-kinds-%[1]s holdfast.dev/aggregate-to-controller=true", resource.Resource, resource)
+}
+
+// GrantRestrictedWatch returns the command that lets the user of a controller of single namespaces watch a resource in a
+// namespace, or in the cluster if it is empty.
+func GrantRestrictedWatch(resource schema.GroupResource, namespace, user string) string {
+	return createRole("holdfast-kinds-"+resource.Resource, namespace, "list,watch", resource, strings.TrimPrefix(user, "system:serviceaccount:"))
 }
 
 // Trimmed returns a message of an API server or of a workload, shortened to 1 KiB. It keeps both ends: an API server

@@ -124,7 +124,7 @@ func (g *gatherer) matchingObjects(ctx context.Context, entry intent.Selection) 
 		case err != nil && g.request.MayList == nil: // reads use the user's rights
 			return nil, g.view.Problem(err, listOf(kind, part), "list"), nil
 		case err != nil:
-			return nil, watchProblem(kind.GroupKind(), kind.Resource, err), nil
+			return nil, watchProblem(g.Input.Application, kind.GroupKind(), kind.Resource, err), nil
 		}
 		if problem := g.listProblem(ctx, kind, part, objects); problem != nil {
 			return nil, problem, nil

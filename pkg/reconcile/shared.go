@@ -88,7 +88,7 @@ func (g *gatherer) addNamed(ctx context.Context, waiting error) error {
 			waiting = err
 			continue
 		case err != nil && g.Input.Blocked[id] == nil:
-			g.Input.Blocked[id] = watchProblem(id.GroupKind(), kind.Resource, err)
+			g.Input.Blocked[id] = watchProblem(g.Input.Application, id.GroupKind(), kind.Resource, err)
 			continue
 		}
 		shown[id] = object

@@ -248,10 +248,10 @@ func (g *gatherer) addMarked(ctx context.Context) error {
 		case errors.Is(err, ErrNotSeen):
 			waiting = err
 		case err != nil:
-			kind.problem = watchProblem(kind.GroupKind(), kind.Resource, err)
+			kind.problem = watchProblem(g.Input.Application, kind.GroupKind(), kind.Resource, err)
 		default:
 			if err := g.view.Silent(kind.Mapping); err != nil {
-				g.Input.StaleKinds = append(g.Input.StaleKinds, watchProblem(kind.GroupKind(), kind.Resource, err))
+				g.Input.StaleKinds = append(g.Input.StaleKinds, watchProblem(g.Input.Application, kind.GroupKind(), kind.Resource, err))
 			}
 		}
 		maps.Copy(g.Input.FinishedJobs, g.view.Ended(kind.GroupKind(), kind.Mapping))
