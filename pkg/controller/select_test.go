@@ -192,7 +192,7 @@ func TestSelectionsInACircle(t *testing.T) {
 	f.Submit("two", `select: [{apiVersion: v1, kind: ConfigMap, names: [theirs], selector: {matchLabels: {a: "1"}}, hold: {metadata: {labels: {b: "1"}}}}]`)
 	f.eventually("a word of the circle", func() bool {
 		for _, name := range []string{"one", "two"} {
-			if strings.Contains(condition(f.Application(name), v1alpha1.ConditionReady).Message, "repeatedly starts and stops to match spec.select") {
+			if strings.Contains(condition(f.Application(name), v1alpha1.ConditionReady).Message, "repeatedly starts and stops matching spec.select") {
 				return true
 			}
 		}

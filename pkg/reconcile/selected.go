@@ -244,7 +244,7 @@ func (g *gatherer) delayChurn(selected map[manifest.ID][]intent.Selection) {
 		if wait := c.left.Add(c.wait()).Sub(now); wait > 0 && selected[id] != nil {
 			g.Input.Blocked[id] = &plan.Problem{
 				Reason: v1alpha1.ReasonWaiting, RetryAfter: wait,
-				Message: fmt.Sprintf("%s repeatedly starts and stops to match spec.select, so it is held with increasing backoff: check which client changes its labels", id),
+				Message: fmt.Sprintf("%s repeatedly starts and stops matching spec.select, so it is held with increasing backoff: check which client changes its labels or creates it again", id),
 			}
 		}
 	}

@@ -25,7 +25,7 @@ func (d *desk) theirs(front bool) {
 
 const frontTier = `select: [{apiVersion: v1, kind: ConfigMap, selector: {matchLabels: {tier: front}}, hold: {data: {level: info}}}]`
 
-// If an object repeatedly starts and stops to match, perhaps because of the controller's writes, it is held
+// If an object repeatedly starts and stops matching, perhaps because of the controller's writes, it is held
 // later each time. The delay is reset when the object has not changed for a while.
 func TestChangingObjectIsHeldLater(t *testing.T) {
 	d := newDesk(t, frontTier)
@@ -39,7 +39,7 @@ func TestChangingObjectIsHeldLater(t *testing.T) {
 	assert.Empty(t, d.take(t), "it has gone five times")
 	held := apimeta.FindStatusCondition(d.app.Status.Conditions, v1alpha1.ConditionHeld)
 	assert.Equal(t, v1alpha1.ReasonWaiting, held.Reason)
-	assert.Contains(t, held.Message, "repeatedly starts and stops to match spec.select")
+	assert.Contains(t, held.Message, "repeatedly starts and stops matching spec.select")
 
 	d.now = d.now.Add(3 * time.Second)
 	assert.NotEmpty(t, d.take(t), "it was waited for")
