@@ -42,8 +42,9 @@ func sizeProblem(p *Plan) *Problem {
 		} else if len(baseline) > 0 {
 			fixed += n
 		}
-		if manifest.IsSecret(res.object.ID.GroupKind()) { // Secrets are not in slices
-			fixed += size(res.object.Content)
+		// Secrets are not in slices. Those of templates and hooks are not in the Application.
+		if manifest.IsSecret(res.object.ID.GroupKind()) && res.written != nil && res.object.Field == nil {
+			fixed += v1alpha1.RawSize(app.Spec.Manifest[res.object.Position:][:1])
 		}
 		atMost += size(res.desired)*(1+schemaFactor) + size(res.live)
 	}
