@@ -43,8 +43,9 @@ func sizeProblem(p *Plan) *Problem {
 			fixed += n
 		}
 		// Secrets are not in slices. Those of templates and hooks are not in the Application.
-		if manifest.IsSecret(res.object.ID.GroupKind()) && res.written != nil && res.object.Field == nil {
-			fixed += v1alpha1.RawSize(app.Spec.Manifest[res.object.Position:][:1])
+		at, isWritten := res.object.Position, res.written != nil && res.object.Field == nil
+		if isWritten && at < len(app.Spec.Manifest) && manifest.IsSecret(res.object.ID.GroupKind()) {
+			fixed += v1alpha1.RawSize(app.Spec.Manifest[at : at+1])
 		}
 		atMost += size(res.desired)*(1+schemaFactor) + size(res.live)
 	}
