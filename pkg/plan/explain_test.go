@@ -376,6 +376,49 @@ func TestAContestedFieldNamesWhoFights(t *testing.T) {
 	assert.Fail(t, "no field is contested")
 }
 
+// The contested leaf is the map if another client removes the map.
+func TestFieldsOfAContestedMapAreContested(t *testing.T) {
+	for name, c := range map[string]struct {
+		data string
+		want []string
+	}{
+		"removed": {"", []string{
+			"data.a contested 5: drift, and its correction is deferred: it is repeatedly changed back by cleaner",
+		}},
+		"in sync": {"data: {a: '1', extra: '2'}", []string{
+			"data.a contested 5: in sync now; it was repeatedly changed back by cleaner",
+			"data.extra free 0: free: the observer schema does not name it, so it is never written again",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := given(t, `
+metadata: {name: shop, namespace: default, uid: app-1, generation: 1}
+spec: {manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, data: {a: '1'}}]}
+`, `
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: c
+  namespace: default
+  labels: {holdfast.dev/application-uid: app-1}
+  annotations: {holdfast.dev/tracking-id: "default/shop:/ConfigMap:default/c"}
+`+c.data)
+			id := manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "c"}
+			in.Memory = &plan.State{Contests: map[plan.Leaf]*plan.Contest{
+				{ID: id, Path: "data"}: {Corrections: 5, Next: in.Now.Add(time.Minute), Manager: "cleaner"},
+			}}
+			e, _ := plan.Decide(in).Explain(id, false)
+			var data []string
+			for _, f := range e.Fields {
+				if observer.IsUnder(f.Path, "data") {
+					data = append(data, fmt.Sprintf("%s %s %d: %s", f.Path, f.State, f.Corrections, f.Why))
+				}
+			}
+			assert.Equal(t, c.want, data)
+		})
+	}
+}
+
 // A new element that waits is not contested.
 func TestADeferredElementExplainsItsProblem(t *testing.T) {
 	in := readCase(t, filepath.Join(goldenRoot, "a-container-with-a-mistyped-name-waits-on-a-shared-object"))

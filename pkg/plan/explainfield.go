@@ -34,7 +34,8 @@ func (e *explainer) field(from delta.Field) {
 			f.State, f.Desired = FieldRestored, removal.Desired
 		}
 	}
-	e.settle(&f, from)
+	fight := e.fight(from.Path, f.Path, d)
+	e.settle(&f, from, fight)
 	// The plan does not correct it, although the walk finds drift.
 	if e.claim(&f); f.State == FieldClaimed {
 		d = nil
@@ -43,10 +44,10 @@ func (e *explainer) field(from delta.Field) {
 		f.Drift, f.IsDoubtful = d.Reason, d.Spelling == observer.MaybeRespelled
 	}
 	f.Corrected = d != nil && e.plan.corrects(e.change, *d)
-	if fight := e.fight(f.Path); fight.Contested() {
+	if fight != nil && (d != nil || f.State == FieldContested) {
 		f.Corrections, f.Next = fight.Corrections, fight.Next
 	}
-	f.Why = e.reasonOf(f, from.State, d)
+	f.Why = e.reasonOf(f, from.State, d, fight)
 	f.OnRelease, f.Unrestorable = e.onRelease(f)
 	if e.res != nil {
 		f.settleProfile(e.res.entry.ProfileOf(f.Path), e.remedy("hold it with `holdfast hold`"))
@@ -93,20 +94,20 @@ func (f *Field) settleProfile(by *observer.ProfilePath, remedy string) {
 
 // settle decides the state of an observed field, and sets the manifest's value of a field that is not
 // corrected.
-func (e *explainer) settle(f *Field, from delta.Field) {
+func (e *explainer) settle(f *Field, from delta.Field, fight *Contest) {
 	switch f.State {
 	case FieldLearned:
 		// The values of Secrets are never learned, so an observed field without a value in the manifest is not held.
-		if f.State = e.stateOf(*f); f.State == FieldLearned && secretPath(e.id, f.Path) {
+		if f.State = e.stateOf(*f, fight); f.State == FieldLearned && secretPath(e.id, f.Path) {
 			f.State = FieldFree
 		}
 	case FieldHeld, FieldAccepted:
-		f.State = e.stateOf(*f)
+		f.State = e.stateOf(*f, fight)
 	case FieldRemoved, FieldAbsent:
 		f.Desired = delta.Value{}
 	case FieldAllowed, FieldPushed:
 		// The difference has the value that is written, which may be a bound.
-		if f.State = e.stateOf(*f); from.Difference != nil && !from.Difference.ReportOnly {
+		if f.State = e.stateOf(*f, fight); from.Difference != nil && !from.Difference.ReportOnly {
 			f.Desired = from.Difference.Desired
 			return
 		}
@@ -126,9 +127,9 @@ func (f *Field) markFree(from delta.Field) {
 
 // stateOf returns the state of an observed field that has, or may have, a desired value. A contest has precedence
 // over tracking metadata.
-func (e *explainer) stateOf(f Field) FieldState {
+func (e *explainer) stateOf(f Field, fight *Contest) FieldState {
 	switch {
-	case e.fight(f.Path).Contested():
+	case fight != nil:
 		return FieldContested
 	case comparer{&e.plan.facts}.heldMarks() > 0 && isMark(f.Path):
 		return FieldMark
@@ -173,12 +174,24 @@ func (f *Field) mask(id manifest.ID) {
 	}
 }
 
-// fight returns the contest record of a leaf, or nil. The leaf may have been corrected without being contested.
-func (e *explainer) fight(path string) *Contest {
+// fight returns the contest of a field, or nil. If the field has drifted, the contest is that of its difference, which
+// can be for a map or list above it. path is the name of the field in the plan.
+func (e *explainer) fight(at *observer.Path, path string, d *delta.Difference) *Contest {
 	if e.plan.in.Memory == nil {
 		return nil
 	}
-	return e.plan.in.Memory.Contests[Leaf{e.id, path}]
+	if d != nil {
+		path = d.Path
+	}
+	for {
+		if fight := e.plan.in.Memory.Contests[Leaf{e.id, path}]; fight.Contested() {
+			return fight
+		}
+		if at = at.Parent(); d != nil || at == nil {
+			return nil
+		}
+		path = at.String()
+	}
 }
 
 // writer returns the writer of a live field, which may be the Application itself.
@@ -191,7 +204,7 @@ func (e *explainer) writer(of delta.Field) (last writer.Writer) {
 
 // reasonOf returns the reason why the field is corrected or not. from is the state in the walk. The text has no values
 // and no times, because the Field has them.
-func (e *explainer) reasonOf(f Field, from delta.State, d *delta.Difference) string {
+func (e *explainer) reasonOf(f Field, from delta.State, d *delta.Difference, fight *Contest) string {
 	switch {
 	case d != nil && d.ReportOnly:
 		return reportedWhy(f)
@@ -203,11 +216,11 @@ func (e *explainer) reasonOf(f Field, from delta.State, d *delta.Difference) str
 	case f.State == FieldFree:
 		return e.freeWhy(f, from)
 	case d == nil && f.State == FieldContested:
-		return "in sync now; it was repeatedly changed back" + bySuffix(e.fight(f.Path).Manager)
+		return "in sync now; it was repeatedly changed back" + bySuffix(fight.Manager)
 	case d == nil:
 		return inPlaceWhy(f, e.remedy("set it in the manifest, or release it with `holdfast free`"))
 	case d.HeldBack:
-		return "drift, and its correction is deferred" + e.deferredWhy(f)
+		return "drift, and its correction is deferred" + e.deferredWhy(fight)
 	case f.IsDoubtful:
 		return e.driftAction("corrected", "the live value is "+MaybeRespelled)
 	default:
@@ -216,10 +229,10 @@ func (e *explainer) reasonOf(f Field, from delta.State, d *delta.Difference) str
 }
 
 // deferredWhy returns the reason why the correction of a field is deferred, after a colon; "" if it is not known.
-func (e *explainer) deferredWhy(f Field) string {
+func (e *explainer) deferredWhy(fight *Contest) string {
 	switch {
-	case e.fight(f.Path).Contested():
-		return ": it is repeatedly changed back" + bySuffix(e.fight(f.Path).Manager)
+	case fight != nil:
+		return ": it is repeatedly changed back" + bySuffix(fight.Manager)
 	case e.change.Problem != nil:
 		return ": " + e.change.Problem.Message
 	}
