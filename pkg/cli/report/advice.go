@@ -7,6 +7,7 @@ import (
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
@@ -175,9 +176,8 @@ func (a advisor) forResource(r ResourceView) []Advice {
 			text := "free " + f.Path + " in all Applications: HoldProfile " + profile + " is not in effect. In a checkout, run"
 			next = append(next, Advice{text, files.ProfileCommand(profile)})
 		}
-		// "free" is offered only if it would work: with a plan, and without an owner that would undo the edit.
 		verb := "explain"
-		if f.State == plan.FieldContested && a.Plan != nil && NotEditable(a.Application) == nil {
+		if f.State == plan.FieldContested && a.Plan != nil && a.canFree(f) {
 			verb = "free"
 		}
 		if text := a.forField(f, isExplained); text != "" {
@@ -229,21 +229,27 @@ func grantsAccount(remedy *v1alpha1.Remedy) bool {
 // is not corrected; the remedy for that reason is then enough.
 //
 //	contested                       Stop hpa from writing spec.replicas, or free it
-//	contested, and owned            Stop hpa from writing spec.replicas
+//	contested, and cannot be freed  Stop hpa from writing spec.replicas
 //	the API server drops it         Check the spelling of data.tpyo: the API server drops it
 //	drifted, without a known cause  If the drift lasts, check that the controller runs and can write
 func (a advisor) forField(f plan.Field, isExplained bool) string {
 	switch {
-	case f.State == plan.FieldContested && NotEditable(a.Application) != nil:
-		return "Stop " + orWriter(f.Writer.Manager) + " from writing " + f.Path
-	case f.State == plan.FieldContested:
+	case f.State == plan.FieldContested && a.canFree(f):
 		return "Stop " + orWriter(f.Writer.Manager) + " from writing " + f.Path + ", or free it"
+	case f.State == plan.FieldContested:
+		return "Stop " + orWriter(f.Writer.Manager) + " from writing " + f.Path
 	case f.State == plan.FieldAccepted && !f.Live.Set && !observer.Empty(f.Desired.Any):
 		return "Check the spelling of " + f.Path + ": the API server drops it"
 	case f.Drift != "" && f.Corrected && a.UID != "" && !isExplained:
 		return "If the drift lasts, check that the controller runs and can write"
 	}
 	return ""
+}
+
+// canFree reports whether "free" works for a field. The owner of an Application would undo the edit, and tracking
+// metadata is always held.
+func (a advisor) canFree(f plan.Field) bool {
+	return NotEditable(a.Application) == nil && !claim.IsTrackingPath(f.Path)
 }
 
 // orWriter returns a field manager for a sentence. Holdfast's own manager means that the other writer is unknown.

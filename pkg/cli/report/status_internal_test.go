@@ -257,6 +257,12 @@ func TestAdviceForTheStateOfAnApplication(t *testing.T) {
 	assert.Equal(t, []Advice{{"Stop rival from writing data.mode", "holdfast explain db-1 configmap/config data.mode -n shop"}},
 		Advise(owned, StatusView{Ready: "True", Resources: []ResourceView{resource("ConfigMap", "config", func(r *ResourceView) { r.fields = []plan.Field{field} })}}, "holdfast"))
 
+	mark := plan.Field{Path: "metadata.labels['holdfast.dev/application-uid']", State: plan.FieldContested, Drift: delta.Missing}
+	assert.Equal(t, []Advice{{
+		"Stop the other client from writing " + mark.Path,
+		`holdfast explain web configmap/config 'metadata.labels['\''holdfast.dev/application-uid'\'']' -n shop`,
+	}}, Advise(deciding("web"), StatusView{Ready: "True", Resources: []ResourceView{resource("ConfigMap", "config", func(r *ResourceView) { r.fields = []plan.Field{mark} })}}, "holdfast"))
+
 	file := deciding("web")
 	file.UID, file.Document = "", manifest.Document{File: "my app.yaml"}
 	assert.Equal(t, []Advice{{"Submit it", "holdfast submit -f 'my app.yaml'"}}, Advise(file, StatusOf(file), "holdfast"))
