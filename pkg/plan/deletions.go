@@ -96,7 +96,9 @@ func (p *pruner) hasBegun(old *pruneCandidate) bool {
 	case old.status.UID == "" || old.status.Health == string(status.TerminatingStatus) || old.status.Health == healthNotFound:
 		return false
 	case old.policy.Claims:
-		return isReleased && old.live != nil && old.policy.Restores && len(old.status.Baseline) > 0
+		// An object that another client has created again was not restored.
+		return isReleased && old.policy.Restores && len(old.status.Baseline) > 0 &&
+			manifest.NestedString(old.live, "metadata", "uid") == string(old.status.UID)
 	case old.live == nil:
 		return isReleased && p.in.Blocked[old.id] == nil
 	}

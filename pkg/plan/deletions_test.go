@@ -463,21 +463,19 @@ func TestRenamedObjectsNeedAConfirmation(t *testing.T) {
 	w.quiet()
 }
 
-func TestRestorationsWaitForAConfirmation(t *testing.T) {
-	w := newWorld(t, "manifest: []")
+// givenShared returns a world with 8 shared objects that are held, and a function that returns how many have the held value.
+func givenShared(t *testing.T) (w *world, values func() int) {
+	t.Helper()
+	w = newWorld(t, "manifest: []")
 	w.unconfirmed = true
 	for i := range 8 {
-		name := "a" + strconv.Itoa(i)
-		w.live[manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: name}] = map[string]any{
-			"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"a": "theirs"},
-			"metadata": map[string]any{"name": name, "namespace": "default", "uid": "theirs-" + name, "resourceVersion": "1"},
-		}
+		w.live[manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "a" + strconv.Itoa(i)}] = foreignObject(i, "theirs")
 	}
 	w.app.Spec.Ownership = v1alpha1.OwnershipShare
 	w.apply(named("a", 0, 8))
 	w.round()
 	w.round()
-	values := func() (held int) {
+	values = func() (held int) {
 		for _, live := range w.live {
 			if get(live, "data", "a") == "b" {
 				held++
@@ -486,6 +484,20 @@ func TestRestorationsWaitForAConfirmation(t *testing.T) {
 		return held
 	}
 	require.Equal(t, 8, values())
+	return w, values
+}
+
+// foreignObject returns an object of another client.
+func foreignObject(i int, uid string) map[string]any {
+	name := "a" + strconv.Itoa(i)
+	return map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"a": "theirs"},
+		"metadata": map[string]any{"name": name, "namespace": "default", "uid": uid + "-" + name, "resourceVersion": "1"},
+	}
+}
+
+func TestRestorationsWaitForAConfirmation(t *testing.T) {
+	w, values := givenShared(t)
 	w.apply(named("a", 0, 2))
 	p, _ := w.round()
 	assert.Equal(t, 8, values())
@@ -502,6 +514,19 @@ func TestRestorationsWaitForAConfirmation(t *testing.T) {
 	assert.Len(t, w.live, 8)
 	w.round()
 	w.quiet()
+}
+
+// Another client deletes shared objects, and creates them again. Nothing is restored.
+func TestReplacedObjectsAreNotRestored(t *testing.T) {
+	w, values := givenShared(t)
+	for i := 2; i < 7; i++ {
+		w.live[manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: "a" + strconv.Itoa(i)}] = foreignObject(i, "new")
+	}
+	w.apply(named("a", 0, 2))
+	w.round()
+	assert.Equal(t, 2, values(), "the last one is restored")
+	require.NotNil(t, w.app.Status.Deletions)
+	assert.EqualValues(t, 1, w.app.Status.Deletions.Deleted)
 }
 
 // accident replaces the objects of an Application, as an accident does, and returns what it did.
