@@ -157,17 +157,17 @@ func maxDeletions(app *v1alpha1.Application, objects int) int {
 // spec.maxDeletions allows 5 of 12".
 func (p *pruner) deletionRefusal(allowed int) string {
 	d := &p.deletions
-	would := "would delete "
+	verb, done := "delete", "deleted"
 	if slices.ContainsFunc(d.due, func(old *pruneCandidate) bool { return old.policy.Claims }) {
-		would = "would delete or restore "
+		verb, done = "delete or restore", "deleted or restored"
 	}
-	would += count(len(d.due), "object")
+	would := "would " + verb + " " + count(len(d.due), "object")
 	if p.isEmptied() {
 		return "spec.manifest is empty, which " + would
 	}
 	text := fmt.Sprintf("The change %s, and spec.maxDeletions allows %d of %d", would, allowed, d.count.Objects)
 	if d.count.Deleted > 0 {
-		text += fmt.Sprintf(" in ten minutes, of which %d are deleted", d.count.Deleted)
+		text += fmt.Sprintf(" in ten minutes (already %s: %d)", done, d.count.Deleted)
 	}
 	return text
 }

@@ -333,7 +333,7 @@ func TestLostDeletionsCount(t *testing.T) {
 		w.round()
 		assert.Equal(t, int32(4), w.app.Status.Deletions.Deleted)
 		_, _, message := w.condition(v1alpha1.ConditionHeld)
-		assert.Contains(t, message, "The change would delete 3 objects, and spec.maxDeletions allows 5 of 10 in ten minutes, of which 4 are deleted")
+		assert.Contains(t, message, "The change would delete 3 objects, and spec.maxDeletions allows 5 of 10 in ten minutes (already deleted: 4)")
 		for _, name := range []string{"a3", "a4", "a5"} {
 			assert.Contains(t, w.live, manifest.ID{Kind: "ConfigMap", Namespace: "default", Name: name})
 		}
@@ -527,6 +527,12 @@ func TestReplacedObjectsAreNotRestored(t *testing.T) {
 	assert.Equal(t, 2, values(), "the last one is restored")
 	require.NotNil(t, w.app.Status.Deletions)
 	assert.EqualValues(t, 1, w.app.Status.Deletions.Deleted)
+
+	w.app.Spec.MaxDeletions = new(intstr.FromInt32(1))
+	w.apply(named("a", 0, 1))
+	w.round()
+	_, _, message := w.condition(v1alpha1.ConditionHeld)
+	assert.Contains(t, message, "would delete or restore 1 object, and spec.maxDeletions allows 1 of 8 in ten minutes (already deleted or restored: 1)")
 }
 
 // accident replaces the objects of an Application, as an accident does, and returns what it did.
