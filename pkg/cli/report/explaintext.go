@@ -149,6 +149,9 @@ func isSharedMark(f plan.Field) bool {
 //	room for all        ~ held      image: web:2 → web:1          kubectl-set
 //	without the writer  ~ held      image: web:2 → web:1
 //	                                  written by kubectl-set
+//	without its rule    = allowed   image: web:2 (manifest: web:1)
+//	                                  allowed matching web:[0-9]+
+//	                                  written by kubectl-set
 //	for the name        ~ held      image:
 //	                                  - web:2
 //	                                  + web:1
@@ -168,8 +171,12 @@ func (t *Explanation) field(f plan.Field) {
 		t.line(t.paintState(f, head) + name + ": " + text)
 		t.below(terminal.Dim, writerLine(writer))
 	default:
-		t.line(t.paintState(f, head) + name + ":")
-		t.long(f)
+		if values, short := inlineValues(f); short && terminal.Length(name+": "+values) <= room {
+			t.line(t.paintState(f, head) + name + ": " + values)
+		} else {
+			t.line(t.paintState(f, head) + name + ":")
+			t.long(f)
+		}
 		t.below(terminal.Plain, allowed(f.Rule))
 		t.below(terminal.Dim, writerLine(writer))
 	}

@@ -13,6 +13,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/terminal"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/writer"
 )
@@ -62,6 +63,18 @@ func lineWith(t *testing.T, text, part string) string {
 	}
 	require.Fail(t, "there is no line with "+part, text)
 	return ""
+}
+
+// An allowed value next to that of the manifest is no change.
+func TestALongRuleIsBelowTheValues(t *testing.T) {
+	f := field("data", "limit", "300", "kubectl")
+	f.State, f.Manifest = plan.FieldAllowed, delta.NewValue("600")
+	f.Rule = &observer.Rule{Pattern: strings.Repeat("[0-9]", 8)}
+	assert.Contains(t, explanation(t, 80, "never", nil, f), `
+  = allowed   limit: "300" (manifest: "600")
+                allowed matching `+f.Rule.Pattern+`
+                written by kubectl, 60s ago
+`)
 }
 
 func TestTheWritersAreInOneColumn(t *testing.T) {
