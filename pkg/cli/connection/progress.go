@@ -86,17 +86,18 @@ func (p *Progress) write(lines []string) {
 	}
 }
 
-// stateOf returns the state of a resource in a word, and why it is not healthy. If the status has a reason
-// for an object that was not found, the word is this reason, because it is more exact: the object may have
-// another owner, or may not be created.
+// stateOf returns the state of a resource in a word, and why it is not ready. If the status has a reason for an
+// object that was not found, or one that only a user can help with, the word is this reason, because it is more
+// exact: the object may have another owner, or its correction may be rejected although it is healthy.
 //
 //	health      reason            message                word, why
 //	Current                                              Current
 //	InProgress                    1 of 3 are ready       InProgress, ": 1 of 3 are ready"
 //	InProgress                    in progress            InProgress
 //	NotFound    ResourceConflict  the object exists      ResourceConflict, ": the object exists"
+//	Current     Rejected          a quota denies it      Rejected, ": a quota denies it"
 func stateOf(r v1alpha1.ResourceStatus) (word, why string) {
-	if word = r.Health; word == "NotFound" && r.Reason != "" {
+	if word = r.Health; word == "NotFound" && r.Reason != "" || v1alpha1.InfoForReason(r.Reason).Disposition.Stalled() {
 		word = r.Reason
 	}
 	if r.Message == "" || strings.EqualFold(word, strings.ReplaceAll(r.Message, " ", "")) {

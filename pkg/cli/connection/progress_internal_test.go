@@ -111,6 +111,7 @@ func TestStateOfRepeatsNothing(t *testing.T) {
 		{"InProgress", "Progressing", "in progress", "InProgress"},
 		{"InProgress", "Progressing", "Available: 0/2", "InProgress: Available: 0/2"},
 		{"NotFound", "ResourceConflict", "the object exists", "ResourceConflict: the object exists"},
+		{"Current", "Rejected", "a quota denies it", "Rejected: a quota denies it"},
 	} {
 		word, why := stateOf(v1alpha1.ResourceStatus{Health: row.health, Reason: row.reason, Message: row.message})
 		assert.Equal(t, row.want, word+why)
