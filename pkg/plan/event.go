@@ -171,7 +171,10 @@ func (e *Event) Merge(other *Event) *Event {
 	case other == nil:
 		return e
 	}
-	both := Event{Warning: e.Warning || other.Warning, Reason: e.Reason, Note: e.Note, Redacted: e.Redacted}
+	both := Event{
+		Warning: e.Warning || other.Warning, Reason: e.Reason,
+		Note: joinNotes(e.Note, other.Note), Redacted: joinNotes(e.Redacted, other.Redacted),
+	}
 	switch {
 	// The reason of a warning is never replaced by that of a change.
 	case e.Reason == other.Reason, e.Warning:
@@ -180,11 +183,16 @@ func (e *Event) Merge(other *Event) *Event {
 	default:
 		both.Reason = "Changed"
 	}
-	if !strings.Contains(e.Note, other.Note) {
-		both.Note = shorten(e.Note+"; "+other.Note, 1024)
-	}
-	if !strings.Contains(e.Redacted, other.Redacted) {
-		both.Redacted = shorten(e.Redacted+"; "+other.Redacted, 1024)
-	}
 	return &both
+}
+
+// joinNotes returns the notes of two events, or only one if it contains the other: both may report the same corrections.
+func joinNotes(first, second string) string {
+	switch {
+	case strings.Contains(first, second):
+		return first
+	case strings.Contains(second, first):
+		return second
+	}
+	return shorten(first+"; "+second, 1024)
 }
