@@ -13,8 +13,8 @@ import (
 )
 
 // waitsFor reports whether the field of a copy is one that the Application waits for, or waited for when it was last
-// desired, and that another Application holds. If only a status that is about to change has the field, the copy
-// becomes an awaited one. all has the holders in the annotation of the object.
+// desired, and that another Application holds. If only a status that is about to change, or that could not be
+// read, has the field, the copy becomes an awaited one. all has the holders in the annotation of the object.
 func (p releasePass) waitsFor(r *fieldReleaser, b v1alpha1.BaselineField, all claim.Holders) bool {
 	if slices.ContainsFunc(r.claimed, func(c claim.Claim) bool { return c.Path == b.Path }) {
 		return true
@@ -23,8 +23,9 @@ func (p releasePass) waitsFor(r *fieldReleaser, b v1alpha1.BaselineField, all cl
 	res := &resource{objectState: objectState{resourceInput: resourceInput{object: manifest.Object{ID: r.id}, kind: r.kind, policy: r.policy}, liveState: liveState{live: r.live}}}
 	recorded := claimPass(p).recordedClaims(res, all, p.statuses[r.id])
 	holder := recorded.holderOf(b.Path, false)
-	if holder != "" && recorded.recheckAfter == precedenceRecheckInterval {
-		r.awaited, r.waitsFor = append(r.awaited, b), recorded.addTo(r.waitsFor, holder)
+	_, isKnown := p.in.Holders[holder]
+	if holder != "" && (!isKnown || recorded.recheckAfter == precedenceRecheckInterval) {
+		r.awaited, r.waitsFor, r.recheckAfter = append(r.awaited, b), recorded.addTo(r.waitsFor, holder), recorded.recheckAfter
 	}
 	return holder != ""
 }
@@ -36,7 +37,7 @@ func (r fieldRelease) awaitProblem(id manifest.ID) *Problem {
 		return nil
 	}
 	problem := intent.Problemf(v1alpha1.ReasonWaiting, "%s: Application %s releases %s, and may have left it to this Application", id, r.awaited[0].Holder, r.awaited[0].Path)
-	problem.RetryAfter, problem.FromComparison = precedenceRecheckInterval, true
+	problem.RetryAfter, problem.FromComparison = r.recheckAfter, true
 	return problem
 }
 

@@ -130,6 +130,11 @@ func TestWaiterRestoresForDeletedHolder(t *testing.T) {
 			one.app.DeletionTimestamp = before.DeletionTimestamp
 			c.remove(one)
 			require.Equal(t, "one", get(c.live, "data", "a"))
+			two.holders = map[string]*v1alpha1.Application{} // it cannot be read
+			release(c, two)
+			require.Equal(t, "one", get(c.live, "data", "a"))
+			require.NotEmpty(t, two.app.Status.Resources)
+			two.holders = map[string]*v1alpha1.Application{"default/one": before}
 			release(c, two)
 			require.Equal(t, "one", get(c.live, "data", "a"))
 			require.NotEmpty(t, two.app.Status.Resources)

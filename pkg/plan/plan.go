@@ -353,9 +353,11 @@ type fieldRelease struct {
 	// baseline has the recorded baselines of all released fields.
 	baseline []v1alpha1.BaselineField
 	// awaited has the copies of fields that another Application has just released, and whose release waits for
-	// the status of that Application. waitsFor also has these Applications.
-	awaited  []v1alpha1.BaselineField
-	waitsFor []v1alpha1.HolderReference
+	// the status of that Application. waitsFor also has these Applications, whose statuses are checked again after
+	// recheckAfter.
+	awaited      []v1alpha1.BaselineField
+	waitsFor     []v1alpha1.HolderReference
+	recheckAfter time.Duration
 	// unrecorded has the released fields whose baseline exceeded the size limit.
 	unrecorded []string
 	// needsManagedFields is true if the decision depends on managedFields, which the object lacks.

@@ -70,7 +70,7 @@ func (p releasePass) release(res *resource, waits bool) []delta.Difference {
 	}
 	// The withdrawn fields of hooks are removed first, in a patch of their own.
 	if waits {
-		res.releasesNext, res.letting = letting.baseline, fieldRelease{awaited: letting.awaited}
+		res.releasesNext, res.letting = letting.baseline, fieldRelease{awaited: letting.awaited, recheckAfter: letting.recheckAfter}
 		return nil
 	}
 	res.letting = letting
