@@ -22,12 +22,18 @@ import (
 type apiServer struct {
 	responses map[string][]string // the last response is repeated
 	writes    []string
+	rejection string // the body of a 422 for each write, if it is set
 }
 
 func (s *apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	if r.Method != http.MethodGet {
 		s.writes = append(s.writes, r.Method+" "+r.URL.Path)
+		if s.rejection != "" {
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			_, _ = w.Write([]byte(s.rejection))
+			return
+		}
 	}
 	all := s.responses[r.URL.Path]
 	if len(all) == 0 {
@@ -71,6 +77,23 @@ const (
 	boundTo = `{"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "holdfast-definitions"},
 		"subjects": [{"kind": "ServiceAccount", "name": "holdfast-controller", "namespace": "holdfast-system"}]}`
 )
+
+// The patch of an edit tests that the list is as it was read. The API server gives no cause if a test fails.
+func TestEditBesideAnotherClient(t *testing.T) {
+	const path = "/apis/holdfast.dev/v1alpha1/namespaces/shop/applications/web"
+	const rejected = `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Invalid", "code": 422`
+	for rejection, want := range map[string]string{
+		rejected + "}": "error: another client has changed Application shop/web: run the command again",
+		rejected + `, "details": {"causes": [{"field": "spec.fields", "message": "Too many"}]}}`: "error: Application shop/web: the API server rejects it: spec.fields: Too many",
+	} {
+		s := &apiServer{rejection: rejection, responses: map[string][]string{path: {`{"apiVersion": "holdfast.dev/v1alpha1", "kind": "Application", "metadata": {"name": "web", "namespace": "shop"},
+			"spec": {"manifest": [{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "config"}, "data": {"a": "1"}}]}}`}}}
+		status, messages := s.run(t, "free", "web", "configmap/config", "data.a")
+		assert.Equal(t, 2, status)
+		assert.Contains(t, messages, want)
+		assert.Equal(t, []string{"PATCH " + path}, s.writes)
+	}
+}
 
 // While a user reads the question, another client can submit an Application. Its objects would be deleted.
 func TestUninstallListsApplicationsAgain(t *testing.T) {

@@ -377,8 +377,8 @@ func (o *editOptions) writeEdit(ctx context.Context, out *bytes.Buffer, d files.
 		return o.writeFile(ctx, out, d.Document, e)
 	}
 	app, err := o.send(ctx, d, c, e)
-	if apierrors.IsInvalid(err) {
-		return fmt.Errorf("another client has changed the fields of Application %s/%s, or the API server rejects them: %w", d.Namespace, d.Name, err)
+	if apierrors.IsInvalid(err) { // without causes: the test in the patch has failed
+		return fmt.Errorf("another client has changed Application %s/%s: run the command again", d.Namespace, d.Name)
 	}
 	if err != nil {
 		return err
