@@ -1,15 +1,15 @@
 package delta
 
 import (
-	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
-// excessElements returns the elements to remove, the last one first, given that the absent elements are
-// added. It chooses:
+// excessElements returns the live indices of the elements to remove, with the reason of each, given that the absent
+// elements are added. It chooses:
 //
 //  1. elements that the manifest replaced
 //  2. elements that a closed list does not allow
@@ -18,15 +18,13 @@ import (
 //  4. with Prune, elements that the manifest no longer has, even if other clients added or removed elements
 //  5. until the maximum holds, elements that the schema does not name: first those with duplicate keys, then
 //     those that the previous manifest had and the manifest does not have, then from the end of the list
-func (c lengthControl) excessElements(l *listCursor, absent []int) []removal {
-	var victims []removal
-	chosen := map[int]bool{}
+func (c lengthControl) excessElements(l *listCursor, absent []int) map[int]Reason {
+	victims := map[int]Reason{}
 	// The first reason of an element counts.
 	choose := func(reason Reason, indices ...int) {
 		for _, k := range indices {
-			if !chosen[k] {
-				chosen[k] = true
-				victims = append(victims, removal{k, reason})
+			if victims[k] == "" {
+				victims[k] = reason
 			}
 		}
 	}
@@ -59,7 +57,6 @@ func (c lengthControl) excessElements(l *listCursor, absent []int) []removal {
 			}
 		}
 	}
-	slices.SortFunc(victims, func(a, b removal) int { return cmp.Compare(b.live, a.live) }) // so that indices remain valid
 	return victims
 }
 
@@ -103,17 +100,16 @@ func (c lengthControl) replaced(l *listCursor) []int {
 
 // removeVictims adds a difference for each element to remove. The last element is first, so that the indices of the
 // others remain valid while the patch is executed.
-func (c lengthControl) removeVictims(l *listCursor, victims []removal) {
-	for _, v := range victims {
-		k := v.live
+func (c lengthControl) removeVictims(l *listCursor, victims map[int]Reason) {
+	for _, k := range slices.Backward(slices.Sorted(maps.Keys(victims))) {
 		var was *previous // what the last-applied state keeps if the removal is deferred
-		if v.reason == Extra && slices.Contains(c.prunable(l), k) {
+		if victims[k] == Extra && slices.Contains(c.prunable(l), k) {
 			was = &previous{l.path, l.beforeList}
 		}
 		at := cursor{path: l.path.Element(l.pairing.LiveLabel(k), k), live: NewValue(l.liveList[k])}
 		at.keyTests = l.keyTestsAt(at.path, k)
 		d := c.add(at.path, Difference{
-			Reason: v.reason, Live: at.live, was: was,
+			Reason: victims[k], Live: at.live, was: was,
 			ops:    []Op{{Op: "remove", Path: at.path.Pointer()}},
 			guards: at.guards(),
 			// Without keys, or if other elements have the same keys, only the version proves that the index

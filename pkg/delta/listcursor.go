@@ -1,7 +1,6 @@
 package delta
 
 import (
-	"cmp"
 	"slices"
 
 	"holdfast.dev/holdfast/pkg/observer"
@@ -99,16 +98,4 @@ func (l *listCursor) isOpenSet() bool { return l.list.ByValue && l.list.Open }
 func (l *listCursor) isWhole(at cursor) bool {
 	isSet := len(l.pairing.Keys) == 0 && !l.pairing.ByPosition && !l.pairing.Aligned
 	return isSet && at.node.IsHeld() && observer.Completes(at.live.Any, at.desired.Any)
-}
-
-// removal is a live element to remove.
-type removal struct {
-	live   int // its index
-	reason Reason
-}
-
-// isVictim reports whether a live element is removed. victims are sorted by descending index.
-func isVictim(victims []removal, live int) bool {
-	_, found := slices.BinarySearchFunc(victims, live, func(v removal, live int) int { return cmp.Compare(live, v.live) })
-	return found
 }

@@ -113,10 +113,10 @@ func (c listComparer) inPlaceWhole(s cursor) {
 // compareSurplus corrects the duplicates of desired elements, as long as they exist. In some lists, such as
 // environment variables, the last duplicate prevails, so that only this correction enforces the desired
 // value.
-func (c listComparer) compareSurplus(l *listCursor, victims []removal) {
+func (c listComparer) compareSurplus(l *listCursor, victims map[int]Reason) {
 	for _, s := range l.pairing.Surplus {
 		// Duplicates in a shared object belong to other clients.
-		if c.in.Shared || isVictim(victims, s.Live) {
+		if c.in.Shared || victims[s.Live] != "" {
 			continue
 		}
 		path := l.path.Element(l.pairing.LiveLabel(s.Live), s.Live)
@@ -129,13 +129,13 @@ func (c listComparer) compareSurplus(l *listCursor, victims []removal) {
 }
 
 // findAdditions finds the elements that other clients added to an open list. Users see them in the status.
-func (c listComparer) findAdditions(l *listCursor, victims []removal) {
+func (c listComparer) findAdditions(l *listCursor, victims map[int]Reason) {
 	if !l.list.Open || c.in.Shared || len(l.free) == 0 {
 		return
 	}
 	unclaimed := l.unclaimed()
 	for _, k := range l.free {
-		if unclaimed[k] && !isVictim(victims, k) {
+		if unclaimed[k] && victims[k] == "" {
 			path := l.path.Element(l.pairing.LiveLabel(k), k)
 			c.out.Additions = append(c.out.Additions, Difference{Path: path.String(), Live: NewValue(l.liveList[k]), livePath: path})
 		}
@@ -144,7 +144,7 @@ func (c listComparer) findAdditions(l *listCursor, victims []removal) {
 
 // visitFree visits the live elements that match no schema element and are not removed. If an element of the manifest
 // matches one of them, the visited field has the manifest's value.
-func (c listComparer) visitFree(l *listCursor, victims []removal) {
+func (c listComparer) visitFree(l *listCursor, victims map[int]Reason) {
 	if c.visit == nil {
 		return
 	}
@@ -154,7 +154,7 @@ func (c listComparer) visitFree(l *listCursor, victims []removal) {
 		written[k] = i
 	}
 	for _, k := range slices.Concat(l.free, l.claimed) {
-		if isVictim(victims, k) {
+		if victims[k] != "" {
 			continue
 		}
 		at := cursor{t: l.t.Elem(), path: l.path.Element(l.pairing.LiveLabel(k), k), live: NewValue(l.liveList[k])}
