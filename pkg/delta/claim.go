@@ -86,12 +86,15 @@ func (c elementMatcher) matchPrevious(l *listCursor, missing []int, unclaimed ma
 	if c.in.Prune {
 		return missing
 	}
-	was := l.previousOf(missing)
+	// Both lists are matched with the previous one, whose elements had the previous keys at the same index.
+	live := l.list.Identities(l.t, l.beforeList, l.liveList)
+	want := l.list.Identities(l.t, l.beforeList, l.wantList)
 	return slices.DeleteFunc(missing, func(i int) bool {
-		k, known := was[i]
-		if !known || !unclaimed[k] {
+		// An element of the desired list may still have the previous keys.
+		if i >= len(live) || want[i] >= 0 || !unclaimed[live[i]] {
 			return false
 		}
+		k := live[i]
 		if !l.observesChange(i, l.liveList[k]) {
 			// A free key cannot be written, so the element is removed, and the new one is added.
 			l.replaced = append(l.replaced, k)
@@ -259,24 +262,6 @@ func (c elementMatcher) inForm(l *listCursor, i int, unclaimed map[int]bool) int
 		}
 	}
 	return -1
-}
-
-// previousOf maps missing elements to the live elements that have their previous keys: those at the same
-// index of the previous desired state. It omits keys that an element of the desired list still has.
-func (l *listCursor) previousOf(missing []int) map[int]int {
-	if len(missing) == 0 || len(l.beforeList) == 0 {
-		return nil
-	}
-	// Both lists are matched with the previous one, whose elements had the previous keys.
-	live := l.list.Identities(l.t, l.beforeList, l.liveList)
-	want := l.list.Identities(l.t, l.beforeList, l.wantList)
-	was := map[int]int{}
-	for _, i := range missing {
-		if i < len(live) && live[i] >= 0 && want[i] < 0 {
-			was[i] = live[i]
-		}
-	}
-	return was
 }
 
 // observesChange reports whether the schema observes every key in which element i and a live element differ,
