@@ -194,14 +194,9 @@ func (c *comparer) changed(s cursor) {
 		c.inPlace(s, StateAccepted)
 		return
 	}
-	spelling := formFinder{c}.spelling(s, value)
-	if c.in.CompareOnly && spelling == observer.Respelled {
-		c.inPlace(s, StateAccepted)
-		return
+	if d := c.drifted(s, value); d != nil {
+		c.visitField(s, s.state(), d)
 	}
-	d := replacement(s, value)
-	d.was, d.Spelling = wasOf(s), spelling
-	c.visitField(s, s.state(), c.add(s.path, d))
 }
 
 // missing adds a difference for a field that is missing. The correction writes only the observed part of the
@@ -220,15 +215,23 @@ func (c *comparer) missing(s cursor) {
 		c.inPlace(s, StateAccepted)
 		return
 	}
+	if d := c.drifted(s, value); d != nil {
+		// A visitor gets each field below the missing value, all with the same difference.
+		c.absent(s, d)
+	}
+}
+
+// drifted adds the difference that corrects a value, and returns it. It returns nil for a value that is equivalent to
+// the desired one, if nothing is written.
+func (c *comparer) drifted(s cursor, value any) *Difference {
 	spelling := formFinder{c}.spelling(s, value)
 	if c.in.CompareOnly && spelling == observer.Respelled {
 		c.inPlace(s, StateAccepted)
-		return
+		return nil
 	}
-	d := addition(s, value)
+	d := correction(s, value)
 	d.was, d.Spelling = wasOf(s), spelling
-	// A visitor gets each field below the missing value, all with the same difference.
-	c.absent(s, c.add(s.path, d))
+	return c.add(s.path, d)
 }
 
 // Walk compares like Compare, and calls visit for every field: each field that Compare examines, and each

@@ -196,28 +196,21 @@ func (c *comparer) add(path *observer.Path, d Difference) *Difference {
 	return &d
 }
 
-// addition returns the difference that adds a missing value.
-func addition(s cursor, value any) Difference {
+// correction returns the difference that replaces the live value, or adds the value if it is missing.
+func correction(s cursor, value any) Difference {
 	pointer := s.path.Pointer()
-	return Difference{
-		Reason: Missing, Desired: NewValue(value),
-		ops: []Op{{Op: "add", Path: pointer, Value: value}},
+	d := Difference{
+		Reason: Changed, Desired: NewValue(value), Live: s.live,
+		ops: []Op{{Op: "replace", Path: pointer, Value: value}},
 		// A test for null succeeds only while the field is missing, so that no value of another client is
 		// overwritten.
-		guards: s.guards(Op{Op: "test", Path: pointer, Value: nil}),
-		// The test also succeeds in every other element that lacks the field.
-		versioned: s.loose || s.exact,
-	}
-}
-
-// replacement returns the difference that replaces the live value.
-func replacement(s cursor, value any) Difference {
-	pointer := s.path.Pointer()
-	return Difference{
-		Reason: Changed, Desired: NewValue(value), Live: s.live,
-		ops:    []Op{{Op: "replace", Path: pointer, Value: value}},
 		guards: s.guards(Op{Op: "test", Path: pointer, Value: s.live.Any}), versioned: s.exact,
 	}
+	if !s.live.Set {
+		// The test for null also succeeds in every other element that lacks the field.
+		d.Reason, d.ops[0].Op, d.versioned = Missing, "add", s.loose || s.exact
+	}
+	return d
 }
 
 // wasOf returns the value of the previous desired state at the same path, or nil.
@@ -228,17 +221,12 @@ func wasOf(s cursor) *previous {
 	return &previous{s.path, s.previous}
 }
 
-// inPlace counts a node that is in sync, and visits it.
+// inPlace counts a leaf that is in sync, and visits it. Maps and lists are visited, and counted by their leaves.
 func (c *comparer) inPlace(s cursor, state State) {
-	c.held(s)
-	c.visitField(s, state, nil)
-}
-
-// held counts a leaf that is in sync. Maps and lists are counted by their leaves.
-func (c *comparer) held(s cursor) {
 	if s.node.Shape == observer.Leaf {
 		c.out.Held++
 	}
+	c.visitField(s, state, nil)
 }
 
 // keyTest is the test of one key of a list element. Its JSON pointer is only made for elements that have drifted.

@@ -126,10 +126,7 @@ func (c ruleComparer) removeAbsent(s cursor, why Reason) {
 // correct writes a value, whether the field exists or is missing. as has the fields of the difference that depend on
 // the rule.
 func (c *comparer) correct(s cursor, value any, as Difference) {
-	d := replacement(s, value)
-	if !s.live.Set {
-		d = addition(s, value)
-	}
+	d := correction(s, value)
 	d.Rule, d.Bound, d.was, d.pushed = s.node.Rule, as.Bound, as.was, as.pushed
 	c.visitField(s, s.state(), c.add(s.path, d))
 }
