@@ -124,7 +124,6 @@ func (c *comparer) compareUnnamed(s cursor, name string, before, want map[string
 	// The namespace is part of the identity, even if the manifest does not set it.
 	still = still || name == "namespace" && s.path.String() == "metadata"
 	at := s.freeField(name)
-	at.keyTests, at.exact = s.keyTests, s.exact
 	isClosed := s.node.Keys.Removes(name) || s.closed && !still && c.isAddition(at)
 	switch {
 	case !at.live.Set:

@@ -298,6 +298,18 @@ func TestElementsWithTheSameKeysHaveGuards(t *testing.T) {
 	assert.Contains(t, guards, delta.Op{Op: "test", Path: "/metadata/resourceVersion", Value: "7"})
 }
 
+// The keys do not prove that the index still is the element whose field left the manifest.
+func TestADroppedFieldOfARepeatedKeyHasAGuard(t *testing.T) {
+	in := given(t, "", "{ports: [{port: 1, target: 2}, {port: 1, target: 3}]}", "{ports: [{port: 1, target: 2, x: {a: 5}}, {port: 1, target: 3}]}")
+	in.Entry.Root.Field("ports").List.Keys = []string{"port"}
+	in.Previous, in.Prune = object(t, "{ports: [{port: 1, target: 2, x: {a: 5}}, {port: 1, target: 3}]}"), true
+	in.Foreign = func(*observer.Path) bool { return false }
+	c := delta.Compare(in)
+	assert.Equal(t, []string{"remove /ports/0/x"}, ops(c))
+	guards, _ := c.Patch("u-1", "7")
+	assert.Contains(t, guards, delta.Op{Op: "test", Path: "/metadata/resourceVersion", Value: "7"})
+}
+
 // BenchmarkLongList compares a list in which every second element is missing and every other one has
 // changed.
 func BenchmarkLongList(b *testing.B) {

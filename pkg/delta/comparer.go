@@ -326,5 +326,8 @@ func (s cursor) restored() bool {
 func (s cursor) freeField(name string) cursor {
 	live, _ := s.live.Any.(map[string]any)
 	written, _ := s.written.Any.(map[string]any)
-	return cursor{t: s.t.Field(name), path: s.path.Field(name), live: Member(live, name), written: Member(written, name)}
+	return cursor{
+		t: s.t.Field(name), path: s.path.Field(name), live: Member(live, name), written: Member(written, name),
+		keyTests: s.keyTests, exact: s.exact,
+	}
 }

@@ -19,7 +19,7 @@ func (c remover) remove(s cursor) {
 		for _, name := range slices.Sorted(maps.Keys(live)) {
 			at := s.freeField(name)
 			if was, ours := before[name]; ours {
-				at.previous, at.keyTests = was, s.keyTests
+				at.previous = was
 				c.remove(at)
 			} else {
 				c.free(at)
@@ -42,7 +42,7 @@ func (c remover) remove(s cursor) {
 	d := c.add(s.path, Difference{
 		Reason: Removed, Live: s.live, was: &previous{s.path, s.previous},
 		ops:    []Op{{Op: "remove", Path: pointer}},
-		guards: s.guards(Op{Op: "test", Path: pointer, Value: s.live.Any}),
+		guards: s.guards(Op{Op: "test", Path: pointer, Value: s.live.Any}), versioned: s.exact,
 	})
 	c.visitField(s, StateRemoved, d)
 }
