@@ -213,6 +213,16 @@ func correction(s cursor, value any) Difference {
 	return d
 }
 
+// removal returns the difference that removes the live value.
+func removal(s cursor, why Reason) Difference {
+	pointer := s.path.Pointer()
+	return Difference{
+		Reason: why, Live: s.live,
+		ops:    []Op{{Op: "remove", Path: pointer}},
+		guards: s.guards(Op{Op: "test", Path: pointer, Value: s.live.Any}), versioned: s.exact,
+	}
+}
+
 // wasOf returns the value of the previous desired state at the same path, or nil.
 func wasOf(s cursor) *previous {
 	if s.previous == nil {

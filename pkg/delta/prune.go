@@ -38,13 +38,9 @@ func (c remover) remove(s cursor) {
 		c.free(s)
 		return
 	}
-	pointer := s.path.Pointer()
-	d := c.add(s.path, Difference{
-		Reason: Removed, Live: s.live, was: &previous{s.path, s.previous},
-		ops:    []Op{{Op: "remove", Path: pointer}},
-		guards: s.guards(Op{Op: "test", Path: pointer, Value: s.live.Any}), versioned: s.exact,
-	})
-	c.visitField(s, StateRemoved, d)
+	d := removal(s, Removed)
+	d.was = &previous{s.path, s.previous}
+	c.visitField(s, StateRemoved, c.add(s.path, d))
 }
 
 // emptied removes the Application's elements from a list for which the manifest has no elements any more. If
@@ -52,8 +48,9 @@ func (c remover) remove(s cursor) {
 // free.
 func (c remover) emptied(s cursor, before, live []any) {
 	switch {
-	case len(before) == 0 || len(live) == 0:
-		c.freeElements(s, live)
+	case len(live) == 0: // nothing to remove or to visit
+	case len(before) == 0:
+		c.free(cursor{t: s.t, path: s.path, live: s.live})
 	case c.claimed(s.path) || c.hasOtherWriters(s):
 		c.removeElements(s, before, live)
 	default:
@@ -83,13 +80,6 @@ func (c remover) removeElements(s cursor, before, live []any) {
 			guards: s.guards(), structural: true, versioned: true,
 		})
 		c.visitField(at, StateRemoved, d)
-	}
-}
-
-// freeElements visits the elements of a free list.
-func (c remover) freeElements(s cursor, live []any) {
-	if len(live) > 0 {
-		c.free(cursor{t: s.t, path: s.path, live: NewValue(live)})
 	}
 }
 

@@ -111,12 +111,7 @@ func (c ruleComparer) watch(s cursor) {
 // removeAbsent removes a field that is not allowed, with everything below it. s.node is nil if the schema does not
 // name the field.
 func (c ruleComparer) removeAbsent(s cursor, why Reason) {
-	pointer := s.path.Pointer()
-	d := Difference{
-		Reason: why, Live: s.live,
-		ops:    []Op{{Op: "remove", Path: pointer}},
-		guards: s.guards(Op{Op: "test", Path: pointer, Value: s.live.Any}), versioned: s.exact,
-	}
+	d := removal(s, why)
 	if s.node != nil {
 		d.Rule = s.node.Rule
 	}
