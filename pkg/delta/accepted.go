@@ -155,12 +155,10 @@ func observed(s cursor) (any, bool) {
 // observedFields returns the observed part of a map. A map whose fields are all observed must exist, even if
 // it is empty or has only empty lists.
 func observedFields(s cursor, want map[string]any) (any, bool) {
-	written, _ := s.written.Any.(map[string]any)
 	out, seen := map[string]any{}, 0
 	for _, f := range s.node.Fields {
-		v, ok := want[f.Name]
-		at := cursor{node: f.Node, t: s.t.Field(f.Name), desired: NewValue(v), written: Member(written, f.Name), previous: fieldOf(s.previous, f.Name)}
-		if !ok || !at.restored() {
+		at := s.field(f.Name, f.Node, nil)
+		if !at.desired.Set || !at.restored() {
 			continue
 		}
 		// seen counts the fields that are observed, even if no part of them must exist.

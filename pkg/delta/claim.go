@@ -321,20 +321,16 @@ func (c elementMatcher) alike(l *listCursor, i int, unclaimed map[int]bool) (las
 // with the same value, and the others. It includes the keys of the elements only if keys is true.
 func (c elementMatcher) agreement(l *listCursor, i, k int, keys bool) (same, other int) {
 	node := l.list.Elements[i]
-	want, _ := l.wantList[i].(map[string]any)
-	live, _ := l.liveList[k].(map[string]any)
-	path := l.path.Element(l.pairing.Label(i), k)
+	at := cursor{t: l.t.Elem(), path: l.path.Element(l.pairing.Label(i), k), desired: NewValue(l.wantList[i]), live: NewValue(l.liveList[k])}
 	count := func(name string, node *observer.Node) {
 		if !keys && slices.Contains(l.pairing.Keys, name) {
 			return
 		}
-		s, o := c.agree(cursor{
-			node: node, t: l.t.Elem().Field(name), path: path.Field(name), desired: Member(want, name), live: Member(live, name),
-		})
+		s, o := c.agree(at.field(name, node, at.path.Field(name)))
 		same, other = same+s, other+o
 	}
 	// A leaf over the element observes all of its fields.
-	if node.Shape == observer.Leaf {
+	if want, _ := l.wantList[i].(map[string]any); node.Shape == observer.Leaf {
 		for name := range want {
 			count(name, node)
 		}
@@ -351,13 +347,9 @@ func (c elementMatcher) agree(s cursor) (same, other int) {
 	if !s.desired.Set || !s.live.Set || s.node.Rule != nil {
 		return 0, 0 // a rule may allow any of the values
 	}
-	want, isMap := s.desired.Any.(map[string]any)
-	live, alsoMap := s.live.Any.(map[string]any)
-	if s.node.Shape == observer.Map && isMap && alsoMap {
+	if s.node.Shape == observer.Map && isMap(s.desired.Any) && isMap(s.live.Any) {
 		for _, f := range s.node.Fields {
-			a, b := c.agree(cursor{
-				node: f.Node, t: s.t.Field(f.Name), path: s.path.Field(f.Name), desired: Member(want, f.Name), live: Member(live, f.Name),
-			})
+			a, b := c.agree(s.field(f.Name, f.Node, s.path.Field(f.Name)))
 			same, other = same+a, other+b
 		}
 		return same, other

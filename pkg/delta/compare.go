@@ -41,7 +41,7 @@ func (c *comparer) compare(s cursor) {
 	switch s.node.Shape {
 	case observer.Map:
 		if isMap(s.desired.Any) && isMap(s.live.Any) {
-			c.compareMap(s, false)
+			c.compareMap(s)
 			return
 		}
 	case observer.Sequence:
@@ -58,7 +58,7 @@ func (c *comparer) compare(s cursor) {
 func (c *comparer) unknown(s cursor) {
 	switch {
 	case s.node.Shape == observer.Map && (isMap(s.live.Any) || !s.live.Set) && !s.node.IsPlaceholder():
-		c.compareMap(s, false)
+		c.compareMap(s)
 	case s.node.Shape == observer.Sequence && (isList(s.live.Any) || !s.live.Set):
 		listComparer{c}.compareList(s)
 	case s.node.IsPlaceholder():
@@ -69,24 +69,17 @@ func (c *comparer) unknown(s cursor) {
 }
 
 // compareMap compares the fields of a map: those that the schema names, in its order, and then the others. Both maps
-// may be missing. root is true for the object itself.
-func (c *comparer) compareMap(s cursor, root bool) {
-	want, _ := s.desired.Any.(map[string]any)
+// may be missing.
+func (c *comparer) compareMap(s cursor) {
 	live, _ := s.live.Any.(map[string]any)
-	written, _ := s.written.Any.(map[string]any)
-	before, _ := s.previous.(map[string]any)
 	if c.visit != nil && len(s.node.Fields)+len(live) == 0 {
 		c.visitField(s, s.state(), nil) // the map itself, because it has no fields
 	}
 	// One allocation for all paths of the map.
 	paths := s.path.Fields(s.node.Fields)
 	for i, f := range s.node.Fields {
-		at := cursor{
-			node: f.Node, t: s.t.Field(f.Name), path: &paths[i],
-			desired: Member(want, f.Name), live: Member(live, f.Name), written: Member(written, f.Name), previous: before[f.Name],
-			keyTests: s.keyTests, inStatus: s.inStatus, loose: s.loose, exact: s.exact, orphan: !isMap(s.live.Any), closed: s.closed,
-		}
-		if root && f.Name == "status" { // only recorded
+		at := s.field(f.Name, f.Node, &paths[i])
+		if s.path == nil && f.Name == "status" { // of the object itself: it is only recorded
 			if c.visit == nil {
 				continue
 			}
@@ -94,16 +87,19 @@ func (c *comparer) compareMap(s cursor, root bool) {
 		}
 		c.compare(at)
 	}
-	c.compareRest(s, before, want, live, written)
+	c.compareRest(s, live)
 }
 
 // compareRest compares the fields that the schema does not name. It removes the fields that a closed map does
 // not allow, conflicting fields, and, with Prune, those of the previous manifest. All others are free.
-func (c *comparer) compareRest(s cursor, before, want, live, written map[string]any) {
+func (c *comparer) compareRest(s cursor, live map[string]any) {
+	want, _ := s.desired.Any.(map[string]any)
+	before, _ := s.previous.(map[string]any)
 	var names []string
 	switch {
 	// A visitor gets every field. Otherwise, only the fields that may be removed are looked at.
 	case c.visit != nil:
+		written, _ := s.written.Any.(map[string]any)
 		names = unionOf(live, written)
 	case s.node.Keys != nil, s.closed, len(c.in.Conflicting) > 0:
 		names = slices.Sorted(maps.Keys(live))
@@ -208,7 +204,7 @@ func (c *comparer) missing(s cursor) {
 		listComparer{c}.compareList(s)
 		return
 	case !ok:
-		c.compareMap(s, false)
+		c.compareMap(s)
 		return
 	case formFinder{c}.accepted(s.path, s.t, NewValue(value), Value{}):
 		c.inPlace(s, StateAccepted)
@@ -243,7 +239,7 @@ func Walk(in Input, visit func(Field)) Comparison {
 	c.compareMap(cursor{
 		node: in.Entry.Root, t: in.Type,
 		desired: NewValue(in.Desired), live: Value{in.Live != nil, in.Live}, written: NewValue(in.Manifest), previous: in.Previous,
-	}, true)
+	})
 	// Both need the complete list of differences.
 	formFinder{c}.keepHidden()
 	c.out.holdBackRest()

@@ -272,14 +272,9 @@ func HasChildren(v any) bool {
 
 // unionOf returns the keys of two maps, sorted.
 func unionOf(a, b map[string]any) []string {
-	names := slices.Collect(maps.Keys(a))
-	for name := range b {
-		if _, both := a[name]; !both {
-			names = append(names, name)
-		}
-	}
+	names := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
 	slices.Sort(names)
-	return names
+	return slices.Compact(names)
 }
 
 // Member returns the value of a member of a map, which can be nil. The value is not set if there is no such member.
@@ -332,12 +327,18 @@ func (s cursor) restored() bool {
 	return true
 }
 
+// field returns the cursor of a field that the schema of the map names.
+func (s cursor) field(name string, node *observer.Node, path *observer.Path) cursor {
+	at := s
+	at.node, at.t, at.path, at.orphan = node, s.t.Field(name), path, !isMap(s.live.Any)
+	at.desired, at.live, at.written, at.previous = s.desired.Field(name), s.live.Field(name), s.written.Field(name), fieldOf(s.previous, name)
+	return at
+}
+
 // freeField returns the cursor of a field that the schema of the map does not name.
 func (s cursor) freeField(name string) cursor {
-	live, _ := s.live.Any.(map[string]any)
-	written, _ := s.written.Any.(map[string]any)
 	return cursor{
-		t: s.t.Field(name), path: s.path.Field(name), live: Member(live, name), written: Member(written, name),
+		t: s.t.Field(name), path: s.path.Field(name), live: s.live.Field(name), written: s.written.Field(name),
 		keyTests: s.keyTests, exact: s.exact,
 	}
 }

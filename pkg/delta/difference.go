@@ -48,6 +48,12 @@ func (v Value) MarshalJSON() ([]byte, error) { return json.Marshal(v.Any) }
 // MarshalYAML writes the value itself.
 func (v Value) MarshalYAML() (any, error) { return v.Any, nil }
 
+// Field returns the value of a field. It is not set if the value is not a map, or if the map does not have the field.
+func (v Value) Field(name string) Value {
+	m, _ := v.Any.(map[string]any)
+	return Member(m, name)
+}
+
 // Equal reports whether both values are absent, or both are set and equal.
 func (v Value) Equal(w Value) bool {
 	return v.Set == w.Set && (!v.Set || observer.Equal(v.Any, w.Any))

@@ -21,16 +21,11 @@ func (c *comparer) absent(s cursor, d *Difference) {
 	switch s.node.Shape {
 	// Fields that only the desired value has are free, and are not visited below a missing value.
 	case observer.Map:
-		want, isMap := s.desired.Any.(map[string]any)
-		if s.desired.Set && !isMap {
+		if s.desired.Set && !isMap(s.desired.Any) {
 			break
 		}
-		written, _ := s.written.Any.(map[string]any)
 		for _, f := range s.node.Fields {
-			c.absent(cursor{
-				node: f.Node, t: s.t.Field(f.Name), path: s.path.Field(f.Name), inStatus: s.inStatus,
-				desired: Member(want, f.Name), written: Member(written, f.Name), previous: fieldOf(s.previous, f.Name), whole: s.whole,
-			}, d)
+			c.absent(s.field(f.Name, f.Node, s.path.Field(f.Name)), d)
 		}
 		return
 	case observer.Sequence:
