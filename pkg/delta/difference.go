@@ -2,6 +2,7 @@ package delta
 
 import (
 	"encoding/json"
+	"slices"
 
 	"holdfast.dev/holdfast/pkg/observer"
 )
@@ -169,12 +170,7 @@ func (c Comparison) IsInPlace() bool {
 
 // Correctable reports whether any difference is not deferred.
 func (c Comparison) Correctable() bool {
-	for _, d := range c.Differences {
-		if !d.HeldBack {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Differences, func(d Difference) bool { return !d.HeldBack })
 }
 
 const (

@@ -89,12 +89,7 @@ func (c lengthControl) dropped(l *listCursor) []int {
 func (c lengthControl) replaced(l *listCursor) []int {
 	return slices.DeleteFunc(l.replaced, func(k int) bool {
 		path := l.path.Element(l.pairing.LiveLabel(k), k)
-		for _, key := range l.pairing.Keys {
-			if remover(c).wroteAt(path.Field(key)) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(l.pairing.Keys, func(key string) bool { return remover(c).wroteAt(path.Field(key)) })
 	})
 }
 

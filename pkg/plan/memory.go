@@ -217,11 +217,7 @@ func (m *State) markContested(leaf Leaf, d delta.Difference, now time.Time, rule
 // resetInSync removes the contests of leaves that are in sync: the user has changed the spec, so the
 // contest may be over. A leaf that still drifts remains contested.
 func (m *State) resetInSync(drifted map[Leaf]bool) {
-	for leaf := range m.Contests {
-		if !drifted[leaf] {
-			delete(m.Contests, leaf)
-		}
-	}
+	maps.DeleteFunc(m.Contests, func(leaf Leaf, _ *Contest) bool { return !drifted[leaf] })
 }
 
 // contestFor returns the contest record of a leaf, and adds an empty one if there is none.
@@ -282,13 +278,7 @@ func (r ContestPolicy) backoff(doublings int) time.Duration {
 
 // within returns the times that are less than a window ago. It reuses the array of times.
 func within(times []time.Time, now time.Time, window time.Duration) []time.Time {
-	kept := times[:0]
-	for _, t := range times {
-		if now.Sub(t) < window {
-			kept = append(kept, t)
-		}
-	}
-	return kept
+	return slices.DeleteFunc(times, func(t time.Time) bool { return now.Sub(t) >= window })
 }
 
 // acceptedForms returns the accepted forms in the status, and those of Secrets in the memory. If a reconcile was

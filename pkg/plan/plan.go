@@ -186,14 +186,7 @@ type Plan struct {
 }
 
 // HasWork reports whether any change writes.
-func (p *Plan) HasWork() bool {
-	for _, c := range p.Changes {
-		if c.Writes() {
-			return true
-		}
-	}
-	return false
-}
+func (p *Plan) HasWork() bool { return slices.ContainsFunc(p.Changes, Change.Writes) }
 
 // Writes reports whether executing the change sends a request.
 func (c Change) Writes() bool { return c.Action != Unchanged }

@@ -146,11 +146,7 @@ func (m *State) hasRefused(leaf Leaf) bool { return m != nil && m.Rejections[lea
 // accepts deletes the rejections of leaves that are in sync and have no drift below them. Their next rejection starts
 // with the first backoff again.
 func (m *State) accepts(drifted map[Leaf]bool) {
-	for leaf := range m.Rejections {
-		if !drifted[leaf] && !hasDriftBelow(leaf, drifted) {
-			delete(m.Rejections, leaf)
-		}
-	}
+	maps.DeleteFunc(m.Rejections, func(leaf Leaf, _ *Rejection) bool { return !drifted[leaf] && !hasDriftBelow(leaf, drifted) })
 }
 
 // hasDriftBelow reports whether a field of a rejected unit has drifted.

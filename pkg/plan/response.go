@@ -154,12 +154,7 @@ func (res *resource) keepRefused(app *v1alpha1.Application, live map[string]any)
 // leftExtra reports whether the patch left elements in a list that is too long, because their removal is
 // deferred. The API server did not add those elements.
 func (c *Change) leftExtra() bool {
-	for _, d := range c.Fields {
-		if d.Reason == delta.Extra && d.HeldBack {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Fields, func(d delta.Difference) bool { return d.Reason == delta.Extra && d.HeldBack })
 }
 
 // accept records the accepted forms of the written values. It also records removals that the API server undid,
@@ -218,15 +213,7 @@ func (c *Change) wroteValue(d delta.Difference, action Action) bool {
 
 // wrote reports whether the controller's request wrote a path.
 func (c *Change) wrote(path string, action Action) bool {
-	if action == Create {
-		return true
-	}
-	for _, d := range c.Fields {
-		if !d.HeldBack && observer.IsUnder(path, d.Path) {
-			return true
-		}
-	}
-	return false
+	return action == Create || slices.ContainsFunc(c.Fields, func(d delta.Difference) bool { return !d.HeldBack && observer.IsUnder(path, d.Path) })
 }
 
 // losesTracking reports whether a form drops or changes tracking metadata. Such a form is never accepted,

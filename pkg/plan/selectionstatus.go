@@ -1,6 +1,9 @@
 package plan
 
 import (
+	"maps"
+	"slices"
+
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -83,10 +86,5 @@ type ViewSelection struct {
 
 // isUnselected reports whether a problem belongs to a spec.select item. Such a problem is reported only once.
 func (in *Input) isUnselected(problem *Problem) bool {
-	for _, known := range in.UnresolvedSelections {
-		if known == problem {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(slices.Collect(maps.Values(in.UnresolvedSelections)), problem)
 }

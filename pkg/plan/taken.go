@@ -1,7 +1,10 @@
 package plan
 
 import (
+	"slices"
+
 	"holdfast.dev/holdfast/pkg/claim"
+	"holdfast.dev/holdfast/pkg/delta"
 )
 
 // IsTrackingOnly reports whether a change writes at most the tracking metadata of an object.
@@ -9,10 +12,5 @@ func (c Change) IsTrackingOnly() bool {
 	if c.Problem != nil || c.Action != Update && c.Action != Unchanged {
 		return false
 	}
-	for _, d := range c.Fields {
-		if !claim.IsOnlyTracking(d) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(c.Fields, func(d delta.Difference) bool { return !claim.IsOnlyTracking(d) })
 }

@@ -15,12 +15,8 @@ import (
 // HoldsAbsent reports whether a field is held as absent: its rule requires it, or the held value is a zero value,
 // which the API server may omit.
 func HoldsAbsent(b v1alpha1.BaselineField) bool {
-	for _, zero := range []any{false, int64(0), "", map[string]any{}, []any{}, nil} {
-		if slices.Contains(b.Held, Digest(zero)) {
-			return true
-		}
-	}
-	return slices.Contains(b.Held, AbsentDigest)
+	isHeld := func(zero any) bool { return slices.Contains(b.Held, Digest(zero)) }
+	return slices.Contains(b.Held, AbsentDigest) || slices.ContainsFunc([]any{false, int64(0), "", map[string]any{}, []any{}, nil}, isHeld)
 }
 
 // AbsentDigest is the entry in the digests of a field for its absence. No digest of a value equals it.
