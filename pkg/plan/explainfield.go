@@ -177,9 +177,6 @@ func (f *Field) mask(id manifest.ID) {
 // fight returns the contest of a field, or nil. If the field has drifted, the contest is that of its difference, which
 // can be for a map or list above it. path is the name of the field in the plan.
 func (e *explainer) fight(at *observer.Path, path string, d *delta.Difference) *Contest {
-	if e.plan.in.Memory == nil {
-		return nil
-	}
 	if d != nil {
 		path = d.Path
 	}

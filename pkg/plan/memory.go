@@ -105,18 +105,15 @@ type Contest struct {
 // Contested reports whether the leaf is contested, so that its corrections back off.
 func (f *Contest) Contested() bool { return f != nil && f.Corrections > 0 }
 
-// HeldBack reports whether the correction of the leaf is deferred: it was rejected, or is contested. m can be nil.
+// HeldBack reports whether the correction of the leaf is deferred: it was rejected, or is contested.
 func (m *State) HeldBack(leaf Leaf, now time.Time) bool {
-	if m == nil {
-		return false
-	}
 	f := m.Contests[leaf]
 	return m.refused(leaf, now) || f.Contested() && now.Before(f.Next)
 }
 
 // refused reports whether the leaf is deferred because the API server rejected its correction.
 func (m *State) refused(leaf Leaf, now time.Time) bool {
-	return m != nil && m.Rejections[leaf].holds(now)
+	return m.Rejections[leaf].holds(now)
 }
 
 // Rejection is a correction that the API server rejects: a field is immutable, or a value is not valid. The
@@ -180,11 +177,8 @@ func (m *State) clone() *State {
 
 // nearlyContested reports whether a leaf is contested, or will be with its next correction.
 func (m *State) nearlyContested(leaf Leaf, rules ContestPolicy) bool {
-	if m == nil || m.Contests[leaf] == nil {
-		return false
-	}
 	f := m.Contests[leaf]
-	return f.Contested() || len(f.Times) >= rules.Limit-1
+	return f != nil && (f.Contested() || len(f.Times) >= rules.Limit-1)
 }
 
 // recordCorrection records a correction of a value that manager wrote, which can be "". It reports whether the leaf is
@@ -286,10 +280,8 @@ func within(times []time.Time, now time.Time, window time.Duration) []time.Time 
 func (f *facts) acceptedForms() map[manifest.ID]delta.Accepted {
 	in := f.in
 	accepted := record.AcceptedForms(&in.Application.Status)
-	if in.Memory != nil {
-		for id, forms := range in.Memory.Secrets {
-			accepted[id] = withForms(accepted[id], forms)
-		}
+	for id, forms := range in.Memory.Secrets {
+		accepted[id] = withForms(accepted[id], forms)
 	}
 	if request := in.Application.Annotations[v1alpha1.AnnotationReconcile]; request == "" || request == in.Application.Status.ReconcileRequest || f.IsNoOp() {
 		return accepted
