@@ -183,10 +183,7 @@ func (c *summarizer) recordHookResults(res *resource, live map[string]any) {
 	status := &c.result.Status
 	status.LastObservedManifest = append(status.LastObservedManifest, manifest.EncodeRaw(s.Observed))
 	if s.Address != "" {
-		if status.Services == nil {
-			status.Services = map[string]string{}
-		}
-		status.Services[c.nameOf(res.object.ID)] = s.Address
+		put(&status.Services, c.nameOf(res.object.ID), s.Address)
 	}
 	c.tokens = append(c.tokens, s.Tokens...)
 }

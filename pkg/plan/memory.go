@@ -216,13 +216,10 @@ func (m *State) resetInSync(drifted map[Leaf]bool) {
 
 // contestFor returns the contest record of a leaf, and adds an empty one if there is none.
 func (m *State) contestFor(leaf Leaf) *Contest {
-	if m.Contests == nil {
-		m.Contests = map[Leaf]*Contest{}
-	}
 	f := m.Contests[leaf]
 	if f == nil {
 		f = &Contest{}
-		m.Contests[leaf] = f
+		put(&m.Contests, leaf, f)
 	}
 	return f
 }

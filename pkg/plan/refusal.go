@@ -96,9 +96,9 @@ func (m *State) with(refused []RejectedLeaf) *State {
 }
 
 // put sets a value in a map. It allocates the map if it is nil.
-func put[K comparable, V any](to *map[K]V, key K, value V) {
+func put[M ~map[K]V, K comparable, V any](to *M, key K, value V) {
 	if *to == nil {
-		*to = map[K]V{}
+		*to = M{}
 	}
 	(*to)[key] = value
 }

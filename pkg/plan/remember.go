@@ -299,7 +299,9 @@ func (c statusWriter) accepted(res *resource, compared delta.Comparison) {
 			continue
 		}
 		if secretPath(id, path) {
-			c.plan.in.Memory.acceptSecret(id, path, form)
+			secrets := c.plan.in.Memory.Secrets[id] // of a clone
+			put(&secrets, path, form)
+			put(&c.plan.in.Memory.Secrets, id, secrets)
 			continue
 		}
 		c.result.Status.Accepted = append(c.result.Status.Accepted, record.AcceptedField(reference(id, res.object.APIVersion), path, form))
@@ -318,17 +320,6 @@ func (c statusWriter) reported(res *resource, compared delta.Comparison) {
 }
 
 func sortedPaths(forms delta.Accepted) []string { return slices.Sorted(maps.Keys(forms)) }
-
-// acceptSecret records the accepted form of a Secret value. The maps belong to a clone.
-func (m *State) acceptSecret(id manifest.ID, path string, form delta.Form) {
-	if m.Secrets == nil {
-		m.Secrets = map[manifest.ID]delta.Accepted{}
-	}
-	if m.Secrets[id] == nil {
-		m.Secrets[id] = delta.Accepted{}
-	}
-	m.Secrets[id][path] = form
-}
 
 // contested writes the contested leaves of a resource. It omits values of Secrets, and those of the annotation with
 // all holders, which can be long.

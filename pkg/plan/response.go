@@ -167,10 +167,7 @@ func (c responseReader) accept(res *resource, live map[string]any, action Action
 	maps.DeleteFunc(forms, losesTracking)
 	// Sorted, because the order of the warnings must not change.
 	for _, path := range sortedPaths(forms) {
-		if res.accepted == nil {
-			res.accepted = delta.Accepted{}
-		}
-		res.accepted[path] = forms[path]
+		put(&res.accepted, path, forms[path])
 		c.acceptedForms[Leaf{res.object.ID, path}] = forms[path].Accepted
 		if forms[path].Dropped() {
 			c.warnings = append(c.warnings, fmt.Sprintf("%s: the API server dropped %s: check its spelling", res.object.ID, path))
