@@ -141,21 +141,10 @@ func orderedChanges(resources []*resource, pruned []*pruneCandidate) []Change {
 	for _, res := range manifest.InOrder(resources, func(res *resource) manifest.ID { return res.object.ID }) {
 		changes = append(changes, res.change)
 	}
-	for _, old := range reversed(pruned) {
+	for _, old := range slices.Backward(manifest.InOrder(pruned, func(old *pruneCandidate) manifest.ID { return old.id })) {
 		changes = append(changes, old.change)
 	}
 	return changes
-}
-
-// reversed returns the resources in the order of deletion. It returns a copy, because the inventory keeps its
-// order: otherwise each status would reverse it.
-func reversed(resources []*pruneCandidate) []*pruneCandidate {
-	ordered := slices.Clone(resources)
-	slices.Reverse(ordered)
-	slices.SortStableFunc(ordered, func(a, b *pruneCandidate) int {
-		return manifest.Stage(b.id.GroupKind()) - manifest.Stage(a.id.GroupKind())
-	})
-	return ordered
 }
 
 // orphaned reports whether an object that is no longer desired is orphaned. The client that deleted the
