@@ -118,7 +118,7 @@ func (p comparer) normal(res *resource, desired map[string]any) func() map[strin
 		if p.in.Normalize == nil {
 			return nil
 		}
-		return p.in.Normalize(gvkOf(res.object.ID, res.object.APIVersion), desired)
+		return p.in.Normalize(res.object.GVK(), desired)
 	})
 }
 

@@ -1,20 +1,9 @@
 package plan
 
 import (
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
-
-// gvkOf returns the kind of an object in a version. If apiVersion is invalid, the version is empty.
-func gvkOf(id manifest.ID, apiVersion string) schema.GroupVersionKind {
-	gv, err := schema.ParseGroupVersion(apiVersion)
-	if err != nil {
-		gv = schema.GroupVersion{Group: id.Group}
-	}
-	return gv.WithKind(id.Kind)
-}
 
 // reference returns the reference to an object. It is the inverse of manifest.IDFromReference.
 func reference(id manifest.ID, apiVersion string) v1alpha1.ResourceReference {

@@ -144,7 +144,9 @@ type Body struct {
 }
 
 // GVK returns the kind in the version that the manifest uses.
-func (c Change) GVK() schema.GroupVersionKind { return gvkOf(c.ID, c.APIVersion) }
+func (c Change) GVK() schema.GroupVersionKind {
+	return schema.FromAPIVersionAndKind(c.APIVersion, c.ID.Kind)
+}
 
 // Unrestored returns the released fields whose original values are not restored.
 func (c Change) Unrestored() []UnrestoredField {

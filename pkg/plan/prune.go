@@ -180,7 +180,7 @@ func (p *pruner) releaseObject(old *pruneCandidate) {
 	}
 	old.letting = releasePass{p.facts}.releaseFields(fieldReleaser{
 		policy: old.policy, removesTracking: old.policy.Claims || claim.IsHeldByOthers(app, live),
-		id: old.id, kind: p.in.Kinds.Type(gvkOf(old.id, old.status.APIVersion)), live: live, unrecordedLeaves: record.Unrecorded(&old.status, live),
+		id: old.id, kind: p.in.Kinds.Type(old.change.GVK()), live: live, unrecordedLeaves: record.Unrecorded(&old.status, live),
 	}, record.Baseline(&old.status, live))
 	if old.change.Problem = old.letting.awaitProblem(old.id); old.change.Problem != nil {
 		return
