@@ -10,6 +10,7 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
+	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // isDone reports whether an object that does not exist is a Job that finished and was removed for that. It
@@ -33,14 +34,8 @@ func hasFinished(job map[string]any) bool {
 	if _, removed, _ := unstructured.NestedFieldNoCopy(job, "spec", "ttlSecondsAfterFinished"); !removed {
 		return false
 	}
-	conditions, _, _ := unstructured.NestedSlice(job, "status", "conditions")
-	for _, c := range conditions {
-		condition, _ := c.(map[string]any)
-		if (condition["type"] == "Complete" || condition["type"] == "Failed") && condition["status"] == "True" {
-			return true
-		}
-	}
-	return false
+	isTrue := func(kind string) bool { return manifest.NestedString(conditionOf(job, kind), "status") == "True" }
+	return isTrue("Complete") || isTrue("Failed")
 }
 
 // digest returns the SHA-256 digest of the manifest, before hooks, in hexadecimal. A change that only

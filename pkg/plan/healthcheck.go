@@ -39,8 +39,10 @@ func checkFor(app *v1alpha1.Application, gk schema.GroupKind, live map[string]an
 // there are none.
 func writtenCheck(app *v1alpha1.Application, gk schema.GroupKind) (check *healthCheck) {
 	for i, item := range app.Spec.HealthCheckExprs {
+		// The version has no effect on expressions.
+		gv, _ := schema.ParseGroupVersion(item.APIVersion)
 		isForKind := item.Kind == gk.Kind
-		if groupIn(item.APIVersion) == gk.Group && (isForKind || item.Kind == "" && check == nil) {
+		if gv.Group == gk.Group && (isForKind || item.Kind == "" && check == nil) {
 			check = &healthCheck{item, fmt.Sprintf("spec.healthCheckExprs[%d].", i), manifest.IsSecret(gk)}
 			// An item without a kind only applies if no later item has the kind.
 			if isForKind {
@@ -49,15 +51,6 @@ func writtenCheck(app *v1alpha1.Application, gk schema.GroupKind) (check *health
 		}
 	}
 	return check
-}
-
-// groupIn returns the group of an apiVersion, "" for the core group. The version has no effect on expressions.
-func groupIn(apiVersion string) string {
-	group, _, hasGroup := strings.Cut(apiVersion, "/")
-	if !hasGroup {
-		return ""
-	}
-	return group
 }
 
 // evaluate returns the health of a live object, with a message. The first of inProgress, failed and current that is

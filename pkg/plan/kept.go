@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"strings"
 
 	"holdfast.dev/holdfast/pkg/delta"
@@ -22,7 +23,7 @@ func (c Change) Aliases(answer map[string]any) (aliases []Sibling) {
 		}
 		// Equal values may be a coincidence, so one of the two names must contain the other.
 		own := strings.ToLower(d.LivePath().Name())
-		for _, s := range res.freeSiblings(Unit{Path: pathOf(d.LivePath().Parent()), Fields: []delta.Difference{d}}) {
+		for _, s := range res.freeSiblings(Unit{Path: cmp.Or(d.LivePath().Parent().String(), delta.Root), Fields: []delta.Difference{d}}) {
 			name := strings.ToLower(s.path.Name())
 			now := valueIn(answer, s.path)
 			if (strings.Contains(name, own) || strings.Contains(own, name)) && now.Equal(d.Live) {
@@ -47,12 +48,4 @@ func isKept(d delta.Difference, answer map[string]any) bool {
 func valueIn(answer map[string]any, path *observer.Path) delta.Value {
 	value, is := observer.ValueAt(answer, path)
 	return delta.Value{Set: is, Any: value}
-}
-
-// pathOf returns a path as text, and delta.Root for the root.
-func pathOf(path *observer.Path) string {
-	if path == nil {
-		return delta.Root
-	}
-	return path.String()
 }

@@ -143,10 +143,8 @@ func (p decider) see(point *hooks.Point[*hooks.ObjectEvent], res *resource, live
 // HookProblem returns the Problem of a failed hook, which is retried. A hook can return a *Problem as its error, with
 // a reason and retry policy of its own.
 func HookProblem(err error) *Problem {
-	problem := &Problem{Reason: v1alpha1.ReasonHookFailed, Message: intent.Summary(err)}
-	var already *Problem
-	if errors.As(err, &already) {
-		problem = already
+	if problem, ok := errors.AsType[*Problem](err); ok {
+		return problem
 	}
-	return problem
+	return &Problem{Reason: v1alpha1.ReasonHookFailed, Message: intent.Summary(err)}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
@@ -87,7 +89,8 @@ func formerTracking(app *v1alpha1.Application, of claim.Policy, live map[string]
 // event, or for a time if no watch of the Application has the object.
 func (p decider) terminatingProblem(of claim.Policy, id manifest.ID, live map[string]any) *Problem {
 	message := id.String() + " is being deleted"
-	switch finalizers := finalizersOf(live); len(finalizers) {
+	finalizers, _, _ := unstructured.NestedStringSlice(live, "metadata", "finalizers")
+	switch len(finalizers) {
 	case 0:
 	case 1:
 		message += ", held by the finalizer " + finalizers[0]
@@ -121,19 +124,6 @@ func NamespaceRemains(live map[string]any) string {
 
 // recheckAfter is the delay before an object that is in no watch is read again. Watches select by the tracking label.
 const recheckAfter = 10 * time.Second
-
-// finalizersOf returns the finalizers of a live object.
-func finalizersOf(live map[string]any) []string {
-	metadata, _ := live["metadata"].(map[string]any)
-	list, _ := metadata["finalizers"].([]any)
-	var names []string
-	for _, f := range list {
-		if s, ok := f.(string); ok {
-			names = append(names, s)
-		}
-	}
-	return names
-}
 
 // withLive returns the policy for an object with a live object, and the Problem if it may not be written. The
 // Problem is nil if it may. before is the policy of the spec; live can be nil.
