@@ -33,7 +33,7 @@ func (p comparer) isInSync(res *resource, live map[string]any) (compared delta.C
 	}
 	compared = delta.Compare(p.comparisonOf(res, live, res.entry, res.desired))
 	// As if the tracking metadata had been compared: Summarize subtracts it from the count again.
-	compared.Held += p.heldMarks()
+	compared.Held += 2 // claim.Tracking has a label and an annotation
 	return compared, compared.IsInPlace()
 }
 
@@ -189,15 +189,6 @@ func (p comparer) marks(res *resource) []observer.Mark {
 		marks = append(marks, observer.Mark{Field: "annotations", Key: v1alpha1.AnnotationHolders, Value: holders})
 	}
 	return marks
-}
-
-// heldMarks returns the number of marks of an owned object that was not adopted and has no other holders. Without a
-// UID, there is no tracking metadata.
-func (p comparer) heldMarks() int {
-	if p.in.Application.UID == "" {
-		return 0
-	}
-	return 2
 }
 
 // compareOnly compares an object with its desired state, without the tracking metadata, in observe-only mode. A leaf

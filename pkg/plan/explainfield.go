@@ -131,7 +131,7 @@ func (e *explainer) stateOf(f Field, fight *Contest) FieldState {
 	switch {
 	case fight != nil:
 		return FieldContested
-	case comparer{&e.plan.facts}.heldMarks() > 0 && isMark(f.Path):
+	case e.plan.in.Application.UID != "" && isMark(f.Path): // otherwise there is no tracking metadata
 		return FieldMark
 	}
 	return f.State
