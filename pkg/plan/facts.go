@@ -108,9 +108,6 @@ type pruner struct {
 	warnings []string
 }
 
-// originPass finds the users who made writes.
-type originPass struct{ *facts }
-
 // previousLeaves returns the paths that the record holds, and those of maps and lists that it holds as existing.
 // known is false if there is no record, or one without a valid schema.
 func (res *resourceInput) previousLeaves() (leaves []string, known bool) {

@@ -51,12 +51,12 @@ func (c historyWriter) drift(res *resource, d delta.Difference, by func() *write
 		of := drift{d, standing.Writer, standing.Since, standing.WriteOrigin}
 		if of.User == (User{}) {
 			// The audit event of the write may have arrived since.
-			of.WriteOrigin = originPass{&c.plan.facts}.author(of.Version)
+			of.WriteOrigin = c.author(of.Version)
 		}
 		return of
 	}
 	from, written := by(), c.plan.in.ObservedWrites[res.object.ID]
-	of := drift{d, from.OfDifference(d), written.FirstSeen, originPass{&c.plan.facts}.author(c.plan.in.versionOf(res.object.ID, from.Live))}
+	of := drift{d, from.OfDifference(d), written.FirstSeen, c.author(c.plan.in.versionOf(res.object.ID, from.Live))}
 	if written.Events > written.Writes && (observer.IsUnder(d.Path, "metadata") || observer.IsUnder(d.Path, "status")) {
 		of.WriteOrigin = WriteOrigin{} // a write of the status may have changed it
 	}
@@ -77,7 +77,7 @@ func (c historyWriter) recordPendingDrift(res *resource, before *v1alpha1.Resour
 		if standing, stood := c.plan.in.Memory.PendingDrift[res.leaf()]; stood {
 			since = standing.Since
 		}
-		c.pendingDrift[res.leaf()] = PendingDrift{Since: since, WriteOrigin: originPass{&c.plan.facts}.deleter(res, before)}
+		c.pendingDrift[res.leaf()] = PendingDrift{Since: since, WriteOrigin: c.deleter(res, before)}
 	}
 	for _, d := range o.compared.Differences {
 		of := c.drift(res, d, by)
@@ -125,7 +125,7 @@ func (c historyWriter) learned(res *resource, known *record.Record, o resourceRe
 	// The first walk finds the fields that were known before, and the second one those that are known now.
 	in.Desired = known.Desired
 	delta.Walk(in, visit(func(f delta.Field) { before[f.Path.String()] = true }))
-	by, author := c.plan.in.writersOf(res.object.ID, o.live), originPass{&c.plan.facts}.author(c.plan.in.versionOf(res.object.ID, o.live))
+	by, author := c.plan.in.writersOf(res.object.ID, o.live), c.author(c.plan.in.versionOf(res.object.ID, o.live))
 	delta.Walk(comparer{&c.plan.facts}.comparison(res, o.live), visit(func(f delta.Field) {
 		if path := f.Path.String(); !before[path] && !claim.IsTrackingPath(path) {
 			d := delta.Difference{Path: path, Live: f.Desired}
@@ -185,7 +185,7 @@ func (c historyWriter) addHistory(res *resource, outcome v1alpha1.HistoryOutcome
 	if !of.since.IsZero() && !c.at.Before(of.since) && outcome != v1alpha1.OutcomeObserved && outcome != v1alpha1.OutcomeAdded {
 		entry.Duration = &metav1.Duration{Duration: c.at.Sub(of.since).Round(time.Millisecond)}
 	}
-	originPass{&c.plan.facts}.attribute(&entry, of.WriteOrigin)
+	c.attribute(&entry, of.WriteOrigin)
 	// The response, because an object that was created again has another UID.
 	live := c.outcomes[res.object.ID].Object
 	if live == nil {
@@ -212,7 +212,7 @@ func (c historyWriter) history() {
 	for _, h := range c.result.NewHistory {
 		more = append(more, h.HistoryEntry)
 	}
-	status.History, memory.Older = originPass{&c.plan.facts}.attributeHistory(status.History, len(more) > 0), originPass{&c.plan.facts}.attributeHistory(memory.Older, len(more) > 0)
+	status.History, memory.Older = c.attributeHistory(status.History, len(more) > 0), c.attributeHistory(memory.Older, len(more) > 0)
 	kept, left := withEntries(status.History, more)
 	status.History = kept
 	if len(left) > 0 {
@@ -222,13 +222,41 @@ func (c historyWriter) history() {
 	}
 }
 
+// author returns the origin of an object version. Its user is empty if no audit event has identified it yet.
+func (c historyWriter) author(v v1alpha1.ObjectVersion) WriteOrigin {
+	return WriteOrigin{v, c.plan.in.Users[v]}
+}
+
+// deleter returns the origin of the deletion of a resource's object. before is its inventory entry, whose UID
+// identifies the deletion. It returns the zero origin for Secrets and for objects that never existed.
+func (c historyWriter) deleter(res *resource, before *v1alpha1.ResourceStatus) WriteOrigin {
+	if standing, stood := c.plan.in.Memory.PendingDrift[res.leaf()]; stood && standing.User != (User{}) {
+		return standing.WriteOrigin
+	}
+	if before == nil || before.UID == "" || manifest.IsSecret(res.object.ID.GroupKind()) {
+		return WriteOrigin{}
+	}
+	return c.author(v1alpha1.ObjectVersion{UID: before.UID})
+}
+
+// attribute adds the user to a history entry. If the user is not known yet, it sets PendingUser, unless
+// no audit events are received.
+func (c historyWriter) attribute(entry *v1alpha1.HistoryEntry, by WriteOrigin) {
+	switch {
+	case by.User != (User{}):
+		entry.User, entry.Impersonator, entry.SourceIP, entry.PendingUser = by.User.Name, by.User.Impersonator, by.User.Address, nil
+	case c.plan.in.Users != nil && by.Version != (v1alpha1.ObjectVersion{}):
+		entry.PendingUser = &by.Version
+	}
+}
+
 // attributeHistory returns a history with the user names that became known since it was written. If there
 // are any, or if the history is written in any case, entries that are older than nameWait stop waiting for
 // a name.
-func (p originPass) attributeHistory(history []v1alpha1.HistoryEntry, written bool) []v1alpha1.HistoryEntry {
+func (c historyWriter) attributeHistory(history []v1alpha1.HistoryEntry, written bool) []v1alpha1.HistoryEntry {
 	waits := func(e v1alpha1.HistoryEntry) bool { return e.PendingUser != nil }
 	// An entry waits while its user is not known. An audit event may have identified the user since.
-	comes := func(e v1alpha1.HistoryEntry) bool { return waits(e) && p.in.Users[*e.PendingUser] != User{} }
+	comes := func(e v1alpha1.HistoryEntry) bool { return waits(e) && c.plan.in.Users[*e.PendingUser] != User{} }
 	if !slices.ContainsFunc(history, comes) && (!written || !slices.ContainsFunc(history, waits)) {
 		return history
 	}
@@ -238,8 +266,8 @@ func (p originPass) attributeHistory(history []v1alpha1.HistoryEntry, written bo
 		e := &signed[i]
 		switch {
 		case comes(*e):
-			p.attribute(e, p.author(*e.PendingUser))
-		case waits(*e) && p.in.Now.Sub(e.Time.Time) >= nameWait:
+			c.attribute(e, c.author(*e.PendingUser))
+		case waits(*e) && c.plan.in.Now.Sub(e.Time.Time) >= nameWait:
 			e.PendingUser = nil
 		}
 	}

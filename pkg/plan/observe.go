@@ -167,7 +167,7 @@ func (c *summarizer) observed(res *resource, before *v1alpha1.ResourceStatus) {
 		// A missing object has no difference, and its deleter in place of a writer.
 		of := drift{}
 		if d.Path == "" {
-			of.WriteOrigin = originPass{&c.plan.facts}.deleter(res, before)
+			of.WriteOrigin = historyWriter{c}.deleter(res, before)
 		} else {
 			of = historyWriter{c}.drift(res, d, by)
 		}

@@ -303,7 +303,7 @@ func (c responseReader) created(res *resource, before *v1alpha1.ResourceStatus) 
 	if standing, stood := c.plan.in.Memory.PendingDrift[res.leaf()]; stood {
 		since = standing.Since
 	}
-	historyWriter(c).addHistory(res, outcome, drift{since: since, WriteOrigin: originPass{&c.plan.facts}.deleter(res, before)})
+	historyWriter(c).addHistory(res, outcome, drift{since: since, WriteOrigin: historyWriter(c).deleter(res, before)})
 }
 
 // kept adds the fields that the API server keeps although they were removed from the manifest to the

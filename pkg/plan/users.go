@@ -71,31 +71,3 @@ func (in Input) versionOf(id manifest.ID, live map[string]any) (v v1alpha1.Objec
 	}
 	return v1alpha1.ObjectVersion{UID: types.UID(manifest.NestedString(live, "metadata", "uid")), ResourceVersion: w.Write}
 }
-
-// author returns the origin of an object version. Its user is empty if no audit event has identified it yet.
-func (p originPass) author(v v1alpha1.ObjectVersion) WriteOrigin {
-	return WriteOrigin{v, p.in.Users[v]}
-}
-
-// deleter returns the origin of the deletion of a resource's object. before is its inventory entry, whose UID
-// identifies the deletion. It returns the zero origin for Secrets and for objects that never existed.
-func (p originPass) deleter(res *resource, before *v1alpha1.ResourceStatus) WriteOrigin {
-	if standing, stood := p.in.Memory.PendingDrift[res.leaf()]; stood && standing.User != (User{}) {
-		return standing.WriteOrigin
-	}
-	if before == nil || before.UID == "" || manifest.IsSecret(res.object.ID.GroupKind()) {
-		return WriteOrigin{}
-	}
-	return p.author(v1alpha1.ObjectVersion{UID: before.UID})
-}
-
-// attribute adds the user to a history entry. If the user is not known yet, it sets PendingUser, unless
-// no audit events are received.
-func (p originPass) attribute(entry *v1alpha1.HistoryEntry, by WriteOrigin) {
-	switch {
-	case by.User != (User{}):
-		entry.User, entry.Impersonator, entry.SourceIP, entry.PendingUser = by.User.Name, by.User.Impersonator, by.User.Address, nil
-	case p.in.Users != nil && by.Version != (v1alpha1.ObjectVersion{}):
-		entry.PendingUser = &by.Version
-	}
-}
