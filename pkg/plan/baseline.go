@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,7 +53,7 @@ func (p baselinePass) recordBaselines(res *resource) {
 	}
 	p.copyBaselines(res)
 	created := p.createdByHolders(res)
-	writers := sync.OnceValue(func() *writer.Index { return p.in.writersOf(res.object.ID, res.live) })
+	writers := p.in.writersOf(res.object.ID, res.live)
 	foreign := writer.ForeignTo(p.in.Application, res.live)
 	p.recordSharedParents(res, created)
 	for _, d := range res.compared.Differences {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -70,7 +69,7 @@ func (c historyWriter) drift(res *resource, d delta.Difference, by func() *write
 // recordPendingDrift keeps drift that is not corrected yet, with its writer. When it is corrected, the
 // watch may have delivered the writes of other clients.
 func (c historyWriter) recordPendingDrift(res *resource, before *v1alpha1.ResourceStatus, o resourceResult) {
-	by := func() *writer.Index { return c.plan.in.writersOf(res.object.ID, o.live) }
+	by := c.plan.in.writersOf(res.object.ID, o.live)
 	// The missing object is pending drift, too, with its deleter.
 	if o.live == nil && !res.done {
 		since := c.plan.in.ObservedWrites[res.object.ID].FirstSeen
@@ -129,7 +128,7 @@ func (c historyWriter) learned(res *resource, known *record.Record, o resourceRe
 	delta.Walk(comparer{&c.plan.facts}.comparison(res, o.live), visit(func(f delta.Field) {
 		if path := f.Path.String(); !before[path] && !claim.IsTrackingPath(path) {
 			d := delta.Difference{Path: path, Live: f.Desired}
-			writer, _ := by.OfValue(f.Path)
+			writer, _ := by().OfValue(f.Path)
 			c.addHistory(res, v1alpha1.OutcomeLearned, drift{Difference: d, writer: writer, WriteOrigin: author})
 		}
 	}))
@@ -148,7 +147,7 @@ func (c historyWriter) added(res *resource, before *v1alpha1.ResourceStatus, o r
 		status.Additions = before.Additions
 	}
 	isKnown := isSame && before.UID != "" && o.live != nil && !c.preview
-	by := sync.OnceValue(func() *writer.Index { return c.plan.in.writersOf(res.object.ID, o.live) })
+	by := c.plan.in.writersOf(res.object.ID, o.live)
 	for _, d := range o.compared.Additions[:min(len(o.compared.Additions), mostAdditions)] {
 		status.Additions = append(status.Additions, d.Path)
 		if isKnown && !slices.Contains(before.Additions, d.Path) {

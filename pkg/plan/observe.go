@@ -5,11 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
-	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // previewText returns what would be done to a resource of an observe-only Application. It returns "" if only
@@ -146,7 +144,7 @@ func (c *summarizer) observed(res *resource, before *v1alpha1.ResourceStatus) {
 		differs = []delta.Difference{{}} // the object itself
 	}
 	done := doneChange{action: onlyObserve, id: res.object.ID}
-	by := sync.OnceValue(func() *writer.Index { return c.plan.in.writersOf(res.object.ID, res.live) })
+	by := c.plan.in.writersOf(res.object.ID, res.live)
 	for _, d := range differs {
 		field := v1alpha1.ReportedField{
 			Resource: reference(res.object.ID, res.object.APIVersion), Path: d.Path,

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -263,7 +262,7 @@ func (c responseReader) corrected(res *resource, before *v1alpha1.ResourceStatus
 	if res.policy.Adopts() {
 		historyWriter(c).addHistory(res, v1alpha1.OutcomeAdopted, drift{})
 	}
-	by := sync.OnceValue(func() *writer.Index { return c.plan.in.writersOf(res.object.ID, res.live) })
+	by := c.plan.in.writersOf(res.object.ID, res.live)
 	for _, d := range res.change.Fields {
 		tells := !d.HeldBack && res.isReportable(d)
 		if tells {

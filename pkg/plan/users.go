@@ -3,6 +3,7 @@ package plan
 import (
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -54,9 +55,9 @@ func (in Input) history() []v1alpha1.HistoryEntry {
 	return slices.Concat(in.Application.Status.History, in.Memory.Older)
 }
 
-// writersOf returns the writers of a live object.
-func (in *Input) writersOf(id manifest.ID, live map[string]any) *writer.Index {
-	return in.ObservedWrites[id].Index(in.Application, live)
+// writersOf returns a function that returns the writers of a live object. It decodes them at the first call.
+func (in *Input) writersOf(id manifest.ID, live map[string]any) func() *writer.Index {
+	return sync.OnceValue(func() *writer.Index { return in.ObservedWrites[id].Index(in.Application, live) })
 }
 
 // versionOf returns the version of a live object that the last write created. It returns the zero version unless
