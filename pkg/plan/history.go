@@ -72,16 +72,21 @@ func (c historyWriter) recordPendingDrift(res *resource, before *v1alpha1.Resour
 	by := c.plan.in.writersOf(res.object.ID, o.live)
 	// The missing object is pending drift, too, with its deleter.
 	if o.live == nil && !res.done {
-		since := c.plan.in.ObservedWrites[res.object.ID].FirstSeen
-		if standing, stood := c.plan.in.Memory.PendingDrift[res.leaf()]; stood {
-			since = standing.Since
-		}
-		c.pendingDrift[res.leaf()] = PendingDrift{Since: since, WriteOrigin: c.deleter(res, before)}
+		c.pendingDrift[res.leaf()] = PendingDrift{Since: c.missingSince(res), WriteOrigin: c.deleter(res, before)}
 	}
 	for _, d := range o.compared.Differences {
 		of := c.drift(res, d, by)
 		c.pendingDrift[Leaf{res.object.ID, d.Path}] = PendingDrift{of.since, of.writer, d.Live, of.WriteOrigin}
 	}
+}
+
+// missingSince returns the time at which the object of a resource was first found to be missing; zero if that is not
+// known.
+func (c historyWriter) missingSince(res *resource) time.Time {
+	if standing, stood := c.plan.in.Memory.PendingDrift[res.leaf()]; stood {
+		return standing.Since
+	}
+	return c.plan.in.ObservedWrites[res.object.ID].FirstSeen
 }
 
 // drifted returns the paths of a resource that another client changed, as opposed to those that differ

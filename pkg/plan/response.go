@@ -298,11 +298,7 @@ func (c responseReader) created(res *resource, before *v1alpha1.ResourceStatus) 
 	if c.plan.in.Memory.Contests[res.leaf()].Contested() {
 		outcome = v1alpha1.OutcomeContested
 	}
-	since := c.plan.in.ObservedWrites[res.object.ID].FirstSeen
-	if standing, stood := c.plan.in.Memory.PendingDrift[res.leaf()]; stood {
-		since = standing.Since
-	}
-	historyWriter(c).addHistory(res, outcome, drift{since: since, WriteOrigin: historyWriter(c).deleter(res, before)})
+	historyWriter(c).addHistory(res, outcome, drift{since: historyWriter(c).missingSince(res), WriteOrigin: historyWriter(c).deleter(res, before)})
 }
 
 // kept adds the fields that the API server keeps although they were removed from the manifest to the
@@ -362,14 +358,15 @@ func (res *objectState) run(before *v1alpha1.ResourceStatus, o resourceResult) *
 	if before != nil {
 		known = before.Job
 	}
-	created := o.live != nil && (o.action == Create || known == nil || string(before.UID) != manifest.NestedString(o.live, "metadata", "uid"))
-	switch {
-	case !res.policy.Creates, !isJob(res.object.ID), o.live == nil && known == nil && !res.done:
+	if !res.policy.Creates || !isJob(res.object.ID) || o.live == nil && known == nil && !res.done {
 		return nil
-	case created, known == nil:
-		return &v1alpha1.JobRun{Manifest: res.digest(), Finished: res.done || hasFinished(o.live)}
 	}
-	return &v1alpha1.JobRun{Manifest: known.Manifest, Finished: res.done || hasFinished(o.live)}
+	run := &v1alpha1.JobRun{Manifest: res.digest(), Finished: res.done || hasFinished(o.live)}
+	isSame := known != nil && (o.live == nil || o.action != Create && string(before.UID) == manifest.NestedString(o.live, "metadata", "uid"))
+	if isSame {
+		run.Manifest = known.Manifest
+	}
+	return run
 }
 
 // healthOfDone returns the last health of a Job that is gone. The object in the deletion event has a

@@ -29,15 +29,17 @@ func UnattributedWrites(in Input) []v1alpha1.ObjectVersion {
 			wanted[v1alpha1.ObjectVersion{UID: r.UID}] = true
 		}
 	}
+	history := in.Application.Status.History
 	// Audit events arrive in batches, often after the drift was found or corrected.
 	if in.Memory != nil {
+		history = slices.Concat(history, in.Memory.Older)
 		for _, standing := range in.Memory.PendingDrift {
 			if standing.User == (User{}) {
 				wanted[standing.Version] = true
 			}
 		}
 	}
-	for _, e := range in.history() {
+	for _, e := range history {
 		if e.PendingUser != nil && in.Now.Sub(e.Time.Time) < nameWait {
 			wanted[*e.PendingUser] = true
 		}
@@ -45,14 +47,6 @@ func UnattributedWrites(in Input) []v1alpha1.ObjectVersion {
 	// versionOf returns the zero version for an object whose last write cannot be attributed.
 	delete(wanted, v1alpha1.ObjectVersion{})
 	return slices.Collect(maps.Keys(wanted))
-}
-
-// history returns the history entries of the status, and those that are not in a slice yet, newest first.
-func (in Input) history() []v1alpha1.HistoryEntry {
-	if in.Memory == nil {
-		return in.Application.Status.History
-	}
-	return slices.Concat(in.Application.Status.History, in.Memory.Older)
 }
 
 // writersOf returns a function that returns the writers of a live object. It decodes them at the first call.
