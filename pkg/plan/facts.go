@@ -19,9 +19,9 @@ type facts struct {
 	hooks *hooks.Hooks
 	// statuses has the inventory entries before the plan. It is nil until the manifests are rendered.
 	statuses map[manifest.ID]*v1alpha1.ResourceStatus
-	unknown  []manifest.ID  // Secrets whose values only the template source has
-	retiring bool           // the Application is being deleted
-	awaited  *awaitedObject // later stages wait for it; nil if there is none
+	unknown  []manifest.ID // Secrets whose values only the template source has
+	retiring bool          // the Application is being deleted
+	awaited  *manifest.ID  // the object that later stages wait for; nil if there is none
 }
 
 // intent returns the input of the manifests and schemas, with the engine's own steps among the hooks.

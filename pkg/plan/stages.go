@@ -6,29 +6,22 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
-// awaitedObject is an object that later stages wait for.
-type awaitedObject struct {
-	id manifest.ID
-	// stage is the position in the creation order: see manifest.Stage.
-	stage int
-}
-
 // firstAwaited returns the object of the earliest stage that is not current, among those for which
 // spec.healthCheckExprs has expressions; nil if there is none. No other object stops later stages, not even one
 // with built-in expressions: it may need an object of a later stage to become current.
-func (p decider) firstAwaited(resources []*resource) (first *awaitedObject) {
+func (p decider) firstAwaited(resources []*resource) (first *manifest.ID) {
 	if len(p.in.Application.Spec.HealthCheckExprs) == 0 {
 		return nil
 	}
 	for _, res := range resources {
 		id, live := res.object.ID, p.in.Live[res.object.ID]
-		stage := manifest.Stage(id.GroupKind())
+		isLater := first != nil && manifest.Stage(id.GroupKind()) >= manifest.Stage(first.GroupKind())
 		// A finished Job that is gone counts as current. Otherwise it would block later stages forever.
-		if first != nil && stage >= first.stage || writtenCheck(p.in.Application, id.GroupKind()) == nil || live == nil && p.isDone(res) {
+		if isLater || writtenCheck(p.in.Application, id.GroupKind()) == nil || live == nil && p.isDone(res) {
 			continue
 		}
 		if health, _ := healthOf(p.in.Application, live); health != healthCurrent {
-			first = &awaitedObject{id, stage}
+			first = &id
 		}
 	}
 	return first
@@ -38,10 +31,10 @@ func (p decider) firstAwaited(resources []*resource) (first *awaitedObject) {
 // corrected without waiting. An observe-only Application creates none.
 // Source: docs/semantics.md, "Who writes".
 func (p decider) awaitsObject(stage int) bool {
-	return !p.IsObserveOnly() && p.awaited != nil && p.awaited.stage < stage
+	return !p.IsObserveOnly() && p.awaited != nil && manifest.Stage(p.awaited.GroupKind()) < stage
 }
 
 // stageProblem returns the Problem of an object that waits for one of an earlier stage.
 func (p decider) stageProblem(id manifest.ID) *Problem {
-	return intent.Problemf(v1alpha1.ReasonWaiting, "%s is created when %s is current", id, p.awaited.id)
+	return intent.Problemf(v1alpha1.ReasonWaiting, "%s is created when %s is current", id, p.awaited)
 }
