@@ -96,12 +96,9 @@ func DefaultFor(known intent.Kinds, gvk schema.GroupVersionKind, path string) (a
 
 // pullPolicy returns the default imagePullPolicy of an image.
 func pullPolicy(image string) string {
-	if strings.Contains(image, "@") {
+	_, tag, tagged := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
+	if strings.Contains(image, "@") || tagged && tag != "latest" {
 		return "IfNotPresent"
 	}
-	_, tag, tagged := strings.Cut(image[strings.LastIndex(image, "/")+1:], ":")
-	if !tagged || tag == "latest" {
-		return "Always"
-	}
-	return "IfNotPresent"
+	return "Always"
 }

@@ -139,10 +139,7 @@ func size(v any) int {
 	case string:
 		return textSize(v)
 	case bool:
-		if !v {
-			return len("false")
-		}
-		return len("true")
+		return len(strconv.FormatBool(v))
 	case nil:
 		return len("null")
 	// Without the allocation of json.Marshal.

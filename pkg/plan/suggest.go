@@ -135,17 +135,13 @@ func (s *suggester) metadata(value any, written delta.Value) proposal {
 
 // node returns the proposal for a value, and false if no part of it is proposed.
 func (s *suggester) node(at suggestionNode) (proposal, bool) {
-	switch v := at.live.(type) {
-	case map[string]any:
-		if len(v) == 0 {
-			return proposal{observer.LeafText, v}, s.take(at)
-		}
-		return s.fields(v, at)
-	case []any:
-		return s.list(v, at)
-	default:
-		return proposal{observer.LeafText, v}, s.take(at)
+	if m, isMap := at.live.(map[string]any); isMap && len(m) > 0 {
+		return s.fields(m, at)
 	}
+	if l, isList := at.live.([]any); isList {
+		return s.list(l, at)
+	}
+	return proposal{observer.LeafText, at.live}, s.take(at)
 }
 
 // fields proposes those fields of a map that have a proposal. The manifest contains an atomic map, such as a

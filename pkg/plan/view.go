@@ -102,11 +102,8 @@ func (s ViewStatus) MarshalJSON() ([]byte, error) {
 	if err := utiljson.Unmarshal(raw, &tree); err != nil {
 		return nil, err
 	}
-	conditions, _ := tree["conditions"].([]any)
-	for _, c := range conditions {
-		if condition, ok := c.(map[string]any); ok {
-			delete(condition, "lastTransitionTime")
-		}
+	for _, condition := range manifest.NestedMaps(tree, "conditions") {
+		delete(condition, "lastTransitionTime")
 	}
 	// The records are redacted when they are written. A status in a file may have values.
 	for _, record := range []string{"lastAppliedManifest", "lastObservedManifest"} {
@@ -114,11 +111,7 @@ func (s ViewStatus) MarshalJSON() ([]byte, error) {
 			tree[record] = shown(objects)
 		}
 	}
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false) // the raw parts are escaped already
-	err = encoder.Encode(tree)
-	return b.Bytes(), err
+	return manifest.EncodeJSON(tree), nil // the raw parts are escaped already
 }
 
 // View returns the printed form of the plan. Its status is the one after all changes of the plan succeed.
@@ -226,9 +219,7 @@ func withGenerated(object map[string]any) map[string]any {
 		return object
 	}
 	shown, data := maps.Clone(object), map[string]any{}
-	if set, ok := object["data"].(map[string]any); ok {
-		maps.Copy(data, set)
-	}
+	maps.Copy(data, manifest.NestedMap(object, "data"))
 	for _, key := range keys {
 		data[key.Name] = manifest.Masked + " (generated)"
 	}
