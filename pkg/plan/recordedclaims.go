@@ -144,7 +144,7 @@ func (c *recordedClaims) decide(annotated, leaf string, held, isAttempted bool) 
 // below it. It is false if the status is not known, so that a claim in the annotation then has effect.
 func (c *recordedClaims) denies(name, leaf string) bool {
 	leaves, known := c.heldLeaves(name)
-	return known && c.conflict(leaves, name, leaf) == ""
+	return known && !c.conflicts(leaves, name, leaf)
 }
 
 // holderOf returns the Application whose status holds a leaf, or one above or below it; empty if there is
@@ -153,7 +153,7 @@ func (c *recordedClaims) denies(name, leaf string) bool {
 func (c *recordedClaims) holderOf(leaf string, isAttempted bool) string {
 	for _, name := range slices.Sorted(maps.Keys(c.uids)) {
 		leaves, known := c.heldLeaves(name)
-		if known && c.conflict(leaves, name, leaf) == "" || !known && (isAttempted || !c.mayHold(name)) {
+		if known && !c.conflicts(leaves, name, leaf) || !known && (isAttempted || !c.mayHold(name)) {
 			continue
 		}
 		// An Application with a new spec, or in deletion, will soon write its status.
@@ -178,18 +178,18 @@ func (c *recordedClaims) mayHold(name string) bool {
 // still holds a field that the object does not name any more.
 const holderRecheckInterval = time.Second
 
-// conflict returns the first of some leaves of another Application that prevents this one from holding a leaf.
-func (c *recordedClaims) conflict(leaves map[string]bool, name, leaf string) string {
-	// The usual case, without sorting.
+// conflicts reports whether one of some leaves of another Application prevents this one from holding a leaf.
+func (c *recordedClaims) conflicts(leaves map[string]bool, name, leaf string) bool {
+	// The usual case, without a search.
 	if leaves[leaf] && !observer.IsKey(leaf) {
-		return leaf
+		return true
 	}
-	for _, other := range slices.Sorted(maps.Keys(leaves)) {
+	for other := range leaves {
 		if (claim.Claim{Path: other, Holder: name}).ConflictsWith(leaf, false, c.res.policy.Claims) {
-			return other
+			return true
 		}
 	}
-	return ""
+	return false
 }
 
 // addTo adds an Application with its UID to the Applications that the resource waits for. It adds none without a UID,
