@@ -175,19 +175,10 @@ func (r *fieldReleaser) judgeField(b v1alpha1.BaselineField) {
 // without it. b.From is the topmost of these maps. Fields that share such a map are restored in one operation.
 func (r *fieldReleaser) restoreRemoved(b v1alpha1.BaselineField, before delta.Value) {
 	at, ok := delta.Locate(r.kind, r.live, b.Path)
-	if ok {
-		r.restored = append(r.restored, at.Restore(before.Any))
-		r.keptPaths = append(r.keptPaths, b.Path)
-		return
-	}
-	path, err := observer.ParsePath(b.Path)
-	if b.From == "" || err != nil {
-		r.keep(b.Path, "the object or list that contained it no longer exists")
-		return
-	}
+	path, _ := observer.ParsePath(b.Path) // valid: see record.Baseline
 	value := before.Any
 	// Up to the topmost missing map, at most to b.From.
-	for !ok && path.String() != b.From {
+	for !ok && b.From != "" && path.String() != b.From {
 		value = map[string]any{path.Name(): value}
 		path = path.Parent()
 		at, ok = delta.Locate(r.kind, r.live, path.String())

@@ -85,22 +85,15 @@ func (p releasePass) release(res *resource, waits bool) []delta.Difference {
 // last of these leaves. If the leaf is left in the object, its parents are not removed. The second argument
 // is true for a leaf that is left on request.
 func (res *originals) keepParentBaseline(left v1alpha1.BaselineField, stays bool) {
-	root := left.From
+	// Without a value, the leaf did not exist before.
+	root, isNew := left.From, left.Value == nil && left.From != ""
 	for i, b := range res.baseline {
+		switch {
+		case b.Value != nil:
 		// The parent now also has the leaf that was left, so it must not be removed.
-		if stays && b.Value == nil && b.From != "" && observer.IsUnder(left.Path, b.From) {
+		case stays && b.From != "" && observer.IsUnder(left.Path, b.From):
 			res.baseline[i].From = ""
-		}
-	}
-	if stays {
-		return
-	}
-	// The leaf existed before, or had no parent that the Application created.
-	if left.Value != nil || root == "" {
-		return
-	}
-	for i, b := range res.baseline {
-		if b.Value == nil && b.Path != root && observer.IsUnder(b.Path, root) && len(cmp.Or(b.From, b.Path)) > len(root) {
+		case !stays && isNew && b.Path != root && observer.IsUnder(b.Path, root) && len(cmp.Or(b.From, b.Path)) > len(root):
 			res.baseline[i].From = root
 		}
 	}
