@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -52,11 +53,9 @@ func (p *Plan) WriteAheadStatus() *v1alpha1.ApplicationStatus {
 		id, ok := manifest.Identify(content, app.Namespace, p.in.Kinds)
 		if r := ahead[id]; ok && r != nil && i < len(status.MangledObserverSchema) {
 			more.Put(i, r)
-			for k := range status.Resources {
-				if manifest.IDFromReference(status.Resources[k].ResourceReference) == id {
-					// Otherwise the next process would not read a default schema, and not remove its fields.
-					status.Resources[k].Schema = v1alpha1.SchemaDefault
-				}
+			if known := record.ByID(status.Resources)[id]; known != nil {
+				// Otherwise the next process would not read a default schema, and not remove its fields.
+				known.Schema = v1alpha1.SchemaDefault
 			}
 		}
 	}
@@ -122,9 +121,9 @@ func (p writeAhead) writeAheadInventory() (rows []v1alpha1.ResourceStatus) {
 	return rows
 }
 
-// isSubset reports whether all paths of some are in all.
+// isSubset reports whether all strings of some are in all.
 func isSubset(some, all []string) bool {
-	return !slices.ContainsFunc(some, func(path string) bool { return !slices.Contains(all, path) })
+	return sets.New(all...).HasAll(some...)
 }
 
 // isKnown reports whether before contains all baselines of now, with the same original values and at least the same
@@ -132,8 +131,7 @@ func isSubset(some, all []string) bool {
 func isKnown(before, now []v1alpha1.BaselineField) bool {
 	return !slices.ContainsFunc(now, func(b v1alpha1.BaselineField) bool {
 		return !slices.ContainsFunc(before, func(was v1alpha1.BaselineField) bool {
-			return was.Path == b.Path && was.From == b.From && record.Original(was).Equal(record.Original(b)) &&
-				!slices.ContainsFunc(b.Held, func(held string) bool { return !slices.Contains(was.Held, held) })
+			return was.Path == b.Path && was.From == b.From && record.Original(was).Equal(record.Original(b)) && isSubset(b.Held, was.Held)
 		})
 	})
 }
