@@ -33,7 +33,12 @@ func (s *Source) ManifestDigest() string {
 	for i, object := range s.Objects {
 		shown[i] = manifest.RedactNested(object)
 	}
-	raw, err := json.Marshal(shown)
+	return Digest(shown)
+}
+
+// Digest returns the SHA-256 digest of a value as JSON, in hexadecimal. It returns "" if the value cannot be encoded.
+func Digest(v any) string {
+	raw, err := json.Marshal(v)
 	if err != nil {
 		return ""
 	}

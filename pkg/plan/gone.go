@@ -1,15 +1,13 @@
 package plan
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
@@ -41,16 +39,10 @@ func hasFinished(job map[string]any) bool {
 // digest returns the SHA-256 digest of the manifest, before hooks, in hexadecimal. A change that only
 // a hook makes is no reason to run a Job again. If a hook has added the object, it is the digest of the object.
 func (res *resourceInput) digest() string {
-	content := res.written
-	if content == nil {
-		content = res.object.Content
+	if res.written == nil {
+		return intent.Digest(res.object.Content)
 	}
-	raw, err := json.Marshal(content)
-	if err != nil {
-		return ""
-	}
-	sum := sha256.Sum256(raw)
-	return hex.EncodeToString(sum[:])
+	return intent.Digest(res.written)
 }
 
 // recreationProblem returns the Problem of an object that does not exist and must not be created again yet.

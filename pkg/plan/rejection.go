@@ -1,12 +1,9 @@
 package plan
 
 import (
-	"crypto/sha256"
-	"encoding/json"
-	"fmt"
-
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
@@ -57,13 +54,9 @@ func (res *resourceInput) hasLast(waits bool) bool {
 	return !manifest.HasManifests(res.object.ID.GroupKind()) && r.Entry != nil && !r.Created && res.policy.Creates && r.Entry.APIVersion == res.object.APIVersion && r.Status.UID != ""
 }
 
-// intent returns a hash of the manifest and the schema of a resource.
+// intent returns the digest of the manifest and the schema of a resource.
 func (res *resourceInput) intent() string {
-	raw, err := json.Marshal([]any{res.object.Content, res.rendered.Raw()})
-	if err != nil {
-		return ""
-	}
-	return fmt.Sprintf("%x", sha256.Sum256(raw))
+	return intent.Digest([]any{res.object.Content, res.rendered.Raw()})
 }
 
 // rejected returns the Problem of a resource whose change is rejected and deferred, or nil.
