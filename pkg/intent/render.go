@@ -148,7 +148,9 @@ func mangle(in Input, r *Rendering) error {
 		Objects: make([]manifest.Object, 0, len(r.Objects)), Entries: make(map[manifest.ID]*observer.Schema, len(r.Objects)),
 	}
 	var shared []manifest.Object
+	before := make(map[manifest.ID]int, len(r.Objects)) // the positions in r.Objects
 	for i, o := range r.Objects {
+		before[o.ID] = i
 		if claim.DesiredPolicy(in.Application, o.Ownership).Claims {
 			shared = append(shared, o)
 			continue
@@ -162,9 +164,8 @@ func mangle(in Input, r *Rendering) error {
 	// Clip makes append copy the list, which a listener may have kept.
 	m.Objects = append(slices.Clip(m.Objects), shared...)
 	entries, written := make([]*observer.Schema, len(m.Objects)), make([]map[string]any, len(m.Objects))
-	before := positions{objects: r.Objects}
 	for i, o := range m.Objects {
-		k, had := before.find(o.ID, i)
+		k, had := before[o.ID]
 		if had {
 			written[i] = r.Objects[k].Content
 		}
@@ -180,28 +181,6 @@ func mangle(in Input, r *Rendering) error {
 	}
 	r.Objects, r.Entries, r.Written, r.Warnings = m.Objects, entries, written, append(r.Warnings, m.Warnings...)
 	return nil
-}
-
-// positions finds objects in a list by their ID. Hooks usually keep the order, so that the map is not needed. A hook
-// that sorts or inserts objects costs one map.
-type positions struct {
-	objects []manifest.Object
-	byID    map[manifest.ID]int // built when it is first needed
-}
-
-// find returns the position of an object. It checks the likely position first.
-func (p *positions) find(id manifest.ID, likely int) (position int, there bool) {
-	if likely < len(p.objects) && p.objects[likely].ID == id {
-		return likely, true
-	}
-	if p.byID == nil {
-		p.byID = make(map[manifest.ID]int, len(p.objects))
-		for i, o := range p.objects {
-			p.byID[o.ID] = i
-		}
-	}
-	position, there = p.byID[id]
-	return position, there
 }
 
 // IsSameContent reports whether two contents are the same map, that is, whether no hook replaced it. It does not
