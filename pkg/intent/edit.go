@@ -38,19 +38,15 @@ type Edit struct {
 //
 // An error names the first path that is invalid, and nothing is changed then.
 func EditFields(in Input, others []manifest.ID, id manifest.ID, edit Edit) (fields []v1alpha1.ResourceFields, notes []string, err error) {
-	object, written, err := sources(in, id)
-	if err != nil {
+	e := &fieldsEditor{in: in, others: others, edit: edit, at: -1}
+	if err := e.read(id); err != nil {
 		return nil, nil, err
 	}
 	fields = in.Application.DeepCopy().Spec.Fields
-	e := &fieldsEditor{in: in, others: others, object: object, written: written, edit: edit, at: -1}
-	if written == nil {
-		e.profiles = profiled(in, object)
-	}
 	items, _ := fieldsOf(in.Application) // without the paths that cannot be parsed
 	for _, f := range items {
 		switch {
-		case !matchesObject(f, object):
+		case !matchesObject(f, e.object):
 		case !hasWildcard(f):
 			e.at = f.Position
 		default:
@@ -77,37 +73,35 @@ func EditFields(in Input, others []manifest.ID, id manifest.ID, edit Edit) (fiel
 	return e.store(fields), notes, nil
 }
 
-// sources returns the manifest of a resource, and its schema in spec.observerSchema; nil if it has none. It returns an
+// read sets the manifest of a resource, its schema in spec.observerSchema, and the paths of HoldProfiles. It returns an
 // error if the manifests or the schemas are invalid. An edit of an Application that is invalid for another reason is
 // refused: the effect of a path could not be computed.
-func sources(in Input, id manifest.ID) (manifest.Object, *observer.Schema, error) {
-	objects, _, err := objectsOf(in)
+func (e *fieldsEditor) read(id manifest.ID) error {
+	objects, _, err := objectsOf(e.in)
 	if err != nil {
-		return manifest.Object{}, nil, err
+		return err
 	}
 	at := slices.IndexFunc(objects, func(o manifest.Object) bool { return o.ID == id })
 	if at < 0 {
-		return manifest.Object{}, nil, fmt.Errorf("%s is not in the manifests of the Application", id)
+		return fmt.Errorf("%s is not in the manifests of the Application", id)
 	}
-	entries, err := schemaOf(in.Application)
+	entries, err := schemaOf(e.in.Application)
 	if err != nil {
-		return manifest.Object{}, nil, err
+		return err
 	}
 	assigned, err := observer.Assign(entries, objects)
-	if err != nil || assigned[at].Default {
-		return objects[at], nil, err
+	if err != nil {
+		return err
 	}
-	return objects[at], assigned[at], nil
-}
-
-// profiled returns the paths that HoldProfiles hold or free for a resource. Profiles have no effect on shared objects.
-// After an error it returns none, because the edit then fails for the same reason.
-func profiled(in Input, object manifest.Object) []observer.ProfilePath {
-	objects, _, err := objectsOf(in)
-	if err != nil || claim.DesiredPolicy(in.Application, object.Ownership).Claims {
-		return nil
+	e.object = objects[at]
+	switch {
+	case !assigned[at].Default:
+		e.written = assigned[at]
+	// Profiles have no effect on shared objects.
+	case !claim.DesiredPolicy(e.in.Application, e.object.Ownership).Claims:
+		e.profiles = profilerOf(e.in, objects).pathsFor(e.object)
 	}
-	return profilerOf(in, objects).pathsFor(object)
+	return nil
 }
 
 // fieldsEditor is an editor of the spec.fields item of one resource. It works on copies of the items.
