@@ -52,14 +52,10 @@ func objectsOf(in Input) ([]manifest.Object, []string, error) {
 // and the selected ones follow in the order of their IDs.
 func withSelected(in Input, options manifest.Options, objects []manifest.Object, warnings []string, wrong error) ([]manifest.Object, []string, error) {
 	selected, more, err := selectedObjects(in, options)
-	problem, isProblem := errors.AsType[*Problem](err)
-	switch {
-	case isProblem && wrong != nil:
-		err = wrong // the manifests have validation errors, which have precedence
-	case isProblem:
-		err = problem
-	default:
+	if _, isProblem := errors.AsType[*Problem](err); !isProblem {
 		err = errors.Join(wrong, err)
+	} else if wrong != nil {
+		err = wrong // the validation errors of the manifests have precedence
 	}
 	return slices.Concat(objects, selected), slices.Concat(warnings, more), err
 }
