@@ -42,16 +42,13 @@ func ListWithKeys(app *v1alpha1.Application, all Holders) (claims []Claim) {
 		if name == HolderName(app) {
 			continue
 		}
-		goesFirst := func(leaf string) bool { return isHolder && slices.Contains(own.Leaves, leaf) && own.IsOlder(other) }
-		// Both hold everything that no other holder names. Only one of them can.
-		if other.Leaves == nil {
-			if !isHolder || own.Leaves != nil || !own.IsOlder(other) {
-				claims = append(claims, Claim{"", name})
-			}
-			continue
+		goesFirst := isHolder && own.IsOlder(other)
+		// If both hold everything that no other holder names, only one of them can.
+		if other.Leaves == nil && (own.Leaves != nil || !goesFirst) {
+			claims = append(claims, Claim{"", name})
 		}
 		for _, leaf := range other.Leaves {
-			if !goesFirst(leaf) {
+			if !goesFirst || !slices.Contains(own.Leaves, leaf) {
 				claims = append(claims, Claim{leaf, name})
 			}
 		}
