@@ -135,8 +135,7 @@ func (p baselinePass) hadHeld(res *resource, b *v1alpha1.BaselineField) bool {
 	case !before.Value.Set, before.Value.Equal(live.Value), !live.Value.Set && observer.Empty(before.Value.Any):
 		return true // it has not drifted since then
 	}
-	value := manifest.EncodeRaw(before.Value.Any)
-	b.Value, b.Manager = &value, ""
+	b.Value, b.Manager = record.EncodeValue(before.Value), ""
 	return true
 }
 
@@ -215,8 +214,7 @@ func (res *resource) originalFields(d delta.Difference, now time.Time, writers f
 	b := v1alpha1.BaselineField{Path: d.Path, Time: metav1.NewTime(now.UTC()).Rfc3339Copy()}
 	switch {
 	case (d.Reason == delta.Changed || d.Reason == delta.Unwanted) && res.holdsIn(d.Path):
-		value := manifest.EncodeRaw(d.Live.Any)
-		b.Value = &value
+		b.Value = record.EncodeValue(d.Live)
 		// The writer is for users only. Nothing is decided by it.
 		writer, _ := writers().OfValue(d.LivePath())
 		b.Manager = writer.Manager

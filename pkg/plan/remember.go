@@ -7,7 +7,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -313,7 +312,7 @@ func (c statusWriter) reported(res *resource, compared delta.Comparison) {
 	for _, d := range compared.Reported {
 		field := v1alpha1.ReportedField{Resource: reference(res.object.ID, res.object.APIVersion), Path: d.Path}
 		if !secretPath(res.object.ID, d.Path) {
-			field.Desired, field.Live = optional(d.Desired), optional(d.Live)
+			field.Desired, field.Live = record.EncodeValue(d.Desired), record.EncodeValue(d.Live)
 		}
 		c.result.Status.Reported = append(c.result.Status.Reported, field)
 	}
@@ -335,19 +334,10 @@ func (c statusWriter) contested(res *resource) {
 			Manager:       f.Manager, Corrections: int32(f.Corrections), NextCorrection: metav1.NewTime(f.Next.UTC().Truncate(time.Second)),
 		}
 		if isLong := res.policy.Claims && claim.IsSharedTracking(leaf.Path); !secretPath(id, leaf.Path) && !isLong {
-			field.Desired, field.Live = optional(f.Desired), optional(f.Observed)
+			field.Desired, field.Live = record.EncodeValue(f.Desired), record.EncodeValue(f.Observed)
 		}
 		c.result.Status.Contested = append(c.result.Status.Contested, field)
 	}
-}
-
-// optional returns the JSON of a value, or nil if the value is absent.
-func optional(v delta.Value) *runtime.RawExtension {
-	if !v.Set {
-		return nil
-	}
-	raw := manifest.EncodeRaw(v.Any)
-	return &raw
 }
 
 // leaves returns the leaves of a resource that have a contest record, sorted by path.

@@ -28,10 +28,7 @@ func AcceptedForms(status *v1alpha1.ApplicationStatus) map[manifest.ID]delta.Acc
 
 // AcceptedField returns an accepted form as the status has it. The form of a dropped value has no accepted value.
 func AcceptedField(of v1alpha1.ResourceReference, path string, form delta.Form) v1alpha1.AcceptedField {
-	a := v1alpha1.AcceptedField{Resource: of, Path: path, Desired: manifest.EncodeRaw(form.Desired.Any), Dropped: form.Dropped()}
-	if form.Accepted.Set {
-		value := manifest.EncodeRaw(form.Accepted.Any)
-		a.Accepted = &value
+	return v1alpha1.AcceptedField{
+		Resource: of, Path: path, Desired: manifest.EncodeRaw(form.Desired.Any), Accepted: EncodeValue(form.Accepted), Dropped: form.Dropped(),
 	}
-	return a
 }

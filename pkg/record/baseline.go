@@ -66,6 +66,15 @@ func decodeValue(raw *runtime.RawExtension) delta.Value {
 	return delta.Value{Set: ok, Any: value}
 }
 
+// EncodeValue encodes a value for the status. It returns nil for an absent value.
+func EncodeValue(v delta.Value) *runtime.RawExtension {
+	if !v.Set {
+		return nil
+	}
+	raw := manifest.EncodeRaw(v.Any)
+	return &raw
+}
+
 // Describes reports whether an inventory entry is about a live object, and not about another one of the same
 // name. Unlike isBaselineOf, it is false until the Application owns or holds the object.
 func Describes(status *v1alpha1.ResourceStatus, live map[string]any) bool {
