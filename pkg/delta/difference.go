@@ -118,17 +118,15 @@ type Op struct {
 
 // MarshalJSON includes the value of every operation that has one, even if it is null.
 func (o Op) MarshalJSON() ([]byte, error) {
-	if o.Op == "remove" {
-		return json.Marshal(struct {
-			Op   string `json:"op"`
-			Path string `json:"path"`
-		}{o.Op, o.Path})
-	}
-	return json.Marshal(struct {
+	text := struct {
 		Op    string `json:"op"`
 		Path  string `json:"path"`
-		Value any    `json:"value"`
-	}{o.Op, o.Path, o.Value})
+		Value *any   `json:"value,omitempty"`
+	}{o.Op, o.Path, &o.Value}
+	if o.Op == "remove" {
+		text.Value = nil
+	}
+	return json.Marshal(text)
 }
 
 // Comparison is the result of Compare.

@@ -106,13 +106,7 @@ func (c remover) hasOtherWriters(s cursor) bool {
 			// A field that the Application did not write counts only if another client wrote it, and not the API server.
 			was, had := before[name]
 			path := s.path.Field(name)
-			if !had {
-				if c.wroteAt(path) {
-					return true
-				}
-				continue
-			}
-			if c.hasOtherWriters(cursor{t: s.t.Field(name), path: path, live: NewValue(now), previous: was}) {
+			if !had && c.wroteAt(path) || had && c.hasOtherWriters(cursor{t: s.t.Field(name), path: path, live: NewValue(now), previous: was}) {
 				return true
 			}
 		}

@@ -28,9 +28,6 @@ func Locate(t *kinds.Node, live map[string]any, text string) (Location, bool) {
 	}
 	at := Location{Value: NewValue(live)}
 	for _, step := range typed.Chain() {
-		if !at.Value.Set {
-			return Location{}, false
-		}
 		if !step.IsElement() {
 			m, isMap := at.Value.Any.(map[string]any)
 			if !isMap {
@@ -61,18 +58,16 @@ func Locate(t *kinds.Node, live map[string]any, text string) (Location, bool) {
 // must exist.
 func (p Location) Restore(value any) Difference {
 	pointer := p.Path.Pointer()
-	if !p.Value.Set {
-		return Difference{
-			Path: p.Path.String(), Reason: Restored, Desired: NewValue(value), livePath: p.Path,
-			// A test for null would succeed in any element without the field, so the version is tested.
-			ops: []Op{{Op: "add", Path: pointer, Value: value}}, guards: p.guards, versioned: true,
-		}
-	}
-	return Difference{
+	d := Difference{
 		Path: p.Path.String(), Reason: Restored, Desired: NewValue(value), Live: p.Value, livePath: p.Path,
-		ops:    []Op{{Op: "replace", Path: pointer, Value: value}},
-		guards: append(slices.Clip(p.guards), Op{Op: "test", Path: pointer, Value: p.Value.Any}), versioned: p.versioned,
+		// A test for null would succeed in any element without the field, so the version is tested.
+		ops: []Op{{Op: "add", Path: pointer, Value: value}}, guards: p.guards, versioned: true,
 	}
+	if p.Value.Set {
+		d.ops[0].Op, d.versioned = "replace", p.versioned
+		d.guards = append(slices.Clip(p.guards), Op{Op: "test", Path: pointer, Value: p.Value.Any})
+	}
+	return d
 }
 
 // Remove returns the difference that removes a field that did not exist before the first hold. ours has the

@@ -1,6 +1,7 @@
 package delta
 
 import (
+	"strconv"
 	"strings"
 
 	"holdfast.dev/holdfast/pkg/kinds"
@@ -49,13 +50,8 @@ func unitOf(t *kinds.Node, path *observer.Path) string {
 
 // isPosition reports whether a label identifies an element by its position.
 func isPosition(label string) bool {
-	label = strings.Trim(label, "[]")
-	for _, r := range label {
-		if r < '0' || r > '9' {
-			return false
-		}
-	}
-	return label != ""
+	_, err := strconv.ParseUint(strings.Trim(label, "[]"), 10, 64)
+	return err == nil
 }
 
 // isMetadata reports whether a path is a field of the metadata of the object.
