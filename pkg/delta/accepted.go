@@ -23,7 +23,7 @@ func (c formFinder) completed(s cursor, value any) bool {
 	if _, isList := s.live.Any.([]any); !isList || !wantsList || len(want) == 0 || c.in.Begins == nil {
 		return false
 	}
-	if covers := c.in.Begins(s.path); covers == nil || !covers(s.live.Any, value) {
+	if !c.in.Begins(s.path, s.live.Any, value) {
 		return false
 	}
 	if c.out.Found == nil {

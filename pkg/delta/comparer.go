@@ -36,10 +36,9 @@ type Input struct {
 	Shared bool
 	// Accepted has the recorded accepted forms. Those that still apply are in Comparison.AcceptedUsed.
 	Accepted Accepted
-	// Begins returns a function that decides whether a live list is the accepted form of a desired list. It
-	// returns a function only for a list that the Application begins to hold as one value, because the
-	// accepted form of that list is not known yet. For every other list it returns nil.
-	Begins func(path *observer.Path) func(live, want any) bool
+	// Begins reports whether a live list is the accepted form of a desired list that the Application begins to hold
+	// as one value. It is false for every other list, because the accepted form of that list is known.
+	Begins func(path *observer.Path, live, want any) bool
 	// Normal returns the desired state in the normalized form of the API server, or nil if that form is
 	// unknown. If the function is nil, values are not checked for equivalence.
 	Normal func() map[string]any

@@ -70,7 +70,7 @@ func (p comparer) comparisonOf(res *resource, live map[string]any, entry *observ
 	if res.entry.Default || res.entry.Follows {
 		in.Begins = res.beginsAt
 		if p.in.Application.UID == "" && res.previous == nil { // a file that was never submitted
-			in.Begins = func(*observer.Path) func(live, want any) bool { return observer.Completes }
+			in.Begins = func(_ *observer.Path, live, want any) bool { return observer.Completes(live, want) }
 		}
 	}
 	// A default schema learns nothing, so its whole desired state is from the manifest.
@@ -122,42 +122,40 @@ func (p comparer) normal(res *resource, desired map[string]any) func() map[strin
 	})
 }
 
-// beginsAt returns a function that reports whether a live list without keys is the API server's form of the
-// desired list. beginsAt returns nil if the record has that form. The record lacks it for an object that does
-// not belong to the Application yet, or for a list that an earlier schema opened. It also lacks the form if no
-// controller received the response to the create, which has all elements that admission added:
+// beginsAt reports whether a live list without keys is the API server's form of the desired list, and the record does
+// not have that form. The record lacks it for an object that does not belong to the Application yet, or for a list that
+// an earlier schema opened. It also lacks the form if no controller received the response to the create, which has all
+// elements that admission added:
 //
 //	object                                        a live list is the accepted form if it
 //	adopted now, or of another owner              completes the desired list, with equal length
 //	created, and the response was lost            covers the desired list, which was sent as it is
 //	recorded, with a schema that opened the list  covers it, and was not too long for that schema
-//	recorded otherwise                            (nil: the record has the form)
-func (res *objectState) beginsAt(path *observer.Path) func(live, want any) bool {
+//	recorded otherwise                            (never: the record has the form)
+func (res *objectState) beginsAt(path *observer.Path, live, want any) bool {
 	r := res.previous
 	switch {
 	case res.policy.Adopts(), !res.policy.Writes, r == nil && res.policy.Existed && res.policy.Removes:
 		// With Completes, lists have the same length: elements of other clients are not accepted at an adoption.
-		return observer.Completes
+		return observer.Completes(live, want)
 	case r == nil && res.unanswered:
 		// With Covers, lists can be longer: admission may have added elements to the create.
-		return observer.Covers
+		return observer.Covers(live, want)
 	case r == nil, r.Entry == nil:
-		return nil
+		return false
 	}
 	node, wrote := r.Entry.At(res.kind, r.Desired, path)
 	switch {
 	case node == nil:
-		return nil
+		return false
 	case res.unanswered:
 		// Only for the value that was sent. The live value is no response to a later manifest.
-		return func(live, want any) bool { return observer.Equal(wrote, want) && observer.Covers(live, want) }
+		return observer.Equal(wrote, want) && observer.Covers(live, want)
 	case node.List == nil:
-		return nil
+		return false
 	}
-	return func(live, want any) bool {
-		elements, _ := live.([]any)
-		return len(elements) <= max(node.List.Max, len(want.([]any))) && observer.Covers(live, want)
-	}
+	elements, _ := live.([]any)
+	return len(elements) <= max(node.List.Max, len(want.([]any))) && observer.Covers(live, want)
 }
 
 // wasApplied reports whether the last-applied state was ever written to this object. A rejected create
