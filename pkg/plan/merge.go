@@ -67,24 +67,6 @@ func mergeElements(t *kinds.Node, before, after []any) ([]any, bool) {
 	return union, more
 }
 
-// merged adds the fields of b to a where a does not have them, and returns a. If one of the two is not a
-// map, it returns b. Unlike mergeStates, it changes the maps in a, and knows no lists.
-func merged(a, b any) any {
-	into, isMap := a.(map[string]any)
-	from, areMaps := b.(map[string]any)
-	if !isMap || !areMaps {
-		return b
-	}
-	for name, value := range from {
-		if into[name] == nil {
-			into[name] = value
-			continue
-		}
-		into[name] = merged(into[name], value)
-	}
-	return into
-}
-
 // sortable returns a path as a string that sorts the elements of a list by their index.
 func sortable(path *observer.Path) string {
 	var b strings.Builder

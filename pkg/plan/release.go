@@ -193,7 +193,8 @@ func (r *fieldReleaser) restoreRemoved(b v1alpha1.BaselineField, before delta.Va
 		r.restored = append(r.restored, at.Restore(value))
 		return
 	}
-	r.restored[i] = at.Restore(merged(r.restored[i].Desired.Any, value))
+	union, _ := mergeStates(nil, r.restored[i].Desired.Any, value)
+	r.restored[i] = at.Restore(union)
 }
 
 // keep leaves a field that should be restored, and records why.
