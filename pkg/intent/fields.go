@@ -145,10 +145,7 @@ func ruleOf(f *observer.Fields, item int, held v1alpha1.HeldField) []*observer.F
 	if !held.HasRule() {
 		return nil
 	}
-	said, err := manifest.DecodeRaw(manifest.EncodeRaw(held))
-	if err != nil {
-		return []*observer.FieldPathError{f.Fault("hold", item, "%s", err)}
-	}
+	said, _ := manifest.DecodeRaw(manifest.EncodeRaw(held)) // a text that was just encoded can be decoded
 	delete(said, "path")
 	return f.AddRule(item, said)
 }

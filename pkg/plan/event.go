@@ -155,10 +155,7 @@ func inline(v delta.Value) string {
 	if !v.Set {
 		return "absent"
 	}
-	raw, err := json.Marshal(v.Any)
-	if err != nil {
-		return "?"
-	}
+	raw, _ := json.Marshal(v.Any) // a value that was decoded can be encoded
 	return shorten(string(raw), 80)
 }
 

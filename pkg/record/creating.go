@@ -69,10 +69,7 @@ func (a PendingCreates) Has(id manifest.ID, namespace string, types intent.Kinds
 // room, in bytes. If the value without states does not fit, Pack returns "". The receiver's States are not changed.
 func (a PendingCreates) Pack(room int) string {
 	for {
-		raw, err := json.Marshal(a)
-		if err != nil {
-			return ""
-		}
+		raw, _ := json.Marshal(a) // values that were decoded can be encoded
 		if frame := compress.Encode(raw); base64.StdEncoding.EncodedLen(len(frame)) <= room {
 			return base64.StdEncoding.EncodeToString(frame)
 		}
