@@ -102,9 +102,7 @@ func (f *facts) desired(r intent.Rendering) []*resource {
 
 // newPlan returns an empty plan with a copy of the memory, because the caller may go on to change its own.
 func newPlan(in Input) *Plan {
-	if in.ContestPolicy == (ContestPolicy{}) {
-		in.ContestPolicy = DefaultContestPolicy
-	}
+	in.ContestPolicy = cmp.Or(in.ContestPolicy, DefaultContestPolicy)
 	var memory State
 	if in.Memory != nil {
 		memory = *in.Memory

@@ -51,21 +51,16 @@ func (p decider) decideAbsent(res *resource) {
 	switch {
 	case res.problem != nil:
 	case !res.policy.Creates:
-		res.problem = absentProblem(id)
+		res.problem = intent.Problemf(v1alpha1.ReasonWaiting, "%s does not exist; it is shared, so it is not created", id)
 	case p.isDone(res):
 		res.done, res.change.Done = true, true
 	case p.awaitsObject(manifest.Stage(id.GroupKind())):
-		res.problem = p.stageProblem(id)
+		res.problem = intent.Problemf(v1alpha1.ReasonWaiting, "%s is created when %s is current", id, p.awaited)
 	case p.in.Memory.HeldBack(res.leaf(), p.in.Now):
 		res.problem = p.recreationProblem(res)
 	default:
 		p.create(res)
 	}
-}
-
-// absentProblem returns the Problem of a shared object that does not exist.
-func absentProblem(id manifest.ID) *Problem {
-	return intent.Problemf(v1alpha1.ReasonWaiting, "%s does not exist; it is shared, so it is not created", id)
 }
 
 // decideLive decides the change of a resource whose object exists.

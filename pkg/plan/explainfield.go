@@ -203,8 +203,10 @@ func (e *explainer) writer(of delta.Field) (last writer.Writer) {
 // and no times, because the Field has them.
 func (e *explainer) reasonOf(f Field, from delta.State, d *delta.Difference, fight *Contest) string {
 	switch {
+	case d != nil && d.ReportOnly && f.State == FieldReported:
+		return "report-only: it has drifted, which is never corrected"
 	case d != nil && d.ReportOnly:
-		return reportedWhy(f)
+		return "drift: its rule does not allow the value, and the manifest has no allowed value to write"
 	// Below the status. A report-only field has a rule.
 	case f.State == FieldReported && f.Rule == nil:
 		return "reported in the status, and never compared or written"
@@ -254,14 +256,6 @@ func (e *explainer) remedy(command string) string {
 		return "edit " + owner.Kind + " " + owner.Name + ", which renders the spec"
 	}
 	return command
-}
-
-// reportedWhy returns the reason why a drifted report-only field is never written.
-func reportedWhy(f Field) string {
-	if f.State == FieldReported {
-		return "report-only: it has drifted, which is never corrected"
-	}
-	return "drift: its rule does not allow the value, and the manifest has no allowed value to write"
 }
 
 // stateWhy has the reasons why a field needs no correction, for the states that determine the reason.

@@ -70,7 +70,7 @@ func (e *explainer) onRelease(f Field) (text, unrestorable string) {
 	case e.baseline[i].Value == nil:
 		return "on release, it is removed: it had no original value", ""
 	default:
-		return "on release, it becomes " + valueText(record.Original(e.baseline[i]).Any) + " again" + writtenBy(e.baseline[i].Manager), ""
+		return "on release, it becomes " + shorten(string(manifest.EncodeJSON(record.Original(e.baseline[i]).Any)), 200) + " again" + writtenBy(e.baseline[i].Manager), ""
 	}
 	return stays + unrestorable, unrestorable
 }
@@ -82,6 +82,3 @@ func writtenBy(manager string) string {
 	}
 	return ", which " + manager + " had written"
 }
-
-// valueText returns a value as JSON, truncated for a sentence.
-func valueText(value any) string { return shorten(string(manifest.EncodeJSON(value)), 200) }

@@ -175,7 +175,9 @@ func (c responseReader) accept(res *resource, live map[string]any, action Action
 	for _, d := range after.Differences {
 		// The API server sets an absent field again. Without a backoff, each reconcile would remove it.
 		if d.Reason == delta.Unwanted && !d.HeldBack && action == Update && res.change.wrote(d.Path, action) {
-			c.plan.in.Memory = c.plan.in.Memory.with([]RejectedLeaf{c.plan.RecordRejection(Leaf{res.object.ID, d.Path}, filledIn(res.object.ID, d.Path))})
+			problem := intent.Problemf(v1alpha1.ReasonRejected,
+				"%s: %s cannot be absent, because the API server sets it again: hold a value of it, or remove the rule from the observer schema", res.object.ID, d.Path)
+			c.plan.in.Memory = c.plan.in.Memory.with([]RejectedLeaf{c.plan.RecordRejection(Leaf{res.object.ID, d.Path}, problem)})
 		}
 		if d.Reason == delta.Extra && !d.HeldBack && res.change.wrote(d.Path, action) {
 			// A client between the controller and the API server, such as a webhook, adds it to every write.
@@ -186,13 +188,6 @@ func (c responseReader) accept(res *resource, live map[string]any, action Action
 			}
 		}
 	}
-}
-
-// filledIn returns the Problem of a field that must be absent, but that the response to its removal still
-// contains.
-func filledIn(id manifest.ID, path string) *Problem {
-	return intent.Problemf(v1alpha1.ReasonRejected,
-		"%s: %s cannot be absent, because the API server sets it again: hold a value of it, or remove the rule from the observer schema", id, path)
 }
 
 // wroteValue reports whether the controller sent the desired value of a difference. If that value is a bound
@@ -229,9 +224,6 @@ func losesTracking(path string, form delta.Form) bool {
 	return false
 }
 
-// adoptsFromOther reports whether a correction takes an object from another Application.
-func adoptsFromOther(d delta.Difference) bool { return claim.IsTrackingPath(d.Path) && d.Live.Set }
-
 // updated returns the action that an event shows for an update of a resource.
 func (res *resourceInput) updated() Action {
 	switch {
@@ -246,7 +238,8 @@ func (res *resourceInput) updated() Action {
 // corrects reports whether a change of a leaf counts toward a contest. Changes of released leaves, and of
 // leaves that are held for the first time, do not count.
 func (res *resourceInput) corrects(d delta.Difference) bool {
-	return d.Reason != delta.Removed && d.Reason != delta.Restored && (!res.policy.Begins || res.policy.Adopts() && adoptsFromOther(d))
+	takesOver := res.policy.Adopts() && claim.IsTrackingPath(d.Path) && d.Live.Set // from another Application
+	return d.Reason != delta.Removed && d.Reason != delta.Restored && (!res.policy.Begins || takesOver)
 }
 
 // corrected records the corrections that were made, to detect contests. It adds corrected drift to the

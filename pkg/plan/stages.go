@@ -1,8 +1,6 @@
 package plan
 
 import (
-	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/intent"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
@@ -32,9 +30,4 @@ func (p decider) firstAwaited(resources []*resource) (first *manifest.ID) {
 // Source: docs/semantics.md, "Who writes".
 func (p decider) awaitsObject(stage int) bool {
 	return !p.IsObserveOnly() && p.awaited != nil && manifest.Stage(p.awaited.GroupKind()) < stage
-}
-
-// stageProblem returns the Problem of an object that waits for one of an earlier stage.
-func (p decider) stageProblem(id manifest.ID) *Problem {
-	return intent.Problemf(v1alpha1.ReasonWaiting, "%s is created when %s is current", id, p.awaited)
 }

@@ -226,7 +226,8 @@ func withKeys(value, element any, t *kinds.Node) any {
 // an action.
 func (s *suggester) take(at suggestionNode) bool {
 	writer := s.writer(at.path)
-	applied := at.applied.Set || s.hasApplied(writer, at.path)
+	// If the writer applied a field around this one as one value, such as a list without keys, this field may be a default.
+	applied := at.applied.Set || writer.Operation == metav1.ManagedFieldsOperationApply && s.writers.Owns(writer, at.path)
 	switch {
 	case writer.Manager == "" || at.live == nil:
 		return false
@@ -246,12 +247,6 @@ func (s *suggester) take(at suggestionNode) bool {
 func (s *suggester) writer(path *observer.Path) writer.Writer {
 	last, _ := s.writers.OfValue(path)
 	return last
-}
-
-// hasApplied reports whether a writer applied exactly this field. If it applied a field around it as one value,
-// such as a list without keys, this field may be a default of the API server.
-func (s *suggester) hasApplied(by writer.Writer, path *observer.Path) bool {
-	return by.Operation == metav1.ManagedFieldsOperationApply && s.writers.Owns(by, path)
 }
 
 // isOurs reports whether a field is tracking metadata of Holdfast, or bookkeeping of a tool or the API server.
