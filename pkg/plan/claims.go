@@ -10,6 +10,7 @@ import (
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/intent"
+	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/record"
@@ -77,7 +78,7 @@ func (p claimPass) excludeClaimed(res *resource, leaves []string) {
 // claimedPointers returns the JSON pointers of all fields of a live object that other Applications hold,
 // and of the label that marks shared objects. A shared object has none, because the Application removes
 // nothing from it.
-func (res *resourceInput) claimedPointers(app *v1alpha1.Application, live map[string]any) (pointers []string) {
+func (res *resourceInput) claimedPointers(app *v1alpha1.Application, live map[string]any) []string {
 	if res.policy.Claims || !claim.IsHeldByOthers(app, live) {
 		return nil
 	}
@@ -87,8 +88,13 @@ func (res *resourceInput) claimedPointers(app *v1alpha1.Application, live map[st
 	for _, c := range claim.List(app, live) {
 		paths = append(paths, c.Path)
 	}
+	return pointersTo(res.kind, live, paths)
+}
+
+// pointersTo returns the JSON pointers of some paths in a live object. It omits paths whose parent does not exist.
+func pointersTo(kind *kinds.Node, live map[string]any, paths []string) (pointers []string) {
 	for _, path := range paths {
-		if at, ok := delta.Locate(res.kind, live, path); ok {
+		if at, ok := delta.Locate(kind, live, path); ok {
 			pointers = append(pointers, at.Path.Pointer())
 		}
 	}

@@ -57,13 +57,7 @@ func withoutClaims(s *hooks.ObjectEvent) map[string]any {
 	for _, c := range claim.List(app, s.Live) {
 		paths = append(paths, c.Path)
 	}
-	var claimed []string
-	for _, path := range paths {
-		if at, ok := delta.Locate(s.Type, s.Live, path); ok {
-			claimed = append(claimed, at.Path.Pointer())
-		}
-	}
-	return delta.WithoutClaimed(s.Type, s.Live, claimed)
+	return delta.WithoutClaimed(s.Type, s.Live, pointersTo(s.Type, s.Live, paths))
 }
 
 // observe projects the live object onto its schema, as lastObservedManifest has it: without values of Secrets.

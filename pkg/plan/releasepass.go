@@ -30,16 +30,15 @@ func (p releasePass) releasesFields(res *resource) bool {
 
 // releasedPointers returns the JSON pointers of the released fields of an owned object. Only the release changes
 // these fields: it restores their original values.
-func (res *resource) releasedPointers(live map[string]any) (pointers []string) {
+func (res *resource) releasedPointers(live map[string]any) []string {
 	if !res.policy.Removes {
 		return nil
 	}
+	var paths []string
 	for _, b := range res.letting.baseline {
-		if at, ok := delta.Locate(res.kind, live, b.Path); ok {
-			pointers = append(pointers, at.Path.Pointer())
-		}
+		paths = append(paths, b.Path)
 	}
-	return pointers
+	return pointersTo(res.kind, live, paths)
 }
 
 // release decides whether the fields that have a baseline and are no longer held are restored, and returns the
