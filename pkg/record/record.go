@@ -29,36 +29,30 @@ type Record struct {
 func Read(app *v1alpha1.Application, types intent.Kinds, known func(i int) (map[string]any, *observer.Schema)) map[manifest.ID]*Record {
 	records := make(map[manifest.ID]*Record, len(app.Status.LastAppliedManifest))
 	// An item without a valid state has no identity, so it is skipped with its schema.
+	statuses := ByID(app.Status.Resources)
 	for i, item := range app.Status.LastAppliedManifest {
-		var content map[string]any
+		var desired map[string]any
 		var rendered *observer.Schema
 		if known != nil {
-			content, rendered = known(i)
+			desired, rendered = known(i)
 		}
-		desired, err := decodeState(item, content)
-		if err != nil {
-			continue
+		if desired == nil || !manifest.IsTextOf(item.Raw, desired) {
+			var err error
+			if desired, err = manifest.DecodeRaw(item); err != nil {
+				continue
+			}
 		}
 		id, ok := manifest.Identify(desired, app.Namespace, types)
 		if !ok {
 			continue
 		}
-		r := &Record{ID: id, Desired: desired}
+		r := &Record{ID: id, Desired: desired, Status: statuses[id]} // without a status, the object was never created
 		// The two lists are parallel.
 		if i < len(app.Status.MangledObserverSchema) {
 			r.Entry = decodeEntry(app.Status.MangledObserverSchema[i], id, rendered)
 		}
-		records[id] = r
-	}
-	// Records without an inventory entry remain: their objects were never created.
-	for i := range app.Status.Resources {
-		status := &app.Status.Resources[i]
-		if r := records[manifest.IDFromReference(status.ResourceReference)]; r != nil {
-			r.Status = status
-		}
-	}
-	for _, r := range records {
 		r.settleOrigin(types)
+		records[id] = r
 	}
 	return records
 }
@@ -67,15 +61,6 @@ func Read(app *v1alpha1.Application, types intent.Kinds, known func(i int) (map[
 func Append(status *v1alpha1.ApplicationStatus, entry *observer.Schema, desired map[string]any) {
 	status.MangledObserverSchema = append(status.MangledObserverSchema, manifest.EncodeRaw(entry.Raw()))
 	status.LastAppliedManifest = append(status.LastAppliedManifest, manifest.EncodeRaw(desired))
-}
-
-// decodeState returns a last-applied state. It does not decode the state if it is the text of known, which may
-// be nil.
-func decodeState(item runtime.RawExtension, known map[string]any) (map[string]any, error) {
-	if known != nil && manifest.IsTextOf(item.Raw, known) {
-		return known, nil
-	}
-	return manifest.DecodeRaw(item)
 }
 
 // decodeEntry returns a schema in the status, or nil if it is not a valid schema of the object. It does not parse
