@@ -176,7 +176,7 @@ func (s cursor) state() State {
 	case s.inStatus:
 		return StateReported
 	case s.node.Rule != nil:
-		return stateOf(s.node.Rule)
+		return ruleStates[s.node.Rule.Mode]
 	case s.node.Keys != nil && !s.written.Set:
 		return StateAbsent
 	case !s.written.Set:
@@ -296,19 +296,10 @@ func fieldOf(v any, name string) any {
 	return m[name]
 }
 
-// stateOf returns the state of a leaf that has a rule and has not drifted. Rules without a mode allow several values.
-func stateOf(rule *observer.Rule) State {
-	switch rule.Mode {
-	case observer.ModeSeed:
-		return StateSeeded
-	case observer.ModePush:
-		return StatePushed
-	case observer.ModeReport:
-		return StateReported
-	case observer.ModeAbsent:
-		return StateAbsent
-	}
-	return StateAllowed
+// ruleStates has the states of leaves that have a rule and have not drifted, by the mode of the rule. Rules without a
+// mode allow several values.
+var ruleStates = map[observer.Mode]State{
+	"": StateAllowed, observer.ModeSeed: StateSeeded, observer.ModePush: StatePushed, observer.ModeReport: StateReported, observer.ModeAbsent: StateAbsent,
 }
 
 // restored reports whether a missing leaf gets its desired value. Some rules never write it, or only once.
