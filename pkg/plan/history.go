@@ -318,9 +318,9 @@ func fitting(all []v1alpha1.HistoryEntry, entries, bytes int) int {
 // are counted in the newest one. For example, corrections of one field at 9:00, 9:05 and 9:10 become one entry of
 // 9:10 with count 3, since 9:00.
 func counted(entries []v1alpha1.HistoryEntry) []v1alpha1.HistoryEntry {
-	all, at := make([]v1alpha1.HistoryEntry, 0, len(entries)), make(map[occurrence]int, len(entries))
+	all, at := make([]v1alpha1.HistoryEntry, 0, len(entries)), make(map[string]int, len(entries))
 	for _, e := range entries {
-		what := occurrenceOf(e)
+		what := occurrence(e)
 		first, known := at[what]
 		if !known {
 			at[what] = len(all)
@@ -339,24 +339,12 @@ func counted(entries []v1alpha1.HistoryEntry) []v1alpha1.HistoryEntry {
 	return all
 }
 
-// occurrence is a comparable entry without its time and count.
-type occurrence struct {
-	v1alpha1.HistoryEntry
-
-	// The pointers of the entry are nil here, and these fields have their values.
-	from, to, correctedTo string
-	unnamed               v1alpha1.ObjectVersion
-}
-
-// occurrenceOf returns the comparable form of an entry. Values are compared as text, because they are pointers.
-func occurrenceOf(e v1alpha1.HistoryEntry) occurrence {
-	o := occurrence{HistoryEntry: e, from: spelled(e.From), to: spelled(e.To), correctedTo: spelled(e.CorrectedTo)}
-	if e.PendingUser != nil {
-		o.unnamed = *e.PendingUser
-	}
-	o.Time, o.Duration, o.Count, o.Since = metav1.Time{}, nil, 0, nil
-	o.From, o.To, o.CorrectedTo, o.PendingUser = nil, nil, nil, nil
-	return o
+// occurrence returns an entry without its time and count, as text that can be compared.
+func occurrence(e v1alpha1.HistoryEntry) string {
+	values := []string{spelled(e.From), spelled(e.To), spelled(e.CorrectedTo)}
+	e.Time, e.Duration, e.Count, e.Since = metav1.Time{}, nil, 0, nil
+	e.From, e.To, e.CorrectedTo = nil, nil, nil
+	return string(manifest.EncodeJSON([]any{e, values}))
 }
 
 // spelled returns a value in the encoding of this package, because a stored value may be encoded in another
