@@ -24,7 +24,8 @@ const (
 // always Terminating.
 func Health(app *v1alpha1.Application, live map[string]any) (health, message string) {
 	object := &unstructured.Unstructured{Object: live}
-	if check := checkFor(app, object.GroupVersionKind().GroupKind(), live); check != nil && !isTerminating(live) {
+	gk := object.GroupVersionKind().GroupKind()
+	if check := cmp.Or(writtenCheck(app, gk), builtinCheck(gk, live)); check != nil && !isTerminating(live) {
 		state, message := check.evaluate(live)
 		return string(state), shorten(message, 1024)
 	}

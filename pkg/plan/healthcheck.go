@@ -23,18 +23,6 @@ type healthCheck struct {
 	secret bool
 }
 
-// checkFor returns the expressions for an object: those for its kind, those for its group, or the built-in ones. It
-// returns nil if there are none.
-func checkFor(app *v1alpha1.Application, gk schema.GroupKind, live map[string]any) *healthCheck {
-	if written := writtenCheck(app, gk); written != nil {
-		return written
-	}
-	if known, ok := builtinCheck(gk, live); ok {
-		return &healthCheck{HealthCheck: known}
-	}
-	return nil
-}
-
 // writtenCheck returns the expressions of spec.healthCheckExprs for a kind, or else for its group. It returns nil if
 // there are none.
 func writtenCheck(app *v1alpha1.Application, gk schema.GroupKind) (check *healthCheck) {

@@ -138,13 +138,16 @@ func checksByKind(all []kindsCheck) map[schema.GroupKind]v1alpha1.HealthCheck {
 	return known
 }
 
-// builtinCheck returns the built-in expressions for an object, and false if there are none. Managed resources of
+// builtinCheck returns the built-in expressions for an object, or nil if there are none. Managed resources of
 // Crossplane are recognized by spec.forProvider, because there are many kinds of them.
-func builtinCheck(gk schema.GroupKind, live map[string]any) (v1alpha1.HealthCheck, bool) {
+func builtinCheck(gk schema.GroupKind, live map[string]any) *healthCheck {
 	if check, ok := builtinChecks[gk]; ok {
-		return check, true
+		return &healthCheck{HealthCheck: check}
 	}
 	isProviders := strings.HasSuffix(gk.Group, ".crossplane.io") || strings.HasSuffix(gk.Group, ".upbound.io")
 	_, isManaged, _ := unstructured.NestedFieldNoCopy(live, "spec", "forProvider")
-	return managedCheck, isProviders && isManaged
+	if isProviders && isManaged {
+		return &healthCheck{HealthCheck: managedCheck}
+	}
+	return nil
 }
