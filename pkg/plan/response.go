@@ -102,7 +102,9 @@ func (c responseReader) responded(res *resource, outcome Outcome, o *resourceRes
 		if outcome.Action == Create {
 			point = &c.plan.hooks.ResourcePostCreate
 		}
-		if !res.change.leftExtra() {
+		// The API server did not add elements whose removal is deferred.
+		isLeft := func(d delta.Difference) bool { return d.Reason == delta.Extra && d.HeldBack }
+		if !slices.ContainsFunc(res.change.Fields, isLeft) {
 			res.entry.RaiseSurplus(res.kind, res.desired, live)
 		}
 		res.keepServerKeys(c.plan.in.Application, live)
@@ -148,12 +150,6 @@ func (res *resource) keepRefused(app *v1alpha1.Application, live map[string]any)
 		previous.Entry.KeepSurplus(res.kind, kept, before, res.previous.Desired)
 	}
 	res.previous = &previous
-}
-
-// leftExtra reports whether the patch left elements in a list that is too long, because their removal is
-// deferred. The API server did not add those elements.
-func (c *Change) leftExtra() bool {
-	return slices.ContainsFunc(c.Fields, func(d delta.Difference) bool { return d.Reason == delta.Extra && d.HeldBack })
 }
 
 // accept records the accepted forms of the written values. It also records removals that the API server undid,

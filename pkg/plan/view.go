@@ -137,7 +137,7 @@ func (p *Plan) View() View {
 		change.NotHeld = p.FreeDifferences(c)
 		v.Changes = append(v.Changes, change)
 	}
-	status := p.preview()
+	status := p.conclude(&summarizer{preview: true}).Status // after all changes of the plan succeed
 	v.Status = ViewStatus{
 		MangledObserverSchema: manifest.DecodeRawList(status.MangledObserverSchema),
 		LastAppliedManifest:   shown(manifest.DecodeRawList(status.LastAppliedManifest)),
@@ -145,11 +145,6 @@ func (p *Plan) View() View {
 		whole:                 status,
 	}
 	return v
-}
-
-// preview returns the status after all changes of the plan succeed.
-func (p *Plan) preview() v1alpha1.ApplicationStatus {
-	return p.conclude(&summarizer{preview: true}).Status
 }
 
 // YAML returns the view as YAML, with the keys of the plan in reading order. Golden files have this form, so it is
