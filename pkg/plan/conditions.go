@@ -96,9 +96,14 @@ func (c conditionWriter) deleting() {
 		ready = c.heldVerdict()
 		ready.message = "being deleted: " + ready.message
 	}
-	c.set(v1alpha1.ConditionReady, ready)
-	c.setWhile(v1alpha1.ConditionReconciling, !ready.stalled, ready)
-	c.setWhile(v1alpha1.ConditionStalled, ready.stalled, ready)
+	c.setUnready(ready)
+}
+
+// setUnready sets the conditions of an Application that is not ready because it is being deleted.
+func (c conditionWriter) setUnready(v verdict) {
+	c.set(v1alpha1.ConditionReady, v)
+	c.setWhile(v1alpha1.ConditionReconciling, !v.stalled, v)
+	c.setWhile(v1alpha1.ConditionStalled, v.stalled, v)
 }
 
 // rendered returns the verdict on the input: whether the spec is valid, and its template could be translated.

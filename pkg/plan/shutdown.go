@@ -34,10 +34,7 @@ func ShuttingDown(app *v1alpha1.Application, step hooks.ShutdownStep, lastError 
 		called := metav1.NewTime(now.UTC().Add(time.Second - time.Nanosecond).Truncate(time.Second))
 		state.Attempts, state.LastAttempt, state.LastError = state.Attempts+1, &called, ""
 	}
-	v := shutdownVerdict(*app.Spec.Hooks.Shutdown, step, *state)
-	conditionWriter{c}.set(v1alpha1.ConditionReady, v)
-	conditionWriter{c}.setWhile(v1alpha1.ConditionReconciling, !v.stalled, v)
-	conditionWriter{c}.setWhile(v1alpha1.ConditionStalled, v.stalled, v)
+	conditionWriter{c}.setUnready(shutdownVerdict(*app.Spec.Hooks.Shutdown, step, *state))
 	eventWriter{c}.event()
 	return c.result
 }
