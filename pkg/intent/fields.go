@@ -200,7 +200,9 @@ func (e *entries) compile(in Input, objects []manifest.Object) {
 // resource that may be selected later is valid now, although it matches nothing.
 func (e *entries) judgeUse(app *v1alpha1.Application, objects []manifest.Object, used []int, missing []map[string]*observer.FieldPathError) {
 	for i, f := range e.fields {
-		if used[i] == 0 && !isShadowed(f, objects) && !mayBeSelected(f, app) {
+		// A more specific item applies to each resource that a shadowed item matches.
+		isShadowed := slices.ContainsFunc(objects, func(object manifest.Object) bool { return matchesObject(f, object) })
+		if used[i] == 0 && !isShadowed && !mayBeSelected(f, app) {
 			e.unfit = append(e.unfit, f.Fault("", 0, "matches no resource of the Application by kind and name%s", nearestName(f, objects)))
 		}
 		for _, list := range [...]string{"hold", "free", "leave", "restore"} {
@@ -279,12 +281,6 @@ func matchesObject(f *observer.Fields, object manifest.Object) bool {
 	}
 	gv, err := schema.ParseGroupVersion(f.APIVersion)
 	return f.APIVersion == "" || err == nil && gv.Group == object.ID.Group
-}
-
-// isShadowed reports whether an item matches any resource. judgeUse calls it for an item that applies to none: a more
-// specific item applies to each resource that it matches.
-func isShadowed(f *observer.Fields, objects []manifest.Object) bool {
-	return slices.ContainsFunc(objects, func(object manifest.Object) bool { return matchesObject(f, object) })
 }
 
 // mayBeSelected reports whether an item matches objects of a kind that spec.select may select later. Names and

@@ -47,8 +47,8 @@ func UnknownFields(objects []manifest.Object, entries []*observer.Schema, known 
 			}
 			looked[o.Position] = true
 		}
-		m := &unknownFieldFinder{object: o, entry: entries[i], kind: Published(known, o.GVK())}
-		if m.kind == nil {
+		m, kind := &unknownFieldFinder{object: o, entry: entries[i]}, Published(known, o.GVK())
+		if kind == nil {
 			continue
 		}
 		// there has the live values of the field: for a field of a list element, those of all live elements, because
@@ -57,11 +57,11 @@ func UnknownFields(objects []manifest.Object, entries []*observer.Schema, known 
 		if object := live[o.ID]; object != nil {
 			there = []any{object}
 		}
-		if hasUnknown(o.Content, m.kind) {
-			m.manifest(nil, o.Content, m.kind, there)
+		if hasUnknown(o.Content, kind) {
+			m.manifest(nil, o.Content, kind, there)
 		}
 		if !m.entry.Default && !m.entry.FromFields() {
-			m.schema(nil, m.entry.Root, m.kind, there)
+			m.schema(nil, m.entry.Root, kind, there)
 		}
 		faults = append(faults, m.faults...)
 	}
@@ -100,11 +100,10 @@ func hasUnknown(value any, kind *kinds.Node) bool {
 	return false
 }
 
-// unknownFieldFinder finds the unknown fields of one object and of its schema. kind is never nil.
+// unknownFieldFinder finds the unknown fields of one object and of its schema.
 type unknownFieldFinder struct {
 	object manifest.Object
 	entry  *observer.Schema
-	kind   *kinds.Node
 	faults []error
 }
 
