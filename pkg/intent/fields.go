@@ -200,9 +200,9 @@ func (e *entries) compile(in Input, objects []manifest.Object) {
 // resource that may be selected later is valid now, although it matches nothing.
 func (e *entries) judgeUse(app *v1alpha1.Application, objects []manifest.Object, used []int, missing []map[string]*observer.FieldPathError) {
 	for i, f := range e.fields {
-		// A more specific item applies to each resource that a shadowed item matches.
-		isShadowed := slices.ContainsFunc(objects, func(object manifest.Object) bool { return matchesObject(f, object) })
-		if used[i] == 0 && !isShadowed && !mayBeSelected(f, app) {
+		matches := func(object manifest.Object) bool { return matchesObject(f, object) }
+		// If an unused item matches resources, a more specific item applies to each of them.
+		if used[i] == 0 && !slices.ContainsFunc(objects, matches) && !mayBeSelected(f, app) {
 			e.unfit = append(e.unfit, f.Fault("", 0, "matches no resource of the Application by kind and name%s", nearestName(f, objects)))
 		}
 		for _, list := range [...]string{"hold", "free", "leave", "restore"} {
