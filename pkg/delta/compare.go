@@ -103,8 +103,8 @@ func (c *comparer) compareRest(s cursor, live map[string]any) {
 		names = unionOf(live, written)
 	case s.node.Keys != nil, s.closed, len(c.in.Conflicting) > 0:
 		names = slices.Sorted(maps.Keys(live))
-	case c.in.Prune:
-		names = unnamed(s.node, before, want)
+	case c.in.Prune && !isSame(before, want): // the same map has lost no field
+		names = slices.Sorted(maps.Keys(before))
 	}
 	for _, name := range names {
 		if s.node.Field(name) == nil {
@@ -145,21 +145,6 @@ func (c *comparer) isAddition(at cursor) bool {
 // isSame reports whether two maps are the same map, not only equal maps.
 func isSame(a, b map[string]any) bool {
 	return reflect.ValueOf(a).UnsafePointer() == reflect.ValueOf(b).UnsafePointer()
-}
-
-// unnamed returns the previously desired fields that the schema does not name. Usually there are none. If the
-// desired state is the same map as before, none of its fields are removed, and the result is nil.
-func unnamed(node *observer.Node, before, want map[string]any) (names []string) {
-	if isSame(before, want) {
-		return nil
-	}
-	for name := range before {
-		if node.Field(name) == nil {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
 }
 
 // changed compares a value as one unit, and adds a difference if the value has drifted.
