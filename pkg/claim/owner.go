@@ -6,6 +6,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -24,12 +25,11 @@ const ThisApplication = "this Application"
 // Controller returns the kind and name of the controller in the owner references of a live object, or "" if
 // there is none. This controller would create the object again.
 func Controller(live map[string]any) string {
-	for _, owner := range manifest.NestedMaps(live, "metadata", "ownerReferences") {
-		if owner["controller"] == true {
-			return manifest.NestedString(owner, "kind") + " " + manifest.NestedString(owner, "name")
-		}
+	owner := metav1.GetControllerOfNoCopy(&unstructured.Unstructured{Object: live})
+	if owner == nil {
+		return ""
 	}
-	return ""
+	return owner.Kind + " " + owner.Name
 }
 
 // Owner returns the owner that the metadata of a live object names, or "" if there is none. The result is text for
