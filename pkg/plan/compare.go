@@ -59,7 +59,7 @@ func (p comparer) comparisonOf(res *resource, live map[string]any, entry *observ
 				return res.isDeferred(live, d) || d.Reason != delta.Removed && p.in.Memory.HeldBack(Leaf{res.object.ID, d.Path}, p.in.Now)
 			},
 			Conflicting: p.in.Memory.conflicts[res.object.ID],
-			Refused:     func(path string) bool { return p.in.Memory.hasRefused(Leaf{res.object.ID, path}) },
+			Refused:     func(path string) bool { return p.in.Memory.Rejections[Leaf{res.object.ID, path}] != nil },
 			Foreign:     writer.ForeignTo(p.in.Application, live),
 			// Neither the fields of other Applications nor those that the release decides are removed.
 			Claimed: append(res.claimedPointers(p.in.Application, live), res.releasedPointers(live)...),

@@ -139,10 +139,6 @@ func (m *State) refusalOf(id manifest.ID, d delta.Difference) *Rejection {
 	return m.Rejections[Leaf{id, d.Unit}]
 }
 
-// hasRefused reports whether the API server has rejected the change of a leaf that is still not in sync. The
-// backoff may have ended.
-func (m *State) hasRefused(leaf Leaf) bool { return m.Rejections[leaf] != nil }
-
 // accepts deletes the rejections of leaves that are in sync and have no drift below them. Their next rejection starts
 // with the first backoff again.
 func (m *State) accepts(drifted map[Leaf]bool) {
