@@ -183,17 +183,13 @@ func (c *summarizer) recordHookResults(res *resource, live map[string]any) {
 	status := &c.result.Status
 	status.LastObservedManifest = append(status.LastObservedManifest, manifest.EncodeRaw(s.Observed))
 	if s.Address != "" {
-		put(&status.Services, c.nameOf(res.object.ID), s.Address)
+		name := res.object.ID.Name
+		if namespace := res.object.ID.Namespace; namespace != c.plan.in.Application.Namespace {
+			name = namespace + "/" + name
+		}
+		put(&status.Services, name, s.Address)
 	}
 	c.tokens = append(c.tokens, s.Tokens...)
-}
-
-// nameOf returns the name of an object, with its namespace if it is not the Application's.
-func (c *summarizer) nameOf(id manifest.ID) string {
-	if id.Namespace == c.plan.in.Application.Namespace {
-		return id.Name
-	}
-	return id.Namespace + "/" + id.Name
 }
 
 // hooks writes the state of the hooks to the status.

@@ -182,7 +182,12 @@ func (p *Plan) ExplainChange(change Change, showSecrets bool) Explanation {
 		e.removals = change.Fields // the removal of the tracking metadata
 		delta.WalkFree(p.in.Kinds.Type(change.GVK()), e.live, e.field)
 	}
-	e.addRestored()
+	// The walk cannot reach fields that do not exist and are about to be restored.
+	for _, d := range e.removals {
+		if d.Desired.Set && !d.Live.Set {
+			e.field(delta.Field{Path: d.LivePath(), State: delta.StateFree})
+		}
+	}
 	explained.Fields = inOrder(e.fields)
 	return explained
 }

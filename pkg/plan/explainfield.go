@@ -69,15 +69,6 @@ func pathIn(path *observer.Path, removal *delta.Difference) string {
 	return removal.Path + strings.TrimPrefix(path.String(), chain[len(removed)-1].String())
 }
 
-// addRestored explains fields that do not exist and that are about to be restored. The walk cannot reach them.
-func (e *explainer) addRestored() {
-	for _, d := range e.removals {
-		if d.Desired.Set && !d.Live.Set {
-			e.field(delta.Field{Path: d.LivePath(), State: delta.StateFree})
-		}
-	}
-}
-
 // settleProfile sets the profile that frees or holds a field. remedy is how to hold the field.
 func (f *Field) settleProfile(by *observer.ProfilePath, remedy string) {
 	switch {
