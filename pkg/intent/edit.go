@@ -73,6 +73,24 @@ func EditFields(in Input, others []manifest.ID, id manifest.ID, edit Edit) (fiel
 	return e.store(fields), notes, nil
 }
 
+// fieldsEditor is an editor of the spec.fields item of one resource. It works on copies of the items.
+type fieldsEditor struct {
+	in     Input
+	others []manifest.ID
+	// object is the manifest of the resource. For a shared object, it has only the fields to hold.
+	object manifest.Object
+	// written is the schema of the resource in spec.observerSchema; nil if it has none.
+	written *observer.Schema
+	edit    Edit
+	// entry is the spec.fields item of the resource, and at its index, or -1. inherited is the item with a
+	// wildcard that also matches the resource.
+	entry     v1alpha1.ResourceFields
+	at        int
+	inherited *v1alpha1.ResourceFields
+	// profiles are the paths of HoldProfiles, which apply before the item.
+	profiles []observer.ProfilePath
+}
+
 // read sets the manifest of a resource, its schema in spec.observerSchema, and the paths of HoldProfiles. It returns an
 // error if the manifests or the schemas are invalid. An edit of an Application that is invalid for another reason is
 // refused: the effect of a path could not be computed.
@@ -102,24 +120,6 @@ func (e *fieldsEditor) read(id manifest.ID) error {
 		e.profiles = profilerOf(e.in, objects).pathsFor(e.object)
 	}
 	return nil
-}
-
-// fieldsEditor is an editor of the spec.fields item of one resource. It works on copies of the items.
-type fieldsEditor struct {
-	in     Input
-	others []manifest.ID
-	// object is the manifest of the resource. For a shared object, it has only the fields to hold.
-	object manifest.Object
-	// written is the schema of the resource in spec.observerSchema; nil if it has none.
-	written *observer.Schema
-	edit    Edit
-	// entry is the spec.fields item of the resource, and at its index, or -1. inherited is the item with a
-	// wildcard that also matches the resource.
-	entry     v1alpha1.ResourceFields
-	at        int
-	inherited *v1alpha1.ResourceFields
-	// profiles are the paths of HoldProfiles, which apply before the item.
-	profiles []observer.ProfilePath
 }
 
 // apply holds or frees a path. It returns a note if the path is already held or free. It compiles the item as it is,
