@@ -145,6 +145,10 @@ func (e *fieldsEditor) apply(typed string) (note string, err error) {
 	if !path.HasWildcard() && len(named) == 1 {
 		text = named[0]
 	}
+	isTracking := func(k claim.TrackingKey) bool { return observer.IsUnder(text, k.Path()) }
+	if e.edit.Free && slices.ContainsFunc(slices.Concat(claim.TrackingKeys, claim.SharedTrackingKeys), isTracking) {
+		return "", fmt.Errorf("%s cannot be free: it is tracking metadata of Holdfast", text)
+	}
 	less := e.without(text)
 	more := e.with(less, text)
 	var made [3]*observer.Schema
