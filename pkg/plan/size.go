@@ -42,10 +42,9 @@ func sizeProblem(p *Plan) *Problem {
 		} else if len(baseline) > 0 {
 			fixed += n
 		}
-		// Secrets are not in slices. Those of templates and hooks are not in the Application.
-		at, isWritten := res.object.Position, res.written != nil && res.object.Field == nil
-		if isWritten && at < len(app.Spec.Manifest) && manifest.IsSecret(res.object.ID.GroupKind()) {
-			fixed += v1alpha1.RawSize(app.Spec.Manifest[at : at+1])
+		// Secrets are not in slices. Those of a template count, too, because a small one can render large Secrets.
+		if manifest.IsSecret(res.object.ID.GroupKind()) {
+			fixed += submittedSize(app, res)
 		}
 		atMost += size(res.desired)*(1+schemaFactor) + size(res.live)
 	}
@@ -168,4 +167,14 @@ func textSize(s string) int {
 		}
 	}
 	return n
+}
+
+// submittedSize returns the size of a resource as the Application contains it. For a resource of a template or a hook,
+// it is the size of the manifest.
+func submittedSize(app *v1alpha1.Application, res *resource) int {
+	at := res.object.Position
+	if res.written == nil || res.object.Field != nil || at >= len(app.Spec.Manifest) {
+		return size(res.object.Content)
+	}
+	return v1alpha1.RawSize(app.Spec.Manifest[at : at+1])
 }
