@@ -78,8 +78,8 @@ const (
 		"subjects": [{"kind": "ServiceAccount", "name": "holdfast-controller", "namespace": "holdfast-system"}]}`
 )
 
-// The patch of an edit tests that the list is as it was read. The API server gives no cause if a test fails.
-func TestEditBesideAnotherClient(t *testing.T) {
+// The patch of an edit tests that no other client has changed the list. The API server gives no cause if a test fails.
+func TestEditConflictsWithAnotherClient(t *testing.T) {
 	const path = "/apis/holdfast.dev/v1alpha1/namespaces/shop/applications/web"
 	const rejected = `{"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "Invalid", "code": 422`
 	for rejection, want := range map[string]string{

@@ -11,8 +11,7 @@ import (
 	"holdfast.dev/holdfast/pkg/template"
 )
 
-// greetings is the template of the kind Greeting: a ConfigMap with a text. The text is a label of the Application, too,
-// so the API server rejects some texts.
+// greetings is the template of the kind Greeting: a ConfigMap with a text.
 type greetings struct{}
 
 // Kind implements template.Template.
@@ -38,7 +37,6 @@ func (greetings) Render(in template.Input) (template.RenderedTemplate, error) {
 	return template.RenderedTemplate{
 		Manifests: []map[string]any{config},
 		Schema:    []map[string]any{template.Observe(config)},
-		Labels:    map[string]string{"templates.example.com/text": text},
 	}, nil
 }
 

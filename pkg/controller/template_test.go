@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -92,11 +93,23 @@ func TestTemplateOfSelectedResources(t *testing.T) {
 	f.Quiet(quiet)
 }
 
+// labeled is the template of Greetings whose text is a label of the Application, too. The API server rejects some texts.
+type labeled struct{ greetings }
+
+// Render implements template.Template.
+func (labeled) Render(in template.Input) (template.RenderedTemplate, error) {
+	rendered, err := greetings{}.Render(in)
+	if text, _, _ := unstructured.NestedString(in.Object, "spec", "text"); err == nil {
+		rendered.Labels = map[string]string{"templates.example.com/text": text}
+	}
+	return rendered, err
+}
+
 // The kind of a second template is created and deleted while the controller runs.
 func TestTemplateOfAnotherKind(t *testing.T) {
 	f := givenAlone(t, testcluster.Options{})
 	f.Mark()
-	f.Run(controller.Options{Templates: append(builtin.Templates(), greetings{})})
+	f.Run(controller.Options{Templates: append(builtin.Templates(), labeled{})})
 	f.Quiet(quiet)
 	assert.LessOrEqual(t, len(f.Requests()), 8, "unknown kinds are not looked up again:\n%s", f.Requests())
 
