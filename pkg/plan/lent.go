@@ -13,8 +13,10 @@ import (
 )
 
 // waitsFor reports whether the field of a copy is one that the Application waits for, or waited for when it was last
-// desired, and that another Application holds. If only a status that is about to change, or that could not be
-// read, has the field, the copy becomes an awaited one. all has the holders in the annotation of the object.
+// desired, and that another Application holds. If only a status has the field, or a status could not be read,
+// the copy becomes an awaited one: either the holder has released the field, and its status is not written yet, or another
+// client has removed the holder's claim, which the holder then writes again. all has the holders in the annotation of the
+// object.
 func (p releasePass) waitsFor(r *fieldReleaser, b v1alpha1.BaselineField, all claim.Holders) bool {
 	if slices.ContainsFunc(r.claimed, func(c claim.Claim) bool { return c.Path == b.Path }) {
 		return true
@@ -23,8 +25,9 @@ func (p releasePass) waitsFor(r *fieldReleaser, b v1alpha1.BaselineField, all cl
 	res := &resource{objectState: objectState{resourceInput: resourceInput{object: manifest.Object{ID: r.id}, kind: r.kind, policy: r.policy}, liveState: liveState{live: r.live}}}
 	recorded := claimPass(p).recordedClaims(res, all, p.statuses[r.id])
 	holder := recorded.holderOf(b.Path, false)
-	_, isKnown := p.in.Holders[holder]
-	if holder != "" && (!isKnown || recorded.recheckAfter == precedenceRecheckInterval) {
+	other := p.in.Holders[holder]
+	isStopped := other != nil && other.DeletionTimestamp == nil && (other.Spec.Suspend || other.Spec.Mode == v1alpha1.ModeObserve)
+	if holder != "" && !isStopped {
 		r.awaited, r.waitsFor, r.recheckAfter = append(r.awaited, b), recorded.addTo(r.waitsFor, holder), recorded.recheckAfter
 	}
 	return holder != ""

@@ -124,16 +124,19 @@ func TestWaiterRestoresForDeletedHolder(t *testing.T) {
 			c.reconcile(one)
 			c.reconcile(two)
 
-			before := one.app.DeepCopy() // as the other Application reads it until the status is written
+			unchanged := one.app.DeepCopy() // as the other Application reads it until the status is written
+			before := unchanged.DeepCopy()
 			before.DeletionTimestamp = &metav1.Time{}
 			two.holders["default/one"] = before
 			one.app.DeletionTimestamp = before.DeletionTimestamp
 			c.remove(one)
 			require.Equal(t, "one", get(c.live, "data", "a"))
-			two.holders = map[string]*v1alpha1.Application{} // it cannot be read
-			release(c, two)
-			require.Equal(t, "one", get(c.live, "data", "a"))
-			require.NotEmpty(t, two.app.Status.Resources)
+			for _, holders := range []map[string]*v1alpha1.Application{{}, {"default/one": unchanged}} {
+				two.holders = holders // the first one cannot be read
+				release(c, two)
+				require.Equal(t, "one", get(c.live, "data", "a"))
+				require.NotEmpty(t, two.app.Status.Resources)
+			}
 			two.holders = map[string]*v1alpha1.Application{"default/one": before}
 			release(c, two)
 			require.Equal(t, "one", get(c.live, "data", "a"))
