@@ -56,12 +56,12 @@ func (p releasePass) isCopied(r *fieldReleaser, b v1alpha1.BaselineField, all cl
 		return c.Path == b.Path && c.Holder == claim.HolderName(r.app) && record.Original(c).Equal(record.Original(b)) && record.IsAsHeld(r.kind, r.live, c)
 	}
 	copies := 0
-	for name, other := range p.in.Holders {
-		// Only Applications with a pending claim can become the holder.
-		entry, ok := all[name]
-		if !ok || !slices.ContainsFunc(entry.PendingClaims, func(leaf string) bool { return claim.Overlap(leaf, b.Path) }) {
+	for name, entry := range all {
+		// Only other Applications with a pending claim can become the holder.
+		if name == claim.HolderName(r.app) || !slices.ContainsFunc(entry.PendingClaims, func(leaf string) bool { return claim.Overlap(leaf, b.Path) }) {
 			continue
 		}
+		other := p.in.Holders[name] // nil if it could not be read: then no copy is known
 		copied := record.Baseline(claimPass(p).holderStatus(name, types.UID(entry.UID), r.id), r.live)
 		// One of them cannot restore the value later, so this Application restores it now.
 		if !slices.ContainsFunc(copied, isCopy) || other.DeletionTimestamp != nil || other.Spec.Suspend || other.Spec.Mode == v1alpha1.ModeObserve {

@@ -26,6 +26,7 @@ func TestHolderLeavesFieldToWaiters(t *testing.T) {
 	}{
 		"both have the copy":          {left: "one"},
 		"one of them has no copy":     {left: "theirs", change: func(_ *claimants, _, _, three *world) { three.app.Status.Resources[0].Baseline = nil }},
+		"one of them cannot be read":  {left: "theirs", change: func(_ *claimants, one, _, _ *world) { delete(one.holders, "default/three") }},
 		"one of them is suspended":    {left: "theirs", change: func(_ *claimants, _, two, _ *world) { two.app.Spec.Suspend = true }},
 		"one of them only observes":   {left: "theirs", change: func(_ *claimants, _, two, _ *world) { two.app.Spec.Mode = v1alpha1.ModeObserve }},
 		"one of them is deleted":      {left: "theirs", change: func(_ *claimants, _, two, _ *world) { two.app.DeletionTimestamp = &metav1.Time{} }},
