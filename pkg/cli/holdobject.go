@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -187,10 +186,9 @@ func (o *editOptions) withValues(manifests []runtime.RawExtension, object connec
 	if manifest.IsSecret(object.ID.GroupKind()) && slices.ContainsFunc(o.paths, isValue) {
 		return nil, false, fmt.Errorf("users who may read the Application could read the values of %s: to hold them nevertheless, use `holdfast submit --from-live --with-secrets`", object.ID)
 	}
-	raw, err := json.Marshal(content)
 	changed = slices.Clone(manifests)
-	changed[at] = runtime.RawExtension{Raw: raw}
-	return changed, true, err
+	changed[at] = manifest.EncodeRaw(content)
+	return changed, true, nil
 }
 
 // add creates an Application that shares the object, or adds the object to the one that --application names.
@@ -248,12 +246,9 @@ func (o *editOptions) draft(ctx context.Context, c *connection.Cluster, stored *
 	if shared.Spec.Ownership != v1alpha1.OwnershipShare {
 		metadata["annotations"] = map[string]any{v1alpha1.AnnotationOwnership: string(v1alpha1.OwnershipShare)}
 	}
-	raw, err := json.Marshal(map[string]any{"apiVersion": object.Object["apiVersion"], "kind": object.ID.Kind, "metadata": metadata})
-	if err != nil {
-		return files.Decision{}, err
-	}
+	content := map[string]any{"apiVersion": object.Object["apiVersion"], "kind": object.ID.Kind, "metadata": metadata}
 	shared.Name, shared.Namespace = o.target.Name, c.Namespace
-	shared.Spec.Manifest = append(shared.Spec.Manifest, runtime.RawExtension{Raw: raw})
+	shared.Spec.Manifest = append(shared.Spec.Manifest, manifest.EncodeRaw(content))
 	after, _, unreadable, err := c.Preview(ctx, &files.Submission{App: shared}, o.streams.Now())
 	if err = errors.Join(err, unreadable); err != nil {
 		return files.Decision{}, err

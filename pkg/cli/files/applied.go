@@ -1,7 +1,6 @@
 package files
 
 import (
-	"encoding/json"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -30,9 +29,9 @@ func (app Subject) asApplied() Subject {
 		}
 		if id, ok := manifest.Identify(content, app.Namespace, intent.Offline()); ok && manifest.IsSecret(id.GroupKind()) {
 			delete(content, "data")
-			applied.Status.LastAppliedManifest[i] = rawOf(content)
+			applied.Status.LastAppliedManifest[i] = manifest.EncodeRaw(content)
 		}
-		applied.Spec.Manifest = append(applied.Spec.Manifest, rawOf(content))
+		applied.Spec.Manifest = append(applied.Spec.Manifest, manifest.EncodeRaw(content))
 		// Both lists have the same order. A default schema is left out, because the plan computes it again.
 		if i < len(status.MangledObserverSchema) && !isDefault(status.Resources, content, app.Namespace) {
 			applied.Spec.ObserverSchema = append(applied.Spec.ObserverSchema, status.MangledObserverSchema[i])
@@ -71,13 +70,3 @@ func isPruned(status v1alpha1.ApplicationStatus, content map[string]any, namespa
 
 // sameName compares IDs without namespaces, because it may be unknown here whether a kind is namespaced.
 func sameName(a, b manifest.ID) bool { return a.Name == b.Name && a.GroupKind() == b.GroupKind() }
-
-// rawOf returns an object in the form in which an Application contains objects. An object that cannot be encoded
-// becomes null.
-func rawOf(content map[string]any) runtime.RawExtension {
-	raw, err := json.Marshal(content)
-	if err != nil {
-		raw = []byte("null")
-	}
-	return runtime.RawExtension{Raw: raw}
-}

@@ -87,7 +87,7 @@ func (app Subject) With(translation *intent.Source) Subject {
 	}
 	known := Subject{Application: app.DeepCopy(), Document: app.Document}
 	for _, object := range translation.Objects {
-		known.Spec.Manifest = append(known.Spec.Manifest, rawOf(object))
+		known.Spec.Manifest = append(known.Spec.Manifest, manifest.EncodeRaw(object))
 	}
 	return known
 }
