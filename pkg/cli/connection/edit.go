@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"holdfast.dev/holdfast/pkg/delta"
+	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 )
 
@@ -60,14 +61,15 @@ func (c *Cluster) Edit(ctx context.Context, name string, edit ListEdit) (*unstru
 			return nil, fmt.Errorf("another client has changed spec.%s of Application %s/%s: run the command again", key, c.Namespace, name)
 		}
 		applied["apiVersion"], applied["kind"] = live.GetAPIVersion(), live.GetKind()
-		setIn(applied, name, "metadata", "name")
+		metadata := manifest.EnsureMap(applied, "metadata")
+		metadata["name"] = name
 		// With the resourceVersion, the API server rejects the apply if another client has changed the
 		// Application since.
-		setIn(applied, live.GetResourceVersion(), "metadata", "resourceVersion")
-		setIn(applied, edit.After, "spec", key)
+		metadata["resourceVersion"] = live.GetResourceVersion()
+		spec := manifest.EnsureMap(applied, "spec")
 		// An apply without the list removes it. An empty list would remain in the spec.
-		if len(edit.After) == 0 {
-			delete(applied["spec"].(map[string]any), key)
+		if spec[key] = edit.After; len(edit.After) == 0 {
+			delete(spec, key)
 		}
 		changed, err := ApplyOne(ctx, client, name, applied, Send, true)
 		if !apierrors.IsConflict(err) || attempt == mostEdits {
@@ -104,14 +106,4 @@ func submitted(live *unstructured.Unstructured, key string) map[string]any {
 		}
 	}
 	return nil
-}
-
-// setIn sets object[parent][name], and creates the parent map if it does not exist.
-func setIn(object map[string]any, value any, parent, name string) {
-	m, ok := object[parent].(map[string]any)
-	if !ok {
-		m = map[string]any{}
-		object[parent] = m
-	}
-	m[name] = value
 }

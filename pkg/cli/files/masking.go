@@ -37,8 +37,7 @@ func MaskApplication(object map[string]any) (masked bool) {
 		return visible
 	})
 	maps.Copy(object, shown)
-	annotations, _, _ := unstructured.NestedFieldNoCopy(object, "metadata", "annotations")
-	texts, _ := annotations.(map[string]any)
+	texts := manifest.NestedMap(object, "metadata", "annotations")
 	copied, has := texts[manifest.LastApplied].(string)
 	if !has {
 		return masked

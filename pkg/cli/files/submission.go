@@ -184,15 +184,8 @@ func (s SubmittedSource) fill(ctx context.Context, sub *Submission) error {
 		}
 	}
 	if len(s.hooks) > 0 {
-		hooks, _ := spec["hooks"].(map[string]any)
-		if hooks == nil {
-			hooks = map[string]any{}
-		}
 		// A hook that the file configures keeps its configuration.
-		if hooks["complete"] == nil {
-			hooks["complete"] = map[string]any{}
-		}
-		spec["hooks"] = hooks
+		manifest.EnsureMap(manifest.EnsureMap(spec, "hooks"), "complete")
 	}
 	sub.Content = map[string]any{
 		"apiVersion": v1alpha1.GroupVersion.String(), "kind": v1alpha1.Kind, "metadata": metadata, "spec": spec,

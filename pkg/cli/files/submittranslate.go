@@ -7,11 +7,10 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/intent"
+	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 	"holdfast.dev/holdfast/pkg/source"
 	"holdfast.dev/holdfast/pkg/tosca"
@@ -105,8 +104,7 @@ func (s *Submission) setInputs(ctx context.Context) error {
 	}
 	// The values in Content are replaced, and App is decoded again.
 	for _, field := range []string{"tosca", "csar"} {
-		value, _, _ := unstructured.NestedFieldNoCopy(s.Content, "spec", field, "inputs")
-		inputs, _ := value.(map[string]any)
+		inputs := manifest.NestedMap(s.Content, "spec", field, "inputs")
 		for name := range inputs {
 			if typed, has := read[name]; has {
 				inputs[name] = typed
