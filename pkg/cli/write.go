@@ -8,12 +8,12 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/files"
-	"holdfast.dev/holdfast/pkg/manifest"
 )
 
 // writeFlags are the flags of all commands that write: whether to write, and how to print the result.
@@ -115,17 +115,12 @@ func (f *writeFlags) printObject(streams Streams, app *unstructured.Unstructured
 	return f.printer.PrintObj(app, streams.Out)
 }
 
-// listOf converts a list to JSON values. It returns nil for an empty list, and for one that cannot be encoded. The
+// listOf converts a list to JSON values. It returns nil for a nil list, and for one that cannot be encoded. The
 // result has the types of decoded JSON, in which package manifest and delta compare values.
 func listOf(list any) (items []any) {
 	raw, err := json.Marshal(list)
-	if err != nil {
+	if err != nil || utiljson.Unmarshal(raw, &items) != nil {
 		return nil
 	}
-	wrapped, err := manifest.DecodeJSON([]byte(`{"list":` + string(raw) + `}`))
-	if err != nil {
-		return nil
-	}
-	items, _ = wrapped["list"].([]any)
 	return items
 }
