@@ -68,14 +68,14 @@ func (o change) stored(ctx context.Context) (*connection.Cluster, files.Subject,
 	return c, app, err
 }
 
-// patch changes the Application, and prints the result: done is a word such as "suspended". An empty JSON
-// Patch changes nothing, but the Application is read and printed.
-func (o change) patch(ctx context.Context, c *connection.Cluster, kind types.PatchType, patch any, done string) error {
+// patch changes the Application with a JSON Patch, and prints the result: done is a word such as "suspended". An
+// empty patch changes nothing, but the Application is read and printed.
+func (o change) patch(ctx context.Context, c *connection.Cluster, done string, patch ...delta.Op) error {
 	dryRun := o.write.dryRun
-	if ops, is := patch.([]delta.Op); is && len(ops) == 0 {
-		dryRun = connection.DryRunClient
+	if len(patch) == 0 {
+		patch, dryRun = []delta.Op{}, connection.DryRunClient
 	}
-	app, err := c.Patch(ctx, o.name, kind, patch, dryRun)
+	app, err := c.Patch(ctx, o.name, types.JSONPatchType, patch, dryRun)
 	if err != nil {
 		return err
 	}

@@ -120,15 +120,15 @@ func (o *modeOptions) run(ctx context.Context) error {
 	case !observes && o.isHold:
 		return errors.New("no object given: give KIND/NAME, for example deployment/web, and PATH; Application " + app.Name + " is already held")
 	case observes == (o.mode == v1alpha1.ModeObserve):
-		return o.patch(ctx, c, types.JSONPatchType, []delta.Op{}, map[bool]string{true: "is already observe-only", false: "is already held"}[observes])
+		return o.patch(ctx, c, map[bool]string{true: "is already observe-only", false: "is already held"}[observes])
 	case observes:
 		if err := o.confirm(ctx, c); err != nil {
 			return err
 		}
 	}
 	// A JSON Patch touches one field. A merge patch could drop nulls of a schema: see "Decisions" in docs/design.md.
-	return o.patch(ctx, c, types.JSONPatchType, []delta.Op{{Op: "add", Path: "/spec/mode", Value: string(o.mode)}},
-		map[v1alpha1.Mode]string{v1alpha1.ModeObserve: "is now observe-only", v1alpha1.ModeHold: "is now held"}[o.mode])
+	done := map[v1alpha1.Mode]string{v1alpha1.ModeObserve: "is now observe-only", v1alpha1.ModeHold: "is now held"}[o.mode]
+	return o.patch(ctx, c, done, delta.Op{Op: "add", Path: "/spec/mode", Value: string(o.mode)})
 }
 
 // confirm shows what holding the Application changes. It then asks for confirmation if a user can answer. The

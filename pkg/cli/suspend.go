@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/delta"
 )
@@ -56,9 +55,9 @@ func (o suspendOptions) run(ctx context.Context) error {
 	// A JSON Patch touches one field. A merge patch could drop nulls of a schema: see "Decisions" in docs/design.md.
 	word, patch := map[bool]string{true: "suspended", false: "resumed"}[o.suspend], []delta.Op{{Op: "add", Path: "/spec/suspend", Value: o.suspend}}
 	if app.Spec.Suspend == o.suspend {
-		word, patch = map[bool]string{true: "is already suspended", false: "is not suspended"}[o.suspend], []delta.Op{}
+		word, patch = map[bool]string{true: "is already suspended", false: "is not suspended"}[o.suspend], nil
 	}
-	if err := o.patch(ctx, c, types.JSONPatchType, patch, word); err != nil || !o.wait.Wait {
+	if err := o.patch(ctx, c, word, patch...); err != nil || !o.wait.Wait {
 		return err
 	}
 	return o.wait.Ready(ctx, c, o.streams, c.Namespace, o.name)
