@@ -273,11 +273,6 @@ func (o *editOptions) submit(ctx context.Context, c *connection.Cluster, spec ma
 	if submitting.dryRun != connection.DryRunClient {
 		return submitting.send(ctx, c, s)
 	}
-	if submitting.printer == nil {
-		submitting.output = "yaml"
-		if err := submitting.parse(); err != nil {
-			return err
-		}
-	}
+
 	return submitting.printAll(s)
 }

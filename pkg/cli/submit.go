@@ -131,8 +131,7 @@ func (o *submitOptions) add(flags *pflag.FlagSet) {
 	o.wait.Add(flags, "until it is ready")
 }
 
-// options validates the flags and the arguments. --dry-run=client without -o means -o yaml: there is no result to
-// report.
+// options validates the flags and the arguments.
 func (o *submitOptions) options(args []string) (_ runner, err error) {
 	if o.source, err = o.flags.Options(o.streams, args); err != nil {
 		return o, err
@@ -140,10 +139,7 @@ func (o *submitOptions) options(args []string) (_ runner, err error) {
 	if err = o.checkLive(args); err != nil {
 		return o, err
 	}
-	if err = errors.Join(o.wait.Check(), o.parse()); err == nil && o.dryRun == connection.DryRunClient && o.printer == nil {
-		o.output = "yaml"
-		err = o.parse()
-	}
+	err = errors.Join(o.wait.Check(), o.parse())
 	return o, errors.Join(err, o.waitable(o.wait))
 }
 
@@ -265,9 +261,15 @@ func (o *submitOptions) printUnsent(ctx context.Context, s *files.Submission) er
 	return o.printAll(s)
 }
 
-// printAll prints what would be sent. The output can be applied with kubectl: first the namespace, then slices, then
-// the Application. JSONPath applies to the Application only.
+// printAll prints what --dry-run=client would send, as YAML without -o. The output can be applied with kubectl: first
+// the namespace, then slices, then the Application. JSONPath applies to the Application only.
 func (o *submitOptions) printAll(s *files.Submission) error {
+	if o.printer == nil {
+		o.output = "yaml"
+		if err := o.parse(); err != nil {
+			return err
+		}
+	}
 	if o.createNamespace && !strings.HasPrefix(o.output, "jsonpath") {
 		if s.Namespace == "" {
 			return errors.New("--create-namespace with --dry-run=client needs a namespace: add -n NAMESPACE")
