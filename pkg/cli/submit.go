@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/connection"
@@ -88,10 +87,8 @@ type submitOptions struct {
 	live       connection.LiveFlags
 	secrets    bool // --with-secrets: include Secrets among live objects
 	writeFlags
-	// showSecrets prints values of Secrets.
-	showSecrets bool
-	force       bool // --force-conflicts
-	strict      bool // unknown fields are errors
+	force  bool // --force-conflicts
+	strict bool // unknown fields are errors
 	// createNamespace creates the namespace of the Application, if it does not exist.
 	createNamespace bool
 	wait            connection.WaitFlags
@@ -283,16 +280,11 @@ func (o *submitOptions) printAll(s *files.Submission) error {
 		return err
 	}
 	for _, object := range objects {
-		if err := o.printOne(object); err != nil {
+		if err := o.printObject(o.streams, object); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// printOne prints an Application or a part of it.
-func (o *submitOptions) printOne(u *unstructured.Unstructured) error {
-	return o.printObject(o.streams, u, o.showSecrets)
 }
 
 // makeNamespace creates the namespace of the Application, if it does not exist. The message is written to the
@@ -332,16 +324,14 @@ func (o *submitOptions) send(ctx context.Context, c *connection.Cluster, s *file
 	if result.Stored.GetDeletionTimestamp() != nil {
 		warn(o.streams.Err, []string{"the Application " + s.Namespace + "/" + s.Name + " is being deleted, and so is this change: submit it again after the deletion"})
 	}
-	if o.printer != nil {
-		err = o.printOne(result.Stored)
-	} else {
-		err = o.writeFlags.print(o.streams, result.Stored, result.Done)
+	if err := o.writeFlags.print(o.streams, result.Stored, result.Done); err != nil {
+		return err
 	}
-	if err == nil && result.Done == "created" && !o.isDry() {
+	if result.Done == "created" && !o.isDry() {
 		o.nameRights(ctx, c, s)
 	}
-	if err != nil || !o.wait.Wait {
-		return err
+	if !o.wait.Wait {
+		return nil
 	}
 	return o.wait.Ready(ctx, c, o.streams, s.Namespace, s.Name)
 }

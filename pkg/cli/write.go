@@ -28,6 +28,8 @@ type writeFlags struct {
 	output string
 	// printer prints the objects; nil: print the result as text. parse sets it.
 	printer printers.ResourcePrinter
+	// showSecrets prints values of Secrets. Only submit has the flag.
+	showSecrets bool
 }
 
 // add registers the flags. what is written.
@@ -91,7 +93,7 @@ func (f *writeFlags) print(streams Streams, app *unstructured.Unstructured, done
 		_, err := fmt.Fprintf(streams.Out, "application.%s/%s %s%s\n", v1alpha1.GroupVersion.Group, app.GetName(), done, f.note())
 		return err
 	}
-	return f.printObject(streams, app, false)
+	return f.printObject(streams, app)
 }
 
 // printApplication does the same as print for a typed Application.
@@ -108,8 +110,8 @@ func (f *writeFlags) printApplication(streams Streams, app *v1alpha1.Application
 
 // printObject prints an Application, with the values of Secrets masked unless showSecrets is set. It masks
 // them in app itself.
-func (f *writeFlags) printObject(streams Streams, app *unstructured.Unstructured, showSecrets bool) error {
-	if !showSecrets && files.MaskApplication(app.Object) && f.output != "name" {
+func (f *writeFlags) printObject(streams Streams, app *unstructured.Unstructured) error {
+	if !f.showSecrets && files.MaskApplication(app.Object) && f.output != "name" {
 		warn(streams.Err, []string{"values of Secrets are masked in the output: use --show-secrets to print them"})
 	}
 	return f.printer.PrintObj(app, streams.Out)
