@@ -17,7 +17,6 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
-	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
@@ -87,15 +86,7 @@ func (o deleteOptions) run(ctx context.Context) error {
 	if err := o.confirm(meant); err != nil {
 		return err
 	}
-	// The policy is written before the deletion. The test of the UID protects a new Application of this name.
-	patch := []delta.Op{}
-	if o.orphan && !plan.Orphans(app.Application) {
-		patch = []delta.Op{
-			{Op: "test", Path: "/metadata/uid", Value: app.UID},
-			{Op: "add", Path: "/spec/deletionPolicy", Value: v1alpha1.DeletionOrphan},
-		}
-	}
-	if err := c.Delete(ctx, o.name, app.UID, patch, o.write.dryRun); err != nil {
+	if err := c.Delete(ctx, o.name, app.UID, o.orphan && !plan.Orphans(app.Application), o.write.dryRun); err != nil {
 		return err
 	}
 	word := "deleted"

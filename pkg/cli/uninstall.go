@@ -21,7 +21,6 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/connection"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
-	"holdfast.dev/holdfast/pkg/delta"
 )
 
 const uninstallLong = `Remove Holdfast from a cluster: all objects that "install" or a directory below deploy
@@ -229,11 +228,7 @@ func (o *uninstallOptions) releaseAll(ctx context.Context, c *connection.Cluster
 	for _, app := range applications {
 		in := *c
 		in.Namespace = app.GetNamespace()
-		err := in.Delete(ctx, app.GetName(), app.GetUID(), []delta.Op{
-			{Op: "test", Path: "/metadata/uid", Value: app.GetUID()},
-			{Op: "add", Path: "/spec/deletionPolicy", Value: v1alpha1.DeletionOrphan},
-		}, connection.Send)
-		if err != nil {
+		if err := in.Delete(ctx, app.GetName(), app.GetUID(), true, connection.Send); err != nil {
 			return err
 		}
 	}

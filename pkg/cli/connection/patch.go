@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/delta"
 )
 
@@ -82,16 +83,20 @@ func PatchLocally(live *unstructured.Unstructured, kind types.PatchType, patch a
 	return live.UnmarshalJSON(after)
 }
 
-// Delete deletes an Application with this UID, after a patch unless it is empty. It returns nil if the Application
-// no longer exists. If another Application has its name now, the UID protects it. The deletion is asynchronous: the
-// finalizer of the controller keeps the Application until its objects are deleted or released. An error after the
-// patch leaves the patch in effect, and the command can be repeated.
-func (c *Cluster) Delete(ctx context.Context, name string, uid types.UID, patch []delta.Op, dryRun DryRun) error {
-	if len(patch) > 0 {
-		if _, err := c.Patch(ctx, name, types.JSONPatchType, patch, dryRun); err != nil {
-			if apierrors.IsNotFound(err) {
-				return nil
-			}
+// Delete deletes an Application with this UID. With orphan, it sets the deletion policy Orphan before. It returns nil
+// if the Application no longer exists. If another Application has its name now, the UID protects it. The deletion is
+// asynchronous: the finalizer of the controller keeps the Application until its objects are deleted or released. An
+// error after the patch of the policy leaves the policy in effect, and the command can be repeated.
+func (c *Cluster) Delete(ctx context.Context, name string, uid types.UID, orphan bool, dryRun DryRun) error {
+	if orphan {
+		_, err := c.Patch(ctx, name, types.JSONPatchType, []delta.Op{
+			{Op: "test", Path: "/metadata/uid", Value: uid},
+			{Op: "add", Path: "/spec/deletionPolicy", Value: v1alpha1.DeletionOrphan},
+		}, dryRun)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
 			return err
 		}
 	}

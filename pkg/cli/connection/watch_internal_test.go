@@ -23,7 +23,6 @@ import (
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cluster"
-	"holdfast.dev/holdfast/pkg/delta"
 )
 
 // shortStreams is an API server that ends each watch immediately. It counts the lists.
@@ -99,9 +98,8 @@ func TestABrokenStreamIsRepeated(t *testing.T) {
 func TestDeleteAcceptsADeletedApplication(t *testing.T) {
 	client, err := cluster.NewClient(&rest.Config{Host: "http://example.com", Transport: refusal(http.StatusNotFound)})
 	require.NoError(t, err)
-	patch := []delta.Op{{Op: "add", Path: "/spec/deletionPolicy", Value: "Orphan"}}
 	for _, dryRun := range []DryRun{Send, DryRunClient, DryRunServer} {
-		require.NoError(t, newCluster(client, "shop").Delete(t.Context(), "web", "u-1", patch, dryRun), dryRun)
+		require.NoError(t, newCluster(client, "shop").Delete(t.Context(), "web", "u-1", true, dryRun), dryRun)
 	}
 }
 
