@@ -150,6 +150,9 @@ func (o *getOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if o.all {
+		c.Namespace = metav1.NamespaceAll
+	}
 	if o.watch {
 		return o.follow(ctx, c)
 	}
@@ -164,16 +167,12 @@ func (o *getOptions) run(ctx context.Context) error {
 // Otherwise, it prints the Applications, and prints each of them again when it changes. A deleted Application prints
 // nothing. The headings are printed once, before the first row.
 func (o *getOptions) follow(ctx context.Context, c *connection.Cluster) error {
-	namespace := c.Namespace
-	if o.all {
-		namespace = metav1.NamespaceAll
-	}
 	if len(o.names) > 0 {
 		if _, err := o.list(ctx, c); err != nil {
 			return err
 		}
 	}
-	return c.Watch(ctx, namespace, metav1.ListOptions{LabelSelector: o.selector}, func(u *unstructured.Unstructured, gone bool) error {
+	return c.Watch(ctx, c.Namespace, metav1.ListOptions{LabelSelector: o.selector}, func(u *unstructured.Unstructured, gone bool) error {
 		if gone || len(o.names) > 0 && !slices.Contains(o.names, u.GetName()) {
 			return nil
 		}
@@ -239,18 +238,14 @@ func (o *getOptions) none(c *connection.Cluster) string {
 // list returns the Applications that exist. The error is about the missing ones; with it, the list can still have
 // others. One request per name keeps the order of the arguments, and needs no right to list.
 func (o *getOptions) list(ctx context.Context, c *connection.Cluster) (*unstructured.UnstructuredList, error) {
-	namespace := c.Namespace
-	if o.all {
-		namespace = metav1.NamespaceAll
-	}
 	if len(o.names) == 0 {
-		return c.ListApplications(ctx, namespace, metav1.ListOptions{LabelSelector: o.selector})
+		return c.ListApplications(ctx, c.Namespace, metav1.ListOptions{LabelSelector: o.selector})
 	}
 	list, missing := &unstructured.UnstructuredList{}, []error{}
 	for _, name := range o.names {
-		one, err := c.Own.Resource(connection.Applications).Namespace(namespace).Get(ctx, name, metav1.GetOptions{})
+		one, err := c.Own.Resource(connection.Applications).Namespace(c.Namespace).Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
-			missing = append(missing, c.NoSuchApplication(ctx, namespace, name, err))
+			missing = append(missing, c.NoSuchApplication(ctx, c.Namespace, name, err))
 			continue
 		}
 		list.Items = append(list.Items, *one)

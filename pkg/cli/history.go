@@ -122,10 +122,10 @@ func (o *historyOptions) run(ctx context.Context) error {
 	if o.since > 0 {
 		o.filter.Since = o.streams.Now().Add(-o.since)
 	}
-	namespace, options := c.Namespace, metav1.ListOptions{}
 	if o.all {
-		namespace = metav1.NamespaceAll
+		c.Namespace = metav1.NamespaceAll
 	}
+	options := metav1.ListOptions{}
 	var named files.Subject
 	if o.name != "" {
 		if named, err = c.Application(ctx, o.name); err != nil {
@@ -134,11 +134,11 @@ func (o *historyOptions) run(ctx context.Context) error {
 		options.FieldSelector = "metadata.name=" + o.name
 	}
 	if o.watch {
-		return o.follow(ctx, c, namespace, options)
+		return o.follow(ctx, c, options)
 	}
 	apps := []*v1alpha1.Application{named.Application}
 	if o.name == "" {
-		if apps, err = listed(ctx, c, namespace); err != nil {
+		if apps, err = listed(ctx, c); err != nil {
 			return err
 		}
 	}
@@ -154,9 +154,9 @@ func (o *historyOptions) run(ctx context.Context) error {
 	return o.show(entries)
 }
 
-// listed returns the Applications of a namespace.
-func listed(ctx context.Context, c *connection.Cluster, namespace string) ([]*v1alpha1.Application, error) {
-	list, err := c.ListApplications(ctx, namespace, metav1.ListOptions{})
+// listed returns the Applications in the namespace of c.
+func listed(ctx context.Context, c *connection.Cluster) ([]*v1alpha1.Application, error) {
+	list, err := c.ListApplications(ctx, c.Namespace, metav1.ListOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -186,11 +186,11 @@ func (o *historyOptions) entries(ctx context.Context, c *connection.Cluster, app
 }
 
 // follow prints the existing history entries, the oldest first, and then new ones. It ends with an interrupt.
-func (o *historyOptions) follow(ctx context.Context, c *connection.Cluster, namespace string, options metav1.ListOptions) error {
+func (o *historyOptions) follow(ctx context.Context, c *connection.Cluster, options metav1.ListOptions) error {
 	// seen has the entries of the last version of each Application. Entries that leave the status are
 	// forgotten.
 	seen := map[types.UID]map[string]bool{}
-	return c.Watch(ctx, namespace, options, func(u *unstructured.Unstructured, gone bool) error {
+	return c.Watch(ctx, c.Namespace, options, func(u *unstructured.Unstructured, gone bool) error {
 		older := c
 		if gone || seen[u.GetUID()] != nil {
 			older = nil // the older entries are already printed
