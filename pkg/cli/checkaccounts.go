@@ -91,7 +91,7 @@ func (c checker) account(ctx context.Context, name string, isDefault bool) (mess
 		return "", "", err
 	}
 	// A ConfigMap represents all objects: an account without this right usually has none.
-	allowed, err := c.allowed(ctx, "system:serviceaccount:"+c.Namespace+":"+name, access{verb: "create", resource: "configmaps"})
+	allowed, err := isAllowed(ctx, c.Cluster, "system:serviceaccount:"+c.Namespace+":"+name, access{verb: "create", resource: "configmaps", namespace: c.Namespace})
 	if err != nil || allowed {
 		return "", "", err
 	}

@@ -206,16 +206,21 @@ func (c checker) holderOf(lease *unstructured.Unstructured) (holder, trouble str
 	return fmt.Sprintf("%s is the leader, active %s ago", identity, ago), ""
 }
 
-// access is an operation that a user may be allowed to perform.
-type access struct{ verb, group, resource, subresource, name string }
+// access is an operation that a user may be allowed to perform. namespace is empty for cluster-scoped objects, and for
+// all namespaces.
+type access struct{ verb, group, resource, subresource, name, namespace string }
 
-// String returns the operation for a message, for example patch applications.holdfast.dev/status.
+// String returns the operation for a message, for example patch applications.holdfast.dev/status in the namespace a.
 func (a access) String() string {
 	text := a.verb + " " + schema.GroupResource{Group: a.group, Resource: a.resource}.String()
 	if a.subresource != "" {
 		text += "/" + a.subresource
 	}
-	return strings.TrimSuffix(text+" "+a.name, " ")
+	text = strings.TrimSuffix(text+" "+a.name, " ")
+	if a.namespace != "" {
+		text += " in the namespace " + a.namespace
+	}
+	return text
 }
 
 // controllerRights checks whether the controller has the permissions that it needs in the namespace. The list is a
@@ -223,27 +228,27 @@ func (a access) String() string {
 func (c checker) controllerRights(ctx context.Context) (message, remedy string, err error) {
 	user := c.found.user()
 	for _, needed := range []access{
-		{"watch", "holdfast.dev", "applications", "", ""}, {"patch", "holdfast.dev", "applications", "status", ""},
-		{"impersonate", "", "serviceaccounts", "", c.found.applier()}, {"watch", "apps", "deployments", "", ""},
+		{"watch", "holdfast.dev", "applications", "", "", c.Namespace}, {"patch", "holdfast.dev", "applications", "status", "", c.Namespace},
+		{"impersonate", "", "serviceaccounts", "", c.found.applier(), c.Namespace}, {"watch", "apps", "deployments", "", "", c.Namespace},
 	} {
-		allowed, err := c.allowed(ctx, user, needed)
+		allowed, err := isAllowed(ctx, c.Cluster, user, needed)
 		if err != nil {
 			return "", "", err
 		}
 		if !allowed {
-			return fmt.Sprintf("%s may not %s in the namespace %s", user, needed, c.Namespace),
+			return fmt.Sprintf("%s may not %s", user, needed),
 				"List the namespace in your installation (docs/operations.md), or run: `" + c.found.upgrade() + "`", nil
 		}
 	}
 	return user + " has the required rights in the namespace " + c.Namespace, "", nil
 }
 
-// allowed reports whether the API server allows an operation in the namespace to a ServiceAccount, or to the caller
-// if user is empty. The groups are those that the API server gives to a ServiceAccount, because roles can be bound
-// to them. The review itself needs the right to create it, and is no write.
-func (c checker) allowed(ctx context.Context, user string, a access) (bool, error) {
+// isAllowed reports whether the API server allows an operation to a ServiceAccount, or to the caller if user is empty.
+// The groups are those that the API server gives to a ServiceAccount, because roles can be bound to them. The review
+// itself needs the right to create it, and is no write.
+func isAllowed(ctx context.Context, c *connection.Cluster, user string, a access) (bool, error) {
 	attributes := &authorizationv1.ResourceAttributes{
-		Namespace: c.Namespace, Verb: a.verb, Group: a.group, Resource: a.resource, Subresource: a.subresource, Name: a.name,
+		Namespace: a.namespace, Verb: a.verb, Group: a.group, Resource: a.resource, Subresource: a.subresource, Name: a.name,
 	}
 	resource, review := ownReviews, any(&authorizationv1.SelfSubjectAccessReview{
 		TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SelfSubjectAccessReview"},
@@ -287,13 +292,15 @@ func (c checker) admission(ctx context.Context) (message, remedy string, err err
 // ownRights checks whether the user can submit Applications to the namespace. It asks in the namespace of -n or of
 // the context. The right to impersonate is the one that the admission policy requires.
 func (c checker) ownRights(ctx context.Context) (message, remedy string, err error) {
-	for _, needed := range []access{{"create", "holdfast.dev", "applications", "", ""}, {"impersonate", "", "serviceaccounts", "", c.found.applier()}} {
-		allowed, err := c.allowed(ctx, "", needed)
+	for _, needed := range []access{
+		{"create", "holdfast.dev", "applications", "", "", c.Namespace}, {"impersonate", "", "serviceaccounts", "", c.found.applier(), c.Namespace},
+	} {
+		allowed, err := isAllowed(ctx, c.Cluster, "", needed)
 		if err != nil {
 			return "", "", err
 		}
 		if !allowed {
-			return fmt.Sprintf("you may not %s in the namespace %s", needed, c.Namespace), "Ask for that right, or use another --context, --as or -n", nil
+			return fmt.Sprintf("you may not %s", needed), "Ask for that right, or use another --context, --as or -n", nil
 		}
 	}
 	return "you may submit Applications to the namespace " + c.Namespace, "", nil

@@ -265,8 +265,6 @@ func (r rights) command(program, namespace string, of files.ManifestFlags) strin
 func (r rights) missing(ctx context.Context, c *connection.Cluster, thorough bool) (string, error) {
 	user := "system:serviceaccount:" + r.app.Namespace + ":" + r.account
 	for _, namespace := range slices.Sorted(maps.Keys(r.rules)) {
-		in := *c
-		in.Namespace = namespace
 		for _, key := range r.keys(namespace) {
 			names, verbs := r.rules[namespace][key], strings.Split(key.verbs, ",")
 			if len(names) == 0 {
@@ -277,13 +275,10 @@ func (r rights) missing(ctx context.Context, c *connection.Cluster, thorough boo
 			}
 			for _, verb := range verbs {
 				for _, name := range names {
-					needed := access{verb: verb, group: key.Group, resource: key.Resource, name: name}
-					allowed, err := checker{Cluster: &in}.allowed(ctx, user, needed)
+					needed := access{verb: verb, group: key.Group, resource: key.Resource, name: name, namespace: namespace}
+					allowed, err := isAllowed(ctx, c, user, needed)
 					if err != nil {
 						return "", err
-					}
-					if !allowed && namespace != "" {
-						return needed.String() + " in the namespace " + namespace, nil
 					}
 					if !allowed {
 						return needed.String(), nil
@@ -299,29 +294,24 @@ func (r rights) missing(ctx context.Context, c *connection.Cluster, thorough boo
 // that grants it; both are empty if there is none. user is the user of the controller. The roles of a controller that may
 // not watch the Applications of all namespaces are bound in single namespaces, so the command creates a binding.
 func (r rights) unwatched(ctx context.Context, c *connection.Cluster, user string) (missing, command string, err error) {
-	allowed := func(namespace string, needed access) bool {
-		in := *c
-		in.Namespace = namespace
+	allowed := func(needed access) bool {
 		ok := false
 		if err == nil {
-			ok, err = checker{Cluster: &in}.allowed(ctx, user, needed)
+			ok, err = isAllowed(ctx, c, user, needed)
 		}
 		return ok || err != nil
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(r.rules)) {
 		for _, key := range r.keys(namespace) {
-			needed := access{verb: "watch", group: key.Group, resource: key.Resource}
-			if key.verbs != verbsOwn && key.verbs != verbsShare || allowed(namespace, needed) {
+			needed := access{verb: "watch", group: key.Group, resource: key.Resource, namespace: namespace}
+			if key.verbs != verbsOwn && key.verbs != verbsShare || allowed(needed) {
 				continue
 			}
-			if allowed("", access{verb: "watch", group: v1alpha1.GroupVersion.Group, resource: "applications"}) {
+			if allowed(access{verb: "watch", group: v1alpha1.GroupVersion.Group, resource: "applications"}) {
+				needed.namespace = "" // the command grants it in all
 				return needed.String(), reconcile.GrantWatch(key.GroupResource), err
 			}
-			missing = needed.String()
-			if namespace != "" {
-				missing += " in the namespace " + namespace
-			}
-			return missing, reconcile.GrantRestrictedWatch(key.GroupResource, namespace, user), err
+			return needed.String(), reconcile.GrantRestrictedWatch(key.GroupResource, namespace, user), err
 		}
 	}
 	return "", "", err
