@@ -3,6 +3,7 @@ package connection
 import (
 	"time"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -48,12 +49,9 @@ func ReadyOf(object map[string]any) Readiness {
 // ReadyIn returns the condition Ready of a typed Application. A condition of an older generation counts as
 // pending.
 func ReadyIn(app *v1alpha1.Application) Readiness {
-	if app.Status.ObservedGeneration == app.Generation {
-		for _, c := range app.Status.Conditions {
-			if c.Type == v1alpha1.ConditionReady {
-				return Readiness{string(c.Status), c.Reason, c.Message, false}
-			}
-		}
+	c := apimeta.FindStatusCondition(app.Status.Conditions, v1alpha1.ConditionReady)
+	if c != nil && app.Status.ObservedGeneration == app.Generation {
+		return Readiness{string(c.Status), c.Reason, c.Message, false}
 	}
 	if len(app.Status.Conditions) > 0 {
 		return pending("this version")
