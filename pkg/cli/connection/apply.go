@@ -72,7 +72,6 @@ func (c *submitter) submit(ctx context.Context) (ApplyResult, error) {
 	if err != nil && !apierrors.IsNotFound(err) {
 		return ApplyResult{}, c.Explained(err, "get", "Application "+s.Namespace+"/"+s.Name)
 	}
-	created := err != nil
 	if err := c.applyArchive(ctx, before); err != nil {
 		return ApplyResult{}, err
 	}
@@ -83,7 +82,7 @@ func (c *submitter) submit(ctx context.Context) (ApplyResult, error) {
 	if err != nil {
 		return ApplyResult{}, err
 	}
-	result, err := c.store(ctx, content, before, created)
+	result, err := c.store(ctx, content, before)
 	if err != nil || c.dryRun != Send || s.Archive == nil {
 		return result, err
 	}
@@ -95,9 +94,9 @@ func (c *submitter) submit(ctx context.Context) (ApplyResult, error) {
 
 // store creates an Application, or applies it if it exists. before is the stored Application, or nil. A
 // dry run is always an apply, because the API server can answer it for both.
-func (c *submitter) store(ctx context.Context, content map[string]any, before *unstructured.Unstructured, create bool) (result ApplyResult, err error) {
+func (c *submitter) store(ctx context.Context, content map[string]any, before *unstructured.Unstructured) (result ApplyResult, err error) {
 	result.Done = "created"
-	if create && c.dryRun == Send {
+	if before == nil && c.dryRun == Send {
 		result.Stored, err = c.create(ctx, content)
 		// Another client can have created the Application since the read. It is then applied like any
 		// other.
@@ -107,9 +106,8 @@ func (c *submitter) store(ctx context.Context, content map[string]any, before *u
 		if before, err = c.applications.Get(ctx, c.submission.Name, metav1.GetOptions{}); err != nil {
 			return result, c.notApplied(ctx, err, "get")
 		}
-		create = false
 	}
-	if !create && c.dryRun == Send {
+	if c.dryRun == Send {
 		// After a create, no applied fields exist, so an apply would conflict with the create and remove
 		// nothing.
 		if before, err = takeOver(ctx, c.applications, before); err != nil {
@@ -125,7 +123,7 @@ func (c *submitter) store(ctx context.Context, content map[string]any, before *u
 		return result, c.notApplied(ctx, err, "patch")
 	}
 	switch {
-	case create:
+	case before == nil:
 	case isSame(before, result.Stored):
 		result.Done = "unchanged"
 	default:
