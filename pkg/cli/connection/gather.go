@@ -26,6 +26,6 @@ func (c *Cluster) decide(ctx context.Context, app files.Subject, now time.Time) 
 		d.Unlisted = fmt.Sprintf("you may not list %s: objects of Application %s/%s that are neither desired nor in its inventory are not shown",
 			strings.Join(unlisted, ", "), app.Namespace, app.Name)
 	}
-	d.Unprofiled = v.unseenProfiles()
+	d.Unprofiled = v.unprofiled
 	return d, unreadable
 }

@@ -1,6 +1,7 @@
 package connection
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -18,12 +19,12 @@ import (
 )
 
 // Profiles implements reconcile.Reader. It returns the HoldProfiles, and the targets of autoscalers if a
-// profile refers to them. It leaves out objects that the user may not list; unseenProfiles reports them.
+// profile refers to them. It leaves out objects that the user may not list; unprofiled reports them.
 // An older installation has no HoldProfiles.
 //
 //	HoldProfiles       all of the cluster, in one request
 //	HPAs               one request per namespace of an object that a rule with whileTargetedBy can apply to
-//	the user may not   no profiles, or no targets; the note of unseenProfiles
+//	the user may not   no profiles, or no targets; the note in unprofiled
 func (v *view) Profiles(ctx context.Context, objects []manifest.ID) (intent.Profiles, error) {
 	listed, err := v.list(ctx, v.Own.Resource(v1alpha1.ProfileGroupVersionResource), "holdprofiles."+v1alpha1.GroupVersion.Group)
 	if err != nil {
@@ -74,19 +75,10 @@ func (v *view) list(ctx context.Context, client dynamic.ResourceInterface, name 
 	case apierrors.IsNotFound(err):
 		return nil, nil
 	case apierrors.IsForbidden(err):
-		v.unprofiled = append(v.unprofiled, name)
+		v.unprofiled = cmp.Or(v.unprofiled, "you may not list "+name+": the effects of HoldProfiles that depend on them are not shown")
 		return nil, nil
 	case err != nil:
 		return nil, v.Explained(err, "list", name)
 	}
 	return list.Items, nil
-}
-
-// unseenProfiles returns a note about the effects of profiles that are not known; "" if all are known. One resource
-// is enough for the note: the first one that is missing is usually the cause of the others.
-func (v *view) unseenProfiles() string {
-	if len(v.unprofiled) == 0 {
-		return ""
-	}
-	return "you may not list " + v.unprofiled[0] + ": the effects of HoldProfiles that depend on them are not shown"
 }

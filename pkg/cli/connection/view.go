@@ -39,9 +39,9 @@ type view struct {
 	unreadable []error
 	// unlisted has the resources that the user may not list, with duplicates.
 	unlisted []string
-	// unprofiled has the HoldProfiles resource, and the resources that profiles depend on, if the user may
-	// not list them.
-	unprofiled []string
+	// unprofiled is a note that the user may not list the HoldProfiles, or a resource that profiles depend on; ""
+	// if the user may. One resource is enough: the first one that is missing is usually the cause of the others.
+	unprofiled string
 }
 
 // View returns a reader of the cluster for one reconcile of an Application, with the rights of the user.
