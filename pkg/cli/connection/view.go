@@ -113,17 +113,13 @@ func (v *view) Marked(ctx context.Context, gk schema.GroupKind, mapping cluster.
 	if v.app.UID == "" || v.app.UID == notSubmitted {
 		return nil, nil
 	}
-	client := v.Own.Resource(mapping.Resource)
-	clients := []dynamic.ResourceInterface{client}
-	if mapping.Namespaced {
-		clients = nil
-		for _, namespace := range v.namespaces {
-			clients = append(clients, client.Namespace(namespace))
-		}
+	namespaces := v.namespaces
+	if !mapping.Namespaced {
+		namespaces = []string{metav1.NamespaceNone}
 	}
 	marked := map[manifest.ID]map[string]any{}
-	for _, client := range clients {
-		list, err := client.List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelApplicationUID + "=" + string(v.app.UID)})
+	for _, namespace := range namespaces {
+		list, err := v.Own.Resource(mapping.Resource).Namespace(namespace).List(ctx, metav1.ListOptions{LabelSelector: v1alpha1.LabelApplicationUID + "=" + string(v.app.UID)})
 		switch {
 		case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
 			continue // no such objects, or not held: see KindUnsupported
