@@ -65,13 +65,6 @@ type LiveObject struct {
 // request.
 func (o LiveObject) Suggestion() plan.Suggestion { return plan.Suggest(o.Object, o.Mapping.Type) }
 
-// liveReader finds live objects by their names and labels.
-type liveReader struct {
-	*Cluster
-
-	flags Flags
-}
-
 // Live reads the objects that flags and the manifests of files name, and the objects with the labels. An
 // object that is named and has the labels is returned once. It is an error if a named object does not
 // exist. notes list the objects with the labels that are left out, and the kinds that the user may not
@@ -82,8 +75,7 @@ type liveReader struct {
 //	Selector   app=shop
 //	documents  those of more.yaml, whose values are not used
 func (c *Cluster) Live(ctx context.Context, connection Flags, what LiveFlags, documents []manifest.Document) (found []LiveObject, notes []string, err error) {
-	r := liveReader{c, connection}
-	named, err := r.named(ctx, what.Names, documents)
+	named, err := c.named(ctx, connection, what.Names, documents)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -107,7 +99,7 @@ func (c *Cluster) Live(ctx context.Context, connection Flags, what LiveFlags, do
 	if what.Selector == "" {
 		return found, nil, nil
 	}
-	selected, notes, err := r.selected(ctx, what.Selector)
+	selected, notes, err := c.selected(ctx, what.Selector)
 	for _, o := range selected {
 		add(o)
 	}
@@ -116,42 +108,42 @@ func (c *Cluster) Live(ctx context.Context, connection Flags, what LiveFlags, do
 
 // named returns the locations of objects by their names, and of the manifests in documents. It reads only
 // kinds.
-func (r liveReader) named(ctx context.Context, names [][2]string, documents []manifest.Document) ([]cluster.Location, error) {
+func (c *Cluster) named(ctx context.Context, connection Flags, names [][2]string, documents []manifest.Document) ([]cluster.Location, error) {
 	var all []cluster.Location
 	for _, object := range names {
 		kind, name := object[0], object[1]
-		gvk, err := r.flags.KindFor(kind)
+		gvk, err := connection.KindFor(kind)
 		if err != nil {
-			return nil, r.unresolved(err, kind)
+			return nil, c.unresolved(err, kind)
 		}
-		mapping, err := r.Kinds.Mapping(ctx, gvk)
+		mapping, err := c.Kinds.Mapping(ctx, gvk)
 		if err != nil {
-			return nil, r.Explained(err, "get", kind)
+			return nil, c.Explained(err, "get", kind)
 		}
-		all = append(all, r.located(manifest.ID{Group: gvk.Group, Kind: gvk.Kind, Name: name}, mapping))
+		all = append(all, c.located(manifest.ID{Group: gvk.Group, Kind: gvk.Kind, Name: name}, mapping))
 	}
 	objects, err := files.Normalized(documents)
 	if err != nil {
 		return nil, err
 	}
 	for _, object := range objects {
-		mapping, err := r.Kinds.Mapping(ctx, object.GVK())
+		mapping, err := c.Kinds.Mapping(ctx, object.GVK())
 		if err != nil {
-			return nil, r.Explained(err, "get", object.ID.String())
+			return nil, c.Explained(err, "get", object.ID.String())
 		}
-		all = append(all, r.located(object.ID, mapping))
+		all = append(all, c.located(object.ID, mapping))
 	}
 	return all, nil
 }
 
 // located returns the location of an object. Its default namespace is the namespace of the flag or of the
 // context.
-func (r liveReader) located(id manifest.ID, mapping cluster.Mapping) cluster.Location {
+func (c *Cluster) located(id manifest.ID, mapping cluster.Mapping) cluster.Location {
 	switch {
 	case !mapping.Namespaced:
 		id.Namespace = ""
 	case id.Namespace == "":
-		id.Namespace = r.Namespace
+		id.Namespace = c.Namespace
 	}
 	return cluster.Location{ID: id, Mapping: mapping}
 }
@@ -159,11 +151,11 @@ func (r liveReader) located(id manifest.ID, mapping cluster.Mapping) cluster.Loc
 // selected returns the objects of the namespace with the labels, of all kinds that can be held. It sends one list
 // request for each kind. Only preferred versions are listed, so that no object is found twice. A group whose
 // aggregated API server is unavailable is left out.
-func (r liveReader) selected(ctx context.Context, selector string) (found []LiveObject, notes []string, err error) {
-	lists, err := r.Discovery.ServerPreferredNamespacedResources()
+func (c *Cluster) selected(ctx context.Context, selector string) (found []LiveObject, notes []string, err error) {
+	lists, err := c.Discovery.ServerPreferredNamespacedResources()
 	// Discovery returns the other groups if an aggregated API is unavailable.
 	if err != nil && len(lists) == 0 {
-		return nil, nil, r.Explained(err, "list", "the kinds")
+		return nil, nil, c.Explained(err, "list", "the kinds")
 	}
 	// Holdfast patches objects.
 	for gv, resource := range Resources(lists, "list", "patch") {
@@ -171,7 +163,7 @@ func (r liveReader) selected(ctx context.Context, selector string) (found []Live
 		if gv.Group == v1alpha1.GroupVersion.Group || resource.Kind == "Event" {
 			continue
 		}
-		objects, note, err := r.selectedOf(ctx, gv.WithKind(resource.Kind), selector)
+		objects, note, err := c.selectedOf(ctx, gv.WithKind(resource.Kind), selector)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -182,12 +174,12 @@ func (r liveReader) selected(ctx context.Context, selector string) (found []Live
 
 // selectedOf returns the objects of one kind. It leaves out objects that are being deleted, that have a
 // controller, or that only controllers write.
-func (r liveReader) selectedOf(ctx context.Context, gvk schema.GroupVersionKind, selector string) (found []LiveObject, notes []string, err error) {
-	mapping, err := r.Kinds.Mapping(ctx, gvk)
+func (c *Cluster) selectedOf(ctx context.Context, gvk schema.GroupVersionKind, selector string) (found []LiveObject, notes []string, err error) {
+	mapping, err := c.Kinds.Mapping(ctx, gvk)
 	if err != nil {
-		return nil, nil, r.Explained(err, "list", gvk.Kind)
+		return nil, nil, c.Explained(err, "list", gvk.Kind)
 	}
-	list, err := r.Own.Resource(mapping.Resource).Namespace(r.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+	list, err := c.Own.Resource(mapping.Resource).Namespace(c.Namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 	switch {
 	case apierrors.IsForbidden(err):
 		return nil, []string{"you may not list " + mapping.Resource.GroupResource().String() + ": they are skipped"}, nil
@@ -195,10 +187,10 @@ func (r liveReader) selectedOf(ctx context.Context, gvk schema.GroupVersionKind,
 	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
 		return nil, nil, nil
 	case err != nil:
-		return nil, nil, r.Explained(err, "list", mapping.Resource.GroupResource().String())
+		return nil, nil, c.Explained(err, "list", mapping.Resource.GroupResource().String())
 	}
 	for i := range list.Items {
-		o := LiveObject{r.located(manifest.ID{Group: gvk.Group, Kind: gvk.Kind, Name: list.Items[i].GetName()}, mapping), list.Items[i].Object}
+		o := LiveObject{c.located(manifest.ID{Group: gvk.Group, Kind: gvk.Kind, Name: list.Items[i].GetName()}, mapping), list.Items[i].Object}
 		if why := o.leftOut(); why != "" {
 			notes = append(notes, o.ID.String()+" is skipped: "+why)
 			continue
@@ -212,12 +204,12 @@ func (r liveReader) selectedOf(ctx context.Context, gvk schema.GroupVersionKind,
 // errors of the resolution are explained.
 //
 //	deploymnt  the API server serves no kind "deploymnt": did you mean deployment?
-func (r liveReader) unresolved(err error, kind string) error {
+func (c *Cluster) unresolved(err error, kind string) error {
 	if !apimeta.IsNoMatchError(err) {
-		return r.Explained(err, "get", "the kinds")
+		return c.Explained(err, "get", "the kinds")
 	}
 	var names []string
-	lists, _ := r.Discovery.ServerPreferredResources()
+	lists, _ := c.Discovery.ServerPreferredResources()
 	for _, r := range Resources(lists) {
 		names = append(append(names, strings.ToLower(r.Kind)), r.ShortNames...)
 	}
