@@ -1,6 +1,7 @@
 package files
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -18,15 +19,11 @@ import (
 var includedProfiles = sync.OnceValue(func() (all []*intent.Profile) {
 	names, _ := fs.Glob(deploy.Profiles(), "profiles/*.yaml") // the pattern is valid
 	for _, name := range names {
-		var content []byte
-		var err error
-		var documents []manifest.Document
-		if content, err = deploy.Profiles().ReadFile(name); err == nil {
-			documents, err = manifest.Read(name, content)
-		}
+		content, err := deploy.Profiles().ReadFile(name)
+		documents, readErr := manifest.Read(name, content)
 		_, profiles, faults := takeProfiles(documents)
-		if err != nil || faults != nil {
-			panic(fmt.Sprint("the included profiles: ", err, faults)) // they are part of this program
+		if err = errors.Join(err, readErr, faults); err != nil {
+			panic(fmt.Sprint("the included profiles: ", err)) // they are part of this program
 		}
 		all = append(all, profiles...)
 	}
