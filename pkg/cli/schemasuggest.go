@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 
@@ -12,6 +13,7 @@ import (
 	"holdfast.dev/holdfast/pkg/cli/files"
 	"holdfast.dev/holdfast/pkg/cli/report"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
+	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -77,7 +79,7 @@ func (o *schemaSuggestOptions) run(ctx context.Context) error {
 	}
 	if app != nil {
 		documents = app.Unspoken()
-		c.Namespace = app.NamespaceOr(c.Namespace)
+		c.Namespace = cmp.Or(manifest.NestedString(app.Value, "metadata", "namespace"), c.Namespace)
 	}
 	objects, notes, err := c.Live(ctx, o.connection, o.live, documents)
 	if err != nil {

@@ -1,7 +1,6 @@
 package files
 
 import (
-	"cmp"
 	"errors"
 	"path"
 
@@ -25,11 +24,6 @@ func TheApplication(documents []manifest.Document) (*EditedApplication, error) {
 		return &EditedApplication{document}, errors.Join(isApplication(document), checkApplication(document))
 	}
 	return nil, nil
-}
-
-// NamespaceOr returns the namespace of the Application, or other if it names none.
-func (a *EditedApplication) NamespaceOr(other string) string {
-	return cmp.Or(manifest.NestedString(a.Value, "metadata", "namespace"), other)
 }
 
 // Unspoken returns the manifests of the Application that have neither a schema in spec.observerSchema nor an item in
