@@ -55,7 +55,7 @@ type Submission struct {
 // Read returns the submission that the files and flags describe. It reads standard input, so call it once. It
 // fetches files with a URL, but not a template with a URL: the controller fetches that.
 func (s SubmittedSource) Read(ctx context.Context) (*Submission, error) {
-	documents, err := s.documents(ctx)
+	documents, err := s.Manifests(ctx)
 	entries, schemaErr := s.schema.Read(ctx, s.Input)
 	if err = errors.Join(err, schemaErr); err != nil {
 		return nil, err
@@ -91,16 +91,11 @@ func NewSubmission(name string, spec map[string]any) (*Submission, error) {
 	return s, err
 }
 
-// documents returns the manifests: those made from live objects if there are any, or else those of the files.
-func (s SubmittedSource) documents(ctx context.Context) ([]manifest.Document, error) {
+// Manifests returns the manifests: those made from live objects if there are any, or else the documents of the files.
+func (s SubmittedSource) Manifests(ctx context.Context) ([]manifest.Document, error) {
 	if s.live != nil {
 		return s.live.Manifests, nil
 	}
-	return s.Manifests(ctx)
-}
-
-// Manifests returns the documents of the files.
-func (s SubmittedSource) Manifests(ctx context.Context) ([]manifest.Document, error) {
 	return s.manifests.Read(ctx, s.Input)
 }
 
