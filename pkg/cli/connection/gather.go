@@ -16,7 +16,7 @@ import (
 func (c *Cluster) decide(ctx context.Context, app files.Subject, now time.Time) (d files.Decision, unreadable error) {
 	app, translation := app.Translated(ctx, c.Reader(app.Namespace), !app.NewSource)
 	// The translated objects define kinds, too.
-	v := c.view(app.With(translation).Application)
+	v := c.view(files.WithTranslation(app.Application, translation))
 	d, err := app.DecideIn(ctx, v, translation, now)
 	if err != nil {
 		return d, err

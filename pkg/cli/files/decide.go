@@ -72,7 +72,8 @@ func (s Sources) Decide(ctx context.Context, now time.Time) ([]Decision, error) 
 // their tracking metadata. They therefore can be in one file for several Applications.
 func (app Subject) decide(ctx context.Context, documents []manifest.Document, profiles []*intent.Profile, now time.Time) (Decision, error) {
 	app, translation := app.Translated(ctx, liveReader{documents, app.Namespace}, false)
-	kinds := kindsOf(app.With(translation), documents)
+	translated := WithTranslation(app.Application, translation)
+	kinds := KindsOf(translated, documents...)
 	live, err := liveObjects(documents, app.Namespace, kinds)
 	if err != nil {
 		return Decision{}, err
@@ -81,7 +82,7 @@ func (app Subject) decide(ctx context.Context, documents []manifest.Document, pr
 	if err != nil {
 		return Decision{}, err
 	}
-	d.Live, d.mistyped = live, MistypedKinds(app.With(translation).Application)
+	d.Live, d.mistyped = live, MistypedKinds(translated)
 	if d.Invalid != nil {
 		return d, refusal(app.Document, d.Invalid, d.Faults)
 	}

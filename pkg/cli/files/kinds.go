@@ -44,11 +44,8 @@ func KindsIn(objects []manifest.Object) *KnownKinds {
 }
 
 // KindsOf does the same as KindsIn for the manifests of an Application, and adds the scopes of the kinds of its
-// inventory.
-func KindsOf(app *v1alpha1.Application) *KnownKinds { return kindsOf(Subject{Application: app}, nil) }
-
-// kindsOf returns the known kinds for an Application with live objects. Later sources replace earlier ones: the
-// inventory, live objects, definitions in the manifests, live definitions.
+// inventory and of live objects. Later sources replace earlier ones: the inventory, live objects, definitions in the
+// manifests, live definitions.
 //
 //	source of the scope          example
 //	Kubernetes                   Deployment
@@ -57,7 +54,7 @@ func KindsOf(app *v1alpha1.Application) *KnownKinds { return kindsOf(Subject{App
 //	CustomResourceDefinitions    a custom kind that the Application defines
 //
 // A kind of no source has an unknown scope. The engine then uses the namespace as written.
-func kindsOf(app Subject, live []manifest.Document) *KnownKinds {
+func KindsOf(app *v1alpha1.Application, live ...manifest.Document) *KnownKinds {
 	k := &KnownKinds{
 		Kinds:       intent.Offline(),
 		namespaced:  map[schema.GroupKind]bool{},

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cli/terminal"
@@ -344,22 +343,18 @@ func (s *Submission) dropServerFields() {
 // defined by the Application. Usually the names of the latter are mistyped. They are warnings, because the kind can
 // be installed later: the controller retries.
 func (s *Submission) impossible(p *plan.Plan) (messages []string) {
+	defined := KindsOf(s.Known()).definitions
 	for _, change := range p.Changes {
 		if change.Problem == nil {
 			continue
 		}
 		switch d := change.Problem.Disposition(); {
-		case d == v1alpha1.DispositionEdit, d == v1alpha1.DispositionInstall && !defines(s.Known(), change.ID.GroupKind()):
+		case d == v1alpha1.DispositionEdit, d == v1alpha1.DispositionInstall && defined[change.ID.GroupKind()] == nil:
 			messages = append(messages, change.Problem.Message)
 		}
 	}
 	slices.Sort(messages)
 	return slices.Compact(messages)
-}
-
-// defines reports whether the manifests contain the definition of a kind.
-func defines(app *v1alpha1.Application, gk schema.GroupKind) bool {
-	return kindsOf(Subject{Application: app}, nil).definitions[gk] != nil
 }
 
 // checkSchema validates only the observer schema. Whether it matches the manifests is unknown here.
@@ -382,7 +377,7 @@ func (s *Submission) checkSchema() error {
 // Known returns the Application with the translated objects among its manifests, so that their kinds can be
 // found. It is not the Application to send.
 func (s *Submission) Known() *v1alpha1.Application {
-	return Subject{Application: s.App}.With(s.translation).Application
+	return WithTranslation(s.App, s.translation)
 }
 
 // refusal returns an error that explains why the files are invalid. Each validation error has a position in its

@@ -79,13 +79,13 @@ func (app Subject) SourceFaults(translation *intent.Source) []error {
 	return faults
 }
 
-// With returns the Application with the translated objects among its manifests, so that their kinds and names
-// can be found. It returns app itself without a translation. The result is not an Application to decide about.
-func (app Subject) With(translation *intent.Source) Subject {
+// WithTranslation returns an Application with the translated objects among its manifests, so that their kinds and
+// names can be found. It returns app itself without a translation. The result is not an Application to decide about.
+func WithTranslation(app *v1alpha1.Application, translation *intent.Source) *v1alpha1.Application {
 	if translation == nil {
 		return app
 	}
-	known := Subject{Application: app.DeepCopy(), Document: app.Document}
+	known := app.DeepCopy()
 	for _, object := range translation.Objects {
 		known.Spec.Manifest = append(known.Spec.Manifest, manifest.EncodeRaw(object))
 	}

@@ -52,7 +52,7 @@ func (StaticView) Silent(cluster.Mapping) error { return nil }
 // Offline returns a View without live objects and without a cluster. It knows the kinds that the manifests
 // define, and those of the inventory.
 func Offline(app *v1alpha1.Application) View {
-	return fileView{kinds: kindsOf(Subject{Application: app}, nil)}
+	return fileView{kinds: KindsOf(app)}
 }
 
 // Kinds knows the kinds of Kubernetes, and those that the files define.
