@@ -138,12 +138,10 @@ func (a *Application) addDrift(b Branch, r report.ResourceView) {
 		if f.Drift == "" {
 			continue
 		}
-		one := HistoryItem{
+		a.Drifted = append(a.Drifted, HistoryItem{
 			Badge: fieldBadge(f, false), Resource: b.Name, Ref: b.Ref, Path: f.Path,
-			Live: viewText(id, f.Live), Desired: viewText(id, f.Desired), At: f.Writer.At,
-		}
-		one.By = report.WriterName(f.Writer)
-		a.Drifted = append(a.Drifted, one)
+			Live: viewText(id, f.Live), Desired: viewText(id, f.Desired), At: f.Writer.At, Author: Author{By: report.WriterName(f.Writer)},
+		})
 	}
 }
 
@@ -152,9 +150,8 @@ func (a *Application) addDrift(b Branch, r report.ResourceView) {
 func resourceBranch(d files.Decision, r report.ResourceView) Branch {
 	id := report.ResourceID(r.Resource)
 	b := Branch{Name: files.NameOf(id, d.Namespace), Health: healthBadge(r.Health, isCorrected(d.Application)), Created: timeOf(r.Created)}
-	b.Message = strings.TrimPrefix(r.Reason+": "+r.Message, ": ")
-	if r.Message == "" {
-		b.Message = ""
+	if r.Message != "" {
+		b.Message = strings.TrimPrefix(r.Reason+": "+r.Message, ": ")
 	}
 	counts := map[string]int{}
 	for state, n := range r.Counts {

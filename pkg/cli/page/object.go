@@ -18,7 +18,6 @@ import (
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/plan"
-	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // Object is the page of one resource of an Application, line by line.
@@ -75,7 +74,7 @@ type Row struct {
 	Writer  Writer
 }
 
-// Writer is the last writer of a field, with the time.
+// Writer is the last writer of a field, with the time. The name is empty if it is not known.
 type Writer struct {
 	Name string
 	At   time.Time
@@ -232,7 +231,7 @@ func (v *objectRows) row(b block) Row {
 	}
 	f := *b.field
 	r.ID, r.Badge = v.uniqueID(f.Path), fieldBadge(f, v.foreign)
-	r.Writer = writerOf(f.Writer)
+	r.Writer = Writer{report.WriterName(f.Writer), f.Writer.At}
 	if r.Absent = !f.Live.Set; r.Absent && (f.Desired.Set || f.Manifest.Set) {
 		indent := len(r.Text) - len(strings.TrimLeft(r.Text, " "))
 		r.Text, r.Desired = strings.Repeat(" ", indent)+"(absent)", r.Text
@@ -284,11 +283,6 @@ func wantedLines(f plan.Field, first string) string {
 		lines[i] = indent + terminal.Visible(lines[i])
 	}
 	return strings.Join(lines, "\n")
-}
-
-// writerOf returns a writer for a page. The name is empty if it is not known.
-func writerOf(w writer.Writer) Writer {
-	return Writer{report.WriterName(w), w.At}
 }
 
 // detail returns the explanation of a field. It offers a command only if this user can change the state of the
