@@ -69,8 +69,7 @@ func HistoryOf(app *v1alpha1.Application) []EntryView {
 	for _, e := range app.Status.History {
 		v := EntryView{
 			Time: timeText(e.Time), Application: plan.ViewOwner{Namespace: app.Namespace, Name: app.Name}, Outcome: string(e.Outcome),
-			Resource: plan.ViewResource{APIVersion: e.Resource.APIVersion, Kind: e.Resource.Kind, Namespace: e.Resource.Namespace, Name: e.Resource.Name},
-			Path:     e.Path, From: rawValue(e.From), To: rawValue(e.To), CorrectedTo: rawValue(e.CorrectedTo),
+			Resource: plan.ViewResource(e.Resource), Path: e.Path, From: rawValue(e.From), To: rawValue(e.To), CorrectedTo: rawValue(e.CorrectedTo),
 			Author: Author{e.Manager, string(e.Operation), e.Subresource, e.User, e.Impersonator, e.SourceIP}, Count: e.Count,
 			id: manifest.IDFromReference(e.Resource), at: e.Time.Time,
 		}
