@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -132,10 +133,7 @@ func (o *statusOptions) show(d files.Decision, view report.StatusView) error {
 		return o.print(o.streams.Out, view)
 	case o.page:
 		text, err := page.StatusFile(d, view, o.program, o.streams.Now())
-		if err != nil {
-			return err
-		}
-		return terminal.Write(o.streams.Out, text)
+		return errors.Join(err, terminal.Write(o.streams.Out, text))
 	}
 	t := &report.StatusText{StatusView: view, Output: report.NewOutput(o.streams, o.palette), All: o.all}
 	return t.Print(o.streams.Out)
