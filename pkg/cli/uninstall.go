@@ -142,7 +142,13 @@ func (o *uninstallOptions) releasable(ctx context.Context, c *connection.Cluster
 	if err != nil {
 		return nil, err
 	}
-	return applications, o.refused(applications, databases)
+	switch {
+	case len(databases) > 0:
+		return nil, refusal("Mysql", databases, "To delete one, run: kubectl delete mysql NAME. Its volume and credentials are kept, unless its deletionPolicy is Delete")
+	case len(applications) > 0 && !o.release:
+		return nil, refusal("Application", applications, "To delete one with its objects, run: holdfast delete NAME. To release all, add --release")
+	}
+	return applications, nil
 }
 
 // removeSlices deletes the ApplicationSlices of incomplete submissions, because nothing else will delete them. A
@@ -191,17 +197,6 @@ func existing(ctx context.Context, c *connection.Cluster, resource schema.GroupV
 		return nil, c.Explained(err, "list", resource.Resource+" of all namespaces")
 	}
 	return list.Items, nil
-}
-
-// refused returns an error if there are objects that prevent the removal of Holdfast.
-func (o *uninstallOptions) refused(applications, databases []unstructured.Unstructured) error {
-	switch {
-	case len(databases) > 0:
-		return refusal("Mysql", databases, "To delete one, run: kubectl delete mysql NAME. Its volume and credentials are kept, unless its deletionPolicy is Delete")
-	case len(applications) > 0 && !o.release:
-		return refusal("Application", applications, "To delete one with its objects, run: holdfast delete NAME. To release all, add --release")
-	}
-	return nil
 }
 
 // refusal returns an error that names the objects that prevent the removal of Holdfast.
