@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"errors"
 
 	"holdfast.dev/holdfast/pkg/intent"
@@ -12,9 +13,7 @@ import (
 // of Check.
 func (s *Submission) Misspelt() error {
 	app := s.App.DeepCopy()
-	if app.Namespace == "" {
-		app.Namespace = "default"
-	}
+	app.Namespace = cmp.Or(app.Namespace, "default")
 	faults := intent.UnknownFieldsIn((&plan.Input{Application: app, Kinds: s.kinds, Source: s.translation}).Intent())
 	all := make([]error, len(faults))
 	for i, fault := range faults {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"maps"
 	"strings"
 
@@ -118,9 +117,7 @@ func (r liveReader) Read(_ context.Context, kind, name string) (map[string]any, 
 			return withStringData(document.Value), nil
 		}
 	}
-	return nil, &plan.Problem{
-		Reason: v1alpha1.ReasonFetchFailed, Message: fmt.Sprintf("%s is not in the files: give it with --live", want),
-	}
+	return nil, intent.Problemf(v1alpha1.ReasonFetchFailed, "%s is not in the files: give it with --live", want)
 }
 
 // withStringData returns a copy of an object with stringData merged into its data, as the API server stores a
