@@ -113,8 +113,9 @@ func (o *renderOptions) render(document manifest.Document) ([]any, error) {
 		if err != nil {
 			return nil, err
 		}
-		printed, err := withoutStatus(app)
-		return []any{printed}, err
+		content, err := files.ToObject(app)
+		delete(content, "status") // a user would not write it
+		return []any{content}, err
 	}
 	printed := make([]any, len(rendered.Manifests))
 	for i, object := range rendered.Manifests {
@@ -156,11 +157,4 @@ func faultsAt(document manifest.Document, faults []*template.ValidationError) er
 		all[i] = files.FaultAt(document, fault.Path, fault.Error())
 	}
 	return errors.Join(all...)
-}
-
-// withoutStatus returns an object without its status, as a user would write it.
-func withoutStatus(object any) (map[string]any, error) {
-	content, err := files.ToObject(object)
-	delete(content, "status")
-	return content, err
 }

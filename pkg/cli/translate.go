@@ -76,7 +76,10 @@ func (o *translateOptions) run(ctx context.Context) error {
 	if err := o.print(result); err != nil {
 		return err
 	}
-	o.tellOutputs(result.Outputs)
+	// The standard output has the manifests.
+	for _, output := range result.Outputs {
+		fmt.Fprintln(o.streams.Err, terminal.Visible("output "+output.Name+": "+outputText(output)))
+	}
 	return nil
 }
 
@@ -110,13 +113,6 @@ func rawTexts(texts []tosca.Text) []byte {
 		}
 	}
 	return all.Bytes()
-}
-
-// tellOutputs prints the outputs to the standard error, because the standard output has the manifests.
-func (o *translateOptions) tellOutputs(outputs []tosca.Output) {
-	for _, output := range outputs {
-		fmt.Fprintln(o.streams.Err, terminal.Visible("output "+output.Name+": "+outputText(output)))
-	}
 }
 
 // outputText returns the value of an output, or why there is none.
