@@ -283,7 +283,8 @@ func (t *Differences) marked(deeper, mark, text string) {
 	t.line(indent + deeper + line)
 }
 
-// verb is the word for the action on a resource. Scripts search for these words, so they do not change.
+// verb is the word for the action on a resource: a result of plan.Change.Verb, or a more exact word. Scripts search
+// for these words, so they do not change.
 type verb string
 
 const (
@@ -306,29 +307,19 @@ func (t *Differences) verb(change plan.Change) verb {
 	if change.Action == plan.Update && change.Problem == nil && len(change.Fields) > 0 && len(t.Visible(change)) == 0 {
 		return unchanged
 	}
-	if word := change.Verb(); word != string(change.Action) {
-		return verb(word)
-	}
-	switch change.Action {
-	case plan.Create:
-		return create
-	case plan.Delete:
-		return remove
-	case plan.Update:
-		if t.DeletionTimestamp != nil && t.Spec.DeletionPolicy == v1alpha1.DeletionOrphan {
-			return orphan
-		}
-		return correct
-	case plan.Unchanged:
-	}
+	word := change.Verb()
+	isUnchanged := word == string(plan.Unchanged)
 	switch {
-	case change.Problem != nil:
+	case word == string(plan.Update) && t.DeletionTimestamp != nil && t.Spec.DeletionPolicy == v1alpha1.DeletionOrphan:
+		return orphan
+	case word == string(plan.Update):
+		return correct
+	case isUnchanged && change.Problem != nil:
 		return blocked
-	case len(change.Fields) > 0:
+	case isUnchanged && len(change.Fields) > 0:
 		return contested
-	default:
-		return unchanged
 	}
+	return verb(word)
 }
 
 // verbSign is how an action is shown: its color, and a symbol for readers who do not see colors.
