@@ -251,8 +251,12 @@ func (o *uninstallOptions) remove(ctx context.Context, c *connection.Cluster, at
 	if err != nil {
 		return err
 	}
+	// The PriorityClass of deploy/ha and deploy/shards. Their other objects are in the namespace of the controller.
+	objects = append(objects, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": map[string]any{"name": controllerName},
+	}})
 	// Objects are removed in the reverse order of the installation, except those in removalOrder.
-	objects = append(append(objects, priority()), bindings...)
+	objects = append(objects, bindings...)
 	slices.Reverse(objects)
 	slices.SortStableFunc(objects, func(a, b *unstructured.Unstructured) int { return removalOrder(a) - removalOrder(b) })
 	for _, object := range objects {
@@ -285,14 +289,6 @@ func (o *uninstallOptions) removeOne(ctx context.Context, c *connection.Cluster,
 	}
 	_, err = fmt.Fprintln(o.streams.Out, name+" deleted"+o.write.note())
 	return err
-}
-
-// priority returns the PriorityClass of deploy/ha and deploy/shards. Their other objects are in the
-// namespace of the controller.
-func priority() *unstructured.Unstructured {
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": map[string]any{"name": controllerName},
-	}}
 }
 
 // namespacedBindings returns the RoleBindings of deploy/namespaced in other namespaces.
