@@ -219,7 +219,7 @@ func (o *checkOptions) applications(ctx context.Context, c *connection.Cluster) 
 		account := r.app.Namespace + "/" + r.account
 		message, remedy := account+" has the required rights", ""
 		if missing != "" {
-			message, remedy = account+" may not "+missing, "Run: `"+r.command("holdfast", *o.connection.Namespace, o.files)+"`"
+			message, remedy = account+" may not "+missing, "Run: `"+r.command(*o.connection.Namespace, o.files)+"`"
 		}
 		own, err := checker{Cluster: c}.result("Application "+r.app.Name, message, remedy, err)
 		if err != nil {

@@ -247,7 +247,7 @@ func (r rights) createdNamespaces() []string {
 //
 // of has the files with the Applications, if there are any. namespace is then the value of -n, or "": it applies to the
 // Applications in the files that name none.
-func (r rights) command(program, namespace string, of files.ManifestFlags) string {
+func (r rights) command(namespace string, of files.ManifestFlags) string {
 	what := r.app.Name + " -n " + r.app.Namespace
 	if of.Given() {
 		what = of.Arguments()
@@ -255,7 +255,7 @@ func (r rights) command(program, namespace string, of files.ManifestFlags) strin
 			what += " -n " + namespace
 		}
 	}
-	return program + " check " + what + " -o yaml | kubectl apply -f -"
+	return "holdfast check " + what + " -o yaml | kubectl apply -f -"
 }
 
 // missing returns a permission that the ServiceAccount does not have, or "". Unless it is thorough, it asks for one

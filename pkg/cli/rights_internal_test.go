@@ -46,7 +46,7 @@ func TestTheRemedyForRightsNamesTheSameInput(t *testing.T) {
 		o.connection.Add(flags)
 		o.add(flags)
 		require.NoError(t, flags.Parse(args))
-		assert.Equal(t, "holdfast check "+want+" -o yaml | kubectl apply -f -", rights{app: app}.command("holdfast", *o.connection.Namespace, o.files))
+		assert.Equal(t, "holdfast check "+want+" -o yaml | kubectl apply -f -", rights{app: app}.command(*o.connection.Namespace, o.files))
 	}
 }
 

@@ -347,6 +347,6 @@ func (o *submitOptions) nameRights(ctx context.Context, c *connection.Cluster, s
 	r := rightsOf(ctx, c, *d)
 	if missing, err := r.missing(ctx, c, false); err == nil && missing != "" {
 		fmt.Fprintf(o.streams.Err, "note: the ServiceAccount %s/%s may not %s. To grant it the rights of the Application, run: %s\n",
-			s.Namespace, r.account, missing, r.command("holdfast", "", files.ManifestFlags{}))
+			s.Namespace, r.account, missing, r.command("", files.ManifestFlags{}))
 	}
 }
