@@ -33,18 +33,9 @@ type checker struct {
 // oldest is the oldest version of Kubernetes that Holdfast supports: the first one with ValidatingAdmissionPolicy v1.
 const oldest = "1.30"
 
-var (
-	definitions     = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	leases          = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
-	namespaces      = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
-	serviceAccounts = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
-	policies        = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"}
-	policyBindings  = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicybindings"}
-	reviews         = schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "subjectaccessreviews"}
-	ownReviews      = schema.GroupVersionResource{Group: "authorization.k8s.io", Version: "v1", Resource: "selfsubjectaccessreviews"}
-	// The policy and its binding are cluster-scoped and have the same name in all ways to install.
-	admissionObjects = "holdfast-service-accounts" // the policy and its binding
-)
+// admissionObjects is the name of the admission policy and of its binding. They are cluster-scoped, and have the same
+// name in all ways to install.
+const admissionObjects = "holdfast-service-accounts"
 
 // all returns the results of all checks. An error means that the checks could not be completed.
 func (c checker) all(ctx context.Context) ([]CheckResult, error) {

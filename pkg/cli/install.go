@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"holdfast.dev/holdfast/deploy"
@@ -277,11 +276,6 @@ func (o *installOptions) elsewhere(found installation) error {
 func isOptional(object *unstructured.Unstructured) bool {
 	return object.GetLabels()["holdfast.dev/optional"] != ""
 }
-
-var (
-	clusterRoleBindings = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}
-	roleBindings        = schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "rolebindings"}
-)
 
 // afterInstall describes the next steps. Without them, no Application can write.
 const afterInstall = `
