@@ -52,23 +52,15 @@ func (c *Client) Explained(err error, verb, what string) error {
 		return fmt.Errorf("%s: the API server %s did not accept your credentials: check the user in the kubeconfig, or use another --context", what, c.Config.Host)
 	case apierrors.IsInvalid(err):
 		return fmt.Errorf("%s: %w", what, refusalText(err))
-	case utilnet.IsConnectionRefused(err), errors.As(err, &network) && network.Timeout(), errors.As(err, &sent):
-		return fmt.Errorf("cannot reach the API server %s: %w. To use another cluster, set --kubeconfig or --context", c.Config.Host, rootCause(err))
+	case errors.As(err, &sent), utilnet.IsConnectionRefused(err), errors.As(err, &network) && network.Timeout():
+		// The URL of a request that was not sent does not help users.
+		if sent != nil {
+			err = sent.Err
+		}
+		return fmt.Errorf("cannot reach the API server %s: %w. To use another cluster, set --kubeconfig or --context", c.Config.Host, err)
 	default:
 		return fmt.Errorf("%s: %w", what, err)
 	}
-}
-
-// rootCause returns the cause of a request that was not sent, without the URL of the request, which does
-// not help users. It returns other errors unchanged.
-//
-//	Get "https://10.0.0.1:6443/api?timeout=32s": dial tcp 10.0.0.1:6443: connect: connection refused
-//	dial tcp 10.0.0.1:6443: connect: connection refused
-func rootCause(err error) error {
-	if sent, is := errors.AsType[*url.Error](err); is {
-		return sent.Err
-	}
-	return err
 }
 
 // refusalText returns the causes of a rejected request, without the preamble that repeats the name of the
