@@ -104,7 +104,6 @@ func (f *File) link() {
 
 // html returns the page of the file, in which the style sheet and the script are embedded.
 func (f *File) html(d files.Decision, title, program string, now time.Time) ([]byte, error) {
-	page := document{Title: title, Template: "file.html", Content: f, Now: now, Program: program, Standalone: true}
-	page.Crumbs = []crumb{{"Application " + d.Namespace + "/" + d.Name, ""}}
-	return page.html()
+	crumbs := []crumb{{"Application " + d.Namespace + "/" + d.Name, ""}}
+	return document{Title: title, Template: "file.html", Content: f, Crumbs: crumbs, Now: now, Program: program, Standalone: true}.html()
 }

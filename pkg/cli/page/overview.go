@@ -50,7 +50,7 @@ func summaryOf(u *unstructured.Unstructured) Summary {
 	s := Summary{
 		Namespace: u.GetNamespace(), Name: u.GetName(), Badge: readyBadge(ready.Status, ready.Reason, suspended, observing),
 		Reason: ready.Reason, Message: terminal.Visible(ready.Message), Resources: cmp.Or(manifest.NestedString(u.Object, "status", "summary"), "–"), Contested: len(contested),
-		Suspended: suspended, Created: u.GetCreationTimestamp().Time,
+		Suspended: suspended, Created: u.GetCreationTimestamp().Time, history: lastOf(u),
 	}
 	for _, c := range manifest.NestedMaps(u.Object, "status", "conditions") {
 		if c["type"] == "Held" {
@@ -60,7 +60,6 @@ func summaryOf(u *unstructured.Unstructured) Summary {
 	if owner := metav1.GetControllerOf(u); owner != nil {
 		s.Owner = owner.Kind
 	}
-	s.history = lastOf(u)
 	return s
 }
 
