@@ -204,7 +204,7 @@ func emptyContainer(p cursor) *Node {
 // remove them. A path that ends at the key adds the key or pattern itself. A path below a key adds the key if nothing
 // in it is held any longer.
 func (c *fieldCompiler) freeKeys(m *Node, names []string, steps []pathStep) {
-	if m.Keys == nil || !c.rule.free {
+	if m.Keys == nil || !c.rule.isFree() {
 		return
 	}
 	var more []string

@@ -14,8 +14,7 @@ import (
 // compilation, in contrast to Rule, which limits a value.
 type fieldRule struct {
 	path *FieldPath
-	free bool
-	// freed is the list that contains the path, if the path is free. It is empty for a path of a profile.
+	// freed is the list that contains the path, if the path is free. For a free path of a profile, it is ReleasedFree.
 	freed Released
 	// item is the index in that list, or in Fields.Profiles.
 	item int
@@ -25,17 +24,17 @@ type fieldRule struct {
 
 // list returns the name of the list in spec.fields that contains the path. Do not call it for a path of a profile.
 func (r fieldRule) list() string {
-	if r.free {
-		return string(r.freed)
-	}
-	return "hold"
+	return cmp.Or(string(r.freed), "hold")
 }
+
+// isFree reports whether the path releases fields.
+func (r fieldRule) isFree() bool { return r.freed != "" }
 
 // rank returns the precedence between two paths of equal length. The higher rank decides. So a field that is both held
 // and free is free, and one that is held twice has the rule.
 func (r fieldRule) rank() int {
 	switch {
-	case r.free:
+	case r.isFree():
 		return 2
 	case r.said != nil:
 		return 1
@@ -49,12 +48,18 @@ func (r fieldRule) rank() int {
 // item is the decision of a user about one resource.
 func (f *Fields) rules() []fieldRule {
 	var rules []fieldRule
-	for i, path := range f.Hold {
-		if path != nil {
-			rules = append(rules, fieldRule{path: path, item: i, said: f.said[i]})
+	for _, list := range [...]struct {
+		freed Released
+		paths []*FieldPath
+		said  map[int]*Node
+	}{{"", f.Hold, f.said}, {ReleasedFree, f.Free, nil}, {ReleasedLeave, f.Leave, nil}, {ReleasedRestore, f.Restore, nil}} {
+		for i, path := range list.paths {
+			if path != nil {
+				rules = append(rules, fieldRule{path: path, freed: list.freed, item: i, said: list.said[i]})
+			}
 		}
 	}
-	return append(f.profileRules(), byPrecedence(append(rules, f.freed()...))...)
+	return append(f.profileRules(), byPrecedence(rules)...)
 }
 
 // byPrecedence sorts the rules so that the one that decides is last.
@@ -122,7 +127,7 @@ func (f *Fields) Compile(object manifest.Object, in Context) CompileResult {
 	root := f.base(object, in)
 	// Each path changes the tree that the previous paths have made, so the last one that matches a field decides.
 	for _, rule := range f.rules() {
-		if !rule.free && rule.path.isAll() {
+		if !rule.isFree() && rule.path.isAll() {
 			c.judgeAll(rule, in.Written)
 			continue
 		}
@@ -240,7 +245,7 @@ func (c *fieldCompiler) judge() {
 	case len(c.named) == 0 && c.why != nil:
 		c.out.Missing = append(c.out.Missing, fault(c.why))
 		return
-	case len(c.named) == 0 && !c.rule.free:
+	case len(c.named) == 0 && !c.rule.isFree():
 		c.out.Warnings = append(c.out.Warnings, fault(errors.New("holds nothing: the manifest does not set the field")).Error())
 	}
 	if isStatus(c.rule.path.steps[0].key()) {
@@ -284,7 +289,7 @@ func (c *fieldCompiler) applyAt(node **Node, p cursor, steps []pathStep) {
 			return
 		}
 		var below *Node // discarded, because the leaf already holds all of it
-		if c.rule.free || c.rule.said != nil {
+		if c.rule.isFree() || c.rule.said != nil {
 			if !p.set {
 				c.why = wrongPath{fmt.Errorf("lies within %s, which the manifest does not set and which is held as one value", p.path)}
 				return
@@ -328,7 +333,7 @@ func (c *fieldCompiler) charge(n int) bool {
 func (c *fieldCompiler) applyField(node **Node, p cursor) {
 	c.named = append(c.named, p.path)
 	switch {
-	case c.rule.free:
+	case c.rule.isFree():
 		*node = nil
 	case c.rule.said != nil:
 		c.endRuled(node, p)

@@ -14,7 +14,10 @@ func (f *Fields) profileRules() []fieldRule {
 	}
 	rules := make([]fieldRule, len(f.Profiles))
 	for i := range f.Profiles {
-		rules[i] = fieldRule{path: f.Profiles[i].Path, free: f.Profiles[i].Free, item: i, by: &f.Profiles[i]}
+		rules[i] = fieldRule{path: f.Profiles[i].Path, item: i, by: &f.Profiles[i]}
+		if f.Profiles[i].Free {
+			rules[i].freed = ReleasedFree
+		}
 	}
 	return byPrecedence(rules)
 }
@@ -26,7 +29,7 @@ func (c *fieldCompiler) trace() {
 		return
 	}
 	for _, path := range c.named {
-		c.profiled = append(c.profiled, profileTarget{path.String(), c.rule.free, c.rule.by})
+		c.profiled = append(c.profiled, profileTarget{path.String(), c.rule.isFree(), c.rule.by})
 	}
 }
 
@@ -42,7 +45,7 @@ func (c *fieldCompiler) judgeProfile() {
 	for _, path := range c.learns {
 		c.more = c.more || path != nil
 	}
-	if !c.rule.free {
+	if !c.rule.isFree() {
 		return
 	}
 	for _, path := range c.named {

@@ -1,30 +1,12 @@
 package observer
 
-import (
-	"cmp"
-	"slices"
-)
-
-// freed returns the paths of the fields that are not held, from all three lists.
-func (f *Fields) freed() (rules []fieldRule) {
-	for _, list := range [...]struct {
-		as    Released
-		paths []*FieldPath
-	}{{ReleasedFree, f.Free}, {ReleasedLeave, f.Leave}, {ReleasedRestore, f.Restore}} {
-		for i, path := range list.paths {
-			if path != nil {
-				rules = append(rules, fieldRule{path: path, free: true, item: i, freed: list.as})
-			}
-		}
-	}
-	return rules
-}
+import "slices"
 
 // release records the fields that a path releases.
 func (c *fieldCompiler) release() {
-	if c.rule.free {
+	if c.rule.isFree() {
 		for _, path := range c.named {
-			c.released = append(c.released, releasedPath{path.String(), cmp.Or(c.rule.freed, ReleasedFree)})
+			c.released = append(c.released, releasedPath{path.String(), c.rule.freed})
 		}
 	}
 }
