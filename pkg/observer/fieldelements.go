@@ -49,7 +49,7 @@ func (c *fieldCompiler) elements(node **Node, p cursor, steps []pathStep) {
 	seq.List.Elements = withoutPlaceholders(seq.List.Elements, written) // placeholders at the end have no effect
 	switch {
 	// A written schema keeps its own lengths, and its placeholders until a path releases something.
-	case opened && c.keepsLengths:
+	case opened && c.Written != nil:
 		seq.List.Elements = withoutPlaceholders(seq.List.Elements, 0)
 	case opened:
 		seq.List.Min, seq.List.Max = 0, 0 // other clients can change the other elements
@@ -64,7 +64,7 @@ func (c *fieldCompiler) elements(node **Node, p cursor, steps []pathStep) {
 // the keys of a list are observed, too.
 func (c *fieldCompiler) isNeedless(n *Node) bool {
 	list := n.List
-	if c.keepsLengths {
+	if c.Written != nil {
 		return len(list.Elements) == 0 && list.Min == 0 && list.Max == 0 && len(list.Keys) == 0 && !list.ByValue
 	}
 	return n.Keys == nil && !slices.ContainsFunc(list.Elements, func(n *Node) bool { return !n.IsPlaceholder() })

@@ -51,7 +51,7 @@ func (c *fieldCompiler) name(p cursor, m map[string]any, name string) ([]string,
 	}
 	path := p.path.Field(name)
 	_, set := m[name]
-	_, live := ValueAt(c.live, path)
+	_, live := ValueAt(c.Live, path)
 	switch {
 	case isMetadata(p.path) && serverOwned(name):
 		return nil, wrongPath{fmt.Errorf("%s belongs to the API server and cannot be observed", path)}

@@ -8,9 +8,9 @@ import "holdfast.dev/holdfast/pkg/manifest"
 // containers[name=web].
 func Named(object manifest.Object, path *FieldPath, in Context) ([]string, error) {
 	f := &Fields{Kind: object.ID.Kind, Name: object.ID.Name, OnlyHold: true, Hold: []*FieldPath{path}}
-	c := &fieldCompiler{fields: f, object: object, t: in.Type, live: in.Live, work: in.Work, currentPath: currentPath{rule: fieldRule{path: path}}}
+	c := &fieldCompiler{Context: in, schemaSource: schemaSource{fields: f}, object: object, currentPath: currentPath{rule: fieldRule{path: path}}}
 	root := &Node{Shape: Map}
-	c.applyAt(&root, cursor{value: object.Content, set: true, t: in.Type, published: in.Published}, path.steps)
+	c.apply(&root)
 	if len(c.named) == 0 && c.why != nil {
 		return nil, c.why
 	}

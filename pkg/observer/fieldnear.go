@@ -55,7 +55,7 @@ func (c *fieldCompiler) elsewhere() string {
 	}
 	// The field can be one that the manifest does not set, directly below spec.
 	for _, root := range sortedKeys(c.object.Content) {
-		for name := range c.t.Field(root).Fields() {
+		for name := range c.Type.Field(root).Fields() {
 			if name == typed {
 				return ": did you mean " + root + "." + name + "?"
 			}

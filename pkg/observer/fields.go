@@ -123,19 +123,16 @@ const MostFieldWork = 1_000_000
 //
 // Source: docs/semantics.md, "Fields in one line".
 func (f *Fields) Compile(object manifest.Object, in Context) CompileResult {
-	c := &fieldCompiler{fields: f, object: object, t: in.Type, live: in.Live, keepsLengths: in.Written != nil, isShared: in.Shared}
-	root := f.base(object, in)
+	c := &fieldCompiler{Context: in, schemaSource: schemaSource{fields: f, kind: in.Type}, object: object}
+	root := c.base()
 	// Each path changes the tree that the previous paths have made, so the last one that matches a field decides.
 	for _, rule := range f.rules() {
 		if !rule.isFree() && rule.path.isAll() {
-			c.judgeAll(rule, in.Written)
+			c.judgeAll(rule)
 			continue
 		}
-		c.rule, c.learns, c.named, c.why, c.work = rule, nil, nil, nil, in.Work
-		if rule.by != nil {
-			c.work = in.ProfileWork
-		}
-		c.applyAt(&root, cursor{value: object.Content, set: true, t: in.Type, published: in.Published}, rule.path.steps)
+		c.currentPath = currentPath{rule: rule}
+		c.apply(&root)
 		if root == nil {
 			root = &Node{Shape: Map}
 		}
@@ -145,30 +142,28 @@ func (f *Fields) Compile(object manifest.Object, in Context) CompileResult {
 		entry := *in.Written
 		entry.Root, entry.fields, entry.overWritten, entry.kind, entry.released = root, f, true, in.Type, c.released
 		c.out.Entry = &entry
-		c.judgeRules(c.out.Entry)
-		return c.out
-	}
-	if !f.FollowsManifest() || !in.Shared { // lists of a shared object have no bounds
-		closeOver(root, object.Content)
-	}
-	c.out.Entry = &Schema{
-		ID: object.ID, APIVersion: object.APIVersion, schemaTree: schemaTree{root},
-		Default: f.FollowsManifest() && !c.more, Follows: f.FollowsManifest(),
-		schemaSource: schemaSource{fields: f, kind: in.Type, profiled: c.profiled, released: c.released},
+	} else {
+		if !f.FollowsManifest() || !in.Shared { // lists of a shared object have no bounds
+			closeOver(root, object.Content)
+		}
+		c.out.Entry = &Schema{
+			ID: object.ID, APIVersion: object.APIVersion, schemaTree: schemaTree{root},
+			Default: f.FollowsManifest() && !c.more, Follows: f.FollowsManifest(), schemaSource: c.schemaSource,
+		}
 	}
 	c.judgeRules(c.out.Entry)
 	return c.out
 }
 
 // base returns the root of the schema that the paths are applied to.
-func (f *Fields) base(object manifest.Object, in Context) *Node {
+func (c *fieldCompiler) base() *Node {
 	switch {
-	case in.Written != nil:
-		return in.Written.Root.copy()
-	case f.FollowsManifest() && in.Shared:
-		return PartialEntry(object, in.Type).Root
-	case f.FollowsManifest():
-		return DefaultEntry(object).Typed(in.Type).Root
+	case c.Written != nil:
+		return c.Written.Root.copy()
+	case c.fields.FollowsManifest() && c.Shared:
+		return PartialEntry(c.object, c.Type).Root
+	case c.fields.FollowsManifest():
+		return DefaultEntry(c.object).Typed(c.Type).Root
 	}
 	return &Node{Shape: Map}
 }
@@ -176,27 +171,17 @@ func (f *Fields) base(object manifest.Object, in Context) *Node {
 // fieldCompiler applies the paths of an item, one after the other. It is used for one object. An error of a path does
 // not end the compilation, so that all errors are reported at once.
 type fieldCompiler struct {
-	fields *Fields
-	// object is the manifest; t and live are its type and the live object, both of which can be nil.
+	Context
+	// schemaSource becomes the source of the schema. The paths add to profiled and released, in their order.
+	schemaSource
+	currentPath
+
+	// object is the manifest.
 	object manifest.Object
-	t      *kinds.Node
-	live   map[string]any
 	out    CompileResult
 	more   bool // the schema holds a field that the manifest does not set
-	// work is the remaining work for the current path: of the item, or of the profiles. nil means no limit.
-	work *int
 	// ruled lists the fields that got a rule, for judgeRules.
 	ruled []ruledField
-	// isShared is true for a shared object, of which no list has bounds.
-	isShared bool
-	// keepsLengths is true for a user's schema, which sets its own list lengths.
-	keepsLengths bool
-	// profiled lists the fields that paths match, if there are profiles.
-	profiled []profileTarget
-	// released lists the fields that paths released, in the order of the paths.
-	released []releasedPath
-
-	currentPath
 }
 
 // currentPath is the path that is being applied. Compile resets it for each path. If named is empty and why is nil, a
@@ -209,13 +194,13 @@ type currentPath struct {
 }
 
 // judgeAll reports errors for AllFields in the hold list.
-func (c *fieldCompiler) judgeAll(rule fieldRule, written *Schema) {
+func (c *fieldCompiler) judgeAll(rule fieldRule) {
 	switch {
 	case rule.said != nil:
 		c.out.Faults = append(c.out.Faults, c.fields.Fault("hold", rule.item, "* cannot have a rule: give the rule to a path"))
-	case written != nil:
+	case c.Written != nil:
 		c.out.Faults = append(c.out.Faults, c.fields.Fault("hold", rule.item,
-			"* would hold all fields of the manifest, but observerSchema[%d] lists those of %s: name further fields, or remove that schema", written.Position, c.object.ID))
+			"* would hold all fields of the manifest, but observerSchema[%d] lists those of %s: name further fields, or remove that schema", c.Written.Position, c.object.ID))
 	}
 }
 
@@ -253,10 +238,10 @@ func (c *fieldCompiler) judge() {
 	}
 	for _, path := range c.learns {
 		c.more = true
-		if c.live == nil {
+		if c.Live == nil {
 			continue
 		}
-		if _, there := ValueAt(c.live, path); !there {
+		if _, there := ValueAt(c.Live, path); !there {
 			c.out.Warnings = append(c.out.Warnings, fault(fmt.Errorf(
 				"neither the manifest nor the live object has %s: Holdfast learns the first value that a client writes", path)).Error())
 		}
@@ -266,6 +251,11 @@ func (c *fieldCompiler) judge() {
 // wrongPath is the error of a path that is invalid for every resource. Other errors mean only that this resource has no
 // such field. Such as a path that identifies the object, or that leads into a field with a rule.
 type wrongPath struct{ error }
+
+// apply applies the current path to the root of a schema.
+func (c *fieldCompiler) apply(root **Node) {
+	c.applyAt(root, cursor{value: c.object.Content, set: true, t: c.Type, published: c.Published}, c.rule.path.steps)
+}
 
 // applyAt applies a path to a node: it adds or removes leaves. The node is nil if nothing is held there. It replaces
 // *node and does not change the node itself, which a shared schema may contain. A leaf holds everything below it. To
@@ -310,17 +300,17 @@ func (c *fieldCompiler) applyAt(node **Node, p cursor, steps []pathStep) {
 // charge subtracts n from the remaining work, and reports whether the limit is exceeded. After the limit is exceeded,
 // every further path fails with the same error.
 func (c *fieldCompiler) charge(n int) bool {
-	if c.work == nil {
+	work, whose := c.Work, "Application"
+	if c.rule.by != nil {
+		work, whose = c.ProfileWork, "profiles"
+	}
+	if work == nil {
 		return false
 	}
-	if *c.work -= n; *c.work < 0 {
-		whose := "Application"
-		if c.rule.by != nil {
-			whose = "profiles"
-		}
+	if *work -= n; *work < 0 {
 		c.why = wrongPath{fmt.Errorf("the paths of the %s match too many fields: more than %d were checked. Use fewer wildcards", whose, MostFieldWork)}
 	}
-	return *c.work < 0
+	return *work < 0
 }
 
 // applyField applies the path to a field that it matches.
@@ -345,8 +335,8 @@ func (c *fieldCompiler) applyField(node **Node, p cursor) {
 	default:
 		*node = typedNode(defaultNode(p.value), p.t)
 	}
-	if c.isShared && *node != nil {
-		unbind((*node))
+	if c.Shared && *node != nil {
+		unbind(*node)
 	}
 }
 
