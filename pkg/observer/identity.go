@@ -3,6 +3,7 @@ package observer
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"holdfast.dev/holdfast/pkg/kinds"
@@ -96,27 +97,35 @@ func (d *elementKeys) key(element any, keys []string) string {
 	return strings.Join(texts, "\x00")
 }
 
-// keyOf returns the comparable value of a key, or of its default: see textOf.
+// keyOf returns the comparable value of a key, or of its default: see keyText.
 func (d *elementKeys) keyOf(m map[string]any, name string) string {
-	return textOf(d.value(m, name))
+	return keyText(d.value(m, name))
 }
 
-// value returns the value of a key, or its default. It returns false if the element has neither.
-func (d *elementKeys) value(m map[string]any, name string) (value any, given bool) {
-	if value, given = m[name]; !given {
-		value, given = d.defaults[name]
+// value returns the value of a key, or its default. It returns nil if the element has neither.
+func (d *elementKeys) value(m map[string]any, name string) any {
+	if value, given := m[name]; given {
+		return value
 	}
-	return value, given
+	return d.defaults[name]
 }
 
-// textOf returns a scalar in comparable form, or "-" if it is absent or not a scalar. keyText never returns "-". Every
-// text of keyText begins with the letter of its type, so "80" and 80 differ.
-func textOf(v any, given bool) string {
-	text, ok := keyText(v)
-	if !given || !ok {
-		return "-"
+// keyText returns a scalar in comparable form: only equal scalars have the same text. It returns "-" for null, an absent
+// value, maps and lists. Any other text begins with the letter of its type, so "80" and 80 differ. 1.0 and 1 have the
+// same text, as they are equal values.
+func keyText(v any) string {
+	if i, ok := integer(v); ok {
+		return "i" + strconv.FormatInt(i, 10)
 	}
-	return text
+	switch v := v.(type) {
+	case string:
+		return "s" + v
+	case bool:
+		return "b" + strconv.FormatBool(v)
+	case float64:
+		return "f" + strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	return "-"
 }
 
 // wholeText returns a comparable identity of an element that is identified by its value.
@@ -124,7 +133,7 @@ func wholeText(element any) string {
 	if isContainer(element) {
 		return "j" + jsonText(element)
 	}
-	return textOf(element, true)
+	return keyText(element)
 }
 
 // text returns the keys of an element as patterns match them: the value of its key, or all values with commas between
@@ -140,8 +149,7 @@ func (d *elementKeys) text(element any) string {
 	m, _ := element.(map[string]any)
 	values := make([]string, len(d.keys))
 	for i, name := range d.keys {
-		value, _ := d.value(m, name)
-		values[i] = fmt.Sprint(value)
+		values[i] = fmt.Sprint(d.value(m, name))
 	}
 	return strings.Join(values, ",")
 }
@@ -183,8 +191,7 @@ func (d *elementKeys) label(element any, nth, position int) string {
 		return name.label()
 	}
 	for _, key := range d.keys {
-		value, _ := d.value(m, key)
-		name.keys = append(name.keys, elementKey{key, value})
+		name.keys = append(name.keys, elementKey{key, d.value(m, key)})
 	}
 	return name.label()
 }

@@ -239,11 +239,11 @@ func (n elementName) wholeIn(list []any) int {
 func (n elementName) names(id *elementKeys, element any) bool {
 	m, _ := element.(map[string]any)
 	for _, key := range n.keys {
-		is := textOf(element, true)
+		is := keyText(element)
 		if key.name != "" {
 			is = id.keyOf(m, key.name)
 		}
-		if is == "-" || is != textOf(key.value, true) {
+		if is == "-" || is != keyText(key.value) {
 			return false
 		}
 	}

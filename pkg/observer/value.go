@@ -6,7 +6,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -164,23 +163,6 @@ func Empty(v any) bool {
 	default:
 		return Equal(v, int64(0))
 	}
-}
-
-// keyText returns a scalar as a map key. Only equal scalars have the same string. It returns false for null, maps and
-// lists. 1.0 and 1 have the same text, as they are equal values.
-func keyText(v any) (string, bool) {
-	if i, ok := integer(v); ok {
-		return "i" + strconv.FormatInt(i, 10), true
-	}
-	switch v := v.(type) {
-	case string:
-		return "s" + v, true
-	case bool:
-		return "b" + strconv.FormatBool(v), true
-	case float64:
-		return "f" + strconv.FormatFloat(v, 'g', -1, 64), true
-	}
-	return "", false
 }
 
 // Copy returns a deep copy of a JSON value.
