@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"holdfast.dev/holdfast/pkg/expression"
 )
@@ -74,26 +75,22 @@ type Rule struct {
 // RuleContext is the input of a CEL rule in addition to the value, and the remaining evaluation cost for
 // the rules of one object.
 type RuleContext struct {
-	// Object returns the object. It is called when the first rule needs it.
-	Object func() map[string]any
-	// Budget is the remaining cost of all evaluations. Each one reduces it.
-	Budget int64
-	// object caches the result of Object.
-	object map[string]any
+	// object returns the object.
+	object func() map[string]any
+	// budget is the remaining cost of all evaluations. Each one reduces it.
+	budget int64
 }
 
-// NewRuleContext returns a context for the rules of an object: see Schema.Object.
+// NewRuleContext returns a context for the rules of an object: see Schema.Object. object is called once, when the first
+// rule needs it.
 func NewRuleContext(object func() map[string]any) *RuleContext {
-	return &RuleContext{Object: object, Budget: expression.Budget}
+	return &RuleContext{sync.OnceValue(object), expression.Budget}
 }
 
 // holds evaluates a CEL rule for a value. It returns an error if the rule fails to evaluate, or the budget is used
 // up.
 func (a *RuleContext) holds(rule string, self any) (bool, error) {
-	if a.object == nil {
-		a.object = a.Object()
-	}
-	return expression.Evaluate(rule, self, a.object, &a.Budget)
+	return expression.Evaluate(rule, self, a.object(), &a.budget)
 }
 
 // Allows reports whether the rule allows a live value. It does not allow a value that cannot be compared
