@@ -174,16 +174,11 @@ func ValueAt(object map[string]any, path *Path) (any, bool) {
 		return nil, false
 	}
 	if path.IsElement() {
-		return elementIn(parent, path)
+		l, _ := parent.([]any)
+		i, _ := path.In(nil, l)
+		return elementAt(l, i), i >= 0
 	}
 	m, _ := parent.(map[string]any)
 	v, ok := m[path.Name()]
 	return v, ok
-}
-
-// elementIn returns the element of a list to which the last path element refers, by its keys or its position.
-func elementIn(list any, path *Path) (any, bool) {
-	l, _ := list.([]any)
-	i, _ := path.In(nil, l)
-	return elementAt(l, i), i >= 0
 }
