@@ -111,12 +111,7 @@ func (n *Node) open() *Node {
 // unbind removes the bounds of all lists. The lists of a shared object have no bounds, because other clients add
 // elements. The nodes must not be shared.
 func unbind(n *Node) {
-	n.walk(func(n *Node) bool {
-		if n.List != nil {
-			n.List.Min, n.List.Max = 0, 0
-		}
-		return true
-	})
+	n.eachList(func(l *List) { l.Min, l.Max = 0, 0 })
 }
 
 // Align makes the elements of lists without keys match as in a default schema: see List.Aligned. It replaces the root,
@@ -124,12 +119,7 @@ func unbind(n *Node) {
 // it for one that was a default schema.
 func (e *schemaTree) Align() {
 	e.Root = e.Root.copy()
-	e.Root.walk(func(n *Node) bool {
-		if n.List != nil {
-			n.List.Aligned = true
-		}
-		return true
-	})
+	e.Root.eachList(func(l *List) { l.Aligned = true })
 }
 
 // defaultMetadata returns the default schema of the metadata of an object: without the name and the fields of the API

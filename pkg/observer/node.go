@@ -386,5 +386,15 @@ func (n *Node) walk(visit func(*Node) bool) bool {
 		(n.List == nil || !slices.ContainsFunc(n.List.Elements, func(e *Node) bool { return !e.walk(visit) }))
 }
 
+// eachList calls change for the list of the node, and all lists below it.
+func (n *Node) eachList(change func(*List)) {
+	n.walk(func(n *Node) bool {
+		if n.List != nil {
+			change(n.List)
+		}
+		return true
+	})
+}
+
 // hasRules reports whether the node, or a node below it, has a rule.
 func (n *Node) hasRules() bool { return !n.walk(func(n *Node) bool { return n.Rule == nil }) }

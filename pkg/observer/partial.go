@@ -80,12 +80,7 @@ func partialNode(t *kinds.Node, v any) *Node {
 // FindByAllKeys makes the elements of all lists match by all their keys, as in a shared object. An element
 // that differs in one key belongs to another client.
 func (e *schemaTree) FindByAllKeys() {
-	e.Root.walk(func(n *Node) bool {
-		if n.List != nil {
-			n.List.AllKeys = true // the list must not be shared
-		}
-		return true
-	})
+	e.Root.eachList(func(l *List) { l.AllKeys = true }) // the lists must not be shared
 }
 
 // Nameless is a list in which a schema observes elements that only their position identifies. In a shared object, these
