@@ -48,13 +48,7 @@ func (e *Schema) Typed(t *kinds.Node) *Schema {
 	if !e.Default || e.fields != nil {
 		return e
 	}
-	root := typedBelow(e.Root, t, true)
-	if root == e.Root {
-		return e
-	}
-	typed := *e
-	typed.Root = root
-	return &typed
+	return e.withRoot(typedBelow(e.Root, t, true))
 }
 
 // typedNode returns the node with a leaf for everything that is one value by its type. It does not change n, whose

@@ -272,8 +272,10 @@ func (e *Schema) Copy() *Schema {
 
 // Raisable returns a copy whose lists and closed maps can be changed for server-added elements and keys.
 // Everything else is shared. It returns the schema itself if there are no lists and closed maps.
-func (e *Schema) Raisable() *Schema {
-	root := e.Root.raisable()
+func (e *Schema) Raisable() *Schema { return e.withRoot(e.Root.raisable()) }
+
+// withRoot returns a schema with another root, or the schema itself if the root is unchanged.
+func (e *Schema) withRoot(root *Node) *Schema {
 	if root == e.Root {
 		return e
 	}
