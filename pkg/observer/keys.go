@@ -43,14 +43,9 @@ func (k *Keys) Removes(name string) bool { return k.Holds(name) && !slices.Conta
 func (k *Keys) raw() map[string]any {
 	m := map[string]any{}
 	for name, list := range map[string][]string{"hold": k.Hold, "free": k.Free, "kept": k.Kept} {
-		if len(list) == 0 {
-			continue
+		if len(list) > 0 {
+			m[name] = jsonList(list)
 		}
-		texts := make([]any, len(list))
-		for i, text := range list {
-			texts[i] = text
-		}
-		m[name] = texts
 	}
 	return m
 }

@@ -162,11 +162,7 @@ func (n *Node) raw() any {
 func (l *List) control() map[string]any {
 	c := map[string]any{KeyMinLength: int64(l.Min), KeyMaxLength: int64(l.Max)}
 	if len(l.Keys) > 0 {
-		keys := make([]any, len(l.Keys))
-		for i, k := range l.Keys {
-			keys[i] = k
-		}
-		c[KeyMapKeys] = keys
+		c[KeyMapKeys] = jsonList(l.Keys)
 	}
 	if l.ByValue {
 		c[KeyMapKeys] = ByValueText

@@ -171,6 +171,15 @@ func Copy(v any) any { return runtime.DeepCopyJSONValue(v) }
 // CopyMap returns a deep copy of a JSON object.
 func CopyMap(m map[string]any) map[string]any { return runtime.DeepCopyJSON(m) }
 
+// jsonList returns strings as a JSON list.
+func jsonList(texts []string) []any {
+	list := make([]any, len(texts))
+	for i, text := range texts {
+		list[i] = text
+	}
+	return list
+}
+
 // sortedKeys makes walks deterministic: the order of errors, paths and fields does not depend on the map.
 func sortedKeys(m map[string]any) []string {
 	keys := slices.AppendSeq(make([]string, 0, len(m)), maps.Keys(m))
