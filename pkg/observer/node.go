@@ -353,20 +353,6 @@ func texts(paths []*Path) []string {
 	return all
 }
 
-// describeShape returns the type of a value for messages. It never contains the value, which can be secret.
-func describeShape(v any) string {
-	switch v.(type) {
-	case map[string]any:
-		return "a map"
-	case []any:
-		return "a list"
-	case nil:
-		return "null"
-	default:
-		return "a single value"
-	}
-}
-
 // Fields returns the paths of the keys of a map. It allocates them at once, to reduce garbage.
 func (p *Path) Fields(of []Field) []Path {
 	paths := make([]Path, len(of))

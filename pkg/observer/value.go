@@ -203,14 +203,24 @@ func describe(v any) string {
 		return fmt.Sprintf("the string %q", shorten(v))
 	case bool:
 		return fmt.Sprintf("the boolean %v", v)
-	case nil:
-		return "null"
+	case nil, map[string]any, []any:
+		return describeShape(v)
+	default:
+		return fmt.Sprintf("the number %v", v)
+	}
+}
+
+// describeShape returns the type of a value for messages. It never contains the value, which can be secret.
+func describeShape(v any) string {
+	switch v.(type) {
 	case map[string]any:
 		return "a map"
 	case []any:
 		return "a list"
+	case nil:
+		return "null"
 	default:
-		return fmt.Sprintf("the number %v", v)
+		return "a single value"
 	}
 }
 
