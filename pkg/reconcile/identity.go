@@ -1,9 +1,7 @@
 package reconcile
 
 import (
-	"maps"
 	"slices"
-	"strings"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -22,9 +20,4 @@ func uidOf(object map[string]any) string { return manifest.NestedString(object, 
 // versionOf returns metadata.resourceVersion of an object; empty for a nil object or without one.
 func versionOf(object map[string]any) string {
 	return manifest.NestedString(object, "metadata", "resourceVersion")
-}
-
-// sortedIDs returns the keys of a map in a stable order, so that requests and messages do not vary.
-func sortedIDs[V any](ids map[manifest.ID]V) []manifest.ID {
-	return slices.SortedFunc(maps.Keys(ids), func(a, b manifest.ID) int { return strings.Compare(a.String(), b.String()) })
 }

@@ -46,7 +46,7 @@ func (g *gatherer) byName() []manifest.ID {
 	ids := map[manifest.ID]bool{}
 	maps.Copy(ids, g.unmarked)
 	maps.Copy(ids, g.shared)
-	return sortedIDs(ids)
+	return manifest.SortedIDs(ids)
 }
 
 // named returns the shared and observe-only objects to watch by name.

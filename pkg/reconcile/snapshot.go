@@ -297,7 +297,7 @@ func (g *gatherer) addProfiles(ctx context.Context) (err error) {
 	if g.Input.Application.DeletionTimestamp != nil {
 		return nil
 	}
-	g.Input.Profiles, err = g.view.Profiles(ctx, sortedIDs(g.desired))
+	g.Input.Profiles, err = g.view.Profiles(ctx, manifest.SortedIDs(g.desired))
 	return err
 }
 

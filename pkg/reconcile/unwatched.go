@@ -55,7 +55,7 @@ func (g *gatherer) addUnwatched(ctx context.Context) error {
 			}
 		}
 	}
-	for _, id := range sortedIDs(g.memory.unanswered) {
+	for _, id := range manifest.SortedIDs(g.memory.unanswered) {
 		problem := g.addLeft(ctx, id)
 		switch {
 		case problem == nil:
