@@ -86,7 +86,7 @@ func (a *sender) refuse(ctx context.Context, at cluster.Location, change plan.Ch
 		return a.reread(ctx, at, change)
 	}
 	if len(found) == 0 {
-		problem := *s.named(s.refusedPaths(ctx)).problem
+		problem := *s.problemWith(s.refusedPaths(ctx))
 		problem.Message += plan.InTheWay(s.inTheWay)
 		outcome.Problem = &problem
 		return outcome, false
@@ -110,7 +110,7 @@ func (s *search) find(ctx context.Context) ([]plan.RejectedLeaf, error) {
 		case len(siblings) > 0:
 			return s.cleared(siblings), nil
 		}
-		if rejected, ok := s.plan.Reject(s.change, s.named(s.refusedPaths(ctx)).problem); ok {
+		if rejected, ok := s.plan.Reject(s.change, s.problemWith(s.refusedPaths(ctx))); ok {
 			return []plan.RejectedLeaf{rejected}, nil
 		}
 		return nil, nil
@@ -147,7 +147,7 @@ func (s *search) cleared(siblings []plan.Sibling) []plan.RejectedLeaf {
 func (s *search) hold(path string, because plan.Unit) plan.RejectedLeaf {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.plan.RecordRejection(plan.Leaf{ID: s.change.ID, Path: path}, s.named(pathsOf(because)).problem)
+	return s.plan.RecordRejection(plan.Leaf{ID: s.change.ID, Path: path}, s.problemWith(pathsOf(because)))
 }
 
 // firstRefused returns a rejected unit, and the units that are accepted together. It searches for the longest run of
@@ -352,17 +352,16 @@ func pathsOf(u plan.Unit) (paths []string) {
 	return paths
 }
 
-// named returns the search with the paths added to the message of the problem, if the API server names only their
-// parents. The result is a copy if the message changes.
-func (s *search) named(paths []string) *search {
+// problemWith returns the problem with the paths added to its message, if the API server names only their parents. The
+// result is a copy if the message changes.
+func (s *search) problemWith(paths []string) *plan.Problem {
 	missing := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return strings.Contains(s.problem.Message, path) })
 	if len(missing) == 0 {
-		return s
+		return s.problem
 	}
-	named, problem := *s, *s.problem
+	problem := *s.problem
 	problem.Message = fmt.Sprintf("%s (it rejects %s)", problem.Message, strings.Join(missing, ", "))
-	named.problem = &problem
-	return &named
+	return &problem
 }
 
 // hasManagers reports whether an object has managedFields, which an object from a watch may lack.
