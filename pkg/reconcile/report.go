@@ -28,10 +28,7 @@ func (r *Reconciler) report(ctx context.Context, app *v1alpha1.Application, m *S
 	m.plan = result.Memory
 	logHistory(ctx, result.NewHistory)
 	r.home().Concluded(app, p, outcomes, result)
-	after := result.RetryAfter
-	if probe := m.nextProbe(now); probe > 0 {
-		after = MinWait(after, probe)
-	}
+	after := MinWait(result.RetryAfter, m.nextProbe(now))
 	if result.Again {
 		after = time.Millisecond
 	}
