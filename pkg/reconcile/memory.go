@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"maps"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -258,9 +257,6 @@ func (m *State) withPendingStatus(app *v1alpha1.Application) *v1alpha1.Applicati
 	pending.Status = *status
 	return &pending
 }
-
-// knowsKind reports whether a kind that hooks add is already resolved.
-func (m *State) knowsKind(gvk schema.GroupVersionKind) bool { return slices.Contains(m.kinds, gvk) }
 
 // remembered returns the contests that the status preserved over a restart. The counts of corrections before a field
 // is contested are lost.

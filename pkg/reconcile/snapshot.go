@@ -70,8 +70,6 @@ type Snapshot struct {
 	shared map[manifest.ID]bool
 	// reads has the writes of other clients that this reconciliation takes into account: see Target.Processed.
 	reads []read
-	// users is Request.Users.
-	users func([]v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User
 }
 
 // read is an object whose observed writes are processed, and the writes that were known when it was gathered. Later
@@ -99,32 +97,26 @@ func Decide(ctx context.Context, v Reader, r Request) (*Snapshot, *plan.Plan, er
 		if err != nil {
 			return nil, nil, err
 		}
-		p := s.decide()
+		p := s.decide(r.Users)
 		if !s.addHookKinds(p) {
 			return s, p, nil
 		}
 	}
 }
 
-// decide returns the plan for the snapshot. A deletion is decided from the stored status: a status can be postponed
-// only if everything that a deletion needs is unchanged (see delayOf).
-func (s *Snapshot) decide() *plan.Plan {
+// decide returns the plan for the snapshot. users is Request.Users. A deletion is decided from the stored status: a
+// status can be postponed only if everything that a deletion needs is unchanged (see delayOf).
+func (s *Snapshot) decide(users func([]v1alpha1.ObjectVersion) map[v1alpha1.ObjectVersion]plan.User) *plan.Plan {
 	if s.Input.Application.DeletionTimestamp != nil {
 		return plan.DecideDeletion(s.Input)
 	}
-	input := s.inputWithPendingStatus()
-	if s.users != nil {
-		input.Users = s.users(plan.UnattributedWrites(input))
+	input := s.Input
+	// Values that were learned since would otherwise be decided again from the stored status.
+	input.Application = s.memory.withPendingStatus(input.Application)
+	if users != nil {
+		input.Users = users(plan.UnattributedWrites(input))
 	}
 	return plan.Decide(input)
-}
-
-// inputWithPendingStatus returns the input with the pending status, if a report was postponed. Values that were
-// learned since would otherwise be decided again from the stored status.
-func (s *Snapshot) inputWithPendingStatus() plan.Input {
-	input := s.Input
-	input.Application = s.memory.withPendingStatus(input.Application)
-	return input
 }
 
 // addHookKinds adds the kinds of a plan's changes that are not resolved yet to the kinds to resolve. It
@@ -133,7 +125,7 @@ func (s *Snapshot) addHookKinds(p *plan.Plan) bool {
 	learned := false
 	for _, change := range p.Changes {
 		gvk := change.GVK()
-		if s.kinds.first[gvk.GroupKind()] == nil && !s.memory.knowsKind(gvk) {
+		if s.kinds.first[gvk.GroupKind()] == nil && !slices.Contains(s.memory.kinds, gvk) {
 			s.memory.kinds = append(s.memory.kinds, gvk)
 			learned = true
 		}
@@ -163,7 +155,7 @@ type gatherer struct {
 func Gather(ctx context.Context, v Reader, r Request) (*Snapshot, error) {
 	app := r.Application
 	manifests := manifestsOf(app, r.Source)
-	s := &Snapshot{memory: r.Memory, users: r.Users}
+	s := &Snapshot{memory: r.Memory}
 	g := &gatherer{Snapshot: s, request: r, view: v}
 	s.kinds = lookUp(ctx, v, app, manifests, slices.Concat(r.Memory.kinds, r.Kinds))
 	g.selections, _ = intent.Selections(app) // the plan reports their errors
