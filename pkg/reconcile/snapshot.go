@@ -189,7 +189,7 @@ func Gather(ctx context.Context, v Reader, r Request) (*Snapshot, error) {
 	g.addWritten()
 	g.addOlder()
 	g.addUnwatchedCache()
-	g.unblockDeleted(g.desired)
+	g.unblockDeleted()
 	g.addKindProblems()
 	// The order below matters. Cached objects do not replace those of a watch, and kinds with problems are not read.
 	// Holders are read for all live objects that were found.

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
@@ -26,10 +25,10 @@ func (g *gatherer) addUnwatchedCache() {
 
 // unblockDeleted ends the wait of each desired object that is deleted since its last attempt failed: its create is
 // another request.
-func (s *Snapshot) unblockDeleted(desired map[manifest.ID]schema.GroupVersionKind) {
-	for id, f := range s.memory.failures {
-		if _, is := desired[id]; is && f.uid != "" && s.Input.Live[id] == nil {
-			delete(s.Input.Blocked, id)
+func (g *gatherer) unblockDeleted() {
+	for id, f := range g.memory.failures {
+		if _, is := g.desired[id]; is && f.uid != "" && g.Input.Live[id] == nil {
+			delete(g.Input.Blocked, id)
 		}
 	}
 }
