@@ -228,11 +228,7 @@ func (m *Mapper) typeOf(ctx context.Context, gvk schema.GroupVersionKind, mappin
 
 // OpenAPI returns the OpenAPI document of a group and version.
 func (c *Client) OpenAPI(ctx context.Context, gv schema.GroupVersion) ([]byte, error) {
-	path := "/openapi/v3/apis/" + gv.String()
-	if gv.Group == "" {
-		path = "/openapi/v3/api/" + gv.Version
-	}
-	return c.Discovery.RESTClient().Get().AbsPath(path).SetHeader("Accept", "application/json").Do(ctx).Raw()
+	return c.Discovery.RESTClient().Get().AbsPath("/openapi/v3" + apiPath(gv)).SetHeader("Accept", "application/json").Do(ctx).Raw()
 }
 
 // builtinGroup reports whether a group belongs to Kubernetes itself. The table contains all of its kinds

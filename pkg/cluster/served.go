@@ -163,12 +163,8 @@ const lookUpTimeout = 30 * time.Second
 // no effect. It stores the result, also an error, in the group. It returns an error only if the request was canceled:
 // that is no result.
 func (m *Mapper) discover(ctx context.Context, g *servedGroup, gvk schema.GroupVersionKind) error {
-	path := "/apis/" + gvk.GroupVersion().String()
-	if gvk.Group == "" {
-		path = "/api/" + gvk.Version
-	}
 	list := &metav1.APIResourceList{}
-	err := m.client.Discovery.RESTClient().Get().AbsPath(path).Do(ctx).Into(list)
+	err := m.client.Discovery.RESTClient().Get().AbsPath(apiPath(gvk.GroupVersion())).Do(ctx).Into(list)
 	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
 		return fmt.Errorf("looking up %s: %w", gvk.Kind, err)
 	}

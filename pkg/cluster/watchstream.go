@@ -22,13 +22,8 @@ type eventClient struct{ rest.Interface }
 func (c eventClient) watcher(resource schema.GroupVersionResource, namespace string) func(context.Context, metav1.ListOptions) (watch.Interface, error) {
 	return func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 		options.Watch = true
-		request := c.Get()
-		if resource.Group == "" {
-			request.AbsPath("api", resource.Version)
-		} else {
-			request.AbsPath("apis", resource.Group, resource.Version)
-		}
-		body, err := request.NamespaceIfScoped(namespace, namespace != "").Resource(resource.Resource).
+		body, err := c.Get().AbsPath(apiPath(resource.GroupVersion())).
+			NamespaceIfScoped(namespace, namespace != "").Resource(resource.Resource).
 			VersionedParams(&options, metav1.ParameterCodec).Stream(ctx)
 		if err != nil {
 			return nil, err
@@ -36,4 +31,12 @@ func (c eventClient) watcher(resource schema.GroupVersionResource, namespace str
 		reporter := apierrors.NewClientErrorReporter(http.StatusInternalServerError, http.MethodGet, "ClientWatchDecoding")
 		return watch.NewStreamWatcher(&eventDecoder{body: body, lines: bufio.NewReaderSize(body, 64<<10)}, reporter), nil
 	}
+}
+
+// apiPath returns the URL path of a group and version.
+func apiPath(gv schema.GroupVersion) string {
+	if gv.Group == "" {
+		return "/api/" + gv.Version
+	}
+	return "/apis/" + gv.String()
 }

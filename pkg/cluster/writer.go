@@ -171,10 +171,7 @@ type Location struct {
 
 // path returns the URL path of the object.
 func (l Location) path() []string {
-	path := []string{"/api", l.Mapping.Resource.Version}
-	if l.Mapping.Resource.Group != "" {
-		path = []string{"/apis", l.Mapping.Resource.Group, l.Mapping.Resource.Version}
-	}
+	path := []string{apiPath(l.Mapping.Resource.GroupVersion())}
 	if l.Mapping.Namespaced {
 		path = append(path, "namespaces", l.ID.Namespace)
 	}
