@@ -169,10 +169,13 @@ func (s *Store) Transformer() cache.TransformFunc {
 // objectOf converts an item of the reflector, which the Transformer may have converted already. managed has its
 // managedFields; nil for a converted item.
 func (s *Store) objectOf(item any) (o *Object, managed []any, err error) {
-	if item, err = decoded(item); err != nil {
-		return nil, nil, err
-	}
 	switch item := item.(type) {
+	case *streamedObject:
+		u, err := item.decode()
+		if err != nil {
+			return nil, nil, err
+		}
+		return s.objectOf(u)
 	case *Object:
 		return item, nil, nil
 	case listedObject:

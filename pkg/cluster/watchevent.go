@@ -122,11 +122,3 @@ func (o *streamedObject) decode() (*unstructured.Unstructured, error) {
 	}
 	return &unstructured.Unstructured{Object: event.Object}, nil
 }
-
-// decoded returns the content of a streamedObject, and every other item unchanged.
-func decoded(item any) (any, error) {
-	if streamed, ok := item.(*streamedObject); ok {
-		return streamed.decode()
-	}
-	return item, nil
-}
