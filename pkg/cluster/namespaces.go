@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -131,8 +130,8 @@ func (n *Namespaces) notify(items ...any) {
 			}
 		}
 	}
-	for _, application := range slices.Collect(maps.Keys(n.waiting)) {
-		if slices.ContainsFunc(n.waiting[application].names, func(name string) bool { return there[name] }) {
+	for application, w := range n.waiting {
+		if slices.ContainsFunc(w.names, func(name string) bool { return there[name] }) {
 			n.wake(application)
 		}
 	}
