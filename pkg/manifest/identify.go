@@ -129,22 +129,18 @@ func (d *draft) readNamespace() string {
 //	apiVersion: 1     must be text, not a number: put it in quotes
 //	apiVersion: ""    is empty
 //	(absent)          is missing
-func (f *findings) text(value any, at ...string) string {
+func (f *findings) text(value any, at ...any) string {
 	text, isText := value.(string)
 	if text != "" {
 		return text
 	}
-	path := Path{}
-	for _, step := range at {
-		path = append(path, step)
-	}
 	switch {
 	case value == nil:
-		f.fault(path, "is missing")
+		f.fault(at, "is missing")
 	case !isText:
-		f.fault(path, mustBeText(value))
+		f.fault(at, mustBeText(value))
 	default:
-		f.fault(path, "is empty")
+		f.fault(at, "is empty")
 	}
 	return ""
 }
