@@ -169,7 +169,7 @@ func (p *FieldPath) isAll() bool {
 // wildcards returns the number of path elements with a wildcard.
 func (p *FieldPath) wildcards() (n int) {
 	for _, step := range p.steps {
-		if strings.Contains(step.bracket, "*") {
+		if step.isPattern() {
 			n++
 		}
 	}

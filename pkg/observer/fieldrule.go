@@ -54,14 +54,13 @@ func (f *Fields) AddRule(item int, said map[string]any) []*FieldPathError {
 	case node == nil:
 		node = rule.node()
 	}
-	if len(p.faults) == 0 && rule.Mode == ModeHold {
-		return nil // the same as the path without a rule
-	}
 	if len(p.faults) == 0 {
 		if f.said == nil {
 			f.said = map[int]*Node{}
 		}
-		f.said[item] = node
+		if rule.Mode != ModeHold { // the same as the path without a rule
+			f.said[item] = node
+		}
 		return nil
 	}
 	f.Hold[item] = nil
