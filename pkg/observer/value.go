@@ -91,29 +91,14 @@ func float(v any) (float64, bool) {
 //	{a: 1}           {b: ""}    true      true
 //	[a, b]           [b]        true      false
 //	[b, a]           [a, b]     false     false
-func Covers(live, want any) bool {
-	switch want := want.(type) {
-	case map[string]any:
-		return hasFields(live, want, Covers)
-	case []any:
-		l, ok := live.([]any)
-		return ok && coversElements(l, want)
-	}
-	return Equal(live, want)
-}
+func Covers(live, want any) bool { return hasAll(live, want, coversElements) }
 
 // Completes reports whether live can be the API server's form of want. Maps can have more fields, and can
 // lack empty values. Lists have the same length.
-func Completes(live, want any) bool {
-	switch want := want.(type) {
-	case map[string]any:
-		return hasFields(live, want, Completes)
-	case []any:
-		l, ok := live.([]any)
-		return ok && slices.EqualFunc(l, want, Completes)
-	}
-	return Equal(live, want)
-}
+func Completes(live, want any) bool { return hasAll(live, want, completesElements) }
+
+// completesElements reports whether each element of live completes the element of want with the same index.
+func completesElements(live, want []any) bool { return slices.EqualFunc(live, want, Completes) }
 
 // coversElements reports whether live covers the elements of want in the same order.
 func coversElements(live, want []any) bool {
@@ -125,20 +110,27 @@ func coversElements(live, want []any) bool {
 	return len(want) == 0
 }
 
-// hasFields reports whether live is a map that has the fields of want, according to has. Fields with empty values can be
+// hasAll reports whether live has everything that want has. hasElements compares lists. Fields with empty values can be
 // missing.
-func hasFields(live any, want map[string]any, has func(live, want any) bool) bool {
-	l, ok := live.(map[string]any)
-	if !ok {
-		return false
-	}
-	for name, v := range want {
-		have, ok := l[name]
-		if ok && !has(have, v) || !ok && !Empty(v) {
+func hasAll(live, want any, hasElements func(live, want []any) bool) bool {
+	switch want := want.(type) {
+	case map[string]any:
+		l, ok := live.(map[string]any)
+		if !ok {
 			return false
 		}
+		for name, v := range want {
+			have, ok := l[name]
+			if ok && !hasAll(have, v, hasElements) || !ok && !Empty(v) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		l, ok := live.([]any)
+		return ok && hasElements(l, want)
 	}
-	return true
+	return Equal(live, want)
 }
 
 // Empty reports whether an API server can omit a value: a zero value, false, or a map that contains only
