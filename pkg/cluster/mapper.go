@@ -136,7 +136,7 @@ func (m *Mapper) group(gv schema.GroupVersion) *servedGroup {
 	if g := m.groups[gv]; g != nil {
 		return g
 	}
-	g := &servedGroup{first: unservedWait, typed: map[string]*discoveryResult{}, mappings: map[string]Mapping{}}
+	g := &servedGroup{first: unservedWait, typed: map[string]discoveryResult{}, mappings: map[string]Mapping{}}
 	// After a change, the kind probably appears soon.
 	if m.now().Sub(m.changed[gv.Group]) < changeWait {
 		g.first = shortWait
@@ -228,7 +228,7 @@ func (m *Mapper) typeOf(ctx context.Context, gvk schema.GroupVersionKind, mappin
 
 // OpenAPI returns the OpenAPI document of a group and version.
 func (c *Client) OpenAPI(ctx context.Context, gv schema.GroupVersion) ([]byte, error) {
-	return c.Discovery.RESTClient().Get().AbsPath("/openapi/v3" + apiPath(gv)).SetHeader("Accept", "application/json").Do(ctx).Raw()
+	return c.Discovery.RESTClient().Get().AbsPath("/openapi/v3"+apiPath(gv)).SetHeader("Accept", "application/json").Do(ctx).Raw()
 }
 
 // builtinGroup reports whether a group belongs to Kubernetes itself. The table contains all of its kinds

@@ -34,7 +34,7 @@ type servedGroup struct {
 	ends      discoveryResult               // for kinds that are being removed
 	resources map[string]metav1.APIResource // by kind
 	versions  []string                      // the preferred version first
-	typed     map[string]*discoveryResult   // errors of reading schemas, by kind
+	typed     map[string]discoveryResult    // errors of reading schemas, by kind
 	mappings  map[string]Mapping            // by kind
 }
 
@@ -106,7 +106,7 @@ func (m *Mapper) lookUp(ctx context.Context, g *servedGroup, gvk schema.GroupVer
 	defer g.mu.Unlock()
 	if err != nil {
 		typed.record(err, shortWait, m.now())
-		g.typed[gvk.Kind] = &typed
+		g.typed[gvk.Kind] = typed
 		return Mapping{}, &LookUpError{Err: err, RetryAfter: typed.wait}
 	}
 	delete(g.typed, gvk.Kind)
@@ -146,14 +146,11 @@ func (g *servedGroup) resource(gvk schema.GroupVersionKind, now time.Time) (meta
 	}
 }
 
-// typeAnswer returns the last error of reading the schema of a kind, as a copy; the zero value if there is none.
+// typeAnswer returns the last error of reading the schema of a kind; the zero value if there is none.
 func (g *servedGroup) typeAnswer(kind string) discoveryResult {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if typed := g.typed[kind]; typed != nil {
-		return *typed
-	}
-	return discoveryResult{}
+	return g.typed[kind]
 }
 
 // lookUpTimeout limits all requests for one kind.
