@@ -50,35 +50,35 @@ func (v *View) Ready() bool {
 }
 
 // Contents calls Store.Contents.
-func (v *View) Contents(application types.UID) map[types.NamespacedName]map[string]any {
+func (v *View) Contents() map[types.NamespacedName]map[string]any {
 	contents := map[types.NamespacedName]map[string]any{}
 	for _, store := range v.stores {
-		maps.Copy(contents, store.Contents(application))
+		maps.Copy(contents, store.Contents(v.application))
 	}
 	return contents
 }
 
 // Ended calls Store.Ended.
-func (v *View) Ended(application types.UID) (jobs []*Object) {
+func (v *View) Ended() (jobs []*Object) {
 	for _, store := range v.stores {
-		jobs = append(jobs, store.Ended(application)...)
+		jobs = append(jobs, store.Ended(v.application)...)
 	}
 	return jobs
 }
 
 // Written calls Store.Written. An object can be owned and shared in several stores; one of their records is used.
-func (v *View) Written(application types.UID) map[types.NamespacedName]WrittenObject {
+func (v *View) Written() map[types.NamespacedName]WrittenObject {
 	all := map[types.NamespacedName]WrittenObject{}
 	for _, store := range v.all() {
-		maps.Copy(all, store.Written(application))
+		maps.Copy(all, store.Written(v.application))
 	}
 	return all
 }
 
 // Processed calls Store.Processed.
-func (v *View) Processed(application types.UID, key types.NamespacedName, at writer.Activity) {
+func (v *View) Processed(key types.NamespacedName, at writer.Activity) {
 	for _, store := range v.all() {
-		store.Processed(application, key, at)
+		store.Processed(v.application, key, at)
 	}
 }
 

@@ -153,7 +153,7 @@ func (h *held) silent() error {
 
 // shows returns the data of the object of that name, or "none".
 func (h *held) shows(name string) string {
-	for key, content := range h.view().Contents("app") {
+	for key, content := range h.view().Contents() {
 		if key.Name == name {
 			return fmt.Sprint(content["data"].(map[string]any)["key"])
 		}

@@ -93,11 +93,11 @@ func (t target) Marked(_ context.Context, gk schema.GroupKind, mapping cluster.M
 	if !store.Ready() {
 		return nil, cmp.Or(err, reconcile.ErrNotSeen)
 	}
-	return byID(gk, store.Contents(t.app)), nil
+	return byID(gk, store.Contents()), nil
 }
 
 func (t target) Written(gk schema.GroupKind, mapping cluster.Mapping) map[manifest.ID]cluster.WrittenObject {
-	return byID(gk, t.store(mapping).Written(t.app))
+	return byID(gk, t.store(mapping).Written())
 }
 
 // byID returns a map by identity instead of by name, for objects of a kind.
@@ -110,12 +110,12 @@ func byID[V any](gk schema.GroupKind, values map[types.NamespacedName]V) map[man
 }
 
 func (t target) Processed(at cluster.Location, w writer.Activity) {
-	t.store(at.Mapping).Processed(t.app, keyOf(at), w)
+	t.store(at.Mapping).Processed(keyOf(at), w)
 }
 
 // Ended returns the last states of deleted Jobs. They matter because a finished Job is not created again.
 func (t target) Ended(gk schema.GroupKind, mapping cluster.Mapping) map[manifest.ID]map[string]any {
-	return contents(gk, t.store(mapping).Ended(t.app))
+	return contents(gk, t.store(mapping).Ended())
 }
 
 func (t target) Silent(mapping cluster.Mapping) error {
