@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"context"
 	"sync"
 	"time"
 
@@ -10,7 +9,6 @@ import (
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
-	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
@@ -21,7 +19,6 @@ import (
 type executor struct {
 	*sender
 
-	reconciler *Reconciler
 	// tokensRecorded is true if the status was written during the execution of the plan. tokensErr is the
 	// error of this write.
 	tokensRecorded bool
@@ -32,10 +29,8 @@ type executor struct {
 type sender struct {
 	*outcomeRecorder
 
-	// hooks are run before and after a request, on the goroutine of the change.
-	hooks *hooks.Hooks
-	// sleep is Reconciler.sleep.
-	sleep func(ctx context.Context, d time.Duration) error
+	// reconciler has the hooks, which are run before and after a request, on the goroutine of the change.
+	reconciler *Reconciler
 	// ending caches, for each namespace that is being deleted, the message about its deletion. The keys are names,
 	// the values func() string.
 	ending sync.Map

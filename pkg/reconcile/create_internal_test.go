@@ -60,7 +60,7 @@ func TestASecondCreate(t *testing.T) {
 			id := manifest.ID{Kind: "Service", Name: "web"}
 			target := &refusing{errs: slices.Concat(slices.Repeat([]error{refused}, 1+len(freeing)), row.last)}
 			a := &sender{
-				hooks: h, sleep: func(context.Context, time.Duration) error { return nil },
+				reconciler:      &Reconciler{Hooks: h, Sleep: func(context.Context, time.Duration) error { return nil }},
 				outcomeRecorder: &outcomeRecorder{target: target, s: &Snapshot{memory: &State{}}},
 			}
 			outcome, again := a.create(t.Context(), cluster.Location{ID: id}, plan.Change{

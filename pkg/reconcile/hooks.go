@@ -20,7 +20,7 @@ func (a *sender) preCreate(at cluster.Location, manifest map[string]any) (map[st
 	if metadata, ok := body["metadata"].(map[string]any); ok && at.Mapping.Namespaced {
 		metadata["namespace"] = at.ID.Namespace
 	}
-	err := a.hooks.ResourcePreCreate.Run(&hooks.CreateEvent{
+	err := a.reconciler.Hooks.ResourcePreCreate.Run(&hooks.CreateEvent{
 		Application: a.s.Input.Application, ID: at.ID, Object: body, Random: rand.Reader,
 	})
 	return body, err
@@ -75,7 +75,7 @@ func (a *executor) tokens() (digests []string) {
 // postDelete runs the hooks of a resource that is gone. If one fails, the resource remains in the inventory,
 // and they run again.
 func (a *sender) postDelete(id manifest.ID) *plan.Problem {
-	if err := a.hooks.ResourcePostDelete.Run(a.changing(id)); err != nil {
+	if err := a.reconciler.Hooks.ResourcePostDelete.Run(a.changing(id)); err != nil {
 		return plan.HookProblem(err)
 	}
 	return nil

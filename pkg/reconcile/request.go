@@ -56,7 +56,7 @@ func (a *sender) create(ctx context.Context, at cluster.Location, change plan.Ch
 	object, err := a.createIn(at.ID.Namespace, func() (map[string]any, error) { return a.target.Create(ctx, at, body) })
 	refusesLearned := func() bool { return change.Fallback != nil && code(err) == http.StatusUnprocessableEntity }
 	for i := 0; i < len(freeing) && refusesLearned(); i++ {
-		if err := a.sleep(ctx, freeing[i]); err != nil {
+		if err := a.reconciler.sleep(ctx, freeing[i]); err != nil {
 			break
 		}
 		object, err = a.target.Create(ctx, at, body)
@@ -148,7 +148,7 @@ func isLost(err error) bool {
 // is true. If the API server rejects the values of the patch, refuse finds out which ones.
 func (a *sender) update(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
 	outcome := plan.Outcome{Action: plan.Update}
-	if err := a.hooks.ResourcePreUpdate.Run(a.changing(at.ID)); err != nil {
+	if err := a.reconciler.Hooks.ResourcePreUpdate.Run(a.changing(at.ID)); err != nil {
 		outcome.Problem = plan.HookProblem(err)
 		return outcome, false
 	}
@@ -188,7 +188,7 @@ func (a *sender) update(ctx context.Context, at cluster.Location, change plan.Ch
 // or that another one has its name: it is read and decided again.
 func (a *sender) delete(ctx context.Context, at cluster.Location, change plan.Change) (plan.Outcome, bool) {
 	outcome := plan.Outcome{Action: plan.Delete}
-	if err := a.hooks.ResourcePreDelete.Run(a.changing(at.ID)); err != nil {
+	if err := a.reconciler.Hooks.ResourcePreDelete.Run(a.changing(at.ID)); err != nil {
 		outcome.Problem = plan.HookProblem(err)
 		return outcome, false
 	}
