@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -59,19 +60,12 @@ func (r retry) wait(problem *plan.Problem, attempts int) time.Duration {
 	case problem.Stalled():
 		first, longest = 2*time.Minute, 16*time.Minute
 	}
-	if r.initial > 0 {
-		first = r.initial
-	}
+	first = cmp.Or(r.initial, first)
 	// Without growth, the first wait applies forever.
 	if r.multiplier == 1 {
 		first = max(first, shortestWait)
 	}
-	switch {
-	case r.longest > 0:
-		longest = r.longest
-	case first > longest:
-		longest = first
-	}
+	longest = cmp.Or(r.longest, max(longest, first))
 	wait := float64(first) * math.Pow(r.multiplier, float64(attempts-1))
 	return max(time.Duration(min(wait, float64(longest))), problem.RetryAfter)
 }
