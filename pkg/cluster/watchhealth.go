@@ -172,9 +172,7 @@ func (p *watchHealth) stalled(now time.Time) int {
 func (p *watchHealth) reportableStall(now time.Time) (since time.Time, err error) {
 	down, back := p.line.state()
 	if down {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		return p.heard, nil
+		back = now // nothing is overdue yet
 	}
 	return p.stalledSince(now, back)
 }
