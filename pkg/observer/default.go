@@ -34,7 +34,7 @@ func DefaultEntry(object manifest.Object) *Schema {
 	if isLoadBalancer(object) {
 		// A field below status is only recorded in the status of the Application, which lists the address of a
 		// Service.
-		entry.Root.set("status", chain("loadBalancer", "ingress"))
+		entry.Root.set("status", defaultNode(map[string]any{"loadBalancer": map[string]any{"ingress": nil}}))
 	}
 	return entry
 }
@@ -167,12 +167,4 @@ func isLoadBalancer(object manifest.Object) bool {
 		return false
 	}
 	return manifest.NestedString(object.Content, "spec", "type") == "LoadBalancer"
-}
-
-// chain returns nested maps with one field each, and a leaf below the last: chain("a", "b") is {a: {b: observed}}.
-func chain(names ...string) *Node {
-	if len(names) == 0 {
-		return &Node{Shape: Leaf}
-	}
-	return &Node{Shape: Map, Fields: []Field{{Name: names[0], Node: chain(names[1:]...)}}}
 }
