@@ -148,23 +148,14 @@ func (p *Path) write(b *strings.Builder) {
 // Pointer returns the JSON Pointer (RFC 6901) of the path in the live object. It is valid only if all list elements in
 // the path are live. For example, /spec/template/spec/containers/0/image.
 func (p *Path) Pointer() string {
-	var b strings.Builder
-	p.point(&b)
-	return b.String()
-}
-
-// point appends the JSON Pointer, as write appends the readable path.
-func (p *Path) point(b *strings.Builder) {
 	if p == nil {
-		return
+		return ""
 	}
-	p.parent.point(b)
-	b.WriteByte('/')
+	step := pointerEscaper.Replace(p.field)
 	if p.label != "" {
-		b.WriteString(strconv.Itoa(p.index))
-		return
+		step = strconv.Itoa(p.index)
 	}
-	b.WriteString(pointerEscaper.Replace(p.field))
+	return p.parent.Pointer() + "/" + step
 }
 
 // fieldEscaper escapes a key in single quotes, and quotedField reverses it.
