@@ -163,8 +163,6 @@ func defaultNode(v any) *Node {
 
 // isLoadBalancer reports whether an object is a Service whose manifest requests a load balancer.
 func isLoadBalancer(object manifest.Object) bool {
-	if object.ID.Group != "" || object.ID.Kind != "Service" {
-		return false
-	}
-	return manifest.NestedString(object.Content, "spec", "type") == "LoadBalancer"
+	return object.ID.Group == "" && object.ID.Kind == "Service" &&
+		manifest.NestedString(object.Content, "spec", "type") == "LoadBalancer"
 }
