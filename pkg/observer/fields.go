@@ -213,7 +213,6 @@ func (c *fieldCompiler) judgeAll(rule fieldRule) {
 //	any          some      warnings about fields that no client has set
 func (c *fieldCompiler) judge() {
 	c.trace()
-	c.release()
 	if c.rule.by != nil {
 		c.judgeProfile()
 		return

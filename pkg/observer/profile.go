@@ -22,14 +22,16 @@ func (f *Fields) profileRules() []fieldRule {
 	return byPrecedence(rules)
 }
 
-// trace records which path matched which field, for ProfileOf. Paths of the user are recorded, too, because they
-// override those of profiles.
+// trace records which path matched which field, for ProfileOf and Released. Paths of the user are recorded for ProfileOf,
+// too, because they override those of profiles.
 func (c *fieldCompiler) trace() {
-	if len(c.fields.Profiles) == 0 {
-		return
-	}
 	for _, path := range c.named {
-		c.profiled = append(c.profiled, profileTarget{path.String(), c.rule.isFree(), c.rule.by})
+		if len(c.fields.Profiles) > 0 {
+			c.profiled = append(c.profiled, profileTarget{path.String(), c.rule.isFree(), c.rule.by})
+		}
+		if c.rule.isFree() {
+			c.released = append(c.released, releasedPath{path.String(), c.rule.freed})
+		}
 	}
 }
 

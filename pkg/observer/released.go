@@ -2,15 +2,6 @@ package observer
 
 import "slices"
 
-// release records the fields that a path releases.
-func (c *fieldCompiler) release() {
-	if c.rule.isFree() {
-		for _, path := range c.named {
-			c.released = append(c.released, releasedPath{path.String(), c.rule.freed})
-		}
-	}
-}
-
 // Released returns the list that releases a field, or "" if none does. If several paths match the field, the last one
 // decides. It accepts a nil schema.
 func (e *Schema) Released(path string) Released {
