@@ -155,19 +155,6 @@ func (f *Fields) Compile(object manifest.Object, in Context) CompileResult {
 	return c.out
 }
 
-// base returns the root of the schema that the paths are applied to.
-func (c *fieldCompiler) base() *Node {
-	switch {
-	case c.Written != nil:
-		return c.Written.Root.copy()
-	case c.fields.FollowsManifest() && c.Shared:
-		return PartialEntry(c.object, c.Type).Root
-	case c.fields.FollowsManifest():
-		return DefaultEntry(c.object).Typed(c.Type).Root
-	}
-	return &Node{Shape: Map}
-}
-
 // fieldCompiler applies the paths of an item, one after the other. It is used for one object. An error of a path does
 // not end the compilation, so that all errors are reported at once.
 type fieldCompiler struct {
@@ -182,6 +169,19 @@ type fieldCompiler struct {
 	more   bool // the schema holds a field that the manifest does not set
 	// ruled lists the fields that got a rule, for judgeRules.
 	ruled []ruledField
+}
+
+// base returns the root of the schema that the paths are applied to.
+func (c *fieldCompiler) base() *Node {
+	switch {
+	case c.Written != nil:
+		return c.Written.Root.copy()
+	case c.fields.FollowsManifest() && c.Shared:
+		return PartialEntry(c.object, c.Type).Root
+	case c.fields.FollowsManifest():
+		return DefaultEntry(c.object).Typed(c.Type).Root
+	}
+	return &Node{Shape: Map}
 }
 
 // currentPath is the path that is being applied. Compile resets it for each path. If named is empty and why is nil, a
