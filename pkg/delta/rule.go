@@ -28,7 +28,7 @@ func (c ruleComparer) compareRule(s cursor) {
 		// The forms of all values that may be written remain recorded, even while another value is allowed.
 		formFinder(c).acceptedForm(s.path, s.desired)
 	}
-	for _, bound := range rule.Bounds() {
+	for _, bound := range rule.Bounds(s.live.Any) {
 		formFinder(c).acceptedForm(s.path, NewValue(bound))
 	}
 	switch rule.Mode {

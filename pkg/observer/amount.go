@@ -79,6 +79,29 @@ func numberText(v any) (string, bool) {
 	return "", false
 }
 
+// sameType returns a bound in the type of a live value, because the API server rejects a number in a text field, such
+// as the data of a ConfigMap, and a text in a numeric field. A text that is no decimal number remains.
+//
+//	bound    live     result
+//	1        "0"      "1"
+//	"1"      0        1
+//	1Gi      0        1Gi
+func sameType(bound, live any) any {
+	text, isText := bound.(string)
+	_, wantsText := live.(string)
+	if !isText && wantsText {
+		if text, ok := numberText(bound); ok {
+			return text
+		}
+	}
+	if _, wantsNumber := numberText(live); isText && wantsNumber {
+		if i, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return i
+		}
+	}
+	return bound
+}
+
 // amountText formats a bound for messages.
 func amountText(v any) string { return shorten(fmt.Sprint(v)) }
 

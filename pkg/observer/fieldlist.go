@@ -2,6 +2,7 @@ package observer
 
 import (
 	"fmt"
+	"strings"
 )
 
 // Fields is an item of spec.fields: the fields of some resources to hold. Compile reads it and does not change it.
@@ -56,7 +57,7 @@ const NoEntry = -1
 
 // Fault returns a validation error of the item, or of one of its paths.
 func (f *Fields) Fault(list string, item int, format string, args ...any) *FieldPathError {
-	return &FieldPathError{Entry: f.Position, List: list, Item: item, Name: f.Kind + " " + f.Name, Message: fmt.Sprintf(format, args...)}
+	return &FieldPathError{Entry: f.Position, List: list, Item: item, Name: strings.TrimSpace(f.Kind + " " + f.Name), Message: fmt.Sprintf(format, args...)}
 }
 
 // ProfilePath is a path of a HoldProfile that applies to a resource. All matching rules of all profiles contribute

@@ -65,7 +65,7 @@ func (p *parser) rulePart(rule *Rule, path *Path, name string, value any) {
 // conflict, too.
 func (r *Rule) conflict(minimum, maximum string) string {
 	parts := 0
-	for _, has := range []bool{len(r.Bounds()) > 0, r.OneOf != nil, r.Pattern != "", r.Expression != "", r.Mode != ""} {
+	for _, has := range []bool{len(r.Bounds(nil)) > 0, r.OneOf != nil, r.Pattern != "", r.Expression != "", r.Mode != ""} {
 		if has {
 			parts++
 		}

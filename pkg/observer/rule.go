@@ -145,9 +145,9 @@ func (r *Rule) Correction(live any, isLive bool, written any, isWritten bool) (a
 	if isLive {
 		switch at, ok := r.below(live); {
 		case ok && at < 0:
-			return r.Minimum, true
+			return sameType(r.Minimum, live), true
 		case ok && at > 0:
-			return r.Maximum, true
+			return sameType(r.Maximum, live), true
 		}
 	}
 	if isWritten {
@@ -159,17 +159,18 @@ func (r *Rule) Correction(live any, isLive bool, written any, isWritten bool) (a
 // Fallback returns the value to write if neither the manifest nor the live object has one: the minimum, or else the
 // maximum. It returns false if the rule has no bounds. It accepts nil.
 func (r *Rule) Fallback() (any, bool) {
-	if r == nil || len(r.Bounds()) == 0 {
+	if r == nil || len(r.Bounds(nil)) == 0 {
 		return nil, false
 	}
-	return r.Bounds()[0], true
+	return r.Bounds(nil)[0], true
 }
 
-// Bounds returns the values, other than the manifest's, to which a value can be corrected: the minimum first.
-func (r *Rule) Bounds() (bounds []any) {
+// Bounds returns the values, other than the manifest's, to which a live value can be corrected: the minimum first. The
+// live value can be nil.
+func (r *Rule) Bounds(live any) (bounds []any) {
 	for _, bound := range []any{r.Minimum, r.Maximum} {
 		if bound != nil {
-			bounds = append(bounds, bound)
+			bounds = append(bounds, sameType(bound, live))
 		}
 	}
 	return bounds
