@@ -323,9 +323,13 @@ func (c *summarizer) keepInInventory(old *pruneCandidate, live map[string]any, p
 		status.Reason = problem.Reason
 	}
 	status.Health, _ = healthOf(c.plan.in.Application, live)
-	// For an object that only the annotation named, the inventory gets the UID now.
+	// An object that only the annotation named gets its UID and origin now. Without its origin, an adopted object would
+	// be deleted once its tracking metadata is gone.
 	if claim.IsTrackedBy(c.plan.in.Application, old.id, live) {
 		status.UID = types.UID(manifest.NestedString(live, "metadata", "uid"))
+		if !old.policy.Claims && claim.WasAdopted(c.plan.in.Application, &old.status, live) {
+			status.Origin = v1alpha1.OriginAdopted
+		}
 	}
 	if !c.plan.in.isUnselected(problem) {
 		c.problems = append(c.problems, resourceProblem{old.id, problem})
