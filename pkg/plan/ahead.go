@@ -66,8 +66,8 @@ func (p *Plan) WriteAheadStatus() *v1alpha1.ApplicationStatus {
 // if all of them are recorded, or if the controller never removes fields of the resource.
 func (res *resource) writeAheadRecord() *record.Record {
 	r := res.previous
-	// Under a user's schema, dropped fields are released and not removed.
-	if !res.change.Writes() || !res.policy.MayRemove() || !res.entry.Default || r == nil || r.Entry == nil {
+	// Under a user's schema, dropped fields are released and not removed. The next patch may add nothing.
+	if !res.change.Writes() || res.restoresFirst || !res.policy.MayRemove() || !res.entry.Default || r == nil || r.Entry == nil {
 		return nil
 	}
 	if !r.Entry.Default { // the user's schema was removed: the Application may remove all fields that it holds from now on

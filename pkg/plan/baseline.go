@@ -33,7 +33,7 @@ const baselineBytesPerSelectedObject = 512
 //	drifted     yes         yes, or as the holders report     kept: the first write was long ago
 //	drifted     yes         no                                new: the first write was never made
 //	drifted     -           no                                new: the field is held from now on
-//	drifted     -           yes                               none, or the value that was held: see hadHeld
+//	drifted     -           yes                               none, or the value that was held: see recordReplaced
 //	in sync     -                                             none: nothing is overwritten
 //
 // It does so under spec.onRelease Leave, too, because that may change. For an owned object see
@@ -64,12 +64,54 @@ func (p baselinePass) recordBaselines(res *resource) {
 			b.From = topmost(b, created)
 			// A learned value is the live value, so that there is nothing to restore.
 			isSet := d.Rule != nil || res.isInManifest(b.Path)
-			if isSet && !res.hasBaseline(b.Path) && needsBaseline(res, b) && p.hadHeld(res, &b) {
+			if isSet && !res.hasBaseline(b.Path) && needsBaseline(res, b) && !(res.policy.Claims && p.hadValue(res, b.Path)) {
 				res.baseline = append(res.baseline, res.withHeldDigests(res.withCreatedParent(b, d, foreign)))
 			}
 		}
 	}
+	p.recordReplaced(res, writers)
 	slices.SortFunc(res.baseline, func(a, b v1alpha1.BaselineField) int { return strings.Compare(a.Path, b.Path) })
+}
+
+// recordReplaced records the baselines of held fields that were in sync when they were first held, and whose desired
+// value changes. It does not depend on a write: another client may have set the new value already, and the next plan
+// does not know the replaced value any more. A value that drifted while the field was held is not an original value.
+func (p baselinePass) recordReplaced(res *resource, writers func() *writer.Index) {
+	isAdopted := res.policy.Existed && res.policy.Restores && !res.isFirstAdoption()
+	if !res.policy.Claims && !isAdopted || res.previous == nil || observer.Equal(res.previous.Desired, res.desired) {
+		return
+	}
+	for _, leaf := range res.leaves {
+		if res.hasBaseline(leaf) || !res.isInManifest(leaf) || secretPath(res.object.ID, leaf) || !p.hadValue(res, leaf) {
+			continue
+		}
+		before, _ := delta.Locate(res.kind, res.previous.Desired, leaf)
+		desired, _ := delta.Locate(res.kind, res.desired, leaf)
+		live, _ := delta.Locate(res.kind, res.live, leaf)
+		b := v1alpha1.BaselineField{Path: leaf, Time: metav1.NewTime(p.in.Now.UTC()).Rfc3339Copy(), Value: record.EncodeValue(before.Value)}
+		switch {
+		case before.Value.Equal(desired.Value):
+			continue
+		case before.Value.Equal(live.Value):
+			// The writer is for users only. Nothing is decided by it.
+			author, _ := writers().OfValue(live.Path)
+			b.Manager = author.Manager
+		case !live.Value.Set && observer.Empty(before.Value.Any):
+			b.Value = nil // the API server drops such values
+		}
+		res.baseline = append(res.baseline, res.withHeldDigests(b))
+	}
+}
+
+// hadValue reports whether exactly this field was held with a value.
+func (p baselinePass) hadValue(res *resource, path string) bool {
+	status := p.statuses[res.object.ID]
+	if res.previous == nil || !record.Describes(status, res.live) || res.policy.Claims && !p.wasHeld(res, path) {
+		return false
+	}
+	held, _, _ := res.previousLeaves()
+	before, _ := delta.Locate(res.kind, res.previous.Desired, path)
+	return before.Value.Set && slices.Contains(held, path)
 }
 
 // keepsBaseline reports whether the baseline of a path is kept, or the record that it exceeded the size
@@ -111,32 +153,7 @@ func (p baselinePass) wasHeld(res *resource, path string) bool {
 	if !p.recordedPolicy(res).Claims || !record.Describes(status, res.live) {
 		return false
 	}
-	// A claim on a parent or child of the path counts, too, for example after a leaf was split.
-	same := func(other string) bool { return claim.Overlap(other, path) }
-	held, _ := res.previousLeaves()
-	return slices.ContainsFunc(held, same) && !slices.ContainsFunc(status.Waits, same)
-}
-
-// hadHeld reports whether a field without a baseline gets one now. A field that was in sync when it was
-// first held had the value that the Application held then. It needs no baseline as long as that value is
-// desired, and gets one when the desired value changes. A value that drifted while the field was held is
-// not an original value. In that case, hadHeld sets the value that was held as the value of the baseline.
-func (p baselinePass) hadHeld(res *resource, b *v1alpha1.BaselineField) bool {
-	if !res.policy.Claims || !p.wasHeld(res, b.Path) {
-		return true
-	}
-	// before is the value that was held, desired the one that is held from now on.
-	before, _ := delta.Locate(res.kind, res.previous.Desired, b.Path)
-	desired, _ := delta.Locate(res.kind, res.desired, b.Path)
-	live, _ := delta.Locate(res.kind, res.live, b.Path)
-	switch {
-	case before.Value.Equal(desired.Value):
-		return false
-	case !before.Value.Set, before.Value.Equal(live.Value), !live.Value.Set && observer.Empty(before.Value.Any):
-		return true // it has not drifted since then
-	}
-	b.Value, b.Manager = record.EncodeValue(before.Value), ""
-	return true
+	return res.previouslyHeld(path) && !slices.ContainsFunc(status.Waits, func(other string) bool { return claim.Overlap(other, path) })
 }
 
 // isNewlyAdopted reports whether an object is about to be adopted, or was adopted while the status
@@ -171,13 +188,21 @@ func (p baselinePass) recordedPolicy(res *resource) claim.Policy {
 
 // isFirstWrite reports whether a drifted leaf is about to be written for the first time: the object is
 // shared or is being adopted, or the recorded schema did not hold the leaf. For a shared object, it is always true,
-// because hadHeld decides.
+// because hadValue decides.
 func (res *resourceInput) isFirstWrite(path string) bool {
 	if res.policy.Claims || res.isFirstAdoption() {
 		return true
 	}
-	held, known := res.previousLeaves()
-	return known && !slices.ContainsFunc(held, func(leaf string) bool { return claim.Overlap(leaf, path) })
+	_, _, known := res.previousLeaves()
+	return known && !res.previouslyHeld(path)
+}
+
+// previouslyHeld reports whether the record holds the path, or one above or below it: a leaf may have been split
+// since then. A map or list that it holds as existing does not hold what is below.
+func (res *resourceInput) previouslyHeld(path string) bool {
+	leaves, empty, _ := res.previousLeaves()
+	return slices.ContainsFunc(leaves, func(leaf string) bool { return claim.Overlap(leaf, path) }) ||
+		slices.ContainsFunc(empty, func(at string) bool { return observer.IsUnder(at, path) })
 }
 
 // matchesLocation reports whether the path of a difference leads to the same location in the live object.

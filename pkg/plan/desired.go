@@ -171,7 +171,7 @@ func (p decider) correct(res *resource) {
 	if withdrawn.Correctable() || released.Correctable() && !res.prunes() {
 		// The patch only removes and restores. If a leaf changes its type, the old fields are restored before the new
 		// ones are written.
-		res.compared.Differences = nil // the next patch corrects the others
+		res.compared.Differences, res.restoresFirst = nil, true // the next patch corrects the others
 	}
 	// Baselines depend on the differences that remain, so they are recorded after the release.
 	if baselinePass(p).recordsBaselines(res) {

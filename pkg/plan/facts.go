@@ -110,10 +110,10 @@ type pruner struct {
 
 // previousLeaves returns the paths that the record holds, and those of maps and lists that it holds as existing.
 // known is false if there is no record, or one without a valid schema.
-func (res *resourceInput) previousLeaves() (leaves []string, known bool) {
+func (res *resourceInput) previousLeaves() (leaves, empty []string, known bool) {
 	r := res.previous
 	if r == nil || r.Entry == nil {
-		return nil, false
+		return nil, nil, false
 	}
-	return slices.Concat(r.Entry.Leaves(res.kind, r.Desired), r.Entry.Empty(res.kind, r.Desired)), true
+	return r.Entry.Leaves(res.kind, r.Desired), r.Entry.Empty(res.kind, r.Desired), true
 }

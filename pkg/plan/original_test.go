@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/manifest"
+	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
@@ -25,8 +27,81 @@ func originalWorld(t *testing.T, spec string) (w *world, hold func(data string))
 	}
 }
 
+// A field has the desired value when it is first held, so it has no baseline. The manifest then gets another value.
+// The release restores the first value, whatever happens in between.
+func TestOriginalValueOfFieldInSync(t *testing.T) {
+	unread := map[manifest.ID]*plan.Problem{config: {Reason: v1alpha1.ReasonRetrying, Message: "not read"}}
+	for name, change := range map[string]func(w *world, hold func(string)){
+		"the value is written":        func(w *world, _ func(string)) { w.round() },
+		"the process dies before":     func(w *world, _ func(string)) { w.die(false) },
+		"the process dies after":      func(w *world, _ func(string)) { w.die(true) },
+		"another client sets it, too": func(w *world, _ func(string)) { w.set("ours", "data", "a"); w.round() },
+		"another client sets another": func(w *world, _ func(string)) { w.set("drifted", "data", "a"); w.round() },
+		"another field is released":   func(w *world, hold func(string)) { hold("data: {a: ours}"); w.round() },
+		"the request fails":           func(w *world, _ func(string)) { w.refuse = rejectedUpdate(); w.round(); w.refuse = nil },
+		"the object cannot be read":   func(w *world, _ func(string)) { w.blocked = unread; w.round(); w.blocked = nil },
+		"it changes while it is unread": func(w *world, hold func(string)) {
+			w.blocked = unread
+			w.round()
+			w.blocked = nil
+			hold("data: {a: more, b: ours}")
+		},
+	} {
+		for _, spec := range []string{"ownership: Share", "{adoption: Always, onRelease: Restore}"} {
+			t.Run(name+"/"+spec, func(t *testing.T) {
+				if spec[0] == '{' {
+					spec = "adoption: Always\nonRelease: Restore"
+				}
+				w, hold := originalWorld(t, spec)
+				before := observer.CopyMap(w.live[config])
+				hold("data: {a: theirs, b: ours}")
+				w.round()
+				w.quiet()
+
+				hold("data: {a: ours, b: ours}")
+				change(w, hold)
+				for range 3 {
+					w.round()
+				}
+				require.Contains(t, []any{"ours", "more"}, get(w.only(), "data", "a"))
+
+				w.edit(spec + "\nmanifest: []")
+				w.round()
+				w.round()
+				assert.Equal(t, get(before, "data"), get(w.live[config], "data"))
+			})
+		}
+	}
+}
+
 func rejectedUpdate() map[plan.Action]plan.Outcome {
 	return map[plan.Action]plan.Outcome{plan.Update: {Action: plan.Update, Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: errors.ErrUnsupported.Error()}}}
+}
+
+// A field enters the manifest of an adopted object while another one leaves it, or below a map that the manifest
+// held as existing. It gets a baseline.
+func TestOriginalValueOfNewField(t *testing.T) {
+	for name, first := range map[string]string{
+		"another field leaves the manifest": "data: {b: ours}",
+		"the manifest had the empty map":    "data: {}",
+	} {
+		t.Run(name, func(t *testing.T) {
+			const spec = "adoption: Always\nonRelease: Restore"
+			w, hold := originalWorld(t, spec)
+			before := observer.CopyMap(w.live[config])
+			hold(first)
+			w.round()
+			hold("data: {a: ours}")
+			for range 3 {
+				w.round()
+			}
+			require.Equal(t, "ours", get(w.only(), "data", "a"))
+			w.edit(spec + "\nmanifest: []")
+			w.round()
+			w.round()
+			assert.Equal(t, get(before, "data"), get(w.live[config], "data"))
+		})
+	}
 }
 
 // The responses of an adoption and of the release are lost. The object is not deleted, although it has no tracking

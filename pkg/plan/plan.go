@@ -261,6 +261,8 @@ type comparisons struct {
 	// drift has all differences of the live object, and judged is true once it has been compared.
 	judged bool
 	drift  []delta.Difference
+	// restoresFirst is true if the next patch only restores and removes fields, and a later one corrects drift.
+	restoresFirst bool
 	// observed has the drift in observe-only mode, without the tracking metadata. doubtful has the fields
 	// that may be in accepted form.
 	observed, doubtful []delta.Difference

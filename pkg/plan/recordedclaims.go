@@ -116,8 +116,8 @@ func (res *objectState) leavesInStatus(status *v1alpha1.ResourceStatus) map[stri
 	if !record.Describes(status, res.live) {
 		return held
 	}
-	leaves, _ := res.previousLeaves()
-	for _, leaf := range leaves {
+	leaves, empty, _ := res.previousLeaves()
+	for _, leaf := range slices.Concat(leaves, empty) {
 		held[leaf] = true
 	}
 	for _, waits := range status.Waits {

@@ -23,9 +23,9 @@ func (p releasePass) releasesFields(res *resource) bool {
 	if !p.restoresRemovedFields(res) {
 		return false
 	}
-	held, _ := res.previousLeaves()
+	leaves, empty, _ := res.previousLeaves()
 	now := slices.Concat(res.entry.Leaves(res.kind, res.desired), res.entry.Empty(res.kind, res.desired))
-	return slices.ContainsFunc(held, func(leaf string) bool { return !slices.Contains(now, leaf) })
+	return slices.ContainsFunc(slices.Concat(leaves, empty), func(leaf string) bool { return !slices.Contains(now, leaf) })
 }
 
 // releasedPointers returns the JSON pointers of the released fields of an owned object. Only the release changes

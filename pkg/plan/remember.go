@@ -62,11 +62,14 @@ func (c statusWriter) remember() {
 // isStillOnRecord reports whether the status keeps the previous record, because the manifest is not fully
 // applied yet.
 func (c statusWriter) isStillOnRecord(res *resource, o resourceResult) bool {
+	outcome, attempted := c.outcomes[res.object.ID]
 	if res.policy.Claims {
-		return false // its baseline has the fields to release
+		// Its baseline has the fields to release, but an object that is not known was not compared with the record.
+		return !c.preview && !attempted && res.previous != nil && (o.live == nil || res.live != nil && !res.judged)
 	}
-	outcome := c.outcomes[res.object.ID]
-	return !c.preview && !outcome.WithoutLearned && (res.isPending(o) || !o.wrote && res.isUnwritten())
+	// Fields that the next patch writes for the first time get their baselines then, unless they are on record.
+	isNext := res.restoresFirst && len(o.compared.Differences) > 0 && res.previous != nil && res.previous.Entry != nil
+	return !c.preview && !outcome.WithoutLearned && (isNext || res.isPending(o) || !o.wrote && res.isUnwritten())
 }
 
 // isUnwritten reports whether a pending change would record a default schema that is not applied to the
@@ -190,9 +193,9 @@ func (c statusWriter) baselineStatus(res *resource, before *v1alpha1.ResourceSta
 	}
 	status.Waits, status.WaitsFor = c.waitsOf(res, o), res.waitsFor
 	status.Baseline, status.Unrecorded = res.baseline, res.unrecorded
-	// The planned baselines are of values that were not written.
+	// The other planned baselines are of values that were not written.
 	if !attempted && !c.preview {
-		status.Baseline = res.onRecord(record.Baseline(before, o.live))
+		status.Baseline = c.onRecord(res, record.Baseline(before, o.live))
 		known := record.Unrecorded(before, o.live)
 		status.Unrecorded = slices.DeleteFunc(slices.Clone(res.unrecorded), func(path string) bool { return !slices.Contains(known, path) })
 	}
@@ -260,11 +263,12 @@ func (c statusWriter) waitsOf(res *resource, o resourceResult) (paths []string) 
 	return slices.Compact(paths)
 }
 
-// onRecord returns the baselines of a resource that are already recorded. The others belong to fields that
-// are not written yet.
-func (res *originals) onRecord(before []v1alpha1.BaselineField) []v1alpha1.BaselineField {
+// onRecord returns the baselines of a resource that are already recorded, and those of fields that were held with
+// another value. The others belong to fields that are not written yet.
+func (c statusWriter) onRecord(res *resource, before []v1alpha1.BaselineField) []v1alpha1.BaselineField {
 	return slices.DeleteFunc(slices.Clone(res.baseline), func(b v1alpha1.BaselineField) bool {
-		return !slices.ContainsFunc(before, func(was v1alpha1.BaselineField) bool { return was.Path == b.Path })
+		isKnown := slices.ContainsFunc(before, func(was v1alpha1.BaselineField) bool { return was.Path == b.Path })
+		return !isKnown && !baselinePass{&c.plan.facts}.hadValue(res, b.Path)
 	})
 }
 

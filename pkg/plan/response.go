@@ -131,8 +131,8 @@ func (c responseReader) responded(res *resource, outcome Outcome, o *resourceRes
 func (res *resource) keepRefused(app *v1alpha1.Application, live map[string]any) {
 	kept := res.compared.Kept(res.stored())
 	switch {
-	case !res.entry.Default:
-		return // no field is removed, and the record still shows which fields were held
+	case !res.entry.Default, res.restoresFirst:
+		return // the record still shows which fields were held
 	case kept == nil && res.compared.NeedsManagedFields && writer.ForeignTo(app, live) != nil:
 		return // the response has managedFields, so the next comparison may find more to remove
 	case kept == nil && res.previous != nil && res.entry.HasRules():
