@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -52,6 +53,7 @@ func (p baselinePass) recordBaselines(res *resource) {
 		}
 	}
 	p.copyBaselines(res)
+	p.recordLent(res)
 	created := p.createdByHolders(res)
 	writers := p.in.writersOf(res.object.ID, res.live)
 	foreign := writer.ForeignTo(p.in.Application, res.live)
@@ -386,6 +388,24 @@ func (p baselinePass) copyBaselines(res *resource) {
 		isNew := func(c v1alpha1.BaselineField) bool { return c.Path == b.Path }
 		if b.Holder != "" && slices.ContainsFunc(res.claimed, isStill) && !slices.ContainsFunc(res.copies, isNew) {
 			res.copies = append(res.copies, b)
+		}
+	}
+}
+
+// recordLent records the original values of fields that this Application begins to hold while others still wait for
+// them. Their copies have the original value. The live one is that of a former holder.
+func (p baselinePass) recordLent(res *resource) {
+	if len(p.in.Holders) == 0 || !res.policy.Claims {
+		return
+	}
+	others := claim.OtherHolders(p.in.Application, res.live)
+	for _, name := range slices.Sorted(maps.Keys(others)) {
+		for _, b := range record.Baseline(claimPass(p).holderStatus(name, others[name], res.object.ID), res.live) {
+			isLent := b.Holder != "" && slices.Contains(res.leaves, b.Path) && record.IsAsHeld(res.kind, res.live, b)
+			if isLent && !res.hasBaseline(b.Path) && !p.wasHeld(res, b.Path) {
+				b.Holder = ""
+				res.baseline = append(res.baseline, res.withHeldDigests(b))
+			}
 		}
 	}
 }

@@ -121,3 +121,30 @@ func TestReleasedAdoptedObjectIsNotDeleted(t *testing.T) {
 	w.round()
 	assert.Contains(t, w.live, config)
 }
+
+// The holder of a field releases it to an Application that waits, and a third one takes it first. The original value
+// is that of the copy, not the one that the former holder left.
+func TestOriginalValueFromWaiter(t *testing.T) {
+	c := newClaimants(t, "one", "two", "three")
+	one, two, three := c.worlds[0], c.worlds[1], c.worlds[2]
+	for _, w := range c.worlds {
+		w.holders = map[string]*v1alpha1.Application{"default/one": one.app, "default/two": two.app, "default/three": three.app}
+		delete(w.holders, "default/"+w.app.Name)
+	}
+	one.edit(part(map[string]string{"a": "one"}))
+	c.reconcile(one)
+	two.edit(part(map[string]string{"a": "two"}))
+	c.reconcile(two)
+	one.edit("ownership: Share\nmanifest: []")
+	c.reconcile(one)
+	require.Equal(t, "one", get(c.live, "data", "a"))
+
+	three.edit(part(map[string]string{"a": "three"}))
+	c.reconcile(three)
+	c.reconcile(two)
+	two.edit("ownership: Share\nmanifest: []")
+	c.reconcile(two)
+	three.edit("ownership: Share\nmanifest: []")
+	c.reconcile(three)
+	assert.Equal(t, "theirs", get(c.live, "data", "a"))
+}

@@ -11,6 +11,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -190,8 +192,13 @@ func (target) Need(map[schema.GroupVersionResource]bool, []string, kubernetes.Na
 // Range returns the shared objects that the watch has delivered.
 func (t target) Range(_ context.Context, gk schema.GroupKind, _ kubernetes.Mapping, r kubernetes.ObjectRange) (map[manifest.ID]map[string]any, error) {
 	found := map[manifest.ID]map[string]any{}
+	selector, err := labels.Parse(r.Labels)
+	if err != nil {
+		t.fail("%v", err)
+	}
 	for _, id := range t.names {
-		if object, _ := t.Shared(kubernetes.Location{ID: id}); object != nil && id.GroupKind() == gk && (r.Namespace == "" || r.Namespace == id.Namespace) && r.Labels == "" {
+		object, _ := t.Shared(kubernetes.Location{ID: id})
+		if object != nil && id.GroupKind() == gk && (r.Namespace == "" || r.Namespace == id.Namespace) && selector.Matches(labels.Set((&unstructured.Unstructured{Object: object}).GetLabels())) {
 			found[id] = object
 		}
 	}

@@ -39,6 +39,8 @@ func TestSeveralHoldThenReleaseWhateverHappens(t *testing.T) {
 			"a process dies":     func(*rapid.T) { pick().die() },
 			"a watch lags":       func(*rapid.T) { name(pick()) },
 			"its owner is there": func(*rapid.T) { one.make(rapid.SampledFrom(one.names).Draw(r, "name")) },
+			"a label changes":    func(*rapid.T) { one.label(rapid.SampledFrom(one.names).Draw(r, "name")) },
+			"the spec changes":   func(*rapid.T) { pick().again() },
 			"a round":            func(*rapid.T) { pick().round() },
 			"a death, a round":   func(*rapid.T) { s := pick(); s.die(); s.round() },
 			"":                   func(*rapid.T) { one.checkClaims() },
@@ -74,7 +76,7 @@ func TestSeveralHoldThenReleaseWhateverHappens(t *testing.T) {
 
 // beside adds another Application, with its own controller, that shares the same objects.
 func (s *sharing) beside(all []*sharing, name, uid string) *sharing {
-	other := &sharing{newCluster(s.t, s.r, s.server.Server, s.names), s.were, false, rapid.Bool().Draw(s.r, "selecting, too"), false, s.cut, false}
+	other := &sharing{newCluster(s.t, s.r, s.server.Server, s.names), s.were, false, rapid.Bool().Draw(s.r, "selecting, too"), false, s.cut, false, nil}
 	other.cluster.share, other.server = other, s.server
 	other.app.Name, other.app.UID, other.app.Spec.Ownership = name, types.UID(uid), v1alpha1.OwnershipShare
 	for _, known := range all {

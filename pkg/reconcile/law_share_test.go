@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"pgregory.net/rapid"
 
@@ -33,6 +34,8 @@ type sharing struct {
 	cut map[manifest.ID]bool
 	// letsGo is true after the Application has released all objects.
 	letsGo bool
+	// parts contains the manifests of the first spec. Later ones have other values for its fields, or lack some.
+	parts []map[string]any
 }
 
 // TestHoldThenReleaseWhateverHappens holds random parts of random objects and releases them. Meanwhile
@@ -52,7 +55,7 @@ func TestAdoptThenReleaseWhateverHappens(t *testing.T) {
 func newSharing(t *testing.T, r *rapid.T, owns bool) *sharing {
 	t.Helper()
 	names := slices.DeleteFunc(drawNames(r), func(id manifest.ID) bool { return id.Kind == "Secret" })
-	s := &sharing{newCluster(t, r, observertest.Server{Typed: rapid.Bool().Draw(r, "typed")}, names), map[manifest.ID]map[string]any{}, false, !owns && rapid.Bool().Draw(r, "selecting"), owns, map[manifest.ID]bool{}, false}
+	s := &sharing{newCluster(t, r, observertest.Server{Typed: rapid.Bool().Draw(r, "typed")}, names), map[manifest.ID]map[string]any{}, false, !owns && rapid.Bool().Draw(r, "selecting"), owns, map[manifest.ID]bool{}, false, nil}
 	s.cluster.share = s
 	s.server.admitted = func(manifest.ID, map[string]any) {}
 	s.server.judge = func(verb string, id manifest.ID, before, after map[string]any) {
@@ -86,6 +89,8 @@ func holdThenRelease(t *testing.T, r *rapid.T, owns bool) {
 		"the process dies":   func(*rapid.T) { s.die() },
 		"a watch lags":       func(*rapid.T) { s.lag(rapid.SampledFrom(names).Draw(r, "name")) },
 		"its owner is there": func(*rapid.T) { s.make(rapid.SampledFrom(names).Draw(r, "name")) },
+		"a label changes":    func(*rapid.T) { s.label(rapid.SampledFrom(names).Draw(r, "name")) },
+		"the spec changes":   func(*rapid.T) { s.again() },
 		"a round":            func(*rapid.T) { s.round() },
 		"a death, a round":   func(*rapid.T) { s.die(); s.round() },
 	})
@@ -243,6 +248,59 @@ func (s *sharing) make(id manifest.ID) {
 	s.note("%s is made: %s", short(id), jsonOf(s.were[id]))
 }
 
+// label lets the owner of an object add or remove the label by which Applications select it.
+func (s *sharing) label(id manifest.ID) {
+	if s.server.objects[id] == nil || s.were[id] == nil {
+		return
+	}
+	change := func(object map[string]any) {
+		labels, _ := get(object, "metadata", "labels").(map[string]any)
+		if _, has := labels["theirs"]; has {
+			delete(labels, "theirs")
+			return
+		}
+		set(object, "theirs", "metadata", "labels", "theirs")
+	}
+	s.server.edit(id, change)
+	change(s.were[id])
+	s.were[id] = settled(s.were[id])
+	s.note("the label of %s changes", short(id))
+}
+
+// again submits another spec.
+func (s *sharing) again() {
+	var manifests []map[string]any
+	for _, part := range s.parts {
+		if s.chance("it leaves", 4) {
+			continue
+		}
+		part = observer.CopyMap(part)
+		s.vary(part["spec"].(map[string]any))
+		set(part, s.word(), "metadata", "labels", "ours")
+		manifests = append(manifests, part)
+	}
+	s.submit(manifests)
+}
+
+// vary removes some fields of a map and changes the values of others, but not their types.
+func (s *sharing) vary(m map[string]any) {
+	for _, name := range keys(m) {
+		if child, isMap := m[name].(map[string]any); isMap {
+			s.vary(child)
+			continue
+		}
+		_, isText := m[name].(string)
+		switch rapid.SampledFrom([]string{"stays", "stays", "changes", "leaves"}).Draw(s.r, name) {
+		case "changes":
+			if isText {
+				m[name] = s.word()
+			}
+		case "leaves":
+			delete(m, name)
+		}
+	}
+}
+
 // touch changes only the resourceVersion.
 func (s *sharing) touch(id manifest.ID) {
 	if object := s.server.objects[id]; object != nil {
@@ -318,10 +376,13 @@ func (s *sharing) distinct(name string, list []any) bool {
 }
 
 func (s *sharing) submit(manifests []map[string]any) {
+	if !s.settled {
+		s.parts = manifests
+	}
 	s.app.Spec.Manifest, s.app.Spec.Select = []runtime.RawExtension{}, nil
 	for _, part := range manifests {
 		if s.selecting {
-			s.app.Spec.Select = append(s.app.Spec.Select, selecting(part))
+			s.app.Spec.Select = append(s.app.Spec.Select, s.selection(part))
 			continue
 		}
 		s.app.Spec.Manifest = append(s.app.Spec.Manifest, raws(part)...)
@@ -332,17 +393,22 @@ func (s *sharing) submit(manifests []map[string]any) {
 	s.note("the spec is %s", jsonOf(manifests))
 }
 
-// selecting returns the spec.select item that matches only the object of a part.
-func selecting(part map[string]any) v1alpha1.ObjectSelection {
+// selection returns the spec.select item that matches only the object of a part, in some cases only while it has the
+// label of its owner.
+func (s *sharing) selection(part map[string]any) v1alpha1.ObjectSelection {
 	hold := observer.CopyMap(part)
 	metadata := hold["metadata"].(map[string]any)
 	name := metadata["name"].(string)
 	delete(metadata, "name")
 	delete(hold, "apiVersion")
 	delete(hold, "kind")
-	return v1alpha1.ObjectSelection{
+	item := v1alpha1.ObjectSelection{
 		APIVersion: part["apiVersion"].(string), Kind: part["kind"].(string), Names: []string{name}, Hold: raws(hold)[0],
 	}
+	if rapid.Bool().Draw(s.r, "by label") {
+		item.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"theirs": "theirs"}}
+	}
+	return item
 }
 
 // checkHeld checks that all existing objects are held.
