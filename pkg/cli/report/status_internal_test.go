@@ -170,7 +170,10 @@ func TestAdvice(t *testing.T) {
 		{"nothing is wrong", StatusView{Ready: "True", Resources: []ResourceView{resource("Service", "web", nil)}}, nil},
 		{
 			"the controller has not looked", StatusView{Ready: "Unknown", Reason: v1alpha1.ReasonWaiting, submission: submission{pending: true}},
-			[]Advice{{"If this lasts, the controller may not run. Check its Pods", "kubectl get pods -n holdfast-system"}},
+			[]Advice{
+				{"If this lasts, check that a controller runs", "kubectl get pods -n holdfast-system"},
+				{"Check the namespaces and labels that it selects", "kubectl get configmap holdfast-controller -n holdfast-system -o yaml"},
+			},
 		},
 		{
 			"rights are missing for two of a kind", StatusView{Ready: "False", Reason: v1alpha1.ReasonForbidden, Resources: []ResourceView{grant("a"), grant("b")}},
