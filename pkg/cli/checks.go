@@ -227,8 +227,7 @@ func (c checker) controllerRights(ctx context.Context) (message, remedy string, 
 			return "", "", err
 		}
 		if !allowed {
-			return fmt.Sprintf("%s may not %s", user, needed),
-				"List the namespace in your installation (docs/operations.md), or run: `" + c.found.upgrade() + "`", nil
+			return fmt.Sprintf("%s may not %s", user, needed), c.found.grant(), nil
 		}
 	}
 	return user + " has the required rights in the namespace " + c.Namespace, "", nil

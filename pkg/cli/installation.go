@@ -121,23 +121,19 @@ func readable(ctx context.Context, client dynamic.ResourceInterface, name string
 	return object, err
 }
 
-// variantOf returns the directory below deploy that matches the Deployment. everywhere is true if the
-// controller has its rights in all namespaces.
+// variantOf returns the directory below deploy that matches the Deployment, also without one, if the controller runs
+// outside the cluster. everywhere is true if the controller has its rights in all namespaces.
 //
-//	found in the Deployment   variant
+//	found                     variant
 //	--shards=N, N > 1         shards
 //	a priorityClassName       ha
 //	no ClusterRoleBinding     namespaced
 //	any other                 default
 func (i installation) variantOf(everywhere bool) string {
-	if i.deployment == nil {
-		return "default"
-	}
-	priority, _, _ := unstructured.NestedString(i.deployment.Object, "spec", "template", "spec", "priorityClassName")
 	switch {
 	case i.slots() > 1:
 		return "shards"
-	case priority != "":
+	case i.deployment != nil && manifest.NestedString(i.deployment.Object, "spec", "template", "spec", "priorityClassName") != "":
 		return "ha"
 	case !everywhere:
 		return "namespaced"
@@ -212,6 +208,15 @@ func (i installation) upgrade() string {
 		command += " --force"
 	}
 	return command
+}
+
+// grant returns the remedy for rights that the controller lacks in a namespace. An upgrade alone gives a controller of
+// single namespaces no others.
+func (i installation) grant() string {
+	if i.variant == "namespaced" {
+		return "Add the namespace to your installation (docs/operations.md), and run: `" + i.upgrade() + "`"
+	}
+	return "To grant its rights again, run: `" + i.upgrade() + "`"
 }
 
 // refuseToReplace returns an error if the objects would replace another version, an installation that was made in

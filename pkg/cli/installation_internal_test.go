@@ -50,6 +50,25 @@ func TestInstallNamesEachRemedyOnce(t *testing.T) {
 	}
 }
 
+// A controller outside the cluster has no Deployment, so only its bindings show that it has rights in single namespaces.
+func TestRemediesKeepRightsInSingleNamespaces(t *testing.T) {
+	ha := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"template": map[string]any{"spec": map[string]any{"priorityClassName": "high"}}}}}
+	for _, row := range []struct {
+		deployment *unstructured.Unstructured
+		everywhere bool
+		want       string
+	}{
+		{nil, true, "To grant its rights again, run: `holdfast install`"},
+		{nil, false, "Add the namespace to your installation (docs/operations.md), and run: `kubectl apply --server-side -k deploy/namespaced`"},
+		{&unstructured.Unstructured{}, false, "Add the namespace to your installation (docs/operations.md), and run: `kubectl apply --server-side -k deploy/namespaced`"},
+		{ha, true, "To grant its rights again, run: `kubectl apply --server-side -k deploy/ha`"},
+	} {
+		found := installation{namespace: deploy.Namespace, deployment: row.deployment}
+		found.variant = found.variantOf(row.everywhere)
+		assert.Equal(t, row.want, found.grant())
+	}
+}
+
 func TestTheHintAfterAnInstallationFits(t *testing.T) {
 	for line := range strings.Lines(afterInstall) {
 		assert.LessOrEqual(t, len(strings.TrimSpace(line)), terminal.PlainWidth)
