@@ -49,6 +49,26 @@ func TestObjectsWithoutTheLabelAreReadAndDeleted(t *testing.T) {
 	assert.Equal(t, []string{"create other", "delete config"}, d.take(t))
 }
 
+// While an Application is suspended, no create finds an object that another client has unlabeled.
+func TestASuspendedObjectIsNotGoneWithoutItsLabel(t *testing.T) {
+	d := newDesk(t, `manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {level: info}}]
+suspend: true`)
+	d.has(config)
+	metadata, _ := d.live[config]["metadata"].(map[string]any)
+	delete(metadata, "labels")
+	assert.Empty(t, d.take(t))
+	assert.Contains(t, d.app.Status.Resources[0].Message, "has drifted, and is not corrected while suspended")
+	d.take(t)
+	assert.Equal(t, 1, d.reads)
+
+	delete(d.live, config)
+	d.now = d.now.Add(time.Hour)
+	d.take(t)
+	assert.Equal(t, "does not exist, and is not created while suspended", d.app.Status.Resources[0].Message)
+	d.take(t)
+	assert.Equal(t, 2, d.reads)
+}
+
 // The watch can deliver a write after the objects were read from it. The writer of the older version is then not known.
 func TestWriterOfAnObjectThatChangesMeanwhile(t *testing.T) {
 	d := newDesk(t, `manifest: [{apiVersion: v1, kind: ConfigMap, metadata: {name: config}, data: {level: info}}]`)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
@@ -33,7 +34,7 @@ func (g *gatherer) unblockDeleted() {
 	}
 }
 
-// addUnwatched reads the objects that may exist although they are no longer desired and in no store. An object that
+// addUnwatched reads the objects that may exist although no create finds them and they are in no store. An object that
 // lost the tracking label is not gone until a read returns that. An object whose create had no response may not be in
 // the watch yet. The error is the problem of an object that is not in the inventory: without its state, nothing may
 // be decided, because no resource could report it.
@@ -49,13 +50,13 @@ func (g *gatherer) addUnwatched(ctx context.Context) error {
 		}
 		// The loop below reads the objects in unanswered.
 		if plan.MayExist(status) && !g.memory.gone[status.UID] && !g.memory.unanswered[id] {
-			if problem := g.addLeft(ctx, id); problem != nil {
+			if problem := g.addLeft(ctx, id, status.UID); problem != nil {
 				g.Input.Blocked[id] = problem
 			}
 		}
 	}
 	for _, id := range manifest.SortedIDs(g.memory.unanswered) {
-		problem := g.addLeft(ctx, id)
+		problem := g.addLeft(ctx, id, "")
 		switch {
 		case problem == nil:
 		case recorded[id]:
@@ -67,17 +68,18 @@ func (g *gatherer) addUnwatched(ctx context.Context) error {
 	return nil
 }
 
-// addLeft reads an object unless it is desired, already known, or of a kind that cannot be read. It returns the
-// problem that prevents the read now; nil if the object was read or does not exist.
-func (g *gatherer) addLeft(ctx context.Context, id manifest.ID) *plan.Problem {
+// addLeft reads an object unless a create finds it, or it is already known, or of a kind that cannot be read. It returns
+// the problem that prevents the read now; nil if the object was read or does not exist. recorded is the UID in the
+// inventory, or "".
+func (g *gatherer) addLeft(ctx context.Context, id manifest.ID, recorded types.UID) *plan.Problem {
 	if g.Input.Live[id] != nil {
 		delete(g.memory.unanswered, id)
 		return nil
 	}
 	kind := g.kinds.first[id.GroupKind()]
 	_, desired := g.desired[id]
-	// A desired object is found by its create.
-	if readable := kind != nil && kind.problem == nil; !readable || desired {
+	isCreated := desired && !g.Input.Application.Spec.Suspend
+	if readable := kind != nil && kind.problem == nil; !readable || isCreated {
 		return nil
 	}
 	if blocked := g.Input.Blocked[id]; blocked != nil {
@@ -88,8 +90,14 @@ func (g *gatherer) addLeft(ctx context.Context, id manifest.ID) *plan.Problem {
 	switch {
 	case err == nil:
 		g.Input.Live[id] = object
+		if desired {
+			put(&g.memory.unwatched, id, unwatchedObject{object: object, until: g.Input.Now.Add(recheckConflict)})
+		}
 	case apierrors.IsNotFound(err):
 		delete(g.memory.unanswered, id)
+		if recorded != "" {
+			put(&g.memory.gone, recorded, true)
+		}
 	default:
 		return g.memory.failed(id, g.view.Problem(err, at, "get"), g.Input.Now)
 	}
