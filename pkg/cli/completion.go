@@ -7,8 +7,6 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
-
-	"holdfast.dev/holdfast/internal/suggest"
 )
 
 const completionLong = `Print a shell completion script for commands, flags, names of Applications and
@@ -60,12 +58,12 @@ func newCompletionCommand(name string, streams Streams) *cobra.Command {
 
 var shells = []string{"bash", "zsh", "fish"}
 
-// knownShell returns an error with a suggestion unless there is a completion script for a shell.
+// knownShell returns an error unless there is a completion script for a shell.
 func knownShell(shell string) error {
 	if slices.Contains(shells, shell) {
 		return nil
 	}
-	return fmt.Errorf("no completion script for %q%s: use bash, zsh or fish", shell, suggest.DidYouMean(shell, shells))
+	return fmt.Errorf("no completion script for %q: use bash, zsh or fish", shell)
 }
 
 // writeCompletion writes the completion script of the entire command line for a known shell.

@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-
-	"holdfast.dev/holdfast/internal/suggest"
 )
 
 // Printer is a function that writes values for programs, one document for each. If one value fails, it writes none.
@@ -37,17 +35,12 @@ func OptionalPrinter(output string, more ...string) (Printer, error) {
 	return PrinterFor(output, more...)
 }
 
-// NoFormat returns an error for an unknown value of -o, with the known ones. It suggests the most similar one.
-// There must be at least two.
+// NoFormat returns an error for an unknown value of -o, with the known ones. There must be at least two.
 //
-//	NoFormat("yml", "yaml", "json")  invalid output format "yml": did you mean yaml? -o must be yaml or json
+//	NoFormat("yml", "yaml", "json")  invalid output format "yml": -o must be yaml or json
 func NoFormat(output string, formats ...string) error {
-	hint := suggest.DidYouMean(output, formats)
-	if hint == "" {
-		hint = ":"
-	}
 	last := len(formats) - 1
-	return fmt.Errorf("invalid output format %q%s -o must be %s or %s", output, hint, strings.Join(formats[:last], ", "), formats[last])
+	return fmt.Errorf("invalid output format %q: -o must be %s or %s", output, strings.Join(formats[:last], ", "), formats[last])
 }
 
 // PrintJSON prints values as indented JSON. It does not escape characters for HTML, because users read the output.

@@ -203,7 +203,7 @@ func TestColoursAreForTerminals(t *testing.T) {
 }
 
 func TestNoFormat(t *testing.T) {
-	assert.EqualError(t, NoFormat("yml", "yaml", "json"), `invalid output format "yml": did you mean yaml? -o must be yaml or json`)
+	assert.EqualError(t, NoFormat("yml", "yaml", "json"), `invalid output format "yml": -o must be yaml or json`)
 	assert.EqualError(t, NoFormat("table", "yaml", "json", "name"), `invalid output format "table": -o must be yaml, json or name`)
 }
 
