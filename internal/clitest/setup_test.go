@@ -119,7 +119,7 @@ func (s setUp) check() {
 	s.lease(2 * time.Hour)
 	status, stdout, _ = s.holdfast("check")
 	assert.Equal(s, 1, status)
-	assert.Regexp(s, `(?m)^controller +failed +pod-1 was last active 2h0m\S+ ago, and is no longer the leader$`, stdout)
+	assert.Regexp(s, `(?m)^controller +failed +pod-1 was last active 2h0m\S+ ago, and is no longer the\n +leader$`, stdout)
 	assert.Contains(s, stdout, "kubectl get deploy,pods,leases -n holdfast-system")
 	s.lease(0)
 

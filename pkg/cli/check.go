@@ -261,7 +261,11 @@ func (o *checkOptions) show(findings []CheckResult) error {
 			remedies = append(remedies, f.Remedy)
 		}
 	}
-	lines := terminal.Aligned(rows)
+	lines := terminal.Aligned(rows)[:1]
+	for i, line := range terminal.Aligned(rows)[1:] {
+		message := findings[i].Message
+		lines = append(lines, terminal.WrapItem(strings.TrimSuffix(line, message), message, terminal.PlainWidth)...)
+	}
 	if len(remedies) > 0 {
 		lines = append(lines, "", "What to do")
 	}

@@ -2,6 +2,7 @@ package terminal
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -60,16 +61,20 @@ func visibleEnd(line string) string {
 	return text + strings.NewReplacer(" ", `\x20`, "\t", `\x09`).Replace(line[len(text):])
 }
 
-// Wrap breaks a text into lines at spaces, and keeps its line breaks. It does not break a longer word, so that
-// users can copy it. It returns nil for an empty text.
+// word matches a word, or a command in backticks with its punctuation.
+var word = regexp.MustCompile("[^\\s`]*`[^`]+`\\S*|\\S+")
+
+// Wrap breaks a text into lines at spaces, and keeps its line breaks. It does not break a longer word or a command in
+// backticks, so that users can copy it. It returns nil for an empty text.
 //
 //	Wrap("one two three", 8)  "one two", "three"
+//	Wrap("run `a b c`.", 8)   "run", "`a b c`."
 //	Wrap("a\n\nb", 8)         "a", "", "b"
 func Wrap(text string, columns int) []string {
 	var lines []string
 	for paragraph := range strings.Lines(text) {
 		line := ""
-		for _, word := range strings.Fields(paragraph) {
+		for _, word := range word.FindAllString(paragraph, -1) {
 			if line != "" && Length(line)+1+Length(word) > columns {
 				lines = append(lines, line)
 				line = ""

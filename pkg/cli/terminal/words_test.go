@@ -110,6 +110,7 @@ func TestTextDiffersFromMapWithSameSpelling(t *testing.T) {
 
 func TestWrap(t *testing.T) {
 	assert.Equal(t, []string{"one two", "three", "muchlongerthanthat", "x", "next"}, Wrap("one two three muchlongerthanthat x\nnext", 8))
+	assert.Equal(t, []string{"one", "`two three`,", "or `four"}, Wrap("one `two three`, or `four", 8), "commands remain whole")
 }
 
 func TestLengthIsInColumns(t *testing.T) {
