@@ -77,16 +77,17 @@ func (c checker) applier(ctx context.Context) (message, remedy string, err error
 // The remedy grants the ClusterRole edit of Kubernetes. `check NAME -o yaml` prints a smaller role.
 func (c checker) account(ctx context.Context, name string, isDefault bool) (message, remedy string, err error) {
 	at := c.Namespace + "/" + name
-	grant := fmt.Sprintf("Run: `kubectl create serviceaccount %[2]s -n %[1]s` and `kubectl create rolebinding %[2]s -n %[1]s --clusterrole=edit --serviceaccount=%[1]s:%[2]s`", c.Namespace, name)
+	create := fmt.Sprintf("`kubectl create serviceaccount %s -n %s` and ", name, c.Namespace)
+	bind := fmt.Sprintf("`kubectl create rolebinding %[2]s -n %[1]s --clusterrole=edit --serviceaccount=%[1]s:%[2]s`", c.Namespace, name)
 	if isDefault {
-		grant += ", unless the Applications set spec.serviceAccountName"
+		bind += ", unless the Applications set spec.serviceAccountName"
 	}
 	_, err = c.Own.Resource(serviceAccounts).Namespace(c.Namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err) && isDefault:
-		return at + " does not exist", grant, nil
+		return at + " does not exist", "Run: " + create + bind, nil
 	case apierrors.IsNotFound(err):
-		return at + ", which an Application uses, does not exist", grant, nil
+		return at + ", which an Application uses, does not exist", "Run: " + create + bind, nil
 	case err != nil || !isDefault:
 		return "", "", err
 	}
@@ -95,5 +96,5 @@ func (c checker) account(ctx context.Context, name string, isDefault bool) (mess
 	if err != nil || allowed {
 		return "", "", err
 	}
-	return at + " may not create configmaps", grant, nil
+	return at + " may not create configmaps", "Run: " + bind, nil
 }

@@ -69,6 +69,23 @@ func TestRemediesKeepRightsInSingleNamespaces(t *testing.T) {
 	}
 }
 
+// A command that creates an existing ServiceAccount would fail.
+func TestAnExistingServiceAccountGetsOnlyARole(t *testing.T) {
+	const account = "/api/v1/namespaces/shop/serviceaccounts/holdfast-applier"
+	server := httptest.NewServer(&apiServer{responses: map[string][]string{
+		account: {`{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "holdfast-applier"}}`},
+		"/apis/authorization.k8s.io/v1/subjectaccessreviews": {`{"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "status": {"allowed": false}}`},
+	}})
+	t.Cleanup(server.Close)
+	client, err := cluster.NewClient(&rest.Config{Host: server.URL})
+	require.NoError(t, err)
+	c := checker{Cluster: &connection.Cluster{Client: &connection.Client{Client: client}, Namespace: "shop"}}
+	message, remedy, err := c.account(t.Context(), "holdfast-applier", true)
+	require.NoError(t, err)
+	assert.Equal(t, "shop/holdfast-applier may not create configmaps", message)
+	assert.Equal(t, "Run: `kubectl create rolebinding holdfast-applier -n shop --clusterrole=edit --serviceaccount=shop:holdfast-applier`, unless the Applications set spec.serviceAccountName", remedy)
+}
+
 func TestTheHintAfterAnInstallationFits(t *testing.T) {
 	for line := range strings.Lines(afterInstall) {
 		assert.LessOrEqual(t, len(strings.TrimSpace(line)), terminal.PlainWidth)
