@@ -178,12 +178,10 @@ func (r *reader) fill(node *Node, parts []*openAPI) (err error) {
 		}
 		node.OneValue = node.OneValue || part.isOneValue()
 	}
-	if node.Defaults, err = r.keyDefaults(node.Keys, elements); err != nil {
-		return err
-	}
 	if node.elem, err = r.node(elements...); err != nil {
 		return err
 	}
+	node.Defaults = node.elem.keyDefaults(node.Keys)
 	node.fields = make(map[string]*Node, len(properties))
 	for name, descriptions := range properties {
 		field, err := r.node(descriptions...)
@@ -233,31 +231,17 @@ func (s *openAPI) isOneValue() bool {
 	return s.Properties["matchLabels"] != nil && s.Properties["matchExpressions"] != nil
 }
 
-// keyDefaults returns the default of each key that has one. Empty defaults are ignored: in the built-in
-// kinds they are Go's zero values, and no API server stores an element without such a key.
-func (r *reader) keyDefaults(keys []string, elements []*openAPI) (map[string]any, error) {
-	if len(keys) == 0 {
-		return nil, nil
-	}
-	parts, err := r.parts(elements)
-	if err != nil {
-		return nil, err
-	}
-	var defaults map[string]any
+// keyDefaults returns the default of each key of a list that has one. n is the type of the elements.
+func (n *Node) keyDefaults(keys []string) (defaults map[string]any) {
 	for _, key := range keys {
-		for _, part := range parts {
-			property := part.Properties[key]
-			if !property.hasDefault() {
-				continue
-			}
+		if value, defined := n.Default(key); defined {
 			if defaults == nil {
 				defaults = map[string]any{}
 			}
-			defaults[key] = integer(property.Default)
-			break
+			defaults[key] = value
 		}
 	}
-	return defaults, nil
+	return defaults
 }
 
 // setDefault records the default of a field, unless another schema object has defined one.
@@ -271,7 +255,8 @@ func (n *Node) setDefault(name string, property *openAPI) {
 	n.defaults[name] = integer(property.Default)
 }
 
-// hasDefault reports whether the schema object defines a default that is not empty.
+// hasDefault reports whether the schema object defines a default that is not empty. Empty defaults are ignored: in the
+// built-in kinds they are Go's zero values, and no API server stores a list element whose key is one.
 func (s *openAPI) hasDefault() bool {
 	if s == nil {
 		return false
