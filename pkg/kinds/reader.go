@@ -75,7 +75,7 @@ type reader struct {
 // node returns the node for a value that all the schema objects describe. It returns nil if they define
 // nothing.
 func (r *reader) node(descriptions ...*openAPI) (*Node, error) {
-	parts, err := r.parts(descriptions)
+	parts, err := r.collect(nil, descriptions, map[*openAPI]bool{})
 	if err != nil || len(parts) == 0 {
 		return nil, err
 	}
@@ -88,44 +88,31 @@ func (r *reader) node(descriptions ...*openAPI) (*Node, error) {
 	return node, r.fill(node, parts)
 }
 
-// parts returns the schema objects, and all that they include through $ref and allOf, without the empty
-// ones.
-func (r *reader) parts(descriptions []*openAPI) ([]*openAPI, error) {
-	var parts []*openAPI
-	visited := map[*openAPI]bool{}
-	for _, description := range descriptions {
-		if err := r.collect(description, visited, &parts); err != nil {
+// collect appends schema objects, and all that they include through $ref and allOf, to parts, without the empty ones. An
+// object is before those that it includes, because the first definition of a list takes precedence. visited prevents
+// endless recursion.
+func (r *reader) collect(parts, descriptions []*openAPI, visited map[*openAPI]bool) (_ []*openAPI, err error) {
+	for _, s := range descriptions {
+		if s == nil || visited[s] {
+			continue
+		}
+		visited[s] = true
+		if !s.isEmpty() {
+			parts = append(parts, s)
+		}
+		included := s.AllOf
+		if s.Ref != "" {
+			target, err := r.resolve(s.Ref)
+			if err != nil {
+				return nil, err
+			}
+			included = append([]*openAPI{target}, included...)
+		}
+		if parts, err = r.collect(parts, included, visited); err != nil {
 			return nil, err
 		}
 	}
 	return parts, nil
-}
-
-// collect appends a schema object, and all that it includes, to parts. The object itself is before the included ones,
-// because the first definition of a list takes precedence. visited prevents endless recursion.
-func (r *reader) collect(s *openAPI, visited map[*openAPI]bool, parts *[]*openAPI) error {
-	if s == nil || visited[s] {
-		return nil
-	}
-	visited[s] = true
-	if !s.isEmpty() {
-		*parts = append(*parts, s)
-	}
-	if s.Ref != "" {
-		target, err := r.resolve(s.Ref)
-		if err != nil {
-			return err
-		}
-		if err := r.collect(target, visited, parts); err != nil {
-			return err
-		}
-	}
-	for _, part := range s.AllOf {
-		if err := r.collect(part, visited, parts); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // resolve returns the schema object that a reference names. Only references within the document are supported, as API
