@@ -3,7 +3,6 @@ package kinds
 import (
 	_ "embed"
 	"encoding/json"
-	"fmt"
 	"strings"
 	"sync"
 
@@ -39,13 +38,7 @@ type entry struct {
 }
 
 // builtin returns the parsed table. It is parsed on first use.
-var builtin = sync.OnceValue(func() linkedTable {
-	result, err := link(builtinJSON)
-	if err != nil {
-		panic("kinds: builtin.json: " + err.Error()) // the file is generated and covered by tests
-	}
-	return result
-})
+var builtin = sync.OnceValue(link)
 
 // Builtin returns the schema of a built-in kind of Kubernetes. It returns nil for other kinds and versions.
 func Builtin(gvk schema.GroupVersionKind) *Node {
@@ -61,11 +54,11 @@ type linkedTable struct {
 }
 
 // link parses builtin.json and connects its types. It makes the nodes of all types first, because types refer to each
-// other in cycles.
-func link(content []byte) (linkedTable, error) {
+// other in cycles. It panics if the file is invalid, which is generated and covered by tests.
+func link() linkedTable {
 	var raw table
-	if err := json.Unmarshal(content, &raw); err != nil {
-		return linkedTable{}, err
+	if err := json.Unmarshal(builtinJSON, &raw); err != nil {
+		panic("kinds: builtin.json: " + err.Error())
 	}
 	result := linkedTable{kinds: raw.Kinds, types: make(map[string]*Node, len(raw.Types))}
 	for name := range raw.Types {
@@ -75,10 +68,7 @@ func link(content []byte) (linkedTable, error) {
 		node := result.types[name]
 		node.fields, node.defaults = make(map[string]*Node, len(fields)), builtinDefaults[name]
 		for field, e := range fields {
-			linkedField, err := result.node(e)
-			if err != nil {
-				return linkedTable{}, fmt.Errorf("%s.%s: %w", name, field, err)
-			}
+			linkedField := result.node(e)
 			// Every additional element of these lists grants something. So do the lists of rules, subjects and peers, but
 			// their elements have no keys.
 			if strings.HasPrefix(name, "admissionregistration.") && (field == "webhooks" || field == "matchConditions") {
@@ -88,36 +78,32 @@ func link(content []byte) (linkedTable, error) {
 		}
 	}
 	for _, name := range raw.Values {
-		node, ok := result.types[name]
-		if !ok {
-			return linkedTable{}, fmt.Errorf("no type %s", name)
-		}
-		node.OneValue = true
+		result.named(name).OneValue = true
 	}
-	return result, nil
+	return result
+}
+
+// named returns the node of a named type. It panics if there is none.
+func (l linkedTable) named(name string) *Node {
+	node, ok := l.types[name]
+	if !ok {
+		panic("kinds: builtin.json: no type " + name)
+	}
+	return node
 }
 
 // node returns the node of a field or element: the shared node of a named type, or a new one. It returns nil for nil.
-func (l linkedTable) node(e *entry) (*Node, error) {
-	if e == nil {
-		return nil, nil
-	}
-	if e.Type != "" {
-		node, ok := l.types[e.Type]
-		if !ok {
-			return nil, fmt.Errorf("no type %s", e.Type)
-		}
-		return node, nil
-	}
-	if e.List == "" && e.Elem == nil {
-		return &Node{OneValue: e.Value}, nil
-	}
-	elem, err := l.node(e.Elem)
-	if err != nil {
-		return nil, err
+func (l linkedTable) node(e *entry) *Node {
+	switch {
+	case e == nil:
+		return nil
+	case e.Type != "":
+		return l.named(e.Type)
+	case e.List == "" && e.Elem == nil:
+		return &Node{OneValue: e.Value}
 	}
 	for key, value := range e.Defaults {
 		e.Defaults[key] = integer(value)
 	}
-	return &Node{List: e.List, Keys: e.Keys, Defaults: e.Defaults, OneValue: e.Value, elem: elem}, nil
+	return &Node{List: e.List, Keys: e.Keys, Defaults: e.Defaults, OneValue: e.Value, elem: l.node(e.Elem)}
 }
