@@ -53,27 +53,20 @@ func Join(app *v1alpha1.Application, get Get) (*v1alpha1.Application, error) {
 		return app, nil
 	}
 	whole := *app
-	var faults []error
-	var err error
-	if whole.Spec.Manifest, err = joinList(app.Name, app.Spec.Manifest, get); err != nil {
-		faults = append(faults, err)
-	}
-	if whole.Spec.ObserverSchema, err = joinList(app.Name, app.Spec.ObserverSchema, get); err != nil {
-		faults = append(faults, err)
-	}
+	var errManifest, errSchema, errRecord error
+	whole.Spec.Manifest, errManifest = joinList(app.Name, app.Spec.Manifest, get)
+	whole.Spec.ObserverSchema, errSchema = joinList(app.Name, app.Spec.ObserverSchema, get)
 	if names := app.Status.RecordSlices; len(names) > 0 {
-		record, err := joinData(app.Name, names, get)
-		if err == nil {
-			whole.Status, err = app.Status.Join(record)
+		var record []byte
+		if record, errRecord = joinData(app.Name, names, get); errRecord == nil {
+			whole.Status, errRecord = app.Status.Join(record)
 		}
-		if err != nil {
-			faults = append(faults, err)
-		} else {
-			// The status no longer names them, but they must not be deleted.
+		// The joined status no longer names them, but they must not be deleted.
+		if errRecord == nil {
 			whole.RecordedIn = names
 		}
 	}
-	return &whole, errors.Join(faults...)
+	return &whole, errors.Join(errManifest, errSchema, errRecord)
 }
 
 // joinList returns a list with the content of its slices. If they are unavailable, it returns the list
