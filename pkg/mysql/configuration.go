@@ -1,9 +1,8 @@
 package mysql
 
 import (
+	"errors"
 	"strings"
-
-	"holdfast.dev/holdfast/pkg/template"
 )
 
 // reserved maps the options that the Pod and its Services depend on to the reason for it.
@@ -22,7 +21,8 @@ var reserved = map[string]string{
 
 // checkConfiguration rejects lines that would break the server or configure another program. It does not know which
 // options exist: they depend on the version of the server, which reports an unknown one in its log.
-func checkConfiguration(text string) (faults []*template.ValidationError) {
+func checkConfiguration(text string) error {
+	var faults []error
 	number := 0
 	for line := range strings.Lines(text) {
 		number++
@@ -30,7 +30,7 @@ func checkConfiguration(text string) (faults []*template.ValidationError) {
 			faults = append(faults, fault("configuration", "line %d: %s", number, reason))
 		}
 	}
-	return faults
+	return errors.Join(faults...)
 }
 
 // checkLine returns the reason why a line of my.cnf is not allowed, or "".

@@ -41,8 +41,7 @@ type database struct {
 // result is valid only without an error. The spec must have its defaults: see decode.
 func newDatabase(object *v1.Mysql) (*database, error) {
 	d := &database{identity: identity{object.Name, object.Namespace}, spec: object.Spec}
-	var faults []error
-	for _, check := range []*template.ValidationError{
+	return d, errors.Join(
 		checkName(d.name),
 		checkQuantity("cpu", d.spec.CPU, "250m", leastCPU, &d.cpu),
 		checkQuantity("memory", d.spec.Memory, "512Mi", leastMemory, &d.memory),
@@ -53,15 +52,8 @@ func newDatabase(object *v1.Mysql) (*database, error) {
 		checkPolicy(d.spec.DeletionPolicy),
 		checkDatabase(d.spec.Database),
 		checkClass(d.spec.StorageClassName),
-	} {
-		if check != nil {
-			faults = append(faults, check)
-		}
-	}
-	for _, fault := range checkConfiguration(d.spec.Configuration) {
-		faults = append(faults, fault)
-	}
-	return d, errors.Join(faults...)
+		checkConfiguration(d.spec.Configuration),
+	)
 }
 
 var (
@@ -86,7 +78,7 @@ func invalid(path manifest.Path, message string) *template.ValidationError {
 
 // checkName returns an error for a name that the objects of the Mysql cannot have. A Service requires more than other
 // objects: its name is a DNS label that begins with a letter.
-func checkName(name string) *template.ValidationError {
+func checkName(name string) error {
 	var message string
 	switch {
 	case name == "":
@@ -103,7 +95,7 @@ func checkName(name string) *template.ValidationError {
 
 // checkQuantity parses a size into parsed. It returns an error if the size is not a quantity, less than the minimum, or
 // more than mostSize.
-func checkQuantity(field, text, example, least string, parsed *resource.Quantity) *template.ValidationError {
+func checkQuantity(field, text, example, least string, parsed *resource.Quantity) error {
 	notQuantity := fault(field, "must be a quantity such as %s, not %q", example, shortened(text))
 	if !quantityForm.MatchString(text) {
 		return notQuantity
@@ -131,7 +123,7 @@ func shortened(text string) string {
 }
 
 // checkText returns an error with a message unless the text matches.
-func checkText(field, text string, pattern *regexp.Regexp, message string) *template.ValidationError {
+func checkText(field, text string, pattern *regexp.Regexp, message string) error {
 	if pattern.MatchString(text) {
 		return nil
 	}
@@ -139,7 +131,7 @@ func checkText(field, text string, pattern *regexp.Regexp, message string) *temp
 }
 
 // checkPolicy returns an error for an unknown deletion policy.
-func checkPolicy(policy v1.DeletionPolicy) *template.ValidationError {
+func checkPolicy(policy v1.DeletionPolicy) error {
 	if policy == v1.DeletionKeep || policy == v1.DeletionDelete {
 		return nil
 	}
@@ -150,7 +142,7 @@ func checkPolicy(policy v1.DeletionPolicy) *template.ValidationError {
 var ownDatabases = []string{"mysql", "sys", "information_schema", "performance_schema"}
 
 // checkDatabase returns an error for the name of a system database. The server ignores case in these names.
-func checkDatabase(name string) *template.ValidationError {
+func checkDatabase(name string) error {
 	if slices.Contains(ownDatabases, strings.ToLower(name)) {
 		return fault("database", "%s is a system database of the server", name)
 	}
@@ -158,7 +150,7 @@ func checkDatabase(name string) *template.ValidationError {
 }
 
 // checkClass returns an error for an invalid name of a StorageClass. "" is valid: it disables dynamic provisioning.
-func checkClass(name *string) *template.ValidationError {
+func checkClass(name *string) error {
 	if name == nil {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	_ "holdfast.dev/holdfast/internal/repeatable"
+	"holdfast.dev/holdfast/pkg/template"
 )
 
 func TestBufferPoolSize(t *testing.T) {
@@ -58,7 +59,7 @@ func FuzzConfiguration(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, fault := range checkConfiguration(text) {
+		for _, fault := range template.ValidationErrors(checkConfiguration(text)) {
 			assert.NotEmpty(t, fault.Message)
 		}
 	})
