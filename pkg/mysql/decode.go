@@ -29,7 +29,7 @@ func decode(content map[string]any) (*v1.Mysql, []*template.ValidationError, err
 	object := &v1.Mysql{}
 	strict, err := kjson.UnmarshalStrict(raw, object)
 	if mistyped, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		message := fmt.Sprintf("must be %s, not %s", typeName(mistyped.Type.String()), mistyped.Value)
+		message := fmt.Sprintf("must be %s, not %s", typeName(mistyped.Type), mistyped.Value)
 		if mistyped.Value == "number" {
 			message += ": put it into quotes" // the most frequent mistake, cpu: 2
 		}
@@ -76,11 +76,11 @@ func parsePath(text string) (path manifest.Path) {
 }
 
 // typeName returns the name of a Go type in a message for users.
-func typeName(name string) string {
-	switch {
-	case strings.HasSuffix(name, "string"):
+func typeName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
 		return "text"
-	case strings.HasPrefix(name, "int"):
+	case reflect.Int32, reflect.Int64:
 		return "a number"
 	default:
 		return "a map"
