@@ -39,29 +39,12 @@ func (Template) Render(in template.Input) (template.RenderedTemplate, error) {
 	}
 	// The volume of an earlier Mysql determines which versions and sizes are valid: see checkData.
 	rendered.Kept = []map[string]any{d.volume()}
-	for _, o := range d.objects() {
-		rendered.Manifests = append(rendered.Manifests, o.manifest)
-		rendered.Schema = append(rendered.Schema, template.Observe(o.manifest, o.free...))
+	// In creation order.
+	rendered.Manifests = []map[string]any{d.secret(), d.configMap(), d.volume(), d.headlessService(), d.clientService(), d.statefulSet()}
+	for _, manifest := range rendered.Manifests {
+		// Immutable fields of the volume are free, so that an existing one with another class or access mode can be
+		// adopted. The other objects have no such fields.
+		rendered.Schema = append(rendered.Schema, template.Observe(manifest, "spec.accessModes", "spec.storageClassName"))
 	}
 	return rendered, nil
-}
-
-// object is a manifest, and the paths of its free fields.
-type object struct {
-	manifest values
-	free     []string
-}
-
-// objects returns all objects of a database in creation order.
-func (d *database) objects() []object {
-	return []object{
-		{manifest: d.secret()},
-		{manifest: d.configMap()},
-		// Immutable fields are free, so that an existing volume with another class or access mode can be
-		// adopted.
-		{manifest: d.volume(), free: []string{"spec.accessModes", "spec.storageClassName"}},
-		{manifest: d.headlessService()},
-		{manifest: d.clientService()},
-		{manifest: d.statefulSet()},
-	}
 }
