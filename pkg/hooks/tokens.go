@@ -3,7 +3,6 @@ package hooks
 import (
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/base64"
 	"encoding/hex"
 	"slices"
 	"strings"
@@ -74,10 +73,8 @@ func Tokens(s *ObjectEvent) error {
 	}
 	data, _ := s.Live["data"].(map[string]any)
 	for _, purpose := range Purposes(s.Application) {
-		text, _ := data[tokenKey(purpose)].(string)
-		token, err := base64.StdEncoding.DecodeString(text)
 		// A value of another length was written by another client, and is not accepted as a token.
-		if err == nil && len(token) == tokenLength {
+		if token := decodeSecretValue(data[tokenKey(purpose)]); len(token) == tokenLength {
 			s.Tokens = append(s.Tokens, TokenDigest(purpose, string(token)))
 		}
 	}
