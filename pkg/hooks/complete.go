@@ -57,7 +57,8 @@ func (c Callback) Mangle(m *Mangling) error {
 		m.Warnings = append(m.Warnings, c.inject(m.Application, o)...)
 		objects[i] = o
 	}
-	if !makesPods && needsInjection(m.Application) {
+	// The hook reconcile adds no variables: see docs/hooks.md.
+	if !makesPods && len(variables(m.Application)) > 0 {
 		m.Warnings = append(m.Warnings, "spec.hooks: no manifest creates Pods, so no workload gets the address of the callback")
 	}
 	var added []manifest.Object
@@ -114,10 +115,6 @@ func decodeSecretValue(value any) []byte {
 	}
 	return raw
 }
-
-// needsInjection reports whether Pods get the variables of the callbacks. The hook reconcile adds none: see
-// docs/hooks.md.
-func needsInjection(app *v1alpha1.Application) bool { return len(variables(app)) > 0 }
 
 // secret returns the Secret for one namespace. It has no tokens: the annotation makes Generate add them to the create
 // request, so that they are in no status and no plan.
