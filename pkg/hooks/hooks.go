@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"cmp"
 	"io"
 	"reflect"
 
@@ -48,11 +49,8 @@ func (h *Hooks) And(other *Hooks) *Hooks {
 	fields := reflect.ValueOf(both).Elem()
 	for i := range fields.NumField() {
 		joined := fields.Field(i).Addr().Interface().(point)
-		joined.called(fields.Type().Field(i).Name)
-		for _, hooks := range []*Hooks{h, other} {
-			if hooks != nil {
-				joined.join(reflect.ValueOf(hooks).Elem().Field(i).Addr().Interface())
-			}
+		for _, hooks := range []*Hooks{cmp.Or(h, &Hooks{}), cmp.Or(other, &Hooks{})} {
+			joined.join(fields.Type().Field(i).Name, reflect.ValueOf(hooks).Elem().Field(i).Addr().Interface())
 		}
 	}
 	return both

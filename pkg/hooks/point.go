@@ -68,15 +68,9 @@ func (l listener[E]) run(event E) (err error) {
 }
 
 // point is a Point of any event type, for And.
-type point interface {
-	called(name string)
-	join(other any)
-}
+type point interface{ join(name string, other any) }
 
-// called sets the name of the point.
-func (p *Point[E]) called(name string) { p.name = name }
-
-// join adds the listeners of another Point of the same event type.
-func (p *Point[E]) join(other any) {
-	p.listeners = slices.Concat(p.listeners, other.(*Point[E]).listeners)
+// join sets the name of the point, and adds the listeners of another Point of the same event type.
+func (p *Point[E]) join(name string, other any) {
+	p.name, p.listeners = name, slices.Concat(p.listeners, other.(*Point[E]).listeners)
 }
