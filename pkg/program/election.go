@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -188,28 +189,26 @@ func (f *flags) sharer(config *rest.Config, host string) (*candidacy, error) {
 // run runs the controller. Its context ends with the given one, or when the Lease is lost, which is the error
 // ErrNotLeading. The Lease is released after the controller has stopped.
 func (e *candidacy) run(ctx context.Context, c *controller.Controller) error {
-	work := c.Run
 	if e.slots != nil {
 		// The Runner calls Begin and End of the controller.
 		e.slots.Work = c
-		return e.slots.Run(ctx, work)
+		return e.slots.Run(ctx, c.Run)
 	}
 	if e.elector == nil {
-		return work(ctx)
+		return c.Run(ctx)
 	}
 	working, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	// The Lease is renewed until the work has returned.
 	electing, release := context.WithCancel(context.WithoutCancel(ctx))
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
+	var election sync.WaitGroup
+	election.Go(func() {
 		e.elector.Run(electing)
 		stop(controller.ErrNotLeading) // no effect after the work has ended
-	}()
-	err := work(working)
+	})
+	err := c.Run(working)
 	release()
-	<-over
+	election.Wait()
 	if err == nil && errors.Is(context.Cause(working), controller.ErrNotLeading) {
 		klog.FromContext(ctx).Info("Another process is the leader: exiting")
 		return controller.ErrNotLeading

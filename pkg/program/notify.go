@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 
 	"github.com/spf13/pflag"
 
@@ -68,13 +69,10 @@ func readKey(flag, file, what string) ([]byte, error) {
 // last reconciles send notifications after it. finish returns when the queued ones are sent, or after some seconds.
 func (f *notifyFlags) run(ctx context.Context) (finish func()) {
 	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		f.sender.Run(ctx)
-	}()
+	var sending sync.WaitGroup
+	sending.Go(func() { f.sender.Run(ctx) })
 	return func() {
 		end()
-		<-ended
+		sending.Wait()
 	}
 }

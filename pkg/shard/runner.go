@@ -94,14 +94,11 @@ func (r *Runner) Err() error { return r.share.Err() }
 // the error of the work.
 func (r *Runner) Run(ctx context.Context, work func(context.Context) error) error {
 	sharing, leave := context.WithCancel(context.WithoutCancel(ctx))
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		r.run(sharing, ctx)
-	}()
+	var runner sync.WaitGroup
+	runner.Go(func() { r.run(sharing, ctx) })
 	err := work(ctx)
 	leave()
-	<-over
+	runner.Wait()
 	return err
 }
 
