@@ -65,9 +65,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	received, dropped, err := read(http.MaxBytesReader(w, r.Body, maxBodyBytes), h.Users.add)
 	h.Users.addCounts(received, dropped)
-	var larger *http.MaxBytesError
+	_, isTooLong := errors.AsType[*http.MaxBytesError](err)
 	switch {
-	case errors.Is(err, errTooLarge) || errors.As(err, &larger):
+	case isTooLong || errors.Is(err, errTooLarge):
 		http.Error(w, "an event, or the list, is too large", http.StatusRequestEntityTooLarge)
 	case err != nil:
 		http.Error(w, "it is not a valid list of audit events", http.StatusBadRequest)

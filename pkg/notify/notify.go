@@ -216,8 +216,7 @@ func (s *Sender) post(ctx context.Context, body []byte) error {
 	}
 	response, err := s.client.Do(request)
 	if err != nil {
-		var failed *url.Error
-		if errors.As(err, &failed) {
+		if failed, ok := errors.AsType[*url.Error](err); ok {
 			err = failed.Err // without the URL
 		}
 		return fmt.Errorf("no response: %w", err)

@@ -104,8 +104,7 @@ func decodeStrictly(raw []byte, into any) (unknown []string, err error) {
 
 func pathsOf(faults []error) (paths []string) {
 	for _, fault := range faults {
-		var at kjson.FieldError
-		if errors.As(fault, &at) {
+		if at, ok := errors.AsType[kjson.FieldError](fault); ok {
 			paths = append(paths, at.FieldPath())
 		}
 	}

@@ -166,11 +166,11 @@ func (f *HeldField) UnmarshalJSON(content []byte) error {
 	}
 	type object HeldField
 	unknown, err := kjson.UnmarshalStrict(content, (*object)(f), kjson.DisallowUnknownFields)
-	var wrong *json.UnmarshalTypeError
+	wrong, isMistyped := errors.AsType[*json.UnmarshalTypeError](err)
 	switch {
-	case errors.As(err, &wrong) && wrong.Field == "":
+	case isMistyped && wrong.Field == "":
 		f.Fault = "must be a path, as text, or an object with a path and a rule, not a " + wrong.Value
-	case errors.As(err, &wrong):
+	case isMistyped:
 		f.Fault = wrong.Field + " cannot be a " + wrong.Value
 	case err != nil:
 		f.Fault = strings.TrimPrefix(err.Error(), "json: ")
