@@ -76,7 +76,9 @@ func (b *bench) serveCallbacks(ctx context.Context) (address string, client *htt
 	app.Status.Hooks = &v1alpha1.HooksStatus{Tokens: []string{hooks.TokenDigest(hooks.Complete, benchToken)}}
 	server := callback.NewServer(callback.Options{
 		Lookup:         func(string, string) *v1alpha1.Application { return app },
+		Ready:          func() bool { return true },
 		Accept:         func(context.Context, *v1alpha1.Application, hooks.Purpose) error { return nil },
+		Count:          func(string) {},
 		CallsPerSecond: 1_000_000,
 	})
 	mux := http.NewServeMux()

@@ -204,9 +204,6 @@ func (s *Server) accept(ctx context.Context, app *v1alpha1.Application, purpose 
 // refetch returns the Application as read from the API server. If it cannot be read, or was replaced by another one
 // of the same name, refetch returns the given one. Only callers with a valid token cause this request.
 func (s *Server) refetch(ctx context.Context, app *v1alpha1.Application) *v1alpha1.Application {
-	if s.options.Read == nil {
-		return app
-	}
 	read, err := s.request(ctx, &s.reading, string(app.UID), func(ctx context.Context) (any, error) {
 		return s.options.Read(ctx, types.NamespacedName{Namespace: app.Namespace, Name: app.Name})
 	})

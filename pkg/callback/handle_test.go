@@ -55,11 +55,14 @@ func server(app *v1alpha1.Application, change func(*Options)) (*Server, *atomic.
 			}
 			return app
 		},
+		Read:  func(context.Context, types.NamespacedName) (*v1alpha1.Application, error) { return app, nil },
+		Ready: func() bool { return true },
 		Accept: func(context.Context, *v1alpha1.Application, hooks.Purpose) error {
 			written.Add(1)
 			return nil
 		},
-		Now: func() time.Time { return start },
+		Count: func(string) {},
+		Now:   func() time.Time { return start },
 	}
 	if change != nil {
 		change(&options)

@@ -33,14 +33,14 @@ type Options struct {
 	// Lookup returns an Application from the cache, or nil.
 	Lookup func(namespace, name string) *v1alpha1.Application
 	// Read reads an Application from the API server. It is called for a call with a valid token that is too
-	// early according to Lookup. If nil, the call is rejected.
+	// early according to Lookup.
 	Read func(ctx context.Context, at types.NamespacedName) (*v1alpha1.Application, error)
-	// Ready reports whether Lookup has all Applications. If nil, it always has.
+	// Ready reports whether Lookup has all Applications.
 	Ready func() bool
 	// Accept records that an Application was called back. It is called again if a call is repeated before
 	// Lookup returns the recorded one.
 	Accept func(ctx context.Context, app *v1alpha1.Application, purpose hooks.Purpose) error
-	// Count counts the results of calls. It can be nil.
+	// Count counts the results of calls.
 	Count func(result string)
 	// CallsPerSecond is the rate limit per address, with a burst of ten times the rate. It defaults to 100.
 	CallsPerSecond int
@@ -59,16 +59,10 @@ type Server struct {
 	connections, share int
 }
 
-// NewServer returns a server with the given options.
+// NewServer returns a server with the given options. Only CallsPerSecond and Now have defaults.
 func NewServer(options Options) *Server {
 	if options.Now == nil {
 		options.Now = time.Now
-	}
-	if options.Ready == nil {
-		options.Ready = func() bool { return true }
-	}
-	if options.Count == nil {
-		options.Count = func(string) {}
 	}
 	if options.CallsPerSecond <= 0 {
 		options.CallsPerSecond = callRate
