@@ -15,16 +15,11 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// recorder is the part of an event recorder that the controller uses.
-type recorder interface {
-	Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any)
-}
-
 // eventSender emits events about Applications and custom resources, with the controller's own permissions. Workers
 // call it concurrently.
 type eventSender struct {
 	// recorder is set by start, before the first reconcile.
-	recorder recorder
+	recorder events.EventRecorder
 	// notes are the texts of recent events.
 	notes *eventLimiter
 	// templated reports whether a template creates Applications from a kind.
