@@ -33,8 +33,6 @@ type metricsState struct {
 	suspended bool
 	observing bool
 	drifted   bool
-	// contested is the number of contestedFields.
-	contested int
 	// contestedFields are the contested fields of the last status.
 	contestedFields []v1alpha1.ContestedField
 }

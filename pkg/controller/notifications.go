@@ -70,7 +70,7 @@ func notify(to Notifier, app *v1alpha1.Application, before metricsState, result 
 // seenIn returns the state that the metrics report for a status. The caller sets suspended and observing, which a
 // status does not have.
 func seenIn(status v1alpha1.ApplicationStatus) metricsState {
-	s := metricsState{ready: metav1.ConditionUnknown, contested: len(status.Contested), contestedFields: status.Contested}
+	s := metricsState{ready: metav1.ConditionUnknown, contestedFields: status.Contested}
 	if ready := apimeta.FindStatusCondition(status.Conditions, v1alpha1.ConditionReady); ready != nil {
 		s.ready = ready.Status
 	}

@@ -39,7 +39,7 @@ func (s state) Collect(to chan<- prometheus.Metric) {
 			continue // its first reconcile has not finished
 		}
 		ready[m.seen.ready]++
-		contested += m.seen.contested
+		contested += len(m.seen.contestedFields)
 		count(&stalled, m.seen.stalled)
 		count(&suspended, m.seen.suspended)
 		count(&observing, m.seen.observing)
