@@ -12,12 +12,9 @@ import (
 )
 
 // memory is the state of one Application that is kept between two reconciles, in addition to its reconcile.State. It
-// may be lost. registry.mu guards interval and seen. Only the worker that reconciles the Application uses state and
-// translated.
+// may be lost. registry.mu guards seen. Only the worker that reconciles the Application uses state and translated.
 type memory struct {
 	state *reconcile.State
-	// interval is spec.interval, or 0 for the interval of all Applications.
-	interval time.Duration
 	// translated is the translation of the template or archive; nil if there is none.
 	translated *translation
 	// seen is the state that the metrics report.

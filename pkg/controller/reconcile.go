@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
+	"holdfast.dev/holdfast/pkg/reconcile"
 )
 
 // reconcile reconciles an Application once. It returns the time until the next reconcile; 0 means when something
@@ -28,10 +29,10 @@ func (c *Controller) reconcile(ctx context.Context, key types.NamespacedName) (t
 	if err != nil {
 		return 0, err
 	}
-	if hook := app.Spec.Hooks; hook == nil || hook.Complete == nil { // most Applications need not be decoded again
-		return after, nil
+	if hook := app.Spec.Hooks; hook != nil && hook.Complete != nil { // most Applications need not be decoded again
+		err = c.finishCompleted(ctx, key)
 	}
-	return after, c.finishCompleted(ctx, key)
+	return reconcile.MinWait(after, c.resync(app)), err
 }
 
 // finishCompleted deletes an Application whose workload has reported completion, if the hook requests the deletion

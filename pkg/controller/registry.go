@@ -118,10 +118,6 @@ func (r *registry) memoryOf(app *v1alpha1.Application) (m *memory, news reconcil
 		m = &memory{state: reconcile.NewMemory(app, r.now())}
 		r.memories[app.UID] = m
 	}
-	m.interval = 0
-	if app.Spec.Interval != nil {
-		m.interval = app.Spec.Interval.Duration
-	}
 	_, news.Changed = r.changed[app.UID]
 	r.taken(app.UID)
 	_, news.Namespace = r.arrived[app.UID]
@@ -137,17 +133,6 @@ func (r *registry) memory(uid types.UID) *memory {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.memories[uid]
-}
-
-// interval returns spec.interval of an Application as of its last reconcile, or 0 for the interval of all
-// Applications.
-func (r *registry) interval(uid types.UID) time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if m := r.memories[uid]; m != nil {
-		return m.interval
-	}
-	return 0
 }
 
 // see records the state that the metrics report. It returns the previous one, with ready "" if there is none. It

@@ -10,7 +10,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/reconcile"
+	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
@@ -44,8 +44,8 @@ func (c *Controller) work(ctx context.Context) {
 	c.calls.running.Wait()
 }
 
-// handle reconciles an Application that this process handles, and requeues it before its interval is over. If another
-// process handles it, its change counts as handled, so that reports do not wait for it.
+// handle reconciles an Application that this process handles. If another process handles it, its change counts as
+// handled, so that reports do not wait for it.
 func (c *Controller) handle(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
 	ctx, leave, mine := c.slots.enter(ctx, key)
 	if !mine {
@@ -55,11 +55,7 @@ func (c *Controller) handle(ctx context.Context, key types.NamespacedName) (time
 		return 0, nil
 	}
 	defer leave()
-	after, err := c.reconcile(ctx, key)
-	if interval := c.resync(key); interval > 0 {
-		after = reconcile.MinWait(after, interval)
-	}
-	return after, err
+	return c.reconcile(ctx, key)
 }
 
 // loggerFor returns the logger of one reconcile. Each of its lines identifies the reconcile, and the
@@ -79,16 +75,13 @@ func (a *applicationClient) loggerFor(ctx context.Context, key types.NamespacedN
 
 // resync returns the time until the next reconcile if nothing changes, or 0 for never. It is up to 10%
 // shorter than the interval, so that not all Applications are reconciled at the same moment.
-func (c *Controller) resync(key types.NamespacedName) time.Duration {
-	object := c.applications.store.Get(key)
-	if object == nil {
-		return 0
-	}
+func (c *Controller) resync(app *v1alpha1.Application) time.Duration {
 	interval := c.options.ResyncInterval
-	if own := c.registry.interval(object.UID); own > 0 {
-		interval = own
+	if own := app.Spec.Interval; own != nil && own.Duration > 0 {
+		interval = own.Duration
 	}
-	if interval <= 0 {
+	// A deleted Application is not reconciled again.
+	if interval <= 0 || c.applications.store.Get(cluster.ObjectKey(app)) == nil {
 		return 0
 	}
 	return interval - time.Duration(rand.Int64N(int64(interval)/10+1))
