@@ -36,7 +36,7 @@ const (
 // forget. The shutdown of each Application is recorded in its status, so a lost result costs only its message.
 type shutdownCaller struct {
 	// dial replaces the network in tests; nil for the cluster's network.
-	dial dialer
+	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// running counts the calls without a response so far. Calls are started only by workers, and Controller.work
 	// waits after the workers have ended.
 	running sync.WaitGroup
@@ -48,10 +48,8 @@ type shutdownCaller struct {
 	last map[types.UID]error
 }
 
-type dialer func(ctx context.Context, network, address string) (net.Conn, error)
-
 // newCalls returns a caller that connects with dial, or in the cluster's network if dial is nil.
-func newCalls(dial dialer) *shutdownCaller {
+func newCalls(dial func(ctx context.Context, network, address string) (net.Conn, error)) *shutdownCaller {
 	return &shutdownCaller{dial: dial, last: map[types.UID]error{}}
 }
 

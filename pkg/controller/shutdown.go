@@ -33,8 +33,8 @@ func (s *shutdown) advance(ctx context.Context, app *v1alpha1.Application, targe
 		return true, 0, nil
 	}
 	hook, now := *app.Spec.Hooks.Shutdown, s.now()
-	// It is nil if the Service was deleted, or was never created.
-	service := serviceOf(live, app, hook)
+	// It is nil if the Service was deleted, or was never created. send makes sure that the call reaches no other host.
+	service := live[manifest.ID{Kind: "Service", Namespace: app.Namespace, Name: hook.Service}]
 	if service == nil && target.NamespaceEnds(ctx, app.Namespace) {
 		return true, 0, nil // the namespace and everything in it is being deleted, and there is no Service to call
 	}
@@ -72,12 +72,6 @@ func startedAgain(app *v1alpha1.Application) *v1alpha1.Application {
 	app = app.DeepCopy()
 	app.Status.Hooks.Shutdown = nil
 	return app
-}
-
-// serviceOf returns the Service to call, or nil if it is not among the live resources of the Application.
-// send makes sure that the call reaches no other host.
-func serviceOf(live map[manifest.ID]map[string]any, app *v1alpha1.Application, hook v1alpha1.ShutdownHook) map[string]any {
-	return live[manifest.ID{Kind: "Service", Namespace: app.Namespace, Name: hook.Service}]
 }
 
 // call calls a workload in a separate goroutine, and queues its Application after the response. The context must not
