@@ -73,19 +73,18 @@ func (r *registry) add(object *cluster.Object) {
 // addLater queues Applications after a definition has changed: the users of its group, and the Applications that
 // waited for it. Several calls within the delay cause one reconcile.
 func (r *registry) addLater(users []types.UID, waiting map[types.NamespacedName]struct{}) {
-	keys := map[types.NamespacedName]struct{}{}
-	maps.Copy(keys, waiting)
+	// The API server starts or stops serving the kind a moment after the definition has changed.
+	const delay = 100 * time.Millisecond
+	for key := range waiting {
+		r.queue.AddAfter(key, delay)
+	}
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	for _, uid := range users {
 		if key, known := r.names[uid]; known {
-			keys[key] = struct{}{}
 			r.changed[uid] = struct{}{}
+			r.queue.AddAfter(key, delay)
 		}
-	}
-	r.mu.Unlock()
-	for key := range keys {
-		// The API server starts or stops serving the kind a moment after the definition has changed.
-		r.queue.AddAfter(key, 100*time.Millisecond)
 	}
 }
 
