@@ -22,7 +22,7 @@ import (
 
 // Options of the controller.
 type Options struct {
-	// Concurrency is how many Applications are reconciled at the same time.
+	// Concurrency is how many Applications are reconciled at the same time; 0 means 16.
 	Concurrency int
 	// DefaultServiceAccount acts for Applications without spec.serviceAccountName.
 	DefaultServiceAccount string
@@ -108,17 +108,11 @@ type Controller struct {
 // withDefaults returns the options with a value for each field that must not be empty. Users, Notify, Dial, Hooks and
 // Leading can remain nil.
 func (o Options) withDefaults() Options {
-	if o.Concurrency <= 0 {
-		o.Concurrency = 16
-	}
+	o.Concurrency = cmp.Or(o.Concurrency, 16)
 	o.DefaultServiceAccount = cmp.Or(o.DefaultServiceAccount, "holdfast-applier")
 	o.Rules = cmp.Or(o.Rules, plan.DefaultContestPolicy)
-	if o.Drain <= 0 {
-		o.Drain = 10 * time.Second
-	}
-	if o.SourceInterval <= 0 {
-		o.SourceInterval = 5 * time.Minute
-	}
+	o.Drain = cmp.Or(o.Drain, 10*time.Second)
+	o.SourceInterval = cmp.Or(o.SourceInterval, 5*time.Minute)
 	if o.Fetcher == nil {
 		o.Fetcher, _ = fetch.New(fetch.Options{}) // no error is possible without prefixes
 	}
