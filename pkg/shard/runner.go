@@ -243,7 +243,6 @@ func (r *Runner) dropExpired(ctx context.Context) {
 			go r.Work.End(slot, true)
 			continue
 		}
-		h.ending = true
 		r.end(slot, true)
 	}
 	if r.replica != nil && r.replica.Err() != nil {
@@ -336,8 +335,7 @@ func (r *Runner) yield(holders, wanted []string, free bool) {
 		}
 	}
 	for slot := len(wanted) - 1; slot >= 0; slot-- {
-		if h := r.held[slot]; h != nil && wanted[slot] != holders[slot] {
-			h.ending = true
+		if r.held[slot] != nil && wanted[slot] != holders[slot] {
 			r.end(slot, false)
 			return
 		}
@@ -367,7 +365,6 @@ func (r *Runner) sweep(ctx context.Context, leases map[string]*coordinationv1.Le
 func (r *Runner) leave(ctx context.Context) {
 	for slot, h := range r.held {
 		if !h.ending {
-			h.ending = true
 			r.end(slot, false)
 		}
 	}

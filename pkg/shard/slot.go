@@ -17,6 +17,7 @@ type heldSlot struct {
 
 // end stops the work of a slot on a separate goroutine. await or leave receives the slot afterwards.
 func (r *Runner) end(slot int, lost bool) {
+	r.held[slot].ending = true
 	go func() {
 		r.Work.End(slot, lost)
 		r.ended <- slot
