@@ -2,6 +2,7 @@ package notify
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -67,17 +68,10 @@ func New(options Options) (*Sender, error) {
 	if u.User != nil {
 		return nil, errors.New("it contains a user: sign the requests with a key instead")
 	}
-	for _, d := range []struct {
-		value *time.Duration
-		usual time.Duration
-	}{{&options.First, time.Second}, {&options.Longest, 5 * time.Minute}, {&options.Timeout, 10 * time.Second}, {&options.Last, 5 * time.Second}} {
-		if *d.value <= 0 {
-			*d.value = d.usual
-		}
-	}
-	if options.Queue <= 0 {
-		options.Queue = 1000
-	}
+	options.Queue = cmp.Or(options.Queue, 1000)
+	options.First, options.Longest = cmp.Or(options.First, time.Second), cmp.Or(options.Longest, 5*time.Minute)
+	options.Timeout = cmp.Or(options.Timeout, 10*time.Second)
+	options.Last = cmp.Or(options.Last, 5*time.Second)
 	if options.Now == nil {
 		options.Now = time.Now
 	}
