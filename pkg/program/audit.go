@@ -125,13 +125,10 @@ func (f *auditFlags) serve(ctx context.Context, options controller.Options) erro
 // isLeading reports whether the channel is closed, that is, whether this process leads. It returns true for
 // a nil channel.
 func isLeading(leading <-chan struct{}) bool {
-	if leading == nil {
-		return true
-	}
 	select {
 	case <-leading:
 		return true
 	default:
-		return false
+		return leading == nil
 	}
 }
