@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 )
 
@@ -79,12 +80,8 @@ func (s *shares) take(address string, connection net.Conn) (closed net.Conn, pro
 // oldest returns the connection of an address to close first: the oldest idle one, or else the oldest. The address
 // must have a connection. The caller holds the lock.
 func (s *shares) oldest(address string) net.Conn {
-	for _, c := range s.open[address] {
-		if !c.active {
-			return c.Conn
-		}
-	}
-	return s.open[address][0].Conn
+	idle := slices.IndexFunc(s.open[address], func(c *share) bool { return !c.active })
+	return s.open[address][max(idle, 0)].Conn
 }
 
 // activate marks a connection as active. It does nothing if the connection is no longer counted.
@@ -100,15 +97,13 @@ func (s *shares) activate(address string, connection net.Conn) {
 
 // drop removes a connection if it is counted. The caller holds the lock.
 func (s *shares) drop(address string, connection net.Conn) {
-	for i, c := range s.open[address] {
-		if c.Conn != connection {
-			continue
-		}
-		s.total--
-		if s.open[address] = append(s.open[address][:i], s.open[address][i+1:]...); len(s.open[address]) == 0 {
-			delete(s.open, address)
-		}
+	i := slices.IndexFunc(s.open[address], func(c *share) bool { return c.Conn == connection })
+	if i < 0 {
 		return
+	}
+	s.total--
+	if s.open[address] = slices.Delete(s.open[address], i, i+1); len(s.open[address]) == 0 {
+		delete(s.open, address)
 	}
 }
 
