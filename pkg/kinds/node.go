@@ -82,13 +82,7 @@ func (n *Node) IsOpen() bool { return n != nil && (n.List == Map || n.List == Se
 
 // Forbids reports whether the schema is known not to have a field of that name. It returns false for
 // free-form maps and unknown schemas.
-func (n *Node) Forbids(name string) bool {
-	if n == nil || !n.closed {
-		return false
-	}
-	_, known := n.fields[name]
-	return !known
-}
+func (n *Node) Forbids(name string) bool { return n != nil && n.closed && !n.Names(name) }
 
 // Names reports whether the schema is known to have a field of that name.
 func (n *Node) Names(name string) bool {
