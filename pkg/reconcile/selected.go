@@ -18,14 +18,14 @@ import (
 )
 
 // ranges returns the ranges of objects to watch for spec.select, without duplicates. It omits kinds with problems.
-func (g *gatherer) ranges() cluster.Ranges {
+func (k *knownKinds) ranges(selections []intent.Selection) cluster.Ranges {
 	ranges := cluster.Ranges{}
-	for _, entry := range g.selections {
-		kind := g.kinds.find(entry.GroupVersionKind)
+	for _, entry := range selections {
+		kind := k.find(entry.GroupVersionKind)
 		if kind == nil || kind.cause() != nil {
 			continue
 		}
-		for _, r := range g.rangesOf(entry) {
+		for _, r := range k.rangesFor(entry) {
 			if !slices.Contains(ranges[kind.Resource], r) {
 				ranges[kind.Resource] = append(ranges[kind.Resource], r)
 			}
@@ -34,16 +34,16 @@ func (g *gatherer) ranges() cluster.Ranges {
 	return ranges
 }
 
-// rangesOf returns one range for each namespace that a spec.select item names, or one range for all namespaces. The
+// rangesFor returns one range for each namespace that a spec.select item names, or one range for all namespaces. The
 // ranges contain all conditions that the API server can evaluate. The others, such as `*` in a name, are evaluated by
 // Selection.Covers.
-func (g *gatherer) rangesOf(entry intent.Selection) []cluster.ObjectRange {
+func (k *knownKinds) rangesFor(entry intent.Selection) []cluster.ObjectRange {
 	r := cluster.ObjectRange{Labels: entry.Labels.String(), Name: entry.Name()}
 	// A name that the API server selects by needs no pattern.
 	if r.Name == "" {
 		r.Names = strings.Join(entry.Names, ",")
 	}
-	if namespaced, known := g.kinds.Namespaced(entry.GroupKind()); known && !namespaced {
+	if namespaced, known := k.Namespaced(entry.GroupKind()); known && !namespaced {
 		return []cluster.ObjectRange{r}
 	}
 	if entry.AllNamespaces() {
@@ -115,7 +115,7 @@ func (g *gatherer) matchingObjects(ctx context.Context, entry intent.Selection) 
 		return nil, problem, nil
 	}
 	found = map[manifest.ID]map[string]any{}
-	for _, part := range g.rangesOf(entry) {
+	for _, part := range g.kinds.rangesFor(entry) {
 		objects, err := g.view.Range(ctx, kind.GroupKind(), kind.Mapping, part)
 		switch {
 		case errors.Is(err, ErrNotSeen):

@@ -167,7 +167,7 @@ func Gather(ctx context.Context, v Reader, r Request) (*Snapshot, error) {
 		g.unmarked = r.Memory.unmarked
 	}
 	// Need starts watches and ends those that are no longer needed, before anything reads the stores.
-	v.Need(s.kinds.resources(), namespacesOf(app, manifests), g.named(), g.ranges())
+	v.Need(s.kinds.resources(), namespacesOf(app, manifests), g.named(), s.kinds.ranges(g.selections))
 	s.Input = plan.Input{
 		Application: app, Kinds: s.kinds, Memory: &r.Memory.plan, ContestPolicy: r.Rules, Now: r.Now,
 		Live: map[manifest.ID]map[string]any{}, Observations: plan.Observations{ObservedWrites: map[manifest.ID]writer.Activity{}, FinishedJobs: map[manifest.ID]map[string]any{}}, Blocked: r.Memory.blocked(r.Now),
@@ -176,7 +176,7 @@ func Gather(ctx context.Context, v Reader, r Request) (*Snapshot, error) {
 	// Later steps depend on the objects with the tracking label.
 	waiting := g.addMarked(ctx)
 	if waiting == nil && g.findUnmarked() {
-		v.Need(s.kinds.resources(), namespacesOf(app, manifests), g.named(), g.ranges())
+		v.Need(s.kinds.resources(), namespacesOf(app, manifests), g.named(), s.kinds.ranges(g.selections))
 	}
 	// All of them are called even if one has to wait, so that all watches start together.
 	waiting = g.addNamed(ctx, cmp.Or(waiting, g.addSelectable(ctx)))
