@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -23,7 +22,6 @@ import (
 	"holdfast.dev/holdfast/internal/version"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/cluster"
-	"holdfast.dev/holdfast/pkg/kinds"
 )
 
 // Flags has kubectl's flags for the cluster, the user and the namespace. Copies share their values.
@@ -109,7 +107,7 @@ func (f Flags) Connect() (*Cluster, error) {
 // newCluster returns a connection with an empty cache of kinds.
 func newCluster(client *cluster.Client, namespace string) *Cluster {
 	c := &Client{client}
-	return &Cluster{c, &Mapper{Mapper: cluster.NewMapper(client), client: c, documents: map[schema.GroupVersion][]byte{}, types: map[schema.GroupVersionKind]*kinds.Node{}}, namespace}
+	return &Cluster{c, &Mapper{cluster.NewMapper(client), c, cluster.NewPublishedTypes(client)}, namespace}
 }
 
 // notConfigured returns an error that explains why a kubeconfig cannot be used. For an unknown context, it

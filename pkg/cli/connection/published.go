@@ -2,7 +2,6 @@ package connection
 
 import (
 	"context"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,14 +21,7 @@ type Mapper struct {
 	*cluster.Mapper
 
 	client *Client
-	// mu guards documents and types. It is held during a download, so that each document is read once.
-	mu sync.Mutex
-	// documents is a cache of the OpenAPI documents, by group and version; nil for one that could not be
-	// read. A document has the fields of all kinds in it, which may be newer or older than the built-in
-	// types.
-	documents map[schema.GroupVersion][]byte
-	// types has the types that were read from the documents; nil for a kind without one.
-	types map[schema.GroupVersionKind]*kinds.Node
+	types  *cluster.PublishedTypes
 }
 
 // published returns the type that the API server publishes for a kind. It returns nil if there is none, or
@@ -46,22 +38,7 @@ func (m *Mapper) published(ctx context.Context, gvk schema.GroupVersionKind, map
 	if mapping.Type != nil && kinds.Builtin(gvk) == nil {
 		return mapping.Type
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if node, known := m.types[gvk]; known {
-		return node
-	}
-	document, known := m.documents[gvk.GroupVersion()]
-	if !known {
-		document, _ = m.client.OpenAPI(ctx, gvk.GroupVersion())
-		m.documents[gvk.GroupVersion()] = document
-	}
-	node, err := kinds.FromOpenAPI(document, gvk)
-	if err != nil {
-		node = nil
-	}
-	m.types[gvk] = node
-	return node
+	return m.types.Type(ctx, gvk)
 }
 
 // publishedKinds has the kinds from files, and the types that an API server publishes. It is a

@@ -58,7 +58,8 @@ func (p *Profiles) checkNames(ctx context.Context) (time.Duration, error) {
 	unknown := make([]error, len(profiles))
 	// An API server that cannot list all kinds leaves all names known.
 	if len(served.Kinds) > 0 {
-		typeOf := publishedTypes(ctx, p.client)
+		types := cluster.NewPublishedTypes(p.client)
+		typeOf := func(gvk schema.GroupVersionKind) *kinds.Node { return types.Type(ctx, gvk) }
 		for i, profile := range profiles {
 			unknown[i] = errors.Join(profile.CheckNames(served, typeOf)...)
 		}
@@ -94,22 +95,4 @@ func (p *Profiles) checked(profiles []*intent.Profile, unknown []error, read boo
 		p.names.retry = min(max(time.Second, 2*p.names.retry), maxRetry)
 	}
 	return p.names.retry
-}
-
-// publishedTypes returns a function that reads schemas from the API server, each document once. It returns nil for
-// those that cannot be read.
-func publishedTypes(ctx context.Context, client *cluster.Client) func(schema.GroupVersionKind) *kinds.Node {
-	documents, types := map[schema.GroupVersion][]byte{}, map[schema.GroupVersionKind]*kinds.Node{}
-	return func(gvk schema.GroupVersionKind) *kinds.Node {
-		if node, read := types[gvk]; read {
-			return node
-		}
-		document, read := documents[gvk.GroupVersion()]
-		if !read {
-			document, _ = client.OpenAPI(ctx, gvk.GroupVersion())
-			documents[gvk.GroupVersion()] = document
-		}
-		types[gvk], _ = kinds.FromOpenAPI(document, gvk)
-		return types[gvk]
-	}
 }
