@@ -77,7 +77,7 @@ func (b *bench) serveCallbacks(ctx context.Context) (address string, client *htt
 	server := callback.NewServer(callback.Options{
 		Lookup:         func(string, string) *v1alpha1.Application { return app },
 		Ready:          func() bool { return true },
-		Accept:         func(context.Context, *v1alpha1.Application, hooks.Purpose) error { return nil },
+		Annotate:       func(context.Context, *v1alpha1.Application, string, string) error { return nil },
 		Count:          func(string) {},
 		CallsPerSecond: 1_000_000,
 	})

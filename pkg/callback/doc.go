@@ -3,7 +3,7 @@
 // recorded as an annotation of the Application. The leader acts on the annotation, so that no call is lost when a
 // process dies.
 //
-//	server := callback.NewServer(callback.Options{Lookup: lookup, Accept: accept, …})
+//	server := callback.NewServer(callback.Options{Lookup: lookup, Annotate: client.Annotate, …})
 //	err := server.Serve(ctx, listener, authority.TLS())
 //
 // Callers authenticate with a token. A token has 256 bits and is valid for one purpose of one Application. Only its

@@ -225,7 +225,7 @@ func (s *Server) justNow(at string) bool {
 // write records a call. The caller gets notNow after an error, which is logged, and must repeat the call.
 func (s *Server) write(ctx context.Context, app *v1alpha1.Application, purpose hooks.Purpose) response {
 	_, err := s.request(ctx, &s.writing, string(app.UID)+"/"+string(purpose), func(ctx context.Context) (any, error) {
-		return nil, s.options.Accept(ctx, app, purpose)
+		return nil, s.options.Annotate(ctx, app, annotations[purpose], s.options.Now().UTC().Format(time.RFC3339Nano))
 	})
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "A callback cannot be recorded", "application", klog.KObj(app), "purpose", purpose)

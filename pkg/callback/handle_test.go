@@ -57,7 +57,7 @@ func server(app *v1alpha1.Application, change func(*Options)) (*Server, *atomic.
 		},
 		Read:  func(context.Context, types.NamespacedName) (*v1alpha1.Application, error) { return app, nil },
 		Ready: func() bool { return true },
-		Accept: func(context.Context, *v1alpha1.Application, hooks.Purpose) error {
+		Annotate: func(context.Context, *v1alpha1.Application, string, string) error {
 			written.Add(1)
 			return nil
 		},
@@ -140,7 +140,7 @@ func TestConcurrentCallsAreRecordedOnce(t *testing.T) {
 		end := make(chan struct{})
 		var written atomic.Int32
 		s, _ := server(work(), func(o *Options) {
-			o.Accept = func(context.Context, *v1alpha1.Application, hooks.Purpose) error {
+			o.Annotate = func(context.Context, *v1alpha1.Application, string, string) error {
 				written.Add(1)
 				<-end
 				return nil
@@ -213,7 +213,7 @@ func TestReconcileCallsAreRateLimited(t *testing.T) {
 
 func TestFailedWriteReturnsRetryableError(t *testing.T) {
 	s, _ := server(work(), func(o *Options) {
-		o.Accept = func(context.Context, *v1alpha1.Application, hooks.Purpose) error {
+		o.Annotate = func(context.Context, *v1alpha1.Application, string, string) error {
 			return errors.New("the API server is away")
 		}
 	})
@@ -518,7 +518,7 @@ func TestConnectionErrorLogIsRateLimited(t *testing.T) {
 func TestShutdownFinishesRunningCalls(t *testing.T) {
 	begun, goOn := make(chan struct{}), make(chan struct{})
 	s, _ := server(work(), func(o *Options) {
-		o.Accept = func(context.Context, *v1alpha1.Application, hooks.Purpose) error {
+		o.Annotate = func(context.Context, *v1alpha1.Application, string, string) error {
 			close(begun)
 			<-goOn
 			return nil
@@ -565,7 +565,7 @@ func TestCallEndsWithoutAPIServer(t *testing.T) {
 			}
 		},
 		"when it is written": func(o *Options) {
-			o.Accept = func(ctx context.Context, _ *v1alpha1.Application, _ hooks.Purpose) error {
+			o.Annotate = func(ctx context.Context, _ *v1alpha1.Application, _, _ string) error {
 				<-ctx.Done()
 				return ctx.Err()
 			}

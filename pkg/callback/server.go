@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/hooks"
 	"holdfast.dev/holdfast/pkg/worker"
 )
 
@@ -37,9 +36,11 @@ type Options struct {
 	Read func(ctx context.Context, at types.NamespacedName) (*v1alpha1.Application, error)
 	// Ready reports whether Lookup has all Applications.
 	Ready func() bool
-	// Accept records that an Application was called back. It is called again if a call is repeated before
-	// Lookup returns the recorded one.
-	Accept func(ctx context.Context, app *v1alpha1.Application, purpose hooks.Purpose) error
+	// Annotate records a call in the Application, with the controller's own rights: it sets the annotation of the
+	// purpose to the time, if the Application still has the UID. It writes no status, so it needs no version of the
+	// Application and has no conflict with the leader. It is called again if a call is repeated before Lookup returns
+	// the recorded one.
+	Annotate func(ctx context.Context, app *v1alpha1.Application, key, value string) error
 	// Count counts the results of calls.
 	Count func(result string)
 	// CallsPerSecond is the rate limit per address, with a burst of ten times the rate. It defaults to 100.

@@ -90,7 +90,7 @@ func startWithCallbacks(ctx context.Context, c *testcluster.Cluster, agent, name
 	if s.instance, err = start(c, agent, nil, options); err != nil {
 		return nil, err
 	}
-	server := callback.NewServer(callback.Options{Lookup: s.Application, Read: client.GetApplication, Ready: s.Ready, Accept: callback.Writer(client, time.Now), Count: s.add})
+	server := callback.NewServer(callback.Options{Lookup: s.Application, Read: client.GetApplication, Ready: s.Ready, Annotate: client.Annotate, Count: s.add})
 	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(serving, listener, s.managed.TLS()) }()

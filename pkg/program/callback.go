@@ -150,7 +150,7 @@ func (s *callbacks) serve(ctx context.Context, client *cluster.Client, c *contro
 	logger := klog.FromContext(ctx)
 	server := callback.NewServer(callback.Options{
 		Lookup: c.Application, Read: client.GetApplication, Ready: c.Ready,
-		Accept: callback.Writer(client, time.Now), Count: metrics.Callback,
+		Annotate: client.Annotate, Count: metrics.Callback,
 	})
 	logger.Info("Serving callbacks", "address", listener.Addr().String(), "url", s.flags.external)
 	var serving sync.WaitGroup
