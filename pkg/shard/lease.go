@@ -108,53 +108,49 @@ func (r *Runner) take(ctx context.Context, name string, seen *coordinationv1.Lea
 func (r *Runner) renew(ctx context.Context, l *lease) error {
 	now := time.Now()
 	l.tried = now
-	wanted := l.last.DeepCopy()
-	wanted.Spec.RenewTime = ptr.To(metav1.NewMicroTime(now))
-	written, err := r.Leases.Update(ctx, wanted, metav1.UpdateOptions{})
-	if apierrors.IsConflict(err) { // another client has written or deleted it, or the response to our last write was lost
-		wanted, err = r.Leases.Get(ctx, l.last.Name, metav1.GetOptions{})
-		if err == nil && !r.isMine(wanted) {
-			return errTaken
-		}
-		if err == nil {
-			wanted.Spec.RenewTime = ptr.To(metav1.NewMicroTime(now))
-			written, err = r.Leases.Update(ctx, wanted, metav1.UpdateOptions{})
-		}
-	}
+	err := r.update(ctx, l, func(spec *coordinationv1.LeaseSpec) { spec.RenewTime = ptr.To(metav1.NewMicroTime(now)) })
 	switch {
 	case apierrors.IsNotFound(err):
 		return errTaken // any replica can create it again
 	case err != nil:
 		return err
 	}
-	l.last = written
 	l.Renewed(now)
 	return nil
 }
 
 // release clears the holder of a Lease, so that another replica can take it at once. It closes the fence first. It
-// returns nil if another replica already holds the Lease.
+// returns nil if another replica already holds the Lease. It keeps the Lease, so that its name and version remain
+// known to the other replicas.
 func (r *Runner) release(ctx context.Context, l *lease) error {
 	l.Close()
-	err := r.giveUp(ctx, l, l.last)
-	if !apierrors.IsConflict(err) {
-		return err
+	err := r.update(ctx, l, func(spec *coordinationv1.LeaseSpec) {
+		// client-go releases a Lease in the same way.
+		spec.HolderIdentity, spec.LeaseDurationSeconds = ptr.To(""), ptr.To[int32](1)
+	})
+	if errors.Is(err, errTaken) {
+		return nil
 	}
-	// Another replica holds it, or the response to a renewal was lost, for example during shutdown.
-	seen, err := r.Leases.Get(ctx, l.last.Name, metav1.GetOptions{})
-	if err != nil || !r.isMine(seen) {
-		return err
-	}
-	return r.giveUp(ctx, l, seen)
+	return err
 }
 
-// giveUp clears the holder of a Lease in the version that was seen. It keeps the Lease, so that its name and version
-// remain known to the other replicas.
-func (r *Runner) giveUp(ctx context.Context, l *lease, seen *coordinationv1.Lease) error {
-	wanted := seen.DeepCopy()
-	// client-go releases a Lease in the same way.
-	wanted.Spec.HolderIdentity, wanted.Spec.LeaseDurationSeconds = ptr.To(""), ptr.To[int32](1)
+// update changes a Lease. After a conflict, it tries once more with the current version of the Lease, unless another
+// replica holds it: then it returns errTaken.
+func (r *Runner) update(ctx context.Context, l *lease, change func(*coordinationv1.LeaseSpec)) error {
+	wanted := l.last.DeepCopy()
+	change(&wanted.Spec)
 	written, err := r.Leases.Update(ctx, wanted, metav1.UpdateOptions{})
+	if apierrors.IsConflict(err) { // another client has written or deleted it, or the response to our last write was lost
+		wanted, err = r.Leases.Get(ctx, l.last.Name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if !r.isMine(wanted) {
+			return errTaken
+		}
+		change(&wanted.Spec)
+		written, err = r.Leases.Update(ctx, wanted, metav1.UpdateOptions{})
+	}
 	if err == nil {
 		l.last = written
 	}
