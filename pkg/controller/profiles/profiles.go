@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -354,12 +355,11 @@ func (p *Profiles) Forget(application types.UID) {
 	delete(p.wanted, application)
 }
 
-// refusals counts forbidden requests. An API server that has just started forbids permitted requests for a moment. It
-// has its own lock, because a watch reports results on its goroutine.
+// refusals counts forbidden requests. An API server that has just started forbids permitted requests for a moment. A
+// watch reports results on its goroutine.
 type refusals struct {
-	mu sync.Mutex
 	// n is the number of forbidden requests since the last success. Other errors do not count.
-	n int
+	n atomic.Int32
 }
 
 // mostRefusals is the number of forbidden requests after which the permission counts as missing.
@@ -367,14 +367,8 @@ const mostRefusals = 4
 
 // last counts the result of a request. It returns true once, when the requests are certainly not permitted.
 func (r *refusals) last(err error) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !apierrors.IsForbidden(err) {
-		if err == nil {
-			r.n = 0
-		}
-		return false
+	if err == nil {
+		r.n.Store(0)
 	}
-	r.n++
-	return r.n == mostRefusals
+	return apierrors.IsForbidden(err) && r.n.Add(1) == mostRefusals
 }
