@@ -1,6 +1,8 @@
 package mysql
 
 import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	v1 "holdfast.dev/holdfast/pkg/api/mysql/v1"
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/template"
@@ -31,7 +33,6 @@ func (Template) Render(in template.Input) (template.RenderedTemplate, error) {
 		return template.RenderedTemplate{}, err
 	}
 	rendered := template.RenderedTemplate{
-		Labels:             stringMap(d.labels()),
 		Unknown:            unknown,
 		ServiceAccountName: object.Spec.ServiceAccountName,
 		Adoption:           v1alpha1.AdoptIfUnowned, // adopts the volume and the Secret of a previous Mysql
@@ -41,6 +42,8 @@ func (Template) Render(in template.Input) (template.RenderedTemplate, error) {
 	rendered.Kept = []map[string]any{d.volume()}
 	// In creation order.
 	rendered.Manifests = []map[string]any{d.secret(), d.configMap(), d.volume(), d.headlessService(), d.clientService(), d.statefulSet()}
+	// All objects have the same labels.
+	rendered.Labels = (&unstructured.Unstructured{Object: rendered.Manifests[0]}).GetLabels()
 	for _, manifest := range rendered.Manifests {
 		// Immutable fields of the volume are free, so that an existing one with another class or access mode can be
 		// adopted. The other objects have no such fields.

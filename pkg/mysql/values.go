@@ -8,15 +8,6 @@ type (
 	list   = []any
 )
 
-// stringMap converts a map to one of strings, as used for labels.
-func stringMap(v values) map[string]string {
-	texts := make(map[string]string, len(v))
-	for key, value := range v {
-		texts[key], _ = value.(string)
-	}
-	return texts
-}
-
 // integerAt returns the integer at a path of an object, or 0. The path must lead through maps. A number with a fraction
 // counts as 0.
 func integerAt(object values, path ...string) int64 {
