@@ -110,9 +110,6 @@ func (s *Sender) Stats() (sent, dropped, failed int64) {
 	return s.sent.Load(), s.dropped.Load(), s.failed.Load()
 }
 
-// QueueLength returns the number of queued events.
-func (s *Sender) QueueLength() int { return len(s.queue) }
-
 // Run sends events until the context ends, and then the queued ones for at most Options.Last. The remaining events
 // are dropped, counted and logged. Run must be called only once.
 func (s *Sender) Run(ctx context.Context) {
