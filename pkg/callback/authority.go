@@ -11,7 +11,6 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
-	"fmt"
 	"math/big"
 	"time"
 )
@@ -29,10 +28,8 @@ var DefaultLifetimes = Lifetimes{Authority: 365 * 24 * time.Hour, Server: 30 * 2
 
 // pair is a certificate with its key, PEM-encoded and parsed.
 type pair struct {
+	tls.Certificate
 	certPEM, keyPEM []byte
-	cert            *x509.Certificate
-	// key is the private key of cert.
-	key crypto.Signer
 }
 
 // hasLived reports whether the given part of a certificate's lifetime has passed.
@@ -72,7 +69,7 @@ func newServer(authority *pair, hosts []string, now time.Time, lifetime time.Dur
 	if err != nil {
 		return nil, err
 	}
-	return &tls.Certificate{Certificate: [][]byte{p.cert.Raw}, PrivateKey: p.key, Leaf: p.cert}, nil
+	return &p.Certificate, nil
 }
 
 // issue signs a certificate with the authority, or creates a self-signed one if authority is nil. It creates a key,
@@ -90,9 +87,9 @@ func issue(template *x509.Certificate, authority *pair, now time.Time, lifetime 
 	// Backdating allows for clock skew. It is limited to a tenth of the lifetime.
 	template.NotBefore, template.NotAfter = now.Add(-min(time.Hour, lifetime/10)), now.Add(lifetime)
 	// A certificate without an authority signs itself.
-	parent, signer := template, crypto.Signer(key)
+	parent, signer := template, crypto.PrivateKey(key)
 	if authority != nil {
-		parent, signer = authority.cert, authority.key
+		parent, signer = authority.Leaf, authority.PrivateKey
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
 	if err != nil {
@@ -114,9 +111,5 @@ func readPair(certPEM, keyPEM []byte) (*pair, error) {
 	if err != nil {
 		return nil, errors.New("not a certificate with its key")
 	}
-	signer, ok := certificate.PrivateKey.(crypto.Signer)
-	if !ok {
-		return nil, fmt.Errorf("a key of type %T cannot sign", certificate.PrivateKey)
-	}
-	return &pair{certPEM: bytes.TrimSpace(certPEM), keyPEM: keyPEM, cert: certificate.Leaf, key: signer}, nil
+	return &pair{certificate, bytes.TrimSpace(certPEM), keyPEM}, nil
 }

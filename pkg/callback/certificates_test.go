@@ -116,7 +116,7 @@ func TestServerCertificate(t *testing.T) {
 	now = start.Add(98 * time.Hour)
 	last, err := m.certificate(nil)
 	require.NoError(t, err)
-	assert.False(t, last.Leaf.NotAfter.After(a.current.cert.NotAfter), "it does not outlive its authority")
+	assert.False(t, last.Leaf.NotAfter.After(a.current.Leaf.NotAfter), "it does not outlive its authority")
 }
 
 func serverSignedBy(t *testing.T, m *ManagedCertificates, authority *pair) {
@@ -124,7 +124,7 @@ func serverSignedBy(t *testing.T, m *ManagedCertificates, authority *pair) {
 	server, err := m.certificate(nil)
 	require.NoError(t, err)
 	roots := x509.NewCertPool()
-	roots.AddCert(authority.cert)
+	roots.AddCert(authority.Leaf)
 	_, err = server.Leaf.Verify(x509.VerifyOptions{Roots: roots, CurrentTime: m.now()})
 	require.NoError(t, err)
 	trusted := x509.NewCertPool()
@@ -168,7 +168,7 @@ func TestFileCertificatesAreReloaded(t *testing.T) {
 		t.Helper()
 		got, err := p.TLS().GetCertificate(nil)
 		require.NoError(t, err)
-		assert.Equal(t, expected.cert.Raw, got.Certificate[0])
+		assert.Equal(t, expected.Leaf.Raw, got.Certificate[0])
 	}
 	serves(first)
 	assert.Equal(t, first.certPEM, p.Bundle())

@@ -70,7 +70,7 @@ func (m *ManagedCertificates) Bundle() []byte {
 func (a authorities) bundle(now time.Time) []byte {
 	var certificates [][]byte
 	for _, p := range []*pair{a.current, a.next, a.previous} {
-		if p != nil && now.Before(p.cert.NotAfter) {
+		if p != nil && now.Before(p.Leaf.NotAfter) {
 			certificates = append(certificates, p.certPEM)
 		}
 	}
@@ -97,7 +97,7 @@ func (m *ManagedCertificates) certificate(*tls.ClientHelloInfo) (*tls.Certificat
 	if m.server != nil && !hasLived(m.server.Leaf, twoThirds, now) {
 		return m.server, nil
 	}
-	lifetime := min(m.lifetimes.Server, m.state.current.cert.NotAfter.Sub(now))
+	lifetime := min(m.lifetimes.Server, m.state.current.Leaf.NotAfter.Sub(now))
 	server, err := newServer(m.state.current, m.hosts, now, lifetime)
 	if err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func (m *ManagedCertificates) use(state authorities) {
 func (m *ManagedCertificates) advance(a authorities) (authorities, error) {
 	now := m.now()
 	for _, p := range []**pair{&a.current, &a.next, &a.previous} {
-		if *p != nil && !now.Before((*p).cert.NotAfter) {
+		if *p != nil && !now.Before((*p).Leaf.NotAfter) {
 			*p = nil
 		}
 	}
@@ -191,11 +191,11 @@ func (m *ManagedCertificates) advance(a authorities) (authorities, error) {
 			return a, err
 		}
 	}
-	if a.next != nil && hasLived(a.current.cert, twoThirds, now) {
+	if a.next != nil && hasLived(a.current.Leaf, twoThirds, now) {
 		a = authorities{current: a.next, previous: a.current}
 	}
 	// It signs in a later call at the earliest, also if this one is late.
-	if a.next == nil && hasLived(a.current.cert, half, now) {
+	if a.next == nil && hasLived(a.current.Leaf, half, now) {
 		if a.next, err = newAuthority(now, m.lifetimes.Authority); err != nil {
 			return a, err
 		}
@@ -206,7 +206,7 @@ func (m *ManagedCertificates) advance(a authorities) (authorities, error) {
 // readAuthorities parses the Secret. It omits authorities that cannot be parsed; they are created again.
 func readAuthorities(data map[string][]byte) (a authorities) {
 	for key, into := range map[string]**pair{currentKey: &a.current, nextKey: &a.next, previousKey: &a.previous} {
-		if p, err := readPair(data[key+".crt"], data[key+".key"]); err == nil && p.cert.IsCA {
+		if p, err := readPair(data[key+".crt"], data[key+".key"]); err == nil && p.Leaf.IsCA {
 			*into = p
 		}
 	}
