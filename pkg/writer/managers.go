@@ -79,11 +79,6 @@ func reachOf(leaves *fieldpath.Set, steps []observer.Step) ownershipReach {
 	return nearest
 }
 
-// touches reports whether a set has a leaf at or below a location, or a leaf above it that includes it.
-func touches(leaves *fieldpath.Set, steps []observer.Step) bool {
-	return reachOf(leaves, steps) != reachNone
-}
-
 // sameWay reports whether one of the two paths is a prefix of the other.
 func sameWay(p fieldpath.Path, steps []observer.Step) bool {
 	for i := range min(len(p), len(steps)) {

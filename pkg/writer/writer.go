@@ -222,7 +222,7 @@ func ForeignTo(app *v1alpha1.Application, live map[string]any) func(*observer.Pa
 	managers := sync.OnceValue(func() []entry { return managersOf(live) })
 	return func(path *observer.Path) bool {
 		steps := path.Steps(live)
-		return slices.ContainsFunc(managers(), func(e entry) bool { return !isManager(app, e.Manager) && touches(e.leaves, steps) })
+		return slices.ContainsFunc(managers(), func(e entry) bool { return !isManager(app, e.Manager) && reachOf(e.leaves, steps) != reachNone })
 	}
 }
 
@@ -231,7 +231,7 @@ func ForeignTo(app *v1alpha1.Application, live map[string]any) func(*observer.Pa
 func (x *Index) OnlyApplicationsWrote(path *observer.Path) bool {
 	steps := path.Steps(x.Live)
 	return !slices.ContainsFunc(x.entries, func(e entry) bool {
-		return !v1alpha1.IsFieldManager(e.Manager) && touches(e.leaves, steps)
+		return !v1alpha1.IsFieldManager(e.Manager) && reachOf(e.leaves, steps) != reachNone
 	})
 }
 
