@@ -108,8 +108,8 @@ func (e *evaluator) contentOf(a artifact, from fileNode) value {
 	}
 	text := string(data)
 	e.spend(len(text) / textPerStep)
-	if !utf8.ValidString(text) || len(text) > e.limits.Manifest {
-		return e.fail(from, InvalidManifest, "the artifact is not text, or is larger than %d bytes", e.limits.Manifest)
+	if !utf8.ValidString(text) || len(text) > maxManifest {
+		return e.fail(from, InvalidManifest, "the artifact is not text, or is larger than %d bytes", maxManifest)
 	}
 	return value{any: text, size: sizeOf(text)}
 }

@@ -10,8 +10,8 @@ import (
 // type would report a second mistake. Its data types come before the schema itself.
 func (c checker) value(content any, s *schema, within string, depth int) bool {
 	c.step()
-	if depth > c.limits.Nesting {
-		return c.fault(ValueTypeMismatch, within, "is nested deeper than %d levels", c.limits.Nesting)
+	if depth > maxNesting {
+		return c.fault(ValueTypeMismatch, within, "is nested deeper than %d levels", maxNesting)
 	}
 	base, line := c.primitive(s)
 	ok := c.ofType(content, base, s, within, depth)

@@ -38,7 +38,7 @@ type completer struct {
 // the check that follows rejects such a depth. It copies maps and lists even if nothing is missing in them: the walk
 // cannot know this before it has seen the parts.
 func (c *completer) complete(content any, s *schema, depth int) any {
-	if depth > c.limits.Nesting || !s.hasFields() {
+	if depth > maxNesting || !s.hasFields() {
 		return content
 	}
 	c.step()
@@ -72,7 +72,7 @@ func (c *completer) added(name string, field *schema) any {
 	v := c.literalOf(field.initial, field)
 	size := len(name) + v.size
 	c.spend(1 + size/textPerStep)
-	if c.size += size; c.size > c.limits.Manifest {
+	if c.size += size; c.size > maxManifest {
 		c.tooLarge(c.at, "value")
 	}
 	return v.any

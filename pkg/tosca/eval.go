@@ -97,7 +97,7 @@ func (e *evaluator) include(whole *value, part value, at fileNode) {
 	whole.size += part.size
 	whole.secret = whole.secret || part.secret
 	whole.unknown = whole.unknown || part.unknown
-	if whole.size > e.limits.Manifest {
+	if whole.size > maxManifest {
 		e.tooLarge(at, "value")
 	}
 }

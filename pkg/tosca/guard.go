@@ -47,7 +47,7 @@ type extent struct{ nodes, depth int }
 // guard walks through one file, and follows no alias: it adds the measured size of the anchor instead. So the walk
 // takes linear time.
 type guard struct {
-	// t has the limits and the number of nodes so far, which all files of the translation share.
+	// t has the number of nodes so far, which all files of the translation share.
 	t    *session
 	f    *file
 	done map[*yaml.Node]extent // of anchors
@@ -68,14 +68,14 @@ func (g *guard) measure(n *yaml.Node, depth int) extent {
 		return g.alias(n, depth)
 	}
 	g.t.nodes++
-	if g.t.nodes > g.t.limits.Nodes {
-		g.halt(n, fmt.Sprintf("the files have more than %d values", g.t.limits.Nodes))
+	if g.t.nodes > maxNodes {
+		g.halt(n, fmt.Sprintf("the files have more than %d values", maxNodes))
 	}
 	g.checkTag(n)
 	if n.Kind == yaml.ScalarNode {
 		return extent{1, 0}
 	}
-	if depth > g.t.limits.Nesting {
+	if depth > maxNesting {
 		g.halt(n, g.tooDeep())
 	}
 	if n.Anchor != "" {
@@ -111,8 +111,8 @@ func (g *guard) measure(n *yaml.Node, depth int) extent {
 func (g *guard) add(n *yaml.Node, size, child extent) extent {
 	size.nodes += child.nodes
 	size.depth = max(size.depth, child.depth)
-	if size.nodes > g.t.limits.Expanded {
-		g.halt(n, fmt.Sprintf("the file has more than %d values once its aliases are followed", g.t.limits.Expanded))
+	if size.nodes > maxExpanded {
+		g.halt(n, fmt.Sprintf("the file has more than %d values once its aliases are followed", maxExpanded))
 	}
 	return size
 }
@@ -126,7 +126,7 @@ func (g *guard) alias(n *yaml.Node, depth int) extent {
 	if !measured {
 		return extent{1, 0} // a scalar
 	}
-	if depth+size.depth > g.t.limits.Nesting {
+	if depth+size.depth > maxNesting {
 		g.halt(n, g.tooDeep())
 	}
 	return size
@@ -134,7 +134,7 @@ func (g *guard) alias(n *yaml.Node, depth int) extent {
 
 // tooDeep returns the message for a value below the maximum depth, whether or not an alias leads there.
 func (g *guard) tooDeep() string {
-	return fmt.Sprintf("nested deeper than %d levels", g.t.limits.Nesting)
+	return fmt.Sprintf("nested deeper than %d levels", maxNesting)
 }
 
 // halt ends the translation, because every further walk could take too long.

@@ -247,10 +247,10 @@ func (t *loader) elsewhere(f *file, s statement, to location) (location, bool) {
 // import.
 func (t *loader) tooManyFiles(f *file) string {
 	switch {
-	case len(t.loaded) > t.limits.Files:
-		return fmt.Sprintf("more than %d files are imported", t.limits.Files)
-	case f.depth >= t.limits.Depth:
-		return fmt.Sprintf("files import each other more than %d levels deep", t.limits.Depth)
+	case len(t.loaded) > maxFiles:
+		return fmt.Sprintf("more than %d files are imported", maxFiles)
+	case f.depth >= maxDepth:
+		return fmt.Sprintf("files import each other more than %d levels deep", maxDepth)
 	default:
 		return ""
 	}
@@ -364,13 +364,13 @@ func (t *loader) content(to location) content {
 	if known {
 		return c
 	}
-	if t.imported <= t.limits.Imported {
+	if t.imported <= maxImported {
 		c = t.readContent(to)
 		t.imported += len(c.data)
 	}
 	switch {
-	case t.imported > t.limits.Imported:
-		c = content{code: LimitExceeded, problem: fmt.Sprintf("the files are larger than %d bytes in total", t.limits.Imported)}
+	case t.imported > maxImported:
+		c = content{code: LimitExceeded, problem: fmt.Sprintf("the files are larger than %d bytes in total", maxImported)}
 	case c.problem == "":
 		t.note(to.String(), c.data)
 	}

@@ -100,14 +100,14 @@ func (t *model) givenValue(in *input) value {
 	if text != nil {
 		content, problem = fromText(*text, base)
 	} else {
-		content, problem = normal(in.given.Value, t.limits.Nesting)
+		content, problem = normal(in.given.Value, maxNesting)
 	}
 	if problem != "" {
 		return t.fail(in.at, ValueTypeMismatch, "the given value %s", problem)
 	}
 	size := sizeOf(content)
-	if size > t.limits.Manifest {
-		return t.fail(in.at, LimitExceeded, "the given value is larger than %d bytes", t.limits.Manifest)
+	if size > maxManifest {
+		return t.fail(in.at, LimitExceeded, "the given value is larger than %d bytes", maxManifest)
 	}
 	return value{any: content, size: size, unset: content == nil}
 }

@@ -56,8 +56,8 @@ func (t *typeIndex) lineage(d *definition, tell bool) []*definition {
 			fault(InvalidType, "types are derived from each other in a loop: %s", loopOf(line, parent))
 			break
 		}
-		if len(line) == t.limits.Nesting {
-			fault(LimitExceeded, "the type is derived more than %d levels deep", t.limits.Nesting)
+		if len(line) == maxNesting {
+			fault(LimitExceeded, "the type is derived more than %d levels deep", maxNesting)
 			break
 		}
 		line = append(line, parent)

@@ -34,7 +34,7 @@ func (t *loader) load(source Source) *file {
 // openArchive returns the entry template of an archive, and sets the name and location of f to it. It returns nil after
 // an error. A nested archive is a file like any other, and cannot be imported.
 func (t *loader) openArchive(f *file, data []byte) []byte {
-	archive, err := csar.Open(t.ctx, data, t.limits.Archive)
+	archive, err := csar.Open(t.ctx, data, csar.DefaultLimits())
 	t.ongoing()
 	if err != nil {
 		t.archiveFault(f, err)

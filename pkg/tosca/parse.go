@@ -26,12 +26,12 @@ var directive = regexp.MustCompile(`\A(?:[ \t]*(?:#[^\n]*)?\r?\n)*%YAML 1\.2`)
 // nodes, and the guard runs before any other walk. A file with errors counts toward a limit of its own, because a
 // template can import many of them.
 func (t *session) parse(f *file, data []byte) {
-	if len(data) > t.limits.Template {
-		t.faults.addAt(f, 0, 0, LimitExceeded, fmt.Sprintf("the file is larger than %d bytes", t.limits.Template))
+	if len(data) > maxTemplate {
+		t.faults.addAt(f, 0, 0, LimitExceeded, fmt.Sprintf("the file is larger than %d bytes", maxTemplate))
 		return
 	}
 	if crowd(data) > crowded {
-		t.faults.addAt(f, 1, 1, LimitExceeded, fmt.Sprintf("the file has more than %d values", t.limits.Nodes))
+		t.faults.addAt(f, 1, 1, LimitExceeded, fmt.Sprintf("the file has more than %d values", maxNodes))
 		return
 	}
 	if json.Valid(data) {

@@ -25,8 +25,8 @@ func (t *session) checkPattern(bound any) string {
 	if _, known := t.regexps[text]; known {
 		return ""
 	}
-	if len(text) > t.limits.Pattern {
-		return fmt.Sprintf("the pattern is longer than %d bytes", t.limits.Pattern)
+	if len(text) > maxPattern {
+		return fmt.Sprintf("the pattern is longer than %d bytes", maxPattern)
 	}
 	parsed, err := syntax.Parse(text, syntax.Perl)
 	if err != nil {

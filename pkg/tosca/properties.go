@@ -53,8 +53,8 @@ func (e *evaluator) loops(key property, from fileNode) bool {
 		e.faults.add(from, PropertyLoop, "properties depend on each other in a loop: %s", cutLoop(names))
 		return true
 	}
-	if len(e.stack) >= e.limits.Stack {
-		e.faults.add(from, LimitExceeded, "properties refer to each other more than %d levels deep", e.limits.Stack)
+	if len(e.stack) >= maxStack {
+		e.faults.add(from, LimitExceeded, "properties refer to each other more than %d levels deep", maxStack)
 		return true
 	}
 	return false

@@ -75,8 +75,8 @@ func (r *renderer) artifacts(n *template) {
 // and an input cannot add lines.
 func (r *renderer) renderSpec(n *template, at fileNode, v value) {
 	// The limit is checked before the copy: one value can be part of many manifests.
-	if r.size += v.size; r.size > r.limits.Manifests {
-		r.halt(fmt.Sprintf("the manifests are larger than %d bytes in total", r.limits.Manifests))
+	if r.size += v.size; r.size > maxManifests {
+		r.halt(fmt.Sprintf("the manifests are larger than %d bytes in total", maxManifests))
 	}
 	if r.options.Raw {
 		r.result.Texts = append(r.result.Texts, Text{Node: n.name, Line: at.at.Line, Text: rawText(v)})
@@ -125,8 +125,8 @@ func (r *renderer) renderList(at fileNode, content []any) {
 // renderText adds the documents of a spec that is a string. Positions in messages are relative to the text, because its
 // lines do not exist in the template. The text is parsed as kubectl does: see manifest.Read.
 func (r *renderer) renderText(at fileNode, text string, secret bool) {
-	if len(text) > r.limits.Manifest {
-		r.faults.add(at, LimitExceeded, "the spec is larger than %d bytes", r.limits.Manifest)
+	if len(text) > maxManifest {
+		r.faults.add(at, LimitExceeded, "the spec is larger than %d bytes", maxManifest)
 		return
 	}
 	if r.crowd += crowd([]byte(text)); r.crowd > crowded {
@@ -180,8 +180,8 @@ func (r *renderer) renderObjects(at fileNode, documents []manifest.Document, uni
 		for _, problem := range problemsOf(document.Value) {
 			r.faults.add(at, InvalidManifest, "%s%s", where, problem)
 		}
-		if len(r.result.Objects) >= r.limits.Objects {
-			r.halt(fmt.Sprintf("there are more than %d manifests", r.limits.Objects))
+		if len(r.result.Objects) >= maxObjects {
+			r.halt(fmt.Sprintf("there are more than %d manifests", maxObjects))
 		}
 		r.result.Objects = append(r.result.Objects, document.Value)
 	}

@@ -20,7 +20,7 @@ type Result struct {
 	// compares it to find out whether a source has changed. It does not cover the values of inputs: package source adds
 	// them, without secret ones.
 	Digest string
-	// Steps is the cost of the evaluation, as limits.Steps counts it.
+	// Steps is the cost of the evaluation, as maxSteps counts it.
 	Steps int
 }
 

@@ -15,13 +15,11 @@ const maxCompared = 10_000
 // textPerStep is the number of bytes of text that cost a step.
 const textPerStep = 256
 
-// session is the state that every phase of one translation uses: the limits, the mistakes, and the work done. It is
-// used by one goroutine. Each phase embeds the previous one, so all share one session. Fields that count work never
-// decrease.
+// session is the state that every phase of one translation uses: the mistakes and the work done. It is used by one
+// goroutine. Each phase embeds the previous one, so all share one session. Fields that count work never decrease.
 type session struct {
 	ctx     context.Context //nolint:containedctx // it is that of one call
 	options Options
-	limits  limits
 	// lenient is set by Validate: missing inputs are no errors.
 	lenient bool
 	// name is the name of the source, for errors without a position.
@@ -46,7 +44,7 @@ type session struct {
 // newSession returns the session of one translation.
 func newSession(ctx context.Context, source Source, options Options) *session {
 	return &session{
-		ctx: ctx, options: options, limits: defaultLimits(), name: source.Name,
+		ctx: ctx, options: options, name: source.Name,
 		faults: faults{quote: options.QuoteFetched}, regexps: map[string]pattern{},
 	}
 }
@@ -89,9 +87,9 @@ func (t *session) spend(steps int) {
 	if t.steps/pause != (t.steps+steps)/pause || t.steps == 0 {
 		t.ongoing()
 	}
-	if t.steps += steps; t.steps > t.limits.Steps {
-		t.steps = t.limits.Steps // what would follow is not done
-		t.halt(fmt.Sprintf("evaluating the template takes more than %d steps", t.limits.Steps))
+	if t.steps += steps; t.steps > maxSteps {
+		t.steps = maxSteps // what would follow is not done
+		t.halt(fmt.Sprintf("evaluating the template takes more than %d steps", maxSteps))
 	}
 }
 
@@ -117,7 +115,7 @@ func (t *session) fail(p fileNode, code Code, format string, args ...any) value 
 
 // tooLarge ends the translation because a value at p exceeds the limit of one manifest. what names the value.
 func (t *session) tooLarge(p fileNode, what string) {
-	t.faults.add(p, LimitExceeded, "the %s is larger than %d bytes", what, t.limits.Manifest)
+	t.faults.add(p, LimitExceeded, "the %s is larger than %d bytes", what, maxManifest)
 	panic(stop{t.faults.err()})
 }
 

@@ -225,7 +225,7 @@ type builder struct {
 // add appends a text. It ends the translation if the result is too large.
 func (b *builder) add(text string, secret bool) {
 	b.e.spend(len(text) / textPerStep)
-	if b.text.Len()+len(text) > b.e.limits.Manifest {
+	if b.text.Len()+len(text) > maxManifest {
 		b.e.tooLarge(b.at, "text")
 	}
 	b.text.WriteString(text)

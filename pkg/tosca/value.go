@@ -23,7 +23,7 @@ type value struct {
 	// any consists of map[string]any, []any, string, int64, float64, bool and nil. Values share parts, so none of
 	// them may be changed.
 	any any
-	// size is the approximate number of bytes if all shared parts are copied. It is the measure of limits.Manifest.
+	// size is the approximate number of bytes if all shared parts are copied. It is the measure of maxManifest.
 	// Values share parts, so the memory that they occupy is smaller.
 	size int
 	// secret values, and values made of them, must not be shown.
