@@ -15,11 +15,12 @@ import (
 // primitive is a type of the grammar itself.
 type primitive struct {
 	article string // as messages call it
+	// accepts reports whether a value has the type. It is nil for a number with a unit, which its scale checks.
 	accepts func(any) bool
 }
 
-// primitives are the types of TOSCA 1.0 to 2.0 of which values are made, by name. The check of a list, map or scalar
-// type continues with its entries or its unit. Base64 is not decoded, because a manifest contains the text.
+// primitives are the types of TOSCA 1.0 to 2.0 of which values are made, by name. The check of a list or map continues
+// with its entries. Base64 is not decoded, because a manifest contains the text.
 var primitives = map[string]primitive{
 	"any":                   {"anything", func(any) bool { return true }},
 	"string":                {"a string", isOf[string]},
@@ -36,10 +37,10 @@ var primitives = map[string]primitive{
 	"nil":                   {"null", isNull},
 	"null":                  {"null", isNull},
 	"scalar":                {"a number with a unit", isOf[string]},
-	"scalar-unit.size":      {"a size like 4 GB", isScalarUnit("scalar-unit.size")},
-	"scalar-unit.time":      {"a time like 5 min", isScalarUnit("scalar-unit.time")},
-	"scalar-unit.frequency": {"a frequency like 2.5 GHz", isScalarUnit("scalar-unit.frequency")},
-	"scalar-unit.bitrate":   {"a bit rate like 10 Mbps", isScalarUnit("scalar-unit.bitrate")},
+	"scalar-unit.size":      {"a size like 4 GB", nil},
+	"scalar-unit.time":      {"a time like 5 min", nil},
+	"scalar-unit.frequency": {"a frequency like 2.5 GHz", nil},
+	"scalar-unit.bitrate":   {"a bit rate like 10 Mbps", nil},
 }
 
 // primitiveNames are the names of these types, for suggestions.
@@ -124,14 +125,6 @@ var scales = map[string]*scale{
 		"bps": 1, "kbps": 1e3, "kibps": 1 << 10, "mbps": 1e6, "mibps": 1 << 20, "gbps": 1e9, "gibps": 1 << 30,
 		"tbps": 1e12, "tibps": 1 << 40,
 	}},
-}
-
-// isScalarUnit returns a condition that a value is a number with a unit of a type.
-func isScalarUnit(name string) func(any) bool {
-	return func(content any) bool {
-		_, ok := scales[name].measure(content)
-		return ok
-	}
 }
 
 // indexed returns an index in the syntax of a path.
