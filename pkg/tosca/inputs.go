@@ -1,10 +1,6 @@
 package tosca
 
-import (
-	"maps"
-	"slices"
-	"strings"
-)
+import "strings"
 
 // readInputs reads the declarations of inputs, but not their values.
 func (t *model) readInputs() {
@@ -20,7 +16,7 @@ func (t *model) readInputs() {
 // are sorted, so that the errors do not depend on the order of the map. An input that is not declared would have no
 // effect, and is most often misspelt. It must be called before the inputs are evaluated.
 func (t *model) giveInputs(given map[string]Input) {
-	for _, name := range slices.Sorted(maps.Keys(given)) {
+	for _, name := range keysOf(given) {
 		if in := t.inputs[name]; in != nil {
 			value := given[name]
 			in.given = &value

@@ -112,8 +112,8 @@ func (t *model) givenValue(in *input) value {
 	return value{any: content, size: size, unset: content == nil}
 }
 
-// fromText converts a string to the type base. For a type that takesText accepts, the string is unchanged. Otherwise
-// it is read as YAML, like a value in a template. A simple scalar is read without the YAML parser. The problem never
+// fromText converts a string to the type base. For a type that takes text, the string is unchanged. Otherwise it is
+// read as YAML, like a value in a template. A simple scalar is read without the YAML parser. The problem never
 // contains the string.
 //
 //	text         base       content
@@ -124,7 +124,7 @@ func (t *model) givenValue(in *input) value {
 //	- a          list       a list of "a"
 //	"" or blank  map        null, which counts as no value
 func fromText(text, base string) (content any, problem string) {
-	if takesText(base) {
+	if primitives[base].takesText {
 		return text, ""
 	}
 	trimmed := strings.TrimSpace(text)

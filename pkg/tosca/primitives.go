@@ -1,11 +1,8 @@
 package tosca
 
 import (
-	"maps"
 	"regexp"
-	"slices"
 	"strconv"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
 
@@ -17,50 +14,39 @@ type primitive struct {
 	article string // as messages call it
 	// accepts reports whether a value has the type. It is nil for a number with a unit, which its scale checks.
 	accepts func(any) bool
+	// takesText is true if an untyped value is a string for the type, regardless of its form. It applies to values of
+	// flags, ConfigMaps and Secrets, which have no type of their own: 1.10 for a string remains 1.10.
+	takesText bool
 }
 
 // primitives are the types of TOSCA 1.0 to 2.0 of which values are made, by name. The check of a list or map continues
 // with its entries. Base64 is not decoded, because a manifest contains the text.
 var primitives = map[string]primitive{
-	"any":                   {"anything", func(any) bool { return true }},
-	"string":                {"a string", isOf[string]},
-	"integer":               {"an integer", isOf[int64]},
-	"float":                 {"a number", isNumber},
-	"number":                {"a number", isNumber},
-	"boolean":               {"a boolean", isOf[bool]},
-	"list":                  {"a list", isOf[[]any]},
-	"map":                   {"a map", isOf[map[string]any]},
-	"range":                 {"a range, which is a list of two integers, the second of them not lower, or UNBOUNDED", isRange},
-	"timestamp":             {"a timestamp like 2006-01-02T15:04:05Z", matches(timestampForm)},
-	"version":               {"a version like 1.0 or 1.2.3.beta-4", isVersion},
-	"bytes":                 {"text in base64", isOf[string]},
-	"nil":                   {"null", isNull},
-	"null":                  {"null", isNull},
-	"scalar":                {"a number with a unit", isOf[string]},
-	"scalar-unit.size":      {"a size like 4 GB", nil},
-	"scalar-unit.time":      {"a time like 5 min", nil},
-	"scalar-unit.frequency": {"a frequency like 2.5 GHz", nil},
-	"scalar-unit.bitrate":   {"a bit rate like 10 Mbps", nil},
+	"any":                   {"anything", func(any) bool { return true }, false},
+	"string":                {"a string", isOf[string], true},
+	"integer":               {"an integer", isOf[int64], false},
+	"float":                 {"a number", isNumber, false},
+	"number":                {"a number", isNumber, false},
+	"boolean":               {"a boolean", isOf[bool], false},
+	"list":                  {"a list", isOf[[]any], false},
+	"map":                   {"a map", isOf[map[string]any], false},
+	"range":                 {"a range, which is a list of two integers, the second of them not lower, or UNBOUNDED", isRange, false},
+	"timestamp":             {"a timestamp like 2006-01-02T15:04:05Z", matches(timestampForm), true},
+	"version":               {"a version like 1.0 or 1.2.3.beta-4", isVersion, true},
+	"bytes":                 {"text in base64", isOf[string], true},
+	"nil":                   {"null", isNull, false},
+	"null":                  {"null", isNull, false},
+	"scalar":                {"a number with a unit", isOf[string], true},
+	"scalar-unit.size":      {"a size like 4 GB", nil, true},
+	"scalar-unit.time":      {"a time like 5 min", nil, true},
+	"scalar-unit.frequency": {"a frequency like 2.5 GHz", nil, true},
+	"scalar-unit.bitrate":   {"a bit rate like 10 Mbps", nil, true},
 }
-
-// primitiveNames are the names of these types, for suggestions.
-var primitiveNames = slices.Sorted(maps.Keys(primitives))
 
 // isPrimitive reports whether a name is one of these types.
 func isPrimitive(name string) bool {
 	_, known := primitives[name]
 	return known
-}
-
-// takesText reports whether an untyped value is a string for a type, regardless of its form. It applies to values of
-// flags, ConfigMaps and Secrets, which have no type of their own: 1.10 for a string remains 1.10.
-func takesText(name string) bool {
-	switch name {
-	case "string", "timestamp", "version", "bytes", "scalar":
-		return true
-	default:
-		return strings.HasPrefix(name, "scalar-unit.")
-	}
 }
 
 // isOf reports whether a value is of the Go type T.

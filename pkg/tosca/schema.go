@@ -81,7 +81,7 @@ func (t *typeIndex) checkTypeName(p fileNode, name string) {
 	case name == "scalar":
 		t.faults.add(p, InvalidType, "scalar is abstract: derive a data type with units from it")
 	case !isPrimitive(name) && t.find(p.file, dataTypes, name) == nil:
-		names := func() []string { return append(slices.Clone(primitiveNames), p.file.typeNames(dataTypes)...) }
+		names := func() []string { return append(keysOf(primitives), p.file.typeNames(dataTypes)...) }
 		t.faults.add(p, UnknownDataType, "the data type %s is not known%s", quote(name), t.near(name, names))
 	}
 }
