@@ -27,11 +27,6 @@ func (c *faults) add(p fileNode, code Code, format string, args ...any) {
 	c.keep(p.file, fault)
 }
 
-// addAt adds an error at a line and column; 0 for an error without a position.
-func (c *faults) addAt(f *file, line, column int, code Code, message string) {
-	c.keep(f, &Error{Line: line, Col: column, Code: code, Msg: message})
-}
-
 // addAll adds errors that were collected before. f can be nil if their files are set.
 func (c *faults) addAll(f *file, errors []*Error) {
 	for _, fault := range errors {

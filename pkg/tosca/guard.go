@@ -11,7 +11,8 @@ import (
 
 // guard checks a parsed file before any other code walks through it: its depth and size with all aliases followed, that
 // no alias is within its own anchor, that keys are unique strings, and that tags are YAML's own. After it, every walk
-// through the file ends. It halts the translation at a limit, and otherwise reports all mistakes. The grammar is not
+// through the file ends. At a limit it ends the translation, because every
+// further walk could take too long. Otherwise it reports all mistakes. The grammar is not
 // known yet, so it reads the version itself.
 func (t *session) guard(f *file, root *yaml.Node) {
 	nameRequirements(root)
@@ -69,14 +70,14 @@ func (g *guard) measure(n *yaml.Node, depth int) extent {
 	}
 	g.t.nodes++
 	if g.t.nodes > maxNodes {
-		g.halt(n, fmt.Sprintf("the files have more than %d values", maxNodes))
+		g.t.haltAt(g.place(n), LimitExceeded, "the files have more than %d values", maxNodes)
 	}
 	g.checkTag(n)
 	if n.Kind == yaml.ScalarNode {
 		return extent{1, 0}
 	}
 	if depth > maxNesting {
-		g.halt(n, g.tooDeep())
+		g.t.haltAt(g.place(n), LimitExceeded, tooDeep, maxNesting)
 	}
 	if n.Anchor != "" {
 		g.open[n] = true
@@ -112,7 +113,7 @@ func (g *guard) add(n *yaml.Node, size, child extent) extent {
 	size.nodes += child.nodes
 	size.depth = max(size.depth, child.depth)
 	if size.nodes > maxExpanded {
-		g.halt(n, fmt.Sprintf("the file has more than %d values once its aliases are followed", maxExpanded))
+		g.t.haltAt(g.place(n), LimitExceeded, "the file has more than %d values once its aliases are followed", maxExpanded)
 	}
 	return size
 }
@@ -120,32 +121,23 @@ func (g *guard) add(n *yaml.Node, size, child extent) extent {
 // alias returns the size of the value that an alias refers to. Its anchor is before it, so it is measured already.
 func (g *guard) alias(n *yaml.Node, depth int) extent {
 	if g.open[n.Alias] {
-		g.halt(n, "the anchor "+quote(n.Value)+" contains this alias of it")
+		g.t.haltAt(g.place(n), InvalidYAML, "the anchor %s contains this alias of it", quote(n.Value))
 	}
 	size, measured := g.done[n.Alias]
 	if !measured {
 		return extent{1, 0} // a scalar
 	}
 	if depth+size.depth > maxNesting {
-		g.halt(n, g.tooDeep())
+		g.t.haltAt(g.place(n), LimitExceeded, tooDeep, maxNesting)
 	}
 	return size
 }
 
-// tooDeep returns the message for a value below the maximum depth, whether or not an alias leads there.
-func (g *guard) tooDeep() string {
-	return fmt.Sprintf("nested deeper than %d levels", maxNesting)
-}
+// tooDeep is the message for a value below the maximum depth, whether or not an alias leads there.
+const tooDeep = "nested deeper than %d levels"
 
-// halt ends the translation, because every further walk could take too long.
-func (g *guard) halt(n *yaml.Node, message string) {
-	code := LimitExceeded
-	if n.Kind == yaml.AliasNode && g.open[n.Alias] {
-		code = InvalidYAML
-	}
-	g.t.faults.addAt(g.f, n.Line, n.Column, code, message)
-	panic(stop{g.t.faults.err()})
-}
+// place returns the position of a node. The path is not known here, so messages have none.
+func (g *guard) place(n *yaml.Node) fileNode { return fileNode{file: g.f, at: n} }
 
 // checkTag reports a tag that is not one of YAML's own, or does not agree with the value. The library sets the tags of
 // maps and lists, but only resolves those of scalars on demand. A custom tag would have a meaning for another tool, and
@@ -173,7 +165,7 @@ func (g *guard) checkTag(n *yaml.Node) {
 	case manifest.TagBinary:
 		message = "the tag !!binary is not supported: write the base64 text without it"
 	}
-	g.t.faults.addAt(g.f, n.Line, n.Column, InvalidYAML, message)
+	g.t.faults.add(g.place(n), InvalidYAML, "%s", message)
 }
 
 // isForgiving reports whether duplicate keys are no mistake in the value of a key: in types of TOSCA 1.x, but not in
@@ -210,9 +202,9 @@ func (g *guard) checkKeys(n *yaml.Node, template string) (doubles []int) {
 		case manifest.IsMerge(name):
 			g.checkMerge(n.Content[i+1])
 		case key.Kind != yaml.ScalarNode:
-			g.t.faults.addAt(g.f, name.Line, name.Column, InvalidYAML, "a key must be text, not a list or a map")
+			g.t.faults.add(g.place(name), InvalidYAML, "a key must be text, not a list or a map")
 		case key.ShortTag() == manifest.TagNull:
-			g.t.faults.addAt(g.f, name.Line, name.Column, InvalidYAML, "a key must be text, not null: put it in quotes")
+			g.t.faults.add(g.place(name), InvalidYAML, "a key must be text, not null: put it in quotes")
 		}
 		text := key.Value
 		if manifest.IsMerge(name) {
@@ -222,12 +214,12 @@ func (g *guard) checkKeys(n *yaml.Node, template string) (doubles []int) {
 			message := fmt.Sprintf("duplicate key %s, first on line %d", quote(text), n.Content[first].Line)
 			switch {
 			case template != "":
-				g.f.addDouble(template, g.t.collect(func() { g.t.faults.addAt(g.f, name.Line, name.Column, DuplicateKey, message) }))
+				g.f.addDouble(template, g.t.collect(func() { g.t.faults.add(g.place(name), DuplicateKey, "%s", message) }))
 			case !g.forgives:
-				g.t.faults.addAt(g.f, name.Line, name.Column, DuplicateKey, message)
+				g.t.faults.add(g.place(name), DuplicateKey, "%s", message)
 				continue
 			default:
-				g.t.warn(fileNode{file: g.f, at: name}, "%s: the last value is used", message)
+				g.t.warn(g.place(name), "%s: the last value is used", message)
 			}
 			doubles = append(doubles, first)
 		}
@@ -247,7 +239,7 @@ func (g *guard) checkMerge(value *yaml.Node) {
 	}
 	for _, source := range sources {
 		if manifest.Target(source).Kind != yaml.MappingNode {
-			g.t.faults.addAt(g.f, source.Line, source.Column, InvalidYAML, "the key << needs a map or a list of maps")
+			g.t.faults.add(g.place(source), InvalidYAML, "the key << needs a map or a list of maps")
 		}
 	}
 }

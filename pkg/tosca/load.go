@@ -79,7 +79,7 @@ func (t *loader) checkEntryVersion(f *file) {
 		return
 	}
 	if f.version.minor == 0 {
-		t.faults.keep(f, &Error{Code: InvalidMeta, Msg: "a CSAR with a template of " + f.version.name + " needs a TOSCA-Metadata/TOSCA.meta"})
+		t.faults.add(fileNode{file: f}, InvalidMeta, "a CSAR with a template of %s needs a TOSCA-Metadata/TOSCA.meta", f.version.name)
 		return
 	}
 	metadata := f.root.get("metadata")

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"regexp"
 	"slices"
@@ -27,11 +26,12 @@ var directive = regexp.MustCompile(`\A(?:[ \t]*(?:#[^\n]*)?\r?\n)*%YAML 1\.2`)
 // template can import many of them.
 func (t *session) parse(f *file, data []byte) {
 	if len(data) > maxTemplate {
-		t.faults.addAt(f, 0, 0, LimitExceeded, fmt.Sprintf("the file is larger than %d bytes", maxTemplate))
+		t.faults.add(fileNode{file: f}, LimitExceeded, "the file is larger than %d bytes", maxTemplate)
 		return
 	}
+	begin := fileNode{file: f, at: &yaml.Node{Line: 1, Column: 1}}
 	if crowd(data) > crowded {
-		t.faults.addAt(f, 1, 1, LimitExceeded, fmt.Sprintf("the file has more than %d values", maxNodes))
+		t.faults.add(begin, LimitExceeded, "the file has more than %d values", maxNodes)
 		return
 	}
 	if json.Valid(data) {
@@ -53,9 +53,9 @@ func (t *session) parse(f *file, data []byte) {
 			panic(stop{t.faults.err()}) // files that are not valid take as long to read as valid ones
 		}
 	case root == nil || root.Kind != yaml.MappingNode:
-		t.faults.addAt(f, 1, 1, InvalidYAML, "must be a template: a map that begins with tosca_definitions_version")
+		t.faults.add(begin, InvalidYAML, "must be a template: a map that begins with tosca_definitions_version")
 	case more:
-		t.faults.addAt(f, 1, 1, InvalidYAML, "the file has several documents: a template must be one document")
+		t.faults.add(begin, InvalidYAML, "the file has several documents: a template must be one document")
 	default:
 		t.guard(f, root)
 		f.root = fileNode{file: f, at: root, node: root}

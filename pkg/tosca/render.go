@@ -76,7 +76,7 @@ func (r *renderer) artifacts(n *template) {
 func (r *renderer) renderSpec(n *template, at fileNode, v value) {
 	// The limit is checked before the copy: one value can be part of many manifests.
 	if r.size += v.size; r.size > maxManifests {
-		r.halt(fmt.Sprintf("the manifests are larger than %d bytes in total", maxManifests))
+		r.halt("the manifests are larger than %d bytes in total", maxManifests)
 	}
 	if r.options.Raw {
 		r.result.Texts = append(r.result.Texts, Text{Node: n.name, Line: at.at.Line, Text: rawText(v)})
@@ -181,7 +181,7 @@ func (r *renderer) renderObjects(at fileNode, documents []manifest.Document, uni
 			r.faults.add(at, InvalidManifest, "%s%s", where, problem)
 		}
 		if len(r.result.Objects) >= maxObjects {
-			r.halt(fmt.Sprintf("there are more than %d manifests", maxObjects))
+			r.halt("there are more than %d manifests", maxObjects)
 		}
 		r.result.Objects = append(r.result.Objects, document.Value)
 	}

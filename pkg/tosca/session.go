@@ -2,7 +2,6 @@ package tosca
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"holdfast.dev/holdfast/internal/suggest"
@@ -89,7 +88,7 @@ func (t *session) spend(steps int) {
 	}
 	if t.steps += steps; t.steps > maxSteps {
 		t.steps = maxSteps // what would follow is not done
-		t.halt(fmt.Sprintf("evaluating the template takes more than %d steps", maxSteps))
+		t.halt("evaluating the template takes more than %d steps", maxSteps)
 	}
 }
 
@@ -100,10 +99,14 @@ func (t *session) ongoing() {
 	}
 }
 
-// halt ends the translation because of a limit that concerns all of it. Errors that were found before are reported,
-// too.
-func (t *session) halt(message string) {
-	t.faults.addAt(&file{name: t.name}, 0, 0, LimitExceeded, message)
+// halt ends the translation because of a limit that concerns all of it.
+func (t *session) halt(format string, args ...any) {
+	t.haltAt(fileNode{file: &file{name: t.name}}, LimitExceeded, format, args...)
+}
+
+// haltAt adds an error at a value, and ends the translation. Errors that were found before are reported, too.
+func (t *session) haltAt(p fileNode, code Code, format string, args ...any) {
+	t.faults.add(p, code, format, args...)
 	panic(stop{t.faults.err()})
 }
 
@@ -115,8 +118,7 @@ func (t *session) fail(p fileNode, code Code, format string, args ...any) value 
 
 // tooLarge ends the translation because a value at p exceeds the limit of one manifest. what names the value.
 func (t *session) tooLarge(p fileNode, what string) {
-	t.faults.add(p, LimitExceeded, "the %s is larger than %d bytes", what, maxManifest)
-	panic(stop{t.faults.err()})
+	t.haltAt(p, LimitExceeded, "the %s is larger than %d bytes", what, maxManifest)
 }
 
 // stopped returns the error of a recovered panic. The text of another panic than a stop can contain a value, and is
