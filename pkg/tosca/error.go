@@ -14,7 +14,7 @@ import (
 const maxFaults = 50
 
 // Error is one mistake in a template or archive. It does not contain the value of a sensitive input. It can be compared
-// with ==, which faults.keep uses to drop repetitions. Never put a value of an input into Msg except through
+// with ==, which faults.addAll uses to drop repetitions. Never put a value of an input into Msg except through
 // forMessage.
 type Error struct {
 	// File is the name of the file, as the caller or an import named it.

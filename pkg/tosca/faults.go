@@ -17,39 +17,35 @@ type faults struct {
 // position are reported. A template of 512 KiB can have tens of thousands of mistakes, each with a path and a message.
 const collected = 20 * maxFaults
 
-// add adds an error at a value. The arguments must not be values of inputs, except through forMessage. They can be
-// parts of the file, because keep removes them for a sealed file.
+// add adds an error at a value.
 func (c *faults) add(p fileNode, code Code, format string, args ...any) {
+	c.addAll(c.errorAt(p, code, format, args...))
+}
+
+// errorAt returns an error at a value. The arguments must not be values of inputs, except through forMessage. They can
+// be parts of the file: for a sealed file, the error has neither the message nor the path, which can quote the content.
+func (c *faults) errorAt(p fileNode, code Code, format string, args ...any) *Error {
 	fault := &Error{Code: code, Msg: fmt.Sprintf(format, args...), Path: p.path.String()}
 	if p.at != nil {
 		fault.Line, fault.Col = p.at.Line, p.at.Column
 	}
-	c.keep(p.file, fault)
-}
-
-// addAll adds errors that were collected before. f can be nil if their files are set.
-func (c *faults) addAll(f *file, errors []*Error) {
-	for _, fault := range errors {
-		c.keep(f, fault)
-	}
-}
-
-// keep adds an error in a file. For a sealed file, it removes the message and the path, which can quote the content. f
-// can be nil. It also drops an error that is already in the list, and everything beyond collected. It changes the given
-// error.
-func (c *faults) keep(f *file, fault *Error) {
-	if len(c.list) >= collected {
-		return
-	}
-	if f != nil {
-		fault.File = f.name
-		if f.sealed && !c.quote {
-			fault.Path, fault.Msg = "", cmp.Or(rules[fault.Code], "is not valid")
+	if p.file != nil {
+		fault.File = p.file.name
+		if p.file.sealed && !c.quote {
+			fault.Path, fault.Msg = "", cmp.Or(rules[code], "is not valid")
 		}
 	}
-	// One anchor with a mistake is met as often as there are aliases of it.
-	if !slices.ContainsFunc(c.list, func(other *Error) bool { return *other == *fault }) {
-		c.list = append(c.list, fault)
+	return fault
+}
+
+// addAll adds errors. It drops an error that is already in the list, and everything beyond collected.
+func (c *faults) addAll(all ...*Error) {
+	for _, fault := range all {
+		// One anchor with a mistake is met as often as there are aliases of it.
+		isSame := func(other *Error) bool { return *other == *fault }
+		if len(c.list) < collected && !slices.ContainsFunc(c.list, isSame) {
+			c.list = append(c.list, fault)
+		}
 	}
 }
 

@@ -40,7 +40,7 @@ func getInput(e *evaluator, args fileNode, _ scope) value {
 		return e.fail(pointed(args), UnknownInput, "unknown input %s%s", quote(name.text()), e.declared(name.text()))
 	}
 	v := e.input(in, args)
-	e.faults.addAll(nil, in.mistakes)
+	e.faults.addAll(in.mistakes...)
 	return e.walk(v, rest)
 }
 

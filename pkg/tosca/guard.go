@@ -11,9 +11,8 @@ import (
 
 // guard checks a parsed file before any other code walks through it: its depth and size with all aliases followed, that
 // no alias is within its own anchor, that keys are unique strings, and that tags are YAML's own. After it, every walk
-// through the file ends. At a limit it ends the translation, because every
-// further walk could take too long. Otherwise it reports all mistakes. The grammar is not
-// known yet, so it reads the version itself.
+// through the file ends. At a limit it ends the translation, because every further walk could take too long. Otherwise
+// it reports all mistakes. The grammar is not known yet, so it reads the version itself.
 func (t *session) guard(f *file, root *yaml.Node) {
 	nameRequirements(root)
 	g := guard{t: t, f: f, done: map[*yaml.Node]extent{}, open: map[*yaml.Node]bool{}}
@@ -214,7 +213,7 @@ func (g *guard) checkKeys(n *yaml.Node, template string) (doubles []int) {
 			message := fmt.Sprintf("duplicate key %s, first on line %d", quote(text), n.Content[first].Line)
 			switch {
 			case template != "":
-				g.f.addDouble(template, g.t.collect(func() { g.t.faults.add(g.place(name), DuplicateKey, "%s", message) }))
+				g.f.addDouble(template, g.t.faults.errorAt(g.place(name), DuplicateKey, "%s", message))
 			case !g.forgives:
 				g.t.faults.add(g.place(name), DuplicateKey, "%s", message)
 				continue

@@ -19,7 +19,7 @@ func (e *evaluator) resolveInputs() {
 			missing = append(missing, in)
 		}
 		if in.given != nil {
-			e.faults.addAll(nil, in.mistakes)
+			e.faults.addAll(in.mistakes...)
 		}
 	}
 	if e.lenient || len(missing) == 0 {

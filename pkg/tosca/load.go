@@ -62,13 +62,12 @@ func (t *loader) archiveFault(f *file, err error) {
 	if !ok {
 		fault = &csar.Error{Code: csar.InvalidArchive, Message: err.Error()}
 	}
-	reported := &Error{Code: Code(fault.Code), Msg: fault.Message}
-	at := f
+	at := f.position(0, 0)
 	if fault.File != "" {
-		at = &file{name: f.name + "!" + fault.File, sealed: f.sealed}
-		reported.Line, reported.Col = fault.Line, min(fault.Line, 1)
+		part := &file{name: f.name + "!" + fault.File, sealed: f.sealed}
+		at = part.position(fault.Line, min(fault.Line, 1))
 	}
-	t.faults.keep(at, reported)
+	t.faults.add(at, Code(fault.Code), "%s", fault.Message)
 }
 
 // checkEntryVersion reports an archive of TOSCA 1.0 without TOSCA.meta, which is required there. For later versions of
@@ -79,7 +78,7 @@ func (t *loader) checkEntryVersion(f *file) {
 		return
 	}
 	if f.version.minor == 0 {
-		t.faults.add(fileNode{file: f}, InvalidMeta, "a CSAR with a template of %s needs a TOSCA-Metadata/TOSCA.meta", f.version.name)
+		t.faults.add(f.position(0, 0), InvalidMeta, "a CSAR with a template of %s needs a TOSCA-Metadata/TOSCA.meta", f.version.name)
 		return
 	}
 	metadata := f.root.get("metadata")

@@ -26,12 +26,11 @@ var directive = regexp.MustCompile(`\A(?:[ \t]*(?:#[^\n]*)?\r?\n)*%YAML 1\.2`)
 // template can import many of them.
 func (t *session) parse(f *file, data []byte) {
 	if len(data) > maxTemplate {
-		t.faults.add(fileNode{file: f}, LimitExceeded, "the file is larger than %d bytes", maxTemplate)
+		t.faults.add(f.position(0, 0), LimitExceeded, "the file is larger than %d bytes", maxTemplate)
 		return
 	}
-	begin := fileNode{file: f, at: &yaml.Node{Line: 1, Column: 1}}
 	if crowd(data) > crowded {
-		t.faults.add(begin, LimitExceeded, "the file has more than %d values", maxNodes)
+		t.faults.add(f.position(1, 1), LimitExceeded, "the file has more than %d values", maxNodes)
 		return
 	}
 	if json.Valid(data) {
@@ -48,14 +47,14 @@ func (t *session) parse(f *file, data []byte) {
 	root, more, err := document(data)
 	switch {
 	case err != nil:
-		t.faults.addAll(f, syntaxErrors(f.name, data))
+		t.addSyntaxErrors(f, data)
 		if t.broken += crowd(data); t.broken > crowded/4 {
 			panic(stop{t.faults.err()}) // files that are not valid take as long to read as valid ones
 		}
 	case root == nil || root.Kind != yaml.MappingNode:
-		t.faults.add(begin, InvalidYAML, "must be a template: a map that begins with tosca_definitions_version")
+		t.faults.add(f.position(1, 1), InvalidYAML, "must be a template: a map that begins with tosca_definitions_version")
 	case more:
-		t.faults.add(begin, InvalidYAML, "the file has several documents: a template must be one document")
+		t.faults.add(f.position(1, 1), InvalidYAML, "the file has several documents: a template must be one document")
 	default:
 		t.guard(f, root)
 		f.root = fileNode{file: f, at: root, node: root}
@@ -79,20 +78,18 @@ func document(data []byte) (root *yaml.Node, more bool, err error) {
 	return manifest.Target(first.Content[0]), more, nil
 }
 
-// syntaxErrors returns the errors of package manifest for the same text: it reports the problems of the YAML library
-// with exact positions. The result is never empty. The second reading takes as long as the first, and only happens
-// after an error.
-func syntaxErrors(name string, data []byte) []*Error {
-	_, err := manifest.Read(name, data)
+// addSyntaxErrors adds the errors of package manifest for the same text: it reports the problems of the YAML library
+// with exact positions. It adds at least one. The second reading takes as long as the first, and only happens after an
+// error.
+func (t *session) addSyntaxErrors(f *file, data []byte) {
+	_, err := manifest.Read(f.name, data)
 	faults := manifest.Unjoin[*manifest.Error](err)
 	if len(faults) == 0 {
-		return []*Error{{File: name, Line: 1, Col: 1, Code: InvalidYAML, Msg: "the file is empty, or not valid YAML"}}
+		t.faults.add(f.position(1, 1), InvalidYAML, "the file is empty, or not valid YAML")
 	}
-	var all []*Error
 	for _, fault := range faults {
-		all = append(all, &Error{File: name, Line: fault.Line, Col: fault.Column, Code: InvalidYAML, Msg: fault.Message})
+		t.faults.add(f.position(fault.Line, fault.Column), InvalidYAML, "%s", fault.Message)
 	}
-	return all
 }
 
 // crowd counts the characters that may begin a value. It never counts too few. It counts also characters in text and

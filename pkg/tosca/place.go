@@ -51,6 +51,11 @@ type fileNode struct {
 	path *trail
 }
 
+// position returns a place in a file without its value; 0 and 0 for the file as a whole.
+func (f *file) position(line, column int) fileNode {
+	return fileNode{file: f, at: &yaml.Node{Line: line, Column: column}}
+}
+
 // exists reports whether the template has the value. A null exists.
 func (p fileNode) exists() bool { return p.node != nil }
 func (p fileNode) isMap() bool  { return p.node != nil && p.node.Kind == yaml.MappingNode }

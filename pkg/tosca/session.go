@@ -101,7 +101,7 @@ func (t *session) ongoing() {
 
 // halt ends the translation because of a limit that concerns all of it.
 func (t *session) halt(format string, args ...any) {
-	t.haltAt(fileNode{file: &file{name: t.name}}, LimitExceeded, format, args...)
+	t.haltAt((&file{name: t.name}).position(0, 0), LimitExceeded, format, args...)
 }
 
 // haltAt adds an error at a value, and ends the translation. Errors that were found before are reported, too.
@@ -156,10 +156,7 @@ func (t *session) demote(mistakes []*Error) {
 
 // warn adds a warning at a value.
 func (t *session) warn(p fileNode, format string, args ...any) {
-	var one faults
-	one.quote = t.options.QuoteFetched
-	one.add(p, "", format, args...)
-	t.addWarning(*one.list[0])
+	t.addWarning(*t.faults.errorAt(p, "", format, args...))
 }
 
 // addWarning adds a warning, unless there are too many.

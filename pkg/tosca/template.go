@@ -84,7 +84,7 @@ func (t *model) checkTopology() {
 	}
 	for _, n := range t.order {
 		t.judge(n, func() {
-			t.faults.addAll(nil, t.entry.doubles[n.name])
+			t.faults.addAll(t.entry.doubles[n.name]...)
 			t.known(n.at, nodeKeys)
 			t.readRequirements(n)
 		})

@@ -54,7 +54,7 @@ func (t *library) need(line []*definition) {
 		t.step()
 		for _, mistake := range d.mistakes {
 			if t.isNeeded(d, mistake) {
-				t.faults.keep(nil, mistake)
+				t.faults.addAll(mistake)
 			}
 		}
 		for _, name := range keysOf(d.properties) {
