@@ -1,7 +1,6 @@
 package tosca
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 )
@@ -57,45 +56,32 @@ func (t *typeIndex) scaleOf(line []*definition) *scale {
 	if known := line[0].scale; known != nil {
 		return known
 	}
-	s := &scale{units: map[string]float64{}}
-	own, prefixes := unitsOf(line)
+	s, prefixes := &scale{units: map[string]float64{}}, map[string]float64{}
 	for _, d := range slices.Backward(line) {
+		addMultiples(s.units, d.at.get("units"))
+		addMultiples(prefixes, d.at.get("prefixes"))
 		if name := d.at.get("data_type"); name.exists() {
 			s.number = &schema{at: name, typeName: name.text()}
 		}
 	}
-	t.spend(len(own) + len(prefixes))
-	maps.Copy(s.units, own)
+	t.spend(len(s.units) + len(prefixes))
 	// Prefixes apply only to a type with a single unit, such as m with k and M.
-	if len(own) == 1 {
-		for unit, multiple := range own {
-			for prefix, factor := range prefixes {
-				s.units[prefix+unit] = factor * multiple
-			}
+	if own := keysOf(s.units); len(own) == 1 {
+		unit, multiple := own[0], s.units[own[0]]
+		for prefix, factor := range prefixes {
+			s.units[prefix+unit] = factor * multiple
 		}
 	}
 	line[0].scale = s
 	return s
 }
 
-// unitsOf returns the units and prefixes of a type, with the inherited ones.
-func unitsOf(line []*definition) (own, prefixes map[string]float64) {
-	own, prefixes = map[string]float64{}, map[string]float64{}
-	for _, d := range slices.Backward(line) {
-		maps.Copy(own, multiples(d.at.get("units")))
-		maps.Copy(prefixes, multiples(d.at.get("prefixes")))
-	}
-	return own, prefixes
-}
-
-// multiples returns the numbers of a map, and omits other values. A multiple is written as a number, or as text with a
+// addMultiples adds the numbers of a map, and omits other values. A multiple is written as a number, or as text with a
 // number in it.
-func multiples(p fileNode) map[string]float64 {
-	all := map[string]float64{}
+func addMultiples(all map[string]float64, p fileNode) {
 	for _, entry := range p.entries() {
 		if amount, err := strconv.ParseFloat(entry.text(), 64); err == nil {
 			all[entry.name()] = amount
 		}
 	}
-	return all
 }
