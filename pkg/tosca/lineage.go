@@ -31,10 +31,13 @@ func newLibrary(s *session, files []*file, entry *file) *library {
 }
 
 // lineage returns a type and the types that it is derived from, nearest first. It ends at an unknown name and before a
-// loop, and reports this if tell is set. The result has at least one type, and must not be changed. With acme.Web
+// loop, and reports this if tell is set. The result must not be changed. With acme.Web
 // derived from acme.Base, and that from tosca.nodes.Root, the result is [acme.Web acme.Base tosca.nodes.Root]. The
-// result is cached for its first type.
+// result is cached for its first type. It is nil for nil.
 func (t *typeIndex) lineage(d *definition, tell bool) []*definition {
+	if d == nil {
+		return nil
+	}
 	if known := t.lines[d]; known != nil && !tell {
 		return known
 	}
@@ -131,21 +134,13 @@ func (t *library) propertiesOf(line []*definition) map[string]*schema {
 // dataLine returns a data type with the types that it is derived from; nil if it is unknown. f is the file that
 // contains the name.
 func (t *typeIndex) dataLine(f *file, name string) []*definition {
-	return t.lineOf(t.find(f, dataTypes, name))
+	return t.lineage(t.find(f, dataTypes, name), false)
 }
 
 // isDeclared reports whether a file declares a function of that name.
 func (t *typeIndex) isDeclared(name string) bool {
 	name = name[strings.LastIndex(name, ":")+1:] // without the namespace of an import
 	return slices.ContainsFunc(t.files, func(f *file) bool { return f.root.get("functions").get(name).exists() })
-}
-
-// lineOf returns a type with the types that it is derived from; nil for nil.
-func (t *typeIndex) lineOf(d *definition) []*definition {
-	if d == nil {
-		return nil
-	}
-	return t.lineage(d, false)
 }
 
 // capabilityLine returns the type of a capability that a node type declares, or the capability type of that name; nil
@@ -159,7 +154,7 @@ func (t *typeIndex) capabilityLine(line []*definition, name string) []*definitio
 	if declared.exists() {
 		from, name = declared.file, declared.text()
 	}
-	return t.lineOf(from.lookup(capabilityTypes, name))
+	return t.lineage(from.lookup(capabilityTypes, name), false)
 }
 
 // declaredIn returns the value of a key of a section in the nearest type of a line that has it. It is absent if no
