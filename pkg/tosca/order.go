@@ -54,24 +54,20 @@ func (t *model) inOrder() []*template {
 func (t *model) tellLoop(waits []int) {
 	n := t.order[slices.IndexFunc(waits, func(count int) bool { return count > 0 })]
 	var walked []*template
-	var names []string
 	for !slices.Contains(walked, n) {
-		walked, names = append(walked, n), append(names, n.name)
+		walked = append(walked, n)
 		n = waitingFor(n, waits).to
 	}
-	begin := slices.Index(walked, n)
-	names = append(names, n.name)
-	t.faults.add(waitingFor(n, waits).at, DependencyLoop, "requirements make a loop: %s", cutLoop(names[begin:]))
+	loop := append(walked[slices.Index(walked, n):], n)
+	names := collectNames(loop, func(n *template) string { return n.name })
+	t.faults.add(waitingFor(n, waits).at, DependencyLoop, "requirements make a loop: %s", cutLoop(names))
 }
 
-// waitingFor returns the first requirement of n that has not been met.
+// waitingFor returns the first requirement of a waiting node that has not been met. There is one, because the node
+// waits.
 func waitingFor(n *template, waits []int) requirement {
-	for _, r := range n.requirements {
-		if r.to != nil && waits[r.to.index] > 0 {
-			return r
-		}
-	}
-	return requirement{to: n} // impossible, because a waiting node has an unmet requirement
+	first := slices.IndexFunc(n.requirements, func(r requirement) bool { return r.to != nil && waits[r.to.index] > 0 })
+	return n.requirements[first]
 }
 
 // cutLoop formats a loop for a message. It omits the middle of a long one. The first and the last name are the same,
