@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"holdfast.dev/holdfast/pkg/tosca/csar"
@@ -58,7 +59,7 @@ func (t *loader) readImports(f *file) {
 		return
 	}
 	if list.isMap() {
-		t.faults.add(list, InvalidImport, "must be a list: write `- %s: …` for each import", firstOf(list.names()))
+		t.faults.add(list, InvalidImport, "must be a list: write `- %s: …` for each import", append(list.names(), "name")[0])
 		return
 	}
 	if !t.faults.wantList(list) {
@@ -69,13 +70,6 @@ func (t *loader) readImports(f *file) {
 			t.follow(f, s)
 		}
 	}
-}
-
-func firstOf(names []string) string {
-	if len(names) == 0 {
-		return "name"
-	}
-	return names[0]
 }
 
 // readImport reads one element of imports: `- file`, `- {file: …}`, `- {url: …}`, `- {profile: …}`, `- alias: file`
@@ -91,7 +85,7 @@ func (t *loader) readImport(p fileNode) (statement, bool) {
 		return s, false
 	}
 	body := p
-	if alias, ok := p.only(); ok && !isImportKey(alias.name()) {
+	if alias, ok := p.only(); ok && !slices.Contains(importedBy, alias.name()) {
 		if alias.isScalar() {
 			s.reference = alias.text()
 			return s, !alias.isNull()
@@ -101,8 +95,8 @@ func (t *loader) readImport(p fileNode) (statement, bool) {
 	return t.readLongImport(s, body)
 }
 
-// isImportKey reports whether a key names the imported file, so that it is not an alias.
-func isImportKey(name string) bool { return name == "file" || name == "url" || name == "profile" }
+// importedBy are the keys that name the imported file. A map with another key as the only one is an alias.
+var importedBy = []string{"file", "url", "profile"}
 
 // readLongImport reads an import that is a map.
 func (t *loader) readLongImport(s statement, body fileNode) (statement, bool) {
@@ -110,7 +104,7 @@ func (t *loader) readLongImport(s statement, body fileNode) (statement, bool) {
 		return s, false
 	}
 	t.known(body, importKeys)
-	for _, key := range []string{"file", "url", "profile"} {
+	for _, key := range importedBy {
 		reference := body.get(key)
 		if !reference.exists() {
 			continue
