@@ -1,9 +1,6 @@
 package tosca
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // The keys that each map of the grammar can have, in all versions: a key of a later version in an earlier one does no
 // harm.
@@ -20,10 +17,10 @@ var (
 	parameterKeys = words(`type description default value required constraints validation entry_schema key_schema status
 		metadata mapping external_schema external-schema hidden`)
 	outputKeys = words(`description value type required constraints validation entry_schema key_schema status metadata mapping default`)
-	schemaKeys = words(`type description constraints validation entry_schema key_schema`)
 	typeKeys   = words(`derived_from version metadata description attributes properties requirements capabilities interfaces artifacts constraints validation entry_schema key_schema mime_type file_ext
 		short_name shorthand_name type_qualified_name type_uri`)
-	dataKeys    = append(slices.Clone(typeKeys), scalarKeys...)
+	// Only data types can be derived from scalar, so only they can have its keys.
+	dataKeys    = append(words(`data_type units canonical_unit prefixes`), typeKeys...)
 	importKeys  = words(`file repository namespace_prefix namespace_uri namespace url profile description metadata`)
 	requireKeys = words(`node relationship capability node_filter occurrences count count_range directives optional allocation`)
 	artifactKey = words(`type file repository description deploy_path version artifact_version checksum checksum_algorithm properties metadata`)
@@ -31,15 +28,3 @@ var (
 
 // words splits a table of names at white space.
 func words(text string) []string { return strings.Fields(text) }
-
-// keysOfKind returns the keys of a type of a kind. Only data types can be derived from scalar, so only they can have
-// its keys.
-func keysOfKind(kind kind) []string {
-	if kind == dataTypes {
-		return dataKeys
-	}
-	return typeKeys
-}
-
-// scalarKeys are the keys of types derived from scalar.
-var scalarKeys = []string{"data_type", "units", "canonical_unit", "prefixes"}

@@ -1,9 +1,5 @@
 package tosca
 
-import (
-	"slices"
-)
-
 // readSchemas reads the properties of a type, by name. In TOSCA 2.0 a property can be its fixed value. The result is
 // nil if p is not a map.
 //
@@ -67,7 +63,7 @@ func (t *library) readEntrySchema(p fileNode) *schema {
 		t.checkTypeName(p, p.text())
 		return &schema{at: p, typeName: p.text(), required: true}
 	case t.faults.wantMap(p):
-		t.known(p, append(slices.Clone(schemaKeys), parameterKeys...))
+		t.known(p, parameterKeys)
 		return t.readSchema(p, true)
 	default:
 		return nil

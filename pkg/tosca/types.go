@@ -97,7 +97,11 @@ func (t *library) checkType(d *definition) {
 	if parent := d.at.get("derived_from"); parent.exists() && !parent.isNull() {
 		t.faults.wantText(parent)
 	}
-	t.known(d.at, keysOfKind(d.kind))
+	keys := typeKeys
+	if d.kind == dataTypes {
+		keys = dataKeys
+	}
+	t.known(d.at, keys)
 	d.properties = t.readSchemas(d.at.get("properties"))
 	t.lineage(d, true)
 }
