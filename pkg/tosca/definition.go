@@ -1,6 +1,7 @@
 package tosca
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -93,23 +94,13 @@ func (s *schema) refining(inherited *schema) *schema {
 		return s
 	}
 	merged := *s
-	if merged.typeName == "" {
-		merged.typeName = inherited.typeName
-	}
-	if !merged.initial.exists() {
-		merged.initial = inherited.initial
-	}
-	if !merged.fixed.exists() {
-		merged.fixed = inherited.fixed
-	}
+	merged.typeName = cmp.Or(s.typeName, inherited.typeName)
+	merged.initial = cmp.Or(s.initial, inherited.initial)
+	merged.fixed = cmp.Or(s.fixed, inherited.fixed)
+	merged.entry = cmp.Or(s.entry, inherited.entry)
+	merged.key = cmp.Or(s.key, inherited.key)
 	if !s.at.get("required").exists() {
 		merged.required = inherited.required
-	}
-	if merged.entry == nil {
-		merged.entry = inherited.entry
-	}
-	if merged.key == nil {
-		merged.key = inherited.key
 	}
 	merged.constraints = append(slices.Clone(inherited.constraints), s.constraints...)
 	return &merged

@@ -1,15 +1,16 @@
 package tosca
 
-import "holdfast.dev/holdfast/pkg/manifest"
+import (
+	"cmp"
+
+	"holdfast.dev/holdfast/pkg/manifest"
+)
 
 // topology returns the part with inputs, nodes and outputs: topology_template, or service_template in TOSCA 2.0. It is
 // absent in a file of types. Both names are read in every version. A template with both is an error, which readTopology
 // reports.
 func (f *file) topology() fileNode {
-	p := f.root.get("topology_template")
-	if !p.exists() {
-		p = f.root.get("service_template")
-	}
+	p := cmp.Or(f.root.get("topology_template"), f.root.get("service_template"))
 	p.path = nil // messages leave out what is the same everywhere
 	return p
 }

@@ -30,10 +30,10 @@ func newLibrary(s *session, files []*file, entry *file) *library {
 	return &library{typeIndex: index, needed: map[*definition]bool{}, schemas: map[*definition]map[string]*schema{}}
 }
 
-// lineage returns a type and the types that it is derived from, nearest first. It ends at an unknown name and before a
-// loop, and reports this if tell is set. The result must not be changed. With acme.Web
-// derived from acme.Base, and that from tosca.nodes.Root, the result is [acme.Web acme.Base tosca.nodes.Root]. The
-// result is cached for its first type. It is nil for nil.
+// lineage returns a type and the types that it is derived from, nearest first; nil for nil. It ends at an unknown name
+// and before a loop, and reports this if tell is set. The result must not be changed. With acme.Web derived from
+// acme.Base, and that from tosca.nodes.Root, the result is [acme.Web acme.Base tosca.nodes.Root]. The result is cached
+// for its first type.
 func (t *typeIndex) lineage(d *definition, tell bool) []*definition {
 	if d == nil {
 		return nil

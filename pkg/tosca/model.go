@@ -1,6 +1,9 @@
 package tosca
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // model has the inputs and node templates of the entry template. They are read first, and then checked, because they
 // refer to each other. checkTopology resolves the references between the nodes. After it, the nodes are not changed,
@@ -65,10 +68,7 @@ type requirement struct {
 
 // get returns a key of a node template, or that of the one it copies.
 func (n *template) get(key string) fileNode {
-	if own := n.at.get(key); own.exists() {
-		return own
-	}
-	return n.original.get(key)
+	return cmp.Or(n.at.get(key), n.original.get(key))
 }
 
 // requirementsNamed returns the requirements of a name, in their order.

@@ -38,7 +38,8 @@ func (p *trail) String() string {
 	return steps.String()
 }
 
-// fileNode is a value of a file, with its position. The zero value is absent, and so is its every child. It is small
+// fileNode is a value of a file, with its position. The zero value is absent, and so is its every child. Every
+// other value exists, so cmp.Or chooses the first one that does. It is small
 // and passed by value. Values with the same node are the same value of the file: an alias has the node of its anchor,
 // with its own path.
 type fileNode struct {

@@ -1,6 +1,7 @@
 package tosca
 
 import (
+	"cmp"
 	"fmt"
 
 	"go.yaml.in/yaml/v3"
@@ -38,11 +39,8 @@ type renderer struct {
 //	not set            with files of manifests   those of the files
 //	not set            without                   an error: the spec is missing
 func (r *renderer) renderNode(n *template) {
-	at := n.get("properties").get(specKey)
+	at := cmp.Or(n.get("properties").get(specKey), n.at)
 	v := r.property(n, specKey, n.at)
-	if !at.exists() {
-		at = n.at
-	}
 	switch {
 	case v.unknown:
 	// The spec is not assigned, and has no default: the artifacts are the manifests. A null is an empty spec.
