@@ -49,11 +49,16 @@ func newSession(ctx context.Context, source Source, options Options) *session {
 }
 
 // protect returns the error of run, or the error of a panic in it. It is the only recover for code of this package.
-// Every exported function must call it.
+// Every exported function must call it. The text of another panic than a stop can contain a value, and is omitted. The
+// stack of a panic is dropped. Fuzz tests find such a bug, and the template reproduces it.
 func (t *session) protect(run func() error) (err error) {
 	defer func() {
-		if problem := recover(); problem != nil {
-			err = t.stopped(problem)
+		switch problem := recover().(type) {
+		case nil:
+		case stop:
+			err = problem.err
+		default:
+			err = &Error{File: t.name, Code: Internal, Msg: "the template cannot be translated because of a bug in Holdfast: please report it with the template"}
 		}
 	}()
 	return run()
@@ -119,15 +124,6 @@ func (t *session) fail(p fileNode, code Code, format string, args ...any) value 
 // tooLarge ends the translation because a value at p exceeds the limit of one manifest. what names the value.
 func (t *session) tooLarge(p fileNode, what string) {
 	t.haltAt(p, LimitExceeded, "the %s is larger than %d bytes", what, maxManifest)
-}
-
-// stopped returns the error of a recovered panic. The text of another panic than a stop can contain a value, and is
-// omitted. The stack of a panic is dropped. Fuzz tests find such a bug, and the template reproduces it.
-func (t *session) stopped(problem any) error {
-	if ended, ok := problem.(stop); ok {
-		return ended.err
-	}
-	return &Error{File: t.name, Code: Internal, Msg: "the template cannot be translated because of a bug in Holdfast: please report it with the template"}
 }
 
 // collect returns the mistakes that a check finds, instead of adding them. It can be nested. A stop within check passes
