@@ -52,10 +52,16 @@ func (t *session) callIn(p fileNode) (c call, ok bool, literal string) {
 	}
 	name := entry.name()
 	if p.file.version.dollar() {
-		if isFunction(name) && hasShape(name, entry) {
+		bare, dollar := strings.CutPrefix(name, "$")
+		switch {
+		case strings.HasPrefix(name, "$$"):
+			return call{}, false, bare
+		case dollar:
+			return call{bare, entry}, true, ""
+		case isFunction(name) && hasShape(name, entry):
 			t.warn(entry, "is not a call: in TOSCA 2.0 functions begin with $, as in $%s; if it is data, write !!map before the map", name)
 		}
-		return dollarCall(entry, name)
+		return call{}, false, ""
 	}
 	if isFunction(name) {
 		return call{name, entry}, true, ""
@@ -64,19 +70,6 @@ func (t *session) callIn(p fileNode) (c call, ok bool, literal string) {
 		t.warn(entry, "is not changed, because no function has that name: did you mean %s? If it is data, write !!map before the map", near)
 	}
 	return call{}, false, ""
-}
-
-// dollarCall returns a call in the syntax of TOSCA 2.0.
-func dollarCall(entry fileNode, name string) (c call, ok bool, literal string) {
-	bare, dollar := strings.CutPrefix(name, "$")
-	switch {
-	case !dollar:
-		return call{}, false, ""
-	case strings.HasPrefix(bare, "$"):
-		return call{}, false, bare
-	default:
-		return call{bare, entry}, true, ""
-	}
 }
 
 // nearestFunction returns the function whose name was probably mistyped, or "". It accepts one difference, or two in a
