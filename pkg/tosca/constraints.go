@@ -21,28 +21,11 @@ var operators = []string{
 //	validation: {$and: [{…}, {…}]}                     TOSCA 2.0: each call is a constraint
 func (t *library) readConstraints(p fileNode) []constraint {
 	var all []constraint
-	list := p.get("constraints")
-	elements := []fileNode{list} // a map is a list with one element, without its dash
-	if !list.isMap() {
-		t.faults.wantList(list)
-		elements = list.elements()
-	}
-	for _, element := range elements {
-		if !element.isMap() {
-			t.faults.add(element, InvalidConstraint, "must be a map like {greater_than: 0}, not %s", element.describe())
-		}
-		all = t.readClauses(all, element)
+	for _, clause := range t.faults.wantMaps(p.get("constraints"), InvalidConstraint, "{greater_than: 0}") {
+		all = t.readClause(all, clause.name(), clause)
 	}
 	if validation := p.get("validation"); validation.exists() {
 		all = t.readValidation(all, validation)
-	}
-	return all
-}
-
-// readClauses appends the constraints in a map, each key of which is an operator.
-func (t *library) readClauses(all []constraint, p fileNode) []constraint {
-	for _, clause := range p.entries() {
-		all = t.readClause(all, clause.name(), clause)
 	}
 	return all
 }

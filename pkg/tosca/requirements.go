@@ -8,19 +8,8 @@ package tosca
 //	- database: {node: db, capability: endpoint}    # long form
 //	- database: {node: replica}                     # the second: [SELF, RELATIONSHIP, database, 1, …]
 func (t *model) readRequirements(n *template) {
-	p := n.get("requirements")
-	elements := []fileNode{p} // a map is a list with one element, without its dash
-	if !p.isMap() {
-		t.faults.wantList(p)
-		elements = p.elements()
-	}
-	for _, element := range elements {
-		if !element.isMap() {
-			t.faults.add(element, InvalidShape, "must be a map like {dependency: node}, not %s", element.describe())
-		}
-		for _, entry := range element.entries() {
-			t.readRequirement(n, entry)
-		}
+	for _, entry := range t.faults.wantMaps(n.get("requirements"), InvalidShape, "{dependency: node}") {
+		t.readRequirement(n, entry)
 	}
 }
 

@@ -30,6 +30,23 @@ func (c *faults) wantList(p fileNode) bool {
 	return c.want(p, p.isList(), "a list")
 }
 
+// wantMaps returns the entries of the maps in a list. A map is accepted as a list with one element, without its dash.
+// Other elements are errors with the code. example is a valid element.
+func (c *faults) wantMaps(p fileNode, code Code, example string) (entries []fileNode) {
+	elements := []fileNode{p}
+	if !p.isMap() {
+		c.wantList(p)
+		elements = p.elements()
+	}
+	for _, element := range elements {
+		if !element.isMap() {
+			c.add(element, code, "must be a map like %s, not %s", example, element.describe())
+		}
+		entries = append(entries, element.entries()...)
+	}
+	return entries
+}
+
 // want returns is, which states whether p has a shape. It reports another shape, but not an absent value and null.
 func (c *faults) want(p fileNode, is bool, shape string) bool {
 	if !is && p.exists() && !p.isNull() {
@@ -55,10 +72,9 @@ func (c *faults) wantBool(p fileNode, otherwise bool) bool {
 		return otherwise
 	}
 	if p.isScalar() {
-		if value, err := manifest.Scalar(p.node, true); err == nil {
-			if boolean, ok := value.(bool); ok {
-				return boolean
-			}
+		value, err := manifest.Scalar(p.node, true)
+		if boolean, ok := value.(bool); ok && err == nil {
+			return boolean
 		}
 	}
 	c.add(p, InvalidShape, "must be true or false, not %s", p.describe())
