@@ -1,9 +1,5 @@
 package tosca
 
-import (
-	"maps"
-)
-
 // completed returns a value with the defaults of its data types in place of the fields that it leaves out. The value
 // itself is not changed: parts of it may be shared. Parsers of TOSCA do so before the value is used: get_property of a
 // field must find its default, and a manifest that contains the value must be complete. A field without a default
@@ -50,16 +46,17 @@ func (c *completer) complete(content any, s *schema, depth int) any {
 		}
 		return made
 	case map[string]any:
-		made := maps.Clone(content)
-		for name, field := range c.fieldsOf(content, s) {
-			value, there := content[name]
-			if !there {
-				if !field.initial.exists() || field.initial.isNull() {
-					continue
-				}
-				value = c.added(name, field)
+		made := make(map[string]any, len(content))
+		for name, value := range content {
+			made[name] = c.complete(value, c.fieldOf(s, name), depth+1)
+		}
+		line := c.fieldLine(s)
+		fields := c.propertiesOf(line)
+		c.spend(len(line) + len(fields))
+		for name, field := range fields {
+			if _, there := content[name]; !there && field.initial.exists() && !field.initial.isNull() {
+				made[name] = c.complete(c.added(name, field), field, depth+1)
 			}
-			made[name] = c.complete(value, field, depth+1)
 		}
 		return made
 	}
@@ -76,23 +73,4 @@ func (c *completer) added(name string, field *schema) any {
 		c.tooLarge(c.at, "value")
 	}
 	return v.any
-}
-
-// fieldsOf returns the schemas of the fields of a map, also of missing fields that the data type declares. For a map
-// with an entry schema, these are only the existing keys.
-func (c *completer) fieldsOf(content map[string]any, s *schema) map[string]*schema {
-	if s.entry != nil {
-		fields := make(map[string]*schema, len(content))
-		for name := range content {
-			fields[name] = s.entry
-		}
-		return fields
-	}
-	line := c.dataLine(s.at.file, s.typeName)
-	if line == nil {
-		return nil
-	}
-	fields := c.propertiesOf(line)
-	c.spend(len(line) + len(fields))
-	return fields
 }

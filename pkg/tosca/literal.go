@@ -93,12 +93,17 @@ func entryOf(s *schema) *schema {
 
 // fieldOf returns the schema of a field of a map: of its data type, or of any entry. It returns nil if there is none.
 func (t *library) fieldOf(s *schema, name string) *schema {
-	if s == nil || s.entry != nil || s.typeName == "" || isPrimitive(s.typeName) {
-		return entryOf(s)
+	if entry := entryOf(s); entry != nil {
+		return entry
 	}
-	line := t.dataLine(s.at.file, s.typeName)
-	if line == nil {
+	return t.propertiesOf(t.fieldLine(s))[name]
+}
+
+// fieldLine returns the data type that declares the fields of a value, with the types that it is derived from. It
+// returns nil for a schema of another type, and for one that describes every entry of a map.
+func (t *typeIndex) fieldLine(s *schema) []*definition {
+	if s == nil || s.entry != nil || s.typeName == "" || isPrimitive(s.typeName) {
 		return nil
 	}
-	return t.propertiesOf(line)[name]
+	return t.dataLine(s.at.file, s.typeName)
 }
