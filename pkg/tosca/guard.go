@@ -142,29 +142,24 @@ func (g *guard) place(n *yaml.Node) fileNode { return fileNode{file: g.f, at: n}
 // maps and lists, but only resolves those of scalars on demand. A custom tag would have a meaning for another tool, and
 // dropping it would change the value.
 func (g *guard) checkTag(n *yaml.Node) {
-	switch n.Kind {
-	case yaml.MappingNode:
-		if n.Tag == manifest.TagMap {
-			return
-		}
-	case yaml.SequenceNode:
-		if n.Tag == manifest.TagSeq {
-			return
-		}
+	tag := n.ShortTag()
+	kind, known := kindOfTag[tag]
+	switch {
+	case known && n.Kind == kind, n.Kind == yaml.ScalarNode && tag == manifest.TagMerge:
+	case known:
+		g.t.faults.add(g.place(n), InvalidYAML, "the value does not have the form that its tag %s says", quote(tag))
+	case tag == manifest.TagBinary:
+		g.t.faults.add(g.place(n), InvalidYAML, "the tag !!binary is not supported: write the base64 text without it")
 	default:
-		switch n.ShortTag() {
-		case manifest.TagStr, manifest.TagInt, manifest.TagFloat, manifest.TagBool, manifest.TagNull, manifest.TagTimestamp, manifest.TagMerge:
-			return
-		}
+		g.t.faults.add(g.place(n), InvalidYAML, "the tag %s is not supported: a template cannot have custom YAML types", quote(n.Tag))
 	}
-	message := "the tag " + quote(n.Tag) + " is not supported: a template cannot have custom YAML types"
-	switch n.ShortTag() {
-	case manifest.TagMap, manifest.TagSeq, manifest.TagStr, manifest.TagInt, manifest.TagFloat, manifest.TagBool, manifest.TagNull, manifest.TagTimestamp:
-		message = "the value does not have the form that its tag " + quote(n.ShortTag()) + " says"
-	case manifest.TagBinary:
-		message = "the tag !!binary is not supported: write the base64 text without it"
-	}
-	g.t.faults.add(g.place(n), InvalidYAML, "%s", message)
+}
+
+// kindOfTag has the tags that a value can have, and the kind of its node.
+var kindOfTag = map[string]yaml.Kind{
+	manifest.TagMap: yaml.MappingNode, manifest.TagSeq: yaml.SequenceNode,
+	manifest.TagStr: yaml.ScalarNode, manifest.TagInt: yaml.ScalarNode, manifest.TagFloat: yaml.ScalarNode,
+	manifest.TagBool: yaml.ScalarNode, manifest.TagNull: yaml.ScalarNode, manifest.TagTimestamp: yaml.ScalarNode,
 }
 
 // isForgiving reports whether duplicate keys are no mistake in the value of a key: in types of TOSCA 1.x, but not in
