@@ -6,8 +6,8 @@ import (
 )
 
 // value reports whether content, which is at the path within the value, agrees with a schema. It reports every mistake.
-// depth is the number of levels above content. s can be nil. The type is checked first, because constraints of a wrong
-// type would report a second mistake. Its data types come before the schema itself.
+// depth is the number of levels above content. The type is checked first, because constraints of a wrong type would
+// report a second mistake. Its data types come before the schema itself.
 func (c checker) value(content any, s *schema, within string, depth int) bool {
 	c.step()
 	if depth > maxNesting {
@@ -59,11 +59,8 @@ func (c checker) ofType(content any, base basis, s *schema, within string, depth
 
 // hint returns what to do about a plain word that YAML takes for something else.
 func hint(content any, base string) string {
-	switch content.(type) {
-	case bool, int64, float64:
-		if base == "string" {
-			return ": put it in quotes"
-		}
+	if base == "string" && (isNumber(content) || isOf[bool](content)) {
+		return ": put it in quotes"
 	}
 	return ""
 }

@@ -15,7 +15,7 @@ import (
 // it reports all mistakes. The grammar is not known yet, so it reads the version itself.
 func (t *session) guard(f *file, root *yaml.Node) {
 	nameRequirements(root)
-	g := guard{t: t, f: f, done: map[*yaml.Node]extent{}, open: map[*yaml.Node]bool{}}
+	g := guard{t: t, f: f, anchors: map[*yaml.Node]*extent{}}
 	version := fileNode{node: root}.get(versionKey).text()
 	g.forgiving = !versions[version].dollar()
 	g.measure(root, 1)
@@ -48,11 +48,10 @@ type extent struct{ nodes, depth int }
 // takes linear time.
 type guard struct {
 	// t has the number of nodes so far, which all files of the translation share.
-	t    *session
-	f    *file
-	done map[*yaml.Node]extent // of anchors
-	// open contains the anchors. The value is true while the walk is in the anchor.
-	open map[*yaml.Node]bool
+	t *session
+	f *file
+	// anchors has the sizes of the maps and lists with an anchor; nil while the walk is in one.
+	anchors map[*yaml.Node]*extent
 	// forgiving is true if the last of two keys counts in sections with types, as in the parsers of TOSCA 1.x. forgives
 	// is true while the walk is in one.
 	forgiving, forgives bool
@@ -79,7 +78,7 @@ func (g *guard) measure(n *yaml.Node, depth int) extent {
 		g.t.haltAt(g.place(n), LimitExceeded, tooDeep, maxNesting)
 	}
 	if n.Anchor != "" {
-		g.open[n] = true
+		g.anchors[n] = nil
 	}
 	var doubles []int
 	if n.Kind == yaml.MappingNode {
@@ -101,8 +100,8 @@ func (g *guard) measure(n *yaml.Node, depth int) extent {
 	}
 	size.depth++
 	if n.Anchor != "" {
-		g.open[n] = false
-		g.done[n] = size
+		measured := size
+		g.anchors[n] = &measured
 	}
 	return size
 }
@@ -119,17 +118,17 @@ func (g *guard) add(n *yaml.Node, size, child extent) extent {
 
 // alias returns the size of the value that an alias refers to. Its anchor is before it, so it is measured already.
 func (g *guard) alias(n *yaml.Node, depth int) extent {
-	if g.open[n.Alias] {
+	size, isContainer := g.anchors[n.Alias]
+	switch {
+	case !isContainer:
+		return extent{1, 0}
+	case size == nil:
 		g.t.haltAt(g.place(n), InvalidYAML, "the anchor %s contains this alias of it", quote(n.Value))
-	}
-	size, measured := g.done[n.Alias]
-	if !measured {
-		return extent{1, 0} // a scalar
 	}
 	if depth+size.depth > maxNesting {
 		g.t.haltAt(g.place(n), LimitExceeded, tooDeep, maxNesting)
 	}
-	return size
+	return *size
 }
 
 // tooDeep is the message for a value below the maximum depth, whether or not an alias leads there.
