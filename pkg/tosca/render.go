@@ -3,6 +3,7 @@ package tosca
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -188,25 +189,17 @@ func (r *renderer) renderObjects(at fileNode, documents []manifest.Document, uni
 // problemsOf returns the problems with the fields that every object must have. The command line prints manifests that
 // the user applies with kubectl, so a missing name must be found here.
 func problemsOf(object map[string]any) (problems []string) {
-	for _, key := range []string{"apiVersion", "kind"} {
-		if problem := textProblem(key, object[key]); problem != "" {
-			problems = append(problems, problem)
-		}
-	}
+	problems = []string{textProblem("apiVersion", object["apiVersion"]), textProblem("kind", object["kind"])}
 	metadata, isMap := object["metadata"].(map[string]any)
 	switch {
 	case object["metadata"] != nil && !isMap:
-		return append(problems, "metadata must be a map, not "+manifest.Describe(object["metadata"]))
+		problems = append(problems, "metadata must be a map, not "+manifest.Describe(object["metadata"]))
 	case metadata["name"] == nil && metadata["generateName"] != nil:
-		if problem := textProblem("metadata.generateName", metadata["generateName"]); problem != "" {
-			problems = append(problems, problem)
-		}
+		problems = append(problems, textProblem("metadata.generateName", metadata["generateName"]))
 	default:
-		if problem := textProblem("metadata.name", metadata["name"]); problem != "" {
-			problems = append(problems, problem)
-		}
+		problems = append(problems, textProblem("metadata.name", metadata["name"]))
 	}
-	return problems
+	return slices.DeleteFunc(problems, func(problem string) bool { return problem == "" })
 }
 
 // textProblem returns the reason why a required field is not a string, or "".
