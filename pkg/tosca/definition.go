@@ -162,6 +162,9 @@ const (
 	Alias            = "holdfast.nodes.KubernetesObject"
 )
 
+// isManifest reports whether a type of nodes is that of manifests.
+func (d *definition) isManifest() bool { return d.name == KubernetesObject || d.name == Alias }
+
 // definition is a type as a file declares it. Definitions of the built-in profile are shared by all translations, and
 // readBuiltIn has filled them completely.
 type definition struct {
@@ -180,8 +183,6 @@ type definition struct {
 	scale *scale
 	// opaque is set if only the name of the type is known. Such a type accepts any property.
 	opaque bool
-	// kubernetes is set for the types of manifests.
-	kubernetes bool
 	// mistakes are the errors in the definition. They are reported only if a manifest needs the type.
 	mistakes []*Error
 }

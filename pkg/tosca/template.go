@@ -192,7 +192,7 @@ func (t *model) readNodeType(n *template) {
 		return
 	}
 	n.line = t.lineage(d, true)
-	n.kubernetes = slices.ContainsFunc(n.line, func(d *definition) bool { return d.kubernetes })
+	n.kubernetes = slices.ContainsFunc(n.line, (*definition).isManifest)
 	n.schemas = t.propertiesOf(n.line)
 	if n.kubernetes {
 		t.need(n.line)

@@ -138,7 +138,6 @@ func (t *library) readType(f *file, kind kind, p fileNode) {
 		t.warn(p, "a %s belongs in %s", meant, kindTable[meant].section)
 		d.kind = meant
 	}
-	d.kubernetes = d.kind == nodeTypes && (d.name == KubernetesObject || d.name == Alias)
 	if f.types[d.kind] == nil {
 		f.types[d.kind] = map[string]*definition{}
 	}
