@@ -44,11 +44,11 @@ func (t *library) readClause(all []constraint, op string, p fileNode) []constrai
 		t.faults.add(p, InvalidConstraint, "there is no constraint %s%s", quote(op), t.didYouMean(op, operators))
 		return all
 	}
-	c := constraint{op: op, at: p}
-	var ok bool
-	if c.bound, ok = t.plainValue(p); !ok {
+	bound := t.literalOf(p, nil)
+	if bound.unknown {
 		return all
 	}
+	c := constraint{op: op, at: p, bound: bound.any}
 	problem := ""
 	switch op {
 	case "in_range":

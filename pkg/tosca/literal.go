@@ -1,22 +1,10 @@
 package tosca
 
-import (
-	"holdfast.dev/holdfast/pkg/manifest"
-)
+import "holdfast.dev/holdfast/pkg/manifest"
 
-// plainValue returns a value without functions. It returns false after an error, which it reports. Arguments of
-// constraints and the metadata of a template are plain values.
-func (t *library) plainValue(p fileNode) (any, bool) {
-	v := t.literal(p)
-	return v.any, !v.unknown
-}
-
-// literal returns a value in which nothing is evaluated.
-func (t *library) literal(p fileNode) value { return t.literalOf(p, nil) }
-
-// literalOf returns a literal as a schema requires it. The types of the schema determine how plain words are read. want
-// can be nil. After an error in a part, the whole value is unknown. It does not check the value against want: see
-// evaluator.check.
+// literalOf returns a value in which nothing is evaluated, as a schema requires it. The types of the schema determine how
+// plain words are read. want is nil for arguments of constraints and the metadata of a template. After an error in a
+// part, the whole value is unknown. It does not check the value against want: see evaluator.check.
 func (t *library) literalOf(p fileNode, want *schema) value {
 	if !p.exists() {
 		return value{unset: true}

@@ -108,7 +108,7 @@ func run(s *session, source Source, inputs map[string]Input) (Result, error) {
 		return Result{}, s.faults.err()
 	}
 	result.Digest = "sha256:" + hex.EncodeToString(sources.digest.Sum(nil))
-	if metadata, ok := types.literal(entry.root.get("metadata")).any.(map[string]any); ok {
+	if metadata, ok := types.literalOf(entry.root.get("metadata"), nil).any.(map[string]any); ok {
 		result.Metadata = metadata
 	}
 	return result, nil
