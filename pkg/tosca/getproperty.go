@@ -35,24 +35,17 @@ func getProperty(e *evaluator, args fileNode, s scope) value {
 //	SOURCE, TARGET    an error: they are known only in relationships
 //	any other         the node template of that name
 func (e *navigator) entity(p fileNode, s scope) *template {
-	switch name := p.text(); name {
-	case "SELF", "HOST", "SOURCE", "TARGET":
-		return e.relative(p, name, s)
-	default:
+	name := p.text()
+	switch {
+	case name == "SOURCE" || name == "TARGET":
+		e.faults.add(p, InvalidFunction, "%s is known only in relationships", name)
+		return nil
+	case name != "SELF" && name != "HOST":
 		n := e.templates[name]
 		if n == nil {
 			e.noTemplate(p, "SELF", "HOST")
 		}
 		return n
-	}
-}
-
-// relative returns the node template of a keyword. It returns nil after an error.
-func (e *navigator) relative(p fileNode, name string, s scope) *template {
-	switch {
-	case name == "SOURCE" || name == "TARGET":
-		e.faults.add(p, InvalidFunction, "%s is known only in relationships", name)
-		return nil
 	case s.self == nil:
 		e.faults.add(p, InvalidFunction, "%s is known only in node templates", name)
 		return nil
