@@ -146,8 +146,12 @@ func (t *loader) follow(f *file, s statement) {
 		f.imports = append(f.imports, edge{s.prefix, loaded})
 		return
 	}
-	if problem := t.tooManyFiles(f); problem != "" {
-		t.faults.add(s.at, LimitExceeded, "%s", problem)
+	switch {
+	case len(t.loaded) > maxFiles: // the entry template is no import
+		t.faults.add(s.at, LimitExceeded, "more than %d files are imported", maxFiles)
+		return
+	case f.depth >= maxDepth:
+		t.faults.add(s.at, LimitExceeded, "files import each other more than %d levels deep", maxDepth)
 		return
 	}
 	data := t.fetch(s.at, to, isSOL001)
@@ -235,19 +239,6 @@ func (t *loader) elsewhere(f *file, s statement, to location) (location, bool) {
 		}
 	}
 	return to, false
-}
-
-// tooManyFiles returns the reason why f cannot import another file, or "". The entry template does not count as an
-// import.
-func (t *loader) tooManyFiles(f *file) string {
-	switch {
-	case len(t.loaded) > maxFiles:
-		return fmt.Sprintf("more than %d files are imported", maxFiles)
-	case f.depth >= maxDepth:
-		return fmt.Sprintf("files import each other more than %d levels deep", maxDepth)
-	default:
-		return ""
-	}
 }
 
 // fileName returns the name of an imported file for messages. A path is relative to the directory of the source, as the
