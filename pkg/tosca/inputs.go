@@ -1,6 +1,9 @@
 package tosca
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // readInputs reads the declarations of inputs, but not their values.
 func (t *model) readInputs() {
@@ -16,26 +19,18 @@ func (t *model) readInputs() {
 // are sorted, so that the errors do not depend on the order of the map. An input that is not declared would have no
 // effect, and is most often misspelt. It must be called before the inputs are evaluated.
 func (t *model) giveInputs(given map[string]Input) {
+	// A template without the key inputs has no position for it, so the message points to the root.
+	root := t.entry.root
+	root.path = &trail{key: "inputs"}
+	at := cmp.Or(t.entry.topology().get("inputs"), root)
 	for _, name := range keysOf(given) {
 		if in := t.inputs[name]; in != nil {
 			value := given[name]
 			in.given = &value
 			continue
 		}
-		at := t.inputsNode(t.entry.topology().get("inputs"))
 		t.faults.add(at, UnknownInput, "unknown input %s%s", quote(name), t.declared(name))
 	}
-}
-
-// inputsNode returns the position for messages about inputs that are not declared. A template without the key inputs
-// has no such position, so the message points to the root with the path inputs.
-func (t *model) inputsNode(p fileNode) fileNode {
-	if p.exists() {
-		return p
-	}
-	at := t.entry.root
-	at.path = &trail{key: "inputs"}
-	return at
 }
 
 // readInput reads one declaration. A mistake in the type of an input always counts. Its default and constraints are

@@ -184,15 +184,10 @@ func (p fileNode) elements() []fileNode {
 	}
 	elements := make([]fileNode, len(p.node.Content))
 	for i := range elements {
-		elements[i] = p.element(i)
+		node := p.node.Content[i]
+		elements[i] = fileNode{file: p.file, at: node, node: manifest.Target(node), path: &trail{up: p.path, index: i}}
 	}
 	return elements
-}
-
-// element returns an element of a list. The index must exist.
-func (p fileNode) element(i int) fileNode {
-	node := p.node.Content[i]
-	return fileNode{file: p.file, at: node, node: manifest.Target(node), path: &trail{up: p.path, index: i}}
 }
 
 // only returns the entry of a map that has exactly one. A map with a merge key is never a call, even if it has one key
