@@ -58,10 +58,7 @@ func (t *loader) openArchive(f *file, data []byte) []byte {
 // error has a line, so that editors can open the position. A sealed archive is not quoted, not even the names of its
 // entries.
 func (t *loader) archiveFault(f *file, err error) {
-	fault, ok := errors.AsType[*csar.Error](err)
-	if !ok {
-		fault = &csar.Error{Code: csar.InvalidArchive, Message: err.Error()}
-	}
+	fault, _ := errors.AsType[*csar.Error](err) // there is no other: ongoing has reported the end of the context
 	at := f.position(0, 0)
 	if fault.File != "" {
 		part := &file{name: f.name + "!" + fault.File, sealed: f.sealed}
