@@ -10,15 +10,13 @@ import (
 // themselves: values are not deeper than the files that they come from. It is a value, so that below can change it for
 // a part of the value. The errors go to the session.
 type checker struct {
-	*library
+	*evaluator
 
 	// secret is true if messages must not contain the value. hidesKeys is true if they must not contain its keys either:
 	// the keys below a sensitive name can be secret, but not the name itself.
 	secret, hidesKeys bool
 	// at is the position of the value, also for mistakes within it.
 	at fileNode
-	// evaluate evaluates a validation of a value. It is a function, because the evaluator is a later phase.
-	evaluate func(clause constraint, of value, base basis) value
 }
 
 // below returns the checker of a field of the value. Below a sensitive name, everything is secret.
@@ -61,7 +59,7 @@ func (c checker) checkConstraint(content any, base basis, clause constraint, wit
 	case "length", "min_length", "max_length":
 		problem = c.lengthProblem(content, clause)
 	case "pattern":
-		problem = c.patternProblem(content, clause)
+		problem = c.patternProblem(content, clause.bound)
 	case "schema":
 	case "validation":
 		problem = c.validationProblem(content, base, clause)
@@ -74,10 +72,11 @@ func (c checker) checkConstraint(content any, base basis, clause constraint, wit
 	return c.fault(ConstraintViolation, within, "value %s %s", forMessage(content, c.secret), problem)
 }
 
-// validationProblem evaluates a validation of TOSCA 2.0. It returns "" if the result is true or unknown.
+// validationProblem evaluates a validation of TOSCA 2.0, an expression in which $value is the value. It returns "" if the
+// result is true or unknown.
 func (c checker) validationProblem(content any, base basis, clause constraint) string {
 	subject := value{any: content, size: sizeOf(content), secret: c.secret}
-	result := c.evaluate(clause, subject, base)
+	result := c.eval(clause.at, scope{subject: &subject, base: base})
 	if result.unknown || result.any == true {
 		return ""
 	}
@@ -141,20 +140,4 @@ func (c checker) lengthProblem(content any, clause constraint) string {
 		return fmt.Sprintf("%smore than %d", has, bound)
 	}
 	return ""
-}
-
-// patternProblem returns the reason why a value does not match a pattern, or "". checkPattern has compiled the
-// pattern in this session.
-func (c checker) patternProblem(content any, clause constraint) string {
-	text, isText := content.(string)
-	if !isText {
-		return "is not text, so it cannot match a pattern"
-	}
-	used := c.regexps[clause.bound.(string)]
-	const operations = 2000 // that take as long as a step does
-	c.spend(1 + used.cost*len(text)/operations)
-	if used.form.MatchString(text) {
-		return ""
-	}
-	return "does not match the pattern " + forMessage(clause.bound, false)
 }

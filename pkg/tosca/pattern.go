@@ -47,6 +47,22 @@ func (t *session) checkPattern(bound any) string {
 	return ""
 }
 
+// patternProblem returns the reason why a value does not match a pattern, or "". checkPattern has compiled the
+// pattern in this session.
+func (t *session) patternProblem(content, bound any) string {
+	text, isText := content.(string)
+	if !isText {
+		return "is not text, so it cannot match a pattern"
+	}
+	used := t.regexps[bound.(string)]
+	const operations = 2000 // that take as long as a step does
+	t.spend(1 + used.cost*len(text)/operations)
+	if used.form.MatchString(text) {
+		return ""
+	}
+	return "does not match the pattern " + forMessage(bound, false)
+}
+
 // costOf estimates the number of instructions of an expression. The parser limits its depth. A repetition multiplies
 // the cost of its expression, and a class such as [a-z0-9] counts its ranges. The result is capped, so that nested
 // repetitions cannot overflow it.

@@ -10,13 +10,8 @@ func (e *evaluator) check(at fileNode, v value, s *schema) bool {
 	if v.unknown || s == nil || v.unset {
 		return true
 	}
-	// A validation of TOSCA 2.0 is an expression, in which $value is the value.
-	validate := func(clause constraint, of value, base basis) value {
-		return e.eval(clause.at, scope{subject: &of, base: base})
-	}
 	secret := v.secret || IsSensitive(at.name())
-	c := checker{library: e.library, secret: secret, hidesKeys: secret, at: at, evaluate: validate}
-	return c.value(v.any, s, "", 0)
+	return checker{evaluator: e, secret: secret, hidesKeys: secret, at: at}.value(v.any, s, "", 0)
 }
 
 // property evaluates a property of a node template, once. from is the position of the reference. After an error, the

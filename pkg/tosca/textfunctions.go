@@ -26,8 +26,7 @@ func matching(e *evaluator, args fileNode, s scope) value {
 	if problem := e.checkPattern(pattern.any); problem != "" {
 		return e.fail(elements[1], InvalidFunction, "%s", problem)
 	}
-	c := checker{library: e.library, secret: text.secret}
-	problem := c.patternProblem(text.any, constraint{bound: pattern.any})
+	problem := e.patternProblem(text.any, pattern.any)
 	return value{any: problem == "", size: 16, secret: text.secret || pattern.secret}
 }
 
