@@ -215,10 +215,8 @@ var profileLine = regexp.MustCompile(`(?m)^profile:[ \t]*["']?([^\s"'#]+)`)
 // types/a.yaml in defs/b.yaml, with the entry template in the root, it looks for types/a.yaml, defs/a.yaml and
 // a.yaml, in this order. TOSCA 2.0 defines the place exactly, so it is not searched there.
 func (t *loader) elsewhere(f *file, s statement, to location) (location, bool) {
-	if to.url != nil || s.repository.exists() || f.version.dollar() || sol001.MatchString(to.path) {
-		return to, false
-	}
-	if t.content(to).code != MissingImportFile {
+	isExact := to.url != nil || s.repository.exists() || f.version.dollar() || sol001.MatchString(to.path)
+	if isExact || t.content(to).code != MissingImportFile {
 		return to, false
 	}
 	entry := t.files[0].at

@@ -26,7 +26,7 @@ func Validate(ctx context.Context, source Source, inputs map[string]Input, optio
 }
 
 // translate implements Translate and Validate. It converts every panic to an error, and returns the warnings also
-// after one.
+// after one. After an error, run returns the zero Result.
 func translate(ctx context.Context, source Source, inputs map[string]Input, options Options, lenient bool) (result Result, err error) {
 	s := newSession(ctx, source, options)
 	s.lenient = lenient
@@ -34,9 +34,6 @@ func translate(ctx context.Context, source Source, inputs map[string]Input, opti
 		result, err = run(s, source, inputs)
 		return err
 	})
-	if err != nil {
-		result = Result{}
-	}
 	result.Warnings, result.Steps = s.sortedWarnings(), s.steps
 	return result, err
 }
