@@ -19,15 +19,17 @@ type names struct {
 	limits Limits
 	// count is the number of entries so far.
 	count int
-	// folded maps each name in lower case to the name, because some file systems ignore case.
-	folded map[string]string
-	// folders maps each name in lower case to whether it is a directory.
-	folders map[string]bool
+	// folded has the entries by their names in lower case, because some file systems ignore case.
+	folded map[string]namedEntry
 }
 
-func newNames(limits Limits) *names {
-	return &names{limits: limits, folded: map[string]string{}, folders: map[string]bool{}}
+// namedEntry is an entry with its cleaned name.
+type namedEntry struct {
+	name  string
+	isDir bool
 }
+
+func newNames(limits Limits) *names { return &names{limits: limits, folded: map[string]namedEntry{}} }
 
 // add checks the name of an entry, and returns it in its cleaned form. It returns "" for the root itself. A directory
 // can occur several times with the same name.
@@ -62,12 +64,11 @@ func (n *names) add(raw string, isDir bool) (string, *Error) {
 	}
 	// Two names that differ only in case are one file on some systems.
 	key := strings.ToLower(name)
-	first, twice := n.folded[key]
-	sameFolder := isDir && n.folders[key] && first == name
-	if twice && !sameFolder {
-		return "", fault(DuplicateEntry, "the archive has %s twice (as %s), so programs may read different files", quote(name), quote(first))
+	entry := namedEntry{name, isDir}
+	if first, twice := n.folded[key]; twice && (!isDir || first != entry) {
+		return "", fault(DuplicateEntry, "the archive has %s twice (as %s), so programs may read different files", quote(name), quote(first.name))
 	}
-	n.folded[key], n.folders[key] = name, isDir
+	n.folded[key] = entry
 	return name, nil
 }
 
@@ -75,11 +76,10 @@ func (n *names) add(raw string, isDir bool) (string, *Error) {
 // them exists. The limits of names limit its cost. For example, an archive with the file a and the file a/b.
 // Directories need no entry of their own, so it is checked when all names are known.
 func (n *names) throughFile() *Error {
-	for key, name := range n.folded {
+	for key, entry := range n.folded {
 		for i := strings.LastIndexByte(key, '/'); i > 0; i = strings.LastIndexByte(key[:i], '/') {
-			dir := key[:i]
-			if file, there := n.folded[dir]; there && !n.folders[dir] {
-				return fault(DuplicateEntry, "the archive has %s as a file and as the directory of %s", quote(file), quote(name))
+			if file, there := n.folded[key[:i]]; there && !file.isDir {
+				return fault(DuplicateEntry, "the archive has %s as a file and as the directory of %s", quote(file.name), quote(entry.name))
 			}
 		}
 	}
