@@ -216,6 +216,15 @@ func TestMistakes(t *testing.T) {
 }
 
 // Data that several entries share is counted once for each entry.
+// A status with the error must not change while the archive does not.
+func TestAnArchiveAlwaysHasTheSameError(t *testing.T) {
+	archive := zipOf(t, files("main.yaml", template, "a", "", "a/b", "", "a/c", "", "d", "", "d/e", "")...)
+	for range 50 {
+		_, err := csar.Open(t.Context(), archive, csar.DefaultLimits())
+		require.EqualError(t, err, `the archive has "a" as a file and as the directory of "a/b"`)
+	}
+}
+
 func TestTheSumOfAllFilesIsBounded(t *testing.T) {
 	var entries []entry
 	for i := range 40 {

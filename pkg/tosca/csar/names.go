@@ -2,8 +2,10 @@ package csar
 
 import (
 	"io/fs"
+	"maps"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -74,12 +76,13 @@ func (n *names) add(raw string, isDir bool) (string, *Error) {
 
 // throughFile reports a file that is also used as a directory: the program that unpacks the archive determines which of
 // them exists. The limits of names limit its cost. For example, an archive with the file a and the file a/b.
-// Directories need no entry of their own, so it is checked when all names are known.
+// Directories need no entry of their own, so it is checked when all names are known. The first name
+// in the order of the alphabet is reported.
 func (n *names) throughFile() *Error {
-	for key, entry := range n.folded {
+	for _, key := range slices.Sorted(maps.Keys(n.folded)) {
 		for i := strings.LastIndexByte(key, '/'); i > 0; i = strings.LastIndexByte(key[:i], '/') {
 			if file, there := n.folded[key[:i]]; there && !file.isDir {
-				return fault(DuplicateEntry, "the archive has %s as a file and as the directory of %s", quote(file.name), quote(entry.name))
+				return fault(DuplicateEntry, "the archive has %s as a file and as the directory of %s", quote(file.name), quote(n.folded[key].name))
 			}
 		}
 	}
