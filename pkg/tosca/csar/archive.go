@@ -75,28 +75,28 @@ type Archive struct {
 
 // content returns the content of one file. For a zip, each call unpacks it. The result must not be changed: for a tar,
 // it is a part of the archive.
-type content func() ([]byte, *Error)
+type content func() ([]byte, error)
 
 // Open reads a zip, tar or gzipped tar. The error is an *Error, or the cause of the end of ctx. The archive retains
 // data. It returns an archive only if all entries are valid and the entry template exists. ctx is checked for every
 // entry, and while a gzip is unpacked.
 func Open(ctx context.Context, data []byte, limits Limits) (*Archive, error) {
-	files, fault := open(ctx, data, limits)
+	files, err := open(ctx, data, limits)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if fault != nil {
-		return nil, fault
+	if err != nil {
+		return nil, err
 	}
 	archive := &Archive{files: files}
-	if fault := archive.findEntry(); fault != nil {
-		return nil, fault
+	if err := archive.findEntry(); err != nil {
+		return nil, err
 	}
 	return archive, nil
 }
 
-// open checks all entries and returns the files.
-func open(ctx context.Context, data []byte, limits Limits) (map[string]content, *Error) {
+// open checks all entries and returns the files. After the end of ctx, Open ignores the error.
+func open(ctx context.Context, data []byte, limits Limits) (map[string]content, error) {
 	if len(data) > limits.Archive {
 		return nil, fault(ArchiveTooLarge, "the archive is larger than %d bytes", limits.Archive)
 	}
@@ -127,11 +127,7 @@ func (a *Archive) File(name string) ([]byte, error) {
 	if !there {
 		return nil, fault(InvalidArchive, "%s is not in the archive", quote(name))
 	}
-	data, fault := read()
-	if fault != nil {
-		return nil, fault
-	}
-	return data, nil
+	return read()
 }
 
 // Names returns the paths of all files, sorted.

@@ -40,11 +40,7 @@ func (e *Error) Error() string {
 	}
 }
 
-// ended is returned when the context has ended; Open returns its cause instead. readZip and readTar can only return an
-// *Error, so Open recognizes the end by ctx.
-var ended = &Error{Code: InvalidArchive, Message: "reading the archive was interrupted"}
-
-// fault returns an error about the archive as a whole.
-func fault(code, format string, args ...any) *Error {
+// fault returns an *Error about the archive as a whole.
+func fault(code, format string, args ...any) error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }

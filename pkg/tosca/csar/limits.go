@@ -37,7 +37,7 @@ const metaLimit = 64 << 10
 
 // admit checks the size that an archive declares for one file. size is negative in a header that is not valid. The
 // archive cannot contain more than it declares: reading ends there.
-func (l Limits) admit(name string, size int64) *Error {
+func (l Limits) admit(name string, size int64) error {
 	limit := l.File
 	switch {
 	case isYAML(name):
@@ -53,7 +53,7 @@ func (l Limits) admit(name string, size int64) *Error {
 
 // admitSum checks the total size of the files. archive is the size of the packed archive. It is called after each entry
 // of a tar, and once for a zip, whose entries are not unpacked before.
-func (l Limits) admitSum(sum int64, archive int) *Error {
+func (l Limits) admitSum(sum int64, archive int) error {
 	if sum > int64(l.Sum) {
 		return fault(ArchiveTooLarge, "the files of the archive are larger than %d bytes in total", l.Sum)
 	}

@@ -32,7 +32,7 @@ type metaLine struct {
 //	TOSCA.meta of CSAR 2.0 without           the only YAML file in the root
 //	TOSCA.meta of CSAR 1.x without           an error
 //	no TOSCA.meta                            the only YAML file in the root
-func (a *Archive) findEntry() *Error {
+func (a *Archive) findEntry() error {
 	inFolder, inRoot := a.Has(metaInFolder), a.Has(metaInRoot)
 	switch {
 	case inFolder && inRoot:
@@ -47,7 +47,7 @@ func (a *Archive) findEntry() *Error {
 }
 
 // entryFromRoot takes the only YAML file in the root. why is the beginning of the error for none or several.
-func (a *Archive) entryFromRoot(why string) *Error {
+func (a *Archive) entryFromRoot(why string) error {
 	// Hidden files belong to tools: tar on macOS adds a ._main.yaml to main.yaml.
 	found := slices.DeleteFunc(a.Names(), func(name string) bool {
 		return strings.Contains(name, "/") || !isYAML(name) || strings.HasPrefix(name, ".")
@@ -77,7 +77,7 @@ func (a *Archive) onlyFolder() string {
 }
 
 // entryFromMeta takes the file that TOSCA.meta names. Only CSAR 1.x requires the key.
-func (a *Archive) entryFromMeta(file string) *Error {
+func (a *Archive) entryFromMeta(file string) error {
 	data, err := a.files[file]()
 	if err != nil {
 		return err
@@ -102,7 +102,7 @@ func (a *Archive) entryFromMeta(file string) *Error {
 
 // checkEntry takes the named file, if the archive has it. The path is cleaned first: ./main.yaml is main.yaml. It is
 // relative to the root, not to the directory of TOSCA.meta.
-func (a *Archive) checkEntry(file string, entry metaLine) *Error {
+func (a *Archive) checkEntry(file string, entry metaLine) error {
 	name, code := path.Clean(entry.value), InsecurePath
 	var problem string
 	switch {
@@ -124,10 +124,10 @@ func (a *Archive) checkEntry(file string, entry metaLine) *Error {
 //
 //	CSAR 1.0, 1.1    TOSCA-Metadata/TOSCA.meta
 //	CSAR 2.0         TOSCA.meta; TOSCA-Metadata is accepted
-func (a *Archive) checkVersions(file string, block map[string]metaLine) *Error {
-	version, fault := oneOf(file, block, keyVersion, "1.0", "1.1", "2.0")
-	if fault != nil {
-		return fault
+func (a *Archive) checkVersions(file string, block map[string]metaLine) error {
+	version, err := oneOf(file, block, keyVersion, "1.0", "1.1", "2.0")
+	if err != nil {
+		return err
 	}
 	a.Version = version
 	key := keyFileVersion
@@ -136,7 +136,7 @@ func (a *Archive) checkVersions(file string, block map[string]metaLine) *Error {
 			key = keyOldFileVersion
 		}
 	}
-	fileVersion, fault := oneOf(file, block, key, "1.0", "1.1")
+	fileVersion, err := oneOf(file, block, key, "1.0", "1.1")
 	for _, missing := range []struct{ key, value string }{{keyFileVersion, fileVersion}, {keyVersion, version}} {
 		if missing.value == "" {
 			a.Warnings = append(a.Warnings, file+": "+missing.key+" is missing")
@@ -145,11 +145,11 @@ func (a *Archive) checkVersions(file string, block map[string]metaLine) *Error {
 	if file == metaInRoot && strings.HasPrefix(version, "1.") {
 		a.Warnings = append(a.Warnings, fmt.Sprintf("%s: in CSAR %s it belongs in %s", file, version, metaInFolder))
 	}
-	return fault
+	return err
 }
 
 // oneOf returns the value of a key that has few valid values. It returns "" if the key is absent.
-func oneOf(file string, block map[string]metaLine, key string, values ...string) (string, *Error) {
+func oneOf(file string, block map[string]metaLine, key string, values ...string) (string, error) {
 	line, there := block[key]
 	if !there {
 		return "", nil
@@ -170,7 +170,7 @@ func oneOf(file string, block map[string]metaLine, key string, values ...string)
 //	 main.yaml
 //
 // An empty line ends the block. The blocks after it describe single files, and are ignored.
-func parseMeta(file, text string) (map[string]metaLine, *Error) {
+func parseMeta(file, text string) (map[string]metaLine, error) {
 	block, last := map[string]metaLine{}, ""
 	text = strings.TrimPrefix(strings.ReplaceAll(text, "\r\n", "\n"), "\ufeff")
 	for i, line := range strings.Split(text, "\n") {

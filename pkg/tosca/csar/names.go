@@ -44,7 +44,7 @@ func newNames(limits Limits) *names { return &names{limits: limits, folded: map[
 //	A.yaml          an error after a.yaml
 //
 // Directories count as entries, so an archive of a million directories is rejected early.
-func (n *names) add(raw string, isDir bool) (string, *Error) {
+func (n *names) add(raw string, isDir bool) (string, error) {
 	if n.count++; n.count > n.limits.Entries {
 		return "", fault(ArchiveTooLarge, "the archive has more than %d entries", n.limits.Entries)
 	}
@@ -78,7 +78,7 @@ func (n *names) add(raw string, isDir bool) (string, *Error) {
 // them exists. The limits of names limit its cost. For example, an archive with the file a and the file a/b.
 // Directories need no entry of their own, so it is checked when all names are known. The first name
 // in the order of the alphabet is reported.
-func (n *names) throughFile() *Error {
+func (n *names) throughFile() error {
 	for _, key := range slices.Sorted(maps.Keys(n.folded)) {
 		for i := strings.LastIndexByte(key, '/'); i > 0; i = strings.LastIndexByte(key[:i], '/') {
 			if file, there := n.folded[key[:i]]; there && !file.isDir {

@@ -16,7 +16,7 @@ const tarOverhead = 4 << 10
 // readGzip unpacks the whole archive, because a tar has no index. It unpacks twice: first to find the size. The limit
 // allows for the headers of all entries. Beyond it, admitSum always returns an error, because the limit is larger than
 // Sum.
-func readGzip(ctx context.Context, data []byte, limits Limits) (map[string]content, *Error) {
+func readGzip(ctx context.Context, data []byte, limits Limits) (map[string]content, error) {
 	limit := int64(limits.Sum + limits.Entries*tarOverhead)
 	var size counter
 	if err := gunzip(ctx, &size, data, limit+1); err != nil {
@@ -73,13 +73,13 @@ func (r interruptible) Read(p []byte) (int, error) {
 // beginning of the content.
 //
 // An insecure path is an error of names.add, with a better message than tar.ErrInsecurePath.
-func readTar(ctx context.Context, data []byte, size int, limits Limits) (map[string]content, *Error) {
+func readTar(ctx context.Context, data []byte, size int, limits Limits) (map[string]content, error) {
 	at := bytes.NewReader(data)
 	reader := tar.NewReader(at)
 	seen, files, sum := newNames(limits), map[string]content{}, int64(0)
 	for {
 		if ctx.Err() != nil {
-			return nil, ended
+			return nil, ctx.Err()
 		}
 		header, err := reader.Next()
 		if errors.Is(err, io.EOF) {
@@ -108,14 +108,14 @@ func readTar(ctx context.Context, data []byte, size int, limits Limits) (map[str
 			return nil, fault(InvalidArchive, "is not a valid or complete tar file: it ends within %s", quote(name))
 		}
 		part := data[begin : begin+int(header.Size)]
-		files[name] = func() ([]byte, *Error) { return part, nil }
+		files[name] = func() ([]byte, error) { return part, nil }
 	}
 	return files, seen.throughFile()
 }
 
 // admitTar checks an entry, and returns its cleaned name. Only files and directories are allowed. A hard link could
 // refer to a file outside of the archive, as a symbolic link can. FIFOs and devices have no content.
-func (n *names) admitTar(header *tar.Header) (string, *Error) {
+func (n *names) admitTar(header *tar.Header) (string, error) {
 	isDir := header.Typeflag == tar.TypeDir
 	name, bad := n.add(header.Name, isDir)
 	switch {

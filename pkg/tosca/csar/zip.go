@@ -16,7 +16,7 @@ const encrypted = 0x1
 // readZip returns the files. It checks every entry, but unpacks none. The directory at the end of a zip lists the
 // entries, and each has a header of its own before its data. Programs read one or the other, so both must agree: see
 // agrees.
-func readZip(ctx context.Context, data []byte, limits Limits) (map[string]content, *Error) {
+func readZip(ctx context.Context, data []byte, limits Limits) (map[string]content, error) {
 	// The number of entries is limited before the library allocates them: a header in the directory takes 46 bytes, and
 	// ten times that in memory. The count is approximate, because file contents can contain the mark of a header.
 	if bytes.Count(data, []byte("PK\x01\x02")) > 2*limits.Entries {
@@ -30,7 +30,7 @@ func readZip(ctx context.Context, data []byte, limits Limits) (map[string]conten
 	seen, files, sum := newNames(limits), map[string]content{}, int64(0)
 	for _, entry := range reader.File {
 		if ctx.Err() != nil {
-			return nil, ended
+			return nil, ctx.Err()
 		}
 		isDir := entry.FileInfo().IsDir()
 		name, bad := seen.add(entry.Name, isDir)
@@ -58,7 +58,7 @@ func readZip(ctx context.Context, data []byte, limits Limits) (map[string]conten
 // admitZip checks an entry that is a file. name is its cleaned name. The ratio of a single file is checked in addition
 // to that of the archive, because a bomb can be next to large files. The size in the header is trusted here, and
 // enforced by zipContent.
-func admitZip(name string, entry *zip.File, limits Limits) *Error {
+func admitZip(name string, entry *zip.File, limits Limits) error {
 	switch mode := entry.Mode(); {
 	case mode&fs.ModeType != 0:
 		return fault(InsecurePath, "the entry %s is a link or a device: only files are allowed", quote(name))
@@ -117,7 +117,7 @@ func (r *lastRead) agrees(data []byte, entry *zip.File) bool {
 // zipContent unpacks a file on demand. The library returns an error at the declared size, and the LimitReader also
 // limits it.
 func zipContent(name string, entry *zip.File) content {
-	return func() ([]byte, *Error) {
+	return func() ([]byte, error) {
 		var unpacked bytes.Buffer
 		reader, err := entry.Open()
 		if err == nil {
