@@ -74,7 +74,7 @@ func New(options Options) (*Fetcher, error) {
 // The error does not contain the path and the query of the target.
 func (f *Fetcher) redirect(next *http.Request, before []*http.Request) error {
 	if len(before) > maxRedirects {
-		return &redirectsError{}
+		return errRedirects
 	}
 	next.Header.Del("Referer")
 	if _, err := f.check(next.URL.String()); err != nil {
@@ -148,15 +148,14 @@ func (f *Fetcher) read(ctx context.Context, response *http.Response) (Page, erro
 // server, and without addresses and ports, which change with every attempt.
 func sanitize(ctx context.Context, err error, timeout time.Duration) error {
 	var refused *NotAllowedError
-	var redirects *redirectsError
 	var dns *net.DNSError
 	var broken *net.OpError
 	var wrapped *url.Error
 	switch {
 	case errors.As(err, &refused):
 		return refused
-	case errors.As(err, &redirects):
-		return redirects
+	case errors.Is(err, errRedirects):
+		return errRedirects
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return fmt.Errorf("it takes longer than %v", timeout)
 	case errors.As(err, &dns):
@@ -169,12 +168,7 @@ func sanitize(ctx context.Context, err error, timeout time.Duration) error {
 	return fmt.Errorf("the connection failed: %w", err)
 }
 
-// redirectsError reports too many redirects.
-type redirectsError struct{}
-
-func (*redirectsError) Error() string {
-	return fmt.Sprintf("there are more than %d redirects", maxRedirects)
-}
+var errRedirects = fmt.Errorf("there are more than %d redirects", maxRedirects)
 
 // CheckDigest returns an error unless data has the given SHA-256 digest in lower-case hexadecimal.
 func CheckDigest(data []byte, digest string) error {
