@@ -94,42 +94,35 @@ var ruleLanguage = sync.OnceValues(func() (*cel.Env, error) {
 	return env.Extend(cel.Variable("self", cel.DynType), cel.Variable("object", cel.DynType))
 })
 
-func compileRule(text string) compiledRule {
-	return compile(text, func() (*cel.Env, error) { return ruleLanguage() })
-}
+func compileRule(text string) compiledRule { return compile(text, ruleLanguage) }
 
 // compile compiles a boolean expression in a language, which it asks for only if the text is not too long. It never
 // runs the expression. Every error is in the result.
 func compile(text string, of func() (*cel.Env, error)) compiledRule {
-	program, err := compileProgram(text, of)
-	return compiledRule{program, err}
-}
-
-// compileProgram compiles the expression of compile.
-func compileProgram(text string, of func() (*cel.Env, error)) (cel.Program, error) {
 	if len(text) > maxText {
-		return nil, fmt.Errorf("has %d bytes, but an expression may have %d", len(text), maxText)
+		return compiledRule{err: fmt.Errorf("has %d bytes, but an expression may have %d", len(text), maxText)}
 	}
 	env, err := of()
 	if err != nil {
-		return nil, err
+		return compiledRule{err: err}
 	}
 	checked, issues := env.Compile(text)
 	if issues.Err() != nil {
-		return nil, fmt.Errorf("is not a valid CEL expression: %s", firstIssue(issues))
+		return compiledRule{err: fmt.Errorf("is not a valid CEL expression: %s", firstIssue(issues))}
 	}
 	if t := checked.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
-		return nil, fmt.Errorf("must return true or false, not the type %s", t)
+		return compiledRule{err: fmt.Errorf("must return true or false, not the type %s", t)}
 	}
 	if err := checkMatches(checked); err != nil {
-		return nil, err
+		return compiledRule{err: err}
 	}
 	cost, err := env.EstimateCost(checked, sizes{})
 	if err != nil || cost.Max > maxEstimate {
-		return nil, fmt.Errorf("may cost too much: up to %d steps, but an expression may take %d. Use fewer elements", cost.Max, maxEstimate)
+		return compiledRule{err: fmt.Errorf("may cost too much: up to %d steps, but an expression may take %d. Use fewer elements", cost.Max, maxEstimate)}
 	}
 	dropOverloads(checked)
-	return env.Program(checked, cel.CostTracking(costs{}), cel.CostLimit(maxCall))
+	program, err := env.Program(checked, cel.CostTracking(costs{}), cel.CostLimit(maxCall))
+	return compiledRule{program, err}
 }
 
 // dropOverloads removes the overloads that the type checker selected, so that the values select them. The type checker
