@@ -176,37 +176,34 @@ func (t *Templates) write(ctx context.Context, app, desired *v1alpha1.Applicatio
 // refuse reports whether the existing Application cannot belong to the custom resource. It records the
 // reason in seen.
 func refuse(app *v1alpha1.Application, seen *template.Seen) bool {
-	fault := inTheWay(seen.Object, app)
-	if fault != nil {
-		seen.Refusal = fault
+	reason, message := inTheWay(seen.Object, app)
+	if reason != "" {
+		seen.Refusal = &template.ValidationError{Reason: reason, Message: message}
 	}
-	return fault != nil
+	return reason != ""
 }
 
-// inTheWay returns why the existing Application cannot belong to the custom resource. It returns nil if it
+// inTheWay returns why the existing Application cannot belong to the custom resource. The reason is "" if it
 // already does, or if there is none.
-func inTheWay(object map[string]any, app *v1alpha1.Application) *template.ValidationError {
+func inTheWay(object map[string]any, app *v1alpha1.Application) (reason, message string) {
 	switch {
 	case app == nil:
-		return nil
+		return "", ""
 	case app.DeletionTimestamp != nil:
-		return &template.ValidationError{Reason: template.ReasonWaiting, Message: fmt.Sprintf("Application %s is being deleted; it is created again after that", app.Name)}
+		return template.ReasonWaiting, fmt.Sprintf("Application %s is being deleted; it is created again after that", app.Name)
 	case template.IsOwner(object, app):
-		return nil
+		return "", ""
 	}
 	owner := metav1.GetControllerOf(app)
-	if owner == nil {
-		return &template.ValidationError{Reason: template.ReasonApplicationConflict, Message: fmt.Sprintf(
-			"an Application %s without an owner already exists: choose another name", app.Name)}
-	}
 	kind, _ := object["kind"].(string)
+	switch {
+	case owner == nil:
+		return template.ReasonApplicationConflict, fmt.Sprintf("an Application %s without an owner already exists: choose another name", app.Name)
 	// IsOwner compares the UID, too, so this owner was deleted.
-	if owner.Kind == kind && owner.Name == app.Name {
-		return &template.ValidationError{Reason: template.ReasonWaiting, Message: fmt.Sprintf(
-			"Application %s belongs to a deleted %s of this name; it is created again after the garbage collector has deleted it", app.Name, kind)}
+	case owner.Kind == kind && owner.Name == app.Name:
+		return template.ReasonWaiting, fmt.Sprintf("Application %s belongs to a deleted %s of this name; it is created again after the garbage collector has deleted it", app.Name, kind)
 	}
-	return &template.ValidationError{Reason: template.ReasonApplicationConflict, Message: fmt.Sprintf(
-		"Application %s belongs to %s %s: choose another name", app.Name, owner.Kind, owner.Name)}
+	return template.ReasonApplicationConflict, fmt.Sprintf("Application %s belongs to %s %s: choose another name", app.Name, owner.Kind, owner.Name)
 }
 
 // report writes the status of a custom resource if it has changed. It emits an event only together with a new status,
