@@ -1,6 +1,7 @@
 package tosca
 
 import (
+	"cmp"
 	"strings"
 
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -118,9 +119,7 @@ func (e *evaluator) ofCapability(n *template, capability string, from fileNode) 
 	name := from.text()
 	p := n.get("capabilities").get(capability).get("properties").get(name)
 	for _, d := range e.capabilityLine(n.line, capability) {
-		if !p.exists() {
-			p = d.at.get("properties").get(name).get("default")
-		}
+		p = cmp.Or(p, d.at.get("properties").get(name).get("default"))
 	}
 	if !p.exists() {
 		return value{unset: true}, false

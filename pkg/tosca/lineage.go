@@ -1,6 +1,7 @@
 package tosca
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -146,10 +147,13 @@ func (t *typeIndex) isDeclared(name string) bool {
 	return slices.ContainsFunc(t.files, func(f *file) bool { return f.root.get("functions").get(name).exists() })
 }
 
-// capabilityLine returns the type of a capability that a node type declares, or the capability type of that name; nil
+// capabilityLine returns the type of a capability that the nearest type of a node declares, or the capability type of that name; nil
 // if it is unknown. A node type declares a capability as name: type or as name: {type: …}.
 func (t *typeIndex) capabilityLine(line []*definition, name string) []*definition {
-	declared := declaredIn(line, "capabilities", name)
+	var declared fileNode
+	for _, d := range line {
+		declared = cmp.Or(declared, d.at.get("capabilities").get(name))
+	}
 	if declared.isMap() {
 		declared = declared.get("type")
 	}
@@ -158,15 +162,4 @@ func (t *typeIndex) capabilityLine(line []*definition, name string) []*definitio
 		from, name = declared.file, declared.text()
 	}
 	return t.lineage(from.lookup(capabilityTypes, name), false)
-}
-
-// declaredIn returns the value of a key of a section in the nearest type of a line that has it. It is absent if no
-// type has it.
-func declaredIn(line []*definition, section, name string) fileNode {
-	for _, d := range line {
-		if found := d.at.get(section).get(name); found.exists() {
-			return found
-		}
-	}
-	return fileNode{}
 }
