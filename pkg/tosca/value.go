@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"holdfast.dev/holdfast/pkg/manifest"
 )
@@ -96,18 +95,14 @@ func bare(name string) string {
 	return cut(name)
 }
 
-// cut shortens a string for a message, at the start of a character. The text must be valid UTF-8, as the YAML and JSON
-// parsers return it.
+// cut shortens a string for a message. It drops the character that it would split. The text must be valid UTF-8, as the
+// YAML and JSON parsers return it.
 func cut(text string) string {
 	const longest = 100
 	if len(text) <= longest {
 		return text
 	}
-	end := longest
-	for !utf8.RuneStart(text[end]) {
-		end--
-	}
-	return text[:end] + "…"
+	return strings.ToValidUTF8(text[:longest], "") + "…"
 }
 
 // collectNames returns the names of the elements of a list, with repetitions, for messages.
