@@ -47,7 +47,9 @@ type file struct {
 	minimal bool
 	// profile is set if the file is built in.
 	profile bool
-	// doubles are the duplicate keys, by the node template that contains them.
+	// doubles are the errors about duplicate keys, by the node template that contains them. They count only if the node
+	// is a Kubernetes object. The guard finds them while the file is parsed, when the type of the node is not known yet.
+	// checkTopology reports them.
 	doubles map[string][]*Error
 }
 

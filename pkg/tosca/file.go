@@ -15,16 +15,6 @@ func (f *file) topology() fileNode {
 	return p
 }
 
-// addDouble records an error about a duplicate key of a node template. It counts only if the node is a Kubernetes
-// object. The guard finds them while the file is parsed, when the type of the node is not known yet. checkTopology
-// reports them.
-func (f *file) addDouble(template string, mistake *Error) {
-	if f.doubles == nil {
-		f.doubles = map[string][]*Error{}
-	}
-	f.doubles[template] = append(f.doubles[template], mistake)
-}
-
 // versions maps the values of tosca_definitions_version to the grammar. The profiles for network functions and the edge
 // have the grammar of TOSCA 1.0. The URLs are the namespaces of these versions, which some authors write instead.
 var versions = map[string]version{

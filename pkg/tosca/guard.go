@@ -15,6 +15,7 @@ import (
 // it reports all mistakes. The grammar is not known yet, so it reads the version itself.
 func (t *session) guard(f *file, root *yaml.Node) {
 	nameRequirements(root)
+	f.doubles = map[string][]*Error{}
 	g := guard{t: t, f: f, anchors: map[*yaml.Node]*extent{}}
 	version := fileNode{node: root}.get(versionKey).text()
 	g.forgiving = !versions[version].dollar()
@@ -207,7 +208,7 @@ func (g *guard) checkKeys(n *yaml.Node, template string) (doubles []int) {
 			message := fmt.Sprintf("duplicate key %s, first on line %d", quote(text), n.Content[first].Line)
 			switch {
 			case template != "":
-				g.f.addDouble(template, g.t.faults.errorAt(g.place(name), DuplicateKey, "%s", message))
+				g.f.doubles[template] = append(g.f.doubles[template], g.t.faults.errorAt(g.place(name), DuplicateKey, "%s", message))
 			case !g.forgives:
 				g.t.faults.add(g.place(name), DuplicateKey, "%s", message)
 				continue
