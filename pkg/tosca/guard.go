@@ -93,7 +93,11 @@ func (g *guard) measure(n *yaml.Node, depth int) extent {
 				g.path[depth-1] = n.Content[i-1].Value
 			}
 		}
-		size = g.add(n, size, g.measure(child, depth+1))
+		below := g.measure(child, depth+1)
+		size.nodes, size.depth = size.nodes+below.nodes, max(size.depth, below.depth)
+		if size.nodes > maxExpanded {
+			g.t.haltAt(g.place(n), LimitExceeded, "the file has more than %d values once its aliases are followed", maxExpanded)
+		}
 	}
 	g.forgives = forgives
 	for _, i := range slices.Backward(doubles) {
@@ -103,16 +107,6 @@ func (g *guard) measure(n *yaml.Node, depth int) extent {
 	if n.Anchor != "" {
 		measured := size
 		g.anchors[n] = &measured
-	}
-	return size
-}
-
-// add adds the size of a child, and halts above the limit.
-func (g *guard) add(n *yaml.Node, size, child extent) extent {
-	size.nodes += child.nodes
-	size.depth = max(size.depth, child.depth)
-	if size.nodes > maxExpanded {
-		g.t.haltAt(g.place(n), LimitExceeded, "the file has more than %d values once its aliases are followed", maxExpanded)
 	}
 	return size
 }
