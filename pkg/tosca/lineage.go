@@ -147,8 +147,8 @@ func (t *typeIndex) isDeclared(name string) bool {
 	return slices.ContainsFunc(t.files, func(f *file) bool { return f.root.get("functions").get(name).exists() })
 }
 
-// capabilityLine returns the type of a capability that the nearest type of a node declares, or the capability type of that name; nil
-// if it is unknown. A node type declares a capability as name: type or as name: {type: …}.
+// capabilityLine returns the type of a capability that the nearest type of a line declares, or the capability type of
+// that name; nil if it is unknown. A node type declares a capability as name: type or as name: {type: …}.
 func (t *typeIndex) capabilityLine(line []*definition, name string) []*definition {
 	var declared fileNode
 	for _, d := range line {
