@@ -164,7 +164,7 @@ const (
 	Alias            = "holdfast.nodes.KubernetesObject"
 )
 
-// isManifest reports whether a type of nodes is that of manifests.
+// isManifest reports whether the nodes of a type are manifests.
 func (d *definition) isManifest() bool { return d.name == KubernetesObject || d.name == Alias }
 
 // definition is a type as a file declares it. Definitions of the built-in profile are shared by all translations, and

@@ -141,7 +141,7 @@ func (g *guard) checkTag(n *yaml.Node) {
 	switch {
 	case known && n.Kind == kind, n.Kind == yaml.ScalarNode && tag == manifest.TagMerge:
 	case known:
-		g.t.faults.add(g.place(n), InvalidYAML, "the value does not have the form that its tag %s says", quote(tag))
+		g.t.faults.add(g.place(n), InvalidYAML, "%s", "the value does not have the form that its tag "+quote(tag)+" says")
 	case tag == manifest.TagBinary:
 		g.t.faults.add(g.place(n), InvalidYAML, "the tag !!binary is not supported: write the base64 text without it")
 	default:

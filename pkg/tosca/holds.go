@@ -72,8 +72,8 @@ func (c checker) checkConstraint(content any, base basis, clause constraint, wit
 	return c.fault(ConstraintViolation, within, "value %s %s", forMessage(content, c.secret), problem)
 }
 
-// validationProblem evaluates a validation of TOSCA 2.0, an expression in which $value is the value. It returns "" if the
-// result is true or unknown.
+// validationProblem evaluates a validation of TOSCA 2.0, an expression in which $value is the value. It returns "" if
+// the result is true or unknown.
 func (c checker) validationProblem(content any, base basis, clause constraint) string {
 	subject := value{any: content, size: sizeOf(content), secret: c.secret}
 	result := c.eval(clause.at, scope{subject: &subject, base: base})

@@ -114,8 +114,8 @@ func isOpaque(line []*definition) bool {
 }
 
 // propertiesOf returns the properties of a type with the inherited ones. line is the result of lineage. The map is
-// cached and must not be changed; nil for no type. A derived type can refine a property: it can add constraints, and replace the type
-// and the default.
+// cached and must not be changed; it is nil for no type. A derived type can refine a property: it can add constraints,
+// and replace the type and the default.
 func (t *library) propertiesOf(line []*definition) map[string]*schema {
 	if len(line) == 0 {
 		return nil

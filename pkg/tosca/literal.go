@@ -2,9 +2,9 @@ package tosca
 
 import "holdfast.dev/holdfast/pkg/manifest"
 
-// literalOf returns a value in which nothing is evaluated, as a schema requires it. The types of the schema determine how
-// plain words are read. want is nil for arguments of constraints and the metadata of a template. After an error in a
-// part, the whole value is unknown. It does not check the value against want: see evaluator.check.
+// literalOf returns a value in which nothing is evaluated, as a schema requires it. The types of the schema determine
+// how plain words are read. want is nil for arguments of constraints and the metadata of a template. After an error in
+// a part, the whole value is unknown. It does not check the value against want: see evaluator.check.
 func (t *library) literalOf(p fileNode, want *schema) value {
 	if !p.exists() {
 		return value{unset: true}
