@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -45,10 +46,11 @@ func ProblemOf(err error, at cluster.Location, verb, user string) *plan.Problem 
 			Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("%s: its CustomResourceDefinition is being deleted", id), RetryAfter: 10 * time.Second,
 		}
 	case apierrors.IsForbidden(err):
-		return &plan.Problem{
-			Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf("may not %s %s: %s", verb, what, message),
-			Remedy: v1alpha1.Remedy{Text: "If the ServiceAccount lacks the right, grant it", Command: grant(at, user)},
+		remedy := v1alpha1.Remedy{Text: "If the ServiceAccount lacks the right, grant it", Command: grant(at, user)}
+		if deniedByAdmission(err) {
+			remedy = v1alpha1.Remedy{Text: "The right exists, but a quota, a policy or the RBAC escalation check denies the request: change the object, or ask an administrator. The controller retries automatically"}
 		}
+		return &plan.Problem{Reason: v1alpha1.ReasonForbidden, Message: fmt.Sprintf("may not %s %s: %s", verb, what, message), Remedy: remedy}
 	case apierrors.IsNotFound(err):
 		problem := &plan.Problem{Reason: v1alpha1.ReasonWaiting, Message: fmt.Sprintf("cannot %s %s: %s", verb, what, message), RetryAfter: time.Second}
 		// All objects of the namespace wait together: see State.missing.
@@ -96,6 +98,17 @@ func isMissingNamespace(err error, namespace string) bool {
 	return namespace != "" && apierrors.IsNotFound(err) && details != nil &&
 		details.Group == "" && details.Kind == "namespaces" && details.Name == namespace
 }
+
+// deniedByAdmission reports whether a 403 is the response of an admission plugin, and does not mean that a right is
+// missing. The message of an authorizer names the verb that the user cannot use; its status does not differ
+// otherwise.
+func deniedByAdmission(err error) bool {
+	return apierrors.IsForbidden(err) && !unauthorized.MatchString(err.Error())
+}
+
+// unauthorized matches the message of an API server about a missing right.
+// Source: forbiddenMessage in k8s.io/apiserver/pkg/endpoints/handlers/responsewriters.
+var unauthorized = regexp.MustCompile(` cannot [a-z]+ resource `)
 
 // refused reports whether the same request can never succeed, so that a retry needs a change of the object or the
 // manifest. It excludes 403, which has several causes: see deniedByAdmission.

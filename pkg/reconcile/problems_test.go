@@ -53,6 +53,25 @@ func TestATerminatingDefinitionIsWaitedFor(t *testing.T) {
 	assert.Empty(t, problem.Remedy)
 }
 
+// A grant helps only if the right is missing.
+func TestAdmissionDenialsNeedNoGrant(t *testing.T) {
+	at := kubernetes.Location{ID: manifest.ID{Kind: "ConfigMap", Namespace: "shop", Name: "config"}, Mapping: kubernetes.Mapping{
+		Resource: schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}, Namespaced: true,
+	}}
+	for message, command := range map[string]string{
+		`User "system:serviceaccount:shop:applier" cannot create resource "configmaps" in API group "" in the namespace "shop"`: "kubectl create rolebinding",
+		"exceeded quota: small, requested: configmaps=1, used: configmaps=3, limited: configmaps=3":                             "",
+	} {
+		err := apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "config", errors.New(message))
+		problem := reconcile.ProblemOf(err, at, "create", "system:serviceaccount:shop:applier")
+		assert.Equal(t, v1alpha1.ReasonForbidden, problem.Reason)
+		assert.Contains(t, problem.Message, message)
+		assert.NotEmpty(t, problem.Remedy.Text)
+		assert.Equal(t, command != "", problem.Remedy.Command != "", problem.Remedy.Command)
+		assert.Contains(t, problem.Remedy.Command, command)
+	}
+}
+
 // A remedy deletes only objects that the controller can recreate without data loss.
 func TestRemediesKeepWhatHoldsData(t *testing.T) {
 	const newName, oldValue, recreate, orphan = "a new name", "set its old value", "kubectl delete", "--cascade=orphan"

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/manifest"
@@ -367,13 +365,6 @@ func (s *search) problemWith(paths []string) *plan.Problem {
 // hasManagers reports whether an object has managedFields, which an object from a watch may lack.
 func hasManagers(object map[string]any) bool {
 	return len(manifest.NestedMaps(object, "metadata", "managedFields")) > 0
-}
-
-// deniedByAdmission reports whether a 403 is the response of an admission plugin, and does not mean that a right is
-// missing. The message of an authorizer names the verb that the user cannot use; its status does not differ
-// otherwise.
-func deniedByAdmission(err error) bool {
-	return apierrors.IsForbidden(err) && !strings.Contains(err.Error(), " cannot patch resource ")
 }
 
 // clear records the aliases of written fields that the API server left unchanged, so that the next patch removes

@@ -210,13 +210,16 @@ func describeCommand(id manifest.ID) string {
 }
 
 // grant returns the remedy for a missing right. If several commands would be needed for the ServiceAccount, one role
-// grants all rights. A quota or a policy causes the same reason as a missing right of the ServiceAccount.
+// grants all rights. A quota or a policy has the same reason as a missing right of the ServiceAccount, and no command.
 //
 //	one kind                 the command of the controller's remedy, for example "kubectl create rolebinding ..."
 //	several                  holdfast check web -o yaml | kubectl apply -f -
 //	of the controller, each  the command of its remedy
 func (a advisor) grant(r ResourceView) Advice {
 	objects := files.NameOf(r.id, a.Namespace) + " and similar objects"
+	if r.remedy != nil && r.remedy.Command == "" {
+		return Advice{r.remedy.Text, ""}
+	}
 	if !grantsAccount(r.remedy) {
 		return Advice{"Grant the controller the right to watch " + objects + ". The controller retries automatically", r.remedy.Command}
 	}
