@@ -34,8 +34,8 @@ const baselineBytesPerSelectedObject = 512
 //	drifted     yes         yes, or as the holders report     kept: the first write was long ago
 //	drifted     yes         no                                new: the first write was never made
 //	drifted     -           no                                new: the field is held from now on
-//	drifted     -           yes                               none, or the value that was held: see recordReplaced
-//	in sync     -                                             none: nothing is overwritten
+//	drifted     -           yes                               none, or the value that was held: see recordInSync
+//	in sync     -                                             none: nothing is overwritten. See recordInSync
 //
 // It does so under spec.onRelease Leave, too, because that may change. For an owned object see
 // recordsBaselines and isFirstWrite.
@@ -71,35 +71,45 @@ func (p baselinePass) recordBaselines(res *resource) {
 			}
 		}
 	}
-	p.recordReplaced(res, writers)
+	p.recordInSync(res, writers)
 	slices.SortFunc(res.baseline, func(a, b v1alpha1.BaselineField) int { return strings.Compare(a.Path, b.Path) })
 }
 
-// recordReplaced records the baselines of held fields that were in sync when they were first held, and whose desired
-// value changes. It does not depend on a write: another client may have set the new value already, and the next plan
-// does not know the replaced value any more. A value that drifted while the field was held is not an original value.
-func (p baselinePass) recordReplaced(res *resource, writers func() *writer.Index) {
-	isAdopted := res.policy.Existed && res.policy.Restores && !res.isFirstAdoption()
-	if !res.policy.Claims && !isAdopted || res.previous == nil || observer.Equal(res.previous.Desired, res.desired) {
+// recordInSync records the baselines of fields that this change does not write, and that the next plan could not find
+// any more:
+//
+//	a held field whose desired value changes        the value that was held: it was in sync when it was first held,
+//	                                                and a value that has drifted since then is not an original value
+//	a new field that is in sync, because the API    absent, because it may be written later with its parent map
+//	server omits its value, such as an empty map
+func (p baselinePass) recordInSync(res *resource, writers func() *writer.Index) {
+	isAdopted := res.policy.Existed && res.policy.Restores
+	if !res.policy.Claims && !isAdopted || res.previous != nil && observer.Equal(res.previous.Desired, res.desired) {
 		return
 	}
 	for _, leaf := range res.leaves {
-		if res.hasBaseline(leaf) || !res.isInManifest(leaf) || secretPath(res.object.ID, leaf) || !p.hadValue(res, leaf) {
+		if res.hasBaseline(leaf) || !res.isInManifest(leaf) || secretPath(res.object.ID, leaf) {
 			continue
 		}
-		before, _ := delta.Locate(res.kind, res.previous.Desired, leaf)
 		desired, _ := delta.Locate(res.kind, res.desired, leaf)
 		live, _ := delta.Locate(res.kind, res.live, leaf)
-		b := v1alpha1.BaselineField{Path: leaf, Time: metav1.NewTime(p.in.Now.UTC()).Rfc3339Copy(), Value: record.EncodeValue(before.Value)}
-		switch {
-		case before.Value.Equal(desired.Value):
+		b := v1alpha1.BaselineField{Path: leaf, Time: metav1.NewTime(p.in.Now.UTC()).Rfc3339Copy()}
+		isOmitted := !live.Value.Set && observer.Empty(desired.Value.Any)
+		if p.hadValue(res, leaf) {
+			before, _ := delta.Locate(res.kind, res.previous.Desired, leaf)
+			if before.Value.Equal(desired.Value) {
+				continue
+			}
+			if live.Value.Set || !observer.Empty(before.Value.Any) { // the API server omits such values
+				b.Value = record.EncodeValue(before.Value)
+			}
+			if before.Value.Equal(live.Value) {
+				// The writer is for users only. Nothing is decided by it.
+				author, _ := writers().OfValue(live.Path)
+				b.Manager = author.Manager
+			}
+		} else if !isOmitted || !needsBaseline(res, b) || p.wasHeld(res, leaf) {
 			continue
-		case before.Value.Equal(live.Value):
-			// The writer is for users only. Nothing is decided by it.
-			author, _ := writers().OfValue(live.Path)
-			b.Manager = author.Manager
-		case !live.Value.Set && observer.Empty(before.Value.Any):
-			b.Value = nil // the API server drops such values
 		}
 		res.baseline = append(res.baseline, res.withHeldDigests(b))
 	}
@@ -108,7 +118,7 @@ func (p baselinePass) recordReplaced(res *resource, writers func() *writer.Index
 // hadValue reports whether exactly this field was held with a value.
 func (p baselinePass) hadValue(res *resource, path string) bool {
 	status := p.statuses[res.object.ID]
-	if res.previous == nil || !record.Describes(status, res.live) || res.policy.Claims && !p.wasHeld(res, path) {
+	if res.previous == nil || res.isFirstAdoption() || !record.Describes(status, res.live) || res.policy.Claims && !p.wasHeld(res, path) {
 		return false
 	}
 	held, _, _ := res.previousLeaves()

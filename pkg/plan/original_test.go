@@ -104,6 +104,31 @@ func TestOriginalValueOfNewField(t *testing.T) {
 	}
 }
 
+// A held field is absent, because the API server omits its empty value. It is written with another field of its parent
+// map, and removed when it is released.
+func TestOriginalValueOfOmittedField(t *testing.T) {
+	for _, spec := range []string{"ownership: Share", "adoption: Always\nonRelease: Restore"} {
+		t.Run(spec, func(t *testing.T) {
+			w := newWorld(t, spec+"\nmanifest: []")
+			song := manifest.ID{Group: "example.com", Kind: "Song", Namespace: "default", Name: "top50"}
+			w.live[song] = map[string]any{
+				"apiVersion": "example.com/v1", "kind": "Song",
+				"metadata": map[string]any{"name": "top50", "namespace": "default", "uid": "u-1", "resourceVersion": "1"},
+			}
+			for _, content := range []string{"{m: {k: {}, w: false}}", "{m: {k: {v: 0}}}", "{m: {k: {v: 0}, w: false}}", "{m: {k: {v: 0}}}"} {
+				w.edit(spec + "\nmanifest: [{apiVersion: example.com/v1, kind: Song, metadata: {name: top50}, spec: " + content + "}]")
+				for range 3 {
+					w.round()
+				}
+			}
+			w.edit(spec + "\nmanifest: []")
+			w.round()
+			w.round()
+			assert.NotContains(t, w.live[song], "spec")
+		})
+	}
+}
+
 // The responses of an adoption and of the release are lost. The object is not deleted, although it has no tracking
 // metadata any more.
 func TestReleasedAdoptedObjectIsNotDeleted(t *testing.T) {

@@ -263,12 +263,13 @@ func (c statusWriter) waitsOf(res *resource, o resourceResult) (paths []string) 
 	return slices.Compact(paths)
 }
 
-// onRecord returns the baselines of a resource that are already recorded, and those of fields that were held with
-// another value. The others belong to fields that are not written yet.
+// onRecord returns the baselines of a resource that are already recorded, and those that do not depend on a write. The
+// others belong to fields that are not written yet.
 func (c statusWriter) onRecord(res *resource, before []v1alpha1.BaselineField) []v1alpha1.BaselineField {
 	return slices.DeleteFunc(slices.Clone(res.baseline), func(b v1alpha1.BaselineField) bool {
 		isKnown := slices.ContainsFunc(before, func(was v1alpha1.BaselineField) bool { return was.Path == b.Path })
-		return !isKnown && !baselinePass{&c.plan.facts}.hadValue(res, b.Path)
+		dependsOnWrite := res.policy.Claims || res.writes(b.Path)
+		return !isKnown && dependsOnWrite && !baselinePass{&c.plan.facts}.hadValue(res, b.Path)
 	})
 }
 
