@@ -66,7 +66,7 @@ func (p baselinePass) recordBaselines(res *resource) {
 			b.From = topmost(b, created)
 			// A learned value is the live value, so that there is nothing to restore.
 			isSet := d.Rule != nil || res.isInManifest(b.Path)
-			if isSet && !res.hasBaseline(b.Path) && needsBaseline(res, b) && !(res.policy.Claims && p.hadValue(res, b.Path)) {
+			if isSet && !res.hasBaseline(b.Path) && p.needsBaseline(res, b) && !(res.policy.Claims && p.hadValue(res, b.Path)) {
 				res.baseline = append(res.baseline, res.withHeldDigests(res.withCreatedParent(b, d, foreign)))
 			}
 		}
@@ -108,7 +108,7 @@ func (p baselinePass) recordInSync(res *resource, writers func() *writer.Index) 
 				author, _ := writers().OfValue(live.Path)
 				b.Manager = author.Manager
 			}
-		} else if !isOmitted || !needsBaseline(res, b) || p.wasHeld(res, leaf) {
+		} else if !isOmitted || !p.needsBaseline(res, b) || p.wasHeld(res, leaf) {
 			continue
 		}
 		res.baseline = append(res.baseline, res.withHeldDigests(b))
@@ -153,9 +153,9 @@ func (res *originals) hasBaseline(path string) bool {
 
 // needsBaseline reports whether a field gets a baseline: it is written for the first time, is not part of a
 // Secret, and would not simply be removed on release.
-func needsBaseline(res *resource, b v1alpha1.BaselineField) bool {
+func (p baselinePass) needsBaseline(res *resource, b v1alpha1.BaselineField) bool {
 	isPruned := res.prunes() && b.Value == nil
-	return !isPruned && res.isFirstWrite(b.Path) && !secretPath(res.object.ID, b.Path)
+	return !isPruned && p.isFirstWrite(res, b.Path) && !secretPath(res.object.ID, b.Path)
 }
 
 // wasHeld reports whether a field of this shared object was held according to the status. Only the status
@@ -200,9 +200,11 @@ func (p baselinePass) recordedPolicy(res *resource) claim.Policy {
 
 // isFirstWrite reports whether a drifted leaf is about to be written for the first time: the object is
 // shared or is being adopted, or the recorded schema did not hold the leaf. For a shared object, it is always true,
-// because hadValue decides.
-func (res *resourceInput) isFirstWrite(path string) bool {
-	if res.policy.Claims || res.isFirstAdoption() {
+// because hadValue decides. If the response of an adoption was lost, the record is of an earlier object of the name.
+func (p baselinePass) isFirstWrite(res *resource, path string) bool {
+	status := p.statuses[res.object.ID]
+	isLost := status != nil && status.BaselineUID != "" && string(status.BaselineUID) == res.change.UID && !record.Describes(status, res.live)
+	if res.policy.Claims || res.isFirstAdoption() || isLost {
 		return true
 	}
 	_, _, known := res.previousLeaves()

@@ -147,6 +147,69 @@ func TestReleasedAdoptedObjectIsNotDeleted(t *testing.T) {
 	assert.Contains(t, w.live, config)
 }
 
+// The object is replaced, and the response of the next adoption is lost. The record still is that of the first object.
+func TestOriginalValueAfterLostAdoption(t *testing.T) {
+	const spec = "adoption: Always\nonRelease: Restore"
+	w, hold := originalWorld(t, spec)
+	replaced := observer.CopyMap(w.live[config])
+	set(replaced, "u-2", "metadata", "uid")
+	before := observer.CopyMap(replaced)
+	hold("data: {a: ours}")
+	w.round()
+	w.live[config] = replaced
+	hold("data: {b: ours}")
+	w.refuse = rejectedUpdate()
+	w.round()
+	w.refuse = nil
+	w.die(true)
+	hold("data: {a: ours, b: ours}")
+	for range 3 {
+		w.round()
+	}
+	require.Equal(t, map[string]any{"a": "ours", "b": "ours"}, get(w.only(), "data"))
+	w.edit(spec + "\nmanifest: []")
+	w.round()
+	w.round()
+	assert.Equal(t, get(before, "data"), get(w.live[config], "data"))
+}
+
+// The first write of a shared object may have been made, although the inventory does not have its UID yet.
+func TestObjectMayExistAfterWriteAhead(t *testing.T) {
+	w, hold := originalWorld(t, "ownership: Share")
+	hold("data: {a: ours}")
+	w.protect(w.decide())
+	status := w.app.Status.Resources[0]
+	status.Reason = v1alpha1.ReasonDeletionUnconfirmed
+	assert.Empty(t, status.UID)
+	assert.True(t, plan.MayExist(status))
+}
+
+// One field is restored, and another one of the same release is left to an Application that waits. The baseline of the
+// second one remains until a patch removes the claim.
+func TestBaselineOfLeftFieldUntilClaimGoes(t *testing.T) {
+	c := newClaimants(t, "one", "two")
+	one, two := c.worlds[0], c.worlds[1]
+	one.holders = map[string]*v1alpha1.Application{"default/two": two.app}
+	two.holders = map[string]*v1alpha1.Application{"default/one": one.app}
+	one.edit(part(map[string]string{"a": "one", "b": "one"}))
+	c.reconcile(one)
+	two.edit(part(map[string]string{"a": "two"}))
+	c.reconcile(two)
+	one.edit(part(map[string]string{"free": "one"}))
+	c.reconcile(one)
+	require.Equal(t, "default/one", c.holders()["data.a"], "the first patch only restores")
+	c.reconcile(two)
+	for _, w := range []*world{one, two, one, two} {
+		c.reconcile(w)
+	}
+	require.Equal(t, "two", get(c.live, "data", "a"))
+	two.edit("ownership: Share\nmanifest: []")
+	c.reconcile(two)
+	one.edit("ownership: Share\nmanifest: []")
+	c.reconcile(one)
+	assert.Equal(t, c.before["data"], c.live["data"])
+}
+
 // The holder of a field releases it to an Application that waits, and a third one takes it first. The original value
 // is that of the copy, not the one that the former holder left.
 func TestOriginalValueFromWaiter(t *testing.T) {

@@ -120,9 +120,9 @@ func (p *pruner) decideCandidate(old *pruneCandidate, live map[string]any) {
 }
 
 // MayExist reports whether a resource in the inventory may exist, according to its inventory entry: it had a
-// live object, or the response to its create may be lost.
+// live object, or was about to be held or adopted, or the response to its create may be lost.
 func MayExist(status v1alpha1.ResourceStatus) bool {
-	return status.UID != "" || v1alpha1.InfoForReason(status.Reason).Uncertain
+	return status.UID != "" || status.BaselineUID != "" || v1alpha1.InfoForReason(status.Reason).Uncertain
 }
 
 // neverExisted reports whether a resource that cannot be processed cannot exist, because it could not be

@@ -85,8 +85,11 @@ func (p releasePass) releaseFields(res fieldReleaser, baseline []v1alpha1.Baseli
 		if slices.ContainsFunc(r.held, func(leaf string) bool { return observer.IsUnder(leaf, b.Path) }) {
 			continue // the leaf, or a leaf below it, is held
 		}
-		// The key of an element has no holder, so a claim on it prevents nothing.
-		i := slices.IndexFunc(r.others, func(c claim.Claim) bool { return !observer.IsKey(c.Path) && c.Overlaps(b.Path) })
+		// The key of an element has no holder, so a claim on it prevents nothing. A claim that conflicts can be on a list,
+		// where this leaf is in a map.
+		i := slices.IndexFunc(r.others, func(c claim.Claim) bool {
+			return !observer.IsKey(c.Path) && (c.Overlaps(b.Path) || c.ConflictsWith(b.Path, false, true))
+		})
 		if b.Holder != "" && (i >= 0 || p.waitsFor(r, b, all)) {
 			continue
 		}

@@ -206,7 +206,22 @@ func (c statusWriter) baselineStatus(res *resource, before *v1alpha1.ResourceSta
 		status.Unrecorded = slices.Concat(status.Unrecorded, res.letting.unrecorded)
 		return
 	}
+	if !c.preview && (!o.wrote || res.restoresFirst) {
+		status.Baseline = slices.Concat(status.Baseline, res.leftBaselines(o.live))
+	}
 	c.unrestored = append(c.unrestored, res.letting.kept...)
+}
+
+// leftBaselines returns the baselines of released fields whose values are left to Applications that wait for them.
+// These copy the baselines until a patch removes the claims from the object.
+func (res *resource) leftBaselines(live map[string]any) (left []v1alpha1.BaselineField) {
+	for _, b := range res.letting.baseline {
+		at, _ := delta.Locate(res.kind, live, b.Path)
+		if slices.Contains(res.own.Leaves, b.Path) && record.IsAsHeld(res.kind, live, b) && !at.Value.Equal(record.Original(b)) {
+			left = append(left, b)
+		}
+	}
+	return left
 }
 
 // withoutHolders returns baselines without the names of former holders: those are now the baselines of this
