@@ -105,7 +105,7 @@ func (p writeAhead) writeAheadInventory() (rows []v1alpha1.ResourceStatus) {
 		switch uid := types.UID(res.change.UID); {
 		case res.policy.Claims:
 			res.policy.Record(p.in.Application, &row)
-			if row.UID != uid { // the Application does not hold it before the first write
+			if row.BaselineUID = ""; row.UID != uid { // the Application does not hold it before the first write
 				row.BaselineUID = uid
 			}
 		case res.policy.Adopts():

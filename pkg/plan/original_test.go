@@ -184,6 +184,22 @@ func TestObjectMayExistAfterWriteAhead(t *testing.T) {
 	assert.True(t, plan.MayExist(status))
 }
 
+// The inventory can have a baseline of an earlier object of the name.
+func TestWriteAheadNamesItsObject(t *testing.T) {
+	w, hold := originalWorld(t, "ownership: Share")
+	before := observer.CopyMap(w.live[config])
+	hold("data: {a: ours}")
+	w.app.Status.Resources = []v1alpha1.ResourceStatus{{
+		ResourceReference: v1alpha1.ResourceReference{APIVersion: "v1", Kind: "ConfigMap", Namespace: "default", Name: "config"},
+		Ownership:         v1alpha1.OwnershipShare, UID: "u-1", BaselineUID: "u-0",
+	}}
+	w.die(true)
+	w.round()
+	w.edit("ownership: Share\nmanifest: []")
+	w.round()
+	assert.Equal(t, before, w.live[config])
+}
+
 // One field is restored, and another one of the same release is left to an Application that waits. The baseline of the
 // second one remains until a patch removes the claim.
 func TestBaselineOfLeftFieldUntilClaimGoes(t *testing.T) {
