@@ -5,9 +5,11 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
@@ -58,6 +60,7 @@ func (p baselinePass) recordBaselines(res *resource) {
 	writers := p.in.writersOf(res.object.ID, res.live)
 	foreign := writer.ForeignTo(p.in.Application, res.live)
 	p.recordSharedParents(res, created)
+	held := sync.OnceValue(func() sets.Set[string] { return p.heldValues(res) })
 	for _, d := range res.compared.Differences {
 		if d.HeldBack || !res.matchesLocation(d) {
 			continue
@@ -66,12 +69,12 @@ func (p baselinePass) recordBaselines(res *resource) {
 			b.From = topmost(b, created)
 			// A learned value is the live value, so that there is nothing to restore.
 			isSet := d.Rule != nil || res.isInManifest(b.Path)
-			if isSet && !res.hasBaseline(b.Path) && p.needsBaseline(res, b) && !(res.policy.Claims && p.hadValue(res, b.Path)) {
+			if isSet && !res.hasBaseline(b.Path) && p.needsBaseline(res, b) && !(res.policy.Claims && held().Has(b.Path)) {
 				res.baseline = append(res.baseline, res.withHeldDigests(res.withCreatedParent(b, d, foreign)))
 			}
 		}
 	}
-	p.recordInSync(res, writers)
+	p.recordInSync(res, held, writers)
 	slices.SortFunc(res.baseline, func(a, b v1alpha1.BaselineField) int { return strings.Compare(a.Path, b.Path) })
 }
 
@@ -82,7 +85,7 @@ func (p baselinePass) recordBaselines(res *resource) {
 //	                                                and a value that has drifted since then is not an original value
 //	a new field that is in sync, because the API    absent, because it may be written later with its parent map
 //	server omits its value, such as an empty map
-func (p baselinePass) recordInSync(res *resource, writers func() *writer.Index) {
+func (p baselinePass) recordInSync(res *resource, held func() sets.Set[string], writers func() *writer.Index) {
 	isAdopted := res.policy.Existed && res.policy.Restores
 	if !res.policy.Claims && !isAdopted || res.previous != nil && observer.Equal(res.previous.Desired, res.desired) {
 		return
@@ -95,7 +98,7 @@ func (p baselinePass) recordInSync(res *resource, writers func() *writer.Index) 
 		live, _ := delta.Locate(res.kind, res.live, leaf)
 		b := v1alpha1.BaselineField{Path: leaf, Time: metav1.NewTime(p.in.Now.UTC()).Rfc3339Copy()}
 		isOmitted := !live.Value.Set && observer.Empty(desired.Value.Any)
-		if p.hadValue(res, leaf) {
+		if held().Has(leaf) {
 			before, _ := delta.Locate(res.kind, res.previous.Desired, leaf)
 			if before.Value.Equal(desired.Value) {
 				continue
@@ -115,15 +118,18 @@ func (p baselinePass) recordInSync(res *resource, writers func() *writer.Index) 
 	}
 }
 
-// hadValue reports whether exactly this field was held with a value.
-func (p baselinePass) hadValue(res *resource, path string) bool {
+// heldValues returns the fields that were held with a value, according to the status.
+func (p baselinePass) heldValues(res *resource) sets.Set[string] {
 	status := p.statuses[res.object.ID]
-	if res.previous == nil || res.isFirstAdoption() || !record.Describes(status, res.live) || res.policy.Claims && !p.wasHeld(res, path) {
-		return false
+	if res.previous == nil || res.isFirstAdoption() || !record.Describes(status, res.live) || res.policy.Claims && !p.recordedPolicy(res).Claims {
+		return nil
 	}
-	held, _, _ := res.previousLeaves()
-	before, _ := delta.Locate(res.kind, res.previous.Desired, path)
-	return before.Value.Set && slices.Contains(held, path)
+	leaves, _, _ := res.previousLeaves()
+	return sets.New(slices.DeleteFunc(slices.Clone(leaves), func(leaf string) bool {
+		before, _ := delta.Locate(res.kind, res.previous.Desired, leaf)
+		isAwaited := func(other string) bool { return claim.Overlap(other, leaf) }
+		return !before.Value.Set || slices.ContainsFunc(status.Waits, isAwaited)
+	})...)
 }
 
 // keepsBaseline reports whether the baseline of a path is kept, or the record that it exceeded the size
@@ -200,7 +206,7 @@ func (p baselinePass) recordedPolicy(res *resource) claim.Policy {
 
 // isFirstWrite reports whether a drifted leaf is about to be written for the first time: the object is
 // shared or is being adopted, or the recorded schema did not hold the leaf. For a shared object, it is always true,
-// because hadValue decides. If the response of an adoption was lost, the record is of an earlier object of the name.
+// because heldValues decides. If the response of an adoption was lost, the record is of an earlier object of the name.
 func (p baselinePass) isFirstWrite(res *resource, path string) bool {
 	status := p.statuses[res.object.ID]
 	isLost := status != nil && status.BaselineUID != "" && string(status.BaselineUID) == res.change.UID && !record.Describes(status, res.live)

@@ -4,10 +4,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
@@ -281,10 +283,11 @@ func (c statusWriter) waitsOf(res *resource, o resourceResult) (paths []string) 
 // onRecord returns the baselines of a resource that are already recorded, and those that do not depend on a write. The
 // others belong to fields that are not written yet.
 func (c statusWriter) onRecord(res *resource, before []v1alpha1.BaselineField) []v1alpha1.BaselineField {
+	held := sync.OnceValue(func() sets.Set[string] { return baselinePass{&c.plan.facts}.heldValues(res) })
 	return slices.DeleteFunc(slices.Clone(res.baseline), func(b v1alpha1.BaselineField) bool {
 		isKnown := slices.ContainsFunc(before, func(was v1alpha1.BaselineField) bool { return was.Path == b.Path })
 		dependsOnWrite := res.policy.Claims || res.writes(b.Path)
-		return !isKnown && dependsOnWrite && !baselinePass{&c.plan.facts}.hadValue(res, b.Path)
+		return !isKnown && dependsOnWrite && !held().Has(b.Path)
 	})
 }
 
