@@ -173,6 +173,30 @@ func TestOriginalValueAfterLostAdoption(t *testing.T) {
 	assert.Equal(t, get(before, "data"), get(w.live[config], "data"))
 }
 
+// A field leaves the manifest and is restored, and enters it again while another change is rejected.
+func TestOriginalValueOfReturningField(t *testing.T) {
+	const spec = "adoption: Always\nonRelease: Restore"
+	w, hold := originalWorld(t, spec)
+	before := observer.CopyMap(w.live[config])
+	hold("data: {a: ours, b: ours}")
+	w.round()
+	hold("data: {b: more}")
+	w.die(true)
+	require.Equal(t, "theirs", get(w.only(), "data", "a"))
+	w.refuse = rejectedUpdate()
+	w.round()
+	w.refuse = nil
+	hold("data: {a: ours, b: more}")
+	for range 3 {
+		w.round()
+	}
+	require.Equal(t, map[string]any{"a": "ours", "b": "more"}, get(w.only(), "data"))
+	w.edit(spec + "\nmanifest: []")
+	w.round()
+	w.round()
+	assert.Equal(t, get(before, "data"), get(w.live[config], "data"))
+}
+
 // The first write of a shared object may have been made, although the inventory does not have its UID yet.
 func TestObjectMayExistAfterWriteAhead(t *testing.T) {
 	w, hold := originalWorld(t, "ownership: Share")
