@@ -164,9 +164,6 @@ const (
 	Alias            = "holdfast.nodes.KubernetesObject"
 )
 
-// isManifest reports whether the nodes of a type are manifests.
-func (d *definition) isManifest() bool { return d.name == KubernetesObject || d.name == Alias }
-
 // definition is a type as a file declares it. Definitions of the built-in profile are shared by all translations, and
 // readBuiltIn has filled them completely.
 type definition struct {
@@ -188,6 +185,9 @@ type definition struct {
 	// mistakes are the errors in the definition. They are reported only if a manifest needs the type.
 	mistakes []*Error
 }
+
+// isManifest reports whether the nodes of a type are manifests.
+func (d *definition) isManifest() bool { return d.name == KubernetesObject || d.name == Alias }
 
 // pattern is a compiled regular expression with its approximate number of instructions.
 type pattern struct {

@@ -58,8 +58,8 @@ func (t *model) tellLoop(waits []int) {
 		walked = append(walked, n)
 		n = waitingFor(n, waits).to
 	}
-	loop := append(walked[slices.Index(walked, n):], n)
-	names := collectNames(loop, func(n *template) string { return n.name })
+	walked = append(walked, n)
+	names := collectNames(walked[slices.Index(walked, n):], func(n *template) string { return n.name })
 	t.faults.add(waitingFor(n, waits).at, DependencyLoop, "requirements make a loop: %s", cutLoop(names))
 }
 
