@@ -69,7 +69,8 @@ func (p baselinePass) recordBaselines(res *resource) {
 			b.From = topmost(b, created)
 			// A learned value is the live value, so that there is nothing to restore.
 			isSet := d.Rule != nil || res.isInManifest(b.Path)
-			if isSet && !res.hasBaseline(b.Path) && p.needsBaseline(res, b) && !(res.policy.Claims && held().Has(b.Path)) {
+			wasHeld := res.policy.Claims && held().Has(b.Path)
+			if isSet && !wasHeld && !res.hasBaseline(b.Path) && p.needsBaseline(res, b) {
 				res.baseline = append(res.baseline, res.withHeldDigests(res.withCreatedParent(b, d, foreign)))
 			}
 		}
@@ -94,28 +95,34 @@ func (p baselinePass) recordInSync(res *resource, held func() sets.Set[string], 
 		if res.hasBaseline(leaf) || !res.isInManifest(leaf) || secretPath(res.object.ID, leaf) {
 			continue
 		}
-		desired, _ := delta.Locate(res.kind, res.desired, leaf)
-		live, _ := delta.Locate(res.kind, res.live, leaf)
 		b := v1alpha1.BaselineField{Path: leaf, Time: metav1.NewTime(p.in.Now.UTC()).Rfc3339Copy()}
-		isOmitted := !live.Value.Set && observer.Empty(desired.Value.Any)
-		if held().Has(leaf) {
-			before, _ := delta.Locate(res.kind, res.previous.Desired, leaf)
-			if before.Value.Equal(desired.Value) {
-				continue
-			}
-			if live.Value.Set || !observer.Empty(before.Value.Any) { // the API server omits such values
-				b.Value = record.EncodeValue(before.Value)
-			}
-			if before.Value.Equal(live.Value) {
-				// The writer is for users only. Nothing is decided by it.
-				author, _ := writers().OfValue(live.Path)
-				b.Manager = author.Manager
-			}
-		} else if !isOmitted || !p.needsBaseline(res, b) || p.wasHeld(res, leaf) {
-			continue
+		if isHeld := held().Has(leaf); isHeld && res.replaces(&b, writers) || !isHeld && p.isOmitted(res, b) {
+			res.baseline = append(res.baseline, res.withHeldDigests(b))
 		}
-		res.baseline = append(res.baseline, res.withHeldDigests(b))
 	}
+}
+
+// replaces reports whether the desired value of a held field changes, and sets the value that was held.
+func (res *resource) replaces(b *v1alpha1.BaselineField, writers func() *writer.Index) bool {
+	before, _ := delta.Locate(res.kind, res.previous.Desired, b.Path)
+	desired, _ := delta.Locate(res.kind, res.desired, b.Path)
+	live, _ := delta.Locate(res.kind, res.live, b.Path)
+	if live.Value.Set || !observer.Empty(before.Value.Any) { // the API server omits such values
+		b.Value = record.EncodeValue(before.Value)
+	}
+	if before.Value.Equal(live.Value) {
+		// The writer is for users only. Nothing is decided by it.
+		author, _ := writers().OfValue(live.Path)
+		b.Manager = author.Manager
+	}
+	return !before.Value.Equal(desired.Value)
+}
+
+// isOmitted reports whether a new field is in sync, because the API server omits its value.
+func (p baselinePass) isOmitted(res *resource, b v1alpha1.BaselineField) bool {
+	desired, _ := delta.Locate(res.kind, res.desired, b.Path)
+	live, _ := delta.Locate(res.kind, res.live, b.Path)
+	return !live.Value.Set && observer.Empty(desired.Value.Any) && p.needsBaseline(res, b) && !p.wasHeld(res, b.Path)
 }
 
 // heldValues returns the fields that were held with a value, according to the status.
@@ -411,7 +418,7 @@ func (p baselinePass) copyBaselines(res *resource) {
 }
 
 // recordLent records the original values of fields that this Application begins to hold while others still wait for
-// them. Their copies have the original value. The live one is that of a former holder.
+// them. Their copies have the original value. The former holder wrote the live value.
 func (p baselinePass) recordLent(res *resource) {
 	if len(p.in.Holders) == 0 || !res.policy.Claims {
 		return

@@ -13,7 +13,8 @@ import (
 	"holdfast.dev/holdfast/pkg/plan"
 )
 
-// originalWorld has a ConfigMap of another client, and an Application with these fields of a spec that holds it.
+// originalWorld returns a world with a ConfigMap of another client, and a function that lets the Application hold it. spec
+// has the other fields of the Application's spec.
 func originalWorld(t *testing.T, spec string) (w *world, hold func(data string)) {
 	t.Helper()
 	w = newWorld(t, spec+"\nmanifest: []")
@@ -147,7 +148,7 @@ func TestReleasedAdoptedObjectIsNotDeleted(t *testing.T) {
 	assert.Contains(t, w.live, config)
 }
 
-// The object is replaced, and the response of the next adoption is lost. The record still is that of the first object.
+// The object is replaced, and the response of the next adoption is lost. The record still describes the first object.
 func TestOriginalValueAfterLostAdoption(t *testing.T) {
 	const spec = "adoption: Always\nonRelease: Restore"
 	w, hold := originalWorld(t, spec)
@@ -251,7 +252,7 @@ func TestBaselineOfLeftFieldUntilClaimGoes(t *testing.T) {
 }
 
 // The holder of a field releases it to an Application that waits, and a third one takes it first. The original value
-// is that of the copy, not the one that the former holder left.
+// comes from the copy. It is not the value that the former holder left.
 func TestOriginalValueFromWaiter(t *testing.T) {
 	c := newClaimants(t, "one", "two", "three")
 	one, two, three := c.worlds[0], c.worlds[1], c.worlds[2]

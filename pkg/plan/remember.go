@@ -202,15 +202,19 @@ func (c statusWriter) baselineStatus(res *resource, before *v1alpha1.ResourceSta
 		status.Unrecorded = slices.DeleteFunc(slices.Clone(res.unrecorded), func(path string) bool { return !slices.Contains(known, path) })
 	}
 	status.Baseline = slices.Concat(withoutHolders(slices.Concat(status.Baseline, res.copies), status.Waits), res.letting.awaited)
+	if c.preview {
+		c.unrestored = append(c.unrestored, res.letting.kept...)
+		return
+	}
+	isUndone := (len(res.letting.restored) > 0 || c.plan.IsNoOp()) && !o.wrote
+	switch {
 	// The release is still to be done, and needs the original values. A field on record needs its value, too: if it
 	// enters the manifest again, its next write does not count as the first one.
-	isPending := (len(res.letting.restored) > 0 || c.plan.IsNoOp()) && !o.wrote || !res.policy.Claims && c.isStillOnRecord(res, o)
-	if isPending && !c.preview {
+	case isUndone, !res.policy.Claims && c.isStillOnRecord(res, o):
 		status.Baseline = slices.Concat(status.Baseline, res.letting.baseline)
 		status.Unrecorded = slices.Concat(status.Unrecorded, res.letting.unrecorded)
 		return
-	}
-	if !c.preview && (!o.wrote || res.restoresFirst) {
+	case !o.wrote, res.restoresFirst:
 		status.Baseline = slices.Concat(status.Baseline, res.leftBaselines(o.live))
 	}
 	c.unrestored = append(c.unrestored, res.letting.kept...)
