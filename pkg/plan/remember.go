@@ -215,17 +215,18 @@ func (c statusWriter) baselineStatus(res *resource, before *v1alpha1.ResourceSta
 		status.Unrecorded = slices.Concat(status.Unrecorded, res.letting.unrecorded)
 		return
 	case !o.wrote, res.restoresFirst:
-		status.Baseline = slices.Concat(status.Baseline, res.leftBaselines(o.live))
+		status.Baseline = slices.Concat(status.Baseline, c.leftBaselines(res, o.live))
 	}
 	c.unrestored = append(c.unrestored, res.letting.kept...)
 }
 
 // leftBaselines returns the baselines of released fields whose values are left to Applications that wait for them.
 // These copy the baselines until a patch removes the claims from the object.
-func (res *resource) leftBaselines(live map[string]any) (left []v1alpha1.BaselineField) {
+func (c statusWriter) leftBaselines(res *resource, live map[string]any) (left []v1alpha1.BaselineField) {
+	own, _ := claim.ReadHolders(live).Get(c.plan.in.Application)
 	for _, b := range res.letting.baseline {
 		at, _ := delta.Locate(res.kind, live, b.Path)
-		if slices.Contains(res.own.Leaves, b.Path) && record.IsAsHeld(res.kind, live, b) && !at.Value.Equal(record.Original(b)) {
+		if slices.Contains(own.Leaves, b.Path) && record.IsAsHeld(res.kind, live, b) && !at.Value.Equal(record.Original(b)) {
 			left = append(left, b)
 		}
 	}
