@@ -127,12 +127,23 @@ func (o *checkOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	var all []rights
+	if hasApplication {
+		if all, err = o.rights(ctx, c); err != nil {
+			return err
+		}
+		// The controller and you need rights where the Applications are, not in the namespace of the context.
+		isElsewhere := func(r rights) bool { return r.app.Namespace != all[0].app.Namespace }
+		if len(all) > 0 && !slices.ContainsFunc(all, isElsewhere) {
+			c.Namespace = all[0].app.Namespace
+		}
+	}
 	findings, err := checker{Cluster: c, now: o.streams.Now()}.all(ctx)
 	if err != nil {
 		return err
 	}
-	if hasApplication {
-		more, err := o.applications(ctx, c)
+	if len(all) > 0 {
+		more, err := o.applications(ctx, c, all)
 		if err != nil {
 			return err
 		}
@@ -205,11 +216,7 @@ func (o *checkOptions) printRoles(ctx context.Context) error {
 
 // applications checks the permissions for the Applications, and then whether the controller may watch their kinds. It
 // asks for every verb and up to mostAsked objects of each rule, with one SubjectAccessReview for each.
-func (o *checkOptions) applications(ctx context.Context, c *connection.Cluster) (findings []CheckResult, err error) {
-	all, err := o.rights(ctx, c)
-	if err != nil {
-		return nil, err
-	}
+func (o *checkOptions) applications(ctx context.Context, c *connection.Cluster, all []rights) (findings []CheckResult, err error) {
 	controller, err := findInstallation(ctx, c, "")
 	if err != nil {
 		return nil, err
@@ -264,13 +271,13 @@ func (o *checkOptions) show(findings []CheckResult) error {
 	lines := terminal.Aligned(rows)[:1]
 	for i, line := range terminal.Aligned(rows)[1:] {
 		message := findings[i].Message
-		lines = append(lines, terminal.WrapItem(strings.TrimSuffix(line, message), message, terminal.PlainWidth)...)
+		lines = append(lines, terminal.WrapItem(strings.TrimSuffix(line, message), message, terminal.Width(o.streams.Out))...)
 	}
 	if len(remedies) > 0 {
 		lines = append(lines, "", "What to do")
 	}
 	for _, remedy := range remedies {
-		lines = append(lines, terminal.WrapItem("  - ", remedy, terminal.PlainWidth)...)
+		lines = append(lines, terminal.WrapItem("  - ", remedy, terminal.Width(o.streams.Out))...)
 	}
 	return terminal.WriteLines(o.streams.Out, lines)
 }
