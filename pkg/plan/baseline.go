@@ -126,9 +126,9 @@ func (p baselinePass) isOmitted(res *resource, b v1alpha1.BaselineField) bool {
 }
 
 // heldValues returns the fields that were held with a value, according to the status.
-func (p baselinePass) heldValues(res *resource) sets.Set[string] {
-	status := p.statuses[res.object.ID]
-	if res.previous == nil || res.isFirstAdoption() || !record.Describes(status, res.live) || res.policy.Claims && !p.recordedPolicy(res).Claims {
+func (f *facts) heldValues(res *resource) sets.Set[string] {
+	status := f.statuses[res.object.ID]
+	if res.previous == nil || res.isFirstAdoption() || !record.Describes(status, res.live) || res.policy.Claims && !f.recordedPolicy(res).Claims {
 		return nil
 	}
 	leaves, _, _ := res.previousLeaves()
@@ -173,9 +173,9 @@ func (p baselinePass) needsBaseline(res *resource, b v1alpha1.BaselineField) boo
 
 // wasHeld reports whether a field of this shared object was held according to the status. Only the status
 // is trusted, because any client may write the tracking metadata of the object.
-func (p baselinePass) wasHeld(res *resource, path string) bool {
-	status := p.statuses[res.object.ID]
-	if !p.recordedPolicy(res).Claims || !record.Describes(status, res.live) {
+func (f *facts) wasHeld(res *resource, path string) bool {
+	status := f.statuses[res.object.ID]
+	if !f.recordedPolicy(res).Claims || !record.Describes(status, res.live) {
 		return false
 	}
 	return res.previouslyHeld(path) && !slices.ContainsFunc(status.Waits, func(other string) bool { return claim.Overlap(other, path) })
@@ -189,8 +189,8 @@ func (res *resource) isNewlyAdopted(status *v1alpha1.ResourceStatus) bool {
 
 // recordsBaselines reports whether the status records the original values of held fields: always for a shared
 // object, for others while spec.onRelease is Restore, and as long as a recorded value remains.
-func (p baselinePass) recordsBaselines(res *resource) bool {
-	return res.policy.Claims || res.policy.Restores || len(record.Baseline(p.statuses[res.object.ID], res.live)) > 0
+func (f *facts) recordsBaselines(res *resource) bool {
+	return res.policy.Claims || res.policy.Restores || len(record.Baseline(f.statuses[res.object.ID], res.live)) > 0
 }
 
 // HasRecord reports whether the status has baselines of an object.
@@ -207,8 +207,8 @@ func (res *objectState) prunes() bool { return !res.policy.Existed && res.entry.
 func (res *resourceInput) isFirstAdoption() bool { return res.policy.Adopts() && !res.policy.Reclaimed }
 
 // recordedPolicy returns the policy for the object of a resource, according to the inventory.
-func (p baselinePass) recordedPolicy(res *resource) claim.Policy {
-	return claim.RecordedPolicy(p.in.Application, p.statuses[res.object.ID])
+func (f *facts) recordedPolicy(res *resource) claim.Policy {
+	return claim.RecordedPolicy(f.in.Application, f.statuses[res.object.ID])
 }
 
 // isFirstWrite reports whether a drifted leaf is about to be written for the first time: the object is
@@ -389,7 +389,7 @@ func unrestorableWarnings(resources []*resource) (warnings []string) {
 func (p baselinePass) copyBaselines(res *resource) {
 	var known []string
 	for _, holder := range res.waitsFor {
-		status := claimPass(p).holderStatus(holder.Application, holder.UID, res.object.ID)
+		status := p.holderStatus(holder.Application, holder.UID, res.object.ID)
 		if status == nil {
 			continue
 		}
@@ -425,7 +425,7 @@ func (p baselinePass) recordLent(res *resource) {
 	}
 	others := claim.OtherHolders(p.in.Application, res.live)
 	for _, name := range slices.Sorted(maps.Keys(others)) {
-		for _, b := range record.Baseline(claimPass(p).holderStatus(name, others[name], res.object.ID), res.live) {
+		for _, b := range record.Baseline(p.holderStatus(name, others[name], res.object.ID), res.live) {
 			isLent := b.Holder != "" && slices.Contains(res.leaves, b.Path) && record.IsAsHeld(res.kind, res.live, b)
 			if isLent && !res.hasBaseline(b.Path) && !p.wasHeld(res, b.Path) {
 				b.Holder = ""
@@ -443,7 +443,7 @@ func (p baselinePass) createdByHolders(res *resource) (roots []string) {
 	}
 	// holderStatus trusts only Applications in the same namespace.
 	for name, uid := range claim.OtherHolders(p.in.Application, res.live) {
-		for _, b := range record.Baseline(claimPass(p).holderStatus(name, uid, res.object.ID), res.live) {
+		for _, b := range record.Baseline(p.holderStatus(name, uid, res.object.ID), res.live) {
 			if b.Value == nil && b.From != "" && !claim.IsMetadataMap(b.From) {
 				roots = append(roots, b.From)
 			}

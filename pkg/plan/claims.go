@@ -161,7 +161,7 @@ func (res *sharing) withoutClaimed(c delta.Comparison) delta.Comparison {
 // unknownHolder returns the name of a holder of the live object whose status was not read; empty if there is none.
 // Another Application may have claimed fields after the input was gathered. Holders in other namespaces do not count,
 // because the controller may be unable to read those.
-func (p claimPass) unknownHolder(live map[string]any) string {
+func (p decider) unknownHolder(live map[string]any) string {
 	if p.in.Holders == nil {
 		return ""
 	}
@@ -176,7 +176,7 @@ func (p claimPass) unknownHolder(live map[string]any) string {
 // sharedMarks returns the tracking metadata of a shared object, as this Application needs it. It is nil if the object
 // waits for an older Application, or if no field is held. The annotation keeps the entries of other holders, except
 // those without effect.
-func (p claimPass) sharedMarks(res *resource) []observer.Mark {
+func (p comparer) sharedMarks(res *resource) []observer.Mark {
 	app := p.in.Application
 	if app.UID == "" || res.holdsNothing() || len(res.leaves)+len(res.pendingClaims) == 0 && res.awaitedOwner == "" && res.own.UID == "" {
 		return nil

@@ -95,7 +95,7 @@ func (p comparer) addPrevious(in *delta.Input, res *resource) {
 		in.Additions = r.Status.Additions
 	}
 	// Fields are only removed if this Application wrote them. Restoring their original values has precedence.
-	removes := res.policy.Removes && !releasePass(p).restoresRemovedFields(res) && r.Entry != nil && p.wasApplied(res)
+	removes := res.policy.Removes && !p.restoresRemovedFields(res) && r.Entry != nil && p.wasApplied(res)
 	switch {
 	case !removes:
 	case res.entry.Default && r.Entry.Default:
@@ -172,7 +172,7 @@ func (p comparer) wasApplied(res *resource) bool {
 func (p comparer) marks(res *resource) []observer.Mark {
 	app := p.in.Application
 	if res.policy.Claims {
-		return claimPass(p).sharedMarks(res)
+		return p.sharedMarks(res)
 	}
 	marks := claim.Tracking(app, res.object.ID)
 	if marks == nil {
@@ -183,7 +183,7 @@ func (p comparer) marks(res *resource) []observer.Mark {
 	}
 	if claim.IsHeldByOthers(app, res.live) {
 		// An owned object gets the holders annotation only while others hold fields of it.
-		holders := claimPass(p).holdersOf(res.object.ID, res.live).WithApplication(app, res.leaves, res.pendingClaims)
+		holders := p.holdersOf(res.object.ID, res.live).WithApplication(app, res.leaves, res.pendingClaims)
 		marks = append(marks, observer.Mark{Field: "annotations", Key: v1alpha1.AnnotationHolders, Value: holders})
 	}
 	return marks

@@ -287,7 +287,7 @@ func (c *summarizer) pruned(old *pruneCandidate) {
 		problem = outcome.Problem
 		if problem == nil {
 			// The delete was accepted, and the object waits for its finalizers.
-			problem = decider{&c.plan.facts}.terminatingProblem(old.policy, old.id, live)
+			problem = c.plan.terminatingProblem(old.policy, old.id, live)
 			c.done = append(c.done, doneChange{action: Delete, id: old.id})
 			historyWriter{c}.recordRelease(old, v1alpha1.OutcomeDeleted)
 		}

@@ -93,7 +93,7 @@ func (p decider) findServerElements(res *resource) {
 	// The live object counts as the response to a create whose response was lost.
 	case p.unrecorded(status), res.previous == nil && !res.policy.Adopts() && p.in.Application.UID != "":
 		res.recordServerElements(res.live)
-	case releasePass(p).releasesFields(res):
+	case p.releasesFields(res):
 		res.entry.FindSurplus(res.kind, res.desired, res.live)
 	}
 }
@@ -174,7 +174,7 @@ func (p decider) correct(res *resource) {
 		res.compared.Differences, res.restoresFirst = nil, true // the next patch corrects the others
 	}
 	// Baselines depend on the differences that remain, so they are recorded after the release.
-	if baselinePass(p).recordsBaselines(res) {
+	if p.recordsBaselines(res) {
 		baselinePass(p).recordBaselines(res)
 		for _, left := range res.letting.baseline {
 			res.keepParentBaseline(left, res.entry.Released(left.Path) == observer.ReleasedLeave)
@@ -207,7 +207,7 @@ func (p decider) decidePatch(res *resource) {
 		return
 	}
 	// The status of a new holder decides about its claims, and it was not gathered yet.
-	if holder := claimPass(p).unknownHolder(res.live); holder != "" && res.policy.Claims {
+	if holder := p.unknownHolder(res.live); holder != "" && res.policy.Claims {
 		res.problem = &Problem{Reason: v1alpha1.ReasonRetrying, Message: fmt.Sprintf("%s: Application %s now holds fields of it", id, holder)}
 		return
 	}
@@ -240,7 +240,7 @@ func (p decider) assignFields(res *resource) {
 		res.deferredTo = claim.FirstUnnamed(p.in.Precedence[id], res.live)
 		claimPass(p).excludeClaimed(res, res.entry.Leaves(res.kind, res.desired))
 		// The annotation may be lost, so the status decides, too, whether this is the first write.
-		res.policy.Begins = !res.own.Holds() && !slices.ContainsFunc(res.leaves, func(path string) bool { return baselinePass(p).wasHeld(res, path) })
+		res.policy.Begins = !res.own.Holds() && !slices.ContainsFunc(res.leaves, func(path string) bool { return p.wasHeld(res, path) })
 	// An owned object that others share. Without this case, leaves is not set, and no field counts as claimed.
 	case claim.IsHeldByOthers(app, res.live), p.statuses[id] != nil && len(p.statuses[id].WaitsFor) > 0:
 		claimPass(p).excludeClaimed(res, res.entry.Leaves(res.kind, res.desired))

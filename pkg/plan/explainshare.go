@@ -51,7 +51,7 @@ func (e *explainer) claim(f *Field) {
 // cannot be restored, unrestorable is the reason. Both are "" if the Application does not hold the field. They are
 // also "" if no original values of the object, or not yet that of the field, are recorded.
 func (e *explainer) onRelease(f Field) (text, unrestorable string) {
-	if e.res == nil || !(baselinePass{&e.plan.facts}).recordsBaselines(e.res) || e.live == nil || observer.IsKey(f.Path) || !slices.ContainsFunc(e.res.leaves, func(leaf string) bool { return observer.IsUnder(f.Path, leaf) }) {
+	if e.res == nil || !e.plan.recordsBaselines(e.res) || e.live == nil || observer.IsKey(f.Path) || !slices.ContainsFunc(e.res.leaves, func(leaf string) bool { return observer.IsUnder(f.Path, leaf) }) {
 		return "", ""
 	}
 	const stays = "on release, the live value is kept: "

@@ -81,7 +81,8 @@ func (f *facts) mayHaveCreated(objects []manifest.Object) bool {
 	return slices.ContainsFunc(objects, func(o manifest.Object) bool { return f.unrecorded(f.statuses[o.ID]) })
 }
 
-// Most passes below have the facts as their only field, so that a pass can be converted to another one that it needs.
+// Most passes below have the facts as their only field. They do not use each other: decider runs them in their order,
+// and facts has what several of them depend on.
 
 // decider decides about one desired resource.
 type decider struct{ *facts }

@@ -23,7 +23,7 @@ func (p releasePass) waitsFor(r *fieldReleaser, b v1alpha1.BaselineField, all cl
 	}
 	// Only the parts of a resource that the claims depend on: it may be no longer desired.
 	res := &resource{objectState: objectState{resourceInput: resourceInput{object: manifest.Object{ID: r.id}, kind: r.kind, policy: r.policy}, liveState: liveState{live: r.live}}}
-	recorded := claimPass(p).recordedClaims(res, all, p.statuses[r.id])
+	recorded := p.recordedClaims(res, all, p.statuses[r.id])
 	holder := recorded.holderOf(b.Path, false)
 	other := p.in.Holders[holder]
 	isStopped := other != nil && other.DeletionTimestamp == nil && (other.Spec.Suspend || other.Spec.Mode == v1alpha1.ModeObserve)
@@ -62,7 +62,7 @@ func (p releasePass) isCopied(r *fieldReleaser, b v1alpha1.BaselineField, all cl
 			continue
 		}
 		other := p.in.Holders[name] // nil if it could not be read: then no copy is known
-		copied := record.Baseline(claimPass(p).holderStatus(name, types.UID(entry.UID), r.id), r.live)
+		copied := record.Baseline(p.holderStatus(name, types.UID(entry.UID), r.id), r.live)
 		// One of them cannot restore the value later, so this Application restores it now.
 		if !slices.ContainsFunc(copied, isCopy) || other.DeletionTimestamp != nil || other.Spec.Suspend || other.Spec.Mode == v1alpha1.ModeObserve {
 			return false

@@ -87,7 +87,7 @@ func formerTracking(app *v1alpha1.Application, of claim.Policy, live map[string]
 
 // terminatingProblem returns the Problem of an object that is being deleted, by any client. It waits for a watch
 // event, or for a time if no watch of the Application has the object.
-func (p decider) terminatingProblem(of claim.Policy, id manifest.ID, live map[string]any) *Problem {
+func (f *facts) terminatingProblem(of claim.Policy, id manifest.ID, live map[string]any) *Problem {
 	message := id.String() + " is being deleted"
 	finalizers, _, _ := unstructured.NestedStringSlice(live, "metadata", "finalizers")
 	switch len(finalizers) {
@@ -101,7 +101,7 @@ func (p decider) terminatingProblem(of claim.Policy, id manifest.ID, live map[st
 		message += NamespaceRemains(live)
 	}
 	problem := &Problem{Reason: v1alpha1.ReasonWaiting, Message: message}
-	if !of.Claims && manifest.NestedString(live, "metadata", "labels", v1alpha1.LabelApplicationUID) != string(p.in.Application.UID) && !p.IsObserveOnly() {
+	if !of.Claims && manifest.NestedString(live, "metadata", "labels", v1alpha1.LabelApplicationUID) != string(f.in.Application.UID) && !f.IsObserveOnly() {
 		problem.RetryAfter = recheckAfter // no watch reports its deletion
 	}
 	return problem

@@ -110,7 +110,7 @@ func (p *pruner) decideCandidate(old *pruneCandidate, live map[string]any) {
 	case old.policy.Claims || p.orphaned(old):
 		p.releaseObject(old)
 	case manifest.NestedString(old.live, "metadata", "deletionTimestamp") != "":
-		old.change.Problem = decider{p.facts}.terminatingProblem(old.policy, old.id, old.live)
+		old.change.Problem = p.terminatingProblem(old.policy, old.id, old.live)
 	default:
 		old.change.Action = Delete
 		// Both become preconditions of the delete, so that a replaced or adopted object remains.

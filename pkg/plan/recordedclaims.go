@@ -18,8 +18,8 @@ import (
 // clients do not write. A status is decoded only when a leaf depends on it. The value is for one decision about one
 // resource, and is not safe for concurrent use.
 type recordedClaims struct {
-	pass claimPass
-	res  *resource
+	facts *facts
+	res   *resource
 	// uids has the UIDs of the other Applications that the object names or the status waits for, by
 	// namespace/name. The keys of the other maps are among these.
 	uids map[string]types.UID
@@ -33,10 +33,10 @@ type recordedClaims struct {
 
 // recordedClaims returns the claims of the Applications in the holders annotation, and of those that the
 // status of the resource waits for.
-func (p claimPass) recordedClaims(res *resource, all claim.Holders, status *v1alpha1.ResourceStatus) *recordedClaims {
-	c := &recordedClaims{pass: p, res: res, uids: map[string]types.UID{}, annotated: map[string]bool{}, awaited: map[string]bool{}, leaves: map[string]map[string]bool{}}
+func (f *facts) recordedClaims(res *resource, all claim.Holders, status *v1alpha1.ResourceStatus) *recordedClaims {
+	c := &recordedClaims{facts: f, res: res, uids: map[string]types.UID{}, annotated: map[string]bool{}, awaited: map[string]bool{}, leaves: map[string]map[string]bool{}}
 	for name, entry := range all {
-		if name != claim.HolderName(p.in.Application) {
+		if name != claim.HolderName(f.in.Application) {
 			c.uids[name], c.annotated[name] = types.UID(entry.UID), true
 		}
 	}
@@ -51,10 +51,10 @@ func (p claimPass) recordedClaims(res *resource, all claim.Holders, status *v1al
 // holdersOf returns the holders in the annotation of an object, without those that do not hold anything of it:
 // another client has written their entries, or they were not removed. The status of a holder lists the object. An
 // Application that could not be read remains.
-func (p claimPass) holdersOf(id manifest.ID, live map[string]any) claim.Holders {
+func (f *facts) holdersOf(id manifest.ID, live map[string]any) claim.Holders {
 	all := claim.ReadHolders(live)
 	maps.DeleteFunc(all, func(name string, entry claim.Entry) bool {
-		other, known := p.in.Holders[name]
+		other, known := f.in.Holders[name]
 		return known && HoldsNothing(other, types.UID(entry.UID), id)
 	})
 	return all
@@ -77,7 +77,7 @@ func (c *recordedClaims) heldLeaves(name string) (leaves map[string]bool, known 
 	if leaves, known = c.leaves[name]; known {
 		return leaves, leaves != nil
 	}
-	other, read := c.pass.in.Holders[name]
+	other, read := c.facts.in.Holders[name]
 	switch {
 	case !read:
 		return nil, false
@@ -101,7 +101,7 @@ func (c *recordedClaims) leavesOf(other *v1alpha1.Application) map[string]bool {
 		// Known, and empty: it does not share the object, or its record is about an earlier object of the name.
 		return map[string]bool{}
 	}
-	records := record.Read(other, c.pass.in.Kinds, nil)
+	records := record.Read(other, c.facts.in.Kinds, nil)
 	previous := records[c.res.object.ID]
 	if previous == nil || previous.Entry == nil {
 		return nil
@@ -158,7 +158,7 @@ func (c *recordedClaims) holderOf(leaf string, isAttempted bool) string {
 		}
 		// An Application with a new spec, or in deletion, will soon write its status.
 		c.recheckAfter = precedenceRecheckInterval
-		if other := c.pass.in.Holders[name]; other == nil || other.DeletionTimestamp == nil && other.Status.ObservedGeneration == other.Generation {
+		if other := c.facts.in.Holders[name]; other == nil || other.DeletionTimestamp == nil && other.Status.ObservedGeneration == other.Generation {
 			c.recheckAfter = holderRecheckInterval
 		}
 		return name
@@ -170,8 +170,8 @@ func (c *recordedClaims) holderOf(leaf string, isAttempted bool) string {
 // read, or only its annotation could show that it released them, and is removed. In other namespaces, the annotation
 // decides.
 func (c *recordedClaims) mayHold(name string) bool {
-	_, read := c.pass.in.Holders[name]
-	return c.awaited[name] && claim.IsInNamespaceOf(c.pass.in.Application, name) && c.pass.in.Holders != nil && (!read || !c.annotated[name])
+	_, read := c.facts.in.Holders[name]
+	return c.awaited[name] && claim.IsInNamespaceOf(c.facts.in.Application, name) && c.facts.in.Holders != nil && (!read || !c.annotated[name])
 }
 
 // holderRecheckInterval is the delay before the next check whether an Application that is not about to change
@@ -204,9 +204,9 @@ func (c *recordedClaims) addTo(waitsFor []v1alpha1.HolderReference, name string)
 
 // holderStatus returns the inventory entry of an object in the status of another Application; nil if there is none, or
 // if this Application does not trust the other one, which then has another namespace or UID.
-func (p claimPass) holderStatus(name string, uid types.UID, id manifest.ID) *v1alpha1.ResourceStatus {
-	other := p.in.Holders[name]
-	if other == nil || other.UID != uid || !claim.IsInNamespaceOf(p.in.Application, name) {
+func (f *facts) holderStatus(name string, uid types.UID, id manifest.ID) *v1alpha1.ResourceStatus {
+	other := f.in.Holders[name]
+	if other == nil || other.UID != uid || !claim.IsInNamespaceOf(f.in.Application, name) {
 		return nil
 	}
 	return record.ByID(other.Status.Resources)[id]

@@ -75,7 +75,7 @@ func (p releasePass) releaseFields(res fieldReleaser, baseline []v1alpha1.Baseli
 	r.app = p.in.Application
 	r.writers = sync.OnceValue(func() *writer.Index { return writer.NewIndex(r.app, r.live) })
 	r.foreign = writer.ForeignTo(r.app, r.live)
-	all := claimPass(p).holdersOf(r.id, r.live)
+	all := p.holdersOf(r.id, r.live)
 	r.others = claim.ListWithKeys(r.app, all)
 	var marks []delta.Location
 	if r.removesTracking {

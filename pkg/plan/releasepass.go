@@ -14,13 +14,13 @@ import (
 // restoresRemovedFields reports whether the original values of fields that were removed from the manifest are
 // restored, instead of removing the fields. This requires that the object existed before the Application, and that
 // original values are recorded for it.
-func (p releasePass) restoresRemovedFields(res *resource) bool {
-	return res.policy.Existed && baselinePass(p).recordsBaselines(res)
+func (f *facts) restoresRemovedFields(res *resource) bool {
+	return res.policy.Existed && f.recordsBaselines(res)
 }
 
 // releasesFields reports whether fields are released whose original values are restored.
-func (p releasePass) releasesFields(res *resource) bool {
-	if !p.restoresRemovedFields(res) {
+func (f *facts) releasesFields(res *resource) bool {
+	if !f.restoresRemovedFields(res) {
 		return false
 	}
 	leaves, empty, _ := res.previousLeaves()
@@ -47,7 +47,7 @@ func (res *resource) releasedPointers(live map[string]any) []string {
 func (p releasePass) release(res *resource, waits bool) []delta.Difference {
 	id, status := res.object.ID, p.statuses[res.object.ID]
 	was, lost := record.Baseline(status, res.live), record.Unrecorded(status, res.live)
-	if !baselinePass(p).recordsBaselines(res) && len(was)+len(lost) == 0 {
+	if !p.recordsBaselines(res) && len(was)+len(lost) == 0 {
 		return nil
 	}
 	if !res.policy.Claims {
@@ -56,7 +56,7 @@ func (p releasePass) release(res *resource, waits bool) []delta.Difference {
 		}
 		res.empty = res.entry.Empty(res.kind, res.desired)
 	}
-	if res.isFirstAdoption() && !baselinePass(p).recordedPolicy(res).Claims {
+	if res.isFirstAdoption() && !p.recordedPolicy(res).Claims {
 		return nil // there is nothing to release
 	}
 	letting := p.releaseFields(fieldReleaser{

@@ -252,7 +252,7 @@ func (c statusWriter) stillBefore(res *resource, before *v1alpha1.ResourceStatus
 		if status.Baseline, status.Unrecorded = res.baseline, res.unrecorded; len(res.baseline)+len(res.unrecorded) > 0 {
 			status.BaselineUID = types.UID(res.change.UID)
 		}
-	case before != nil && (res.live != nil || baselinePass{&c.plan.facts}.recordsBaselines(res)):
+	case before != nil && (res.live != nil || c.plan.recordsBaselines(res)):
 		status.Baseline, status.Unrecorded, status.BaselineUID, status.Waits = before.Baseline, before.Unrecorded, before.BaselineUID, before.Waits
 		status.WaitsFor = before.WaitsFor
 	}
@@ -272,14 +272,14 @@ func (c statusWriter) waitsOf(res *resource, o resourceResult) (paths []string) 
 	// The claim was not written, so none of the new fields is held, not even those in sync.
 	if !o.wrote && !c.preview && !c.plan.IsNoOp() && slices.ContainsFunc(res.drift, func(d delta.Difference) bool { return claim.IsSharedTracking(d.Path) }) {
 		for _, leaf := range res.leaves {
-			if !(baselinePass{&c.plan.facts}).wasHeld(res, leaf) {
+			if !c.plan.wasHeld(res, leaf) {
 				paths = append(paths, leaf)
 			}
 		}
 	}
 	for _, d := range res.drift {
 		isWritten := o.wrote && slices.ContainsFunc(res.change.Fields, func(written delta.Difference) bool { return written.Path == d.Path && !written.HeldBack })
-		if _, isShown := claim.WithoutTracking(d); isShown && !isWritten && !(baselinePass{&c.plan.facts}).wasHeld(res, d.Path) {
+		if _, isShown := claim.WithoutTracking(d); isShown && !isWritten && !c.plan.wasHeld(res, d.Path) {
 			paths = append(paths, d.Path)
 		}
 	}
@@ -290,7 +290,7 @@ func (c statusWriter) waitsOf(res *resource, o resourceResult) (paths []string) 
 // onRecord returns the baselines of a resource that are already recorded, and those that do not depend on a write. The
 // others belong to fields that are not written yet.
 func (c statusWriter) onRecord(res *resource, before []v1alpha1.BaselineField) []v1alpha1.BaselineField {
-	held := sync.OnceValue(func() sets.Set[string] { return baselinePass{&c.plan.facts}.heldValues(res) })
+	held := sync.OnceValue(func() sets.Set[string] { return c.plan.heldValues(res) })
 	return slices.DeleteFunc(slices.Clone(res.baseline), func(b v1alpha1.BaselineField) bool {
 		isKnown := slices.ContainsFunc(before, func(was v1alpha1.BaselineField) bool { return was.Path == b.Path })
 		dependsOnWrite := res.policy.Claims || res.writes(b.Path)
