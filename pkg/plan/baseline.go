@@ -148,7 +148,9 @@ func (p baselinePass) keepsBaseline(res *resource, b v1alpha1.BaselineField) boo
 	case !res.holdsIn(path):
 		return false
 	case !res.policy.Claims:
-		return !res.isFirstAdoption() || p.recordedPolicy(res).Claims && !res.writes(path)
+		// Another Application may have adopted the object in between.
+		isSame := record.Describes(p.statuses[res.object.ID], res.live) && !p.recordedPolicy(res).Claims
+		return !res.isFirstAdoption() || isSame || p.recordedPolicy(res).Claims && !res.writes(path)
 	case !res.writes(path) && b.Holder == "", b.Holder != "" && record.IsAsHeld(res.kind, res.live, b):
 		return true
 	}

@@ -198,6 +198,27 @@ func TestOriginalValueOfReturningField(t *testing.T) {
 	assert.Equal(t, get(before, "data"), get(w.live[config], "data"))
 }
 
+// Another Application adopts the object, and writes its own value. The original value is the first one.
+func TestOriginalValueAfterTakeover(t *testing.T) {
+	const spec = "adoption: Always\nonRelease: Restore"
+	w, hold := originalWorld(t, spec)
+	before := observer.CopyMap(w.live[config])
+	hold("data: {a: ours}")
+	w.round()
+	w.round()
+	w.set("other", "metadata", "labels", v1alpha1.LabelApplicationUID)
+	w.set("default/other:ConfigMap:default/config", "metadata", "annotations", v1alpha1.AnnotationTrackingID)
+	w.set("other", "data", "a")
+	for range 2 {
+		w.round()
+	}
+	require.Equal(t, "ours", get(w.only(), "data", "a"))
+	w.edit(spec + "\nmanifest: []")
+	w.round()
+	w.round()
+	assert.Equal(t, get(before, "data"), get(w.live[config], "data"))
+}
+
 // The first write of a shared object may have been made, although the inventory does not have its UID yet.
 func TestObjectMayExistAfterWriteAhead(t *testing.T) {
 	w, hold := originalWorld(t, "ownership: Share")
