@@ -75,6 +75,15 @@ func TestOriginalValueOfFieldInSync(t *testing.T) {
 	}
 }
 
+// assertRestored releases the ConfigMap, and checks that it has its first data again.
+func assertRestored(w *world, spec string, before map[string]any) {
+	w.t.Helper()
+	w.edit(spec + "\nmanifest: []")
+	w.round()
+	w.round()
+	assert.Equal(w.t, get(before, "data"), get(w.live[config], "data"))
+}
+
 func rejectedUpdate() map[plan.Action]plan.Outcome {
 	return map[plan.Action]plan.Outcome{plan.Update: {Action: plan.Update, Problem: &plan.Problem{Reason: v1alpha1.ReasonRetrying, Message: errors.ErrUnsupported.Error()}}}
 }
@@ -168,10 +177,7 @@ func TestOriginalValueAfterLostAdoption(t *testing.T) {
 		w.round()
 	}
 	require.Equal(t, map[string]any{"a": "ours", "b": "ours"}, get(w.only(), "data"))
-	w.edit(spec + "\nmanifest: []")
-	w.round()
-	w.round()
-	assert.Equal(t, get(before, "data"), get(w.live[config], "data"))
+	assertRestored(w, spec, before)
 }
 
 // A field leaves the manifest and is restored, and enters it again while another change is rejected.
@@ -192,10 +198,7 @@ func TestOriginalValueOfReturningField(t *testing.T) {
 		w.round()
 	}
 	require.Equal(t, map[string]any{"a": "ours", "b": "more"}, get(w.only(), "data"))
-	w.edit(spec + "\nmanifest: []")
-	w.round()
-	w.round()
-	assert.Equal(t, get(before, "data"), get(w.live[config], "data"))
+	assertRestored(w, spec, before)
 }
 
 // Another Application adopts the object, and writes its own value. The original value is the first one.
@@ -213,10 +216,7 @@ func TestOriginalValueAfterTakeover(t *testing.T) {
 		w.round()
 	}
 	require.Equal(t, "ours", get(w.only(), "data", "a"))
-	w.edit(spec + "\nmanifest: []")
-	w.round()
-	w.round()
-	assert.Equal(t, get(before, "data"), get(w.live[config], "data"))
+	assertRestored(w, spec, before)
 }
 
 // The first write of a shared object may have been made, although the inventory does not have its UID yet.
