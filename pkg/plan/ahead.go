@@ -67,7 +67,7 @@ func (p *Plan) WriteAheadStatus() *v1alpha1.ApplicationStatus {
 func (res *resource) writeAheadRecord() *record.Record {
 	r := res.previous
 	// Under a user's schema, dropped fields are released and not removed. The next patch may add nothing.
-	if !res.change.Writes() || res.restoresFirst || !res.policy.MayRemove() || !res.entry.Default || r == nil || r.Entry == nil {
+	if !res.change.Writes() || res.restoresFirst || !res.policy.MayRemove() || !res.entry.Default || !res.hasRecord() {
 		return nil
 	}
 	if !r.Entry.Default { // the user's schema was removed: the Application may remove all fields that it holds from now on
@@ -88,8 +88,8 @@ func (res *resource) writeAheadRecord() *record.Record {
 
 // writeAheadInventory returns the inventory entries to write before the plan is executed: those of shared
 // objects that the inventory does not have, and those with new baselines of fields that are about to be
-// written. An object that is about to be adopted does not belong to the Application yet, so its UID is in
-// BaselineUID.
+// written. The UID of an object is in BaselineUID until the status records that the Application owns or holds the
+// object.
 func (p writeAhead) writeAheadInventory() (rows []v1alpha1.ResourceStatus) {
 	for _, res := range p.resources {
 		// An owned object without baselines is in the inventory or in the annotation already.
@@ -102,14 +102,11 @@ func (p writeAhead) writeAheadInventory() (rows []v1alpha1.ResourceStatus) {
 		if before != nil {
 			row = *before
 		}
-		switch uid := types.UID(res.change.UID); {
-		case res.policy.Claims:
+		if res.policy.Claims {
 			res.policy.Record(p.in.Application, &row)
-			if row.BaselineUID = ""; row.UID != uid { // the Application does not hold it before the first write
-				row.BaselineUID = uid
-			}
-		case res.policy.Adopts():
-			row.BaselineUID = uid
+		}
+		if row.BaselineUID = ""; string(row.UID) != res.change.UID {
+			row.BaselineUID = types.UID(res.change.UID)
 		}
 		row.Baseline, row.Unrecorded = slices.Concat(res.baseline, res.copies, res.letting.baseline, res.letting.awaited), slices.Concat(res.unrecorded, res.letting.unrecorded)
 		// The status may already have all of this, from a plan whose request failed.

@@ -2,14 +2,12 @@ package plan
 
 import (
 	"fmt"
-	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
@@ -18,7 +16,6 @@ import (
 	"holdfast.dev/holdfast/pkg/manifest"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/record"
-	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // maxBaselineBytes limits the size of all baselines of one Application.
@@ -28,19 +25,9 @@ const maxBaselineBytes = 64 * 1024
 // these objects can be in slices.
 const baselineBytesPerSelectedObject = 512
 
-// recordBaselines collects the baselines of the held fields of an object: the recorded ones, and those of
-// the fields that this change overwrites for the first time. For a shared object:
-//
-//	the field   baseline    held, as the status reports       result
-//	in sync     yes                                           kept
-//	drifted     yes         yes, or as the holders report     kept: the first write was long ago
-//	drifted     yes         no                                new: the first write was never made
-//	drifted     -           no                                new: the field is held from now on
-//	drifted     -           yes                               none, or the value that was held: see recordInSync
-//	in sync     -                                             none: nothing is overwritten. See recordInSync
-//
-// It does so under spec.onRelease Leave, too, because that may change. For an owned object see
-// recordsBaselines and isFirstWrite.
+// recordBaselines collects the baselines of the held fields of an object: the recorded ones, and those of the fields
+// that have another value, or none, in the original object. See originalObject. It does so under spec.onRelease
+// Leave, too, because that may change.
 func (p baselinePass) recordBaselines(res *resource) {
 	// First the recorded baselines, so that hasBaseline finds them below.
 	before := p.statuses[res.object.ID]
@@ -55,33 +42,83 @@ func (p baselinePass) recordBaselines(res *resource) {
 		}
 	}
 	p.copyBaselines(res)
-	p.recordLent(res)
-	created := p.createdByHolders(res)
-	writers := p.in.writersOf(res.object.ID, res.live)
-	foreign := writer.ForeignTo(p.in.Application, res.live)
-	p.recordSharedParents(res, created)
-	held := sync.OnceValue(func() sets.Set[string] { return p.heldValues(res) })
-	for _, d := range res.compared.Differences {
-		if d.HeldBack || !res.matchesLocation(d) {
-			continue
-		}
-		for _, b := range res.originalFields(d, p.in.Now, writers) {
-			b.From = topmost(b, created)
-			// A learned value is the live value, so that there is nothing to restore.
-			isSet := d.Rule != nil || res.isInManifest(b.Path)
-			wasHeld := res.policy.Claims && held().Has(b.Path)
-			if isSet && !wasHeld && !res.hasBaseline(b.Path) && p.needsBaseline(res, b) {
-				res.baseline = append(res.baseline, res.withHeldDigests(res.withCreatedParent(b, d, foreign)))
-			}
+	isSame := len(res.drift) == 0 && res.previous != nil && observer.Equal(res.previous.Desired, res.desired)
+	// Without a record of a created object, this Application may have written any of its values.
+	if (res.policy.Existed || res.hasRecord()) && (!isSame || len(claim.OtherHolders(p.in.Application, res.live)) > 0) {
+		original := sync.OnceValue(func() original { return p.originalObject(res) })
+		for _, path := range res.heldPaths() {
+			p.recordOriginal(res, path, original)
 		}
 	}
-	p.recordInSync(res, held, writers)
 	slices.SortFunc(res.baseline, func(a, b v1alpha1.BaselineField) int { return strings.Compare(a.Path, b.Path) })
+}
+
+// recordOriginal records the original value of a held field, unless it is on record or is not needed. A learned value is
+// the live value, so that there is nothing to restore.
+func (p baselinePass) recordOriginal(res *resource, path string, original func() original) {
+	written, waits := res.writeTo(path)
+	isSet := res.isInManifest(path) || written != nil && written.Rule != nil
+	if waits || !isSet || res.hasBaseline(path) || secretPath(res.object.ID, path) {
+		return
+	}
+	b, value := original().field(path)
+	if res.hasBaseline(b.Path) || !res.needsBaseline(path, b.Path, value, written != nil) {
+		return
+	}
+	b.Time, b.Value = metav1.NewTime(p.in.Now.UTC()).Rfc3339Copy(), record.EncodeValue(value)
+	if written != nil && written.Reason == delta.Unwanted {
+		b.From = res.emptied(*written)
+	}
+	if at, _ := delta.Locate(res.kind, res.live, b.Path); value.Set && value.Equal(at.Value) {
+		// The writer is for users only. Nothing is decided by it.
+		author, _ := p.in.writersOf(res.object.ID, res.live)().OfValue(at.Path)
+		b.Manager = author.Manager
+	}
+	res.baseline = append(res.baseline, res.withHeldDigests(b))
+}
+
+// needsBaseline reports whether the original value of a held field has to be recorded. at is the path of that value:
+// path, or a parent of another type.
+//
+//	the field                                            recorded
+//	is written now                                       yes
+//	is in sync, but an Application set the live value    yes
+//	is absent, because the API server omits its value    yes: it may be written later, with its parent map
+//	has the desired value originally                     no. For an empty map or list, any map or list is that
+//	was held before in an object of the Application      no: the Application wrote the first value, too
+//	did not exist, and is removed with its manifest      no
+func (res *resource) needsBaseline(path, at string, original delta.Value, isWritten bool) bool {
+	live, _ := delta.Locate(res.kind, res.live, path)
+	desired, _ := delta.Locate(res.kind, res.desired, path)
+	isSameType := slices.Contains(res.empty, path) && reflect.TypeOf(original.Any) == reflect.TypeOf(desired.Value.Any)
+	switch {
+	case !isWritten && live.Value.Set && original.Equal(live.Value):
+		return false
+	case at == path && (isSameType || original.Equal(desired.Value)):
+		return false
+	case !res.policy.Existed && res.previouslyHeld(at):
+		return false
+	}
+	return original.Set || !res.prunes()
+}
+
+// writeTo returns the difference by which the patch writes a held field, or nil. waits is true if a later patch may
+// write it, or if the path leads to another element than the difference.
+func (res *resource) writeTo(path string) (written *delta.Difference, waits bool) {
+	for i, d := range res.drift {
+		if claim.Overlap(d.Path, path) {
+			if d.HeldBack || res.restoresFirst && res.hasRecord() || !res.matchesLocation(d) {
+				return nil, true
+			}
+			return &res.drift[i], false
+		}
+	}
+	return nil, false
 }
 
 // keepsBaseline reports whether the baseline of a path is kept, or the record that it exceeded the size
 // limit. The copy of another Application's baseline is kept when this Application takes the field with the value
-// that the other one left. See the table of recordBaselines.
+// that the other one left.
 func (p baselinePass) keepsBaseline(res *resource, b v1alpha1.BaselineField) bool {
 	path := b.Path
 	switch {
@@ -104,13 +141,6 @@ func (p baselinePass) keepsBaseline(res *resource, b v1alpha1.BaselineField) boo
 func (res *originals) hasBaseline(path string) bool {
 	return slices.ContainsFunc(res.unrecorded, func(known string) bool { return observer.IsUnder(path, known) }) ||
 		slices.ContainsFunc(res.baseline, func(b v1alpha1.BaselineField) bool { return observer.IsUnder(path, b.Path) })
-}
-
-// needsBaseline reports whether a field gets a baseline: it is written for the first time, is not part of a
-// Secret, and would not simply be removed on release.
-func (p baselinePass) needsBaseline(res *resource, b v1alpha1.BaselineField) bool {
-	isPruned := res.prunes() && b.Value == nil
-	return !isPruned && p.isFirstWrite(res, b.Path) && !secretPath(res.object.ID, b.Path)
 }
 
 // wasHeld reports whether a field of this shared object was held according to the status. Only the status
@@ -153,23 +183,10 @@ func (f *facts) recordedPolicy(res *resource) claim.Policy {
 	return claim.RecordedPolicy(f.in.Application, f.statuses[res.object.ID])
 }
 
-// isFirstWrite reports whether a drifted leaf is about to be written for the first time: the object is
-// shared or is being adopted, or the recorded schema did not hold the leaf. For a shared object, it is always true,
-// because heldValues decides. If the response of an adoption was lost, the record is of an earlier object of the name.
-func (p baselinePass) isFirstWrite(res *resource, path string) bool {
-	status := p.statuses[res.object.ID]
-	isLost := status != nil && status.BaselineUID != "" && string(status.BaselineUID) == res.change.UID && !record.Describes(status, res.live)
-	if res.policy.Claims || res.isFirstAdoption() || isLost {
-		return true
-	}
-	_, _, known := res.previousLeaves()
-	return known && !res.previouslyHeld(path)
-}
-
 // previouslyHeld reports whether the record holds the path, or one above or below it: a leaf may have been split
 // since then. A map or list that it holds as existing does not hold what is below.
 func (res *resourceInput) previouslyHeld(path string) bool {
-	leaves, empty, _ := res.previousLeaves()
+	leaves, empty := res.previousLeaves()
 	return slices.ContainsFunc(leaves, func(leaf string) bool { return claim.Overlap(leaf, path) }) ||
 		slices.ContainsFunc(empty, func(at string) bool { return observer.IsUnder(at, path) })
 }
@@ -200,49 +217,6 @@ func (res *comparisons) writes(path string) bool {
 func (res *resourceInput) isInManifest(path string) bool {
 	at, ok := delta.Locate(res.kind, res.object.Content, path)
 	return ok && at.Value.Set
-}
-
-// originalFields returns the fields that a difference covers, with their live values: the field that has
-// another value, or the fields that do not exist.
-func (res *resource) originalFields(d delta.Difference, now time.Time, writers func() *writer.Index) (fields []v1alpha1.BaselineField) {
-	b := v1alpha1.BaselineField{Path: d.Path, Time: metav1.NewTime(now.UTC()).Rfc3339Copy()}
-	switch {
-	case (d.Reason == delta.Changed || d.Reason == delta.Unwanted) && res.holdsIn(d.Path):
-		b.Value = record.EncodeValue(d.Live)
-		// The writer is for users only. Nothing is decided by it.
-		writer, _ := writers().OfValue(d.LivePath())
-		b.Manager = writer.Manager
-		if d.Reason == delta.Unwanted {
-			b.From = res.emptied(d)
-		}
-		return []v1alpha1.BaselineField{b}
-	// Each held leaf below the missing value gets a baseline without a value. From is the missing parent.
-	case d.Reason == delta.Missing:
-		for _, leaf := range res.heldPaths() {
-			if observer.IsUnder(leaf, d.Path) {
-				if b.Path, b.From = leaf, ""; leaf != d.Path {
-					b.From = d.Path
-				}
-				fields = append(fields, b)
-			}
-		}
-	}
-	return fields
-}
-
-// withCreatedParent marks a field as absent in its baseline if it is inside a map or element that this
-// Application created, and no other client wrote it: such a field did not exist before.
-func (res *resource) withCreatedParent(b v1alpha1.BaselineField, d delta.Difference, foreign func(*observer.Path) bool) v1alpha1.BaselineField {
-	// Without managedFields, the value counts as part of what this Application created.
-	if b.Value == nil || foreign != nil && foreign(d.LivePath()) {
-		return b
-	}
-	for _, other := range res.baseline {
-		if root := other.From; other.Value == nil && root != "" && !claim.IsMetadataMap(root) && observer.IsUnder(b.Path, root) {
-			b.Value, b.Manager, b.From = nil, "", root
-		}
-	}
-	return b
 }
 
 // limitBaselines drops baselines that exceed the size limit. The fields are held, but cannot be restored. A
@@ -357,65 +331,4 @@ func (p baselinePass) copyBaselines(res *resource) {
 			res.copies = append(res.copies, b)
 		}
 	}
-}
-
-// recordLent records the original values of fields that this Application begins to hold while others still wait for
-// them. Their copies have the original value. The former holder wrote the live value.
-func (p baselinePass) recordLent(res *resource) {
-	if len(p.in.Holders) == 0 || !res.policy.Claims {
-		return
-	}
-	others := claim.OtherHolders(p.in.Application, res.live)
-	for _, name := range slices.Sorted(maps.Keys(others)) {
-		for _, b := range record.Baseline(p.holderStatus(name, others[name], res.object.ID), res.live) {
-			isLent := b.Holder != "" && slices.Contains(res.leaves, b.Path) && record.IsAsHeld(res.kind, res.live, b)
-			if isLent && !res.hasBaseline(b.Path) && !p.wasHeld(res, b.Path) {
-				b.Holder = ""
-				res.baseline = append(res.baseline, res.withHeldDigests(b))
-			}
-		}
-	}
-}
-
-// createdByHolders returns the topmost maps and list elements of the live object that other holders
-// created for their fields. Only their statuses count, never the object.
-func (p baselinePass) createdByHolders(res *resource) (roots []string) {
-	if len(p.in.Holders) == 0 {
-		return nil
-	}
-	// holderStatus trusts only Applications in the same namespace.
-	for name, uid := range claim.OtherHolders(p.in.Application, res.live) {
-		for _, b := range record.Baseline(p.holderStatus(name, uid, res.object.ID), res.live) {
-			if b.Value == nil && b.From != "" && !claim.IsMetadataMap(b.From) {
-				roots = append(roots, b.From)
-			}
-		}
-	}
-	return roots
-}
-
-// recordSharedParents records that a field which is in sync did not exist before: it lies in a map or
-// element that another holder created. Without this, the last of the two to release its fields would leave the parent.
-func (p baselinePass) recordSharedParents(res *resource, created []string) {
-	for _, leaf := range res.leaves {
-		b := v1alpha1.BaselineField{Path: leaf, Time: metav1.NewTime(p.in.Now.UTC()).Rfc3339Copy()}
-		b.From = topmost(b, created)
-		// Fields that this change writes get their baseline from the difference.
-		if b.From == "" || res.hasBaseline(leaf) || res.writes(leaf) || p.wasHeld(res, leaf) {
-			continue
-		}
-		res.baseline = append(res.baseline, res.withHeldDigests(b))
-	}
-}
-
-// topmost returns the topmost of some parents around a field that did not exist before, or From, if that
-// lies above them.
-func topmost(b v1alpha1.BaselineField, parents []string) string {
-	from := b.From
-	for _, root := range parents {
-		if b.Value == nil && observer.IsUnder(b.Path, root) && (from == "" || len(root) < len(from)) {
-			from = root
-		}
-	}
-	return from
 }

@@ -168,7 +168,8 @@ func (p decider) correct(res *resource) {
 	released := delta.Comparison{Differences: releasePass(p).release(res, withdrawn.Correctable())}
 	res.compared = comparer(p).compare(res, res.live)
 	res.drift = res.compared.Differences
-	if withdrawn.Correctable() || released.Correctable() && !res.prunes() {
+	overlaps := func(d delta.Difference) bool { return res.hasDriftAt(d.Path) }
+	if withdrawn.Correctable() || released.Correctable() && (!res.prunes() || slices.ContainsFunc(released.Differences, overlaps)) {
 		// The patch only removes and restores. If a leaf changes its type, the old fields are restored before the new
 		// ones are written.
 		res.compared.Differences, res.restoresFirst = nil, true // the next patch corrects the others
@@ -177,7 +178,9 @@ func (p decider) correct(res *resource) {
 	if p.recordsBaselines(res) {
 		baselinePass(p).recordBaselines(res)
 		for _, left := range res.letting.baseline {
-			res.keepParentBaseline(left, res.entry.Released(left.Path) == observer.ReleasedLeave)
+			if res.entry.Released(left.Path) == observer.ReleasedLeave {
+				res.keepLeftParents(left.Path)
+			}
 		}
 	}
 	res.baseline = append(res.baseline, res.releasesNext...)

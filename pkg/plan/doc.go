@@ -47,8 +47,8 @@
 //	             which fields are released, and release.go
 //	             (branch.go, merge.go) restores the values of released fields, unless they are lent
 //	             to an Application that waits (lent.go); baseline.go
-//	             records original values, insync.go those of fields that no
-//	             patch writes, heldvalue.go the values while fields are held.
+//	             records original values, original.go finds them in the object without the
+//	             values of Applications, heldvalue.go has the values while fields are held.
 //	             facts.go has what all of them depend on
 //	the input    package intent makes the objects and schemas of the spec, and package
 //	             record reads the records of the status. listeners.go has the engine's own

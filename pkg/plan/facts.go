@@ -109,12 +109,15 @@ type pruner struct {
 	warnings []string
 }
 
+// hasRecord reports whether the status has a record of the resource with a valid schema.
+func (res *resourceInput) hasRecord() bool { return res.previous != nil && res.previous.Entry != nil }
+
 // previousLeaves returns the paths that the record holds, and those of maps and lists that it holds as existing.
-// known is false if there is no record, or one without a valid schema.
-func (res *resourceInput) previousLeaves() (leaves, empty []string, known bool) {
-	r := res.previous
-	if r == nil || r.Entry == nil {
-		return nil, nil, false
+// There are none without a record.
+func (res *resourceInput) previousLeaves() (leaves, empty []string) {
+	if !res.hasRecord() {
+		return nil, nil
 	}
-	return r.Entry.Leaves(res.kind, r.Desired), r.Entry.Empty(res.kind, r.Desired), true
+	r := res.previous
+	return r.Entry.Leaves(res.kind, r.Desired), r.Entry.Empty(res.kind, r.Desired)
 }

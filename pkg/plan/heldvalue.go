@@ -32,15 +32,14 @@ func (res *resource) withHeldDigests(b v1alpha1.BaselineField) v1alpha1.Baseline
 	switch {
 	case rule != nil && rule.Mode == observer.ModeAbsent:
 		add(record.AbsentDigest)
-	// The difference has a bound, or the manifest's value.
-	case rule != nil && rule.Mode == "":
-		for _, d := range res.compared.Differences {
-			if d.Path == b.Path && d.Desired.Set {
-				add(record.Digest(d.Desired.Any))
-			}
-		}
-	case desired.Value.Set:
+	case desired.Value.Set && (rule == nil || rule.Mode != ""):
 		add(record.Digest(desired.Value.Any))
+	}
+	// The difference has a bound, or the manifest's value without its empty maps.
+	for _, d := range res.compared.Differences {
+		if d.Path == b.Path && d.Desired.Set {
+			add(record.Digest(d.Desired.Any))
+		}
 	}
 	b.Held = held[max(0, len(held)-record.MaxDigests):]
 	return b

@@ -116,7 +116,7 @@ func (res *objectState) leavesInStatus(status *v1alpha1.ResourceStatus) map[stri
 	if !record.Describes(status, res.live) {
 		return held
 	}
-	leaves, empty, _ := res.previousLeaves()
+	leaves, empty := res.previousLeaves()
 	for _, leaf := range slices.Concat(leaves, empty) {
 		held[leaf] = true
 	}

@@ -30,7 +30,7 @@ func (c Change) Alters() bool {
 		return false
 	}
 	r := res.previous
-	return res.policy.Begins || r == nil || r.Entry == nil || !res.entry.SameFields(r.Entry) || !observer.Equal(res.stored(), r.Desired)
+	return res.policy.Begins || !res.hasRecord() || !res.entry.SameFields(r.Entry) || !observer.Equal(res.stored(), r.Desired)
 }
 
 // RejectedLeaf is a part of a patch that the API server has rejected. It is an argument of Replan, and part of

@@ -1,10 +1,8 @@
 package plan
 
 import (
-	"cmp"
 	"slices"
 
-	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
 	"holdfast.dev/holdfast/pkg/delta"
 	"holdfast.dev/holdfast/pkg/observer"
@@ -23,7 +21,7 @@ func (f *facts) releasesFields(res *resource) bool {
 	if !f.restoresRemovedFields(res) {
 		return false
 	}
-	leaves, empty, _ := res.previousLeaves()
+	leaves, empty := res.previousLeaves()
 	now := slices.Concat(res.entry.Leaves(res.kind, res.desired), res.entry.Empty(res.kind, res.desired))
 	return slices.ContainsFunc(slices.Concat(leaves, empty), func(leaf string) bool { return !slices.Contains(now, leaf) })
 }
@@ -79,21 +77,12 @@ func (p releasePass) release(res *resource, waits bool) []delta.Difference {
 	return slices.Concat(letting.restored, letting.metadata)
 }
 
-// keepParentBaseline copies a parent from the baseline of a released leaf to the baselines of the held leaves below
-// that parent. It is the topmost one that the Application created for the leaf. The parent is then removed with the
-// last of these leaves. If the leaf is left in the object, its parents are not removed. The second argument
-// is true for a leaf that is left on request.
-func (res *originals) keepParentBaseline(left v1alpha1.BaselineField, stays bool) {
-	// Without a value, the leaf did not exist before.
-	root, isNew := left.From, left.Value == nil && left.From != ""
+// keepLeftParents removes the parents of a leaf that is left in the object from the baselines of the held leaves, so
+// that they are not removed with the last of these leaves.
+func (res *originals) keepLeftParents(left string) {
 	for i, b := range res.baseline {
-		switch {
-		case b.Value != nil:
-		// The parent now also has the leaf that was left, so it must not be removed.
-		case stays && b.From != "" && observer.IsUnder(left.Path, b.From):
+		if b.From != "" && observer.IsUnder(left, b.From) {
 			res.baseline[i].From = ""
-		case !stays && isNew && b.Path != root && observer.IsUnder(b.Path, root) && len(cmp.Or(b.From, b.Path)) > len(root):
-			res.baseline[i].From = root
 		}
 	}
 }

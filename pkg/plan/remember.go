@@ -65,12 +65,12 @@ func (c statusWriter) remember() {
 // applied yet.
 func (c statusWriter) isStillOnRecord(res *resource, o resourceResult) bool {
 	outcome, attempted := c.outcomes[res.object.ID]
+	// Fields that the next patch writes for the first time get their baselines then, unless they are on record.
+	isNext := res.restoresFirst && len(o.compared.Differences) > 0 && res.hasRecord()
 	if res.policy.Claims {
 		// Its baseline has the fields to release, but an object that is not known was not compared with the record.
-		return !c.preview && !attempted && res.previous != nil && (o.live == nil || res.live != nil && !res.judged)
+		return !c.preview && (isNext || !attempted && res.previous != nil && (o.live == nil || res.live != nil && !res.judged))
 	}
-	// Fields that the next patch writes for the first time get their baselines then, unless they are on record.
-	isNext := res.restoresFirst && len(o.compared.Differences) > 0 && res.previous != nil && res.previous.Entry != nil
 	return !c.preview && !outcome.WithoutLearned && (isNext || res.isPending(o) || !o.wrote && res.isUnwritten())
 }
 
@@ -78,15 +78,13 @@ func (c statusWriter) isStillOnRecord(res *resource, o resourceResult) bool {
 // object. If the change is rejected, the previous schema still applies. A user's schema is recorded at once, because
 // it removes nothing.
 func (res *resource) isUnwritten() bool {
-	r := res.previous
-	return res.change.Writes() && res.entry.Default && r != nil && r.Entry != nil
+	return res.change.Writes() && res.entry.Default && res.hasRecord()
 }
 
 // isPending reports whether the previous record is still needed. It is needed if the live object still has
 // written values that must be removed, or if the live object is unknown.
 func (res *objectState) isPending(o resourceResult) bool {
-	r := res.previous
-	if r == nil || r.Entry == nil || r.Entry.Default != res.entry.Default {
+	if !res.hasRecord() || res.previous.Entry.Default != res.entry.Default {
 		return false
 	}
 	// AcceptedUsed is nil if there was no comparison: see delta.Walk.
@@ -194,6 +192,9 @@ func (c statusWriter) baselineStatus(res *resource, before *v1alpha1.ResourceSta
 		return
 	}
 	status.Waits, status.WaitsFor = c.waitsOf(res, o), res.waitsFor
+	if before != nil && c.isStillOnRecord(res, o) { // the fields on record that are not held
+		status.Waits = slices.Compact(slices.Sorted(slices.Values(slices.Concat(status.Waits, before.Waits))))
+	}
 	status.Baseline, status.Unrecorded = res.baseline, res.unrecorded
 	// The other planned baselines are of values that were not written.
 	if !attempted && !c.preview {
@@ -210,7 +211,7 @@ func (c statusWriter) baselineStatus(res *resource, before *v1alpha1.ResourceSta
 	switch {
 	// The release is still to be done, and needs the original values. A field on record needs its value, too: if it
 	// enters the manifest again, its next write does not count as the first one.
-	case isUndone, !res.policy.Claims && c.isStillOnRecord(res, o):
+	case isUndone, c.isStillOnRecord(res, o):
 		status.Baseline = slices.Concat(status.Baseline, res.letting.baseline)
 		status.Unrecorded = slices.Concat(status.Unrecorded, res.letting.unrecorded)
 		return

@@ -198,9 +198,11 @@ func (c *Change) wroteValue(d delta.Difference, action Action) bool {
 	})
 }
 
-// wrote reports whether the controller's request wrote a path.
+// wrote reports whether the controller's request wrote the desired value of a path. A restored original value is not one.
 func (c *Change) wrote(path string, action Action) bool {
-	return action == Create || slices.ContainsFunc(c.Fields, func(d delta.Difference) bool { return !d.HeldBack && observer.IsUnder(path, d.Path) })
+	return action == Create || slices.ContainsFunc(c.Fields, func(d delta.Difference) bool {
+		return !d.HeldBack && d.Reason != delta.Restored && observer.IsUnder(path, d.Path)
+	})
 }
 
 // losesTracking reports whether a form drops or changes tracking metadata. Such a form is never accepted,

@@ -275,7 +275,11 @@ func (s *sharing) again() {
 			continue
 		}
 		part = observer.CopyMap(part)
-		s.vary(part["spec"].(map[string]any))
+		if s.chance("another one", 3) {
+			part["spec"] = s.holdable(observertest.Spec(s.r))
+		} else {
+			s.vary(part["spec"].(map[string]any))
+		}
 		set(part, s.word(), "metadata", "labels", "ours")
 		manifests = append(manifests, part)
 	}
