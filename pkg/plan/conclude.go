@@ -38,7 +38,7 @@ func (p *Plan) conclude(c *summarizer) Result {
 	}
 	// The warnings of resources are added again, because Replan may have changed them.
 	own.Warnings = slices.Clone(p.given)
-	c.plan, c.acceptedForms, c.pendingDrift = &own, map[Leaf]delta.Value{}, map[Leaf]PendingDrift{}
+	c.plan, c.newForms, c.pendingDrift = &own, map[Leaf]delta.Value{}, map[Leaf]PendingDrift{}
 	c.result.Status = *p.in.Application.Status.DeepCopy()
 	c.result.Status.ObservedGeneration = p.in.Application.Generation
 	c.result.Status.ReconcileRequest = p.in.Application.Annotations[v1alpha1.AnnotationReconcile]

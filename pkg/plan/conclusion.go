@@ -87,8 +87,8 @@ type summarizer struct {
 	// drifted has the leaves that are not in sync after the changes. pendingDrift has when and by whom.
 	drifted      map[Leaf]bool
 	pendingDrift map[Leaf]PendingDrift
-	// acceptedForms has the API server's forms of written values that are accepted from now on.
-	acceptedForms map[Leaf]delta.Value
+	// newForms has the API server's forms of written values that are accepted from now on, and were not before.
+	newForms map[Leaf]delta.Value
 	// extra has records that are added to the status last, while they fit.
 	extra []extra
 }

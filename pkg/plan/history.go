@@ -161,10 +161,10 @@ func (c historyWriter) added(res *resource, before *v1alpha1.ResourceStatus, o r
 	}
 }
 
-// correctionResult returns the outcome of a correction. If the API server stored another value and that is
-// accepted, correctionResult sets it as the live value of the drift.
+// correctionResult returns the outcome of a correction. If the API server stored a value that is accepted from now
+// on, correctionResult sets it as the live value of the drift.
 func (c historyWriter) correctionResult(leaf Leaf, of *drift) v1alpha1.HistoryOutcome {
-	if form, accepted := c.acceptedForms[leaf]; accepted {
+	if form, accepted := c.newForms[leaf]; accepted {
 		of.Live = form
 		return v1alpha1.OutcomeAccepted
 	}

@@ -166,6 +166,18 @@ func TestHistory(t *testing.T) {
 			w.respond = func(object map[string]any) { set(object, "LIVE", "data", "mode") }
 			w.round()
 		}, []string{`Accepted ConfigMap/settings data.mode from "live" to "LIVE" by kubectl-edit Update after 0s`, created}},
+		{"the value that another client wrote, if the accepted form is known", func(w *world) {
+			w.respond = func(object map[string]any) { set(object, "LIVE", "data", "mode") }
+			for range 6 {
+				w.now = w.now.Add(11 * time.Second)
+				change(w)
+				w.round()
+			}
+		}, []string{
+			`Contested ConfigMap/settings data.mode from "live" to "theirs" by kubectl-edit Update after 0s 2 times since 00:00:55`,
+			corrected("0s") + ` 3 times since 00:00:22`,
+			`Accepted ConfigMap/settings data.mode from "live" to "LIVE" by kubectl-edit Update after 0s`, created,
+		}},
 		{"no entry for a free field", func(w *world) {
 			w.wrote(byNone, writer.Activity{Events: 1, ChangedEntries: []int{0}, FirstSeen: w.now})
 			w.set("free", "data", "another")

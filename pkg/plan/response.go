@@ -155,6 +155,7 @@ func (res *resource) keepRefused(app *v1alpha1.Application, live map[string]any)
 // accept records the accepted forms of the written values. It also records removals that the API server undid,
 // and marks lists as contested that another client extends at each write.
 func (c responseReader) accept(res *resource, live map[string]any, action Action) {
+	known := maps.Clone(res.accepted)
 	// The forms of earlier writes do not apply to this one, because a policy or the API server may have changed.
 	maps.DeleteFunc(res.accepted, func(path string, _ delta.Form) bool { return res.change.wrote(path, action) })
 	after := comparer{&c.plan.facts}.compare(res, live)
@@ -163,7 +164,10 @@ func (c responseReader) accept(res *resource, live map[string]any, action Action
 	// Sorted, because the order of the warnings must not change.
 	for _, path := range sortedPaths(forms) {
 		put(&res.accepted, path, forms[path])
-		c.acceptedForms[Leaf{res.object.ID, path}] = forms[path].Accepted
+		// A known form is not reported again: the history then has the value that the other client wrote.
+		if was := known[path]; !was.Desired.Equal(forms[path].Desired) || !was.Accepted.Equal(forms[path].Accepted) {
+			c.newForms[Leaf{res.object.ID, path}] = forms[path].Accepted
+		}
 		if forms[path].Dropped() {
 			c.warnings = append(c.warnings, fmt.Sprintf("%s: the API server dropped %s: check its spelling", res.object.ID, path))
 		}
