@@ -77,14 +77,15 @@ func IsOwned(app *v1alpha1.Application, id manifest.ID, status *v1alpha1.Resourc
 		return false
 	}
 	// The UIDs of the object agree, so it is the object in the inventory, and has lost its tracking metadata.
+	// Another Application that has adopted it has replaced the label and the annotation.
 	other := manifest.NestedString(live, "metadata", "labels", v1alpha1.LabelApplicationUID)
-	return other == "" || other == string(app.UID) // otherwise another Application has adopted it
+	return other == "" || other == string(app.UID) || hasTrackingID(app, id, live)
 }
 
-// isFromRestoredCluster reports whether an object that the Application does not own belonged to an Application
-// with this namespace and name. In a restored cluster all objects have new UIDs. The Application adopts the
-// object, whatever spec.adoption is. The tracking-id also has the identity of the object, so a copy does not match.
-func isFromRestoredCluster(app *v1alpha1.Application, id manifest.ID, live map[string]any) bool {
+// hasTrackingID reports whether an object has the tracking-id of the Application and of itself, so a copy of another
+// object does not match. If the Application does not own the object, an Application with this namespace and name did
+// before the cluster was restored: all objects then have new UIDs. It adopts the object, whatever spec.adoption is.
+func hasTrackingID(app *v1alpha1.Application, id manifest.ID, live map[string]any) bool {
 	return manifest.NestedString(live, "metadata", "annotations", v1alpha1.AnnotationTrackingID) == TrackingID(app, id)
 }
 

@@ -121,7 +121,7 @@ func (p Policy) WithLive(app *v1alpha1.Application, id manifest.ID, status *v1al
 	case IsOwned(app, id, status, live):
 		return PolicyFor(app, Created)
 	}
-	reclaimed := isFromRestoredCluster(app, id, live)
+	reclaimed := hasTrackingID(app, id, live)
 	switch {
 	// The adopted annotation shows which of the two relations the object had before the cluster was restored.
 	case reclaimed && !isMarkedAdopted(live):

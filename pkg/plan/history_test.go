@@ -178,6 +178,10 @@ func TestHistory(t *testing.T) {
 			corrected("0s") + ` 3 times since 00:00:22`,
 			`Accepted ConfigMap/settings data.mode from "live" to "LIVE" by kubectl-edit Update after 0s`, created,
 		}},
+		{"a tracking label that another client replaces", func(w *world) {
+			w.set("x", "metadata", "labels", "holdfast.dev/application-uid")
+			w.round()
+		}, []string{`Corrected ConfigMap/settings metadata.labels['holdfast.dev/application-uid'] from "app-1" to "x"`, created}},
 		{"no entry for a free field", func(w *world) {
 			w.wrote(byNone, writer.Activity{Events: 1, ChangedEntries: []int{0}, FirstSeen: w.now})
 			w.set("free", "data", "another")
