@@ -1,16 +1,15 @@
-package controller
+package cluster
 
 import (
 	"errors"
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/validate/content"
+	validate "k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
-	"holdfast.dev/holdfast/pkg/cluster"
 )
 
 // configuration is a file that configures the selection:
@@ -33,13 +32,13 @@ const ConfigurationKind = "ControllerConfiguration"
 
 // ParseConfiguration parses a ControllerConfiguration in YAML or JSON. For fields that are not set, it uses
 // flags. An error describes the problem, but does not name the file.
-func ParseConfiguration(text []byte, flags cluster.Selection) (cluster.Selection, error) {
+func ParseConfiguration(text []byte, flags Selection) (Selection, error) {
 	var c configuration
 	if err := yaml.UnmarshalStrict(text, &c); err != nil {
-		return cluster.Selection{}, err
+		return Selection{}, err
 	}
 	if c.APIVersion != v1alpha1.GroupVersion.String() || c.Kind != ConfigurationKind {
-		return cluster.Selection{}, fmt.Errorf("it is a %q of %q, must be a %s of %s", c.Kind, c.APIVersion, ConfigurationKind, v1alpha1.GroupVersion)
+		return Selection{}, fmt.Errorf("it is a %q of %q, must be a %s of %s", c.Kind, c.APIVersion, ConfigurationKind, v1alpha1.GroupVersion)
 	}
 	// A field that the file sets replaces the flag, also with an empty value.
 	selection := flags
@@ -47,13 +46,13 @@ func ParseConfiguration(text []byte, flags cluster.Selection) (cluster.Selection
 	if c.WatchNamespaces != nil {
 		selection.Namespaces, err = namespacesNamed(*c.WatchNamespaces)
 		if err != nil {
-			return cluster.Selection{}, fmt.Errorf("watchNamespaces: %w", err)
+			return Selection{}, fmt.Errorf("watchNamespaces: %w", err)
 		}
 	}
 	if c.Selector != nil {
 		selection.Labels, err = labels.Parse(*c.Selector)
 		if err != nil {
-			return cluster.Selection{}, fmt.Errorf("selector: %w", err)
+			return Selection{}, fmt.Errorf("selector: %w", err)
 		}
 	}
 	return selection, nil
@@ -61,20 +60,20 @@ func ParseConfiguration(text []byte, flags cluster.Selection) (cluster.Selection
 
 // NewSelection returns a Selection. Without namespaces, it selects all namespaces. selector is a label
 // selector in the syntax of kubectl; if empty, it matches all labels.
-func NewSelection(namespaces []string, selector string) (cluster.Selection, error) {
+func NewSelection(namespaces []string, selector string) (Selection, error) {
 	named, err := namespacesNamed(namespaces)
 	if err != nil {
-		return cluster.Selection{}, err
+		return Selection{}, err
 	}
 	parsed, err := labels.Parse(selector)
-	return cluster.Selection{Namespaces: named, Labels: parsed}, err
+	return Selection{Namespaces: named, Labels: parsed}, err
 }
 
 // namespacesNamed validates the names of namespaces, and returns them sorted and without duplicates.
 func namespacesNamed(names []string) ([]string, error) {
 	var errs []error
 	for _, name := range names {
-		for _, problem := range content.IsDNS1123Label(name) {
+		for _, problem := range validate.IsDNS1123Label(name) {
 			errs = append(errs, fmt.Errorf("%q is not a valid name of a namespace: %s", name, problem))
 		}
 	}

@@ -1,4 +1,4 @@
-package controller_test
+package cluster_test
 
 import (
 	"testing"
@@ -6,13 +6,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"holdfast.dev/holdfast/pkg/controller"
+	"holdfast.dev/holdfast/pkg/cluster"
 )
 
 const header = "apiVersion: holdfast.dev/v1alpha1\nkind: ControllerConfiguration\n"
 
 func TestConfigurationFiles(t *testing.T) {
-	flags, err := controller.NewSelection([]string{"flag"}, "from=flag")
+	flags, err := cluster.NewSelection([]string{"flag"}, "from=flag")
 	require.NoError(t, err)
 	for _, row := range []struct {
 		name, text string
@@ -27,7 +27,7 @@ func TestConfigurationFiles(t *testing.T) {
 		{"JSON", `{"apiVersion": "holdfast.dev/v1alpha1", "kind": "ControllerConfiguration", "watchNamespaces": ["a"]}`, []string{"a"}, "from=flag"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			selection, err := controller.ParseConfiguration([]byte(row.text), flags)
+			selection, err := cluster.ParseConfiguration([]byte(row.text), flags)
 			require.NoError(t, err)
 			assert.Equal(t, row.namespaces, selection.Namespaces)
 			assert.Equal(t, row.selector, selection.Labels.String())
@@ -44,7 +44,7 @@ func TestConfigurationFiles(t *testing.T) {
 		{"a selector that cannot be read", header + "selector: '=='", "selector"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			_, err := controller.ParseConfiguration([]byte(row.text), flags)
+			_, err := cluster.ParseConfiguration([]byte(row.text), flags)
 			assert.ErrorContains(t, err, row.want)
 		})
 	}
@@ -54,13 +54,13 @@ func FuzzParseConfiguration(f *testing.F) {
 	f.Add([]byte(header + "watchNamespaces: [a]\nselector: a in (b)"))
 	f.Add([]byte(`{"kind": "ControllerConfiguration"}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		flags, err := controller.NewSelection([]string{"flag"}, "from=flag")
+		flags, err := cluster.NewSelection([]string{"flag"}, "from=flag")
 		require.NoError(t, err)
-		selection, err := controller.ParseConfiguration(text, flags)
+		selection, err := cluster.ParseConfiguration(text, flags)
 		if err != nil {
 			return
 		}
-		again, err := controller.NewSelection(selection.Namespaces, selection.Labels.String())
+		again, err := cluster.NewSelection(selection.Namespaces, selection.Labels.String())
 		require.NoError(t, err)
 		assert.Equal(t, selection.Namespaces, again.Namespaces)
 		assert.Equal(t, selection.Labels.String(), again.Labels.String())

@@ -33,7 +33,7 @@ func TestLiveObjectsOfKindsThatCannotBeResolved(t *testing.T) {
 func TestAnUnselectedApplicationIsNotQueued(t *testing.T) {
 	client, err := cluster.NewClient(&rest.Config{Host: "https://127.0.0.1:1"})
 	require.NoError(t, err)
-	selection, err := NewSelection(nil, "!legacy")
+	selection, err := cluster.NewSelection(nil, "!legacy")
 	require.NoError(t, err)
 	c := New(client, Options{Selection: selection})
 	c.applications.store.Run(t.Context())

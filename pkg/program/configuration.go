@@ -10,7 +10,6 @@ import (
 	"k8s.io/klog/v2"
 
 	"holdfast.dev/holdfast/pkg/cluster"
-	"holdfast.dev/holdfast/pkg/controller"
 )
 
 // pollInterval is the interval for reading the configuration file. File system notifications would be
@@ -20,7 +19,7 @@ const pollInterval = 2 * time.Second
 // selection returns the selection at startup. Unlike later, an unreadable or invalid configuration file is an error.
 // It keeps the content of the file for followConfiguration.
 func (f *flags) selection() (cluster.Selection, error) {
-	selection, err := controller.NewSelection(f.watchNamespaces, f.selector)
+	selection, err := cluster.NewSelection(f.watchNamespaces, f.selector)
 	if err != nil {
 		return selection, fmt.Errorf("--watch-namespaces and --selector: %w", err)
 	}
@@ -35,11 +34,11 @@ func (f *flags) selection() (cluster.Selection, error) {
 
 // configured returns the selection of a configuration file, and of the flags for fields that the file does not set.
 func (f *flags) configured(text []byte) (cluster.Selection, error) {
-	selection, err := controller.NewSelection(f.watchNamespaces, f.selector)
+	selection, err := cluster.NewSelection(f.watchNamespaces, f.selector)
 	if err != nil {
 		return selection, err
 	}
-	if selection, err = controller.ParseConfiguration(text, selection); err != nil {
+	if selection, err = cluster.ParseConfiguration(text, selection); err != nil {
 		return selection, fmt.Errorf("reading %s: %w", f.configFile, err)
 	}
 	return selection, nil

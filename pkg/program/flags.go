@@ -86,7 +86,7 @@ func (f *flags) add(set *pflag.FlagSet) {
 	set.StringSliceVar(&f.watchNamespaces, "watch-namespaces", nil, "comma-separated namespaces of the Applications to reconcile; empty selects all")
 	set.StringVar(&f.selector, "selector", "", "label selector of the Applications to reconcile; empty selects all")
 	set.StringVar(&f.configFile, "config", "",
-		"file with a "+controller.ConfigurationKind+"; its watchNamespaces and selector have precedence over the flags, and changes take effect at once")
+		"file with a "+cluster.ConfigurationKind+"; its watchNamespaces and selector have precedence over the flags, and changes take effect at once")
 	set.IntVar(&f.options.Slots, "shards", 1,
 		"number of slots over which the Applications are distributed. Each replica holds an equal share of the slots. With 1, one replica leads and reconciles all Applications")
 	componentoptions.BindLeaderElectionFlags(&f.election, set)
