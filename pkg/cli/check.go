@@ -19,14 +19,14 @@ import (
 )
 
 const checkLong = `Check whether a cluster and a namespace are ready for Applications: the version of
-Kubernetes, the CRDs, the controller and when it was last active, its rights, the
-admission policy, your rights, and the ServiceAccounts whose rights are used. A
-remedy contains the command for the way in which Holdfast is installed: holdfast
-install, kubectl or Helm.
+Kubernetes, the CRDs, the controller, when it was last active and whether it selects the
+namespace, its rights, the admission policy, your rights, and the ServiceAccounts whose
+rights are used. A remedy contains the command for the way in which Holdfast is
+installed: holdfast install, kubectl or Helm.
 
-With NAME or -f, it also checks whether the ServiceAccount of the Application may do
-what the Application needs, and whether the controller may watch the kinds. If you add
--o, it checks nothing: it prints the ServiceAccount, and the smallest roles and bindings
+With NAME or -f, it also checks whether the controller selects the Application and may
+watch the kinds, and whether the ServiceAccount may do what the Application needs. If you
+add -o, it checks nothing: it prints the ServiceAccount, and the smallest roles and bindings
 for the Application, which you can apply. Update them when the Application gets other
 objects.
 
@@ -138,7 +138,7 @@ func (o *checkOptions) run(ctx context.Context) error {
 			c.Namespace = all[0].app.Namespace
 		}
 	}
-	findings, err := checker{Cluster: c, now: o.streams.Now()}.all(ctx)
+	findings, err := checker{Cluster: c, now: o.streams.Now(), apps: all}.all(ctx)
 	if err != nil {
 		return err
 	}

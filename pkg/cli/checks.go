@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/version"
@@ -27,6 +28,7 @@ type checker struct {
 	*connection.Cluster
 
 	now   time.Time    // with which Leases are compared
+	apps  []rights     // of the given Applications; none if only the namespace is checked
 	found installation // set by all
 }
 
@@ -156,11 +158,48 @@ func (c checker) controller(ctx context.Context) (message, remedy string, err er
 		}
 		holders = append(holders, holder)
 	}
+	if message, remedy, err = c.unselected(ctx); err != nil || message != "" {
+		return message, remedy, err
+	}
 	if len(names) == 1 {
 		return holders[0], "", nil
 	}
 	slices.Sort(holders)
 	return fmt.Sprintf("every one of %d shards has a replica: %s", len(names), strings.Join(slices.Compact(holders), "; ")), "", nil
+}
+
+// unselected returns a message and a remedy if the controller does not select the given Applications, or without any
+// the namespace. Both are empty if it does.
+//
+//	watchNamespaces  selector  message
+//	shop             any       the controller does not select the namespace blog, only shop
+//	any              team=web  the controller does not select blog/cart: its selector is team=web
+func (c checker) unselected(ctx context.Context) (message, remedy string, err error) {
+	configuration, err := c.found.configuration(ctx, c.Cluster)
+	if err != nil {
+		return "", "", err
+	}
+	remedy = fmt.Sprintf("Change watchNamespaces or selector in the ConfigMap %s/%s, or the flags of the controller", c.found.namespace, controllerName)
+	selection, err := c.found.selection(configuration)
+	if err != nil {
+		return "the selection of the controller is invalid: " + err.Error(), remedy, nil
+	}
+	namespaces := []string{c.Namespace}
+	if len(c.apps) > 0 {
+		namespaces = nil
+	}
+	for _, r := range c.apps {
+		namespaces = append(namespaces, r.app.Namespace)
+		if !selection.Labels.Matches(labels.Set(r.app.Labels)) {
+			return fmt.Sprintf("the controller does not select %s/%s: its selector is %s", r.app.Namespace, r.app.Name, selection.Labels), remedy, nil
+		}
+	}
+	for _, namespace := range namespaces {
+		if len(selection.Namespaces) > 0 && !slices.Contains(selection.Namespaces, namespace) {
+			return fmt.Sprintf("the controller does not select the namespace %s, only %s", namespace, strings.Join(selection.Namespaces, ", ")), remedy, nil
+		}
+	}
+	return "", "", nil
 }
 
 // holderOf describes the holder of a Lease, or returns the reason why there is none as trouble. One of them is

@@ -17,6 +17,7 @@ import (
 
 	"holdfast.dev/holdfast/deploy"
 	"holdfast.dev/holdfast/pkg/cli/connection"
+	"holdfast.dev/holdfast/pkg/cluster"
 	"holdfast.dev/holdfast/pkg/manifest"
 )
 
@@ -35,6 +36,7 @@ var (
 	pods                = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
 	namespaces          = schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	serviceAccounts     = schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"}
+	configMaps          = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 	leases              = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 	policies            = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicies"}
 	policyBindings      = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingadmissionpolicybindings"}
@@ -156,6 +158,29 @@ func (i installation) argument(flag string) string {
 		}
 	}
 	return ""
+}
+
+// configuration returns the configuration file of the controller, or "" if it has none or the user may not read it.
+func (i installation) configuration(ctx context.Context, c *connection.Cluster) (string, error) {
+	if i.argument("config") == "" {
+		return "", nil
+	}
+	config, err := readable(ctx, c.Own.Resource(configMaps).Namespace(i.namespace), controllerName)
+	if err != nil || config == nil {
+		return "", err
+	}
+	return manifest.NestedString(config.Object, "data", "config.yaml"), nil
+}
+
+// selection returns which Applications the controller selects, by its flags and its configuration file. It returns all
+// without a Deployment that the user may read.
+func (i installation) selection(configuration string) (cluster.Selection, error) {
+	named := func(r rune) bool { return r == ',' }
+	selection, err := cluster.NewSelection(strings.FieldsFunc(i.argument("watch-namespaces"), named), i.argument("selector"))
+	if err != nil || configuration == "" {
+		return selection, err
+	}
+	return cluster.ParseConfiguration([]byte(configuration), selection)
 }
 
 // slots returns the number of slots that the replicas share; 1 without shards.
