@@ -90,7 +90,7 @@ func (c historyWriter) missingSince(res *resource) time.Time {
 }
 
 // drifted returns the paths of a resource that another client changed, as opposed to those that differ
-// because the spec is new: the live value is not the one that was desired before. Fields with mode push are
+// because the desired value is new: the live value is not the one that was desired before. Fields with mode push are
 // not included, because other clients may write them, and only a new manifest overwrites them. It returns nil for an
 // object that the status does not describe yet.
 func (f *facts) drifted(res *resource) map[string]bool {
@@ -102,10 +102,11 @@ func (f *facts) drifted(res *resource) map[string]bool {
 		if d.Rule != nil && d.Rule.Mode == observer.ModePush {
 			continue
 		}
-		// With a new spec, a value that is neither the previous desired value nor its accepted form is drift.
+		// A value that is neither the previous desired value nor its accepted form is drift. If it is one of them, the
+		// desired value is new, also with the same spec: an earlier request for it has failed.
 		was, form := d.Was(), res.accepted[d.Path]
 		accepted := form.Desired.Set && form.Desired.Equal(was) && form.Accepted.Equal(d.Live)
-		drifted[d.Path] = f.isSameSpec() || was.Set && !was.Equal(d.Live) && !accepted
+		drifted[d.Path] = !was.Set && f.isSameSpec() || was.Set && !was.Equal(d.Live) && !accepted
 	}
 	return drifted
 }

@@ -142,6 +142,15 @@ func TestHistory(t *testing.T) {
 			w.edit(replace(settings, "live", "other"))
 			w.round()
 		}, []string{created}},
+		{"no entry for a new spec that was written later", func(w *world) {
+			w.refuse = rejectedUpdate()
+			w.edit(replace(settings, "mode: live", "mode: other"))
+			w.round()
+			w.refuse = nil
+			w.now = w.now.Add(time.Hour)
+			w.round()
+			assert.Equal(t, "other", get(w.only(), "data", "mode"))
+		}, []string{created}},
 		{"drift that is corrected with a new spec", func(w *world) {
 			change(w)
 			w.edit(replace(settings, "info", "debug"))
