@@ -106,7 +106,12 @@ func (f *facts) drifted(res *resource) map[string]bool {
 		// desired value is new, also with the same spec: an earlier request for it has failed.
 		was, form := d.Was(), res.accepted[d.Path]
 		accepted := form.Desired.Set && form.Desired.Equal(was) && form.Accepted.Equal(d.Live)
-		drifted[d.Path] = !was.Set && f.isSameSpec() || was.Set && !was.Equal(d.Live) && !accepted
+		switch {
+		case was.Set:
+			drifted[d.Path] = !was.Equal(d.Live) && !accepted
+		case d.Live.Set || d.Rule != nil || claim.IsTrackingPath(d.Path): // the record has no values of these two
+			drifted[d.Path] = f.isSameSpec()
+		}
 	}
 	return drifted
 }

@@ -151,6 +151,22 @@ func TestHistory(t *testing.T) {
 			w.round()
 			assert.Equal(t, "other", get(w.only(), "data", "mode"))
 		}, []string{created}},
+		{"no entry for a new field of a change that was rejected before", func(w *world) {
+			w.edit(replace(settings, "mode: live", "mode: live, more: new"))
+			p := w.decide()
+			change := p.Changes[0]
+			rejected, kept := p.Reject(change, &plan.Problem{Reason: v1alpha1.ReasonRejected, Message: "no"})
+			require.True(t, kept)
+			change = p.Replan(change.ID, w.live[change.ID], rejected)
+			w.store(p.Summarize(map[manifest.ID]plan.Outcome{change.ID: {Object: w.live[change.ID], Change: change, Rejected: []plan.RejectedLeaf{rejected}}}, w.now))
+			w.now = w.now.Add(time.Hour)
+			w.round()
+			assert.Equal(t, "new", get(w.only(), "data", "more"))
+		}, []string{created}},
+		{"a tracking label that another client removes", func(w *world) {
+			delete(w.only()["metadata"].(map[string]any)["labels"].(map[string]any), "holdfast.dev/application-uid")
+			w.round()
+		}, []string{`Corrected ConfigMap/settings metadata.labels['holdfast.dev/application-uid'] from "app-1"`, created}},
 		{"drift that is corrected with a new spec", func(w *world) {
 			change(w)
 			w.edit(replace(settings, "info", "debug"))
