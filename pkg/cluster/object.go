@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -57,6 +58,15 @@ func newObject(u *unstructured.Unstructured, manifests *Manifests) (*Object, err
 	}
 	o.pack(raw, manifests)
 	return o, nil
+}
+
+// sameAs reports whether two objects have the same version and JSON. It accepts a nil b.
+func (o *Object) sameAs(b *Object) bool {
+	if b == nil || o.UID != b.UID || o.ResourceVersion != b.ResourceVersion {
+		return false
+	}
+	// An object that was compressed relative to other manifests has to be decompressed.
+	return o.beside == b.beside && bytes.Equal(o.content, b.content) || bytes.Equal(o.JSON(), b.JSON())
 }
 
 // identity returns the JSON fields that most objects repeat from the fields of Object. They are most of the text of a

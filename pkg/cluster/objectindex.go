@@ -111,7 +111,8 @@ func (s *objectIndex) recordEnded(o *Object) {
 }
 
 // applyListed stores an object from a list. It returns the previous state, and whether it was replaced. replaced is
-// false for the same version, so a list that repeats known states causes no reconcile.
+// false for the same state, so a list that repeats known states causes no reconcile. The same version can have another
+// state: the API server prunes and defaults custom resources when it reads them, by their current definition.
 func (s *objectIndex) applyListed(o *Object) (before *Object, replaced bool) {
 	if _, dead := s.askedGone[o.UID]; dead {
 		delete(s.gone, o.UID)
@@ -123,7 +124,7 @@ func (s *objectIndex) applyListed(o *Object) (before *Object, replaced bool) {
 	if s.left.get(o.UID) != nil {
 		s.left.put(o.UID, nil)
 	}
-	if before != nil && before.UID == o.UID && before.ResourceVersion == o.ResourceVersion {
+	if o.sameAs(before) {
 		return before, false
 	}
 	s.set(before, o)

@@ -212,6 +212,24 @@ func TestStoreIgnoresStaleEvents(t *testing.T) {
 	}
 }
 
+// A new definition changes objects without a new version. No client has written them.
+func TestListedContentOfTheSameVersionIsNews(t *testing.T) {
+	s := newSeen()
+	content := func(data map[string]any) *unstructured.Unstructured {
+		u := state("u1", "5", "app")
+		u.Object["data"] = data
+		managed := map[string]any{"manager": "mallory", "operation": "Update", "time": "2026-01-01T00:00:00Z"}
+		require.NoError(t, unstructured.SetNestedSlice(u.Object, []any{managed}, "metadata", "managedFields"))
+		return u
+	}
+	require.NoError(t, s.Add(content(map[string]any{"pruned": "a", "kept": "b"})))
+	s.BeginList()
+	require.NoError(t, s.Replace([]any{content(map[string]any{"kept": "b", "default": "c"})}, "9"))
+	assert.Equal(t, []string{"none → u1@5", "u1@5 → u1@5"}, s.changes)
+	assert.Equal(t, map[string]any{"kept": "b", "default": "c"}, s.ForApplication("app")[0].Content()["data"])
+	assert.Empty(t, s.Written("app"))
+}
+
 func TestOwnDeletionsAreRemembered(t *testing.T) {
 	s := newSeen()
 	s.play(t, "wrote u1@5", "deleted u1")

@@ -105,7 +105,10 @@ func (s *Store) Replace(items []any, version string) error {
 	}
 	for _, o := range all {
 		if before, replaced := s.applyListed(o.Object); replaced {
-			s.written.recordListed(s.watchers.watching(sharing[o.Key], o.Object), o)
+			// No client has written an object that has changed with its definition.
+			if before == nil || before.ResourceVersion != o.ResourceVersion {
+				s.written.recordListed(s.watchers.watching(sharing[o.Key], o.Object), o)
+			}
 			changes = append(changes, change{before, o.Object})
 		}
 	}

@@ -2,8 +2,11 @@ package controller_test
 
 import (
 	"fmt"
+	"net/http"
+	"path"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -220,6 +223,63 @@ observerSchema:
 	assert.Equal(t, "X", value(object, "spec", "songs", "1", "title"))
 	f.Quiet(quiet)
 	assert.Len(t, f.touched(), 1)
+}
+
+// The API server prunes and defaults when it reads an object, so a new definition changes objects without a new version
+// and without an event. It ends the watch a second later.
+func TestChangedDefinitionsChangeHeldObjects(t *testing.T) {
+	t.Parallel()
+	for name, meanwhile := range map[string]func(*fixture){
+		"while nothing happens": func(*fixture) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := givenAlone(t, testcluster.Options{})
+			var lists atomic.Int32
+			f.RunThrough(func(next http.RoundTripper) http.RoundTripper {
+				return sender(func(r *http.Request) (*http.Response, error) {
+					query := r.URL.Query()
+					if r.Method == http.MethodGet && path.Base(r.URL.Path) == "songs" && query.Get("watch") == query.Get("sendInitialEvents") {
+						lists.Add(1)
+					}
+					return next.RoundTrip(r)
+				})
+			}, controller.Options{})
+			f.Definition("Song", "songs", songSpec("title: {type: string}"))
+			f.Submit("app", `
+manifest: [{apiVersion: $NS.example.com/v1, kind: Song, metadata: {name: song}, spec: {title: Chanson}}]
+observerSchema: [{apiVersion: $NS.example.com/v1, kind: Song, metadata: {name: song}, spec: {title: observed, language: observed}}]`)
+			f.Submit("other", `manifest: [{apiVersion: $NS.example.com/v1, kind: Song, metadata: {name: other}, spec: {title: Lied}}]`)
+			f.AwaitReady("app")
+			f.AwaitReady("other")
+			f.Quiet(time.Second)
+			require.EqualValues(t, 1, lists.Load())
+
+			f.Patch("user", definitions, "songs."+f.namespace+".example.com", songVersion(songSpec("language: {type: string, default: fr}")))
+			f.eventually("the new definition", func() bool { return value(f.Get(f.custom("songs"), "song"), "spec", "language") == "fr" })
+			meanwhile(f)
+
+			app := f.AwaitApplication("app", "the new fields", func(app *v1alpha1.Application) bool {
+				return strings.Contains(string(app.Status.LastObservedManifest[0].Raw), `"fr"`)
+			})
+			assert.NotContains(t, string(app.Status.LastObservedManifest[0].Raw), "Chanson")
+			app = f.AwaitReady("app")
+			require.Len(t, app.Status.Accepted, 1)
+			assert.Equal(t, "spec.title", app.Status.Accepted[0].Path)
+			assert.True(t, app.Status.Accepted[0].Dropped)
+			f.Quiet(quiet)
+			assert.EqualValues(t, 2, lists.Load(), "lists and streams with all objects")
+		})
+	}
+}
+
+// songSpec returns the schema of a CRD whose spec has the properties.
+func songSpec(properties string) string {
+	return `{type: object, properties: {spec: {type: object, properties: {` + properties + `}}}}`
+}
+
+// songVersion returns a patch for a CRD that sets the schema of its only version.
+func songVersion(schema string) string {
+	return `{spec: {versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: ` + schema + `}}]}}`
 }
 
 // versions returns a patch for a CRD that sets which of its two versions are served.
