@@ -190,6 +190,19 @@ func (w *Watches) Users(group string) []types.UID {
 	return slices.Collect(maps.Keys(users))
 }
 
+// DefinitionChanged makes the watches of a custom kind list again when they end. The API server ends them a second
+// after a change of the schema, when all requests use the new one. A list before that could use the previous schema. A
+// watch that continues from a later event would not show objects that have changed without an event.
+func (w *Watches) DefinitionChanged(definition schema.GroupResource) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for r, k := range w.kinds {
+		if r.GroupResource() == definition {
+			k.pulse.markStale()
+		}
+	}
+}
+
 // Store returns the objects of a kind for an Application, and the error of a failing watch. If the Application does not
 // need the kind, the View is empty and never ready. The View refers to the watches of this moment, so it must not be kept between
 // two reconciles. The error concerns owned objects; the View has the errors of shared objects.

@@ -119,6 +119,13 @@ func (p *watchHealth) endRequest() {
 	p.asked = time.Time{}
 }
 
+// markStale makes the reflector list before it watches again.
+func (p *watchHealth) markStale() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stale = true
+}
+
 // takeStale reports whether the reflector has to list, and resets the flag.
 func (p *watchHealth) takeStale() bool {
 	p.mu.Lock()

@@ -96,8 +96,8 @@ func (h watchHandler) KindGone(resource schema.GroupVersionResource) {
 // definitionChanged handles the creation, change or deletion of a CustomResourceDefinition. It queues the
 // Applications that use the group or wait for it, because their watches may not notice the change for
 // minutes.
-func (c *Controller) definitionChanged(group string) {
-	users, waiting := c.target.changed(group)
-	c.templates.DefinitionChanged(group)
+func (c *Controller) definitionChanged(definition schema.GroupResource) {
+	users, waiting := c.target.changed(definition)
+	c.templates.DefinitionChanged(definition.Group)
 	c.registry.addLater(users, waiting)
 }

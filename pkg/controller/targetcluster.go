@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
@@ -42,12 +43,13 @@ func (t *targetCluster) drop(app types.UID) {
 	t.profiles.Forget(app)
 }
 
-// changed drops the cached kinds of a group, and returns the Applications that use them or waited for them. The
-// caller queues them. The cache is dropped first, so that their reconciles ask again.
-func (t *targetCluster) changed(group string) (users []types.UID, waiting map[types.NamespacedName]struct{}) {
-	t.mapper.Forget(group)
-	t.profiles.DefinitionChanged(group)
-	return t.watches.Users(group), t.waits.take(group)
+// changed drops the cached kinds of the group of a definition, and returns the Applications that use them or waited
+// for them. The caller queues them. The cache is dropped first, so that their reconciles ask again.
+func (t *targetCluster) changed(definition schema.GroupResource) (users []types.UID, waiting map[types.NamespacedName]struct{}) {
+	t.mapper.Forget(definition.Group)
+	t.profiles.DefinitionChanged(definition.Group)
+	t.watches.DefinitionChanged(definition)
+	return t.watches.Users(definition.Group), t.waits.take(definition.Group)
 }
 
 // targetOf returns the cluster with an Application's objects. It returns an error if the name of the ServiceAccount
