@@ -58,9 +58,9 @@ func ListWithKeys(app *v1alpha1.Application, all Holders) (claims []Claim) {
 
 // ConflictsWith reports whether a claim of another Application prevents this one from holding a leaf.
 // Several Applications may hold the key of an element, but only one may hold a leaf above it. named is true if the
-// annotation lists the leaf for this Application. Then only a claim on the same leaf, or below a shared one, prevents
-// it. shared is true if this Application shares the object. An owner holds leaves around the claims of others.
-func (c Claim) ConflictsWith(leaf string, named, shared bool) bool {
+// annotation lists the leaf for this Application. Then only a claim on the same leaf, or below it, prevents it. isWhole is
+// true if this Application holds the leaf only with all fields below it.
+func (c Claim) ConflictsWith(leaf string, named, isWhole bool) bool {
 	switch {
 	case c.Path == "":
 		return !named && !observer.IsKey(leaf)
@@ -69,7 +69,7 @@ func (c Claim) ConflictsWith(leaf string, named, shared bool) bool {
 	case observer.IsUnder(leaf, c.Path), isIncompatible(leaf, c.Path):
 		return !named
 	}
-	return shared && observer.IsUnder(c.Path, leaf)
+	return isWhole && observer.IsUnder(c.Path, leaf)
 }
 
 // isIncompatible reports whether two leaves cannot be in one object: the path of one goes through a list

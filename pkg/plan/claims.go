@@ -31,11 +31,12 @@ import (
 // An owner that is an Application claims its fields first: until then, other Applications wait and claim
 // nothing. A leaf without a holder is left to an older Application that has not processed the object yet.
 // The exception is a leaf that this Application held: another client removed the tracking metadata. An owner
-// holds everything around the claims of other Applications.
+// holds everything around the claims of other Applications. It claims no empty maps and lists, but waits for the
+// Applications that hold them as values of another type.
 //
 // It sets holders, own, leaves, claimed, pendingClaims, awaitedOwner, deferredTo, waitsFor and recheckAfter of the resource.
 // Source: docs/semantics.md, "Several Applications share an object".
-func (p claimPass) excludeClaimed(res *resource, leaves []string) {
+func (p claimPass) excludeClaimed(res *resource, leaves, empty []string) {
 	app, status := p.in.Application, p.statuses[res.object.ID]
 	all := p.holdersOf(res.object.ID, res.live)
 	res.holders, res.own = all, claim.Entry{}
@@ -50,19 +51,23 @@ func (p claimPass) excludeClaimed(res *resource, leaves []string) {
 	res.leaves, res.claimed, res.pendingClaims, res.awaitedOwner, res.waitsFor = nil, nil, nil, owner, nil
 	// deferredTo is empty afterwards unless a leaf was left to that Application.
 	yields := ""
-	for _, leaf := range leaves {
-		conflicts := func(c claim.Claim) bool { return c.ConflictsWith(leaf, named(leaf), res.policy.Claims) }
+	for i, leaf := range slices.Concat(leaves, empty) {
+		isEmpty := i >= len(leaves)
+		conflicts := func(c claim.Claim) bool { return c.ConflictsWith(leaf, named(leaf), !res.surrounds(leaf, c.Path)) }
 		holder := ""
 		if i := slices.IndexFunc(claims, conflicts); i >= 0 {
 			holder = claims[i].Holder
 		}
 		// The statuses correct the annotation, in both directions.
 		if holder = recorded.decide(holder, leaf, held[leaf], slices.Contains(baselines, leaf)); holder != "" {
-			res.claimed, res.pendingClaims = append(res.claimed, claim.Claim{Path: leaf, Holder: holder}), append(res.pendingClaims, leaf)
-			res.waitsFor = recorded.addTo(res.waitsFor, holder)
+			res.claimed, res.waitsFor = append(res.claimed, claim.Claim{Path: leaf, Holder: holder}), recorded.addTo(res.waitsFor, holder)
+			if !isEmpty {
+				res.pendingClaims = append(res.pendingClaims, leaf)
+			}
 			continue
 		}
 		switch {
+		case isEmpty:
 		// No pending claim: the owner has not decided yet which fields it holds.
 		case owner != "" && !named(leaf):
 			res.claimed = append(res.claimed, claim.Claim{Path: leaf, Holder: owner})
@@ -73,6 +78,19 @@ func (p claimPass) excludeClaimed(res *resource, leaves []string) {
 		}
 	}
 	res.deferredTo, res.recheckAfter = yields, recorded.recheckAfter
+}
+
+// surrounds reports whether this Application holds a leaf around a field below it that another one holds. Only an owner
+// does, if the desired value can contain that field.
+func (res *objectState) surrounds(leaf, field string) bool {
+	if res.policy.Claims || !observer.IsUnder(field, leaf) {
+		return !res.policy.Claims
+	}
+	at, _ := delta.Locate(res.kind, res.desired, leaf)
+	_, isList := at.Value.Any.([]any)
+	_, isMap := at.Value.Any.(map[string]any)
+	isElement := strings.HasPrefix(field[len(leaf):], "[") && !strings.HasPrefix(field[len(leaf):], "['")
+	return !at.Value.Set || isElement && isList || !isElement && isMap
 }
 
 // claimedPointers returns the JSON pointers of all fields of a live object that other Applications hold,

@@ -241,12 +241,12 @@ func (p decider) assignFields(res *resource) {
 	case res.policy.Claims:
 		// An Application that the object names has decided about its fields already.
 		res.deferredTo = claim.FirstUnnamed(p.in.Precedence[id], res.live)
-		claimPass(p).excludeClaimed(res, res.entry.Leaves(res.kind, res.desired))
+		claimPass(p).excludeClaimed(res, res.entry.Leaves(res.kind, res.desired), nil)
 		// The annotation may be lost, so the status decides, too, whether this is the first write.
 		res.policy.Begins = !res.own.Holds() && !slices.ContainsFunc(res.leaves, func(path string) bool { return p.wasHeld(res, path) })
 	// An owned object that others share. Without this case, leaves is not set, and no field counts as claimed.
 	case claim.IsHeldByOthers(app, res.live), p.statuses[id] != nil && len(p.statuses[id].WaitsFor) > 0:
-		claimPass(p).excludeClaimed(res, res.entry.Leaves(res.kind, res.desired))
+		claimPass(p).excludeClaimed(res, res.entry.Leaves(res.kind, res.desired), res.entry.Empty(res.kind, res.desired))
 	}
 }
 

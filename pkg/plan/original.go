@@ -20,8 +20,7 @@ import (
 // baseline was in sync when it was first held, so it has the held value. Drift is not an original value.
 func (p baselinePass) originalObject(res *resource) original {
 	o := original{object: observer.CopyMap(res.live), kind: res.kind, foreign: writer.ForeignTo(p.in.Application, res.live)}
-	isCopy := func(b v1alpha1.BaselineField) bool { return b.Holder != "" }
-	recorded := slices.DeleteFunc(record.Baseline(p.statuses[res.object.ID], res.live), isCopy)
+	recorded := record.Baseline(p.statuses[res.object.ID], res.live)
 	for _, leaf := range slices.Sorted(maps.Keys(p.heldValues(res))) {
 		hasBaseline := slices.ContainsFunc(recorded, func(b v1alpha1.BaselineField) bool { return observer.IsUnder(leaf, b.Path) })
 		before, _ := delta.Locate(res.kind, res.previous.Desired, leaf)

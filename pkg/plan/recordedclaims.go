@@ -185,7 +185,7 @@ func (c *recordedClaims) conflicts(leaves map[string]bool, name, leaf string) bo
 		return true
 	}
 	for other := range leaves {
-		if (claim.Claim{Path: other, Holder: name}).ConflictsWith(leaf, false, c.res.policy.Claims) {
+		if (claim.Claim{Path: other, Holder: name}).ConflictsWith(leaf, false, !c.res.surrounds(leaf, other)) {
 			return true
 		}
 	}

@@ -3,6 +3,7 @@ package plan_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 	"testing"
 	"time"
@@ -39,12 +40,12 @@ func TestSpecsAreUndone(t *testing.T) {
 		}
 		before := jsonText(spec)
 		s := newSongWorlds(spec)
-		if rapid.Bool().Draw(r, "is adopted") {
-			s.add(t, "one", "adoption: Always\nonRelease: Restore")
-		} else {
-			for _, name := range []string{"one", "two", "three"}[:rapid.IntRange(1, 3).Draw(r, "Applications")] {
-				s.add(t, name, "ownership: Share")
+		for i, name := range []string{"one", "two", "three"}[:rapid.IntRange(1, 3).Draw(r, "Applications")] {
+			if i == 0 && rapid.Bool().Draw(r, "is adopted") {
+				s.add(t, name, "adoption: Always\nonRelease: Restore")
+				continue
 			}
+			s.add(t, name, "ownership: Share")
 		}
 		who := rapid.IntRange(0, len(s.worlds)-1)
 		death := rapid.IntRange(0, 8).Draw(r, "death")
@@ -54,7 +55,11 @@ func TestSpecsAreUndone(t *testing.T) {
 			case step == death:
 				s.decide(i, func(w *world) { w.die(rapid.Bool().Draw(r, "executed")) })
 			case rapid.Bool().Draw(r, "edits"):
-				s.edit(i, songFields(r, 0))
+				fields := songFields(r, 0)
+				if len(s.worlds) > 1 && s.specs[i] != "ownership: Share" {
+					withoutEmpty(fields) // an owner does not claim them
+				}
+				s.edit(i, fields)
 			default:
 				s.reconcile(i)
 			}
@@ -100,9 +105,9 @@ func TestSpecsAreUndoneByExample(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSongWorlds(fields(test.original))
-			for _, app := range []string{"one", "two", "three"} {
-				s.add(t, app, test.spec)
-			}
+			s.add(t, "one", test.spec)
+			s.add(t, "two", share)
+			s.add(t, "three", share)
 			for _, step := range append(test.steps, step{0, ""}, step{1, ""}, step{2, ""}) {
 				s.edit(step.app, fields(step.fields))
 				s.rest()
@@ -113,6 +118,32 @@ func TestSpecsAreUndoneByExample(t *testing.T) {
 				}
 			}
 			require.Equal(t, test.original, jsonText(s.live["spec"]), s.story)
+		})
+	}
+}
+
+// An owner holds maps and lists around the fields of other Applications. A value of another type has no room for them, so
+// the owner waits.
+func TestOwnersWaitForFieldsOfOtherTypes(t *testing.T) {
+	for desired, message := range map[string]string{
+		`{"a":"x","b":"y"}`:        "spec.a is held by Application default/two",
+		`{"a":["x"],"b":"y"}`:      "spec.a is held by Application default/two",
+		`{"a":"y","c":{}}`:         "spec.a is held by Application default/two, spec.c is held by Application default/two",
+		`{"a":{"a":"x"},"b":"y"}`:  "",
+		`{"a":{"b":{}},"b":"y"}`:   "spec.a.b is held by Application default/two",
+		`{"a":{"b":["x"]},"c":[]}`: "spec.a.b is held by Application default/two, spec.c is held by Application default/two",
+	} {
+		t.Run(desired, func(t *testing.T) {
+			s := newSongWorlds(nil)
+			s.add(t, "one", "adoption: Always\nonRelease: Restore")
+			s.add(t, "two", "ownership: Share")
+			s.edit(1, fields(`{"a":{"b":"x"},"c":"x"}`))
+			s.rest()
+			s.edit(0, fields(desired))
+			s.rest()
+			require.Equal(t, "x", get(s.live, "spec", "a", "b"), s.story)
+			require.Equal(t, "x", get(s.live, "spec", "c"), s.story)
+			require.Contains(t, s.worlds[0].app.Status.Resources[0].Message, message)
 		})
 	}
 }
@@ -229,6 +260,21 @@ func songFields(r *rapid.T, depth int) map[string]any {
 		}
 	}
 	return fields
+}
+
+// withoutEmpty removes the empty maps and lists from a value, and reports whether it is one itself.
+func withoutEmpty(value any) bool {
+	switch value := value.(type) {
+	case map[string]any:
+		maps.DeleteFunc(value, func(_ string, child any) bool { return withoutEmpty(child) })
+		return len(value) == 0
+	case []any:
+		for _, element := range value {
+			withoutEmpty(element)
+		}
+		return len(value) == 0
+	}
+	return false
 }
 
 func songValue(r *rapid.T, depth int) any {
