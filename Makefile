@@ -233,7 +233,7 @@ fuzz: ## Run every fuzz target for FUZZTIME (default 20s)
 	done
 
 .PHONY: engine-report
-engine-report: ## Print the measures of the architecture
+engine-report: ## Check the measures of the architecture
 	go run ./internal/architecture/report
 
 .PHONY: bench
@@ -272,6 +272,7 @@ verify: bin/controller-gen ## Check generated files, formatting and go.mod files
 	@git ls-files -z | xargs -0 ls -l | awk '$$5 > 1048576 {print "larger than 1 MiB: " $$9; large = 1} END {exit large}'
 	@for module in $(MODULES); do echo "go mod tidy -diff in $$module"; go -C $$module mod tidy -diff; done
 	@for module in $(CHECKED); do echo "go vet $$module"; go -C $$module vet ./...; done
+	@$(MAKE) --no-print-directory engine-report
 
 .PHONY: lint
 lint: bin/golangci-lint ## Run the linters of .golangci.yml

@@ -1,6 +1,6 @@
-// The program prints the measures of the architecture of the packages below pkg: the largest cycles of files, the
-// largest struct and method set, the amount of code and comments, and the lines that ask how an Application is related
-// to an object. Run it as "make engine-report".
+// The program prints the measures of the architecture of the packages below pkg, and fails if one exceeds its bound: the
+// largest cycles of files, the largest struct and method set, the amount of code and comments, and the lines that ask
+// how an Application is related to an object. Run it as "make engine-report".
 package main
 
 import (
@@ -38,6 +38,15 @@ func (l *largest) add(name string, n int) {
 	}
 }
 
+// The bounds of the measures. A commit that raises one gives the reason.
+const (
+	maxRelated  = 20
+	maxFields   = 15
+	maxMethods  = 25
+	maxCode     = 59700
+	minComments = 0.25
+)
+
 // measures are the numbers of all packages.
 type measures struct {
 	cycle, fields, methods  largest
@@ -55,12 +64,27 @@ func main() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	fmt.Printf("%-64s %6d  %s\n", "lines of the largest cycle of files", m.cycle.n, m.cycle.name)
-	fmt.Printf("%-64s %6d\n", "lines outside the policy that ask for the relation to an object", m.related)
-	fmt.Printf("%-64s %6d  %s\n", "fields of the largest struct, without pkg/api and options", m.fields.n, m.fields.name)
-	fmt.Printf("%-64s %6d  %s\n", "methods of the largest type", m.methods.n, m.methods.name)
-	fmt.Printf("%-64s %6d\n", "lines of code", m.code)
-	fmt.Printf("%-64s %6.2f\n", "lines of comments per line of code", float64(m.comments)/float64(m.code))
+	comments := float64(m.comments) / float64(m.code)
+	exceeded := false
+	for _, row := range []struct {
+		name  string
+		value largest
+		bound int
+	}{
+		{"lines of the largest cycle of files", m.cycle, architecture.MaxCycle},
+		{"lines outside the policy that ask for the relation to an object", largest{n: m.related}, maxRelated},
+		{"fields of the largest struct, without pkg/api and options", m.fields, maxFields},
+		{"methods of the largest type", m.methods, maxMethods},
+		{"lines of code", largest{n: m.code}, maxCode},
+	} {
+		fmt.Println(strings.TrimSpace(fmt.Sprintf("%-64s %6d (at most %d)  %s", row.name, row.value.n, row.bound, row.value.name)))
+		exceeded = exceeded || row.value.n > row.bound
+	}
+	fmt.Printf("%-64s %6.2f (at least %.2f)\n", "lines of comments per line of code", comments, minComments)
+	if exceeded || comments < minComments {
+		fmt.Fprintln(os.Stderr, "a measure exceeds its bound: simplify the code, or change the bound in internal/architecture/report with the reason")
+		os.Exit(1)
+	}
 }
 
 func (m *measures) addPackage(dir string) error {
