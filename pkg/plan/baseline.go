@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"holdfast.dev/holdfast/pkg/api/v1alpha1"
 	"holdfast.dev/holdfast/pkg/claim"
@@ -30,9 +31,11 @@ const baselineBytesPerSelectedObject = 512
 // Leave, too, because that may change.
 func (p baselinePass) recordBaselines(res *resource) {
 	// First the recorded baselines, so that hasBaseline finds them below.
-	before := p.statuses[res.object.ID]
+	before, held := p.statuses[res.object.ID], sets.New(res.heldPaths()...)
 	for _, b := range record.Baseline(before, res.live) {
-		if p.keepsBaseline(res, b) {
+		// Fields below a map or list that did not exist get their own baselines, because other clients can add fields.
+		isSplit := b.Value == nil && !held.Has(b.Path)
+		if !isSplit && p.keepsBaseline(res, b) {
 			res.baseline = append(res.baseline, res.withHeldDigests(b))
 		}
 	}

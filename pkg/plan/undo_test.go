@@ -101,6 +101,7 @@ func TestSpecsAreUndoneByExample(t *testing.T) {
 		"a map with a field is adopted as empty":   {adopt, `{"a":{"b":"x"}}`, []step{{0, `{"a":{"a":{}}}`}}},
 		"elements of two Applications":             {share, `{}`, []step{{0, `{"a":{"b":[{"name":"p","v":"x"}]}}`}, {1, `{"a":{"a":"x"}}`}, {0, ""}}},
 		"a map in which a value was left":          {share, `null`, []step{{0, `{"a":"x"}`}, {1, `{"a":"x"}`}, {2, `{"b":"x"}`}, {0, ""}, {1, ""}}},
+		"a map that was empty gets two fields":     {adopt, `null`, []step{{0, `{}`}, {0, `{"a":"x"}`}, {1, `{"b":"x"}`}}},
 		"a map instead of a text, without its map": {share, `{"a":"x"}`, []step{{0, `{"a":{"a":"x","b":{}}}`}, {0, `{}`}}},
 	} {
 		t.Run(name, func(t *testing.T) {
