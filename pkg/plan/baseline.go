@@ -34,7 +34,7 @@ func (p baselinePass) recordBaselines(res *resource) {
 	before, held := p.statuses[res.object.ID], sets.New(res.heldPaths()...)
 	for _, b := range record.Baseline(before, res.live) {
 		// Fields below a map or list that did not exist get their own baselines, because other clients can add fields.
-		isSplit := b.Value == nil && !held.Has(b.Path)
+		isSplit := b.Value == nil && !held.Has(b.Path) && !res.writesLater()
 		if !isSplit && p.keepsBaseline(res, b) {
 			res.baseline = append(res.baseline, res.withHeldDigests(b))
 		}
@@ -110,7 +110,7 @@ func (res *resource) needsBaseline(path, at string, original delta.Value, isWrit
 func (res *resource) writeTo(path string) (written *delta.Difference, waits bool) {
 	for i, d := range res.drift {
 		if claim.Overlap(d.Path, path) {
-			if d.HeldBack || res.restoresFirst && res.hasRecord() || !res.matchesLocation(d) {
+			if d.HeldBack || res.writesLater() || !res.matchesLocation(d) {
 				return nil, true
 			}
 			return &res.drift[i], false
@@ -118,6 +118,10 @@ func (res *resource) writeTo(path string) (written *delta.Difference, waits bool
 	}
 	return nil, false
 }
+
+// writesLater reports whether only the next patch writes desired values. The record of the held fields does not change
+// before.
+func (res *resource) writesLater() bool { return res.restoresFirst && res.hasRecord() }
 
 // keepsBaseline reports whether the baseline of a path is kept, or the record that it exceeded the size
 // limit. The copy of another Application's baseline is kept when this Application takes the field with the value
