@@ -82,7 +82,7 @@ func (o reconcileOptions) run(ctx context.Context) error {
 //	after 5m0s: the controller has not reconciled it  status 1
 func (o reconcileOptions) acknowledged(ctx context.Context, c *connection.Cluster, request string) error {
 	late := func() error {
-		return fmt.Errorf("the controller has not reconciled %s/%s. Check that it runs: kubectl get pods -n holdfast-system", c.Namespace, o.name)
+		return fmt.Errorf("the controller has not reconciled %s/%s. Check that it runs and selects the Application: holdfast check %s -n %s", c.Namespace, o.name, o.name, c.Namespace)
 	}
 	return o.wait.Follow(ctx, c, c.Namespace, o.name, late, func(app *v1alpha1.Application) (bool, error) {
 		switch {

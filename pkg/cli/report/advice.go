@@ -51,7 +51,7 @@ func Advise(d files.Decision, v StatusView, program string) []Advice {
 	case v.notSubmitted:
 		return []Advice{{"Submit it", program + " submit -f " + ShellPath(d.Document.File)}}
 	case v.unattended:
-		next = append(next, checkController("Check that a controller runs")...)
+		next = append(next, Advice{"Check that a controller runs and selects it", a.command("check")})
 	case v.Application.Mode == v1alpha1.ModeObserve:
 		next = append(next, Advice{"Nothing is written in observe-only mode. To preview the writes, run:", a.command("diff")}, Advice{"To hold the fields, run:", a.command("mode", "hold")})
 		if d.Spec.Suspend {
@@ -62,7 +62,7 @@ func Advise(d files.Decision, v StatusView, program string) []Advice {
 	case d.DeletionTimestamp != nil && !v1alpha1.InfoForReason(v.Reason).Disposition.Stalled():
 		next = append(next, Advice{"It is being deleted. To wait for this, run:", a.command("delete", "--yes", "--wait")})
 	case v.pending:
-		next = append(next, checkController("If this lasts, check that a controller runs")...)
+		next = append(next, Advice{"If this lasts, check that a controller runs and selects it", a.command("check")})
 	case v.Ready != "True":
 		next = append(next, a.forReason()...)
 	}
@@ -70,15 +70,6 @@ func Advise(d files.Decision, v StatusView, program string) []Advice {
 		next = append(next, a.forResource(r)...)
 	}
 	return few(next)
-}
-
-// checkController returns the remedies for an Application that no controller reconciles. text introduces the first one.
-// A controller that runs may not select the Application.
-func checkController(text string) []Advice {
-	return []Advice{
-		{text, "kubectl get pods -n holdfast-system"},
-		{"Check the namespaces and labels that it selects", "kubectl get configmap holdfast-controller -n holdfast-system -o yaml"},
-	}
 }
 
 // command returns a command line of this program for the Application. It names the namespace unless that is default,

@@ -171,8 +171,7 @@ func TestAdvice(t *testing.T) {
 		{
 			"the controller has not looked", StatusView{Ready: "Unknown", Reason: v1alpha1.ReasonWaiting, submission: submission{pending: true}},
 			[]Advice{
-				{"If this lasts, check that a controller runs", "kubectl get pods -n holdfast-system"},
-				{"Check the namespaces and labels that it selects", "kubectl get configmap holdfast-controller -n holdfast-system -o yaml"},
+				{"If this lasts, check that a controller runs and selects it", "holdfast check web -n shop"},
 			},
 		},
 		{
