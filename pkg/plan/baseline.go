@@ -34,7 +34,7 @@ func (p baselinePass) recordBaselines(res *resource) {
 	before, held := p.statuses[res.object.ID], sets.New(res.heldPaths()...)
 	for _, b := range record.Baseline(before, res.live) {
 		// Fields below a map or list that did not exist get their own baselines, because other clients can add fields.
-		isSplit := b.Value == nil && !held.Has(b.Path) && !res.writesLater()
+		isSplit := b.Value == nil && !held.Has(b.Path) && !res.restoresFirst
 		if !isSplit && p.keepsBaseline(res, b) {
 			res.baseline = append(res.baseline, res.withHeldDigests(b))
 		}

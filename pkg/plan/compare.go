@@ -87,7 +87,8 @@ func (p comparer) comparisonOf(res *resource, live map[string]any, entry *observ
 // addPrevious adds the last-applied state to the input of a comparison, and which of its elements may be removed.
 func (p comparer) addPrevious(in *delta.Input, res *resource) {
 	r := res.previous
-	if r == nil {
+	// The record of an earlier object does not show what another client has changed in this one.
+	if r == nil || res.isFirstAdoption() {
 		return
 	}
 	in.Previous = r.Desired
@@ -165,7 +166,7 @@ func (p comparer) wasApplied(res *resource) bool {
 		return true
 	}
 	r := res.previous
-	return (!res.policy.Adopts() || res.policy.Reclaimed) && (r.Created || r.Status != nil && r.Status.UID != "")
+	return r.Created || r.Status != nil && r.Status.UID != ""
 }
 
 // marks returns the tracking metadata that the object must have; nil if it has none.

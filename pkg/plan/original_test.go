@@ -298,3 +298,31 @@ func TestOriginalValueFromWaiter(t *testing.T) {
 	c.reconcile(three)
 	assert.Equal(t, "theirs", get(c.live, "data", "a"))
 }
+
+// The record of an object that was deleted does not show which elements of its successor another client has renamed.
+func TestElementsOfNewObjectAreNotRenamed(t *testing.T) {
+	for _, spec := range []string{"ownership: Share", "adoption: IfUnowned"} {
+		t.Run(spec, func(t *testing.T) {
+			web := manifest.ID{Kind: "Service", Namespace: "default", Name: "web"}
+			service := func(uid string, port int64) map[string]any {
+				return map[string]any{
+					"apiVersion": "v1", "kind": "Service",
+					"metadata": map[string]any{"name": "web", "namespace": "default", "uid": uid, "resourceVersion": "1"},
+					"spec":     map[string]any{"ports": []any{map[string]any{"port": port, "protocol": "TCP"}}},
+				}
+			}
+			w := newWorld(t, spec+"\nmanifest: [{apiVersion: v1, kind: Service, metadata: {name: web}, spec: {ports: [{port: 80}, {port: 82}]}}]")
+			w.live[web] = service("u-old", 443)
+			for range 3 {
+				w.round()
+			}
+			require.Len(t, get(w.only(), "spec", "ports"), 3)
+			w.live[web] = service("u-new", 81)
+			for range 3 {
+				w.round()
+			}
+			require.Len(t, get(w.only(), "spec", "ports"), 3)
+			assert.Equal(t, map[string]any{"port": int64(81), "protocol": "TCP"}, get(w.only(), "spec", "ports").([]any)[0])
+		})
+	}
+}
