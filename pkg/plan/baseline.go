@@ -35,7 +35,11 @@ func (p baselinePass) recordBaselines(res *resource) {
 	for _, b := range record.Baseline(before, res.live) {
 		// Fields below a map or list that did not exist get their own baselines, because other clients can add fields.
 		isSplit := b.Value == nil && !held.Has(b.Path) && !res.restoresFirst
-		if !isSplit && p.keepsBaseline(res, b) {
+		switch {
+		case !p.keepsBaseline(res, b):
+		case isSplit:
+			res.split = append(res.split, b)
+		default:
 			res.baseline = append(res.baseline, res.withHeldDigests(b))
 		}
 	}
@@ -45,7 +49,7 @@ func (p baselinePass) recordBaselines(res *resource) {
 		}
 	}
 	p.copyBaselines(res)
-	isSame := len(res.drift) == 0 && res.previous != nil && observer.Equal(res.previous.Desired, res.desired)
+	isSame := len(res.drift)+len(res.split) == 0 && res.previous != nil && observer.Equal(res.previous.Desired, res.desired)
 	// Without a record of a created object, this Application may have written any of its values.
 	if (res.policy.Existed || res.hasRecord()) && (!isSame || len(claim.OtherHolders(p.in.Application, res.live)) > 0) {
 		original := sync.OnceValue(func() original { return p.originalObject(res) })

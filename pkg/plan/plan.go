@@ -290,6 +290,7 @@ type originals struct {
 	unrecorded   []string                 // leaves whose baseline exceeded the size limit
 	empty        []string                 // maps and lists of which only the existence is held
 	releasesNext []v1alpha1.BaselineField // baselines of the fields that the next patch releases
+	split        []v1alpha1.BaselineField // baselines that those of fields below replace after the next write
 }
 
 // fresh returns a copy of the resource from before any decision. If the last-applied state replaces the rejected

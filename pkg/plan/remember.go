@@ -202,6 +202,9 @@ func (c statusWriter) baselineStatus(res *resource, before *v1alpha1.ResourceSta
 		known := record.Unrecorded(before, o.live)
 		status.Unrecorded = slices.DeleteFunc(slices.Clone(res.unrecorded), func(path string) bool { return !slices.Contains(known, path) })
 	}
+	if !o.wrote {
+		status.Baseline = slices.Concat(status.Baseline, res.split)
+	}
 	status.Baseline = slices.Concat(withoutHolders(slices.Concat(status.Baseline, res.copies), status.Waits), res.letting.awaited)
 	if c.preview {
 		c.unrestored = append(c.unrestored, res.letting.kept...)

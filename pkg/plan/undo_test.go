@@ -123,6 +123,19 @@ func TestSpecsAreUndoneByExample(t *testing.T) {
 	}
 }
 
+// The process dies before it writes a value of another type. The original value is still on record.
+func TestUnwrittenTypeKeepsOriginalValue(t *testing.T) {
+	s := newSongWorlds(nil)
+	s.add(t, "one", "ownership: Share")
+	s.edit(0, fields(`{"b":"x"}`))
+	s.rest()
+	s.edit(0, fields(`{"b":{"a":"x"}}`))
+	s.decide(0, func(w *world) { w.die(false) })
+	s.edit(0, fields(`{}`))
+	s.rest()
+	require.NotContains(t, s.live, "spec", s.story)
+}
+
 // An owner holds maps and lists around the fields of other Applications. A value of another type has no room for them, so
 // the owner waits.
 func TestOwnersWaitForFieldsOfOtherTypes(t *testing.T) {
