@@ -3,6 +3,7 @@ package plan
 import (
 	"maps"
 	"slices"
+	"strconv"
 
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -12,14 +13,13 @@ import (
 	"holdfast.dev/holdfast/pkg/kinds"
 	"holdfast.dev/holdfast/pkg/observer"
 	"holdfast.dev/holdfast/pkg/record"
-	"holdfast.dev/holdfast/pkg/writer"
 )
 
 // originalObject returns the live object without the values of the Applications that hold fields of it: with the
 // recorded original values, and without the maps and elements that were created for fields. A held field without a
 // baseline was in sync when it was first held, so it has the held value. Drift is not an original value.
 func (p baselinePass) originalObject(res *resource) original {
-	o := original{object: observer.CopyMap(res.live), kind: res.kind, foreign: writer.ForeignTo(p.in.Application, res.live)}
+	o := original{object: observer.CopyMap(res.live), kind: res.kind, live: res.live, fieldWriters: newFieldWriters(p.in.Application, res.live)}
 	recorded := record.Baseline(p.statuses[res.object.ID], res.live)
 	for _, leaf := range slices.Sorted(maps.Keys(p.heldValues(res))) {
 		hasBaseline := slices.ContainsFunc(recorded, func(b v1alpha1.BaselineField) bool { return observer.IsUnder(leaf, b.Path) })
@@ -38,7 +38,7 @@ func (p baselinePass) originalObject(res *resource) original {
 	recorded = slices.DeleteFunc(recorded, func(b v1alpha1.BaselineField) bool { return !record.IsAsHeld(res.kind, res.live, b) })
 	for _, b := range recorded {
 		if b.Value == nil {
-			o.remove(res.live, b)
+			o.remove(b)
 		}
 	}
 	for _, b := range recorded {
@@ -54,9 +54,10 @@ func (p baselinePass) originalObject(res *resource) original {
 // original is a copy of a live object in which the held fields get their original values. A removed list element is
 // replaced by gone{}, so that the indexes are equal to the live ones. compact removes it in the end.
 type original struct {
-	object  map[string]any
-	kind    *kinds.Node
-	foreign func(*observer.Path) bool // see writer.ForeignTo
+	object map[string]any
+	kind   *kinds.Node
+	live   map[string]any
+	fieldWriters
 	// recorded has the baselines of the fields whose live values an Application has written.
 	recorded []v1alpha1.BaselineField
 }
@@ -66,11 +67,11 @@ type gone struct{}
 
 // remove removes a field that did not exist, and the content of the maps and elements that were created for it, except
 // for the values of other clients. It finds them in the live object, because the keys of an element may be removed.
-func (o original) remove(live map[string]any, b v1alpha1.BaselineField) {
-	if at, _ := delta.Locate(o.kind, live, b.Path); at.Value.Set {
+func (o original) remove(b v1alpha1.BaselineField) {
+	if at, _ := delta.Locate(o.kind, o.live, b.Path); at.Value.Set {
 		o.replace(at.Path, gone{})
 	}
-	at, _ := delta.Locate(o.kind, live, b.From)
+	at, _ := delta.Locate(o.kind, o.live, b.From)
 	if at.Value.Set && !claim.IsMetadataMap(b.From) && o.empties(at.Path, at.Path.Live(o.object)) {
 		o.replace(at.Path, gone{})
 	}
@@ -114,7 +115,7 @@ func (o original) empties(path *observer.Path, value any) bool {
 	case []any:
 		isEmpty := true
 		for i, child := range value {
-			if o.empties(path.Element("[]", i), child) {
+			if o.empties(path.Element("["+strconv.Itoa(i)+"]", i), child) {
 				value[i] = gone{}
 			} else {
 				isEmpty = false
@@ -122,7 +123,7 @@ func (o original) empties(path *observer.Path, value any) bool {
 		}
 		return isEmpty
 	}
-	return o.foreign == nil || !o.foreign(path)
+	return o.foreign == nil || !o.isForeignValue(o.kind, o.live, path, value)
 }
 
 // compact removes the elements that are gone from all lists of a value.

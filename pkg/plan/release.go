@@ -47,6 +47,14 @@ type fieldWriters struct {
 	foreign func(*observer.Path) bool
 }
 
+// newFieldWriters returns the writers of the fields of a live object.
+func newFieldWriters(app *v1alpha1.Application, live map[string]any) fieldWriters {
+	return fieldWriters{
+		writers: sync.OnceValue(func() *writer.Index { return writer.NewIndex(app, live) }),
+		foreign: writer.ForeignTo(app, live),
+	}
+}
+
 // addition is a field that did not exist before the first hold. root is the path of the topmost parent that
 // did not exist either, or of the field itself.
 type addition struct {
@@ -73,8 +81,7 @@ type addition struct {
 func (p releasePass) releaseFields(res fieldReleaser, baseline []v1alpha1.BaselineField) fieldRelease {
 	r := &res
 	r.app = p.in.Application
-	r.writers = sync.OnceValue(func() *writer.Index { return writer.NewIndex(r.app, r.live) })
-	r.foreign = writer.ForeignTo(r.app, r.live)
+	r.fieldWriters = newFieldWriters(r.app, r.live)
 	all := p.holdersOf(r.id, r.live)
 	r.others = claim.ListWithKeys(r.app, all)
 	var marks []delta.Location
@@ -286,8 +293,31 @@ func (r *fieldReleaser) isForeign(path *observer.Path, value any, mine map[strin
 		r.needsManagedFields = true
 		return true
 	}
-	// Several Applications can hold fields of an element. Each of them wrote the keys, so these keep no element.
-	return r.foreign(path) && (!observer.IsKey(path.String()) || !r.writers().OnlyApplicationsWrote(path))
+	return r.isForeignValue(r.kind, r.live, path, value)
+}
+
+// isForeignValue reports whether another client wrote the value at a path. foreign must not be nil. Several Applications
+// can hold fields of an element. Each of them wrote the keys, and the API server added its defaults to the writes of
+// each, so these are not foreign.
+func (w fieldWriters) isForeignValue(kind *kinds.Node, live map[string]any, path *observer.Path, value any) bool {
+	if !w.foreign(path) {
+		return false
+	}
+	isAdded := observer.IsKey(path.String()) || isServerDefault(kind, live, path, value)
+	return !isAdded || !w.writers().OnlyApplicationsWrote(path)
+}
+
+// isServerDefault reports whether a value at a path is one that the API server sets if the field is absent.
+func isServerDefault(kind *kinds.Node, live map[string]any, path *observer.Path, value any) bool {
+	field, err := observer.ParseFieldPath(path.String())
+	if err != nil || path.Parent() == nil {
+		return false
+	}
+	if siblings, isMap := path.Parent().Live(live).(map[string]any); isMap && isDefault(path.Parent().Name(), path.Name(), siblings) {
+		return true
+	}
+	filled, is := field.DefaultFor(kind)
+	return is && observer.Equal(filled, value)
 }
 
 // removeParts removes the Application's fields below a location, with the maps and lists that would be empty
