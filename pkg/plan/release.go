@@ -107,7 +107,7 @@ func (p releasePass) releaseFields(res fieldReleaser, baseline []v1alpha1.Baseli
 			r.keptPaths = append(r.keptPaths, b.Path) // the key of an element of which another Application holds fields
 		case !r.restores(b.Path), p.isCopied(r, b, all):
 			r.keptPaths = append(r.keptPaths, b.Path)
-		case i >= 0:
+		case i >= 0 && !r.keepsClaims(b):
 			r.keep(b.Path, "Application "+r.others[i].Holder+" holds it")
 		default:
 			r.judgeField(b)
@@ -129,6 +129,26 @@ func (p releasePass) releaseFields(res fieldReleaser, baseline []v1alpha1.Baseli
 		return refusal != nil
 	})
 	return r.fieldRelease
+}
+
+// keepsClaims reports whether the restore of a value changes no field that another Application holds: these fields are
+// below it, and the original value contains them with their live values.
+func (r *fieldReleaser) keepsClaims(b v1alpha1.BaselineField) bool {
+	before := record.Original(b)
+	if !before.Set {
+		return false
+	}
+	restored := original{object: observer.CopyMap(r.live), kind: r.kind}
+	restored.put(b.Path, before.Any)
+	return !slices.ContainsFunc(r.others, func(c claim.Claim) bool {
+		if observer.IsKey(c.Path) || !c.Overlaps(b.Path) && !c.ConflictsWith(b.Path, false, true) {
+			return false
+		}
+		now, _ := delta.Locate(r.kind, r.live, c.Path)
+		then, _ := delta.Locate(r.kind, restored.object, c.Path)
+		isBelow := c.Path != b.Path && observer.IsUnder(c.Path, b.Path)
+		return !isBelow || !now.Value.Set || !then.Value.Equal(now.Value)
+	})
 }
 
 // releaseUnrecorded leaves the released leaves whose baseline exceeded the size limit. It reports them as not
