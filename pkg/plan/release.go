@@ -198,6 +198,27 @@ func (r *fieldReleaser) judgeField(b v1alpha1.BaselineField) {
 		r.keptPaths = append(r.keptPaths, b.Path)
 	default:
 		r.additions = append(r.additions, addition{at, cmp.Or(b.From, b.Path)})
+		r.removeAlias(at)
+	}
+}
+
+// removeAlias removes the older name of a field that is removed. Otherwise, the API server would set the field to the
+// value of the older name again.
+func (r *fieldReleaser) removeAlias(field delta.Location) {
+	if field.Path.Name() != "serviceAccountName" {
+		return
+	}
+	path := field.Path.Parent().Field("serviceAccount")
+	at, _ := delta.Locate(r.kind, r.live, path.String())
+	isAlias := func(leaf string) bool { return claim.Overlap(leaf, path.String()) }
+	isRecorded := func(b v1alpha1.BaselineField) bool { return isAlias(b.Path) }
+	isClaimed := func(c claim.Claim) bool { return c.Overlaps(path.String()) }
+	if !at.Value.Set || !at.Value.Equal(field.Value) || slices.ContainsFunc(r.held, isAlias) ||
+		slices.ContainsFunc(r.baseline, isRecorded) || slices.ContainsFunc(r.others, isClaimed) {
+		return
+	}
+	if r.needsManagedFields = r.needsManagedFields || r.foreign == nil; r.foreign != nil && !r.foreign(path) {
+		r.additions = append(r.additions, addition{at, path.String()})
 	}
 }
 
