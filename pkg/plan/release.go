@@ -191,6 +191,9 @@ func (r *fieldReleaser) judgeField(b v1alpha1.BaselineField) {
 	case !slices.Contains(b.Held, record.Digest(at.Value.Any)):
 		// The report names the writer, whom only managedFields show.
 		r.needsManagedFields = r.needsManagedFields || r.foreign == nil
+		if !before.Set && r.foreign != nil && !r.foreign(at.Path) && isServerDefault(r.kind, r.live, at.Path, at.Value.Any) {
+			return // an earlier patch of this release removed the field, and the API server set its default
+		}
 		writer, _ := r.writers().OfValue(at.Path)
 		r.keep(b.Path, "it was changed"+bySuffix(writer.Manager)+" while it was held")
 	case before.Set:
