@@ -199,6 +199,8 @@ func (r *fieldReleaser) judgeField(b v1alpha1.BaselineField) {
 	case before.Set:
 		r.restored = append(r.restored, at.Restore(before.Any))
 		r.keptPaths = append(r.keptPaths, b.Path)
+	case b.From == "" && isKindDefault(r.kind, at.Path, at.Value.Any):
+		// The API server would set it again, so that its removal changes nothing.
 	default:
 		r.additions = append(r.additions, addition{at, cmp.Or(b.From, b.Path)})
 		r.removeAlias(at)
@@ -353,12 +355,18 @@ func (w fieldWriters) isForeignValue(kind *kinds.Node, live map[string]any, path
 
 // isServerDefault reports whether a value at a path is one that the API server sets if the field is absent.
 func isServerDefault(kind *kinds.Node, live map[string]any, path *observer.Path, value any) bool {
-	field, err := observer.ParseFieldPath(path.String())
-	if err != nil || path.Parent() == nil {
+	if path.Parent() == nil {
 		return false
 	}
-	if siblings, isMap := path.Parent().Live(live).(map[string]any); isMap && isDefault(path.Parent().Name(), path.Name(), siblings) {
-		return true
+	siblings, isMap := path.Parent().Live(live).(map[string]any)
+	return isMap && isDefault(path.Parent().Name(), path.Name(), siblings) || isKindDefault(kind, path, value)
+}
+
+// isKindDefault reports whether the schema of a kind defines a value as the default at a path.
+func isKindDefault(kind *kinds.Node, path *observer.Path, value any) bool {
+	field, err := observer.ParseFieldPath(path.String())
+	if err != nil {
+		return false
 	}
 	filled, is := field.DefaultFor(kind)
 	return is && observer.Equal(filled, value)
@@ -384,7 +392,7 @@ func (r *fieldReleaser) prune(b *ownedTree, value any) {
 	at, ok := delta.Locate(r.kind, r.live, b.path.String())
 	isThere := ok && at.Value.Set
 	if b.isAll(value) && !isRefilled || isThere && r.isExclusive(at, b.locations()) {
-		if isThere {
+		if isThere && !isKindDefault(r.kind, at.Path, at.Value.Any) {
 			r.restored = append(r.restored, at.Remove(b.locations()))
 		}
 		return
