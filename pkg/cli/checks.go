@@ -182,7 +182,7 @@ func (c checker) unselected(ctx context.Context) (message, remedy string, err er
 	remedy = fmt.Sprintf("Change watchNamespaces or selector in the ConfigMap %s/%s, or the flags of the controller", c.found.namespace, controllerName)
 	selection, err := c.found.selection(configuration)
 	if err != nil {
-		return "the selection of the controller is invalid: " + err.Error(), remedy, nil
+		return "the selection of the controller is invalid: " + err.Error(), remedy, nil //nolint:nilerr // the error is the finding
 	}
 	namespaces := []string{c.Namespace}
 	if len(c.apps) > 0 {

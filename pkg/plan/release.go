@@ -92,20 +92,16 @@ func (p releasePass) releaseFields(res fieldReleaser, baseline []v1alpha1.Baseli
 		if slices.ContainsFunc(r.held, func(leaf string) bool { return observer.IsUnder(leaf, b.Path) }) {
 			continue // the leaf, or a leaf below it, is held
 		}
-		// The key of an element has no holder, so a claim on it prevents nothing. A claim that conflicts can be on a list,
-		// where this leaf is in a map.
-		i := slices.IndexFunc(r.others, func(c claim.Claim) bool {
-			return !observer.IsKey(c.Path) && (c.Overlaps(b.Path) || c.ConflictsWith(b.Path, false, true))
-		})
+		i := slices.IndexFunc(r.others, func(c claim.Claim) bool { return preventsRestore(c, b.Path) })
 		if b.Holder != "" && (i >= 0 || p.waitsFor(r, b, all)) {
 			continue
 		}
 		// From here on, the leaf is released, whether its value is restored or not.
 		r.baseline = append(r.baseline, b)
+		// The key of an element of which another Application holds fields is left, too.
+		isSharedKey := slices.ContainsFunc(r.others, func(c claim.Claim) bool { return c.Path == b.Path && observer.IsKey(b.Path) })
 		switch {
-		case slices.ContainsFunc(r.others, func(c claim.Claim) bool { return c.Path == b.Path && observer.IsKey(b.Path) }):
-			r.keptPaths = append(r.keptPaths, b.Path) // the key of an element of which another Application holds fields
-		case !r.restores(b.Path), p.isCopied(r, b, all):
+		case isSharedKey, !r.restores(b.Path), p.isCopied(r, b, all):
 			r.keptPaths = append(r.keptPaths, b.Path)
 		case i >= 0 && !r.keepsClaims(b):
 			r.keep(b.Path, "Application "+r.others[i].Holder+" holds it")
@@ -131,6 +127,12 @@ func (p releasePass) releaseFields(res fieldReleaser, baseline []v1alpha1.Baseli
 	return r.fieldRelease
 }
 
+// preventsRestore reports whether a claim of another Application is on a path, or conflicts with it: the claim can be on
+// a list, where the path is in a map. The key of an element has no holder, so a claim on it prevents nothing.
+func preventsRestore(c claim.Claim, path string) bool {
+	return !observer.IsKey(c.Path) && (c.Overlaps(path) || c.ConflictsWith(path, false, true))
+}
+
 // keepsClaims reports whether the restore of a value changes no field that another Application holds: these fields are
 // below it, and the original value contains them with their live values.
 func (r *fieldReleaser) keepsClaims(b v1alpha1.BaselineField) bool {
@@ -141,7 +143,7 @@ func (r *fieldReleaser) keepsClaims(b v1alpha1.BaselineField) bool {
 	restored := original{object: observer.CopyMap(r.live), kind: r.kind}
 	restored.put(b.Path, before.Any)
 	return !slices.ContainsFunc(r.others, func(c claim.Claim) bool {
-		if observer.IsKey(c.Path) || !c.Overlaps(b.Path) && !c.ConflictsWith(b.Path, false, true) {
+		if !preventsRestore(c, b.Path) {
 			return false
 		}
 		now, _ := delta.Locate(r.kind, r.live, c.Path)
@@ -191,8 +193,8 @@ func (r *fieldReleaser) judgeField(b v1alpha1.BaselineField) {
 	case !slices.Contains(b.Held, record.Digest(at.Value.Any)):
 		// The report names the writer, whom only managedFields show.
 		r.needsManagedFields = r.needsManagedFields || r.foreign == nil
-		if !before.Set && r.foreign != nil && !r.foreign(at.Path) && isServerDefault(r.kind, r.live, at.Path, at.Value.Any) {
-			return // an earlier patch of this release removed the field, and the API server set its default
+		if !before.Set && r.isDefaulted(at) {
+			return // an earlier patch of this release removed the field
 		}
 		writer, _ := r.writers().OfValue(at.Path)
 		r.keep(b.Path, "it was changed"+bySuffix(writer.Manager)+" while it was held")
@@ -205,6 +207,11 @@ func (r *fieldReleaser) judgeField(b v1alpha1.BaselineField) {
 		r.additions = append(r.additions, addition{at, cmp.Or(b.From, b.Path)})
 		r.removeAlias(at)
 	}
+}
+
+// isDefaulted reports whether the API server has set the default of a field.
+func (r *fieldReleaser) isDefaulted(at delta.Location) bool {
+	return r.foreign != nil && !r.foreign(at.Path) && isServerDefault(r.kind, r.live, at.Path, at.Value.Any)
 }
 
 // removeAlias removes the older name of a field that is removed. Otherwise, the API server would set the field to the
