@@ -35,19 +35,18 @@ func (p baselinePass) originalObject(res *resource) original {
 	for _, name := range slices.Sorted(maps.Keys(others)) {
 		recorded = append(recorded, record.Baseline(p.holderStatus(name, others[name], res.object.ID), res.live)...)
 	}
-	recorded = slices.DeleteFunc(recorded, func(b v1alpha1.BaselineField) bool { return !record.IsAsHeld(res.kind, res.live, b) })
-	for _, b := range recorded {
+	o.recorded = slices.DeleteFunc(recorded, func(b v1alpha1.BaselineField) bool { return !record.IsAsHeld(res.kind, res.live, b) })
+	for _, b := range o.recorded {
 		if b.Value == nil {
 			o.remove(b)
 		}
 	}
-	for _, b := range recorded {
+	for _, b := range o.recorded {
 		if value := record.Original(b); value.Set {
 			o.put(b.Path, value.Any)
 		}
 	}
 	compact(o.object)
-	o.recorded = recorded
 	return o
 }
 
@@ -180,7 +179,6 @@ func (f *facts) heldValues(res *resource) sets.Set[string] {
 	leaves, _ := res.previousLeaves()
 	return sets.New(slices.DeleteFunc(slices.Clone(leaves), func(leaf string) bool {
 		before, _ := delta.Locate(res.kind, res.previous.Desired, leaf)
-		isAwaited := func(other string) bool { return claim.Overlap(other, leaf) }
-		return !before.Value.Set || slices.ContainsFunc(status.Waits, isAwaited)
+		return !before.Value.Set || slices.ContainsFunc(status.Waits, func(other string) bool { return claim.Overlap(other, leaf) })
 	})...)
 }

@@ -222,11 +222,11 @@ func (r *fieldReleaser) removeAlias(field delta.Location) {
 	}
 	path := field.Path.Parent().Field("serviceAccount")
 	at, _ := delta.Locate(r.kind, r.live, path.String())
-	isAlias := func(leaf string) bool { return claim.Overlap(leaf, path.String()) }
-	isRecorded := func(b v1alpha1.BaselineField) bool { return isAlias(b.Path) }
+	isHeld := func(leaf string) bool { return claim.Overlap(leaf, path.String()) }
+	isRecorded := func(b v1alpha1.BaselineField) bool { return isHeld(b.Path) }
 	isClaimed := func(c claim.Claim) bool { return c.Overlaps(path.String()) }
-	if !at.Value.Set || !at.Value.Equal(field.Value) || slices.ContainsFunc(r.held, isAlias) ||
-		slices.ContainsFunc(r.baseline, isRecorded) || slices.ContainsFunc(r.others, isClaimed) {
+	isUsed := slices.ContainsFunc(r.held, isHeld) || slices.ContainsFunc(r.baseline, isRecorded) || slices.ContainsFunc(r.others, isClaimed)
+	if isUsed || !at.Value.Set || !at.Value.Equal(field.Value) {
 		return
 	}
 	if r.needsManagedFields = r.needsManagedFields || r.foreign == nil; r.foreign != nil && !r.foreign(path) {

@@ -172,6 +172,7 @@ func (c responseReader) accept(res *resource, live map[string]any, action Action
 			c.warnings = append(c.warnings, fmt.Sprintf("%s: the API server dropped %s: check its spelling", res.object.ID, path))
 		}
 	}
+	c.endRemovals(res, live)
 	for _, d := range after.Differences {
 		// The API server sets an absent field again. Without a backoff, each reconcile would remove it.
 		if d.Reason == delta.Unwanted && !d.HeldBack && action == Update && res.change.wrote(d.Path, action) {
@@ -186,6 +187,18 @@ func (c responseReader) accept(res *resource, live map[string]any, action Action
 				eventWriter(c).warnContested(leaf)
 				historyWriter(c).addHistory(res, v1alpha1.OutcomeContested, drift{Difference: d})
 			}
+		}
+	}
+}
+
+// endRemovals records the removals of released fields without effect, because the API server sets them again. Otherwise,
+// each reconcile would remove them first, and write nothing else.
+func (c responseReader) endRemovals(res *resource, live map[string]any) {
+	for _, d := range res.change.Fields {
+		isRemoval := d.Reason == delta.Restored && !d.HeldBack && !d.Desired.Set && !d.LivePath().IsElement()
+		if isRemoval && valueIn(live, d.LivePath()).Equal(d.Live) {
+			leaf, problem := Leaf{res.object.ID, d.Path}, intent.Problemf(v1alpha1.ReasonRejected, "the API server sets it again")
+			c.plan.in.Memory, c.drifted[leaf] = c.plan.in.Memory.with([]RejectedLeaf{c.plan.RecordRejection(leaf, problem)}), true
 		}
 	}
 }

@@ -123,6 +123,19 @@ func TestSpecsAreUndoneByExample(t *testing.T) {
 	}
 }
 
+// The API server sets a released field again. The release ends, and the rest of the new spec is written.
+func TestReleasedFieldThatIsSetAgain(t *testing.T) {
+	s := newSongWorlds(fields(`{"b":"x"}`))
+	s.add(t, "one", "ownership: Share")
+	s.edit(0, fields(`{"a":"x","b":"x"}`))
+	s.rest()
+	s.worlds[0].respond = func(object map[string]any) { set(object, "x", "spec", "a") }
+	s.edit(0, fields(`{"b":"y"}`))
+	s.rest()
+	require.Equal(t, "y", get(s.live, "spec", "b"), s.story)
+	require.False(t, s.worlds[0].decide().HasWork())
+}
+
 // The process dies before it writes a value of another type. The original value is still on record.
 func TestUnwrittenTypeKeepsOriginalValue(t *testing.T) {
 	s := newSongWorlds(nil)
