@@ -80,7 +80,7 @@ func TestCommandsWithoutHoldfast(t *testing.T) {
 	status, stdout, _ = run("status", "web")
 	assert.Equal(t, 1, status)
 	assert.Contains(t, stdout, "no controller has reconciled it: none runs, or none selects its namespace and\n  labels\n")
-	assert.Contains(t, stdout, "kubectl get configmap holdfast-controller -n holdfast-system -o yaml\n")
+	assert.Contains(t, stdout, "holdfast check web\n")
 	status, _, stderr = run("delete", "web", "--yes", "--wait", "--timeout", "1s")
 	assert.Equal(t, 1, status, "it has the finalizer from its create on")
 	assert.Contains(t, stderr, "error: after 1s: default/web is not deleted: "+
