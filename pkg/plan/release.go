@@ -360,25 +360,6 @@ func (w fieldWriters) isForeignValue(kind *kinds.Node, live map[string]any, path
 	return !isAdded || !w.writers().OnlyApplicationsWrote(path)
 }
 
-// isServerDefault reports whether a value at a path is one that the API server sets if the field is absent.
-func isServerDefault(kind *kinds.Node, live map[string]any, path *observer.Path, value any) bool {
-	if path.Parent() == nil {
-		return false
-	}
-	siblings, isMap := path.Parent().Live(live).(map[string]any)
-	return isMap && isDefault(path.Parent().Name(), path.Name(), siblings) || isKindDefault(kind, path, value)
-}
-
-// isKindDefault reports whether the schema of a kind defines a value as the default at a path.
-func isKindDefault(kind *kinds.Node, path *observer.Path, value any) bool {
-	field, err := observer.ParseFieldPath(path.String())
-	if err != nil {
-		return false
-	}
-	filled, is := field.DefaultFor(kind)
-	return is && observer.Equal(filled, value)
-}
-
 // removeParts removes the Application's fields below a location, with the maps and lists that would be empty
 // without them. It keeps the keys of an element that is not removed.
 //
