@@ -117,8 +117,10 @@ func TestReplicasShareApplications(t *testing.T) {
 	first.Signal(syscall.SIGTERM)
 	assert.Equal(t, 0, first.Ends(), first.Log())
 	said := first.Log() + second.Log()
-	if strings.Contains(said, "wait until its lease expires") || strings.Contains(said, "Deleting the lease of this replica") {
-		return // the API server was too slow for a shutdown in time, which is logged
+	for _, late := range []string{"wait until its lease expires", "Deleting the lease of this replica", "Lost a slot"} {
+		if strings.Contains(said, late) {
+			return // the API server was too slow to renew or release a lease in time, which is logged
+		}
 	}
 	assert.Empty(t, strings.TrimSpace(kubectl(t, c, "", "get", "leases", "-n", namespace, "--output=jsonpath={.items[*].spec.holderIdentity}")), "all leases are released")
 }
